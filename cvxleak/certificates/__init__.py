@@ -1,0 +1,6 @@
+"""Certificates and their independent checker (no solver, no modelling language)."""
+
+from cvxleak.certificates.checker import Verification, verify
+from cvxleak.certificates.format import Certificate
+
+__all__ = ["Certificate", "Verification", "verify"]

@@ -1,0 +1,23 @@
+"""What is given: priors, channels, record spaces, queries, mechanisms, distortions."""
+
+from cvxleak.model.channel import Channel, as_channel
+from cvxleak.model.distortion import Distortion
+from cvxleak.model.lumping import Lumped
+from cvxleak.model.mechanism import Mechanism
+from cvxleak.model.prior import Prior, as_prior
+from cvxleak.model.query import AdditiveQuery, Query, TableQuery
+from cvxleak.model.space import RecordSpace
+
+__all__ = [
+    "AdditiveQuery",
+    "Channel",
+    "Distortion",
+    "Lumped",
+    "Mechanism",
+    "Prior",
+    "Query",
+    "RecordSpace",
+    "TableQuery",
+    "as_channel",
+    "as_prior",
+]
