@@ -1,0 +1,62 @@
+# Every target brings what it needs: a virtual environment in .venv and, in it, the packages.
+# `make PYTHON=python3.12 test` chooses the Python that .venv is made with.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
+
+# One BLAS thread: our matrices are small, and the tests already use every core.
+export OPENBLAS_NUM_THREADS := 1
+export OMP_NUM_THREADS := 1
+export MKL_NUM_THREADS := 1
+
+.DEFAULT_GOAL := help
+# Two pips at once in one environment would trip over each other.
+.NOTPARALLEL:
+.PHONY: help audit test test-slow lint bench docs clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+audit: $(VENV)/.installed-base ## what a real rounding mechanism tells about one person
+	$(BIN)/cvxleak audit examples/rounded_count.toml
+
+test: lint ## lint, then every test but the slow ones, doctests included
+	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+test-slow: $(VENV)/.installed-test ## the slow tests
+	$(BIN)/python -m pytest -n 2 -m slow
+
+lint: $(VENV)/.installed-test ## style, types, and which room may import which
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.installed-bench ## measure against other programs, as ratios
+	$(BIN)/python -m benchmarks
+
+docs: $(VENV)/.installed-docs ## build the documentation into docs/_build/html
+	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+clean: ## remove everything that these targets make, .venv too
+	rm -rf $(VENV) dist docs/_build .hypothesis .import_linter_cache .pytest_cache .ruff_cache
+	find cvxleak tests docs examples benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+
+$(VENV)/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "cvxleak needs Python 3.11 or newer, and $(PYTHON) is $$($(PYTHON) --version 2>&1)." >&2; \
+	  echo "Name a newer one: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+# The version is read when the package is installed, so a new version is a new installation.
+$(VENV)/.installed-base: $(VENV)/.made pyproject.toml cvxleak/_version.py
+	$(PIP_INSTALL) .
+	@touch $@
+
+$(VENV)/.installed-%: $(VENV)/.made pyproject.toml cvxleak/_version.py
+	$(PIP_INSTALL) '.[$*]'
+	@touch $@
