@@ -1,0 +1,72 @@
+"""`IterativeResult`: what every iterative method returns, with the history of its run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["IterativeResult"]
+
+
+@dataclass(frozen=True, eq=False)
+class IterativeResult:
+    """Where an iterative method ended, why, and how it got there.
+
+    Nothing here is proved: `value` is the objective at `point`, as computed in floating point.
+
+    Parameters
+    ----------
+    value : float
+        Objective at `point`, in nats unless the method says otherwise.
+    point : object
+        Final iterate.
+    iterations : int
+        Number of updates done.
+    stopped : str
+        Why the method stopped, as a sentence for people.
+    history : mapping of str to array_like
+        One sequence per recorded quantity. Position j belongs to the iterate after j updates, so
+        quantities of iterates have ``iterations + 1`` entries; quantities of updates (step sizes)
+        have ``iterations``, position j for the update from iterate j. Stored as read-only arrays.
+
+    Examples
+    --------
+    >>> from cvxleak.iterative import IterativeResult
+    >>> run = IterativeResult(0.5, [1.0], 1, "gap within tol", {"objective": [0.1, 0.5]})
+    >>> run.history["objective"]
+    array([0.1, 0.5])
+    >>> print(run)
+    0.5 after 1 iteration: gap within tol
+    """
+
+    value: float
+    point: Any
+    iterations: int
+    stopped: str
+    history: Mapping[str, NDArray[np.float64]] = field(repr=False)
+
+    def __post_init__(self) -> None:
+        arrays = {}
+        for name, values in self.history.items():
+            arrays[name] = np.array(values, dtype=float)
+            arrays[name].setflags(write=False)
+        object.__setattr__(self, "history", MappingProxyType(arrays))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A MappingProxyType cannot be pickled, and arrays forget that they are read-only.
+        return type(self), (
+            self.value,
+            self.point,
+            self.iterations,
+            self.stopped,
+            dict(self.history),
+        )
+
+    def __str__(self) -> str:
+        plural = "" if self.iterations == 1 else "s"
+        return f"{self.value:.7g} after {self.iterations} iteration{plural}: {self.stopped}"
