@@ -1,0 +1,54 @@
+"""Sphinx settings; `make docs` builds with them, and takes every warning for an error."""
+
+from importlib.util import find_spec
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.transforms import SphinxTransform
+
+from cvxleak._version import __version__
+
+project = "cvxleak"
+author = "The cvxleak maintainers"
+copyright = "the cvxleak maintainers"
+version = release = __version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.mathjax", "sphinx.ext.napoleon"]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+
+# The pages under api/ carry the names of modules. A page whose module is still to be written waits.
+exclude_patterns = ["_build"] + [
+    f"api/{page.stem}.md"
+    for page in Path(__file__).parent.glob("api/*.md")
+    if page.stem != "index" and find_spec(f"cvxleak.{page.stem}") is None
+]
+suppress_warnings = ["toc.not_readable"]
+
+autodoc_default_options = {"members": True}
+autodoc_member_order = "bysource"
+autodoc_type_aliases = {"Array": "Array", "ArrayLike": "ArrayLike"}
+autodoc_typehints_format = "short"
+napoleon_google_docstring = False
+# As fields, the words of "array_like, shape (n, m)" would each become a link.
+napoleon_use_param = False
+napoleon_use_rtype = False
+napoleon_custom_sections = [("Attributes", "params_style")]
+
+html_theme = "furo"
+html_title = f"cvxleak {release}"
+
+
+class PlainBars(SphinxTransform):
+    """Leave the size |X| and the absolute value |a - b| alone: they name no substitution."""
+
+    default_priority = 210  # before docutils complains, at 220
+
+    def apply(self) -> None:
+        for node in list(self.document.findall(nodes.substitution_reference)):
+            node.replace_self(nodes.Text(node.rawsource))
+
+
+def setup(app: Sphinx) -> None:
+    app.add_transform(PlainBars)
