@@ -1,0 +1,7 @@
+"""Certified global search for the worst adversary: posterior cells, dual bounds, choices."""
+
+from cvxleak.branch_and_bound.choices import Choices, bound_choices
+from cvxleak.branch_and_bound.outputs import merge_outputs
+from cvxleak.branch_and_bound.search import CellSearch, CellTree
+
+__all__ = ["CellSearch", "CellTree", "Choices", "bound_choices", "merge_outputs"]

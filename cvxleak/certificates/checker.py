@@ -20,6 +20,7 @@ Prover = Callable[[Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]], End
 PROVERS: dict[str, Prover] = {
     "capacity": capacity.prove,
     "record-leakage": record_leakage.prove,
+    "balance": record_leakage.prove_balance,
 }
 """For each kind, the function (problem, witness, proof) -> proved (lower, upper), in nats."""
 

@@ -1,5 +1,19 @@
 """The named problems: each a frozen statement with `solve` and `check`."""
 
+from cvxleak.problems.adversary import Adversary
 from cvxleak.problems.check import Check
+from cvxleak.problems.record_leakage import (
+    RecordLeakage,
+    balance,
+    group_leakage,
+    record_leakage,
+)
 
-__all__ = ["Check"]
+__all__ = [
+    "Adversary",
+    "Check",
+    "RecordLeakage",
+    "balance",
+    "group_leakage",
+    "record_leakage",
+]

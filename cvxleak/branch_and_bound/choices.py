@@ -1,0 +1,92 @@
+"""C_1: the leakage without a floor, by capacities of choices of one context group per value."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import rel_entr
+
+from cvxleak.model import Lumped
+
+__all__ = ["CHOICE_LIMIT", "Choices", "bound_choices"]
+
+Array = NDArray[np.float64]
+
+CHOICE_LIMIT = 4096
+"""Most choices that are enumerated; past it only the cells bound the leakage."""
+
+
+@dataclass(frozen=True)
+class Choices:
+    """Input laws for every choice (product order), and what they show.
+
+    Attributes
+    ----------
+    inputs : array, shape (choices, k)
+        A law on the values for each choice; max_a D(row_a || output law) bounds its capacity.
+    upper : float
+        The largest of these bounds.
+    witnesses : array, shape (m, N)
+        Lumped priors of the choices that leak most (all those within rounding of the best),
+        the one with the largest entropy F first.
+    """
+
+    inputs: Array
+    upper: float
+    witnesses: Array
+
+
+def bound_choices(lumped: Lumped, iterations: int = 200) -> Choices | None:
+    """Bound the capacity of every choice of one group per value, or return None past the limit.
+
+    By convexity of I in the conditionals, the leakage without an entropy floor is the largest
+    Shannon capacity over these choices (DALENIUS Theorem 2); it bounds the leakage for every
+    floor. Capacities by Blahut–Arimoto steps, for binary records by bisection.
+    """
+    k = len(lumped.values)
+    counts = np.bincount(lumped.value_index, minlength=k)
+    total = math.prod(int(n) for n in counts)
+    if total > CHOICE_LIMIT:
+        return None
+    places = np.array(list(product(*(range(n) for n in counts)))) + lumped.starts
+    rows = lumped.rows[places]
+    inputs = _binary_inputs(rows) if k == 2 else _inputs(rows, iterations)
+    output = np.einsum("ca,cay->cy", inputs, rows)
+    divergences = rel_entr(rows, output[:, None, :]).sum(axis=2)
+    lower = (inputs * divergences).sum(axis=1)
+    best = np.flatnonzero(lower >= lower.max() - 1e-12)
+    witnesses = np.zeros((len(best), len(lumped.multiplicities)))
+    np.put_along_axis(witnesses, places[best], inputs[best], axis=1)
+    log_pi = np.log(np.where(inputs[best] > 0, inputs[best], 1.0))
+    entropy = (inputs[best] * (lumped.log_multiplicity[places[best]] - log_pi)).sum(axis=1)
+    return Choices(inputs, float(divergences.max()), witnesses[np.argsort(-entropy)])
+
+
+def _inputs(rows: Array, iterations: int) -> Array:
+    size, k, _ = rows.shape
+    pi = np.full((size, k), 1 / k)
+    for _ in range(iterations):
+        output = np.einsum("ca,cay->cy", pi, rows)
+        divergences = rel_entr(rows, output[:, None, :]).sum(axis=2)
+        pi = pi * np.exp(divergences - divergences.max(axis=1, keepdims=True))
+        # A law without zeros keeps every output of its rows, so the bound stays finite.
+        pi = np.maximum(pi / pi.sum(axis=1, keepdims=True), 1e-15)
+        pi /= pi.sum(axis=1, keepdims=True)
+    return pi
+
+
+def _binary_inputs(rows: Array) -> Array:
+    """Return the capacity-achieving inputs of two-row channels: equal divergences, by bisection."""
+    low, high = np.zeros(len(rows)), np.ones(len(rows))
+    for _ in range(50):
+        middle = (low + high) / 2
+        output = (1 - middle)[:, None] * rows[:, 0] + middle[:, None] * rows[:, 1]
+        excess = (rel_entr(rows[:, 1], output) - rel_entr(rows[:, 0], output)).sum(axis=1)
+        low = np.where(excess > 0, middle, low)
+        high = np.where(excess > 0, high, middle)
+    middle = (low + high) / 2
+    return np.stack([1 - middle, middle], axis=1)

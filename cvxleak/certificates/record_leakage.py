@@ -1,0 +1,321 @@
+"""Certificate kind ``record-leakage``: the largest leakage about one record, or group of records.
+
+The claim is about max over the audited groups of records I and over all priors with H(X) >= b of
+I(X_I;Y), for the mechanism as stored (rows divided exactly by their sums).
+
+problem: {"mechanism", "entropy_floor": b, "size": k, "records": list of groups, or null for all
+groups of k records}. One group is checked for each class of exchangeable ones.
+
+witness: {"records": group, "weights": lumped prior w}. Its value I(w) is the lower end once
+F(w) = H(w) + sum w log m >= b holds in ball arithmetic.
+
+proof: {"groups": [one entry per class]}. An entry bounds its group by the least of
+
+- log of the number of values that the group can take;
+- "choices": for every choice of one context group per value an input law pi; the capacity of the
+  chosen rows is at most max_a D(row_a || sum pi row), and the leakage at most the largest of these
+  (DALENIUS Theorem 2), whatever the floor;
+- "cells": a tree of posterior cells with multipliers (lam, mu) at each leaf (see
+  `cvxleak.branch_and_bound`), whose bounds U(lam, mu) >= the leakage in the leaf for any
+  multipliers >= 0; the splits are replayed, so the leaves cover every posterior. Outputs listed
+  together in "outputs" are merged first, at the price of the largest log-ratio of the merged
+  columns, since I(A;Y) <= I(A;Y') + I(A;Y|Y').
+
+An entry {"same_as": j} refers to an earlier one whose lumped problem is identical.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+from flint import arb, arb_mat, fmpz
+
+from cvxleak.certificates import balls
+from cvxleak.certificates.packing import unpack
+from cvxleak.errors import CertificateError
+from cvxleak.model import Lumped, Mechanism
+
+__all__ = ["audited_groups", "prove", "prove_balance", "prove_lower", "prove_upper"]
+
+Ball = Any
+Matrix = list[list[Ball]]
+
+
+def prove(
+    problem: Mapping[str, Any], witness: Mapping[str, Any], proof: Mapping[str, Any]
+) -> tuple[float, float]:
+    """Return proved lower and upper ends of the leakage, in nats."""
+    mechanism = Mechanism.from_dict(problem["mechanism"])
+    floor = float(problem["entropy_floor"])
+    groups = audited_groups(mechanism, int(problem["size"]), problem["records"])
+    entries = proof["groups"]
+    if len(entries) != len(groups):
+        raise CertificateError(f"{len(entries)} groups are bounded; there are {len(groups)}")
+    lumped = [mechanism.lumped(group) for group in groups]
+    uppers: list[float] = []
+    for place, entry in enumerate(entries):
+        if "same_as" in entry:
+            other = int(entry["same_as"])
+            if not 0 <= other < place or not same_problem(lumped[place], lumped[other]):
+                raise CertificateError(f"group {groups[place]} is not the same as entry {other}")
+            uppers.append(uppers[other])
+        else:
+            uppers.append(prove_upper(lumped[place], floor, entry))
+    group = tuple(int(i) for i in witness["records"])
+    if not any(_interchangeable(mechanism, group, audited) for audited in groups):
+        raise CertificateError(f"the witness is about {group}, which is not audited")
+    lower = prove_lower(mechanism.lumped(group), floor, witness["weights"])
+    return lower, max(uppers)
+
+
+def prove_balance(
+    problem: Mapping[str, Any], witness: Mapping[str, Any], proof: Mapping[str, Any]
+) -> tuple[float, float]:
+    """Return proved ends of g(b) = C_1 - C_1^b (kind ``balance``, DALENIUS Definition 10).
+
+    Witness and proof hold those of C_1 under "capacity" and those of C_1^b under "leakage".
+    """
+    free = {**problem, "entropy_floor": 0.0}
+    most = prove(free, witness["capacity"], proof["capacity"])
+    least = prove(problem, witness["leakage"], proof["leakage"])
+    lower = max(math.nextafter(most[0] - least[1], -math.inf), 0.0)
+    return lower, math.nextafter(most[1] - least[0], math.inf)
+
+
+def audited_groups(
+    mechanism: Mechanism, size: int, records: Sequence[Sequence[int]] | None
+) -> list[tuple[int, ...]]:
+    """Return the groups of records that an audit has to bound, one per exchangeable class."""
+    if records is None:
+        return mechanism.groups(size)
+    groups = [tuple(int(i) for i in group) for group in records]
+    if not groups or any(len(group) != size for group in groups):
+        raise CertificateError(f"records must be groups of {size}")
+    return groups
+
+
+def same_problem(one: Lumped, other: Lumped) -> bool:
+    """Whether two lumped problems have the same leakage because all their numbers agree."""
+    return (
+        one.multiplicities == other.multiplicities
+        and np.array_equal(one.value_index, other.value_index)
+        and np.array_equal(one.rows, other.rows)
+    )
+
+
+def prove_lower(lumped: Lumped, floor: float, weights: Sequence[float]) -> float:
+    """Return a float below I(w), once w is proved to meet the entropy floor."""
+    if len(weights) != len(lumped.multiplicities):
+        raise CertificateError("the witness does not fit the lumped problem")
+    w = balls.normalized(weights)
+    entropy = balls.entropy(w)
+    for share, multiplicity in zip(w, lumped.multiplicities, strict=True):
+        entropy += share * arb(fmpz(multiplicity)).log()
+    if not entropy >= floor:
+        raise CertificateError(
+            f"the witness has entropy {float(entropy.mid())!r}, below the floor {floor!r}"
+        )
+    zero = arb(0)
+    joint: Matrix = [[zero] * lumped.rows.shape[1] for _ in lumped.values]
+    for share, a, row in zip(w, lumped.value_index, lumped.rows, strict=True):
+        if not share == 0:
+            into = joint[int(a)]
+            for y, q in enumerate(balls.normalized(row)):
+                into[y] += share * q
+    return max(balls.round_down(balls.mutual_information(joint)), 0.0)
+
+
+def prove_upper(lumped: Lumped, floor: float, entry: Mapping[str, Any]) -> float:
+    """Return a float above the leakage of one lumped problem, by the least bound of its entry."""
+    bounds = [balls.round_up(arb(len(lumped.values)).log())]
+    if "choices" in entry:
+        bounds.append(_choices_bound(lumped, unpack(entry["choices"])))
+    if "cells" in entry:
+        bounds.append(_cells_bound(lumped, floor, entry["cells"]))
+    return min(bounds)
+
+
+def _interchangeable(
+    mechanism: Mechanism, group: tuple[int, ...], audited: tuple[int, ...]
+) -> bool:
+    return group == audited or same_problem(mechanism.lumped(group), mechanism.lumped(audited))
+
+
+def _rows_by_value(lumped: Lumped, rows: Matrix) -> list[Matrix]:
+    parts: list[Matrix] = [[] for _ in lumped.values]
+    for a, row in zip(lumped.value_index, rows, strict=True):
+        parts[int(a)].append(row)
+    return parts
+
+
+def _choices_bound(lumped: Lumped, inputs: Any) -> float:
+    parts = _rows_by_value(lumped, [balls.normalized(row) for row in lumped.rows])
+    negentropies = [[-balls.entropy(row) for row in part] for part in parts]
+    choices = product(*(range(len(part)) for part in parts))
+    total = int(np.prod([len(part) for part in parts], dtype=object))
+    if inputs.shape != (total, len(parts)):
+        raise CertificateError("the choices do not fit the lumped problem")
+    worst = arb(0)
+    for choice, weights in zip(choices, inputs, strict=True):
+        rows = [part[g] for part, g in zip(parts, choice, strict=True)]
+        pi = balls.normalized(weights)
+        logs = []
+        for column in zip(*rows, strict=True):
+            t = arb(0)
+            for p, q in zip(pi, column, strict=True):
+                t += p * q
+            logs.append(t.log() if t > 0 else None)
+        for a, row in enumerate(rows):
+            divergence = negentropies[a][choice[a]]
+            for q, log_t in zip(row, logs, strict=True):
+                if not q == 0:
+                    if log_t is None:
+                        raise CertificateError("an input law misses an output of its rows")
+                    divergence -= q * log_t
+            worst = worst.max(divergence)
+    return balls.round_up(worst)
+
+
+class _Cell:
+    """One posterior cell: its vertices, and nu as an affine function of mu."""
+
+    def __init__(self, vertices: Matrix) -> None:
+        self.vertices = vertices
+        self._inverse: Any = None
+
+    def split(self, i: int, j: int, t: float) -> tuple[_Cell, _Cell]:
+        share = arb(t)
+        if not (0 < t < 1 and i != j):
+            raise CertificateError(f"a split at {t!r} of the edge {i}-{j} covers nothing")
+        point = [
+            (1 - share) * p + share * q
+            for p, q in zip(self.vertices[i], self.vertices[j], strict=True)
+        ]
+        children = []
+        for replaced in (j, i):
+            vertices = list(self.vertices)
+            vertices[replaced] = point
+            children.append(_Cell(vertices))
+        return children[0], children[1]
+
+    def nu(self, mu: Sequence[float]) -> list[Ball]:
+        """Return V^{-1} (mu - H(V))."""
+        if self._inverse is None:
+            self._inverse = _inverse(self.vertices)
+            self._entropies = [balls.entropy(vertex) for vertex in self.vertices]
+        right = [arb(m) - h for m, h in zip(mu, self._entropies, strict=True)]
+        result = []
+        for row in self._inverse:
+            total = arb(0)
+            for x, y in zip(row, right, strict=True):
+                total += x * y
+            result.append(total)
+        return result
+
+
+def _inverse(vertices: Matrix) -> Matrix:
+    if len(vertices) == 2:
+        (p, q), (r, s) = vertices
+        det = p * s - q * r
+        if det.contains(0):
+            raise CertificateError("a cell is degenerate")
+        return [[s / det, -q / det], [-r / det, p / det]]
+    try:
+        inverse = arb_mat(vertices).inv()
+    except ZeroDivisionError as error:
+        raise CertificateError("a cell is degenerate") from error
+    return [[inverse[i, j] for j in range(len(vertices))] for i in range(len(vertices))]
+
+
+def _cells_bound(lumped: Lumped, floor: float, proof: Mapping[str, Any]) -> float:
+    rows, slack = _merged(lumped, proof["outputs"])
+    parts = [arb_mat(part) for part in _rows_by_value(lumped, rows)]
+    logs: list[list[Ball]] = [[] for _ in lumped.values]
+    for a, multiplicity in zip(lumped.value_index, lumped.multiplicities, strict=True):
+        logs[int(a)].append(arb(fmpz(multiplicity)).log())
+    splits, cuts = unpack(proof["splits"]), unpack(proof["cuts"])
+    leaves = unpack(proof["leaves"])
+    k, outputs = len(lumped.values), len(proof["outputs"])
+    if leaves.ndim != 2 or leaves.shape[1] != 1 + outputs * k or not np.isfinite(leaves).all():
+        raise CertificateError("the leaves do not fit the lumped problem")
+    if (leaves < 0).any():
+        raise CertificateError("a multiplier is negative")
+    if splits.ndim != 2 or splits.shape[1] != 3 or cuts.shape != (int((splits[:, 0] >= 0).sum()),):
+        raise CertificateError("the splits are malformed")
+    root = _Cell([[arb(int(i == j)) for j in range(k)] for i in range(k)])
+    stack = [[root] * outputs]
+    used_cuts = used_leaves = 0
+    worst = arb.neg_inf()
+    b = arb(floor)
+    for y, i, j in splits.tolist():
+        if not stack:
+            raise CertificateError("the tree goes on after its last leaf")
+        cells = stack.pop()
+        if y >= 0:
+            if not (y < outputs and 0 <= i < k and 0 <= j < k):
+                raise CertificateError(f"a split names output {y}, edge {i}-{j}")
+            children = cells[y].split(i, j, float(cuts[used_cuts]))
+            used_cuts += 1
+            for child in reversed(children):
+                stack.append([*cells[:y], child, *cells[y + 1 :]])
+            continue
+        leaf = leaves[used_leaves].tolist()
+        used_leaves += 1
+        nu = [cell.nu(leaf[1 + o * k : 1 + (o + 1) * k]) for o, cell in enumerate(cells)]
+        worst = worst.max(_dual_value(parts, logs, nu, leaf[0], b))
+    if stack or used_leaves != len(leaves):
+        raise CertificateError("the tree's leaves do not cover every posterior")
+    return balls.round_up(worst + slack)
+
+
+def _dual_value(
+    parts: Sequence[arb_mat], logs: Sequence[Sequence[Ball]], nu: Matrix, lam: float, b: Ball
+) -> Ball:
+    """Return U(lam, nu) = (1 + lam) logsumexp_a(phi_a / (1 + lam)) - lam b."""
+    phi = []
+    for a, part in enumerate(parts):
+        column = part * arb_mat([[row[a]] for row in nu])
+        c = [column[g, 0] for g in range(column.nrows())]
+        if lam == 0:
+            top = c[0]
+            for term in c[1:]:
+                top = top.max(term)
+            phi.append(top)
+        else:
+            phi.append(
+                lam * balls.log_sum_exp([x / lam + m for x, m in zip(c, logs[a], strict=True)])
+            )
+    weight = 1 + arb(lam)
+    return weight * balls.log_sum_exp([x / weight for x in phi]) - arb(lam) * b
+
+
+def _merged(lumped: Lumped, outputs: Sequence[Sequence[int]]) -> tuple[Matrix, Ball]:
+    """Return the rows with outputs merged, and an upper bound on what the merging can hide."""
+    members = [[int(y) for y in group] for group in outputs]
+    if sorted(y for group in members for y in group) != list(range(lumped.rows.shape[1])):
+        raise CertificateError("the merged outputs are not a partition")
+    rows = [balls.normalized(row) for row in lumped.rows]
+    slack = arb(0)
+    merged: Matrix = [[] for _ in rows]
+    for group in members:
+        sums = [sum((row[y] for y in group), arb(0)) for row in rows]
+        for into, total in zip(merged, sums, strict=True):
+            into.append(total)
+        if len(group) > 1:
+            for y in group:
+                shares = [
+                    row[y] / total for row, total in zip(rows, sums, strict=True) if total > 0
+                ]
+                if not shares or all(share == 0 for share in shares):
+                    continue
+                most, least = shares[0], shares[0]
+                for share in shares[1:]:
+                    most, least = most.max(share), least.min(share)
+                if not least > 0:
+                    raise CertificateError(f"merged outputs {group} are not proportional")
+                slack = slack.max((most / least).log())
+    return merged, slack

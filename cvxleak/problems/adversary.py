@@ -1,0 +1,87 @@
+"""`Adversary`: the explicit prior that attains a leakage, in lumped form."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import entr, xlogy
+
+from cvxleak.model import Lumped, Mechanism, Prior
+
+__all__ = ["Adversary", "lumped_entropy", "lumped_information"]
+
+
+def lumped_entropy(lumped: Lumped, weights: NDArray[np.float64]) -> float:
+    """Return F(w) = H(w) + sum_g w_g log m_g: the entropy of the dataset, in nats."""
+    return float(entr(weights).sum() + weights @ lumped.log_multiplicity)
+
+
+def lumped_information(lumped: Lumped, weights: NDArray[np.float64]) -> float:
+    """Return I(A;Y) under a lumped prior, in nats."""
+    joint = np.add.reduceat(weights[:, None] * lumped.rows, lumped.starts)
+    marginals = xlogy(joint.sum(1), joint.sum(1)).sum() + xlogy(joint.sum(0), joint.sum(0)).sum()
+    return max(float(xlogy(joint, joint).sum() - marginals), 0.0)
+
+
+@dataclass(frozen=True)
+class Adversary:
+    """A prior belief about the dataset, written on the groups of a lumped problem.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+    records : tuple of int
+        The record, or group of records, that is attacked.
+    weights : array, shape (N,)
+        Mass on each group of contexts of `lumped`; inside a group it is spread evenly.
+    """
+
+    mechanism: Mechanism
+    records: tuple[int, ...]
+    weights: NDArray[np.float64]
+
+    @property
+    def lumped(self) -> Lumped:
+        """The lumped problem that `weights` lives on."""
+        return self.mechanism.lumped(self.records[0] if len(self.records) == 1 else self.records)
+
+    @property
+    def leakage(self) -> float:
+        """I(X_I;Y) under this prior, in nats (floating point)."""
+        return lumped_information(self.lumped, self.weights)
+
+    @property
+    def entropy(self) -> float:
+        """H(X) under this prior, in nats (floating point)."""
+        return lumped_entropy(self.lumped, self.weights)
+
+    def guess(self) -> tuple[float, float]:
+        """Return the chance of guessing the record(s) right, before and after seeing the output."""
+        lumped = self.lumped
+        joint = np.add.reduceat(self.weights[:, None] * lumped.rows, lumped.starts)
+        return float(joint.sum(axis=1).max()), float(joint.max(axis=0).sum())
+
+    def expand(self) -> Prior:
+        """Return the prior on full datasets (small spaces only)."""
+        return self.mechanism.expand(self.records, self.weights)
+
+    def rows(self, least: float = 0.0) -> list[tuple[Hashable, tuple[Hashable, ...], int, float]]:
+        """Return (value, query values, number of contexts, weight) for groups heavier than `least`."""
+        lumped = self.lumped
+        return [
+            (lumped.values[a], context, count, float(weight))
+            for a, context, count, weight in zip(
+                lumped.value_index, lumped.contexts, lumped.multiplicities, self.weights, strict=True
+            )
+            if weight > least
+        ]
+
+    def to_frame(self) -> Any:
+        """Return `rows()` as a pandas DataFrame (needs pandas)."""
+        import pandas as pd
+
+        return pd.DataFrame(self.rows(), columns=["value", "query values", "contexts", "weight"])

@@ -1,0 +1,259 @@
+"""The engine of the audit: local search from below, choices and posterior cells from above."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from flint import arb, fmpz
+from numpy.typing import NDArray
+
+from cvxleak.branch_and_bound import CellSearch, Choices, bound_choices, merge_outputs
+from cvxleak.certificates import Certificate
+from cvxleak.certificates import record_leakage as prover
+from cvxleak.certificates.balls import precision, round_down
+from cvxleak.certificates.packing import pack
+from cvxleak.errors import CertificateError
+from cvxleak.iterative import joint_blahut_arimoto, meet_entropy_floor
+from cvxleak.model import Lumped
+from cvxleak.problems.adversary import Adversary, lumped_information
+from cvxleak.result import ABSOLUTE_TOLERANCE, Bound, Status, closed
+
+if TYPE_CHECKING:
+    from cvxleak.problems.record_leakage import RecordLeakage
+
+__all__ = ["Audit", "Progress"]
+
+Array = NDArray[np.float64]
+Progress = Callable[[float, float, int], None]
+
+STARTS = 30
+"""Random starts of the local search, per lumped problem."""
+
+SLICE = 0.3
+"""Seconds that one lumped problem is worked on before the next best is looked at."""
+
+SINGLE_PRECISION = 1e-6
+"""Relative gaps above this are certified with multipliers stored in single precision."""
+
+
+class _Group:
+    """One class of groups of records: its lumped problem and what is known about it."""
+
+    def __init__(self, records: tuple[int, ...], lumped: Lumped, floor: float) -> None:
+        self.records = records
+        self.lumped = lumped
+        self.merged, self.outputs = merge_outputs(lumped)
+        self.search = CellSearch(self.merged, floor)
+        self.choices: Choices | None = None
+
+    @property
+    def upper(self) -> float:
+        choices = np.inf if self.choices is None else self.choices.upper
+        return min(choices, self.search.upper)
+
+
+class Audit:
+    """The state of one audit: it can be run, interrupted, certified and run on."""
+
+    def __init__(self, problem: RecordLeakage, rng: int | np.random.Generator | None) -> None:
+        self.problem = problem
+        self._rng = np.random.default_rng(rng)
+        mechanism = problem.mechanism
+        # At b = log|X| rounding must not make the floor infeasible; a lower floor is on the safe
+        # side, since the leakage does not increase with b.
+        with precision():
+            most = round_down(arb(fmpz(mechanism.space.size)).log())
+        self.floor = min(problem.entropy_floor, most)
+        groups = (
+            mechanism.groups(problem.size) if problem.records is None else [problem.records]
+        )
+        lumped = [mechanism.lumped(g[0] if len(g) == 1 else g) for g in groups]
+        self._same: list[int] = []
+        self._groups: list[_Group] = []
+        for records, candidate in zip(groups, lumped, strict=True):
+            for place, known in enumerate(self._groups):
+                if prover.same_problem(known.lumped, candidate):
+                    self._same.append(place)
+                    break
+            else:
+                self._same.append(len(self._groups))
+                self._groups.append(_Group(records, candidate, self.floor))
+        self.lower = -np.inf
+        self._best: tuple[_Group, Array] = (self._groups[0], self._groups[0].lumped.uniform())
+        self._multiplier = 0.0
+        self._seconds = 0.0
+        self._prepared = False
+
+    @property
+    def upper(self) -> float:
+        return max(group.upper for group in self._groups)
+
+    @property
+    def nodes(self) -> int:
+        return sum(group.search.nodes for group in self._groups)
+
+    def run(
+        self,
+        tol: float,
+        time_limit: float | None = None,
+        *,
+        verbose: bool = False,
+        progress: Progress | None = None,
+    ) -> Bound:
+        """Work until the gap is within `tol` or the time is up, and return the proved bracket."""
+        start = time.monotonic()
+        deadline = np.inf if time_limit is None else start + time_limit
+        report = _Reporter(start, verbose, progress)
+        stopped = "the gap is within the tolerance"
+        try:
+            self._prepare()
+            while self.upper > self._target(tol):
+                if time.monotonic() > deadline:
+                    stopped = f"the time limit of {time_limit:g} s was reached"
+                    break
+                self._advance(tol, deadline, report)
+        except KeyboardInterrupt:
+            stopped = "interrupted"
+        self._seconds += time.monotonic() - start
+        return self._certify(tol, stopped)
+
+    def _target(self, tol: float) -> float:
+        # A little inside the tolerance, so that rounding outwards does not undo it.
+        return max(self.lower / (1 - 0.95 * tol), self.lower + 0.9 * ABSOLUTE_TOLERANCE)
+
+    def _prepare(self) -> None:
+        """Find a lower end by local search and an upper end by choices, for every class."""
+        if self._prepared:
+            return
+        for group in self._groups:
+            self._offer(group, group.lumped.uniform())
+            group.choices = bound_choices(group.merged)
+            if group.choices is not None:
+                self._offer(group, group.choices.witnesses[0])
+            self._climb(group, STARTS)
+        self._prepared = True
+
+    def _advance(self, tol: float, deadline: float, report: _Reporter) -> None:
+        """Split cells of the class with the largest upper end for a while."""
+        group = max(self._groups, key=lambda g: g.upper)
+        batches = 0
+
+        def on_weights(weights: Array) -> None:
+            nonlocal batches
+            batches += 1
+            report(self.lower, self.upper, self.nodes)
+            # Powers of two: the local search takes a vanishing share of the time.
+            if batches & (batches - 1) == 0:
+                self._climb(group, weights[:8])
+
+        until = min(deadline, time.monotonic() + SLICE) if len(self._groups) > 1 else deadline
+        group.search.run(lambda: self._target(tol), deadline=until, on_weights=on_weights)
+
+    def _climb(self, group: _Group, starts: int | Array) -> None:
+        run = joint_blahut_arimoto(group.lumped, self.floor, starts=starts, rng=self._rng)
+        if self._offer(group, run.point):
+            self._multiplier = float(run.history["multiplier"][-1])
+
+    def _offer(self, group: _Group, weights: Array) -> bool:
+        """Take `weights`, made to meet the floor, as the witness if it leaks more."""
+        feasible = meet_entropy_floor(group.lumped, weights, self.floor)
+        value = lumped_information(group.lumped, feasible)
+        if value > self.lower:
+            self.lower, self._best, self._multiplier = value, (group, feasible), 0.0
+            return True
+        return False
+
+    def _certify(self, tol: float, stopped: str) -> Bound:
+        problem, mechanism = self.problem, self.problem.mechanism
+        group, weights = self._best
+        dtype = "<f4" if tol > SINGLE_PRECISION else "<f8"
+        with precision():
+            lower, weights = self._prove_lower(group, weights)
+            entries, uppers = [], []
+            for known in self._groups:
+                entry = self._entry(known, dtype)
+                entries.append(entry)
+                uppers.append(prover.prove_upper(known.lumped, self.floor, entry))
+        upper = max(uppers)
+        content = {
+            "mechanism": mechanism.to_dict(),
+            "entropy_floor": self.floor,
+            "size": problem.size,
+            "records": None if problem.records is None else [list(problem.records)],
+        }
+        first: dict[int, int] = {}
+        proof = []
+        for place, known in enumerate(self._same):
+            proof.append({"same_as": first[known]} if known in first else entries[known])
+            first.setdefault(known, place)
+        certificate = Certificate(
+            "record-leakage",
+            content,
+            lower,
+            upper,
+            {"records": list(group.records), "weights": weights.tolist()},
+            {"groups": proof},
+        )
+        return Bound(
+            problem.name,
+            lower,
+            upper,
+            Status.CERTIFIED if closed(lower, upper, tol) else Status.BRACKETED,
+            witness=Adversary(mechanism, group.records, weights),
+            certificate=certificate,
+            shadow_prices={"entropy_floor": -self._multiplier},
+            stats={"seconds": self._seconds, "nodes": self.nodes, "stopped": stopped},
+            resume=self.run,
+        )
+
+    def _prove_lower(self, group: _Group, weights: Array) -> tuple[float, Array]:
+        uniform = group.lumped.uniform()
+        share = 0.0
+        while True:
+            candidate = (1 - share) * weights + share * uniform
+            try:
+                return prover.prove_lower(group.lumped, self.floor, candidate.tolist()), candidate
+            except CertificateError:
+                if share == 1.0:
+                    raise
+                share = min(1.0, max(1e-13, 8 * share))
+
+    def _entry(self, group: _Group, dtype: str) -> dict[str, Any]:
+        """Return what proves the group's upper end: only the parts that are needed."""
+        entry: dict[str, Any] = {"records": list(group.records)}
+        alphabet = float(np.log(len(group.lumped.values)))
+        if group.choices is not None and group.choices.upper <= group.search.upper:
+            if group.choices.upper < alphabet:
+                entry["choices"] = pack(group.choices.inputs)
+        elif group.search.upper < alphabet:
+            splits, leaves = group.search.tree.preorder()
+            entry["cells"] = {
+                "outputs": group.outputs,
+                "splits": pack(
+                    np.array([s[:3] if s else (-1, -1, -1) for s in splits], dtype=np.int32), "<i4"
+                ),
+                "cuts": pack(np.array([s[3] for s in splits if s], dtype=float)),
+                "leaves": pack(
+                    np.array([[lam, *mu.ravel()] for lam, mu in leaves], dtype=float), dtype
+                ),
+            }
+        return entry
+
+
+class _Reporter:
+    """Hands the state of the search to whoever asked for it, at most once a second in print."""
+
+    def __init__(self, start: float, verbose: bool, progress: Progress | None) -> None:
+        self._start, self._verbose, self._progress = start, verbose, progress
+        self._last = start
+
+    def __call__(self, lower: float, upper: float, nodes: int) -> None:
+        if self._progress is not None:
+            self._progress(lower, upper, nodes)
+        now = time.monotonic()
+        if self._verbose and now - self._last >= 1.0:
+            self._last = now
+            print(f"{now - self._start:7.1f} s  {lower:.7g} to {upper:.7g} nats  {nodes} nodes")

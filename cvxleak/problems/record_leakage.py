@@ -1,0 +1,302 @@
+"""Maximal leakage about a record or a group of records under H(X) >= b, with both ends proved."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cvxleak.certificates import Certificate
+from cvxleak.errors import InfeasibleError, ValidationError
+from cvxleak.model import Mechanism, Prior
+from cvxleak.model._validation import real_number, whole_number
+from cvxleak.problems.adversary import Adversary, lumped_entropy, lumped_information
+from cvxleak.problems.audit import Audit, Progress
+from cvxleak.problems.check import Check
+from cvxleak.result import Bound, Status
+
+__all__ = ["RecordLeakage", "balance", "group_leakage", "record_leakage"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class RecordLeakage:
+    """The problem L(b) = max over groups I of k records, over priors with H(X) >= b, of I(X_I;Y).
+
+    LEAKAGE Problem 1 and DALENIUS Definitions 5 and 10 for k = 1 (individual channel capacity
+    C_1^b), DALENIUS Definition 15 for more (group channel capacity C_k^b).
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        The query and its noise channel.
+    entropy_floor : float
+        b, in nats, from 0 to log|X|: the adversary's least uncertainty about the whole dataset.
+    records : int or sequence of int, optional
+        One record, or one group of records; all records (groups of `size`) if left out. Records
+        that can be swapped without changing the query are computed once.
+    size : int
+        Number k of records in a group.
+
+    Raises
+    ------
+    ValidationError
+        Arguments of the wrong kind.
+    InfeasibleError
+        b above log|X|; the message gives the maximum.
+
+    Examples
+    --------
+    >>> from cvxleak.problems import RecordLeakage
+    >>> from cvxleak.model import AdditiveQuery, Mechanism, RecordSpace
+    >>> parity = AdditiveQuery(RecordSpace.binary(4), [(0, 1)] * 4, modulus=2)
+    >>> mechanism = Mechanism(parity, [[0.7, 0.3], [0.3, 0.7]])
+    >>> print(RecordLeakage(mechanism, entropy_floor=2.5).solve())
+    record leakage: 0.0403... to 0.0403... nats (CERTIFIED)
+    """
+
+    mechanism: Mechanism
+    entropy_floor: float
+    records: tuple[int, ...] | None = None
+    size: int = 1
+
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        entropy_floor: float,
+        records: int | Sequence[int] | None = None,
+        size: int = 1,
+    ) -> None:
+        if not isinstance(mechanism, Mechanism):
+            raise ValidationError(
+                f"mechanism: expected a Mechanism, found {type(mechanism).__name__}"
+            )
+        floor = real_number(entropy_floor, "entropy_floor", 0.0)
+        most = mechanism.space.max_entropy
+        if floor > most * (1 + 1e-12):
+            raise InfeasibleError(
+                f"entropy_floor: found {floor!r} nats; no prior on the {mechanism.space.size:.6g} "
+                f"datasets has more than log|X| = {most!r} nats"
+                if mechanism.space.size < 10**300
+                else f"entropy_floor: found {floor!r} nats; no prior has more than {most!r} nats"
+            )
+        group = None
+        if records is not None:
+            group = (records,) if isinstance(records, int) else tuple(records)
+            mechanism.lumped(group)  # validates the indices
+            size = len(group)
+        whole_number(size, "size", 1, mechanism.space.records)
+        object.__setattr__(self, "mechanism", mechanism)
+        object.__setattr__(self, "entropy_floor", floor)
+        object.__setattr__(self, "records", group)
+        object.__setattr__(self, "size", size)
+
+    @property
+    def name(self) -> str:
+        """Name of the quantity in results."""
+        return "record leakage" if self.size == 1 else f"leakage about {self.size} records"
+
+    def solve(
+        self,
+        *,
+        tol: float = 1e-4,
+        time_limit: float | None = 60.0,
+        rng: int | np.random.Generator | None = 0,
+        verbose: bool = False,
+        progress: Progress | None = None,
+    ) -> Bound:
+        """Return the bracket of L(b), in nats.
+
+        Parameters
+        ----------
+        tol : float
+            Relative gap to reach: upper - lower <= max(tol * upper, 1e-7 nats).
+        time_limit : float or None
+            Seconds after which the bracket reached is returned (status BRACKETED).
+        rng : int, numpy.random.Generator or None
+            Random starts of the local search; the same seed gives the same answer.
+        verbose : bool
+            Print a line per second.
+        progress : callable, optional
+            Called as progress(lower, upper, nodes) after every batch of nodes.
+
+        Returns
+        -------
+        Bound
+            `lower` is the leakage under `witness` (an `Adversary`); `upper` is proved by
+            `certificate`; `shadow_prices["entropy_floor"]` estimates dL/db. An interrupt
+            (Ctrl-C) ends the search like a time limit does.
+        """
+        real_number(tol, "tol", 0.0, 1.0, open_high=True)
+        if time_limit is not None:
+            real_number(time_limit, "time_limit", 0.0)
+        return Audit(self, rng).run(tol, time_limit, verbose=verbose, progress=progress)
+
+    def check(
+        self,
+        candidate: Prior | ArrayLike,
+        records: int | Sequence[int] | None = None,
+        *,
+        bound: Bound | None = None,
+        **options: Any,
+    ) -> Check:
+        """Judge a prior that was found elsewhere against the certified bracket.
+
+        Parameters
+        ----------
+        candidate : Prior or array_like
+            A prior on the datasets (product order, or a `Prior` labelled by datasets); or, with
+            `records`, weights on the groups of ``mechanism.lumped(records)``.
+        records : int or sequence of int, optional
+            Which record (or group) to evaluate; for a full prior the worst one if left out.
+        bound : Bound, optional
+            An earlier result of `solve`; computed with `options` if left out.
+        """
+        group = self.records if records is None else (
+            (records,) if isinstance(records, int) else tuple(records)
+        )
+        values = candidate.probabilities if isinstance(candidate, Prior) else candidate
+        p = np.asarray(values, dtype=float)
+        if p.ndim != 1 or not np.isfinite(p).all():
+            raise ValidationError(
+                f"candidate: expected a vector of finite numbers, found shape {p.shape}"
+            )
+        if isinstance(candidate, Prior):
+            p = self._by_dataset(candidate)
+        clean = np.maximum(p, 0.0)
+        if clean.sum() <= 0:
+            raise ValidationError("candidate: it has no positive weight")
+        clean = clean / clean.sum()
+        mechanism = self.mechanism
+        if group is not None and len(p) == len(mechanism.lumped(_one(group)).multiplicities):
+            lumped = mechanism.lumped(_one(group))
+            entropy = lumped_entropy(lumped, clean)
+            value = lumped_information(lumped, clean)
+        elif len(p) == mechanism.space.size:
+            groups = mechanism.groups(self.size) if group is None else [group]
+            if group is None:
+                # A full prior need not respect the symmetry: look at every record.
+                groups = _all_groups(mechanism.space.records, self.size)
+            weights = [(mechanism.lumped(_one(g)), mechanism.lump(_one(g), clean)) for g in groups]
+            value = max(lumped_information(lumped, w) for lumped, w in weights)
+            entropy = float(-np.sum(clean[clean > 0] * np.log(clean[clean > 0])))
+        else:
+            raise ValidationError(
+                f"candidate: found {len(p)} weights; a prior on the datasets has "
+                f"{mechanism.space.size}, lumped weights (with records=...) one per group"
+            )
+        violations = {
+            "weights are non-negative": float(max(-p.min(), 0.0)),
+            "weights sum to 1": abs(float(p.sum()) - 1.0),
+            "entropy is at least the floor": max(self.entropy_floor - entropy, 0.0),
+        }
+        return Check(value, violations, bound or self.solve(**options), maximize=True)
+
+    def _by_dataset(self, prior: Prior) -> Array:
+        datasets = {dataset: place for place, dataset in enumerate(self.mechanism.space.datasets())}
+        if set(prior.labels) == set(datasets):
+            aligned = np.zeros(len(datasets))
+            for label, p in zip(prior.labels, prior.probabilities, strict=True):
+                aligned[datasets[label]] = p  # pyright: ignore[reportArgumentType]
+            return aligned
+        return prior.probabilities
+
+
+def record_leakage(
+    mechanism: Mechanism,
+    entropy_floor: float,
+    record: int | None = None,
+    **options: Any,
+) -> Bound:
+    """Return the maximal per-record leakage under H(X) >= b: `RecordLeakage(...).solve(...)`.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+    entropy_floor : float
+        b, in nats.
+    record : int, optional
+        One record only; the worst of all records if left out.
+    **options
+        As for `RecordLeakage.solve`.
+
+    Examples
+    --------
+    >>> from cvxleak.problems import record_leakage
+    >>> from cvxleak.model import AdditiveQuery, Mechanism, RecordSpace
+    >>> parity = AdditiveQuery(RecordSpace.binary(3), [(0, 1)] * 3, modulus=2)
+    >>> bound = record_leakage(Mechanism(parity, [[0.9, 0.1], [0.1, 0.9]]), entropy_floor=1.0)
+    >>> print(bound)
+    record leakage: 0.3680642 to 0.3680642 nats (CERTIFIED)
+    """
+    return RecordLeakage(mechanism, entropy_floor, record).solve(**options)
+
+
+def group_leakage(mechanism: Mechanism, size: int, entropy_floor: float, **options: Any) -> Bound:
+    """Return C_k^b, the maximal leakage about a group of `size` records (DALENIUS Definition 15).
+
+    Examples
+    --------
+    >>> from cvxleak.problems import group_leakage
+    >>> from cvxleak.model import AdditiveQuery, Mechanism, RecordSpace
+    >>> count = AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2)
+    >>> identity = Mechanism(count, [[1, 0, 0], [0, 1, 0], [0, 0, 1]])
+    >>> print(group_leakage(identity, 2, entropy_floor=0.0))
+    leakage about 2 records: 1.098612 to 1.098612 nats (CERTIFIED)
+    """
+    return RecordLeakage(mechanism, entropy_floor, size=size).solve(**options)
+
+
+def balance(mechanism: Mechanism, entropy_floor: float, **options: Any) -> Bound:
+    """Return the balance function g(b) = C_1 - C_1^b as a bracket (DALENIUS Definition 10).
+
+    The lower end is C_1's lower end less C_1^b's upper end, and the other way round; the witness is
+    the pair of adversaries that attain the lower ends of C_1 and of C_1^b.
+
+    Examples
+    --------
+    >>> from cvxleak.problems import balance
+    >>> from cvxleak.model import AdditiveQuery, Mechanism, RecordSpace
+    >>> parity = AdditiveQuery(RecordSpace.binary(3), [(0, 1)] * 3, modulus=2)
+    >>> print(balance(Mechanism(parity, [[0.9, 0.1], [0.1, 0.9]]), entropy_floor=1.0))
+    balance: 0 to ... nats (CERTIFIED)
+    """
+    free = RecordLeakage(mechanism, 0.0).solve(**options)
+    bound = RecordLeakage(mechanism, entropy_floor).solve(**options)
+    assert free.certificate is not None and bound.certificate is not None
+    # g >= 0 because L is non-increasing (DALENIUS Lemma 1).
+    lower = max(math.nextafter(free.lower - bound.upper, -math.inf), 0.0)
+    upper = math.nextafter(free.upper - bound.lower, math.inf)
+    parts = {"capacity": free.certificate, "leakage": bound.certificate}
+    certificate = Certificate(
+        "balance",
+        bound.certificate.problem,
+        lower,
+        upper,
+        {name: part.witness for name, part in parts.items()},
+        {name: part.proof for name, part in parts.items()},
+    )
+    done = free.status is bound.status is Status.CERTIFIED
+    return Bound(
+        "balance",
+        lower,
+        upper,
+        Status.CERTIFIED if done else Status.BRACKETED,
+        witness=(free.witness, bound.witness),
+        certificate=certificate,
+        stats={"seconds": free.stats["seconds"] + bound.stats["seconds"]},
+    )
+
+
+def _one(group: tuple[int, ...]) -> int | tuple[int, ...]:
+    return group[0] if len(group) == 1 else group
+
+
+def _all_groups(records: int, size: int) -> list[tuple[int, ...]]:
+    return list(combinations(range(records), size))
