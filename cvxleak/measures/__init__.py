@@ -1,0 +1,103 @@
+"""Numbers of a fixed channel or mechanism, in plain NumPy: the reference for everything else."""
+
+from cvxleak.measures.chain import ChainRule, composition_chain_rule, group_chain_rule
+from cvxleak.measures.composition import (
+    balance_value,
+    composition_budget,
+    composition_slack,
+    group_budget,
+    group_slack,
+    unrestricted_budget,
+)
+from cvxleak.measures.distortion import (
+    expected_distortion,
+    mechanism_distortion,
+    worst_case_distortion,
+)
+from cvxleak.measures.entropy import entropy, lumped_entropy
+from cvxleak.measures.gradients import (
+    entropy_gradient,
+    entropy_gradient_conditional,
+    entropy_gradient_marginal,
+    information_gradient_conditional,
+    information_gradient_marginal,
+    information_gradient_mechanism,
+)
+from cvxleak.measures.induced import lumped_channel, record_channel
+from cvxleak.measures.information import (
+    conditional_mutual_information,
+    conditional_record_information,
+    group_information,
+    information_density,
+    lumped_information,
+    mutual_information,
+    record_information,
+)
+from cvxleak.measures.leakage import (
+    conditional_maximal_leakage,
+    max_information,
+    maximal_leakage,
+    pml,
+    record_max_information,
+)
+from cvxleak.measures.privacy import (
+    dp_failure_probability,
+    local_dp_epsilon,
+    privacy_profile,
+    product_max_information,
+    record_dp_epsilon,
+    record_dp_failure_probability,
+    record_privacy_profile,
+)
+from cvxleak.measures.vulnerability import (
+    bayes_vulnerability,
+    multiplicative_bayes_capacity,
+    posterior_bayes_vulnerability,
+)
+
+__all__ = [
+    "ChainRule",
+    "balance_value",
+    "bayes_vulnerability",
+    "composition_budget",
+    "composition_chain_rule",
+    "composition_slack",
+    "conditional_maximal_leakage",
+    "conditional_mutual_information",
+    "conditional_record_information",
+    "dp_failure_probability",
+    "entropy",
+    "entropy_gradient",
+    "entropy_gradient_conditional",
+    "entropy_gradient_marginal",
+    "expected_distortion",
+    "group_budget",
+    "group_chain_rule",
+    "group_information",
+    "group_slack",
+    "information_density",
+    "information_gradient_conditional",
+    "information_gradient_marginal",
+    "information_gradient_mechanism",
+    "local_dp_epsilon",
+    "lumped_channel",
+    "lumped_entropy",
+    "lumped_information",
+    "max_information",
+    "maximal_leakage",
+    "mechanism_distortion",
+    "multiplicative_bayes_capacity",
+    "mutual_information",
+    "pml",
+    "posterior_bayes_vulnerability",
+    "privacy_profile",
+    "product_max_information",
+    "record_channel",
+    "record_dp_epsilon",
+    "record_dp_failure_probability",
+    "record_information",
+    "record_max_information",
+    "record_privacy_profile",
+    "unrestricted_budget",
+    "worst_case_distortion",
+]

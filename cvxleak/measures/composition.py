@@ -1,0 +1,217 @@
+"""Budgets under more than one record or release (DALENIUS Definitions 10, 16, 17, Theorems 3, 4).
+
+All capacities are in nats: C_1 over all adversaries, C_1^b over those with H(X) >= b, C_k for
+groups of k records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cvxleak.errors import ValidationError
+from cvxleak.model._validation import real_number, whole_number
+
+__all__ = [
+    "balance_value",
+    "composition_budget",
+    "composition_slack",
+    "group_budget",
+    "group_slack",
+    "unrestricted_budget",
+]
+
+
+def balance_value(capacity: float, floored_capacity: float) -> float:
+    """Return g(b) = C_1 - C_1^b: what an adversary gains by knowing more, in nats.
+
+    Parameters
+    ----------
+    capacity : float
+        C_1, over all adversaries.
+    floored_capacity : float
+        C_1^b, over the adversaries with H(X) >= b; at most C_1.
+
+    Raises
+    ------
+    ValidationError
+        If a capacity is negative, or the second is larger than the first.
+
+    See Also
+    --------
+    cvxleak.problems.balance : A proved bracket of g(b) for a mechanism.
+
+    Notes
+    -----
+    DALENIUS Definition 10; a channel with this value at b is called (b, g)-balanced.
+
+    Examples
+    --------
+    >>> from cvxleak.measures import balance_value
+    >>> balance_value(0.5, 0.125)
+    0.375
+    """
+    largest = real_number(capacity, "capacity", 0.0, open_high=True)
+    return largest - real_number(floored_capacity, "floored_capacity", 0.0, largest)
+
+
+def unrestricted_budget(epsilon: float, balance: float) -> float:
+    """Return epsilon + g(b): the budget against all adversaries, in nats.
+
+    C_1^b <= epsilon if and only if C_1 <= epsilon + g(b).
+
+    Parameters
+    ----------
+    epsilon : float
+        Budget against the adversaries with H(X) >= b.
+    balance : float
+        g(b), see `balance_value`.
+
+    Raises
+    ------
+    ValidationError
+        If an argument is negative.
+
+    Notes
+    -----
+    DALENIUS Proposition 2.
+
+    Examples
+    --------
+    >>> from cvxleak.measures import unrestricted_budget
+    >>> unrestricted_budget(0.125, 0.375)
+    0.5
+    """
+    return _non_negative(epsilon, "epsilon") + _non_negative(balance, "balance")
+
+
+def group_budget(k: int, epsilon: float, balance: float = 0.0) -> float:
+    """Return k (epsilon + g(b)): an upper bound on C_k^b, in nats.
+
+    Parameters
+    ----------
+    k : int
+        Size of the group, at least 1.
+    epsilon : float
+        A bound on C_1^b.
+    balance : float, optional
+        g(b), see `balance_value`; 0 for a bound on C_k over all adversaries from one on C_1.
+
+    Raises
+    ------
+    ValidationError
+        If k is not a positive integer, or another argument is negative.
+
+    Notes
+    -----
+    DALENIUS Theorem 3. In the chain rule the first record is faced by the adversary as given, the
+    other k - 1 by ones that know more, which costs g(b) each.
+
+    Examples
+    --------
+    >>> from cvxleak.measures import group_budget
+    >>> group_budget(3, 0.125, 0.375)
+    1.5
+    """
+    return whole_number(k, "k", 1) * unrestricted_budget(epsilon, balance)
+
+
+def group_slack(capacities: Sequence[float], epsilon: float) -> float:
+    """Return the least c >= 0 with C_k <= k (epsilon + c) for every k, in nats.
+
+    Parameters
+    ----------
+    capacities : sequence of float
+        C_1, C_2, ..., in this order.
+    epsilon : float
+        The budget of one record.
+
+    Raises
+    ------
+    ValidationError
+        If there are no capacities, or a number is negative.
+
+    Notes
+    -----
+    DALENIUS Definition 16: the mechanism has c-group privacy for this c and every larger one.
+
+    Examples
+    --------
+    >>> from cvxleak.measures import group_slack
+    >>> group_slack([0.5, 1.5], 0.5)
+    0.25
+    """
+    budget = _non_negative(epsilon, "epsilon")
+    if not len(capacities):
+        raise ValidationError("capacities: found none; C_1 is needed")
+    checked = [_non_negative(c, f"capacities[{place}]") for place, c in enumerate(capacities)]
+    return max(0.0, max(c / k for k, c in enumerate(checked, start=1)) - budget)
+
+
+def composition_budget(epsilons: Sequence[float], balances: Sequence[float]) -> float:
+    """Return sum_j (epsilon_j + g_j(b)): an upper bound on C_1^b of several releases, in nats.
+
+    Parameters
+    ----------
+    epsilons : sequence of float
+        For each release a bound on its C_1^b.
+    balances : sequence of float
+        For each release its g_j(b), see `balance_value`; zeros for a bound on C_1 over all
+        adversaries from bounds on each C_1.
+
+    Raises
+    ------
+    ValidationError
+        If the two differ in length, are empty, or hold a negative number.
+
+    Notes
+    -----
+    DALENIUS Theorem 4. The releases have independent noise, and the datasets any law.
+
+    Examples
+    --------
+    >>> from cvxleak.measures import composition_budget
+    >>> composition_budget([0.125, 0.25], [0.375, 0.0])
+    0.75
+    """
+    if len(epsilons) != len(balances) or not len(epsilons):
+        raise ValidationError(
+            f"balances: found {len(balances)}, with {len(epsilons)} epsilons; "
+            "one of each is needed for every release"
+        )
+    return sum(
+        _non_negative(eps, f"epsilons[{j}]") + _non_negative(g, f"balances[{j}]")
+        for j, (eps, g) in enumerate(zip(epsilons, balances, strict=True))
+    )
+
+
+def composition_slack(capacity: float, epsilons: Sequence[float]) -> float:
+    """Return the least c >= 0 with C_1 <= sum_j epsilon_j + c for a composition, in nats.
+
+    Parameters
+    ----------
+    capacity : float
+        C_1 of all releases together.
+    epsilons : sequence of float
+        The budget of each release.
+
+    Raises
+    ------
+    ValidationError
+        If a number is negative.
+
+    Notes
+    -----
+    DALENIUS Definition 17: the composition is private with this c and every larger one.
+
+    Examples
+    --------
+    >>> from cvxleak.measures import composition_slack
+    >>> composition_slack(0.75, [0.25, 0.25])
+    0.25
+    """
+    budgets = [_non_negative(eps, f"epsilons[{j}]") for j, eps in enumerate(epsilons)]
+    return max(0.0, _non_negative(capacity, "capacity") - sum(budgets))
+
+
+def _non_negative(value: float, name: str) -> float:
+    return real_number(value, name, 0.0, open_high=True)

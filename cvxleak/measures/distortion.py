@@ -1,0 +1,156 @@
+"""Distortion: how far the released output is from the truth, on average."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cvxleak.errors import ValidationError
+from cvxleak.measures._laws import aligned, dataset_law, value_rows
+from cvxleak.model import Channel, Distortion, Mechanism, Prior, as_channel
+from cvxleak.model._validation import Array
+from cvxleak.model._value import preview
+
+__all__ = ["expected_distortion", "mechanism_distortion", "worst_case_distortion"]
+
+
+def expected_distortion(
+    prior: Prior | ArrayLike, channel: Channel | ArrayLike, distortion: Distortion | ArrayLike
+) -> float:
+    """Return E d(X, Y) = sum_{x,y} p(x) q(y|x) d(x, y), in the unit of d.
+
+    Parameters
+    ----------
+    prior : Prior or array_like, shape (k,)
+        The true law of the input.
+    channel : Channel or array_like, shape (k, m)
+        The rows q(y|x).
+    distortion : Distortion or array_like
+        A `Distortion` is matched to the channel by label and may have more labels than the
+        channel; an array of shape (k, m) is matched by position.
+
+    Raises
+    ------
+    ValidationError
+        If prior, channel and distortion do not fit.
+
+    See Also
+    --------
+    mechanism_distortion : For a prior on datasets.
+
+    Examples
+    --------
+    >>> from cvxleak.measures import expected_distortion
+    >>> from cvxleak.model import Distortion
+    >>> rounding = [[1.0, 0.0], [0.5, 0.5]]
+    >>> expected_distortion([0.5, 0.5], rounding, Distortion.hamming([0, 1]))
+    0.25
+    """
+    p, rows = aligned(prior, channel)
+    return float((p[:, None] * rows * _matched(distortion, as_channel(channel))).sum())
+
+
+def worst_case_distortion(
+    priors: Iterable[Prior | ArrayLike],
+    channel: Channel | ArrayLike,
+    distortion: Distortion | ArrayLike,
+) -> float:
+    """Return the largest expected distortion over a set of sources, in the unit of d.
+
+    Expected distortion is linear in the prior, so a set of sources and its convex hull give the
+    same number.
+
+    Parameters
+    ----------
+    priors : iterable of Prior or array_like, each of shape (k,)
+        The possible true laws of the input, at least one.
+    channel, distortion
+        As in `expected_distortion`.
+
+    Raises
+    ------
+    ValidationError
+        If there are no priors, or priors, channel and distortion do not fit.
+
+    Notes
+    -----
+    HAMMING section II-B.
+
+    Examples
+    --------
+    >>> from cvxleak.measures import worst_case_distortion
+    >>> from cvxleak.model import Distortion
+    >>> rounding = [[1.0, 0.0], [0.5, 0.5]]
+    >>> worst_case_distortion([[0.5, 0.5], [0.0, 1.0]], rounding, Distortion.hamming([0, 1]))
+    0.5
+    """
+    values = [expected_distortion(prior, channel, distortion) for prior in priors]
+    if not values:
+        raise ValidationError("priors: found none; at least one source is needed")
+    return max(values)
+
+
+def mechanism_distortion(
+    prior: Prior | ArrayLike, mechanism: Mechanism, distortion: Distortion | ArrayLike
+) -> float:
+    """Return E d(f(X), Y) = sum_{x,y} p(x) q(y|x) d(f(x), y), in the unit of d.
+
+    Parameters
+    ----------
+    prior : Prior or array_like, shape (|X|,)
+        The true law of the dataset, on the datasets in product order. Where the datasets are too
+        many to write out, use `expected_distortion` with a law on the query's values.
+    mechanism : Mechanism
+        The mechanism: a query f and a channel.
+    distortion : Distortion or array_like
+        A `Distortion` is matched by label: its inputs are values of the query. An array of shape
+        (values of f, outputs) is matched by position.
+
+    Raises
+    ------
+    ValidationError
+        If prior, mechanism and distortion do not fit.
+
+    Notes
+    -----
+    LEAKAGE Definition 2.2.
+
+    Examples
+    --------
+    >>> from cvxleak.measures import mechanism_distortion
+    >>> from cvxleak.model import AdditiveQuery, Distortion, Mechanism, RecordSpace
+    >>> parity = AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2, modulus=2)
+    >>> mechanism = Mechanism(parity, [[0.75, 0.25], [0.25, 0.75]])
+    >>> mechanism_distortion([0.25] * 4, mechanism, Distortion.hamming([0, 1]))
+    0.25
+    """
+    p = dataset_law(prior, mechanism.space)
+    values = mechanism.query.values
+    law = np.bincount(mechanism.query.table().ravel(), weights=p, minlength=len(values))
+    channel = Channel(value_rows(mechanism), values, mechanism.outputs)
+    return expected_distortion(law, channel, distortion)
+
+
+def _matched(distortion: Distortion | ArrayLike, channel: Channel) -> Array:
+    """Return d(x, y) for the channel's inputs and outputs."""
+    if not isinstance(distortion, Distortion):
+        matrix = Distortion(distortion).matrix
+        if matrix.shape != channel.shape:
+            raise ValidationError(
+                f"distortion: found shape {matrix.shape}; the channel has shape {channel.shape}"
+            )
+        return matrix
+    places = []
+    for kind in ("inputs", "outputs"):
+        known = {label: place for place, label in enumerate(getattr(distortion, kind))}
+        needed = getattr(channel, kind)
+        missing = tuple(label for label in needed if label not in known)
+        if missing:
+            raise ValidationError(
+                f"distortion: its {kind} {preview(tuple(known))} lack the channel's "
+                f"{preview(missing)}"
+            )
+        places.append([known[label] for label in needed])
+    return distortion.matrix[np.ix_(*places)]

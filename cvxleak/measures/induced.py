@@ -1,0 +1,113 @@
+"""The channel that one record sees: its law and the law of the output given its value.
+
+Every measure of a prior and a channel becomes a measure of a record through these two functions,
+for example ``maximal_leakage(*record_channel(prior, mechanism, 0))``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cvxleak.measures._laws import Records, record_group, record_law
+from cvxleak.model import Channel, Lumped, Mechanism, Prior, as_prior
+
+__all__ = ["lumped_channel", "record_channel"]
+
+
+def record_channel(
+    prior: Prior | ArrayLike, mechanism: Mechanism, records: Records
+) -> tuple[Prior, Channel]:
+    """Return p(x_i) and p(y|x_i) = sum over x_{-i} of p(x_{-i}|x_i) q(y|x), under a prior.
+
+    Parameters
+    ----------
+    prior : Prior or array_like, shape (|X|,)
+        The adversary's knowledge p(x): a law on the datasets in product order, the last record
+        varying fastest.
+    mechanism : Mechanism
+        The mechanism q(y|x).
+    records : int or sequence of int
+        A record, or a group of records I that is taken as one: X_I in place of X_i.
+
+    Returns
+    -------
+    (Prior, Channel)
+        Values of probability zero have no conditional law and are left out of both.
+
+    Raises
+    ------
+    ValidationError
+        If the prior does not fit the space, or the records are not distinct indices in it.
+
+    Notes
+    -----
+    LEAKAGE section 7.1 (notation); DALENIUS eq. (14).
+
+    Examples
+    --------
+    >>> from cvxleak.measures import record_channel
+    >>> from cvxleak.model import AdditiveQuery, Mechanism, RecordSpace
+    >>> parity = AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2, modulus=2)
+    >>> mechanism = Mechanism(parity, [[0.75, 0.25], [0.25, 0.75]])
+    >>> law, channel = record_channel([0.5, 0.0, 0.25, 0.25], mechanism, 0)
+    >>> law.probabilities, channel.matrix
+    (array([0.5, 0.5]), array([[0.75, 0.25],
+           [0.5 , 0.5 ]]))
+    """
+    group = record_group(mechanism.space, records)
+    alphabets = [mechanism.space.alphabets[i] for i in group]
+    values = tuple(product(*alphabets)) if isinstance(records, Sequence) else alphabets[0]
+    p, rows = record_law(prior, mechanism, group)
+    seen = np.flatnonzero(p > 0)
+    labels = [values[a] for a in seen]
+    return Prior(p[seen], labels), Channel(rows[seen], labels, mechanism.outputs)
+
+
+def lumped_channel(weights: Prior | ArrayLike, lumped: Lumped) -> tuple[Prior, Channel]:
+    """Return p(a) and p(y|a) of a record A whose prior is given by lumped weights.
+
+    p(a) = sum_{g of a} w_g and p(a) p(y|a) = s_{a,y} = sum_{g of a} w_g R_g(y).
+
+    Parameters
+    ----------
+    weights : Prior or array_like, shape (N,)
+        Probability of each group of `lumped`.
+    lumped : Lumped
+        Built by `Mechanism.lumped`.
+
+    Returns
+    -------
+    (Prior, Channel)
+        Values of probability zero have no conditional law and are left out of both.
+
+    Raises
+    ------
+    ValidationError
+        If the weights are not a distribution on the N groups.
+
+    Examples
+    --------
+    >>> from cvxleak.measures import lumped_channel
+    >>> from cvxleak.model import AdditiveQuery, Mechanism, RecordSpace
+    >>> parity = AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2, modulus=2)
+    >>> mechanism = Mechanism(parity, [[0.75, 0.25], [0.25, 0.75]])
+    >>> weights = mechanism.lump(0, [0.5, 0.0, 0.25, 0.25])
+    >>> law, channel = lumped_channel(weights, mechanism.lumped(0))
+    >>> law.probabilities, channel.matrix
+    (array([0.5, 0.5]), array([[0.75, 0.25],
+           [0.5 , 0.5 ]]))
+    """
+    w = as_prior(weights, len(lumped.multiplicities), "weights").probabilities
+    laws, rows, labels = [], [], []
+    for a, label in enumerate(lumped.values):
+        groups = lumped.value_index == a
+        mass = w[groups].sum()
+        if mass > 0:
+            laws.append(mass)
+            rows.append((w[groups] / mass) @ lumped.rows[groups])
+            labels.append(label)
+    return Prior(laws, labels), Channel(rows, labels, lumped.outputs)

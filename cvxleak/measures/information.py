@@ -1,0 +1,281 @@
+"""Mutual information: of a channel, of a record, of a group, conditional."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import entr
+
+from cvxleak.errors import ValidationError
+from cvxleak.measures._laws import (
+    Records,
+    aligned,
+    density,
+    record_group,
+    record_mass,
+    value_rows,
+)
+from cvxleak.measures.induced import lumped_channel, record_channel
+from cvxleak.model import Channel, Lumped, Mechanism, Prior
+from cvxleak.model._validation import Array, frozen_array, probability_rows, whole_number
+
+__all__ = [
+    "conditional_mutual_information",
+    "conditional_record_information",
+    "group_information",
+    "information_density",
+    "lumped_information",
+    "mutual_information",
+    "record_information",
+]
+
+
+def information_density(prior: Prior | ArrayLike, channel: Channel | ArrayLike) -> Array:
+    """Return i(x;y) = log( p(x,y) / (p(x) p(y)) ) = log( q(y|x) / p(y) ), in nats.
+
+    Parameters
+    ----------
+    prior : Prior or array_like, shape (k,)
+        The law of the input.
+    channel : Channel or array_like, shape (k, m)
+        The rows q(y|x).
+
+    Returns
+    -------
+    array, shape (k, m)
+        -inf at every pair of probability zero: where q(y|x) = 0 that is the logarithm's value,
+        and where p(x) = 0 or p(y) = 0, so that the quotient is not determined, it is the choice
+        with which such a pair never counts in a maximum or in a tail.
+
+    Raises
+    ------
+    ValidationError
+        If the prior and the channel do not fit, or are not stochastic.
+
+    Notes
+    -----
+    ENVELOPE section II-C.
+
+    Examples
+    --------
+    >>> from cvxleak.measures import information_density
+    >>> information_density([0.5, 0.5], [[1.0, 0.0], [0.5, 0.5]]).round(4)
+    array([[ 0.2877,    -inf],
+           [-0.4055,  0.6931]])
+    """
+    return density(*aligned(prior, channel))
+
+
+def mutual_information(prior: Prior | ArrayLike, channel: Channel | ArrayLike) -> float:
+    """Return I(X;Y) = sum_{x,y} p(x) q(y|x) log( q(y|x) / p(y) ), in nats.
+
+    Parameters
+    ----------
+    prior : Prior or array_like, shape (k,)
+        The law of the input.
+    channel : Channel or array_like, shape (k, m)
+        The rows q(y|x).
+
+    Raises
+    ------
+    ValidationError
+        If the prior and the channel do not fit, or are not stochastic.
+
+    Examples
+    --------
+    >>> from cvxleak.measures import mutual_information
+    >>> round(mutual_information([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]]), 6)  # log 2 - h(0.1)
+    0.368064
+    """
+    p, rows = aligned(prior, channel)
+    joint = p[:, None] * rows
+    seen = joint > 0
+    # Rounding can leave a total of -1e-17 where X and Y are independent.
+    return max(0.0, float((joint[seen] * density(p, rows)[seen]).sum()))
+
+
+def record_information(prior: Prior | ArrayLike, mechanism: Mechanism, records: Records) -> float:
+    """Return I(X_i;Y): what the output tells about a record, under a prior on datasets, in nats.
+
+    Parameters
+    ----------
+    prior : Prior or array_like, shape (|X|,)
+        The adversary's knowledge p(x): a law on the datasets in product order, the last record
+        varying fastest. Any correlation is allowed.
+    mechanism : Mechanism
+        The mechanism q(y|x).
+    records : int or sequence of int
+        A record i, or a group I for I(X_I;Y).
+
+    Raises
+    ------
+    ValidationError
+        If the prior does not fit the space, or the records are not distinct indices in it.
+
+    See Also
+    --------
+    lumped_information : The same under lumped weights, for thousands of records.
+
+    Notes
+    -----
+    The per-record leakage of DALENIUS Definition 4 and LEAKAGE Definition 2.1.
+
+    Examples
+    --------
+    >>> from cvxleak.measures import record_information
+    >>> from cvxleak.model import AdditiveQuery, Mechanism, RecordSpace
+    >>> parity = AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2, modulus=2)
+    >>> mechanism = Mechanism(parity, [[0.9, 0.1], [0.1, 0.9]])
+    >>> record_information([0.25] * 4, mechanism, 0)
+    0.0
+    >>> round(record_information([0.5, 0.0, 0.5, 0.0], mechanism, 0), 6)
+    0.368064
+    """
+    return mutual_information(*record_channel(prior, mechanism, records))
+
+
+def lumped_information(weights: Prior | ArrayLike, lumped: Lumped) -> float:
+    """Return I(A;Y) of a record A whose prior is given by lumped weights, in nats.
+
+    With s_{a,y} = sum over the groups g of a of w_g R_g(y), it is
+    sum_{a,y} s_{a,y} log( s_{a,y} / (s_{a,.} s_{.,y}) ).
+
+    Parameters
+    ----------
+    weights : Prior or array_like, shape (N,)
+        Probability of each group of `lumped`.
+    lumped : Lumped
+        Built by `Mechanism.lumped`.
+
+    Raises
+    ------
+    ValidationError
+        If the weights are not a distribution on the N groups.
+
+    Examples
+    --------
+    >>> from cvxleak.measures import lumped_information
+    >>> from cvxleak.model import AdditiveQuery, Mechanism, RecordSpace
+    >>> parity = AdditiveQuery(RecordSpace.binary(1000), [(0, 1)] * 1000, modulus=2)
+    >>> lumped = Mechanism(parity, [[0.9, 0.1], [0.1, 0.9]]).lumped(0)
+    >>> round(lumped_information([0.5, 0.0, 0.0, 0.5], lumped), 6)  # the others' parity is known
+    0.368064
+    """
+    return mutual_information(*lumped_channel(weights, lumped))
+
+
+def group_information(prior: Prior | ArrayLike, mechanism: Mechanism, k: int) -> float:
+    """Return max over groups I of k records of I(X_I;Y), under one prior, in nats.
+
+    DALENIUS Definition 15 with the class of adversaries reduced to one. (For a class with an
+    entropy floor see `cvxleak.problems.group_leakage`.)
+
+    Parameters
+    ----------
+    prior : Prior or array_like, shape (|X|,)
+        The adversary's knowledge p(x), on the datasets in product order.
+    mechanism : Mechanism
+        The mechanism q(y|x).
+    k : int
+        Size of the groups, from 1 to the number of records.
+
+    Raises
+    ------
+    ValidationError
+        If the prior does not fit the space, or k is out of range.
+
+    Examples
+    --------
+    >>> from cvxleak.measures import group_information
+    >>> from cvxleak.model import AdditiveQuery, Mechanism, RecordSpace
+    >>> parity = AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2, modulus=2)
+    >>> mechanism = Mechanism(parity, [[0.9, 0.1], [0.1, 0.9]])
+    >>> [round(group_information([0.25] * 4, mechanism, k), 6) for k in (1, 2)]
+    [0.0, 0.368064]
+    """
+    n = mechanism.space.records
+    size = whole_number(k, "k", 1, n)
+    return max(
+        record_information(prior, mechanism, group) for group in combinations(range(n), size)
+    )
+
+
+def conditional_mutual_information(joint: ArrayLike) -> float:
+    """Return I(A;B|C) of a joint law p(a,b,c), in nats.
+
+    I(A;B|C) = H(A,C) + H(B,C) - H(A,B,C) - H(C); conditions c of probability zero do not count.
+
+    Parameters
+    ----------
+    joint : array_like, shape (|A|, |B|, |C|)
+        Non-negative, sum 1 within 1e-9.
+
+    Raises
+    ------
+    ValidationError
+        If `joint` does not have three axes or is not a distribution.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cvxleak.measures import conditional_mutual_information
+    >>> a, b, c = np.indices((2, 2, 2))
+    >>> parity = (a ^ b == c) / 4  # independent fair bits, tied together by their parity
+    >>> round(conditional_mutual_information(parity), 6)
+    0.693147
+    """
+    array = frozen_array(joint, "joint", 3)
+    probability_rows(array.ravel(), "joint", 1)
+    value = (
+        entr(array.sum(axis=1)).sum()
+        + entr(array.sum(axis=0)).sum()
+        - entr(array).sum()
+        - entr(array.sum(axis=(0, 1))).sum()
+    )
+    return max(0.0, float(value))
+
+
+def conditional_record_information(
+    prior: Prior | ArrayLike, mechanism: Mechanism, records: Records, given: Records
+) -> float:
+    """Return I(X_I;Y|X_G): what the output tells about records to one who knows others, in nats.
+
+    Parameters
+    ----------
+    prior : Prior or array_like, shape (|X|,)
+        The adversary's knowledge p(x), on the datasets in product order.
+    mechanism : Mechanism
+        The mechanism q(y|x).
+    records, given : int or sequence of int
+        The records I asked about and the records G known; they must not overlap.
+
+    Raises
+    ------
+    ValidationError
+        If the prior does not fit the space, or the records are not distinct indices in it.
+
+    Notes
+    -----
+    With G all the other records it is the conditional information that the literature on
+    differential privacy uses; the second term of the chain rule in DALENIUS Lemma 3.
+
+    Examples
+    --------
+    >>> from cvxleak.measures import conditional_record_information
+    >>> from cvxleak.model import AdditiveQuery, Mechanism, RecordSpace
+    >>> parity = AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2, modulus=2)
+    >>> mechanism = Mechanism(parity, [[0.9, 0.1], [0.1, 0.9]])
+    >>> round(conditional_record_information([0.25] * 4, mechanism, 0, given=1), 6)
+    0.368064
+    """
+    asked = record_group(mechanism.space, records)
+    known = record_group(mechanism.space, given, "given")
+    if set(asked) & set(known):
+        raise ValidationError(f"given: found {given!r}; it must not overlap records {records!r}")
+    joint = record_mass(prior, mechanism, asked + known) @ value_rows(mechanism)
+    values = int(np.prod([mechanism.space.shape[i] for i in asked]))
+    return conditional_mutual_information(
+        joint.reshape(values, -1, joint.shape[1]).transpose(0, 2, 1)
+    )
