@@ -39,6 +39,9 @@ SINGLE_PRECISION = 1e-6
 """Relative gaps above this are certified with multipliers stored in single precision."""
 
 
+LARGEST = 1e30
+
+
 class _Group:
     """One class of groups of records: its lumped problem and what is known about it."""
 
@@ -236,8 +239,10 @@ class Audit:
                     np.array([s[:3] if s else (-1, -1, -1) for s in splits], dtype=np.int32), "<i4"
                 ),
                 "cuts": pack(np.array([s[3] for s in splits if s], dtype=float)),
+                # Multipliers of cells that no adversary reaches run off to infinity: any value will
+                # do that single precision can hold.
                 "leaves": pack(
-                    np.array([[lam, *mu.ravel()] for lam, mu in leaves], dtype=float), dtype
+                    np.minimum([[lam, *mu.ravel()] for lam, mu in leaves], LARGEST), dtype
                 ),
             }
         return entry
