@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import entr, rel_entr
 
 from cvxleak.errors import InfeasibleError, ValidationError
+from cvxleak.iterative._joint_update import Iterates, Updater, entropy, information
 from cvxleak.iterative.history import IterativeResult
 from cvxleak.model import Lumped
 from cvxleak.model._validation import probability_rows, real_number, whole_number
@@ -17,9 +15,8 @@ __all__ = ["joint_blahut_arimoto", "meet_entropy_floor"]
 
 Array = NDArray[np.float64]
 
-LOG_ZERO = -1e30  # stands for log 0: finite, so that 0 * log 0 is 0 in a matrix product
-LOG_MULTIPLIER = (-80.0, 45.0)  # where log lam is looked for; past these nothing changes any more
 LEAST_KAPPA = 2.0**-10
+"""Smallest relaxation that a cycle tries."""
 
 
 def joint_blahut_arimoto(
@@ -108,13 +105,13 @@ def joint_blahut_arimoto(
     b = _checked_floor(lumped, entropy_floor)
     cap = whole_number(max_iterations, "max_iterations", 1)
     least_gain = real_number(tol, "tol", 0)
-    updater = _Updater(lumped, b)
+    start = _starting_joints(lumped, starts, rng)
+    updater = Updater(lumped, b)
     if b >= lumped.max_entropy - _rounding(lumped):
         weights = lumped.uniform()[None]
         joint = updater.joint(weights)
-        only = _Iterates(weights, joint, np.full(1, np.inf), _information(joint))
+        only = Iterates(weights, joint, np.full(1, np.inf), information(joint))
         return _result(lumped, b, [_record(lumped, only)], [], only, 0, "b = log|X|: uniform prior")
-    start = _starting_joints(lumped, starts, rng)
     count = len(start)
     kappa, cycle_gain = np.ones(count), np.zeros(count)
     current = updater.update(start, np.full(count, 0.1), kappa)
@@ -149,9 +146,10 @@ def joint_blahut_arimoto(
 def meet_entropy_floor(lumped: Lumped, weights: ArrayLike, entropy_floor: float) -> Array:
     """Return the mixture of `weights` and the uniform prior that just meets the entropy floor.
 
-    The least theta, up to rounding, with F((1 - theta) w + theta u) >= b; F is concave along the
-    segment and largest at the uniform prior u, so the equation has one root. If F(w) >= b, that is
-    `weights` as they are. Above b = log|X| - margin, where rounding decides, it is u.
+    The least theta with F((1 - theta) w + theta u) >= b + margin, where the margin of
+    1e-13 (1 + log|X|) nats is the rounding error of F. F is concave along the segment and largest
+    at the uniform prior u, so the equation has one root; theta = 0 leaves `weights` as they are,
+    and b > log|X| - margin, where rounding decides, gives u.
 
     Parameters
     ----------
@@ -160,7 +158,7 @@ def meet_entropy_floor(lumped: Lumped, weights: ArrayLike, entropy_floor: float)
     weights : array_like, shape (N,)
         A lumped prior.
     entropy_floor : float
-        b, in nats. A margin of 1e-13 (1 + log|X|) nats is added, the rounding error of F.
+        b, in nats.
 
     Raises
     ------
@@ -185,134 +183,19 @@ def meet_entropy_floor(lumped: Lumped, weights: ArrayLike, entropy_floor: float)
         raise ValidationError(f"weights: found shape {w.shape}; {size} are needed")
     uniform = lumped.uniform()
     target = b + _rounding(lumped)
-    if _entropy(w, lumped.log_multiplicity) >= target:
+    if entropy(w, lumped.log_multiplicity) >= target:
         return w
     low, high = 0.0, 1.0
     while high - low > 1e-16 + 1e-9 * low:
         theta = (low + high) / 2
         mixed = (1 - theta) * w + theta * uniform
-        if _entropy(mixed, lumped.log_multiplicity) >= target:
+        if entropy(mixed, lumped.log_multiplicity) >= target:
             high = theta
         else:
             low = theta
     mixed = (1 - high) * w + high * uniform
     mixed.setflags(write=False)
     return mixed
-
-
-class _Iterates(NamedTuple):
-    """One iterate of each of S starts; the first axis of every array runs over the starts."""
-
-    weights: Array  # (S, N)
-    joint: Array  # (S, A, Y)
-    multiplier: Array  # (S,)
-    value: Array  # (S,)
-
-    def take(self, places: NDArray[np.intp]) -> _Iterates:
-        return _Iterates(*(array[places] for array in self))
-
-
-class _Updater:
-    """The update of many starts at once, for one lumped problem and one entropy floor."""
-
-    def __init__(self, lumped: Lumped, entropy_floor: float) -> None:
-        self.b = entropy_floor
-        self.rows = lumped.rows
-        self.log_m = lumped.log_multiplicity
-        self.starts = lumped.starts
-        self.value_of = lumped.value_index
-        ends = [*lumped.starts[1:], len(lumped.rows)]
-        self.groups = [slice(i, j) for i, j in zip(lumped.starts, ends, strict=True)]
-
-    def joint(self, weights: Array) -> Array:
-        """s_{a,y}, shape (S, A, Y)."""
-        return np.stack([weights[:, g] @ self.rows[g] for g in self.groups], axis=1)
-
-    def update(self, joint: Array, guess: Array, kappa: Array) -> _Iterates:
-        """Maximize <d, w'> - kappa D(pi' || pi) under F(w') >= b; `guess` is a first lam."""
-        pi, output = joint.sum(axis=2), joint.sum(axis=1)
-        product = pi[:, :, None] * output[:, None, :]
-        with np.errstate(divide="ignore"):
-            # Where nothing of a or y is left, any posterior makes a minorant: the prior is one.
-            log_ratio = np.log(np.where(product > 0, joint / np.where(product > 0, product, 1), 1))
-            log_pi = np.maximum(np.log(pi), LOG_ZERO)
-        np.maximum(log_ratio, LOG_ZERO, out=log_ratio)
-        d = np.concatenate(
-            [log_ratio[:, a] @ self.rows[g].T for a, g in enumerate(self.groups)], axis=1
-        )
-        weights = self._without_multiplier(d, log_pi, kappa)
-        multiplier = np.zeros(len(d))
-        short = np.flatnonzero(_entropy(weights, self.log_m) < self.b)
-        if len(short):
-            weights[short], multiplier[short] = self._root(
-                d[short], log_pi[short], kappa[short], guess[short]
-            )
-        joint = self.joint(weights)
-        return _Iterates(weights, joint, multiplier, _information(joint))
-
-    def _without_multiplier(self, d: Array, log_pi: Array, kappa: Array) -> Array:
-        """Return the maximizer of largest entropy that ignores the floor (lam = 0)."""
-        top = np.maximum.reduceat(d, self.starts, axis=1)
-        slack = 1e-13 * np.maximum(1, np.abs(top))  # rows that only rounding tells apart are tied
-        tied = d >= (top - slack)[:, self.value_of]
-        v, _ = self._normalized(np.where(tied, self.log_m, -np.inf))
-        return _softmax(log_pi + top / kappa[:, None])[:, self.value_of] * v
-
-    def _at(
-        self, d: Array, log_pi: Array, kappa: Array, multiplier: Array
-    ) -> tuple[Array, Array, Array]:
-        """Weights for the given lam, F there, and the derivative of F in log lam."""
-        lam = multiplier[:, None]
-        tilt = d / lam
-        v, log_sum = self._normalized(tilt + self.log_m)
-        blend = kappa[:, None] + lam
-        pi = _softmax((kappa[:, None] * log_pi + lam * log_sum) / blend)
-        mean = np.add.reduceat(v * tilt, self.starts, axis=1)
-        spread = np.add.reduceat(v * (tilt - mean[:, self.value_of]) ** 2, self.starts, axis=1)
-        # F = sum_a pi_a entropy_a, where entropy_a = -log pi_a + H(v_a) + <v_a, log m_a>.
-        entropy = log_sum - mean - np.log(np.where(pi > 0, pi, 1))
-        total = (pi * entropy).sum(axis=1)
-        variance = (pi * (entropy - total[:, None]) ** 2).sum(axis=1)
-        slope = (pi * spread).sum(axis=1) + multiplier / blend[:, 0] * variance
-        return pi[:, self.value_of] * v, total, slope
-
-    def _root(self, d: Array, log_pi: Array, kappa: Array, guess: Array) -> tuple[Array, Array]:
-        """Weights and lam with F = b: Newton's method in log lam, kept inside a bracket."""
-        low = np.full(len(d), LOG_MULTIPLIER[0])
-        high = np.full(len(d), LOG_MULTIPLIER[1])
-        x = np.log(np.where(guess > 0, guess, 0.1))
-        while True:
-            weights, total, slope = self._at(d, log_pi, kappa, np.exp(x))
-            excess = total - self.b
-            low, high = np.where(excess < 0, x, low), np.where(excess < 0, high, x)
-            done = (np.abs(excess) <= 1e-14 * max(1.0, self.b)) | (high - low <= 1e-12)
-            if done.all():
-                return weights, np.exp(x)
-            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                newton = x - excess / slope
-            inside = (newton > low) & (newton < high)
-            x = np.where(done, x, np.where(inside, newton, (low + high) / 2))
-
-    def _normalized(self, logs: Array) -> tuple[Array, Array]:
-        """Softmax and logsumexp of `logs` within the groups of each value."""
-        top = np.maximum.reduceat(logs, self.starts, axis=1)
-        parts = np.exp(logs - top[:, self.value_of])
-        sums = np.add.reduceat(parts, self.starts, axis=1)
-        return parts / sums[:, self.value_of], top + np.log(sums)
-
-
-def _softmax(logs: Array) -> Array:
-    parts = np.exp(logs - logs.max(axis=1, keepdims=True))
-    return parts / parts.sum(axis=1, keepdims=True)
-
-
-def _information(joint: Array) -> Array:
-    product = joint.sum(axis=-1, keepdims=True) * joint.sum(axis=-2, keepdims=True)
-    return rel_entr(joint, product).sum(axis=(-2, -1))
-
-
-def _entropy(weights: Array, log_m: Array) -> Array:
-    return entr(weights).sum(axis=-1) + weights @ log_m
 
 
 def _rounding(lumped: Lumped) -> float:
@@ -336,7 +219,7 @@ def _starting_joints(
     lumped: Lumped, starts: int | ArrayLike, rng: int | np.random.Generator | None
 ) -> Array:
     """Joint laws of (A, Y), shape (S, A, Y), to take the first step from."""
-    joint = _Updater(lumped, 0.0).joint
+    joint = Updater(lumped, 0.0).joint
     size = len(lumped.multiplicities)
     if not isinstance(starts, (int, np.integer)):
         weights = probability_rows(starts, "starts", 2)
@@ -358,9 +241,9 @@ def _starting_joints(
     return joints
 
 
-def _record(lumped: Lumped, current: _Iterates) -> tuple[Array, Array, Array]:
-    entropy = _entropy(current.weights, lumped.log_multiplicity)
-    return current.value.copy(), entropy, current.multiplier.copy()
+def _record(lumped: Lumped, current: Iterates) -> tuple[Array, Array, Array]:
+    reached = entropy(current.weights, lumped.log_multiplicity)
+    return current.value.copy(), reached, current.multiplier.copy()
 
 
 def _result(
@@ -368,20 +251,20 @@ def _result(
     b: float,
     trace: list[tuple[Array, Array, Array]],
     steps: list[Array],
-    last: _Iterates,
+    last: Iterates,
     best: int,
     reason: str,
 ) -> IterativeResult:
     point = meet_entropy_floor(lumped, last.weights[best], b)
-    objective, entropy, multiplier = (np.array(part)[:, best] for part in zip(*trace, strict=True))
+    objective, reached, multiplier = (np.array(part)[:, best] for part in zip(*trace, strict=True))
     return IterativeResult(
-        value=float(_information(_Updater(lumped, b).joint(point[None]))[0]),
+        value=float(information(Updater(lumped, b).joint(point[None]))[0]),
         point=point,
         iterations=len(steps),
         stopped=reason,
         history={
             "objective": objective,
-            "slack": entropy - b,
+            "slack": reached - b,
             "multiplier": multiplier,
             "step": np.array(steps)[:, best] if steps else np.zeros(0),
             "start_values": last.value,
