@@ -174,7 +174,7 @@ def meet_entropy_floor(lumped: Lumped, weights: ArrayLike, entropy_floor: float)
     >>> parity = AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2, modulus=2)
     >>> lumped = Mechanism(parity, [[0.9, 0.1], [0.1, 0.9]]).lumped(0)
     >>> meet_entropy_floor(lumped, [0.5, 0.0, 0.0, 0.5], 1.0).round(4)
-    array([0.3965, 0.1035, 0.1035, 0.3965])
+    array([0.4541, 0.0459, 0.0459, 0.4541])
     """
     b = _checked_floor(lumped, entropy_floor)
     w = probability_rows(weights, "weights", 1)
