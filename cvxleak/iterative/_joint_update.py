@@ -9,13 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import entr, rel_entr
+from scipy.special import entr
 
+from cvxleak.iterative._formulas import Array, entropy, information
 from cvxleak.model import Lumped
 
-__all__ = ["Iterates", "Updater", "entropy", "information"]
-
-Array = NDArray[np.float64]
+__all__ = ["Iterates", "Updater"]
 
 LOG_ZERO = -1e30  # stands for log 0: finite, so that 0 * log 0 is 0 in a matrix product
 LOG_MULTIPLIER = (-80.0, 45.0)  # where log lam is looked for; past these nothing changes any more
@@ -132,14 +131,3 @@ class Updater:
 def _softmax(logs: Array) -> Array:
     parts = np.exp(logs - logs.max(axis=1, keepdims=True))
     return parts / parts.sum(axis=1, keepdims=True)
-
-
-def information(joint: Array) -> Array:
-    """I(A;Y) of joint laws, shape (..., A, Y)."""
-    product = joint.sum(axis=-1, keepdims=True) * joint.sum(axis=-2, keepdims=True)
-    return rel_entr(joint, product).sum(axis=(-2, -1))
-
-
-def entropy(weights: Array, log_m: Array) -> Array:
-    """F(w) = H(w) + <w, log m> of lumped weights, shape (..., N)."""
-    return entr(weights).sum(axis=-1) + weights @ log_m

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from cvxleak.errors import InfeasibleError, ValidationError
-from cvxleak.iterative._joint_update import Iterates, Updater, entropy, information
+from cvxleak.errors import ValidationError
+from cvxleak.iterative._formulas import Array, entropy, information
+from cvxleak.iterative._joint_update import Iterates, Updater
+from cvxleak.iterative.entropy_floor import checked_floor, meet_entropy_floor, rounding
 from cvxleak.iterative.history import IterativeResult
 from cvxleak.model import Lumped
 from cvxleak.model._validation import probability_rows, real_number, whole_number
 
-__all__ = ["joint_blahut_arimoto", "meet_entropy_floor"]
-
-Array = NDArray[np.float64]
+__all__ = ["joint_blahut_arimoto"]
 
 LEAST_KAPPA = 2.0**-10
 """Smallest relaxation that a cycle tries."""
@@ -102,12 +102,14 @@ def joint_blahut_arimoto(
     >>> print(f"{run.value:.4f}")
     0.0795
     """
-    b = _checked_floor(lumped, entropy_floor)
+    if not isinstance(lumped, Lumped):
+        raise ValidationError(f"lumped: expected a Lumped, found {type(lumped).__name__}")
+    b = checked_floor(entropy_floor, lumped.max_entropy)
     cap = whole_number(max_iterations, "max_iterations", 1)
     least_gain = real_number(tol, "tol", 0)
     start = _starting_joints(lumped, starts, rng)
     updater = Updater(lumped, b)
-    if b >= lumped.max_entropy - _rounding(lumped):
+    if b >= lumped.max_entropy - rounding(lumped.max_entropy):
         weights = lumped.uniform()[None]
         joint = updater.joint(weights)
         only = Iterates(weights, joint, np.full(1, np.inf), information(joint))
@@ -141,78 +143,6 @@ def joint_blahut_arimoto(
         else f"the best start gained at most tol={least_gain:g} nats in its last cycle"
     )
     return _result(lumped, b, trace, steps, current, best, reason)
-
-
-def meet_entropy_floor(lumped: Lumped, weights: ArrayLike, entropy_floor: float) -> Array:
-    """Return the mixture of `weights` and the uniform prior that just meets the entropy floor.
-
-    The least theta with F((1 - theta) w + theta u) >= b + margin, where the margin of
-    1e-13 (1 + log|X|) nats is the rounding error of F. F is concave along the segment and largest
-    at the uniform prior u, so the equation has one root; theta = 0 leaves `weights` as they are,
-    and b > log|X| - margin, where rounding decides, gives u.
-
-    Parameters
-    ----------
-    lumped : Lumped
-        The problem.
-    weights : array_like, shape (N,)
-        A lumped prior.
-    entropy_floor : float
-        b, in nats.
-
-    Raises
-    ------
-    ValidationError
-        Weights that are no distribution on the groups.
-    InfeasibleError
-        b above log|X|.
-
-    Examples
-    --------
-    >>> from cvxleak.iterative import meet_entropy_floor
-    >>> from cvxleak.model import AdditiveQuery, Mechanism, RecordSpace
-    >>> parity = AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2, modulus=2)
-    >>> lumped = Mechanism(parity, [[0.9, 0.1], [0.1, 0.9]]).lumped(0)
-    >>> meet_entropy_floor(lumped, [0.5, 0.0, 0.0, 0.5], 1.0).round(4)
-    array([0.4541, 0.0459, 0.0459, 0.4541])
-    """
-    b = _checked_floor(lumped, entropy_floor)
-    w = probability_rows(weights, "weights", 1)
-    size = len(lumped.multiplicities)
-    if len(w) != size:
-        raise ValidationError(f"weights: found shape {w.shape}; {size} are needed")
-    uniform = lumped.uniform()
-    target = b + _rounding(lumped)
-    if entropy(w, lumped.log_multiplicity) >= target:
-        return w
-    low, high = 0.0, 1.0
-    while high - low > 1e-16 + 1e-9 * low:
-        theta = (low + high) / 2
-        mixed = (1 - theta) * w + theta * uniform
-        if entropy(mixed, lumped.log_multiplicity) >= target:
-            high = theta
-        else:
-            low = theta
-    mixed = (1 - high) * w + high * uniform
-    mixed.setflags(write=False)
-    return mixed
-
-
-def _rounding(lumped: Lumped) -> float:
-    """Bound the rounding error of F."""
-    return 1e-13 * (1 + lumped.max_entropy)
-
-
-def _checked_floor(lumped: Lumped, entropy_floor: float) -> float:
-    if not isinstance(lumped, Lumped):
-        raise ValidationError(f"lumped: expected a Lumped, found {type(lumped).__name__}")
-    b = real_number(entropy_floor, "entropy_floor", 0)
-    if b > lumped.max_entropy + 10 * _rounding(lumped):
-        raise InfeasibleError(
-            f"entropy_floor: found {b!r}; the largest entropy of a prior on the datasets is "
-            f"log|X| = {lumped.max_entropy!r}"
-        )
-    return b
 
 
 def _starting_joints(

@@ -1,0 +1,86 @@
+"""The entropy floor of an adversary's prior: H(X) >= b, or F(w) >= b in lumped form."""
+
+from __future__ import annotations
+
+from numpy.typing import ArrayLike
+
+from cvxleak.errors import InfeasibleError, ValidationError
+from cvxleak.iterative._formulas import Array, entropy
+from cvxleak.model import Lumped
+from cvxleak.model._validation import probability_rows, real_number
+
+__all__ = ["checked_floor", "least_mixture", "meet_entropy_floor", "rounding"]
+
+
+def meet_entropy_floor(lumped: Lumped, weights: ArrayLike, entropy_floor: float) -> Array:
+    """Return the mixture of `weights` and the uniform prior that just meets the entropy floor.
+
+    The least theta with F((1 - theta) w + theta u) >= b + margin, where the margin of
+    1e-13 (1 + log|X|) nats is the rounding error of F. F is concave along the segment and largest
+    at the uniform prior u, so the equation has one root; theta = 0 leaves `weights` as they are,
+    and b > log|X| - margin, where rounding decides, gives u.
+
+    Parameters
+    ----------
+    lumped : Lumped
+        The problem.
+    weights : array_like, shape (N,)
+        A lumped prior.
+    entropy_floor : float
+        b, in nats.
+
+    Raises
+    ------
+    ValidationError
+        Weights that are no distribution on the groups.
+    InfeasibleError
+        b above log|X|.
+
+    Examples
+    --------
+    >>> from cvxleak.iterative import meet_entropy_floor
+    >>> from cvxleak.model import AdditiveQuery, Mechanism, RecordSpace
+    >>> parity = AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2, modulus=2)
+    >>> lumped = Mechanism(parity, [[0.9, 0.1], [0.1, 0.9]]).lumped(0)
+    >>> meet_entropy_floor(lumped, [0.5, 0.0, 0.0, 0.5], 1.0).round(4)
+    array([0.4541, 0.0459, 0.0459, 0.4541])
+    """
+    b = checked_floor(entropy_floor, lumped.max_entropy)
+    w = probability_rows(weights, "weights", 1)
+    size = len(lumped.multiplicities)
+    if len(w) != size:
+        raise ValidationError(f"weights: found shape {w.shape}; {size} are needed")
+    return least_mixture(w, lumped.uniform(), lumped.log_multiplicity, b)
+
+
+def least_mixture(w: Array, uniform: Array, log_m: Array, b: float) -> Array:
+    """Return the first point with F >= b + margin on the way from `w` to `uniform`."""
+    target = b + rounding(float(entropy(uniform, log_m)))
+    if entropy(w, log_m) >= target:
+        return w
+    low, high = 0.0, 1.0
+    while high - low > 1e-16 + 1e-9 * low:
+        theta = (low + high) / 2
+        if entropy((1 - theta) * w + theta * uniform, log_m) >= target:
+            high = theta
+        else:
+            low = theta
+    mixed = (1 - high) * w + high * uniform
+    mixed.setflags(write=False)
+    return mixed
+
+
+def rounding(max_entropy: float) -> float:
+    """Bound the rounding error of an entropy, where the largest entropy is `max_entropy`."""
+    return 1e-13 * (1 + max_entropy)
+
+
+def checked_floor(entropy_floor: float, max_entropy: float) -> float:
+    """Return the floor as a float; past `max_entropy` by more than rounding it is infeasible."""
+    b = real_number(entropy_floor, "entropy_floor", 0)
+    if b > max_entropy + 10 * rounding(max_entropy):
+        raise InfeasibleError(
+            f"entropy_floor: found {b!r}; the largest entropy of a prior on the datasets is "
+            f"log|X| = {max_entropy!r}"
+        )
+    return b
