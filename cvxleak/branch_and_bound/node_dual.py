@@ -33,6 +33,9 @@ __all__ = ["Cells", "NodeDual", "NodeSolution"]
 
 Array = NDArray[np.float64]
 
+LARGEST = 1e12
+"""Multipliers stay below this: those of a facet that nothing touches would run off to infinity."""
+
 
 @dataclass(frozen=True)
 class Cells:
@@ -212,7 +215,7 @@ class NodeDual:
         dz = np.linalg.solve(matrix, right)[..., 0] * z
         dslack = (tau - slack * dz) / z - slack
         step = _longest(z, dz)
-        trial = z + step * dz
+        trial = np.minimum(z + step * dz, LARGEST)
         new = self._point(cells, trial, floor)
         # A step that the local model did not foresee (the Hessian changes fast in lam) is cut.
         merit = point.value - (tau * np.log(z)).sum(axis=1)
@@ -222,7 +225,7 @@ class NodeDual:
             if not bad.any():
                 break
             step[bad] *= 0.25
-            trial[bad] = z[bad] + step[bad] * dz[bad]
+            trial[bad] = np.minimum(z[bad] + step[bad] * dz[bad], LARGEST)
             self._put(new, bad, self._point(cells.take(bad), trial[bad], floor))
         slack = slack + _longest(slack, dslack) * dslack
         return trial, slack, new

@@ -60,6 +60,11 @@ class Certificate:
     proof: Mapping[str, Any]
     versions: Mapping[str, str] = field(default_factory=_versions)
 
+    def __post_init__(self) -> None:
+        # Keep what a file would hold (lists for tuples), so that a loaded certificate is equal.
+        for name in ("problem", "witness", "proof", "versions"):
+            object.__setattr__(self, name, json.loads(json.dumps(getattr(self, name))))
+
     @property
     def hash(self) -> str:
         """SHA-256 of the certificate's content."""

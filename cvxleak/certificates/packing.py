@@ -46,6 +46,6 @@ def unpack(packed: Mapping[str, Any]) -> NDArray[Any]:
         data = unpacker.decompress(base64.b64decode(packed["data"], validate=True), size + 1)
     except (binascii.Error, zlib.error, TypeError) as error:
         raise CertificateError(f"packed array: {error}") from error
-    if len(data) != size:
+    if len(data) != size or not unpacker.eof or unpacker.unused_data:
         raise CertificateError(f"packed array: found another size than shape {shape} needs")
     return np.frombuffer(data, dtype=dtype).reshape(shape)

@@ -32,14 +32,12 @@ Progress = Callable[[float, float, int], None]
 STARTS = 30
 """Random starts of the local search, per lumped problem."""
 
-SLICE = 0.3
-"""Seconds that one lumped problem is worked on before the next best is looked at."""
+SLICE = 500
+"""Nodes that one lumped problem is worked on before the next best is looked at (nodes, not
+seconds: the same seed gives the same answer)."""
 
 SINGLE_PRECISION = 1e-6
 """Relative gaps above this are certified with multipliers stored in single precision."""
-
-
-LARGEST = 1e30
 
 
 class _Group:
@@ -152,8 +150,12 @@ class Audit:
             if batches & (batches - 1) == 0:
                 self._climb(group, weights[:8])
 
-        until = min(deadline, time.monotonic() + SLICE) if len(self._groups) > 1 else deadline
-        group.search.run(lambda: self._target(tol), deadline=until, on_weights=on_weights)
+        group.search.run(
+            lambda: self._target(tol),
+            deadline=deadline,
+            on_weights=on_weights,
+            node_limit=group.search.nodes + SLICE if len(self._groups) > 1 else None,
+        )
 
     def _climb(self, group: _Group, starts: int | Array) -> None:
         run = joint_blahut_arimoto(group.lumped, self.floor, starts=starts, rng=self._rng)
@@ -239,11 +241,7 @@ class Audit:
                     np.array([s[:3] if s else (-1, -1, -1) for s in splits], dtype=np.int32), "<i4"
                 ),
                 "cuts": pack(np.array([s[3] for s in splits if s], dtype=float)),
-                # Multipliers of cells that no adversary reaches run off to infinity: any value will
-                # do that single precision can hold.
-                "leaves": pack(
-                    np.minimum([[lam, *mu.ravel()] for lam, mu in leaves], LARGEST), dtype
-                ),
+                "leaves": pack(np.array([[lam, *mu.ravel()] for lam, mu in leaves]), dtype),
             }
         return entry
 
