@@ -17,7 +17,7 @@ class CvxleakError(Exception):
 
 
 class ValidationError(CvxleakError, ValueError):
-    """An argument is not what it has to be; the message names it, what was found, what is allowed."""
+    """An argument is wrong; the message names it, what was found and what is allowed."""
 
 
 class InfeasibleError(CvxleakError):

@@ -1,12 +1,14 @@
 """What is given: priors, channels, record spaces, queries, mechanisms, distortions."""
 
+from cvxleak.model.additive import AdditiveQuery
 from cvxleak.model.channel import Channel, as_channel
 from cvxleak.model.distortion import Distortion
 from cvxleak.model.lumping import Lumped
 from cvxleak.model.mechanism import Mechanism
 from cvxleak.model.prior import Prior, as_prior
-from cvxleak.model.query import AdditiveQuery, Query, TableQuery
+from cvxleak.model.query import Query
 from cvxleak.model.space import RecordSpace
+from cvxleak.model.table import TableQuery
 
 __all__ = [
     "AdditiveQuery",

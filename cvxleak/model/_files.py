@@ -1,10 +1,14 @@
-"""Reading and writing model objects: atomic writes, labels that survive CSV and JSON."""
+"""Reading and writing files: atomic writes, tables, labels that survive CSV and JSON."""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
-import tempfile
+import secrets
+import shutil
+from collections.abc import Hashable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,36 +17,78 @@ from cvxleak.errors import ValidationError
 
 def write_atomic(path: str | os.PathLike[str], text: str | bytes) -> None:
     """Write `text` to `path` so that a reader sees the old file or the new one, never a part."""
-    target = Path(path)
+    target = Path(os.path.realpath(path))
     data = text.encode() if isinstance(text, str) else text
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    temporary = target.parent / f".cvxleak-{secrets.token_hex(8)}"
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        # mkstemp makes private files; give the result the mode an ordinary open would have.
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
-        os.replace(temporary, target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+        if target.exists() and not target.is_file():
+            # A device or a pipe is written to; replacing it by a file would destroy it.
+            target.write_bytes(data)
+            return
+        try:
+            with open(temporary, "xb") as file:
+                file.write(data)
+            if target.exists():
+                shutil.copymode(target, temporary)
+            os.replace(temporary, target)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise ValidationError(f"path: cannot write {os.fspath(path)!r}: {error}") from error
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
     """Return the text of a file, with one clear error for whatever is wrong with it."""
     try:
-        return Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        return Path(path).read_text(encoding="utf-8-sig")
+    except (OSError, ValueError) as error:
         raise ValidationError(f"path: cannot read {os.fspath(path)!r}: {error}") from error
 
 
-def read_json(path: str | os.PathLike[str]) -> Any:
-    """Return the content of a JSON file."""
+def write_table(path: str | os.PathLike[str], rows: Iterable[Iterable[object]]) -> None:
+    """Write rows of cells to a CSV file."""
+    buffer = io.StringIO()
+    csv.writer(buffer, lineterminator="\n").writerows(rows)
+    write_atomic(path, buffer.getvalue())
+
+
+def read_table(path: str | os.PathLike[str]) -> list[tuple[int, list[str]]]:
+    """Return (line number, stripped cells) of the non-blank lines of a CSV file, equally long."""
+    reader = csv.reader(io.StringIO(read_text(path)), skipinitialspace=True)
     try:
-        return json.loads(read_text(path))
-    except json.JSONDecodeError as error:
-        raise ValidationError(f"path: {os.fspath(path)!r} is not JSON: {error}") from error
+        rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader]
+    except csv.Error as error:
+        raise ValidationError(f"path: {os.fspath(path)!r} is not CSV: {error}") from error
+    rows = [(line, cells) for line, cells in rows if cells not in ([], [""])]
+    if not rows:
+        raise ValidationError(f"path: {os.fspath(path)!r} is empty")
+    width = len(rows[0][1])
+    for line, cells in rows:
+        if len(cells) != width:
+            raise ValidationError(
+                f"path: line {line} of {os.fspath(path)!r} has {len(cells)} cells; "
+                f"{width} are needed"
+            )
+    return rows
+
+
+def numbers_from_text(cells: Sequence[str], line: int, path: str | os.PathLike[str]) -> list[float]:
+    """Return the cells of one line as floats."""
+    for cell in cells:
+        if not is_number(cell):
+            raise ValidationError(
+                f"path: line {line} of {os.fspath(path)!r}: found {cell[:40]!r}; a number is needed"
+            )
+    return [float(cell) for cell in cells]
+
+
+def is_number(text: str) -> bool:
+    """Whether a cell reads as a number (Python's 1_000 is no number in a table)."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return "_" not in text
 
 
 def labels_from_json(labels: Any) -> Any:
@@ -52,11 +98,34 @@ def labels_from_json(labels: Any) -> Any:
     return labels
 
 
-def label_from_text(text: str) -> str | int | float:
-    """Return the label that a CSV cell stands for: an int or a float if it reads as one."""
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
+def label_from_text(text: str) -> Hashable:
+    """Return the label that a CSV cell stands for: its value if it is JSON, the text otherwise.
+
+    So 1 is an int, 1.0 a float, [0, 1] a tuple, "1" (in quotes) a text, and 007, yes or NaN too.
+    """
+    try:
+        value = json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        return text
+    return text if isinstance(value, dict) else labels_from_json(value)
+
+
+def label_to_text(label: Hashable, name: str) -> str:
+    """Return the cell that `label_from_text` reads as `label`."""
+    plain = isinstance(label, str) and label.isprintable() and label == label.strip() != ""
+    if plain and label_from_text(str(label)) == label:
+        return str(label)
+    try:
+        text = json.dumps(label)
+    except (TypeError, ValueError):
+        text = ""
+    if repr(label_from_text(text)) != repr(label):
+        raise ValidationError(
+            f"{name}: the label {label!r:.60} cannot be written to CSV; "
+            "text, numbers, booleans, None and tuples of them can"
+        )
     return text
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(name)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Hashable, Iterable
+import reprlib
+from collections.abc import Hashable, Iterable, Set
 from typing import Any
 
 import numpy as np
@@ -18,21 +19,66 @@ ROW_SUM_TOLERANCE = 1e-9
 Array = NDArray[np.float64]
 
 
-def frozen_array(values: ArrayLike, name: str, ndim: int) -> Array:
-    """Return a read-only float copy of `values` with `ndim` dimensions and no NaN."""
-    try:
-        array = np.array(values, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise ValidationError(f"{name}: expected an array of numbers, found {values!r}") from error
-    if array.ndim != ndim:
-        raise ValidationError(
-            f"{name}: expected {ndim} dimension(s), found shape {array.shape}"
-        )
-    if np.isnan(array).any():
-        where = tuple(int(i) for i in np.argwhere(np.isnan(array))[0])
-        raise ValidationError(f"{name}: found NaN at index {where}; every entry must be a number")
+class _Short(reprlib.Repr):
+    """A repr that stays short whatever it is given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel = 2
+        self.maxtuple = self.maxlist = 4
+        self.maxstring = self.maxother = 40
+
+    def repr1(self, x: Any, level: int) -> str:
+        if isinstance(x, np.ndarray):
+            return f"an array of shape {x.shape}"
+        return super().repr1(x.item() if isinstance(x, np.generic) else x, level)
+
+    def repr_int(self, x: int, level: int) -> str:
+        # Python refuses to print integers of more than 4300 digits.
+        if abs(x) < 10**18:
+            return repr(x)
+        return f"about {'-' if x < 0 else ''}10^{math.log10(abs(x)):.0f}"
+
+
+short = _Short().repr
+"""Return a short text of any value, for an error message."""
+
+
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """Make an array of our own read-only and return it."""
     array.setflags(write=False)
     return array
+
+
+def frozen_array(values: ArrayLike, name: str, ndim: int) -> Array:
+    """Return a read-only float copy of `values` with `ndim` dimensions and no NaN.
+
+    Text, complex numbers and pandas objects are refused: each would lose something in silence.
+    """
+    if hasattr(values, "iloc"):
+        raise ValidationError(
+            f"{name}: found a pandas {type(values).__name__}, whose labels would be lost; "
+            "use from_pandas, or .to_numpy() to drop them"
+        )
+    try:
+        given = np.asarray(values)
+        real = given.dtype.kind in "biuf" or (
+            given.dtype.kind == "O" and all(isinstance(x, numbers.Real) for x in given.flat)
+        )
+        if not real:
+            raise TypeError(f"the entries are {given.dtype}")
+        # Adding 0.0 turns -0.0 into 0.0, so that equal arrays have equal bytes.
+        array = np.array(given, dtype=float, order="C") + 0.0
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValidationError(
+            f"{name}: expected an array of real numbers, found {short(values)} ({error})"
+        ) from error
+    if array.ndim != ndim:
+        raise ValidationError(f"{name}: expected {ndim} dimension(s), found shape {array.shape}")
+    if np.isnan(array).any():
+        where = _first(np.isnan(array))
+        raise ValidationError(f"{name}: found NaN at index {where}; every entry must be a number")
+    return read_only(array)
 
 
 def probability_rows(values: ArrayLike, name: str, ndim: int) -> Array:
@@ -40,49 +86,77 @@ def probability_rows(values: ArrayLike, name: str, ndim: int) -> Array:
     array = frozen_array(values, name, ndim)
     if array.size == 0:
         raise ValidationError(f"{name}: found shape {array.shape}; it must not be empty")
-    if not np.isfinite(array).all():
-        raise ValidationError(f"{name}: found an infinite entry; probabilities are in [0, 1]")
-    if (array < 0).any():
-        where = tuple(int(i) for i in np.argwhere(array < 0)[0])
+    wrong = (array < 0) | (array == np.inf)
+    if wrong.any():
+        where = _first(wrong)
         raise ValidationError(
-            f"{name}: found {array[where]!r} at index {where}; probabilities are in [0, 1]"
+            f"{name}: found {float(array[where])!r} at index {where}; probabilities are in [0, 1]"
         )
-    sums = np.atleast_1d(array.sum(axis=-1))
+    with np.errstate(over="ignore"):
+        sums = np.atleast_1d(array.sum(axis=-1))
     worst = int(np.argmax(np.abs(sums - 1)))
     if abs(sums[worst] - 1) > ROW_SUM_TOLERANCE:
         row = f" row {worst}" if ndim > 1 else ""
         raise ValidationError(
-            f"{name}:{row} sums to {sums[worst]!r}; "
+            f"{name}:{row} sums to {float(sums[worst])!r}; "
             f"probabilities must sum to 1 within {ROW_SUM_TOLERANCE}"
         )
     return array
 
 
+def composed_rows(rows: Array) -> Array:
+    """Return probability vectors computed from others, still valid as input.
+
+    Vectors that each sum to 1 within the tolerance can compose to one that misses it by twice as
+    much; such a row is divided by its sum. All other rows are left as they are.
+    """
+    sums = rows.sum(axis=-1, keepdims=True)
+    return np.where(np.abs(sums - 1) > ROW_SUM_TOLERANCE / 2, rows / sums, rows)
+
+
 def label_tuple(labels: Iterable[Hashable] | None, size: int, name: str) -> tuple[Hashable, ...]:
-    """Return `labels` as a tuple of `size` distinct hashables; None gives 0, 1, ..., size - 1."""
+    """Return `labels` as a tuple of `size` distinct hashables; None gives 0, 1, ..., size - 1.
+
+    Labels are compared as Python compares dictionary keys: 1, 1.0 and True are the same label.
+    """
     if labels is None:
         return tuple(range(size))
-    result = tuple(_plain(label) for label in labels)
+    result = tuple(plain_label(label, name) for label in in_order(labels, name))
     if len(result) != size:
         raise ValidationError(f"{name}: found {len(result)} labels; {size} are needed")
-    seen: set[Hashable] = set()
+    seen: dict[Hashable, Hashable] = {}
     for label in result:
-        try:
-            duplicate = label in seen
-        except TypeError as error:
-            raise ValidationError(f"{name}: label {label!r} is not hashable") from error
-        if duplicate:
-            raise ValidationError(f"{name}: label {label!r} appears twice; labels must be distinct")
-        seen.add(label)
+        if label in seen:
+            raise ValidationError(
+                f"{name}: found {short(seen[label])} and {short(label)}, which are equal; "
+                "labels must be distinct"
+            )
+        seen[label] = label
     return result
 
 
-def _plain(label: Any) -> Any:
-    """Turn NumPy scalars and lists into the plain Python values that survive JSON."""
+def in_order(items: Iterable[Any], name: str) -> tuple[Any, ...]:
+    """Return the items as a tuple; sets are refused, because their order is accidental."""
+    if isinstance(items, Set):
+        raise ValidationError(f"{name}: found a set, which has no order; a sequence is needed")
+    try:
+        return tuple(items)
+    except TypeError as error:
+        raise ValidationError(f"{name}: expected a sequence, found {short(items)}") from error
+
+
+def plain_label(label: Any, name: str) -> Any:
+    """Return a label with NumPy scalars turned into the Python values that survive JSON."""
     if isinstance(label, np.generic):
-        return label.item()
-    if isinstance(label, (list, tuple)):
-        return tuple(_plain(part) for part in label)
+        label = label.item()
+    if isinstance(label, tuple):
+        return tuple(plain_label(part, name) for part in label)
+    if isinstance(label, float) and math.isnan(label):
+        raise ValidationError(f"{name}: found the label NaN, which does not equal itself")
+    try:
+        hash(label)
+    except TypeError as error:
+        raise ValidationError(f"{name}: the label {short(label)} is not hashable") from error
     return label
 
 
@@ -99,22 +173,29 @@ def real_number(
     interval = f"{'(' if open_low or low == -math.inf else '['}{low:g}, {high:g}" + (
         ")" if open_high or high == math.inf else "]"
     )
-    if isinstance(value, bool) or not isinstance(value, (numbers.Real, np.number)):
-        raise ValidationError(f"{name}: expected a number in {interval}, found {value!r}")
-    number = float(value)
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise ValidationError(f"{name}: expected a number in {interval}, found {short(value)}")
+    try:
+        number = float(value)
+    except OverflowError as error:
+        raise ValidationError(f"{name}: found {short(value)}, too large for a float") from error
     below = number <= low if open_low else number < low
     above = number >= high if open_high else number > high
     if math.isnan(number) or below or above:
-        raise ValidationError(f"{name}: found {value!r}; it must be in {interval}")
+        raise ValidationError(f"{name}: found {short(value)}; it must be in {interval}")
     return number
 
 
 def whole_number(value: Any, name: str, low: int, high: int | None = None) -> int:
     """Return `value` as an int between `low` and `high` (inclusive), or say what is wrong."""
     allowed = f"an integer >= {low}" if high is None else f"an integer from {low} to {high}"
-    if isinstance(value, bool) or not isinstance(value, (numbers.Integral, np.integer)):
-        raise ValidationError(f"{name}: expected {allowed}, found {value!r}")
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise ValidationError(f"{name}: expected {allowed}, found {short(value)}")
     number = int(value)
     if number < low or (high is not None and number > high):
-        raise ValidationError(f"{name}: found {number}; it must be {allowed}")
+        raise ValidationError(f"{name}: found {short(number)}; it must be {allowed}")
     return number
+
+
+def _first(mask: NDArray[np.bool_]) -> tuple[int, ...]:
+    return tuple(int(i) for i in np.argwhere(mask)[0])

@@ -1,19 +1,28 @@
-"""What all model objects share: immutability, equality by content, pickling by re-validation."""
+"""What all model objects share: equality by content, pickling by re-validation, JSON files."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+import json
+import os
+from collections.abc import Mapping, Set
+from typing import Any, Self
 
 import numpy as np
+
+from cvxleak.errors import ValidationError
+from cvxleak.model._files import read_text, write_atomic
+from cvxleak.model._validation import short
+
+__all__ = ["Stored", "Value", "check_keys", "preview"]
 
 
 class Value:
     """Mixin of the frozen dataclasses of the model.
 
-    Two objects are equal when they have the same type and equal fields (arrays bit for bit).
-    Unpickling calls the constructor, so a loaded object is validated and its arrays are read-only
-    again (NumPy forgets that flag when it pickles).
+    Two objects are equal when they have the same type and equal fields. Unpickling calls the
+    constructor, so a loaded object is validated and its arrays are read-only again (NumPy forgets
+    that flag when it pickles).
     """
 
     def _state(self) -> tuple[Any, ...]:
@@ -43,9 +52,72 @@ class Value:
         return type(self), self._state()
 
 
+class Stored(Value):
+    """Mixin of the values that can be written as JSON, through `to_dict` and `from_dict`."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the object as plain lists, ready for JSON (floats round-trip exactly)."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Return the object that `to_dict` wrote, validated.
+
+        Raises
+        ------
+        ValidationError
+            A key is missing or unknown, or a value is not valid.
+        """
+        raise NotImplementedError
+
+    def to_json(self, path: str | os.PathLike[str]) -> None:
+        """Write the object to a JSON file (all of it or nothing).
+
+        Raises
+        ------
+        ValidationError
+            A label that JSON cannot hold (text, numbers, booleans, None and tuples of them are
+            fine), or a path that cannot be written.
+        """
+        try:
+            text = json.dumps(self.to_dict())
+        except TypeError as error:
+            raise ValidationError(f"path: a label cannot be written as JSON: {error}") from error
+        write_atomic(path, text + "\n")
+
+    @classmethod
+    def from_json(cls, path: str | os.PathLike[str]) -> Self:
+        """Read the object from a JSON file that `to_json` wrote.
+
+        Raises
+        ------
+        ValidationError
+            The file cannot be read, is not JSON, or does not hold a valid object.
+        """
+        try:
+            data = json.loads(read_text(path))
+        except (ValueError, RecursionError) as error:
+            if isinstance(error, ValidationError):
+                raise
+            raise ValidationError(f"path: {os.fspath(path)!r} is not JSON: {error}") from error
+        return cls.from_dict(data)
+
+
+def check_keys(data: Any, needed: set[str], optional: Set[str] = frozenset()) -> None:
+    """Check that `data` is a mapping with the keys `needed`, and none but these and `optional`."""
+    if not isinstance(data, Mapping):
+        raise ValidationError(f"data: expected a mapping, found {short(data)}")
+    missing = needed - data.keys()
+    unknown = data.keys() - needed - optional
+    if missing or unknown:
+        raise ValidationError(
+            f"data: missing keys {sorted(missing)}, unknown keys {preview(tuple(unknown))}"
+        )
+
+
 def preview(labels: tuple[Any, ...], limit: int = 6) -> str:
-    """Return a short text of `labels` for a repr."""
-    shown = [repr(label) for label in labels[:limit]]
+    """Return a short text of `labels`: the first ones and the last."""
+    shown = [short(label) for label in labels[:limit]]
     if len(labels) > limit:
-        shown = [*shown[: limit - 1], "...", repr(labels[-1])]
+        shown = [*shown[: limit - 1], "...", short(labels[-1])]
     return "[" + ", ".join(shown) + "]"

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from cvxleak.errors import ValidationError
-from cvxleak.model._validation import Array, frozen_array, label_tuple
-from cvxleak.model._value import Value, preview
+from cvxleak.model._matrix import LabelledMatrix
+from cvxleak.model._validation import Array, frozen_array, in_order
+from cvxleak.model._value import preview
 
 __all__ = ["Distortion"]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Distortion(Value):
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class Distortion(LabelledMatrix):
     """A matrix d(v, y) >= 0: the cost of releasing y when the true value is v.
 
     Parameters
@@ -26,6 +27,11 @@ class Distortion(Value):
         Finite and non-negative.
     inputs, outputs : iterable of hashable, optional
         Labels of the true values and of the outputs; 0, 1, ... if left out.
+
+    Raises
+    ------
+    ValidationError
+        Wrong shape, no entries, negative, NaN or infinite entries, bad labels.
 
     Examples
     --------
@@ -36,26 +42,18 @@ class Distortion(Value):
            [2., 1.]])
     """
 
-    matrix: Array
-    inputs: tuple[Hashable, ...]
-    outputs: tuple[Hashable, ...]
-
-    def __init__(
-        self,
-        matrix: ArrayLike,
-        inputs: Iterable[Hashable] | None = None,
-        outputs: Iterable[Hashable] | None = None,
-    ) -> None:
+    @staticmethod
+    def _checked(matrix: ArrayLike) -> Array:
         array = frozen_array(matrix, "matrix", 2)
-        if array.size == 0 or not np.isfinite(array).all() or (array < 0).any():
+        if array.size == 0:
+            raise ValidationError(f"matrix: found shape {array.shape}; it must not be empty")
+        least, most = float(array.min()), float(array.max())
+        if least < 0 or most == np.inf:
             raise ValidationError(
-                f"matrix: found shape {array.shape} with entries from "
-                f"{array.min(initial=np.inf)} to {array.max(initial=-np.inf)}; "
+                f"matrix: found entries from {least!r} to {most!r}; "
                 "distortions are finite and non-negative"
             )
-        object.__setattr__(self, "matrix", array)
-        object.__setattr__(self, "inputs", label_tuple(inputs, array.shape[0], "inputs"))
-        object.__setattr__(self, "outputs", label_tuple(outputs, array.shape[1], "outputs"))
+        return array
 
     @classmethod
     def from_matrix(
@@ -63,29 +61,41 @@ class Distortion(Value):
         matrix: ArrayLike,
         inputs: Iterable[Hashable] | None = None,
         outputs: Iterable[Hashable] | None = None,
-    ) -> Distortion:
+    ) -> Self:
         """Return the distortion of a given matrix."""
         return cls(matrix, inputs, outputs)
 
     @classmethod
-    def hamming(
-        cls, inputs: Iterable[Hashable], outputs: Iterable[Hashable] | None = None
-    ) -> Distortion:
-        """Return d(v, y) = 1 if v != y, 0 otherwise."""
-        return cls._from_function(lambda v, y: float(v != y), inputs, outputs)
+    def hamming(cls, inputs: Iterable[Hashable], outputs: Iterable[Hashable] | None = None) -> Self:
+        """Return d(v, y) = 1 if v != y, 0 otherwise; the outputs are the inputs if left out.
+
+        Examples
+        --------
+        >>> from cvxleak.model import Distortion
+        >>> Distortion.hamming(["no", "yes"]).matrix
+        array([[0., 1.],
+               [1., 0.]])
+        """
+        return cls._from_function(lambda v, y: v != y, inputs, outputs)
 
     @classmethod
     def absolute(
         cls, inputs: Iterable[Hashable], outputs: Iterable[Hashable] | None = None
-    ) -> Distortion:
-        """Return d(v, y) = |v - y| (LEAKAGE eq. 32)."""
+    ) -> Self:
+        """Return d(v, y) = |v - y| (LEAKAGE eq. 32); the outputs are the inputs if left out."""
         return cls._from_function(lambda v, y: abs(v - y), inputs, outputs)
 
     @classmethod
-    def squared(
-        cls, inputs: Iterable[Hashable], outputs: Iterable[Hashable] | None = None
-    ) -> Distortion:
-        """Return d(v, y) = (v - y)^2."""
+    def squared(cls, inputs: Iterable[Hashable], outputs: Iterable[Hashable] | None = None) -> Self:
+        """Return d(v, y) = (v - y)^2; the outputs are the inputs if left out.
+
+        Examples
+        --------
+        >>> from cvxleak.model import Distortion
+        >>> Distortion.squared([0, 2], [0, 1]).matrix
+        array([[0., 1.],
+               [4., 1.]])
+        """
         return cls._from_function(lambda v, y: (v - y) ** 2, inputs, outputs)
 
     @classmethod
@@ -94,20 +104,16 @@ class Distortion(Value):
         distance: Callable[[Any, Any], float],
         inputs: Iterable[Hashable],
         outputs: Iterable[Hashable] | None,
-    ) -> Distortion:
-        rows = tuple(inputs)
-        columns = rows if outputs is None else tuple(outputs)
+    ) -> Self:
+        rows = in_order(inputs, "inputs")
+        columns = rows if outputs is None else in_order(outputs, "outputs")
+        if not rows or not columns:
+            raise ValidationError("inputs: found no labels; at least one is needed on each side")
         try:
             matrix = [[float(distance(v, y)) for y in columns] for v in rows]
-        except TypeError as error:
+        except (TypeError, OverflowError) as error:
             raise ValidationError(
                 f"inputs: this distortion needs labels that are numbers; found {preview(rows)} "
-                f"and {preview(columns)}"
+                f"and {preview(columns)} ({error})"
             ) from error
         return cls(matrix, rows, columns)
-
-    def __repr__(self) -> str:
-        return (
-            f"Distortion({len(self.inputs)} values {preview(self.inputs)} x "
-            f"{len(self.outputs)} outputs {preview(self.outputs)})"
-        )

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from cvxleak.model._validation import Array
+from cvxleak.errors import ValidationError
+from cvxleak.model._validation import (
+    Array,
+    frozen_array,
+    in_order,
+    label_tuple,
+    read_only,
+    whole_number,
+)
 from cvxleak.model._value import Value
 
 __all__ = ["Lumped"]
@@ -33,13 +41,18 @@ class Lumped(Value):
     outputs : tuple
         Output labels.
     value_index : int array, shape (N,)
-        Which value of A each group belongs to, non-decreasing.
+        Which value of A each group belongs to, non-decreasing; every value has a group.
     rows : float array, shape (N, |Y|)
         Output law of each group.
     multiplicities : tuple of int
         Number of contexts in each group, exactly.
     contexts : tuple of tuples
         The query values that each group stands for.
+
+    Raises
+    ------
+    ValidationError
+        Parts that do not fit each other, negative rows, multiplicities that are not positive.
 
     Notes
     -----
@@ -53,34 +66,72 @@ class Lumped(Value):
     multiplicities: tuple[int, ...]
     contexts: tuple[tuple[Hashable, ...], ...]
 
-    def __post_init__(self) -> None:
-        for name in ("value_index", "rows"):
-            getattr(self, name).setflags(write=False)
+    def __init__(
+        self,
+        values: Iterable[Hashable],
+        outputs: Iterable[Hashable],
+        value_index: ArrayLike,
+        rows: ArrayLike,
+        multiplicities: Iterable[int],
+        contexts: Iterable[Iterable[Hashable]],
+    ) -> None:
+        table = frozen_array(rows, "rows", 2)
+        if not ((table >= 0) & (table < np.inf)).all():
+            raise ValidationError("rows: found an entry that is negative or infinite")
+        names = in_order(values, "values")
+        index = np.array(value_index)
+        if (
+            len(table) == 0
+            or index.shape != (len(table),)
+            or index.dtype.kind not in "iu"
+            or index[0] != 0
+            or index[-1] != len(names) - 1
+            or not np.isin(np.diff(index), (0, 1)).all()
+        ):
+            raise ValidationError(
+                f"value_index: found an array of {index.dtype} with shape {index.shape}; "
+                f"{len(table)} non-decreasing integers that take each of "
+                f"0 to {len(names) - 1} are needed"
+            )
+        counts = tuple(
+            whole_number(m, "multiplicities", 1) for m in in_order(multiplicities, "multiplicities")
+        )
+        groups = tuple(in_order(group, "contexts") for group in in_order(contexts, "contexts"))
+        if len(counts) != len(table) or len(groups) != len(table):
+            raise ValidationError(
+                f"multiplicities, contexts: found {len(counts)} and {len(groups)}; "
+                f"{len(table)} are needed, one per row"
+            )
+        object.__setattr__(self, "values", label_tuple(names, len(names), "values"))
+        object.__setattr__(self, "outputs", label_tuple(outputs, table.shape[1], "outputs"))
+        object.__setattr__(self, "value_index", read_only(index.astype(np.intp)))
+        object.__setattr__(self, "rows", table)
+        object.__setattr__(self, "multiplicities", counts)
+        object.__setattr__(self, "contexts", groups)
 
     @cached_property
     def log_multiplicity(self) -> Array:
         """Natural logarithm of the multiplicities, shape (N,)."""
-        return np.array([math.log(m) for m in self.multiplicities])
+        return read_only(np.array([math.log(m) for m in self.multiplicities]))
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Number |X| of datasets, exactly."""
         return sum(self.multiplicities)
 
     @property
     def max_entropy(self) -> float:
-        """log |X|, in nats."""
+        """Logarithm of |X|, in nats."""
         return math.log(self.size)
 
     @cached_property
     def starts(self) -> NDArray[np.intp]:
         """First group of each value, for `numpy.add.reduceat`."""
-        return np.searchsorted(self.value_index, np.arange(len(self.values)))
+        return read_only(np.searchsorted(self.value_index, np.arange(len(self.values))))
 
     def uniform(self) -> Array:
         """Return the lumped uniform prior, w_g = m_g / |X|."""
-        size = self.size
-        return np.array([m / size for m in self.multiplicities])
+        return np.array([m / self.size for m in self.multiplicities])
 
     def __repr__(self) -> str:
         return (

@@ -2,39 +2,42 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations_with_replacement, product
-from typing import Any
+from itertools import product
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cvxleak.errors import ValidationError
-from cvxleak.model._validation import Array, whole_number
-from cvxleak.model._value import Value, preview
+from cvxleak.model._groups import kinds_of_groups
+from cvxleak.model._validation import Array, probability_rows, short, whole_number
+from cvxleak.model._value import Stored, check_keys, preview
 from cvxleak.model.channel import Channel, as_channel
+from cvxleak.model.joint import joint_query
 from cvxleak.model.lumping import Lumped
 from cvxleak.model.prior import Prior, as_prior
-from cvxleak.model.query import Query, TableQuery
+from cvxleak.model.query import Query, check_space, check_table_size
 from cvxleak.model.space import RecordSpace
+from cvxleak.model.table import TableQuery
 
 __all__ = ["Mechanism"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Mechanism(Value):
+class Mechanism(Stored):
     """A privacy mechanism q(y|x) = channel(y | f(x)) (DALENIUS Definition 3).
 
     Parameters
     ----------
     query : Query
         The function f of the dataset.
-    channel : Channel or array_like
+    channel : Channel, pandas.DataFrame or array_like
         One row per value of the query, matched by label (in the order of `query.values` if an
-        array is given).
+        array is given). A channel may have inputs that the query never takes, in any order; what
+        is stored as `channel` has exactly the rows of `query.values`, in that order.
 
     Raises
     ------
@@ -57,41 +60,63 @@ class Mechanism(Value):
 
     def __init__(self, query: Query, channel: Channel | ArrayLike) -> None:
         if not isinstance(query, Query):
-            raise ValidationError(f"query: expected a Query, found {type(query).__name__}")
-        if not isinstance(channel, Channel):
-            checked = as_channel(channel)
-            if checked.shape[0] != len(query.values):
+            raise ValidationError(f"query: expected a Query, found {short(query)}")
+        given = as_channel(channel)
+        if _labelled(channel):
+            places = {label: place for place, label in enumerate(given.inputs)}
+            missing = tuple(value for value in query.values if value not in places)
+            if missing:
                 raise ValidationError(
-                    f"channel: found {checked.shape[0]} rows; "
-                    f"the query has {len(query.values)} values"
+                    f"channel: it has no row for the query values {preview(missing)}; "
+                    f"its inputs are {preview(given.inputs)}"
                 )
-            channel = Channel(checked.matrix, query.values, checked.outputs)
-        missing = tuple(value for value in query.values if value not in set(channel.inputs))
-        if missing:
+            rows = given.matrix[[places[value] for value in query.values]]
+        elif given.shape[0] == len(query.values):
+            rows = given.matrix
+        else:
             raise ValidationError(
-                f"channel: it has no row for the query values {preview(missing)}; "
-                f"its inputs are {preview(channel.inputs)}"
+                f"channel: found {given.shape[0]} rows; the query has {len(query.values)} values"
             )
         object.__setattr__(self, "query", query)
-        object.__setattr__(self, "channel", channel)
+        object.__setattr__(self, "channel", Channel(rows, query.values, given.outputs))
 
     @classmethod
-    def from_channel(cls, space: RecordSpace, channel: Channel | ArrayLike) -> Mechanism:
-        """Return the mechanism with one row per dataset, in product order (last record fastest).
+    def from_channel(cls, space: RecordSpace, channel: Channel | ArrayLike) -> Self:
+        """Return the mechanism with one row per dataset.
+
+        Parameters
+        ----------
+        space : RecordSpace
+            The datasets.
+        channel : Channel, pandas.DataFrame or array_like
+            If its inputs are the datasets (tuples; for one record the plain values will do), in
+            any order, they are matched by label. Otherwise the rows are taken in product order
+            (last record fastest).
+
+        Raises
+        ------
+        ValidationError
+            Another number of rows than datasets, or a channel that is not stochastic.
 
         Examples
         --------
         >>> from cvxleak.model import Mechanism, RecordSpace
         >>> Mechanism.from_channel(RecordSpace.binary(1), [[0.9, 0.1], [0.1, 0.9]])
-        Mechanism(1 records, 2 query values -> 2 outputs)
+        Mechanism(1 record, 2 query values -> 2 outputs)
         """
-        rows = as_channel(channel)
-        if rows.shape[0] != space.size:
+        given = as_channel(channel)
+        if given.shape[0] != check_space(space).size:
             raise ValidationError(
-                f"channel: found {rows.shape[0]} rows; the space has {space.size} datasets"
+                f"channel: found {given.shape[0]} rows; the space has {short(space.size)} datasets"
             )
-        identity = TableQuery(space, np.arange(space.size), rows.inputs)
-        return cls(identity, rows)
+        labels = given.inputs
+        if _labelled(channel):
+            datasets = tuple(space.datasets())
+            if set(labels) == set(datasets):
+                labels = datasets
+            elif space.records == 1 and set(labels) == set(space.alphabets[0]):
+                labels = space.alphabets[0]
+        return cls(TableQuery(space, np.arange(space.size), labels), given)
 
     @property
     def space(self) -> RecordSpace:
@@ -104,32 +129,49 @@ class Mechanism(Value):
         return self.channel.outputs
 
     def then(self, channel: Channel) -> Mechanism:
-        """Return this mechanism with its output post-processed by `channel`."""
+        """Return this mechanism with its output post-processed by `channel`.
+
+        Raises
+        ------
+        ValidationError
+            The inputs of `channel` are not the outputs of this mechanism, in the same order.
+        """
         return Mechanism(self.query, self.channel.then(channel))
 
     def product(self, other: Mechanism) -> Mechanism:
         """Return the composition: both outputs about the same dataset, with independent noise.
 
-        The two queries may differ; then the space must be small enough to write out, unless the
-        queries are equal.
+        The two queries may differ: two additive ones compose for any number of records, others if
+        the space is small enough to write out.
+
+        Raises
+        ------
+        ValidationError
+            Another record space, or one that is too large.
+
+        Examples
+        --------
+        >>> from cvxleak.model import AdditiveQuery, Mechanism, RecordSpace
+        >>> space = RecordSpace.binary(10)
+        >>> count = Mechanism(AdditiveQuery(space, [(0, 1)] * 10), [[0.5, 0.5]] * 11)
+        >>> parity = Mechanism(AdditiveQuery(space, [(0, 1)] * 10, modulus=2), [[1, 0], [0, 1]])
+        >>> count.product(parity)
+        Mechanism(10 records, 11 query values -> 4 outputs)
         """
-        if other.space != self.space:
+        if not isinstance(other, Mechanism) or other.space != self.space:
             raise ValidationError(
-                f"other: its space is {other.space!r}; it must be {self.space!r}"
+                f"other: expected a mechanism on {self.space!r}, found {short(other)}"
             )
         if other.query == self.query:
-            aligned = Channel(
-                self._value_rows, self.query.values, self.channel.outputs
-            ).product(Channel(other._value_rows, self.query.values, other.channel.outputs))
-            return Mechanism(self.query, aligned)
-        first, second = self.query.table(), other.query.table()
-        width = len(other.query.values)
-        pairs, inverse = np.unique(first * width + second, return_inverse=True)
-        values = [(self.query.values[p // width], other.query.values[p % width]) for p in pairs]
-        query = TableQuery(self.space, inverse, values)
-        left = Channel(self._value_rows[pairs // width], values, self.outputs)
-        right = Channel(other._value_rows[pairs % width], values, other.outputs)
-        return Mechanism(query, left.product(right))
+            return Mechanism(self.query, self.channel.product(other.channel))
+        query = joint_query(self.query, other.query)
+        sides = []
+        for side, mechanism in enumerate((self, other)):
+            place = {value: i for i, value in enumerate(mechanism.query.values)}
+            pairs: tuple[Any, ...] = query.values
+            rows = mechanism.channel.matrix[[place[pair[side]] for pair in pairs]]
+            sides.append(Channel(rows, query.values, mechanism.outputs))
+        return Mechanism(query, sides[0].product(sides[1]))
 
     def lumped(self, records: int | Sequence[int]) -> Lumped:
         """Return the lumped problem of one record, or of a group of records taken as one.
@@ -138,31 +180,32 @@ class Mechanism(Value):
         ----------
         records : int or sequence of int
             The record's index, or distinct indices of a group.
+
+        Raises
+        ------
+        ValidationError
+            Not distinct indices of records, or a group with too many joint values.
         """
-        group = self._group(records)
+        group = self.space.group(records)
         rows, row_of_value = self._distinct_rows
-        names: dict[int, list[Hashable]] = {}
-        for place, row in enumerate(row_of_value):
-            names.setdefault(int(row), []).append(self.query.values[place])
-        value_index, row_index, multiplicities = [], [], []
+        value_index, row_index, multiplicities, contexts = [], [], [], []
         for a, fiber in enumerate(self.query.fibers(group)):
-            counts: dict[int, int] = {}
-            for place, count in fiber.items():
-                row = int(row_of_value[place])
-                counts[row] = counts.get(row, 0) + count
-            for row, count in sorted(counts.items()):
+            merged: dict[int, list[int]] = {}
+            for place in fiber:
+                merged.setdefault(int(row_of_value[place]), []).append(place)
+            for row, places in sorted(merged.items()):
                 value_index.append(a)
                 row_index.append(row)
-                multiplicities.append(count)
+                multiplicities.append(sum(fiber[place] for place in places))
+                contexts.append(tuple(self.query.values[place] for place in places))
         alphabets = [self.space.alphabets[i] for i in group]
-        values = alphabets[0] if isinstance(records, int) else tuple(product(*alphabets))
         return Lumped(
-            values=values,
+            values=tuple(product(*alphabets)) if isinstance(records, Iterable) else alphabets[0],
             outputs=self.outputs,
             value_index=np.array(value_index, dtype=np.intp),
             rows=rows[row_index],
-            multiplicities=tuple(multiplicities),
-            contexts=tuple(tuple(names[row]) for row in row_index),
+            multiplicities=multiplicities,
+            contexts=contexts,
         )
 
     def groups(self, k: int = 1) -> list[tuple[int, ...]]:
@@ -170,38 +213,60 @@ class Mechanism(Value):
 
         Records that may be swapped without changing f leak the same, so one multiset of their
         classes stands for all groups made from it.
+
+        Raises
+        ------
+        ValidationError
+            k is not from 1 to n, or there are more than 100,000 kinds of groups.
         """
         size = whole_number(k, "k", 1, self.space.records)
-        parts = self.query.exchangeable()
-        chosen = []
-        for kinds in combinations_with_replacement(range(len(parts)), size):
-            need = Counter(kinds)
-            if all(len(parts[kind]) >= count for kind, count in need.items()):
-                members = [parts[kind][:count] for kind, count in need.items()]
-                chosen.append(tuple(sorted(i for part in members for i in part)))
-        return chosen
+        return kinds_of_groups(self.query.exchangeable(), size)
 
     def expand(self, records: int | Sequence[int], weights: ArrayLike) -> Prior:
-        """Return the prior on full datasets that spreads lumped weights evenly in each group."""
-        lumped = self.lumped(records)
-        w = np.asarray(weights, dtype=float)
-        if w.shape != (len(lumped.multiplicities),):
-            raise ValidationError(
-                f"weights: found shape {w.shape}; {len(lumped.multiplicities)} are needed"
-            )
-        share = w / np.array([float(m) for m in lumped.multiplicities])
-        return Prior(share[self._group_of_dataset(records)], list(self.space.datasets()))
+        """Return the prior on full datasets that spreads lumped weights evenly in each group.
+
+        Raises
+        ------
+        ValidationError
+            Weights that are no distribution on the groups, or a space that is too large.
+        """
+        groups = self._group_of_dataset(records)
+        sizes = np.bincount(groups)
+        w = probability_rows(weights, "weights", 1)
+        if w.shape != sizes.shape:
+            raise ValidationError(f"weights: found {len(w)}; {len(sizes)} are needed")
+        return Prior((w / sizes)[groups], self.space.datasets())
 
     def lump(self, records: int | Sequence[int], prior: Prior | ArrayLike) -> Array:
-        """Return the lumped weights of a prior on full datasets (product order)."""
+        """Return the lumped weights of a prior on full datasets.
+
+        Parameters
+        ----------
+        records : int or sequence of int
+            As in `lumped`.
+        prior : Prior or array_like
+            Matched by label if its labels are the datasets, otherwise in product order.
+
+        Raises
+        ------
+        ValidationError
+            Not a prior on the datasets, or a space that is too large.
+        """
         groups = self._group_of_dataset(records)
-        p = as_prior(prior, self.space.size).probabilities
-        return np.bincount(groups, weights=p, minlength=int(groups.max()) + 1)
+        labels = tuple(self.space.datasets())
+        p = as_prior(prior, self.space.size, labels=labels).probabilities
+        return np.bincount(groups, weights=p).astype(float)
 
     def to_channel(self) -> Channel:
-        """Return q(y|x) with one row per dataset (small spaces only)."""
-        rows = self._value_rows[self.query.table().ravel()]
-        return Channel(rows, list(self.space.datasets()), self.outputs)
+        """Return q(y|x) with one row per dataset (small spaces only).
+
+        Raises
+        ------
+        ValidationError
+            The space has more than 2^22 datasets.
+        """
+        rows = self.channel.matrix[self.query.table().ravel()]
+        return Channel(rows, self.space.datasets(), self.outputs)
 
     def sample(
         self, dataset: Sequence[Hashable], rng: int | np.random.Generator | None = None
@@ -214,46 +279,39 @@ class Mechanism(Value):
         return {"query": self.query.to_dict(), "channel": self.channel.to_dict()}
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Mechanism:
-        """Return the mechanism that `to_dict` wrote."""
-        try:
-            return cls(Query.from_dict(data["query"]), Channel.from_dict(data["channel"]))
-        except (KeyError, TypeError) as error:
-            raise ValidationError(f"data: not a mechanism: {error}") from error
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Return the mechanism that `to_dict` wrote.
 
-    @cached_property
-    def _value_rows(self) -> Array:
-        places = {label: place for place, label in enumerate(self.channel.inputs)}
-        return self.channel.matrix[[places[value] for value in self.query.values]]
+        Raises
+        ------
+        ValidationError
+            A key is missing or unknown, or a value is not valid.
+        """
+        check_keys(data, {"query", "channel"})
+        return cls(Query.from_dict(data["query"]), Channel.from_dict(data["channel"]))
 
     @cached_property
     def _distinct_rows(self) -> tuple[Array, NDArray[np.intp]]:
-        rows, inverse = np.unique(self._value_rows, axis=0, return_inverse=True)
+        rows, inverse = np.unique(self.channel.matrix, axis=0, return_inverse=True)
         return rows, inverse.ravel()
 
-    def _group(self, records: int | Sequence[int]) -> tuple[int, ...]:
-        group = (records,) if isinstance(records, int) else tuple(records)
-        last = self.space.records - 1
-        checked = tuple(whole_number(i, "records", 0, last) for i in group)
-        if not checked or len(set(checked)) != len(checked):
-            raise ValidationError(f"records: found {group}; distinct indices are needed")
-        return checked
-
     def _group_of_dataset(self, records: int | Sequence[int]) -> NDArray[np.intp]:
-        group = self._group(records)
-        lumped = self.lumped(records)
-        row = self._distinct_rows[1][self.query.table()]
-        shape = self.space.shape
-        grids = np.indices(shape)
-        value = np.ravel_multi_index([grids[i] for i in group], [shape[i] for i in group])
-        width = len(self._distinct_rows[0])
-        keys, inverse = np.unique(value.ravel() * width + row.ravel(), return_inverse=True)
-        if len(keys) != len(lumped.multiplicities):
-            raise ValidationError("records: the lumped problem does not match the query's table")
-        return inverse.ravel()
+        """Return the index in `lumped(records)` of every dataset's group, in product order."""
+        check_table_size(self.space)
+        group = self.space.group(records)
+        rows, row_of_value = self._distinct_rows
+        axes = np.indices(self.space.shape, sparse=True)
+        value = np.ravel_multi_index([axes[i] for i in group], [self.space.shape[i] for i in group])
+        codes = value * len(rows) + row_of_value[self.query.table()]
+        return np.unique(codes, return_inverse=True)[1].ravel()
 
     def __repr__(self) -> str:
+        count = f"{self.space.records} record" + ("s" if self.space.records > 1 else "")
         return (
-            f"Mechanism({self.space.records} records, {len(self.query.values)} query values -> "
+            f"Mechanism({count}, {len(self.query.values)} query values -> "
             f"{len(self.outputs)} outputs)"
         )
+
+
+def _labelled(channel: object) -> bool:
+    return isinstance(channel, Channel) or hasattr(channel, "iloc")

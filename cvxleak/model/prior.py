@@ -2,22 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+import os
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from cvxleak.errors import ValidationError
-from cvxleak.model._validation import Array, label_tuple, probability_rows, real_number
-from cvxleak.model._value import Value, preview
+from cvxleak.model._files import (
+    is_number,
+    label_from_text,
+    label_to_text,
+    labels_from_json,
+    numbers_from_text,
+    read_table,
+    write_table,
+)
+from cvxleak.model._validation import (
+    Array,
+    in_order,
+    label_tuple,
+    probability_rows,
+    real_number,
+    short,
+    whole_number,
+)
+from cvxleak.model._value import Stored, check_keys, preview
 
 __all__ = ["Prior", "as_prior"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Prior(Value):
+class Prior(Stored):
     """A probability distribution p on a finite set of labelled outcomes.
 
     Parameters
@@ -45,16 +63,19 @@ class Prior(Value):
     probabilities: Array
     labels: tuple[Hashable, ...]
 
-    def __init__(
-        self, probabilities: ArrayLike, labels: Iterable[Hashable] | None = None
-    ) -> None:
+    def __init__(self, probabilities: ArrayLike, labels: Iterable[Hashable] | None = None) -> None:
         array = probability_rows(probabilities, "probabilities", 1)
         object.__setattr__(self, "probabilities", array)
         object.__setattr__(self, "labels", label_tuple(labels, len(array), "labels"))
 
     @classmethod
-    def uniform(cls, labels: int | Iterable[Hashable]) -> Prior:
+    def uniform(cls, labels: int | Iterable[Hashable]) -> Self:
         """Return the uniform distribution on `labels` (or on 0, ..., k - 1 for an int k).
+
+        Raises
+        ------
+        ValidationError
+            No outcomes, or duplicate labels.
 
         Examples
         --------
@@ -62,19 +83,27 @@ class Prior(Value):
         >>> Prior.uniform(4).probabilities
         array([0.25, 0.25, 0.25, 0.25])
         """
-        names = tuple(range(labels)) if isinstance(labels, int) else tuple(labels)
+        if isinstance(labels, Iterable):
+            names = in_order(labels, "labels")
+        else:
+            names = tuple(range(whole_number(labels, "labels", 1)))
         if not names:
-            raise ValidationError(f"labels: found {labels!r}; at least one outcome is needed")
+            raise ValidationError("labels: found none; at least one outcome is needed")
         return cls(np.full(len(names), 1 / len(names)), names)
 
     @classmethod
-    def from_counts(cls, counts: Mapping[Any, float] | Any) -> Prior:
+    def from_counts(cls, counts: Mapping[Any, float] | Any) -> Self:
         """Return the relative frequencies of `counts`.
 
         Parameters
         ----------
         counts : mapping or pandas.Series
             Non-negative finite numbers by label, with a positive total.
+
+        Raises
+        ------
+        ValidationError
+            Not a mapping, a count that is negative, NaN or infinite, or a total of zero.
 
         Examples
         --------
@@ -84,14 +113,14 @@ class Prior(Value):
         """
         if not hasattr(counts, "items"):
             raise ValidationError(
-                f"counts: expected a mapping or a pandas Series, found {type(counts).__name__}"
+                f"counts: expected a mapping or a pandas Series, found {short(counts)}"
             )
         items = list(counts.items())
-        numbers = [real_number(value, f"counts[{label!r}]", 0) for label, value in items]
-        total = sum(numbers)
+        values = [real_number(value, f"counts[{short(label)}]", 0) for label, value in items]
+        total = sum(values)
         if not 0 < total < np.inf:
             raise ValidationError(f"counts: the total is {total!r}; it must be positive and finite")
-        return cls(np.array(numbers) / total, [label for label, _ in items])
+        return cls(np.array(values) / total, [label for label, _ in items])
 
     @property
     def support(self) -> tuple[Hashable, ...]:
@@ -100,11 +129,72 @@ class Prior(Value):
             label for label, p in zip(self.labels, self.probabilities, strict=True) if p > 0
         )
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return labels and probabilities as plain lists, ready for JSON."""
+        return {"labels": list(self.labels), "probabilities": self.probabilities.tolist()}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Return the prior that `to_dict` wrote; the labels may be left out.
+
+        Raises
+        ------
+        ValidationError
+            A key is missing or unknown, or a value is not valid.
+        """
+        check_keys(data, {"probabilities"}, {"labels"})
+        return cls(data["probabilities"], labels_from_json(data.get("labels")))
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write a CSV file with a header and one line (label, probability) for each outcome.
+
+        Raises
+        ------
+        ValidationError
+            A label that would not come back, or a path that cannot be written.
+        """
+        names = [label_to_text(label, "labels") for label in self.labels]
+        body = zip(names, self.probabilities.tolist(), strict=True)
+        write_table(path, [("label", "probability"), *body])
+
+    @classmethod
+    def from_csv(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a CSV file with two columns, label and probability, under a header or none.
+
+        Raises
+        ------
+        ValidationError
+            The file cannot be read, has other columns, or the probabilities are not valid.
+        """
+        rows = read_table(path)
+        if len(rows[0][1]) != 2:
+            raise ValidationError(
+                f"path: {os.fspath(path)!r} has {len(rows[0][1])} columns; "
+                "two are needed, label and probability"
+            )
+        body = rows if is_number(rows[0][1][1]) else rows[1:]
+        values = [numbers_from_text(cells[1:], line, path)[0] for line, cells in body]
+        return cls(values, [label_from_text(cells[0]) for _, cells in body])
+
     def to_pandas(self) -> Any:
         """Return a pandas Series indexed by label (needs pandas)."""
         import pandas as pd
 
-        return pd.Series(self.probabilities.copy(), index=list(self.labels), name="probability")
+        index = pd.Index(list(self.labels), tupleize_cols=False)
+        return pd.Series(self.probabilities.copy(), index=index, name="probability")
+
+    @classmethod
+    def from_pandas(cls, series: Any) -> Self:
+        """Return the prior of a Series of probabilities indexed by label (never renormalized).
+
+        Raises
+        ------
+        ValidationError
+            Not a Series, or its entries or labels are not valid.
+        """
+        if not hasattr(series, "iloc") or hasattr(series, "columns"):
+            raise ValidationError(f"series: expected a pandas Series, found {short(series)}")
+        return cls(series.to_numpy(), list(series.index))
 
     def __getitem__(self, label: Hashable) -> float:
         try:
@@ -112,17 +202,51 @@ class Prior(Value):
         except ValueError:
             raise KeyError(label) from None
 
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self.labels)
+
     def __len__(self) -> int:
         return len(self.labels)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        # Without this NumPy would take the labels for the numbers.
+        return np.array(self.probabilities, dtype=dtype)
 
     def __repr__(self) -> str:
         with np.printoptions(precision=4, threshold=6, edgeitems=2):
             return f"Prior({len(self)} outcomes {preview(self.labels)}: {self.probabilities})"
 
 
-def as_prior(prior: Prior | ArrayLike, size: int, name: str = "prior") -> Prior:
-    """Return `prior` as a `Prior` with `size` outcomes; arrays get the labels 0, ..., size - 1."""
-    result = prior if isinstance(prior, Prior) else Prior(probability_rows(prior, name, 1))
+def as_prior(
+    prior: Prior | ArrayLike,
+    size: int,
+    name: str = "prior",
+    labels: tuple[Hashable, ...] | None = None,
+) -> Prior:
+    """Return `prior` as a `Prior` with `size` outcomes; arrays get the labels 0, ..., size - 1.
+
+    If `labels` are given, the result's outcomes are these, in this order. Arrays are matched by
+    position; a `Prior` or a Series with the same labels in any order is matched by label. Where
+    either side has no labels of its own (they are 0, ..., size - 1), the two are matched by
+    position; other labels are refused.
+    """
+    if isinstance(prior, Prior):
+        result = prior
+    elif hasattr(prior, "iloc"):
+        result = Prior.from_pandas(prior)
+    else:
+        array = probability_rows(prior, name, 1)
+        result = Prior(array, labels if labels is not None and len(labels) == len(array) else None)
     if len(result) != size:
-        raise ValidationError(f"{name}: found {len(result)} outcomes; {size} are needed")
-    return result
+        raise ValidationError(f"{name}: found {len(result)} outcomes; {short(size)} are needed")
+    if labels is None or result.labels == labels:
+        return result
+    if set(result.labels) == set(labels):
+        place = {label: i for i, label in enumerate(result.labels)}
+        return Prior(result.probabilities[[place[label] for label in labels]], labels)
+    unnamed = tuple(range(size))
+    if unnamed not in (result.labels, labels):
+        raise ValidationError(
+            f"{name}: its labels are {preview(result.labels)}; they must be {preview(labels)}"
+        )
+    return Prior(result.probabilities, labels)

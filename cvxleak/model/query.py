@@ -3,50 +3,68 @@
 from __future__ import annotations
 
 import math
+import numbers
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from flint import Ordering, fmpz_mpoly_ctx
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from cvxleak.errors import ValidationError
-from cvxleak.model._files import labels_from_json
-from cvxleak.model._validation import label_tuple, whole_number
-from cvxleak.model._value import Value, preview
+from cvxleak.model._validation import in_order, short, whole_number
+from cvxleak.model._value import Stored, preview
 from cvxleak.model.space import RecordSpace
 
-__all__ = ["AdditiveQuery", "Query", "TableQuery"]
+__all__ = ["Query"]
 
 TABLE_LIMIT = 1 << 22
 """Most datasets that are ever written out one by one."""
 
-Total = tuple[int, ...]
+FIBER_LIMIT = 1 << 20
+"""Most counts that `Query.fibers` returns: joint values of the records times query values."""
 
 
-class Query(Value, ABC):
+class Query(Stored, ABC):
     """A deterministic function f of the dataset (DALENIUS Definition 3).
 
     Two forms exist: `AdditiveQuery`, for values that depend on a sum over the records (its fibers
     are counted by polynomial arithmetic, for thousands of records), and `TableQuery`, one value per
     dataset. `cvxleak.queries` has the usual ones by name.
+
+    Attributes
+    ----------
+    space : RecordSpace
+        The datasets.
+    values : tuple of hashable
+        The distinct values that f takes.
     """
 
+    kind: ClassVar[str]
     space: RecordSpace
     values: tuple[Hashable, ...]
 
     @abstractmethod
     def __call__(self, dataset: Sequence[Hashable]) -> Hashable:
-        """Return f(dataset)."""
+        """Return f(dataset).
+
+        Raises
+        ------
+        ValidationError
+            The dataset is not in the space.
+        """
 
     @abstractmethod
-    def fibers(self, records: Sequence[int]) -> list[dict[int, int]]:
+    def fibers(self, records: int | Sequence[int]) -> list[dict[int, int]]:
         """Count, for each joint value of `records`, the contexts that give each query value.
 
         Element a of the list (joint values in product order, last record fastest) maps the index
         of a query value v to the exact number of assignments of the other records with f = v.
+
+        Raises
+        ------
+        ValidationError
+            Records that are not distinct indices, or too many joint values to count one by one.
         """
 
     @abstractmethod
@@ -55,36 +73,37 @@ class Query(Value, ABC):
 
     @abstractmethod
     def neighbor_pairs(self) -> set[tuple[int, int]]:
-        """Return all pairs of value indices that two datasets differing in one record can have."""
+        """Return the pairs (u, v), u < v, of value indices that neighbors can have.
+
+        Neighbors are two datasets that differ in one record.
+        """
 
     @abstractmethod
     def table(self) -> NDArray[np.intp]:
-        """Return the index of f(x) in `values` for every dataset x, shaped like the space."""
+        """Return the index of f(x) in `values` for every dataset x, shaped like the space.
 
-    @abstractmethod
-    def to_dict(self) -> dict[str, Any]:
-        """Return the query as plain lists, ready for JSON."""
+        Raises
+        ------
+        ValidationError
+            The space has more than 2^22 datasets.
+        """
 
-    @staticmethod
-    def from_dict(data: Mapping[str, Any]) -> Query:
-        """Return the query that `to_dict` wrote."""
-        try:
-            space = RecordSpace.from_dict(data["space"])
-            values = labels_from_json(data["values"])
-            if data["kind"] == "additive":
-                runs = [(labels_from_json(run), count) for run, count in data["contributions"]]
-                return AdditiveQuery(
-                    space,
-                    [run for run, count in runs for _ in range(count)],
-                    {tuple(total): value for total, value in
-                     zip(labels_from_json(data["totals"]), values, strict=True)},
-                    data["modulus"],
-                )
-            if data["kind"] == "table":
-                return TableQuery(space, np.array(data["table"], dtype=np.intp), values)
-        except (KeyError, TypeError, ValueError) as error:
-            raise ValidationError(f"data: not a query: {error}") from error
-        raise ValidationError(f"data: found query kind {data['kind']!r}; additive or table")
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Return the query that `to_dict` wrote, of whichever form it is.
+
+        Raises
+        ------
+        ValidationError
+            An unknown form, a key that is missing or unknown, or a value that is not valid.
+        """
+        forms = {form.kind: form for form in cls.__subclasses__() if hasattr(form, "kind")}
+        kind = data.get("kind") if isinstance(data, Mapping) else None
+        if not isinstance(kind, str) or kind not in forms:
+            raise ValidationError(
+                f"data: found the query kind {short(kind)}; allowed: {sorted(forms)}"
+            )
+        return forms[kind].from_dict(data)
 
     @property
     def sensitivity(self) -> float:
@@ -97,335 +116,72 @@ class Query(Value, ABC):
         Raises
         ------
         ValidationError
-            If a value of the query is not a number.
+            A value of the query is not a finite number.
         """
-        numbers = self._numbers()
-        return max((abs(numbers[u] - numbers[v]) for u, v in self.neighbor_pairs()), default=0.0)
+        values = self._numbers()
+        return max((abs(values[u] - values[v]) for u, v in self.neighbor_pairs()), default=0.0)
 
     def cyclic_sensitivity(self, modulus: int) -> float:
-        """Largest distance of f(x), f(x') around a cycle of length `modulus`, x and x' neighbors."""
+        """Largest distance of f(x) and f(x') on a cycle of length `modulus`, x and x' neighbors.
+
+        Raises
+        ------
+        ValidationError
+            A value of the query is not a finite number, or the modulus is not positive.
+        """
         m = whole_number(modulus, "modulus", 1)
-        numbers = self._numbers()
-        gaps = [(numbers[u] - numbers[v]) % m for u, v in self.neighbor_pairs()]
+        values = self._numbers()
+        gaps = [(values[u] - values[v]) % m for u, v in self.neighbor_pairs()]
         return max((min(gap, m - gap) for gap in gaps), default=0.0)
 
-    def _numbers(self) -> list[float]:
-        for value in self.values:
-            if isinstance(value, bool) or not isinstance(value, (int, float)):
+    def _numbers(self) -> list[Any]:
+        values: list[Any] = list(self.values)
+        for value in values:
+            number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+            if not (number and math.isfinite(value)):
                 raise ValidationError(
-                    f"query: its value {value!r} is not a number, so it has no sensitivity"
+                    f"query: its value {short(value)} is not a finite number, "
+                    "so it has no sensitivity"
                 )
-        return list(self.values)  # pyright: ignore[reportReturnType]
+        return values
 
-    def _check_size(self) -> None:
-        if self.space.size > TABLE_LIMIT:
+    def _check_fibers(self, group: tuple[int, ...]) -> None:
+        values = math.prod(self.space.shape[i] for i in group)
+        if values * len(self.values) > FIBER_LIMIT:
             raise ValidationError(
-                f"query: the space has {self.space.size} datasets; "
-                f"at most {TABLE_LIMIT} can be written out one by one"
+                f"records: these {len(group)} have {short(values)} joint values, and the query "
+                f"{len(self.values)}; at most {FIBER_LIMIT} pairs can be counted"
             )
 
     def __repr__(self) -> str:
         return (
-            f"{type(self).__name__}({self.space.records} records -> "
+            f"{type(self).__name__}({self.space!r} -> "
             f"{len(self.values)} values {preview(self.values)})"
         )
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class AdditiveQuery(Query):
-    """A query of a sum of one contribution per record: f(x) = value(sum_i c_i(x_i) [mod m]).
+def check_space(space: Any) -> RecordSpace:
+    """Return `space`, or say that it is no `RecordSpace`."""
+    if not isinstance(space, RecordSpace):
+        raise ValidationError(f"space: expected a RecordSpace, found {short(space)}")
+    return space
 
-    Parameters
-    ----------
-    space : RecordSpace
-        The datasets.
-    contributions : sequence
-        For each record a tuple with one contribution per value of its alphabet: non-negative
-        integers, or tuples of them (all of one length) for several sums at once.
-    value : mapping or callable, optional
-        The query's value at each total (a tuple if the contributions are tuples); the total itself
-        if left out. A mapping must hold every total that can occur.
-    modulus : int, optional
-        Totals are reduced modulo this.
 
-    Examples
-    --------
-    >>> from cvxleak.model import AdditiveQuery, RecordSpace
-    >>> count = AdditiveQuery(RecordSpace.binary(3), [(0, 1)] * 3)
-    >>> count((1, 0, 1)), count.values
-    (2, (0, 1, 2, 3))
-    >>> count.fibers([0])
-    [{0: 1, 1: 2, 2: 1}, {1: 1, 2: 2, 3: 1}]
-    """
-
-    space: RecordSpace
-    contributions: tuple[tuple[Total, ...], ...]
-    value_of_total: tuple[tuple[Total, Hashable], ...]
-    modulus: int | None
-
-    def __init__(
-        self,
-        space: RecordSpace,
-        contributions: Iterable[Iterable[int | tuple[int, ...]]],
-        value: Mapping[Any, Hashable] | Callable[[Any], Hashable] | None = None,
-        modulus: int | None = None,
-    ) -> None:
-        given = [tuple(record) for record in contributions]
-        if len(given) != space.records:
-            raise ValidationError(
-                f"contributions: found {len(given)} records; the space has {space.records}"
-            )
-        m = None if modulus is None else whole_number(modulus, "modulus", 1)
-        scalar = not any(isinstance(part, tuple) for part in given[0])
-        rows = {}
-        for i, record in enumerate(given):
-            key = (record, len(space.alphabets[i]))
-            if key not in rows:
-                rows[key] = _totals(record, f"contributions[{i}]", key[1], m)
-        checked = tuple(rows[record, len(space.alphabets[i])] for i, record in enumerate(given))
-        if len({len(part) for record in rows.values() for part in record}) != 1:
-            raise ValidationError("contributions: found tuples of different lengths")
-        object.__setattr__(self, "space", space)
-        object.__setattr__(self, "contributions", checked)
-        object.__setattr__(self, "modulus", m)
-        reachable = sorted(self._counts(()))
-        table = []
-        for total in reachable:
-            key = total[0] if scalar and len(total) == 1 else total
-            if value is None:
-                table.append((total, key))
-            elif callable(value):
-                table.append((total, value(key)))
-            elif key in value or total in value:
-                table.append((total, value[key] if key in value else value[total]))
-            else:
-                raise ValidationError(f"value: the total {key!r} can occur and has no value")
-        object.__setattr__(self, "value_of_total", tuple(table))
-        values = tuple(dict.fromkeys(result for _, result in table))
-        object.__setattr__(self, "values", label_tuple(values, len(values), "value"))
-        places = {result: place for place, result in enumerate(values)}
-        index = {total: places[result] for total, result in table}
-        object.__setattr__(self, "_index", index)
-
-    def _state(self) -> tuple[Any, ...]:
-        return self.space, self.contributions, self.value_of_total, self.modulus
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (
-            self.space,
-            self.contributions,
-            dict(self.value_of_total),
-            self.modulus,
+def check_table_size(space: RecordSpace) -> None:
+    """Say so if a space is too large to write out."""
+    # NumPy's arrays have at most 64 dimensions.
+    if space.size > TABLE_LIMIT or space.records > 64:
+        raise ValidationError(
+            f"space: found {short(space.size)} datasets of {space.records} records; "
+            f"at most {TABLE_LIMIT} of at most 64 can be written out one by one"
         )
 
-    def __call__(self, dataset: Sequence[Hashable]) -> Hashable:
-        places = self.space.indices(dataset)
-        parts = [self.contributions[i][place] for i, place in enumerate(places)]
-        return self.values[self._index[self._add(parts)]]
 
-    def fibers(self, records: Sequence[int]) -> list[dict[int, int]]:
-        others = self._counts(tuple(records))
-        result = []
-        for joint in _product([self.contributions[i] for i in records]):
-            shift = self._add(joint)
-            counts: dict[int, int] = {}
-            for total, count in others.items():
-                place = self._index[self._add([total, shift])]
-                counts[place] = counts.get(place, 0) + count
-            result.append(dict(sorted(counts.items())))
-        return result
-
-    def exchangeable(self) -> list[list[int]]:
-        parts: dict[Any, list[int]] = {}
-        for i, key in enumerate(zip(self.space.alphabets, self.contributions, strict=True)):
-            parts.setdefault(key, []).append(i)
-        return list(parts.values())
-
-    def neighbor_pairs(self) -> set[tuple[int, int]]:
-        pairs = set()
-        for part in self.exchangeable():
-            steps = set(self.contributions[part[0]])
-            for rest in self._counts((part[0],)):
-                places = {self._index[self._add([rest, step])] for step in steps}
-                pairs |= {(u, v) for u in places for v in places if u < v}
-        return pairs
-
-    def table(self) -> NDArray[np.intp]:
-        self._check_size()
-        columns = [np.array(record) for record in self.contributions]
-        width = columns[0].shape[1]
-        totals = np.zeros((*self.space.shape, width), dtype=np.int64)
-        for i, column in enumerate(columns):
-            view = [1] * len(columns) + [width]
-            view[i] = len(column)
-            totals = totals + column.reshape(view)
-        if self.modulus is not None:
-            totals %= self.modulus
-        flat, inverse = np.unique(totals.reshape(-1, width), axis=0, return_inverse=True)
-        places = np.array([self._index[tuple(int(t) for t in total)] for total in flat])
-        return places[inverse].reshape(self.space.shape)
-
-    def to_dict(self) -> dict[str, Any]:
-        runs: list[list[Any]] = []
-        for record in self.contributions:
-            if runs and runs[-1][0] == record:
-                runs[-1][1] += 1
-            else:
-                runs.append([record, 1])
-        return {
-            "kind": "additive",
-            "space": self.space.to_dict(),
-            "contributions": runs,
-            "totals": [total for total, _ in self.value_of_total],
-            "values": [value for _, value in self.value_of_total],
-            "modulus": self.modulus,
-        }
-
-    def _add(self, parts: Iterable[Total]) -> Total:
-        sums = tuple(map(sum, zip(*parts, strict=True)))
-        return sums if self.modulus is None else tuple(part % self.modulus for part in sums)
-
-    def _counts(self, left_out: tuple[int, ...]) -> dict[Total, int]:
-        """Count the assignments of all records but `left_out` by the total they add up to.
-
-        The generating function is a product of one polynomial per record; equal records give a
-        power, so n = 10,000 costs one exponentiation.
-        """
-        width = len(self.contributions[0][0])
-        context = fmpz_mpoly_ctx.get([f"t{j}" for j in range(width)], Ordering.lex)
-        powers: dict[tuple[Total, ...], int] = {}
-        for i, record in enumerate(self.contributions):
-            if i not in left_out:
-                powers[record] = powers.get(record, 0) + 1
-        product_ = context.from_dict({(0,) * width: 1})
-        for record, power in powers.items():
-            counts: dict[Total, int] = {}
-            for part in record:
-                counts[part] = counts.get(part, 0) + 1
-            product_ = self._fold(product_ * self._fold(context.from_dict(counts) ** power))
-        return {
-            tuple(int(e) for e in total): int(count) for total, count in product_.to_dict().items()
-        }
-
-    def _fold(self, polynomial: Any) -> Any:
-        if self.modulus is None:
-            return polynomial
-        folded: dict[Total, Any] = {}
-        for total, count in polynomial.to_dict().items():
-            key = tuple(int(e) % self.modulus for e in total)
-            folded[key] = folded.get(key, 0) + count
-        return polynomial.context().from_dict(folded)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class TableQuery(Query):
-    """A query given by its value at every dataset.
-
-    Parameters
-    ----------
-    space : RecordSpace
-        The datasets, at most 2^22.
-    places : array_like of int, shape (|X|,) or the shape of the space
-        For each dataset (product order, last record fastest) the index of its value in `values`.
-    values : iterable of hashable
-        The distinct values; each must occur.
-
-    Examples
-    --------
-    >>> from cvxleak.model import RecordSpace, TableQuery
-    >>> equal = TableQuery(RecordSpace([(0, 1, 2), (0, 1)]), [1, 0, 0, 1, 0, 0], ("no", "yes"))
-    >>> equal((1, 1))
-    'yes'
-    """
-
-    space: RecordSpace
-    places: NDArray[np.intp]
-    values: tuple[Hashable, ...]
-
-    def __init__(
-        self, space: RecordSpace, places: ArrayLike, values: Iterable[Hashable]
-    ) -> None:
-        object.__setattr__(self, "space", space)
-        self._check_size()
-        array = np.array(places)
-        if not np.issubdtype(array.dtype, np.integer) or array.size != space.size:
-            raise ValidationError(
-                f"places: found an array of {array.dtype} with shape {array.shape}; "
-                f"{space.size} integers are needed, one per dataset"
-            )
-        array = array.astype(np.intp).reshape(space.shape)
-        names = tuple(values)
-        if set(np.unique(array)) != set(range(len(names))):
-            raise ValidationError(
-                f"places: found indices from {array.min()} to {array.max()}; each of "
-                f"0 to {len(names) - 1} must occur and no other"
-            )
-        array.setflags(write=False)
-        object.__setattr__(self, "places", array)
-        object.__setattr__(self, "values", label_tuple(names, len(names), "values"))
-
-    def __call__(self, dataset: Sequence[Hashable]) -> Hashable:
-        return self.values[int(self.places[self.space.indices(dataset)])]
-
-    def fibers(self, records: Sequence[int]) -> list[dict[int, int]]:
-        moved = np.moveaxis(self.places, list(records), range(len(records)))
-        rows = moved.reshape(math.prod(self.space.shape[i] for i in records), -1)
-        result = []
-        for row in rows:
-            places, counts = np.unique(row, return_counts=True)
-            result.append({int(v): int(c) for v, c in zip(places, counts, strict=True)})
-        return result
-
-    def exchangeable(self) -> list[list[int]]:
-        parts: list[list[int]] = []
-        for i, alphabet in enumerate(self.space.alphabets):
-            for part in parts:
-                first = part[0]
-                if self.space.alphabets[first] == alphabet and np.array_equal(
-                    self.places, self.places.swapaxes(first, i)
-                ):
-                    part.append(i)
-                    break
-            else:
-                parts.append([i])
-        return parts
-
-    def neighbor_pairs(self) -> set[tuple[int, int]]:
-        pairs: set[tuple[int, int]] = set()
-        for i, size in enumerate(self.space.shape):
-            lines = np.moveaxis(self.places, i, -1).reshape(-1, size)
-            for u in range(size):
-                for v in range(u):
-                    couples = np.unique(np.sort(lines[:, [u, v]], axis=1), axis=0)
-                    pairs |= {(int(x), int(y)) for x, y in couples if x != y}
-        return pairs
-
-    def table(self) -> NDArray[np.intp]:
-        return self.places
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "kind": "table",
-            "space": self.space.to_dict(),
-            "table": self.places.ravel().tolist(),
-            "values": list(self.values),
-        }
-
-
-def _product(parts: Sequence[Sequence[Total]]) -> list[list[Total]]:
-    joint: list[list[Total]] = [[]]
-    for part in parts:
-        joint = [[*head, tail] for head in joint for tail in part]
-    return joint
-
-
-def _totals(
-    record: tuple[Any, ...], name: str, size: int, modulus: int | None
-) -> tuple[Total, ...]:
-    if len(record) != size:
-        raise ValidationError(f"{name}: found {len(record)} contributions; {size} are needed")
-    totals = tuple(
-        tuple(whole_number(c, name, 0) for c in (part if isinstance(part, tuple) else (part,)))
-        for part in record
-    )
-    return totals if modulus is None else tuple(tuple(c % modulus for c in t) for t in totals)
+def runs_to_list(runs: Any, name: str, length: int) -> list[Any]:
+    """Return the list of `length` items whose runs (item, count) a file holds."""
+    result: list[Any] = []
+    for run in in_order(runs, name):
+        if not isinstance(run, Sequence) or len(run) != 2:
+            raise ValidationError(f"{name}: found {short(run)}; pairs (item, count) are needed")
+        result += [run[0]] * whole_number(run[1], name, 1, length - len(result))
+    return result

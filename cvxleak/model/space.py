@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby, product
-from typing import Any
+from typing import Any, Self
 
 from cvxleak.errors import ValidationError
 from cvxleak.model._files import labels_from_json
-from cvxleak.model._validation import label_tuple, whole_number
-from cvxleak.model._value import Value, preview
+from cvxleak.model._validation import in_order, label_tuple, short, whole_number
+from cvxleak.model._value import Stored, check_keys, preview
 
 __all__ = ["RecordSpace"]
 
+RECORD_LIMIT = 1 << 24
+"""Most records of one kind that a file may ask for."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RecordSpace(Value):
+class RecordSpace(Stored):
     """The universe of datasets X = X_1 x ... x X_n.
 
     Parameters
@@ -43,23 +47,26 @@ class RecordSpace(Value):
     alphabets: tuple[tuple[Hashable, ...], ...]
 
     def __init__(self, alphabets: Iterable[Iterable[Hashable]]) -> None:
-        given = [tuple(alphabet) for alphabet in alphabets]
-        if not given:
-            raise ValidationError("alphabets: found none; at least one record is needed")
         checked: dict[tuple[Hashable, ...], tuple[Hashable, ...]] = {}
-        for record, alphabet in enumerate(given):
-            if not alphabet:
-                raise ValidationError(f"alphabets[{record}]: found an empty alphabet")
+        result = []
+        for record, given in enumerate(in_order(alphabets, "alphabets")):
+            name = f"alphabets[{record}]"
+            alphabet = in_order(given, name)
             try:
                 known = alphabet in checked
             except TypeError as error:
-                raise ValidationError(f"alphabets[{record}]: {error}") from error
+                raise ValidationError(f"{name}: a value is not hashable: {error}") from error
             if not known:
-                checked[alphabet] = label_tuple(alphabet, len(alphabet), f"alphabets[{record}]")
-        object.__setattr__(self, "alphabets", tuple(checked[alphabet] for alphabet in given))
+                if not alphabet:
+                    raise ValidationError(f"{name}: found an empty alphabet")
+                checked[alphabet] = label_tuple(alphabet, len(alphabet), name)
+            result.append(checked[alphabet])
+        if not result:
+            raise ValidationError("alphabets: found none; at least one record is needed")
+        object.__setattr__(self, "alphabets", tuple(result))
 
     @classmethod
-    def binary(cls, n: int) -> RecordSpace:
+    def binary(cls, n: int) -> Self:
         """Return {0, 1}^n."""
         return cls([(0, 1)] * whole_number(n, "n", 1))
 
@@ -68,12 +75,12 @@ class RecordSpace(Value):
         """Number n of records."""
         return len(self.alphabets)
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, ...]:
         """Alphabet size of each record."""
         return tuple(len(alphabet) for alphabet in self.alphabets)
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Number |X| of datasets, exactly."""
         return math.prod(self.shape)
@@ -88,19 +95,42 @@ class RecordSpace(Value):
         return product(*self.alphabets)
 
     def indices(self, dataset: Sequence[Hashable]) -> tuple[int, ...]:
-        """Return the position of each record's value in its alphabet."""
-        if len(dataset) != self.records:
+        """Return the position of each record's value in its alphabet.
+
+        Raises
+        ------
+        ValidationError
+            Another number of records, or a value that is not in its alphabet.
+        """
+        given = in_order(dataset, "dataset")
+        if len(given) != self.records:
             raise ValidationError(
-                f"dataset: found {len(dataset)} records; the space has {self.records}"
+                f"dataset: found {len(given)} records; the space has {self.records}"
             )
         result = []
-        for record, (value, alphabet) in enumerate(zip(dataset, self.alphabets, strict=True)):
-            if value not in alphabet:
+        for record, (value, places) in enumerate(zip(given, self._places, strict=True)):
+            try:
+                result.append(places[value])
+            except (KeyError, TypeError):
                 raise ValidationError(
-                    f"dataset[{record}]: found {value!r}; its alphabet is {preview(alphabet)}"
-                )
-            result.append(alphabet.index(value))
+                    f"dataset[{record}]: found {short(value)}; "
+                    f"its alphabet is {preview(self.alphabets[record])}"
+                ) from None
         return tuple(result)
+
+    def group(self, records: int | Sequence[int]) -> tuple[int, ...]:
+        """Return a record's index, or the distinct indices of a group of records, as a tuple.
+
+        Raises
+        ------
+        ValidationError
+            No index, one that appears twice, or one that is not from 0 to n - 1.
+        """
+        given = in_order(records, "records") if isinstance(records, Iterable) else (records,)
+        checked = tuple(whole_number(i, "records", 0, self.records - 1) for i in given)
+        if not checked or len(set(checked)) != len(checked):
+            raise ValidationError(f"records: found {short(checked)}; distinct indices are needed")
+        return checked
 
     def to_dict(self) -> dict[str, Any]:
         """Return the space as plain lists, runs of equal alphabets counted."""
@@ -108,19 +138,36 @@ class RecordSpace(Value):
         return {"alphabets": runs}
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> RecordSpace:
-        """Return the space that `to_dict` wrote."""
-        try:
-            runs = [(labels_from_json(run), whole_number(n, "count", 1)) for run, n in
-                    data["alphabets"]]
-        except (KeyError, TypeError, ValueError) as error:
-            raise ValidationError(f"data: not a record space: {error}") from error
-        return cls([alphabet for alphabet, count in runs for _ in range(count)])
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Return the space that `to_dict` wrote.
+
+        Raises
+        ------
+        ValidationError
+            A key is missing or unknown, or a value is not valid.
+        """
+        check_keys(data, {"alphabets"})
+        alphabets: list[Any] = []
+        for run in in_order(data["alphabets"], "alphabets"):
+            if not isinstance(run, Sequence) or len(run) != 2:
+                raise ValidationError(
+                    f"alphabets: found {short(run)}; pairs (alphabet, number of records) are needed"
+                )
+            count = whole_number(run[1], "alphabets", 1, RECORD_LIMIT)
+            alphabets += [labels_from_json(run[0])] * count
+        return cls(alphabets)
+
+    @cached_property
+    def _places(self) -> tuple[dict[Hashable, int], ...]:
+        known = {
+            alphabet: {value: place for place, value in enumerate(alphabet)}
+            for alphabet in set(self.alphabets)
+        }
+        return tuple(known[alphabet] for alphabet in self.alphabets)
 
     def __repr__(self) -> str:
+        count = f"{self.records} record" + ("s" if self.records > 1 else "")
         if len(set(self.alphabets)) == 1:
             alphabet = self.alphabets[0]
-            return f"RecordSpace({self.records} records with {len(alphabet)} values " + (
-                f"{preview(alphabet)})"
-            )
-        return f"RecordSpace({self.records} records with {preview(self.shape)} values)"
+            return f"RecordSpace({count} with {len(alphabet)} values {preview(alphabet)})"
+        return f"RecordSpace({count} with {preview(self.shape)} values)"

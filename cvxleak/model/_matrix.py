@@ -1,0 +1,157 @@
+"""`LabelledMatrix`: a matrix with labelled rows and columns, as channels and distortions are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from numpy.typing import ArrayLike
+
+from cvxleak.errors import ValidationError
+from cvxleak.model._files import (
+    is_number,
+    label_from_text,
+    label_to_text,
+    labels_from_json,
+    numbers_from_text,
+    read_table,
+    write_table,
+)
+from cvxleak.model._validation import Array, label_tuple, short
+from cvxleak.model._value import Stored, check_keys, preview
+
+__all__ = ["LabelledMatrix"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelledMatrix(Stored):
+    """A read-only matrix with distinct labels for its rows (inputs) and columns (outputs)."""
+
+    matrix: Array
+    inputs: tuple[Hashable, ...]
+    outputs: tuple[Hashable, ...]
+
+    def __init__(
+        self,
+        matrix: ArrayLike,
+        inputs: Iterable[Hashable] | None = None,
+        outputs: Iterable[Hashable] | None = None,
+    ) -> None:
+        array = self._checked(matrix)
+        object.__setattr__(self, "matrix", array)
+        object.__setattr__(self, "inputs", label_tuple(inputs, array.shape[0], "inputs"))
+        object.__setattr__(self, "outputs", label_tuple(outputs, array.shape[1], "outputs"))
+
+    @staticmethod
+    def _checked(matrix: ArrayLike) -> Array:
+        """Return the matrix as a read-only array, or say what is wrong with it."""
+        raise NotImplementedError
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of inputs and of outputs."""
+        return self.matrix.shape[0], self.matrix.shape[1]
+
+    def row(self, label: Hashable) -> Array:
+        """Return the row of the input `label`.
+
+        Raises
+        ------
+        ValidationError
+            No input has this label.
+        """
+        try:
+            return self.matrix[self.inputs.index(label)]
+        except ValueError:
+            raise ValidationError(
+                f"label: found {short(label)}; the inputs are {preview(self.inputs)}"
+            ) from None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the matrix and its labels as plain lists, ready for JSON."""
+        return {
+            "inputs": list(self.inputs),
+            "outputs": list(self.outputs),
+            "matrix": self.matrix.tolist(),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Return the object that `to_dict` wrote; the labels may be left out.
+
+        Raises
+        ------
+        ValidationError
+            A key is missing or unknown, or a value is not valid.
+        """
+        check_keys(data, {"matrix"}, {"inputs", "outputs"})
+        inputs, outputs = (labels_from_json(data.get(key)) for key in ("inputs", "outputs"))
+        return cls(data["matrix"], inputs, outputs)
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write a CSV file: a header of outputs, then for each input a line with its label and row.
+
+        Numbers are written so that they round-trip exactly. Labels that are text are written as
+        they are, others as JSON (a tuple as ``[0, 1]``), and so is text that would read as JSON.
+
+        Raises
+        ------
+        ValidationError
+            A label that would not come back, or a path that cannot be written.
+        """
+        header = [label_to_text(label, "outputs") for label in self.outputs]
+        names = [label_to_text(label, "inputs") for label in self.inputs]
+        body = [[name, *row] for name, row in zip(names, self.matrix.tolist(), strict=True)]
+        write_table(path, [["", *header], *body])
+
+    @classmethod
+    def from_csv(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a CSV file: with a header and a first column of labels, or a bare matrix.
+
+        The file has labels if its very first cell is not a number. A label that is JSON (``1``,
+        ``0.5``, ``true``, ``[0, 1]``, ``"1"``) stands for that value, any other for its text.
+
+        Raises
+        ------
+        ValidationError
+            The file cannot be read, its lines are not equally long, a cell is not a number, or
+            the matrix is not valid.
+        """
+        rows = read_table(path)
+        _, header = rows[0]
+        if is_number(header[0]):
+            return cls([numbers_from_text(cells, line, path) for line, cells in rows])
+        if len(rows) == 1:
+            raise ValidationError(f"path: {os.fspath(path)!r} has a header and no rows")
+        matrix = [numbers_from_text(cells[1:], line, path) for line, cells in rows[1:]]
+        inputs = [label_from_text(cells[0]) for _, cells in rows[1:]]
+        return cls(matrix, inputs, [label_from_text(cell) for cell in header[1:]])
+
+    def to_pandas(self) -> Any:
+        """Return a pandas DataFrame with inputs as index and outputs as columns (needs pandas)."""
+        import pandas as pd
+
+        index = pd.Index(list(self.inputs), tupleize_cols=False)
+        columns = pd.Index(list(self.outputs), tupleize_cols=False)
+        return pd.DataFrame(self.matrix.copy(), index=index, columns=columns)
+
+    @classmethod
+    def from_pandas(cls, frame: Any) -> Self:
+        """Return the object of a DataFrame with inputs as index and outputs as columns.
+
+        Raises
+        ------
+        ValidationError
+            Not a DataFrame, or its entries or labels are not valid.
+        """
+        if not (hasattr(frame, "iloc") and hasattr(frame, "columns")):
+            raise ValidationError(f"frame: expected a pandas DataFrame, found {short(frame)}")
+        return cls(frame.to_numpy(), list(frame.index), list(frame.columns))
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({len(self.inputs)} inputs {preview(self.inputs)} -> "
+            f"{len(self.outputs)} outputs {preview(self.outputs)})"
+        )

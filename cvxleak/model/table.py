@@ -1,0 +1,142 @@
+"""`TableQuery`: a query given by its value at every dataset."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cvxleak.errors import ValidationError
+from cvxleak.model._files import labels_from_json
+from cvxleak.model._validation import in_order, label_tuple, read_only, short
+from cvxleak.model._value import check_keys
+from cvxleak.model.query import Query, check_space, check_table_size
+from cvxleak.model.space import RecordSpace
+
+__all__ = ["TableQuery"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TableQuery(Query):
+    """A query given by its value at every dataset.
+
+    Parameters
+    ----------
+    space : RecordSpace
+        The datasets, at most 2^22.
+    places : array_like of int, shape (|X|,) or the shape of the space
+        For each dataset (product order, last record fastest) the index of its value in `values`.
+    values : iterable of hashable
+        The distinct values; each must occur.
+
+    Raises
+    ------
+    ValidationError
+        Too large a space, places of another shape or that are not integers, a value that does not
+        occur, duplicate values.
+
+    Examples
+    --------
+    >>> from cvxleak.model import RecordSpace, TableQuery
+    >>> equal = TableQuery(RecordSpace([(0, 1, 2), (0, 1)]), [1, 0, 0, 1, 0, 0], ("no", "yes"))
+    >>> equal((1, 1))
+    'yes'
+    >>> equal.fibers([0])
+    [{0: 1, 1: 1}, {0: 1, 1: 1}, {0: 2}]
+    """
+
+    kind: ClassVar[str] = "table"
+
+    space: RecordSpace
+    places: NDArray[np.intp]
+    values: tuple[Hashable, ...]
+
+    def __init__(self, space: RecordSpace, places: ArrayLike, values: Iterable[Hashable]) -> None:
+        check_table_size(check_space(space))
+        try:
+            array = np.array(places)
+        except ValueError as error:
+            raise ValidationError(f"places: found {short(places)}: {error}") from error
+        if array.dtype.kind not in "iu" or array.shape not in ((space.size,), space.shape):
+            raise ValidationError(
+                f"places: found an array of {array.dtype} with shape {array.shape}; "
+                f"{space.size} integers are needed, one per dataset"
+            )
+        names = in_order(values, "values")
+        names = label_tuple(names, len(names), "values")
+        if not np.array_equal(np.unique(array), np.arange(len(names))):
+            raise ValidationError(
+                f"places: found indices from {array.min()} to {array.max()}; all of the "
+                f"{len(names)} values, 0 to {len(names) - 1}, must occur and no other"
+            )
+        table = read_only(np.ascontiguousarray(array, dtype=np.intp).reshape(space.shape))
+        object.__setattr__(self, "space", space)
+        object.__setattr__(self, "places", table)
+        object.__setattr__(self, "values", names)
+
+    def __call__(self, dataset: Sequence[Hashable]) -> Hashable:
+        """Return f(dataset)."""
+        return self.values[int(self.places[self.space.indices(dataset)])]
+
+    def fibers(self, records: int | Sequence[int]) -> list[dict[int, int]]:
+        """Count the contexts of each joint value by query value (see `Query.fibers`)."""
+        group = self.space.group(records)
+        self._check_fibers(group)
+        moved = np.moveaxis(self.places, group, range(len(group)))
+        size = math.prod(self.space.shape[i] for i in group)
+        result = []
+        for row in moved.reshape(size, -1):
+            places, counts = np.unique(row, return_counts=True)
+            result.append(dict(zip(places.tolist(), counts.tolist(), strict=True)))
+        return result
+
+    def exchangeable(self) -> list[list[int]]:
+        """Partition the records by which of them can be swapped (see `Query.exchangeable`)."""
+        parts: list[list[int]] = []
+        for i, alphabet in enumerate(self.space.alphabets):
+            for part in parts:
+                first = part[0]
+                if self.space.alphabets[first] == alphabet and np.array_equal(
+                    self.places, self.places.swapaxes(first, i)
+                ):
+                    part.append(i)
+                    break
+            else:
+                parts.append([i])
+        return parts
+
+    def neighbor_pairs(self) -> set[tuple[int, int]]:
+        """Return the pairs of value indices that neighbors can have."""
+        pairs: set[tuple[int, int]] = set()
+        for i, size in enumerate(self.space.shape):
+            lines = np.moveaxis(self.places, i, -1).reshape(-1, size)
+            for u in range(size):
+                for v in range(u):
+                    low, high = np.sort(lines[:, [u, v]], axis=1).T
+                    codes = np.unique((low * len(self.values) + high)[low < high])
+                    pairs.update(divmod(code, len(self.values)) for code in codes.tolist())
+        return pairs
+
+    def table(self) -> NDArray[np.intp]:
+        """Return the index of f(x) for every dataset x, shaped like the space."""
+        return self.places
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the query as plain lists, ready for JSON."""
+        return {
+            "kind": self.kind,
+            "space": self.space.to_dict(),
+            "table": self.places.ravel().tolist(),
+            "values": list(self.values),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Return the query that `to_dict` wrote."""
+        check_keys(data, {"kind", "space", "table", "values"})
+        space = RecordSpace.from_dict(data["space"])
+        return cls(space, data["table"], labels_from_json(data["values"]))
