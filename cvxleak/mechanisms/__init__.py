@@ -1,0 +1,76 @@
+"""Mechanisms by name: functions that return a `Channel`, and their parameters for a wanted leakage.
+
+Each mechanism's docstring gives its formula, where it comes from, and what it guarantees. C_1
+stands for the individual channel capacity (DALENIUS Theorem 2): the largest I(X_i; Y) over the
+records i and all adversaries.
+
+Noise for a query's values goes between `Query` and `Mechanism`:
+
+>>> from cvxleak.mechanisms import binary_symmetric
+>>> from cvxleak.model import Mechanism
+>>> from cvxleak.queries import parity
+>>> Mechanism(parity(4), binary_symmetric(0.3))
+Mechanism(4 records, 2 query values -> 2 outputs)
+"""
+
+from cvxleak.mechanisms.column_symmetry import (
+    column_symmetric_bound,
+    is_column_symmetric,
+    is_weakly_symmetric,
+)
+from cvxleak.mechanisms.exponential import (
+    exponential,
+    rank_exponential,
+    rank_exponential_bound,
+    rank_exponential_entropy,
+    rank_scale_for_leakage,
+)
+from cvxleak.mechanisms.extremal import pml_extremal
+from cvxleak.mechanisms.frequencies import FrequencyEstimate, estimate_frequencies
+from cvxleak.mechanisms.gaussian import (
+    discretized_gaussian,
+    gaussian_bound,
+    gaussian_variance_for_leakage,
+)
+from cvxleak.mechanisms.geometric import truncated_geometric
+from cvxleak.mechanisms.laplace import discretized_laplace, laplace_threshold
+from cvxleak.mechanisms.peak import PeakCapacity, gaussian_peak_capacity
+from cvxleak.mechanisms.rounding import random_rounding
+from cvxleak.mechanisms.symmetric import (
+    binary_symmetric,
+    flip_for_leakage,
+    generalized_symmetric,
+    randomized_response,
+    symmetric_capacity,
+)
+from cvxleak.mechanisms.trivial import constant, identity
+
+__all__ = [
+    "FrequencyEstimate",
+    "PeakCapacity",
+    "binary_symmetric",
+    "column_symmetric_bound",
+    "constant",
+    "discretized_gaussian",
+    "discretized_laplace",
+    "estimate_frequencies",
+    "exponential",
+    "flip_for_leakage",
+    "gaussian_bound",
+    "gaussian_peak_capacity",
+    "gaussian_variance_for_leakage",
+    "generalized_symmetric",
+    "identity",
+    "is_column_symmetric",
+    "is_weakly_symmetric",
+    "laplace_threshold",
+    "pml_extremal",
+    "random_rounding",
+    "randomized_response",
+    "rank_exponential",
+    "rank_exponential_bound",
+    "rank_exponential_entropy",
+    "rank_scale_for_leakage",
+    "symmetric_capacity",
+    "truncated_geometric",
+]

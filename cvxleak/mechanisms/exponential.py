@@ -1,0 +1,262 @@
+"""The exponential mechanism, by scores (McSherry and Talwar) and by ranks (DALENIUS)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import softmax
+
+from cvxleak.errors import ValidationError
+from cvxleak.mechanisms._search import smallest
+from cvxleak.model import Channel, Distortion
+from cvxleak.model._validation import frozen_array, real_number, whole_number
+
+__all__ = [
+    "exponential",
+    "rank_exponential",
+    "rank_exponential_bound",
+    "rank_exponential_entropy",
+    "rank_scale_for_leakage",
+]
+
+VANISHED = 750.0
+"""exp(-750) is zero in floating point; rates are cut here so that nothing overflows."""
+
+
+def exponential(
+    scores: ArrayLike,
+    epsilon: float,
+    sensitivity: float,
+    inputs: Iterable[Hashable] | None = None,
+    outputs: Iterable[Hashable] | None = None,
+) -> Channel:
+    """Return the exponential mechanism.
+
+    ``q(y|x) = exp(epsilon u(x, y) / (2 sensitivity)) / (the same summed over y)`` for the scores u.
+
+    Guarantee: epsilon-differential privacy if no score changes by more than `sensitivity` between
+    neighboring inputs. For u(x, y) = 1 if y = x and 0 otherwise, with sensitivity 1, it is the
+    symmetric channel with flip ``(k - 1) / (exp(epsilon / 2) + k - 1)``, so its level is only
+    epsilon / 2.
+
+    Parameters
+    ----------
+    scores : array_like, shape (inputs, outputs)
+        u(x, y), finite; larger is better. The negative of a distortion's matrix is a usual choice.
+    epsilon : float
+        Privacy parameter in nats, at least 0 and finite.
+    sensitivity : float
+        The most that one record can change a score, positive and finite.
+    inputs, outputs : iterable of hashable, optional
+        Labels; 0, 1, ... if left out.
+
+    Returns
+    -------
+    Channel
+        From the inputs to the outputs.
+
+    Raises
+    ------
+    ValidationError
+        An argument is outside its range, or has the wrong shape.
+
+    References
+    ----------
+    LEAKAGE 7.2, eq. (47) and (48). F. McSherry and K. Talwar, Mechanism design via differential
+    privacy, FOCS 2007.
+
+    Examples
+    --------
+    >>> from cvxleak.mechanisms import exponential
+    >>> exponential([[1, 0], [0, 1]], 1.0, 1.0).row(0).round(4)
+    array([0.6225, 0.3775])
+    """
+    array = frozen_array(scores, "scores", 2)
+    if array.size == 0 or not np.isfinite(array).all():
+        raise ValidationError(
+            f"scores: found shape {array.shape} with {int(np.isinf(array).sum())} infinite "
+            "entries; all scores must be finite, and there must be some"
+        )
+    level = real_number(epsilon, "epsilon", 0, open_high=True)
+    width = real_number(sensitivity, "sensitivity", 0, open_low=True, open_high=True)
+    behind = array - array.max(axis=1, keepdims=True)
+    return Channel(softmax(behind * (level / width / 2), axis=1), inputs, outputs)
+
+
+def rank_exponential(distances: Distortion | ArrayLike, N: float) -> Channel:
+    """Return the exponential channel of DALENIUS, which only looks at the ranks of the distances.
+
+    ``q(y|x) = exp(-rank_x(y) / N) / alpha`` with ``alpha = sum over i < k of exp(-i / N)``. For
+    each input the k outputs have the ranks 0, ..., k - 1, by increasing distance.
+
+    Outputs at equal distance get different ranks, the earlier one the smaller. (Definition 13
+    leaves the order of ties open. They must not share a rank: only if every row is a permutation of
+    the same k numbers is the channel column-symmetric, as formula (30) and Corollary 3 need.) So
+    the order of the outputs matters where distances tie, and two distances that are equal up to
+    rounding do not tie.
+
+    Guarantee: C_1 of at most ``rank_exponential_bound(k, N)``, and local differential privacy with
+    epsilon = (k - 1) / N or less (the largest difference of an output's ranks, over N).
+
+    Parameters
+    ----------
+    distances : Distortion or array_like, shape (inputs, outputs)
+        d(x, y), finite and non-negative. A `Distortion` brings its labels along.
+    N : float
+        The scale, positive and finite; larger is more private.
+
+    Returns
+    -------
+    Channel
+        From the inputs to the outputs.
+
+    Raises
+    ------
+    ValidationError
+        An argument is outside its range, or has the wrong shape.
+
+    References
+    ----------
+    DALENIUS Definition 13, eq. (29).
+
+    Examples
+    --------
+    >>> import math
+    >>> from cvxleak.mechanisms import rank_exponential
+    >>> from cvxleak.model import Distortion
+    >>> distances = Distortion.absolute([0, 1, 2])
+    >>> rank_exponential(distances, 1 / math.log(2)).matrix * 7
+    array([[4., 2., 1.],
+           [2., 4., 1.],
+           [1., 2., 4.]])
+    """
+    given = distances if isinstance(distances, Distortion) else Distortion(distances)
+    rate = _rate(N)
+    ranks = np.argsort(np.argsort(given.matrix, axis=1, kind="stable"), axis=1, kind="stable")
+    law = np.exp(-rate * np.arange(ranks.shape[1]))
+    return Channel((law / law.sum())[ranks], given.inputs, given.outputs)
+
+
+def rank_exponential_entropy(k: int, N: float) -> float:
+    """Return the entropy of each row of the exponential channel of DALENIUS.
+
+    With r = 1 / N,
+    ``H(Z) = log((1 - e^(-k r)) / (1 - e^(-r))) + r / (e^r - 1) - k r / (e^(k r) - 1)``.
+
+    Parameters
+    ----------
+    k : int
+        Number of outputs, at least 1.
+    N : float
+        The scale, positive and finite.
+
+    Returns
+    -------
+    float
+        In nats, from 0 to log k, increasing in N.
+
+    Raises
+    ------
+    ValidationError
+        An argument is outside its range.
+
+    References
+    ----------
+    DALENIUS eq. (30).
+
+    Examples
+    --------
+    >>> from cvxleak.mechanisms import rank_exponential_entropy
+    >>> round(rank_exponential_entropy(3, 2.0), 6)
+    1.020191
+    """
+    size = whole_number(k, "k", 1)
+    rate = _rate(N)
+    return math.log(math.expm1(-size * rate) / math.expm1(-rate)) + _mean(rate) - _mean(size * rate)
+
+
+def rank_exponential_bound(k: int, N: float) -> float:
+    """Return ``log k - H(Z)``, a bound on C_1 of the exponential channel of DALENIUS.
+
+    It is attained if the mechanism is weakly symmetric (`is_weakly_symmetric`).
+
+    Parameters
+    ----------
+    k : int
+        Number of outputs, at least 1.
+    N : float
+        The scale, positive and finite.
+
+    Returns
+    -------
+    float
+        In nats, from 0 to log k, decreasing in N.
+
+    Raises
+    ------
+    ValidationError
+        An argument is outside its range.
+
+    References
+    ----------
+    DALENIUS Corollaries 2 and 3.
+
+    Examples
+    --------
+    >>> from cvxleak.mechanisms import rank_exponential_bound
+    >>> round(rank_exponential_bound(3, 2.0), 6)
+    0.078421
+    """
+    return max(0.0, math.log(whole_number(k, "k", 1)) - rank_exponential_entropy(k, N))
+
+
+def rank_scale_for_leakage(k: int, epsilon: float) -> float:
+    """Return the smallest N with which the exponential channel of DALENIUS leaks at most epsilon.
+
+    The solution of ``log k - H(Z) = epsilon`` with H(Z) of eq. (30), rounded up.
+
+    Parameters
+    ----------
+    k : int
+        Number of outputs, at least 2.
+    epsilon : float
+        Wanted bound on C_1 in nats, positive and less than log k (from there on every N will do).
+
+    Returns
+    -------
+    float
+        N; ``rank_exponential_bound(k, N)`` does not exceed `epsilon`.
+
+    Raises
+    ------
+    ValidationError
+        An argument is outside its range.
+
+    References
+    ----------
+    DALENIUS Corollary 3.
+
+    Examples
+    --------
+    >>> from cvxleak.mechanisms import rank_exponential_bound, rank_scale_for_leakage
+    >>> N = rank_scale_for_leakage(5, 0.1)
+    >>> round(N, 6), round(rank_exponential_bound(5, N), 12)
+    (3.057922, 0.1)
+    """
+    size = whole_number(k, "k", 2)
+    budget = real_number(epsilon, "epsilon", 0, math.log(size), open_low=True, open_high=True)
+    # log k - H is the integral of r Var(rank) up to 1/N, and no variance exceeds (k - 1)^2 / 4.
+    enough = (size - 1) / math.sqrt(8 * budget)
+    return smallest(lambda N: rank_exponential_bound(size, N) <= budget, 0.0, enough)
+
+
+def _rate(N: float) -> float:
+    return min(1 / real_number(N, "N", 0, open_low=True, open_high=True), VANISHED)
+
+
+def _mean(rate: float) -> float:
+    """Return rate / (e^rate - 1)."""
+    return rate * math.exp(-rate) / -math.expm1(-rate)

@@ -1,0 +1,154 @@
+"""Gaussian noise: the channel rounded to finitely many outputs, and its leakage in closed form."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+from scipy.special import ndtr
+
+from cvxleak.mechanisms._nearest import nearest_output
+from cvxleak.model import Channel
+from cvxleak.model._validation import Array, real_number
+
+__all__ = ["discretized_gaussian", "gaussian_bound", "gaussian_variance_for_leakage"]
+
+
+def discretized_gaussian(
+    outputs: Iterable[float], variance: float, inputs: Iterable[float] | None = None
+) -> Channel:
+    """Return the Gaussian channel with its output moved to the nearest of given numbers.
+
+    The output of the input v is the number of `outputs` that is nearest to v + Z, Z of law
+    N(0, variance). So q(y|v) is the Gaussian mass between the midpoints to the neighbors of y; the
+    first and last output take the tails.
+
+    Guarantee: it is a post-processing of the Gaussian privacy channel. With T half the distance
+    between the smallest and the largest input, C_1 is at most
+    ``gaussian_peak_capacity(T, variance)``, which is less than ``gaussian_bound(T, variance)``.
+    There is no useful level of pure differential privacy.
+
+    Parameters
+    ----------
+    outputs : iterable of float
+        Strictly increasing.
+    variance : float
+        Variance N of the noise, positive and finite.
+    inputs : iterable of float, optional
+        The values of the query; `outputs` if left out.
+
+    Returns
+    -------
+    Channel
+        From the inputs to the outputs.
+
+    Raises
+    ------
+    ValidationError
+        An argument is outside its range, or the outputs do not increase.
+
+    References
+    ----------
+    DALENIUS Definition 14, eq. (31).
+
+    Examples
+    --------
+    >>> from cvxleak.mechanisms import discretized_gaussian
+    >>> discretized_gaussian([-1, 0, 1], 1.0).row(0).round(4)
+    array([0.3085, 0.3829, 0.3085])
+    """
+    deviation = math.sqrt(real_number(variance, "variance", 0, open_low=True, open_high=True))
+    return nearest_output(
+        outputs, inputs, lambda a, b: _gaussian_mass(a / deviation, b / deviation)
+    )
+
+
+def gaussian_bound(T: float, N: float) -> float:
+    """Return ``log(1 + T^2 / N) / 2``, a bound on C_1 of the Gaussian privacy channel.
+
+    This is the capacity of y = f + N(0, N) when E f^2 is at most T^2. A query with |f| <= T meets
+    that, but only a Gaussian f would attain it, so C_1 is smaller (Corollary 4 states equality):
+    `gaussian_peak_capacity` computes the capacity under |f| <= T.
+
+    Parameters
+    ----------
+    T : float
+        Largest |f|, positive and finite.
+    N : float
+        Variance of the noise, positive and finite.
+
+    Returns
+    -------
+    float
+        In nats.
+
+    Raises
+    ------
+    ValidationError
+        An argument is outside its range.
+
+    References
+    ----------
+    DALENIUS Corollary 4, eq. (32).
+
+    Examples
+    --------
+    >>> from cvxleak.mechanisms import gaussian_bound
+    >>> round(gaussian_bound(1.0, 1.0), 6)
+    0.346574
+    """
+    ratio = _positive(T, "T") / math.sqrt(_positive(N, "N"))
+    return math.log1p(ratio * ratio) / 2
+
+
+def gaussian_variance_for_leakage(T: float, epsilon: float) -> float:
+    """Return the variance N that makes `gaussian_bound` epsilon, ``N = T^2 / (e^(2 epsilon) - 1)``.
+
+    Any variance from this one on gives epsilon-information privacy. It is a little more than
+    is needed, since the bound is not attained.
+
+    Parameters
+    ----------
+    T : float
+        Largest |f|, positive and finite.
+    epsilon : float
+        Wanted bound on C_1 in nats, positive and at most 300.
+
+    Returns
+    -------
+    float
+        N, rounded up: ``gaussian_bound(T, N)`` does not exceed `epsilon`.
+
+    Raises
+    ------
+    ValidationError
+        An argument is outside its range.
+
+    References
+    ----------
+    DALENIUS Definition 14 and Corollary 4, eq. (31) and (32).
+
+    Examples
+    --------
+    >>> from cvxleak.mechanisms import gaussian_bound, gaussian_variance_for_leakage
+    >>> variance = gaussian_variance_for_leakage(1.0, 0.5)
+    >>> round(variance, 6), round(gaussian_bound(1.0, variance), 12)
+    (0.581977, 0.5)
+    """
+    budget = real_number(epsilon, "epsilon", 0, 300, open_low=True)
+    peak = _positive(T, "T")
+    variance = peak * (peak / math.expm1(2 * budget))
+    while gaussian_bound(peak, variance) > budget:
+        variance = math.nextafter(variance, math.inf)
+    return variance
+
+
+def _positive(value: float, name: str) -> float:
+    return real_number(value, name, 0, open_low=True, open_high=True)
+
+
+def _gaussian_mass(a: Array, b: Array) -> Array:
+    """Return the mass of the standard Gaussian between a < b, with full relative precision."""
+    flipped = a > 0
+    return ndtr(np.where(flipped, -a, b)) - ndtr(np.where(flipped, -b, a))

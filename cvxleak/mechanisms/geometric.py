@@ -1,0 +1,63 @@
+"""The geometric mechanism for counts."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from cvxleak.model import Channel
+from cvxleak.model._validation import real_number, whole_number
+
+__all__ = ["truncated_geometric"]
+
+
+def truncated_geometric(n: int, epsilon: float) -> Channel:
+    """Return the two-sided geometric mechanism on 0, ..., n, clamped to that range.
+
+    With a = exp(-epsilon), noise of law ``(1 - a) / (1 + a) a^|z|`` on the integers is added and
+    the sum is clamped to 0, ..., n:
+    ``q(y|v) = a^|v - y| (1 - a) / (1 + a)`` for 0 < y < n, ``a^v / (1 + a)`` for y = 0 and
+    ``a^(n - v) / (1 + a)`` for y = n.
+
+    Guarantee: epsilon-differential privacy for every query of sensitivity 1, a count for one;
+    the level of any two inputs is exactly ``epsilon |v - v'|``. Probabilities below the smallest
+    float (about 1e-308) are stored as zero, and rows that far apart no longer have a finite level.
+
+    Parameters
+    ----------
+    n : int
+        Largest count, at least 1.
+    epsilon : float
+        Privacy parameter in nats, at least 0 and finite.
+
+    Returns
+    -------
+    Channel
+        From 0, ..., n to the same.
+
+    Raises
+    ------
+    ValidationError
+        An argument is outside its range.
+
+    References
+    ----------
+    A. Ghosh, T. Roughgarden and M. Sundararajan, Universally utility-maximizing privacy
+    mechanisms, SIAM J. Comput. 41 (2012).
+
+    Examples
+    --------
+    >>> import math
+    >>> from cvxleak.mechanisms import truncated_geometric
+    >>> truncated_geometric(2, math.log(2)).matrix * 12
+    array([[8., 2., 2.],
+           [4., 4., 4.],
+           [2., 2., 8.]])
+    """
+    size = whole_number(n, "n", 1)
+    rate = real_number(epsilon, "epsilon", 0, open_high=True)
+    numbers = np.arange(size + 1.0)
+    matrix = np.exp(-rate * np.abs(numbers[:, None] - numbers))
+    matrix[:, 1:-1] *= -math.expm1(-rate)
+    return Channel(matrix / (1 + math.exp(-rate)))

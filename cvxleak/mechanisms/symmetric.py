@@ -1,0 +1,239 @@
+"""Channels that keep the input with one probability and spread the rest evenly."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import entr
+
+from cvxleak.mechanisms._search import smallest
+from cvxleak.model import Channel
+from cvxleak.model._validation import real_number, whole_number
+
+__all__ = [
+    "binary_symmetric",
+    "flip_for_leakage",
+    "generalized_symmetric",
+    "randomized_response",
+    "symmetric_capacity",
+]
+
+
+def randomized_response(k: int, epsilon: float) -> Channel:
+    """Return k-ary randomized response (k-RR).
+
+    ``q(y|x) = e^epsilon / (e^epsilon + k - 1)`` if y = x, ``1 / (e^epsilon + k - 1)`` otherwise:
+    the symmetric channel (`generalized_symmetric`) with flip (k - 1) / (e^epsilon + k - 1).
+    For k = 2 it is Warner's randomized response.
+
+    Guarantee: local differential privacy with exactly epsilon. Its capacity is
+    ``symmetric_capacity(k, flip)``.
+
+    Parameters
+    ----------
+    k : int
+        Number of inputs and of outputs, at least 2.
+    epsilon : float
+        Privacy parameter in nats, at least 0 and finite.
+
+    Returns
+    -------
+    Channel
+        From 0, ..., k - 1 to the same.
+
+    Raises
+    ------
+    ValidationError
+        An argument is outside its range.
+
+    References
+    ----------
+    ENVELOPE eq. (15). S. L. Warner, Randomized response, JASA 60 (1965). P. Kairouz, S. Oh and
+    P. Viswanath, Extremal mechanisms for local differential privacy, JMLR 17 (2016).
+
+    Examples
+    --------
+    >>> import math
+    >>> from cvxleak.mechanisms import randomized_response
+    >>> randomized_response(3, math.log(2)).matrix
+    array([[0.5 , 0.25, 0.25],
+           [0.25, 0.5 , 0.25],
+           [0.25, 0.25, 0.5 ]])
+    """
+    size = whole_number(k, "k", 2)
+    odds = math.exp(-real_number(epsilon, "epsilon", 0, open_high=True))
+    total = 1 + (size - 1) * odds
+    return _symmetric(size, 1 / total, odds / total)
+
+
+def binary_symmetric(flip: float) -> Channel:
+    """Return the binary symmetric channel, which flips a bit with probability `flip`.
+
+    Guarantee: local differential privacy with epsilon = ``|log((1 - flip) / flip)|``. After any
+    non-constant query with values 0 and 1 the individual channel capacity C_1 is
+    ``log 2 - h(flip)`` with the binary entropy h (DALENIUS Corollary 1), ``symmetric_capacity(2,
+    flip)``.
+
+    Parameters
+    ----------
+    flip : float
+        Probability of the wrong output, from 0 to 1.
+
+    Returns
+    -------
+    Channel
+        From 0, 1 to 0, 1.
+
+    Raises
+    ------
+    ValidationError
+        `flip` is not in [0, 1].
+
+    References
+    ----------
+    DALENIUS eq. (26), (44) and (48); LEAKAGE eq. (34) and (43).
+
+    Examples
+    --------
+    >>> from cvxleak.mechanisms import binary_symmetric
+    >>> binary_symmetric(0.25).matrix
+    array([[0.75, 0.25],
+           [0.25, 0.75]])
+    """
+    return generalized_symmetric(2, flip)
+
+
+def generalized_symmetric(m: int, flip: float) -> Channel:
+    """Return the m-ary symmetric channel.
+
+    ``q(y|x) = 1 - flip`` if y = x, ``flip / (m - 1)`` otherwise.
+
+    Guarantee: local differential privacy with epsilon = ``|log((1 - flip) (m - 1) / flip)|``, and
+    C_1 of at most ``symmetric_capacity(m, flip)``.
+
+    Parameters
+    ----------
+    m : int
+        Number of inputs and of outputs, at least 2.
+    flip : float
+        Probability of a wrong output, from 0 to 1. (LEAKAGE stays below 1/2; at (m - 1) / m the
+        output is independent of the input, and beyond it the input becomes the least likely.)
+
+    Returns
+    -------
+    Channel
+        From 0, ..., m - 1 to the same.
+
+    Raises
+    ------
+    ValidationError
+        An argument is outside its range.
+
+    References
+    ----------
+    LEAKAGE eq. (33).
+
+    Examples
+    --------
+    >>> from cvxleak.mechanisms import generalized_symmetric
+    >>> generalized_symmetric(3, 0.5).row(1)
+    array([0.25, 0.5 , 0.25])
+    """
+    size = whole_number(m, "m", 2)
+    wrong = real_number(flip, "flip", 0, 1)
+    return _symmetric(size, 1 - wrong, wrong / (size - 1))
+
+
+def symmetric_capacity(m: int, flip: float) -> float:
+    """Return the Shannon capacity of the m-ary symmetric channel.
+
+    ``C = log m - h(flip) - flip log(m - 1)`` with the binary entropy h.
+
+    It bounds the individual channel capacity C_1 of any query followed by
+    ``generalized_symmetric(m, flip)`` (DALENIUS Corollary 2). For m = 2 it is equal to C_1 whenever
+    the query is not constant (Corollary 1): two datasets that differ in one record only then have
+    different values, whatever the alphabets. For m > 2 it is equal to C_1 if the query takes all m
+    values as one record takes its own, in contexts of the adversary's choice; a binary record
+    shows only two of the m rows.
+
+    Parameters
+    ----------
+    m : int
+        Number of outputs, at least 2.
+    flip : float
+        Probability of a wrong output, from 0 to 1.
+
+    Returns
+    -------
+    float
+        In nats, from 0 to log m.
+
+    Raises
+    ------
+    ValidationError
+        An argument is outside its range.
+
+    References
+    ----------
+    DALENIUS Corollaries 1 and 2, eq. (27) and (49); LEAKAGE eq. (44).
+
+    Examples
+    --------
+    >>> from cvxleak.mechanisms import symmetric_capacity
+    >>> round(symmetric_capacity(2, 0.3), 6)
+    0.082283
+    """
+    size = whole_number(m, "m", 2)
+    wrong = real_number(flip, "flip", 0, 1)
+    lost = float(entr(1 - wrong) + entr(wrong)) + wrong * math.log(size - 1)
+    return max(0.0, math.log(size) - lost)
+
+
+def flip_for_leakage(m: int, epsilon: float) -> float:
+    """Return the smallest flip with which the m-ary symmetric channel leaks at most epsilon.
+
+    The solution in [0, (m - 1) / m] of ``log m - h(p) - p log(m - 1) = epsilon``, rounded up. For
+    m = 2 it is p* of DALENIUS Corollary 1: flips from p* to 1 - p* give epsilon-information
+    privacy.
+
+    Parameters
+    ----------
+    m : int
+        Number of outputs, at least 2.
+    epsilon : float
+        Wanted bound on C_1 in nats, at least 0.
+
+    Returns
+    -------
+    float
+        The flip; 0 if epsilon is log m or more. ``symmetric_capacity(m, flip)`` does not exceed
+        `epsilon`.
+
+    Raises
+    ------
+    ValidationError
+        An argument is outside its range.
+
+    References
+    ----------
+    DALENIUS Corollary 1 (m = 2) and Corollary 2.
+
+    Examples
+    --------
+    >>> from cvxleak.mechanisms import flip_for_leakage, symmetric_capacity
+    >>> flip = flip_for_leakage(2, 0.1)
+    >>> round(flip, 6), round(symmetric_capacity(2, flip), 12)
+    (0.280205, 0.1)
+    """
+    size = whole_number(m, "m", 2)
+    budget = real_number(epsilon, "epsilon", 0)
+    if symmetric_capacity(size, 0.0) <= budget:
+        return 0.0
+    return smallest(lambda flip: symmetric_capacity(size, flip) <= budget, 0.0, 1 - 1 / size)
+
+
+def _symmetric(size: int, right: float, wrong: float) -> Channel:
+    matrix = np.full((size, size), wrong)
+    np.fill_diagonal(matrix, right)
+    return Channel(matrix)

@@ -1,0 +1,75 @@
+"""The two ends of every scale: tell everything, tell nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cvxleak.model import Channel, Prior
+from cvxleak.model._validation import whole_number
+
+__all__ = ["constant", "identity"]
+
+
+def identity(k: int) -> Channel:
+    """Return the channel whose output is its input, q(y|x) = 1 if y = x.
+
+    No guarantee: its local-DP level is infinite (for k of 2 and more) and its capacity is log k.
+
+    Parameters
+    ----------
+    k : int
+        Number of inputs and of outputs, at least 1.
+
+    Returns
+    -------
+    Channel
+        From 0, ..., k - 1 to the same.
+
+    Raises
+    ------
+    ValidationError
+        `k` is not a positive integer.
+
+    Examples
+    --------
+    >>> from cvxleak.mechanisms import identity
+    >>> identity(2).matrix
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    return Channel(np.eye(whole_number(k, "k", 1)))
+
+
+def constant(k: int, law: Prior | ArrayLike) -> Channel:
+    """Return the channel whose output has the same law whatever the input, q(y|x) = law(y).
+
+    Guarantee: nothing is told. Local differential privacy with epsilon = 0, capacity 0.
+
+    Parameters
+    ----------
+    k : int
+        Number of inputs, at least 1.
+    law : Prior or array_like
+        Law of the output; a prior's labels become the outputs.
+
+    Returns
+    -------
+    Channel
+        From 0, ..., k - 1 to the outcomes of the law.
+
+    Raises
+    ------
+    ValidationError
+        `k` is not a positive integer, or `law` is not a probability distribution.
+
+    Examples
+    --------
+    >>> from cvxleak.mechanisms import constant
+    >>> constant(2, [0.25, 0.75]).matrix
+    array([[0.25, 0.75],
+           [0.25, 0.75]])
+    """
+    size = whole_number(k, "k", 1)
+    output = law if isinstance(law, Prior) else Prior(law)
+    return Channel(np.tile(output.probabilities, (size, 1)), outputs=output.labels)

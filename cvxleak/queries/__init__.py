@@ -1,0 +1,22 @@
+"""Queries by name: deterministic functions of a dataset, ready to be followed by a noise channel.
+
+`count`, `parity`, `modular_sum` and `pair_sum` ask about n binary records and depend on their sum
+only, so thousands of records cost no more than a few. `from_function` and `from_table` take any
+function on a record space that is small enough to write out.
+
+Each query has a ``sensitivity``: the most that changing one record can change its value.
+
+============================  ==================================  ========================
+query                         value                               sensitivity
+============================  ==================================  ========================
+``count(n)``                  x_1 + ... + x_n                     1
+``parity(n)``                 (x_1 + ... + x_n) mod 2             1
+``modular_sum(n, m)``         (x_1 + ... + x_n) mod m             m - 1 (n >= m), else 1
+``pair_sum(n)``               sum of x_i x_j over i < j           n - 1
+============================  ==================================  ========================
+"""
+
+from cvxleak.queries.binary import count, modular_sum, pair_sum, parity
+from cvxleak.queries.explicit import from_function, from_table
+
+__all__ = ["count", "from_function", "from_table", "modular_sum", "pair_sum", "parity"]
