@@ -1,0 +1,240 @@
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.special import entr
+
+from cvxleak.errors import ValidationError
+from cvxleak.measures import (
+    conditional_mutual_information,
+    conditional_record_information,
+    group_information,
+    information_density,
+    lumped_channel,
+    lumped_information,
+    max_information,
+    mutual_information,
+    record_channel,
+    record_information,
+)
+from cvxleak.model import AdditiveQuery, Channel, Mechanism, Prior, RecordSpace
+
+
+def h(p):
+    return float(entr(p) + entr(1 - p))
+
+
+def information_of(joint):
+    """I of a joint law, by the definition, one pair at a time."""
+    total = 0.0
+    for a, b in np.ndindex(joint.shape):
+        if joint[a, b] > 0:
+            total += joint[a, b] * math.log(joint[a, b] / joint[a].sum() / joint[:, b].sum())
+    return total
+
+
+def joint_of(small, prior, group):
+    """p(x_I, y), one dataset at a time."""
+    values = list(itertools.product(*(small.space.alphabets[i] for i in group)))
+    joint = np.zeros((len(values), small.rows.shape[1]))
+    for x, p, row in zip(small.datasets, prior, small.rows, strict=True):
+        joint[values.index(tuple(x[i] for i in group))] += p * row
+    return joint
+
+
+@pytest.mark.parametrize("p", [0.0, 0.1, 0.5, 1.0])
+def test_symmetric_channel(p):
+    value = mutual_information([0.5, 0.5], [[1 - p, p], [p, 1 - p]])
+    assert value == pytest.approx(math.log(2) - h(p), abs=1e-15)
+    skew = 0.3 * (1 - p) + 0.7 * p
+    value = mutual_information([0.3, 0.7], [[1 - p, p], [p, 1 - p]])
+    assert value == pytest.approx(h(skew) - h(p), abs=1e-15)
+
+
+def test_other_closed_forms():
+    # Erasure with probability e: (1 - e) H(X). Z channel: h(p/2) - h(p)/2 at the uniform prior.
+    prior = [0.2, 0.3, 0.5]
+    erasure = np.hstack([0.6 * np.eye(3), np.full((3, 1), 0.4)])
+    assert mutual_information(prior, erasure) == pytest.approx(0.6 * entr(prior).sum())
+    z = [[1.0, 0.0], [0.3, 0.7]]
+    assert mutual_information([0.5, 0.5], z) == pytest.approx(h(0.35) - h(0.3) / 2)
+
+
+def test_zero_probabilities_change_nothing():
+    channel = [[0.7, 0.3, 0.0], [0.2, 0.8, 0.0], [0.0, 0.0, 1.0]]
+    small = mutual_information([0.4, 0.6], [[0.7, 0.3], [0.2, 0.8]])
+    assert mutual_information([0.4, 0.6, 0.0], channel) == pytest.approx(small)
+    assert mutual_information([1.0, 0.0, 0.0], channel) == 0.0
+
+
+def test_tiny_probabilities_do_not_turn_into_infinity():
+    tiny = 1e-200
+    channel = [[1 - tiny, tiny], [1.0, 0.0]]
+    density = information_density([tiny, 1.0], channel)
+    assert density[0, 1] == pytest.approx(-math.log(tiny))
+    assert max_information([tiny, 1.0], channel) == pytest.approx(-math.log(tiny))
+    assert mutual_information([tiny, 1.0], channel) == pytest.approx(0, abs=1e-15)
+    smallest = 5e-324
+    assert np.isfinite(mutual_information([smallest, 1.0], [[0.5, 0.5], [1.0, smallest]]))
+
+
+def test_density_by_its_definition():
+    p, q = np.array([0.2, 0.8, 0.0]), np.array([[0.5, 0.5, 0], [0.0, 1.0, 0], [0.0, 0.5, 0.5]])
+    density = information_density(p, q)
+    output = p @ q
+    for x, y in np.ndindex(q.shape):
+        if p[x] * q[x, y] > 0:
+            assert density[x, y] == pytest.approx(math.log(q[x, y] / output[y]))
+        else:
+            assert density[x, y] == -math.inf
+    joint = p[:, None] * q
+    seen = joint > 0
+    assert (joint[seen] * density[seen]).sum() == pytest.approx(mutual_information(p, q))
+
+
+def test_record_and_group_by_brute_force(small):
+    for prior, group in itertools.product(small.priors, [(0,), (2,), (0, 1), (2, 0), (0, 1, 2)]):
+        expected = information_of(joint_of(small, prior, group))
+        assert record_information(prior, small.mechanism, group) == pytest.approx(
+            expected, abs=1e-14
+        )
+        if len(group) == 1:
+            assert record_information(prior, small.mechanism, group[0]) == pytest.approx(
+                expected, abs=1e-14
+            )
+
+
+def test_record_channel_by_brute_force(small):
+    for prior in small.priors:
+        joint = joint_of(small, prior, (1,))
+        law, channel = record_channel(prior, small.mechanism, 1)
+        seen = joint.sum(axis=1) > 0
+        alphabet = small.space.alphabets[1]
+        assert law.labels == tuple(a for a, s in zip(alphabet, seen, strict=True) if s)
+        assert channel.inputs == law.labels
+        assert channel.outputs == small.mechanism.outputs
+        np.testing.assert_allclose(law.probabilities[:, None] * channel.matrix, joint[seen])
+    law, _ = record_channel(small.priors[0], small.mechanism, (2, 1))
+    both = tuple(itertools.product(small.space.alphabets[2], small.space.alphabets[1]))
+    assert law.labels == both
+
+
+def test_lumping_keeps_the_information(small):
+    rng = np.random.default_rng(3)
+    for records in (0, 1, (1, 2)):
+        lumped = small.mechanism.lumped(records)
+        for prior in small.priors:
+            weights = small.mechanism.lump(records, prior)
+            assert lumped_information(weights, lumped) == pytest.approx(
+                record_information(prior, small.mechanism, records), abs=1e-14
+            )
+        weights = rng.dirichlet(np.ones(len(lumped.rows)))
+        expanded = small.mechanism.expand(records, weights)
+        assert lumped_information(weights, lumped) == pytest.approx(
+            record_information(expanded, small.mechanism, records), abs=1e-14
+        )
+
+
+def test_lumped_channel_is_the_record_channel(small):
+    for prior in small.priors:
+        weights = small.mechanism.lump(0, prior)
+        law, channel = lumped_channel(weights, small.mechanism.lumped(0))
+        expected_law, expected = record_channel(prior, small.mechanism, 0)
+        assert law.labels == expected_law.labels
+        assert (channel.inputs, channel.outputs) == (expected.inputs, expected.outputs)
+        np.testing.assert_allclose(law.probabilities, expected_law.probabilities)
+        np.testing.assert_allclose(channel.matrix, expected.matrix, atol=1e-15)
+
+
+def test_plateau_of_the_parity_of_ten_thousand():
+    # Knowing nothing but the parity of the others is enough for log 2 - h(p).
+    n, p = 10_000, 0.2
+    parity = AdditiveQuery(RecordSpace.binary(n), [(0, 1)] * n, modulus=2)
+    lumped = Mechanism(parity, [[1 - p, p], [p, 1 - p]]).lumped(0)
+    assert lumped_information(lumped.uniform(), lumped) == pytest.approx(0, abs=1e-15)
+    assert lumped_information([0.5, 0, 0, 0.5], lumped) == pytest.approx(math.log(2) - h(p))
+
+
+def test_group_information(small):
+    for prior in small.priors[:2]:
+        for k in (1, 2, 3):
+            expected = max(
+                information_of(joint_of(small, prior, group))
+                for group in itertools.combinations(range(3), k)
+            )
+            assert group_information(prior, small.mechanism, k) == pytest.approx(
+                expected, abs=1e-14
+            )
+
+
+def test_conditional_information_by_brute_force():
+    rng = np.random.default_rng(5)
+    joint = rng.dirichlet(np.full(24, 0.3)).reshape(2, 3, 4)
+    joint[:, :, 1] = 0
+    joint[0, :, 2] = 0
+    joint /= joint.sum()
+    expected = sum(
+        joint[:, :, c].sum() * information_of(joint[:, :, c] / joint[:, :, c].sum())
+        for c in (0, 2, 3)
+    )
+    assert conditional_mutual_information(joint) == pytest.approx(expected)
+    # A constant condition is none; a condition that is one of the two leaves nothing.
+    assert conditional_mutual_information(joint.sum(axis=2)[:, :, None]) == pytest.approx(
+        information_of(joint.sum(axis=2))
+    )
+    copy = np.zeros((2, 3, 2))
+    copy[[0, 1], :, [0, 1]] = joint.sum(axis=2)
+    assert conditional_mutual_information(copy) == pytest.approx(0, abs=1e-15)
+
+
+def test_conditional_record_information_by_brute_force(small):
+    for prior, (asked, known) in itertools.product(
+        small.priors, [((0,), (1,)), ((2,), (0, 1)), ((1, 2), (0,))]
+    ):
+        expected = 0.0
+        for value in itertools.product(*(small.space.alphabets[i] for i in known)):
+            here = np.array([tuple(x[i] for i in known) == value for x in small.datasets])
+            mass = float(prior @ here)
+            if mass > 0:
+                joint = joint_of(small, prior * here / mass, asked)
+                expected += mass * information_of(joint)
+        assert conditional_record_information(
+            prior, small.mechanism, asked, known
+        ) == pytest.approx(expected, abs=1e-14)
+
+
+def test_refuses_what_does_not_fit(flip):
+    mechanism = flip(2, 0.1)
+    with pytest.raises(ValidationError, match="prior"):
+        mutual_information([0.5, 0.25, 0.25], [[1.0], [1.0]])
+    with pytest.raises(ValidationError, match="channel"):
+        mutual_information([0.5, 0.5], [[0.5, 0.4], [0.5, 0.5]])
+    with pytest.raises(ValidationError, match="prior"):
+        record_information([0.5, 0.5], mechanism, 0)
+    for records in (2, -1, (0, 0), (), "a", 0.0):
+        with pytest.raises(ValidationError, match="records"):
+            record_information([0.25] * 4, mechanism, records)
+    with pytest.raises(ValidationError, match="given"):
+        conditional_record_information([0.25] * 4, mechanism, 0, (0, 1))
+    with pytest.raises(ValidationError, match="k"):
+        group_information([0.25] * 4, mechanism, 3)
+    with pytest.raises(ValidationError, match="joint"):
+        conditional_mutual_information([[0.5, 0.5]])
+    with pytest.raises(ValidationError, match="joint"):
+        conditional_mutual_information([[[0.5, 0.4]]])
+    with pytest.raises(ValidationError, match="weights"):
+        lumped_information([0.5, 0.5], mechanism.lumped(0))
+
+
+def test_labels_are_not_matched_by_position():
+    channel = Channel([[0.9, 0.1], [0.2, 0.8]], inputs=["a", "b"])
+    right = mutual_information(Prior([0.1, 0.9], ["a", "b"]), channel)
+    assert mutual_information([0.1, 0.9], channel) == right
+    with pytest.raises(ValidationError, match="labels"):
+        mutual_information(Prior([0.9, 0.1], ["b", "a"]), channel)
+    mechanism = Mechanism.from_channel(RecordSpace.binary(1), [[0.9, 0.1], [0.2, 0.8]])
+    named = Prior([0.1, 0.9], [(0,), (1,)])
+    assert record_information(named, mechanism, 0) == pytest.approx(right)
+    with pytest.raises(ValidationError, match="labels"):
+        record_information(Prior([0.9, 0.1], [(1,), (0,)]), mechanism, 0)
