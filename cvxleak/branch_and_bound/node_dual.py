@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import entr, xlogy
+from scipy.special import entr
 
 from cvxleak.model import Lumped
 
@@ -54,8 +54,8 @@ class Cells:
         """Return the cells with the given vertices, shape (B, |Y|, k, k)."""
         if vertices.shape[-1] == 2:
             (p, q), (r, s) = np.moveaxis(vertices, (-2, -1), (0, 1))
-            inverse = np.stack([np.stack([s, -q], -1), np.stack([-r, p], -1)], -2)
-            inverse /= (p * s - q * r)[..., None, None]
+            adjugate = np.stack([np.stack([s, -q], -1), np.stack([-r, p], -1)], -2)
+            inverse: Array = adjugate / (p * s - q * r)[..., None, None]
         else:
             inverse = np.linalg.inv(vertices)
         entropies = entr(vertices).sum(axis=-1)

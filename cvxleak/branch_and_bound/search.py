@@ -33,7 +33,7 @@ class CellTree:
     size: int = 1
 
     def preorder(self) -> tuple[list[Split | None], list[tuple[float, Array]]]:
-        """Return the nodes in preorder (None for a leaf) and the leaves' (lam, mu) in that order."""
+        """Return the nodes in preorder (None for a leaf), and (lam, mu) of the leaves in order."""
         nodes: list[Split | None] = []
         leaves: list[tuple[float, Array]] = []
         stack = [0]
@@ -90,9 +90,7 @@ class CellSearch:
         values (and so raise the threshold).
         """
         while self._open and -self._open[0][0] > threshold():
-            if time.monotonic() > deadline or (
-                node_limit is not None and self.nodes >= node_limit
-            ):
+            if time.monotonic() > deadline or (node_limit is not None and self.nodes >= node_limit):
                 return
             chosen = []
             limit = min(batch, max(1, 1 + len(self._open) // 2))

@@ -70,12 +70,16 @@ class Adversary:
         return self.mechanism.expand(self.records, self.weights)
 
     def rows(self, least: float = 0.0) -> list[tuple[Hashable, tuple[Hashable, ...], int, float]]:
-        """Return (value, query values, number of contexts, weight) for groups heavier than `least`."""
+        """Return (value, query values, number of contexts, weight) of groups above `least`."""
         lumped = self.lumped
         return [
             (lumped.values[a], context, count, float(weight))
             for a, context, count, weight in zip(
-                lumped.value_index, lumped.contexts, lumped.multiplicities, self.weights, strict=True
+                lumped.value_index,
+                lumped.contexts,
+                lumped.multiplicities,
+                self.weights,
+                strict=True,
             )
             if weight > least
         ]

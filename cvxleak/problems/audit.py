@@ -68,9 +68,7 @@ class Audit:
         with precision():
             most = round_down(arb(fmpz(mechanism.space.size)).log())
         self.floor = min(problem.entropy_floor, most)
-        groups = (
-            mechanism.groups(problem.size) if problem.records is None else [problem.records]
-        )
+        groups = mechanism.groups(problem.size) if problem.records is None else [problem.records]
         lumped = [mechanism.lumped(g[0] if len(g) == 1 else g) for g in groups]
         self._same: list[int] = []
         self._groups: list[_Group] = []
@@ -90,10 +88,12 @@ class Audit:
 
     @property
     def upper(self) -> float:
+        """The upper end as it stands: no group of records leaks more."""
         return max(group.upper for group in self._groups)
 
     @property
     def nodes(self) -> int:
+        """Number of nodes bounded so far."""
         return sum(group.search.nodes for group in self._groups)
 
     def run(

@@ -40,8 +40,6 @@ class Check:
     >>> check = Check(0.25, {"probabilities sum to 1": 0.0}, bound, maximize=True)
     >>> check.feasible
     True
-    >>> check.shortfall
-    (0.25, 0.2500001)
     >>> print(check)
     feasible; value 0.25 nats
     proved optimum: 0.5 to 0.5000001 nats; the candidate falls short by 0.25 to 0.2500001

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cvxleak.certificates import Certificate
-from cvxleak.errors import InfeasibleError, ValidationError
+from cvxleak.errors import CertificateError, InfeasibleError, ValidationError
 from cvxleak.model import Mechanism, Prior
 from cvxleak.model._validation import real_number, whole_number
-from cvxleak.problems.adversary import Adversary, lumped_entropy, lumped_information
+from cvxleak.problems.adversary import lumped_entropy, lumped_information
 from cvxleak.problems.audit import Audit, Progress
 from cvxleak.problems.check import Check
 from cvxleak.result import Bound, Status
@@ -58,7 +58,7 @@ class RecordLeakage:
     >>> parity = AdditiveQuery(RecordSpace.binary(4), [(0, 1)] * 4, modulus=2)
     >>> mechanism = Mechanism(parity, [[0.7, 0.3], [0.3, 0.7]])
     >>> print(RecordLeakage(mechanism, entropy_floor=2.5).solve())
-    record leakage: 0.0403... to 0.0403... nats (CERTIFIED)
+    record leakage: 0.0400... to 0.0400... nats (CERTIFIED)
     """
 
     mechanism: Mechanism
@@ -158,8 +158,10 @@ class RecordLeakage:
         bound : Bound, optional
             An earlier result of `solve`; computed with `options` if left out.
         """
-        group = self.records if records is None else (
-            (records,) if isinstance(records, int) else tuple(records)
+        group = (
+            self.records
+            if records is None
+            else ((records,) if isinstance(records, int) else tuple(records))
         )
         values = candidate.probabilities if isinstance(candidate, Prior) else candidate
         p = np.asarray(values, dtype=float)
@@ -269,14 +271,13 @@ def balance(mechanism: Mechanism, entropy_floor: float, **options: Any) -> Bound
     """
     free = RecordLeakage(mechanism, 0.0).solve(**options)
     bound = RecordLeakage(mechanism, entropy_floor).solve(**options)
-    assert free.certificate is not None and bound.certificate is not None
     # g >= 0 because L is non-increasing (DALENIUS Lemma 1).
     lower = max(math.nextafter(free.lower - bound.upper, -math.inf), 0.0)
     upper = math.nextafter(free.upper - bound.lower, math.inf)
-    parts = {"capacity": free.certificate, "leakage": bound.certificate}
+    parts = {"capacity": _certificate(free), "leakage": _certificate(bound)}
     certificate = Certificate(
         "balance",
-        bound.certificate.problem,
+        parts["leakage"].problem,
         lower,
         upper,
         {name: part.witness for name, part in parts.items()},
@@ -292,6 +293,12 @@ def balance(mechanism: Mechanism, entropy_floor: float, **options: Any) -> Bound
         certificate=certificate,
         stats={"seconds": free.stats["seconds"] + bound.stats["seconds"]},
     )
+
+
+def _certificate(bound: Bound) -> Certificate:
+    if bound.certificate is None:
+        raise CertificateError(f"{bound.name}: an audit without a certificate")
+    return bound.certificate
 
 
 def _one(group: tuple[int, ...]) -> int | tuple[int, ...]:

@@ -190,9 +190,7 @@ def test_witness_has_to_fit(certificate):
     for changed in (weights[:-1], [*weights, 0.0], [-w for w in weights], [0.0] * len(weights)):
         witness = {**certificate.witness, "weights": changed}
         assert not verify(rehashed(certificate, witness=witness)).passed
-    assert not verify(
-        rehashed(certificate, witness={**certificate.witness, "records": [9]})
-    ).passed
+    assert not verify(rehashed(certificate, witness={**certificate.witness, "records": [9]})).passed
     # Another record of the same class is as good.
     assert verify(rehashed(certificate, witness={**certificate.witness, "records": [2]})).passed
 

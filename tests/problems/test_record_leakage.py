@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -187,7 +188,7 @@ def test_bracket_is_a_bracket(seed, shape, outputs, share):
 def test_leakage_does_not_increase_with_the_floor():
     mechanism = random_mechanism(3, (2, 2, 2), 3)
     bounds = [record_leakage(mechanism, b) for b in np.linspace(0, mechanism.space.max_entropy, 9)]
-    for before, after in zip(bounds, bounds[1:], strict=False):
+    for before, after in pairwise(bounds):
         assert after.lower <= before.upper
     assert bounds[0].lower > bounds[-1].upper
 
