@@ -55,7 +55,7 @@ class Cells:
         if vertices.shape[-1] == 2:
             (p, q), (r, s) = np.moveaxis(vertices, (-2, -1), (0, 1))
             adjugate = np.stack([np.stack([s, -q], -1), np.stack([-r, p], -1)], -2)
-            inverse: Array = adjugate / (p * s - q * r)[..., None, None]
+            inverse = np.asarray(adjugate / (p * s - q * r)[..., None, None], dtype=float)
         else:
             inverse = np.linalg.inv(vertices)
         entropies = entr(vertices).sum(axis=-1)
