@@ -102,9 +102,9 @@ def from_table(space: RecordSpace, table: Mapping[Any, Hashable] | ArrayLike) ->
     ('no', 'yes')
     """
     _check_space(space)
-    items = getattr(table, "items", None)
-    if callable(items):
-        return _query(space, _in_product_order(space, list(items())), "table")
+    given: Any = table
+    if hasattr(given, "items"):
+        return _query(space, _in_product_order(space, list(given.items())), "table")
     try:
         # As objects: NumPy would turn the 0 of [0, "no"] into a string.
         array = np.array(table, dtype=object)
