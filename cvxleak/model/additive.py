@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import groupby, product
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from flint import Ordering, fmpz_mpoly_ctx
 from numpy.typing import NDArray
 
 from cvxleak.errors import ValidationError
+from cvxleak.model._counting import Total, count_totals
 from cvxleak.model._files import labels_from_json
 from cvxleak.model._validation import in_order, label_tuple, plain_label, short, whole_number
 from cvxleak.model._value import check_keys
@@ -22,11 +20,6 @@ from cvxleak.model.query import Query, check_space, check_table_size, runs_to_li
 from cvxleak.model.space import RecordSpace
 
 __all__ = ["AdditiveQuery"]
-
-Total = tuple[int, ...]
-
-COUNT_BITS_LIMIT = 1 << 31
-"""Most memory, in bits, that the counts of all totals may take."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -188,12 +181,6 @@ class AdditiveQuery(Query):
     def _width(self) -> int:
         return len(self.contributions[0][0])
 
-    @cached_property
-    def _steps(self) -> tuple[int, ...]:
-        """For each component a number that divides all its contributions."""
-        parts = {part for record in set(self.contributions) for part in record}
-        return tuple(math.gcd(*column) or 1 for column in zip(*parts, strict=True))
-
     def _add(self, parts: Iterable[Total]) -> Total:
         sums = map(sum, zip(*parts, strict=True))
         if self.modulus is None:
@@ -201,44 +188,10 @@ class AdditiveQuery(Query):
         return tuple(part % self.modulus for part in sums)
 
     def _counts(self, left_out: tuple[int, ...]) -> dict[Total, int]:
-        """Count the assignments of all records but `left_out` by the total they add up to.
-
-        The generating function is a product of one polynomial per record; equal records give a
-        power, so n = 10,000 costs one exponentiation.
-        """
+        """Count the assignments of all records but `left_out` by the total they add up to."""
         skip = set(left_out)
         kinds = Counter(part for i, part in enumerate(self.contributions) if i not in skip)
-        context = fmpz_mpoly_ctx.get([f"t{j}" for j in range(self._width)], Ordering.lex)
-        result = context.from_dict({(0,) * self._width: 1})
-        for record, power in kinds.items():
-            result = self._times(result, self._power(context.from_dict(Counter(record)), power))
-        return {tuple(map(int, total)): int(count) for total, count in result.to_dict().items()}
-
-    def _power(self, base: Any, power: int) -> Any:
-        """Return base^power by squaring; folding at each step keeps modular sums small."""
-        if power == 1:
-            return base
-        half = self._power(base, power // 2)
-        square = self._times(half, half)
-        return self._times(square, base) if power % 2 else square
-
-    def _times(self, left: Any, right: Any) -> Any:
-        """Return the product of two polynomials, its exponents reduced by the modulus."""
-        degrees = zip(left.degrees(), right.degrees(), self._steps, strict=True)
-        box = math.prod(1 + (int(d) + int(e)) // step for d, e, step in degrees)
-        terms = min(len(left) * len(right), box)
-        if terms * (math.log2(self.space.size) + 1000) > COUNT_BITS_LIMIT:
-            raise ValidationError(
-                f"contributions: their sums can take about {short(terms)} values, too many to count"
-            )
-        result = left * right
-        if self.modulus is None:
-            return result
-        folded: dict[Total, Any] = {}
-        for total, count in result.to_dict().items():
-            key = tuple(int(exponent) % self.modulus for exponent in total)
-            folded[key] = folded.get(key, 0) + count
-        return result.context().from_dict(folded)
+        return count_totals(kinds, self._width, self.modulus)
 
 
 def _contributions(
