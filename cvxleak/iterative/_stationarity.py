@@ -1,0 +1,57 @@
+"""How far a prior is from block-wise stationary (LEAKAGE Definition 3.1)."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import root_scalar
+from scipy.special import entr, softmax
+
+from cvxleak.iterative._formulas import Array
+from cvxleak.iterative._record import RecordView
+
+__all__ = ["block_gaps", "linear_maximum"]
+
+
+def block_gaps(view: RecordView, b: float, clip: float) -> tuple[float, float]:
+    """Return the first-order gains that the marginal alone and the conditionals alone still offer.
+
+    Each is the maximum of the linearized I(X_i;Y) over its block under H(X) >= b, less I. Both are
+    0 exactly at points that are first-order stationary in each block. The marginal's is an upper
+    bound of what can be gained there (I is concave in it), the conditionals' a lower one (convex).
+    """
+    scores = np.einsum("amy,ay->am", view.rows, view.log_ratios(clip))
+    floor = min(b, view.entropy)
+    means = (view.conditional * scores).sum(axis=1)
+    value = float(view.marginal @ means)
+    marginal = linear_maximum(np.ones(1), means[None], view.row_entropies[None], floor)
+    rest = floor - float(entr(view.marginal).sum())
+    conditional = linear_maximum(view.marginal, scores, np.zeros_like(scores), rest)
+    return max(marginal - value, 0.0), max(conditional - value, 0.0)
+
+
+def linear_maximum(masses: Array, scores: Array, log_m: Array, floor: float) -> float:
+    """Maximize sum_a mass_a <v_a, d_a> with sum_a mass_a (H(v_a) + <v_a, log m_a>) >= floor.
+
+    The maximizer is v_a proportional to m_a exp(d_a / lam), with lam the root of the constraint;
+    or, if that meets the floor, m_a on the largest d_a. A floor that only rounding puts out of
+    reach gives v_a proportional to m_a.
+    """
+
+    def at(log_lam: float) -> Array:
+        return softmax(scores / np.exp(log_lam) + log_m, axis=1)
+
+    def excess(log_lam: float) -> float:
+        return reached(at(log_lam)) - floor
+
+    def reached(v: Array) -> float:
+        return float(masses @ (entr(v) + v * log_m).sum(axis=1))
+
+    tied = scores == scores.max(axis=1, keepdims=True)
+    best = softmax(np.where(tied, log_m, -np.inf), axis=1)
+    if reached(best) < floor:
+        low, high = -80.0, 45.0
+        if excess(high) <= 0:
+            best = at(high)
+        elif excess(low) < 0:
+            best = at(root_scalar(excess, bracket=(low, high), method="brentq").root)
+    return float(masses @ (best * scores).sum(axis=1))
