@@ -2,56 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
-from cvxleak.errors import ValidationError
 from cvxleak.model import Channel, Mechanism, Prior, RecordSpace, as_channel, as_prior
-from cvxleak.model._validation import Array, whole_number
-from cvxleak.model._value import preview
+from cvxleak.model._validation import Array, probability_rows
 
 Records = int | Sequence[int]
 """A record's index, or distinct indices of a group that is taken as one record."""
 
 
+def law(prior: Prior | ArrayLike) -> Array:
+    """Return the probabilities of a prior on any outcomes, shape (k,)."""
+    if isinstance(prior, Prior):
+        return prior.probabilities
+    if hasattr(prior, "iloc"):
+        return Prior.from_pandas(prior).probabilities
+    return probability_rows(prior, "prior", 1)
+
+
 def aligned(prior: Prior | ArrayLike, channel: Channel | ArrayLike) -> tuple[Array, Array]:
-    """Return p(x), shape (k,), and q(y|x), shape (k, m), of a prior that fits the channel."""
+    """Return p(x), shape (k,), in the order of the channel's inputs, and q(y|x), shape (k, m)."""
     q = as_channel(channel)
-    p = as_prior(prior, len(q.inputs))
-    _check_labels(p, q.inputs, "the channel's inputs")
-    return p.probabilities, q.matrix
+    return as_prior(prior, len(q.inputs), labels=q.inputs).probabilities, q.matrix
 
 
 def dataset_law(prior: Prior | ArrayLike, space: RecordSpace) -> Array:
     """Return p(x) for all datasets in product order, shape (|X|,)."""
-    p = as_prior(prior, space.size)
-    if not _is_plain(p.labels):
-        _check_labels(p, tuple(space.datasets()), "the datasets in product order")
-    return p.probabilities
-
-
-def _check_labels(prior: Prior, labels: tuple[Hashable, ...], what: str) -> None:
-    """Refuse labels in another order: matching them by position would give a wrong number."""
-    if prior.labels != labels and not _is_plain(prior.labels) and not _is_plain(labels):
-        raise ValidationError(
-            f"prior: its labels are {preview(prior.labels)}; they must be {what}, {preview(labels)}"
-        )
-
-
-def _is_plain(labels: tuple[Hashable, ...]) -> bool:
-    return labels == tuple(range(len(labels)))
-
-
-def record_group(space: RecordSpace, records: Records, name: str = "records") -> tuple[int, ...]:
-    """Return the checked indices of a record or of a group of records."""
-    group = tuple(records) if isinstance(records, Sequence) else (records,)
-    checked = tuple(whole_number(i, name, 0, space.records - 1) for i in group)
-    if not checked or len(set(checked)) != len(checked):
-        raise ValidationError(f"{name}: found {records!r}; distinct indices are needed")
-    return checked
+    named = isinstance(prior, Prior) or hasattr(prior, "iloc")
+    labels = tuple(space.datasets()) if named else None
+    return as_prior(prior, space.size, labels=labels).probabilities
 
 
 def record_value(space: RecordSpace, group: tuple[int, ...]) -> tuple[NDArray[np.intp], int]:
@@ -60,12 +43,6 @@ def record_value(space: RecordSpace, group: tuple[int, ...]) -> tuple[NDArray[np
     shape = [space.shape[i] for i in group]
     place = np.ravel_multi_index([axes[i] for i in group], shape)
     return np.broadcast_to(place, space.shape).ravel(), int(np.prod(shape))
-
-
-def value_rows(mechanism: Mechanism) -> Array:
-    """Return the output law for each value of the query, shape (values, outputs)."""
-    place = {label: row for row, label in enumerate(mechanism.channel.inputs)}
-    return mechanism.channel.matrix[[place[value] for value in mechanism.query.values]]
 
 
 def record_mass(prior: Prior | ArrayLike, mechanism: Mechanism, group: tuple[int, ...]) -> Array:
@@ -86,7 +63,7 @@ def record_law(
     p = mass.sum(axis=1)
     # Divide before mixing the rows: probabilities near the smallest float stay normalized.
     given = np.divide(mass, p[:, None], out=np.zeros_like(mass), where=p[:, None] > 0)
-    return p, given @ value_rows(mechanism)
+    return p, given @ mechanism.channel.matrix
 
 
 def density(p: Array, rows: Array) -> Array:

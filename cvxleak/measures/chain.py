@@ -6,7 +6,7 @@ one whose prior is the first one's, conditioned on what is known by then.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
 
@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cvxleak.errors import ValidationError
-from cvxleak.measures._laws import Records, dataset_law, record_group, record_value
+from cvxleak.measures._laws import Records, record_value
 from cvxleak.measures.information import record_information
-from cvxleak.model import Mechanism, Prior, as_prior
+from cvxleak.model import Channel, Mechanism, Prior
 from cvxleak.model._validation import Array
 
 __all__ = ["ChainRule", "composition_chain_rule", "group_chain_rule"]
@@ -59,7 +59,7 @@ def group_chain_rule(
     Parameters
     ----------
     prior : Prior or array_like, shape (|X|,)
-        The adversary's knowledge p(x), on the datasets in product order.
+        The adversary's knowledge p(x) on the datasets; arrays are in product order.
     mechanism : Mechanism
         The mechanism q(y|x).
     first, second : int or sequence of int
@@ -68,8 +68,8 @@ def group_chain_rule(
     Returns
     -------
     ChainRule
-        `condition` is labelled by the values of x_F (tuples if `first` is a sequence); `priors`
-        are on the datasets, with the labels of `prior`. Values of probability zero are left out.
+        `condition` is labelled by the values of x_F (tuples if `first` is a sequence), `priors` by
+        the datasets. Values of probability zero are left out.
 
     Raises
     ------
@@ -92,20 +92,14 @@ def group_chain_rule(
     array([0. , 0. , 0.5, 0.5])
     """
     space = mechanism.space
-    head, tail = record_group(space, first, "first"), record_group(space, second, "second")
+    head, tail = space.group(first), space.group(second)
     if set(head) & set(tail):
         raise ValidationError(f"second: found {second!r}; it must not overlap first {first!r}")
     place, size = record_value(space, head)
     alphabets = [space.alphabets[i] for i in head]
-    values = tuple(product(*alphabets)) if isinstance(first, Sequence) else alphabets[0]
-    known = (place == np.arange(size)[:, None]).astype(float)
-    condition, priors = _conditioned(prior, space.size, dataset_law(prior, space), known)
-    return ChainRule(
-        record_information(prior, mechanism, head),
-        Prior(condition[condition > 0], [values[v] for v in np.flatnonzero(condition)]),
-        priors,
-        np.array([record_information(given, mechanism, tail) for given in priors]),
-    )
+    values = tuple(product(*alphabets)) if isinstance(first, Iterable) else alphabets[0]
+    seen = Channel((place[:, None] == np.arange(size)).astype(float), space.datasets(), values)
+    return _chain(prior, seen, (mechanism, head), (mechanism, tail))
 
 
 def composition_chain_rule(
@@ -119,7 +113,7 @@ def composition_chain_rule(
     Parameters
     ----------
     prior : Prior or array_like, shape (|X|,)
-        The adversary's knowledge p(x), on the datasets in product order.
+        The adversary's knowledge p(x) on the datasets; arrays are in product order.
     mechanisms : pair of Mechanisms
         The mechanisms of Y1 and Y2, on one space.
     records : int or sequence of int
@@ -128,8 +122,8 @@ def composition_chain_rule(
     Returns
     -------
     ChainRule
-        `first` is I(X_i;Y2), `condition` is labelled by the outputs v that can occur; `priors` are
-        on the datasets, with the labels of `prior`.
+        `first` is I(X_i;Y2), `condition` is labelled by the outputs v that can occur, `priors` by
+        the datasets.
 
     Raises
     ------
@@ -157,25 +151,21 @@ def composition_chain_rule(
         raise ValidationError(
             f"mechanisms: found the spaces {y1.space!r} and {y2.space!r}; they must be one"
         )
-    likelihood = y2.to_channel().matrix.T
-    law = dataset_law(prior, y2.space)
-    condition, priors = _conditioned(prior, y2.space.size, law, likelihood)
+    return _chain(prior, y2.to_channel(), (y2, records), (y1, records))
+
+
+def _chain(
+    prior: Prior | ArrayLike,
+    seen: Channel,
+    first: tuple[Mechanism, Records],
+    second: tuple[Mechanism, Records],
+) -> ChainRule:
+    """Return I(first) and, for every outcome of `seen`, what the adversary who saw it learns."""
+    posterior, output = seen.posterior(prior), seen.output(prior)
+    priors = tuple(Prior(row, posterior.outputs) for row in posterior.matrix)
     return ChainRule(
-        record_information(prior, y2, records),
-        Prior(condition[condition > 0], [y2.outputs[v] for v in np.flatnonzero(condition)]),
+        record_information(prior, *first),
+        Prior([output[value] for value in posterior.inputs], posterior.inputs),
         priors,
-        np.array([record_information(given, y1, records) for given in priors]),
+        np.array([record_information(given, *second) for given in priors]),
     )
-
-
-def _conditioned(
-    prior: Prior | ArrayLike, size: int, law: Array, likelihood: Array
-) -> tuple[Array, tuple[Prior, ...]]:
-    """Return p(v) for every v, and p(x|v) for those with p(v) > 0."""
-    joint = law * likelihood
-    condition = joint.sum(axis=1)
-    labels = as_prior(prior, size).labels
-    priors = tuple(
-        Prior(row / mass, labels) for row, mass in zip(joint, condition, strict=True) if mass > 0
-    )
-    return condition, priors

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cvxleak.errors import ValidationError
-from cvxleak.measures._laws import aligned, dataset_law, value_rows
+from cvxleak.measures._laws import aligned, dataset_law
 from cvxleak.model import Channel, Distortion, Mechanism, Prior, as_channel
-from cvxleak.model._validation import Array
+from cvxleak.model._validation import Array, composed_rows
 from cvxleak.model._value import preview
 
 __all__ = ["expected_distortion", "mechanism_distortion", "worst_case_distortion"]
@@ -100,7 +100,7 @@ def mechanism_distortion(
     Parameters
     ----------
     prior : Prior or array_like, shape (|X|,)
-        The true law of the dataset, on the datasets in product order. Where the datasets are too
+        The true law of the dataset; arrays are in product order. Where the datasets are too
         many to write out, use `expected_distortion` with a law on the query's values.
     mechanism : Mechanism
         The mechanism: a query f and a channel.
@@ -127,10 +127,8 @@ def mechanism_distortion(
     0.25
     """
     p = dataset_law(prior, mechanism.space)
-    values = mechanism.query.values
-    law = np.bincount(mechanism.query.table().ravel(), weights=p, minlength=len(values))
-    channel = Channel(value_rows(mechanism), values, mechanism.outputs)
-    return expected_distortion(law, channel, distortion)
+    law_of_value = np.bincount(mechanism.query.table().ravel(), weights=p).astype(float)
+    return expected_distortion(composed_rows(law_of_value), mechanism.channel, distortion)
 
 
 def _matched(distortion: Distortion | ArrayLike, channel: Channel) -> Array:

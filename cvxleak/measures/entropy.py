@@ -5,8 +5,8 @@ from __future__ import annotations
 from numpy.typing import ArrayLike
 from scipy.special import entr
 
+from cvxleak.measures._laws import law
 from cvxleak.model import Lumped, Prior, as_prior
-from cvxleak.model._validation import probability_rows
 
 __all__ = ["entropy", "lumped_entropy"]
 
@@ -30,8 +30,7 @@ def entropy(prior: Prior | ArrayLike) -> float:
     >>> round(entropy([0.5, 0.25, 0.25, 0.0]), 6)
     1.039721
     """
-    p = prior.probabilities if isinstance(prior, Prior) else probability_rows(prior, "prior", 1)
-    return float(entr(p).sum())
+    return float(entr(law(prior)).sum())
 
 
 def lumped_entropy(weights: Prior | ArrayLike, lumped: Lumped) -> float:

@@ -22,13 +22,12 @@ from cvxleak.measures._laws import (
     Records,
     dataset_law,
     density,
-    record_group,
+    law,
     record_law,
     record_value,
-    value_rows,
 )
 from cvxleak.model import Mechanism, Prior, RecordSpace
-from cvxleak.model._validation import Array, probability_rows
+from cvxleak.model._validation import Array
 
 __all__ = [
     "entropy_gradient",
@@ -48,7 +47,7 @@ def information_gradient_mechanism(
     Parameters
     ----------
     prior : Prior or array_like, shape (|X|,)
-        p(x), on the datasets in product order.
+        p(x) on the datasets; arrays are in product order.
     mechanism : Mechanism
         The mechanism q(y|x).
     records : int or sequence of int
@@ -78,7 +77,7 @@ def information_gradient_mechanism(
     array([[ 0.2027, -0.3466],
            [-0.3466,  0.2027]])
     """
-    group = record_group(mechanism.space, records)
+    group = mechanism.space.group(records)
     p = dataset_law(prior, mechanism.space)[:, None]
     place, _ = record_value(mechanism.space, group)
     slope = _slope(*record_law(prior, mechanism, group))[place]
@@ -93,7 +92,7 @@ def information_gradient_marginal(
     Parameters
     ----------
     prior : Prior or array_like, shape (|X|,)
-        p(x), on the datasets in product order.
+        p(x) on the datasets; arrays are in product order.
     mechanism : Mechanism
         The mechanism q(y|x).
     records : int or sequence of int
@@ -124,7 +123,7 @@ def information_gradient_marginal(
     >>> information_gradient_marginal([0.5, 0.5], mechanism, 0).round(4)
     array([-0.8692, -0.8692])
     """
-    p, rows = record_law(prior, mechanism, record_group(mechanism.space, records))
+    p, rows = record_law(prior, mechanism, mechanism.space.group(records))
     slope = _slope(p, rows)
     terms = np.multiply(rows, slope, out=np.zeros(rows.shape), where=rows > 0)
     return np.where(p > 0, terms.sum(axis=1) - 1, np.nan)
@@ -138,7 +137,7 @@ def information_gradient_conditional(
     Parameters
     ----------
     prior : Prior or array_like, shape (|X|,)
-        p(x), on the datasets in product order.
+        p(x) on the datasets; arrays are in product order.
     mechanism : Mechanism
         The mechanism q(y|x).
     records : int or sequence of int
@@ -172,9 +171,9 @@ def information_gradient_conditional(
     >>> information_gradient_conditional([0.5, 0.0, 0.5, 0.0], mechanism, 0).round(4)
     array([ 0.0654, -0.2092,  0.0654, -0.2092])
     """
-    group = record_group(mechanism.space, records)
+    group = mechanism.space.group(records)
     p, rows = record_law(prior, mechanism, group)
-    outputs = value_rows(mechanism)
+    outputs = mechanism.channel.matrix
     # Entry (a, v) for x_i = a and f(x) = v.
     table = np.zeros((len(p), len(outputs)))
     for a, slope in enumerate(_slope(p, rows)):
@@ -213,7 +212,7 @@ def entropy_gradient(prior: Prior | ArrayLike) -> Array:
     >>> entropy_gradient([0.5, 0.5, 0.0]).round(4)
     array([-0.3069, -0.3069,     inf])
     """
-    p = prior.probabilities if isinstance(prior, Prior) else probability_rows(prior, "prior", 1)
+    p = law(prior)
     with np.errstate(divide="ignore"):
         return -np.log(p) - 1
 
@@ -226,7 +225,7 @@ def entropy_gradient_marginal(
     Parameters
     ----------
     prior : Prior or array_like, shape (|X|,)
-        p(x), on the datasets in product order.
+        p(x) on the datasets; arrays are in product order.
     space : RecordSpace
         The datasets.
     records : int or sequence of int
@@ -254,7 +253,7 @@ def entropy_gradient_marginal(
     array([ 0.3863, -0.3069])
     """
     p = dataset_law(prior, space)
-    place, size = record_value(space, record_group(space, records))
+    place, size = record_value(space, space.group(records))
     marginal = np.bincount(place, weights=p, minlength=size)
     seen = p > 0
     # H(X_{-i} | X_i = a) - log p(a) = -sum_{x of a} p(x|a) log p(x).
@@ -271,7 +270,7 @@ def entropy_gradient_conditional(
     Parameters
     ----------
     prior : Prior or array_like, shape (|X|,)
-        p(x), on the datasets in product order.
+        p(x) on the datasets; arrays are in product order.
     space : RecordSpace
         The datasets.
     records : int or sequence of int
@@ -300,7 +299,7 @@ def entropy_gradient_conditional(
     array([ 0.1931,  0.1931, -0.1534,     inf])
     """
     p = dataset_law(prior, space)
-    place, size = record_value(space, record_group(space, records))
+    place, size = record_value(space, space.group(records))
     marginal = np.bincount(place, weights=p, minlength=size)[place]
     return np.multiply(marginal, entropy_gradient(p), out=np.zeros(len(p)), where=marginal > 0)
 

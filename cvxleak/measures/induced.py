@@ -6,14 +6,15 @@ for example ``maximal_leakage(*record_channel(prior, mechanism, 0))``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from itertools import product
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak.measures._laws import Records, record_group, record_law
+from cvxleak.measures._laws import Records, record_law
 from cvxleak.model import Channel, Lumped, Mechanism, Prior, as_prior
+from cvxleak.model._validation import composed_rows
 
 __all__ = ["lumped_channel", "record_channel"]
 
@@ -26,8 +27,8 @@ def record_channel(
     Parameters
     ----------
     prior : Prior or array_like, shape (|X|,)
-        The adversary's knowledge p(x): a law on the datasets in product order, the last record
-        varying fastest.
+        The adversary's knowledge p(x): a law on the datasets. A `Prior` labelled by the datasets is
+        matched by label, an array is in product order, the last record varying fastest.
     mechanism : Mechanism
         The mechanism q(y|x).
     records : int or sequence of int
@@ -58,13 +59,14 @@ def record_channel(
     (array([0.5, 0.5]), array([[0.75, 0.25],
            [0.5 , 0.5 ]]))
     """
-    group = record_group(mechanism.space, records)
+    group = mechanism.space.group(records)
     alphabets = [mechanism.space.alphabets[i] for i in group]
-    values = tuple(product(*alphabets)) if isinstance(records, Sequence) else alphabets[0]
+    values = tuple(product(*alphabets)) if isinstance(records, Iterable) else alphabets[0]
     p, rows = record_law(prior, mechanism, group)
     seen = np.flatnonzero(p > 0)
     labels = [values[a] for a in seen]
-    return Prior(p[seen], labels), Channel(rows[seen], labels, mechanism.outputs)
+    rows = composed_rows(rows[seen])
+    return Prior(composed_rows(p[seen]), labels), Channel(rows, labels, mechanism.outputs)
 
 
 def lumped_channel(weights: Prior | ArrayLike, lumped: Lumped) -> tuple[Prior, Channel]:
@@ -110,4 +112,5 @@ def lumped_channel(weights: Prior | ArrayLike, lumped: Lumped) -> tuple[Prior, C
             laws.append(mass)
             rows.append((w[groups] / mass) @ lumped.rows[groups])
             labels.append(label)
-    return Prior(laws, labels), Channel(rows, labels, lumped.outputs)
+    matrix = composed_rows(np.array(rows))
+    return Prior(composed_rows(np.array(laws)), labels), Channel(matrix, labels, lumped.outputs)

@@ -13,9 +13,7 @@ from cvxleak.measures._laws import (
     Records,
     aligned,
     density,
-    record_group,
     record_mass,
-    value_rows,
 )
 from cvxleak.measures.induced import lumped_channel, record_channel
 from cvxleak.model import Channel, Lumped, Mechanism, Prior
@@ -74,7 +72,8 @@ def mutual_information(prior: Prior | ArrayLike, channel: Channel | ArrayLike) -
     Parameters
     ----------
     prior : Prior or array_like, shape (k,)
-        The law of the input.
+        The law of the input. A `Prior` is matched to the channel's inputs by label, an array by
+        position.
     channel : Channel or array_like, shape (k, m)
         The rows q(y|x).
 
@@ -102,8 +101,9 @@ def record_information(prior: Prior | ArrayLike, mechanism: Mechanism, records: 
     Parameters
     ----------
     prior : Prior or array_like, shape (|X|,)
-        The adversary's knowledge p(x): a law on the datasets in product order, the last record
-        varying fastest. Any correlation is allowed.
+        The adversary's knowledge p(x): a law on the datasets. A `Prior` labelled by the datasets is
+        matched by label, an array is in product order, the last record varying fastest. Any
+        correlation is allowed.
     mechanism : Mechanism
         The mechanism q(y|x).
     records : int or sequence of int
@@ -175,7 +175,7 @@ def group_information(prior: Prior | ArrayLike, mechanism: Mechanism, k: int) ->
     Parameters
     ----------
     prior : Prior or array_like, shape (|X|,)
-        The adversary's knowledge p(x), on the datasets in product order.
+        The adversary's knowledge p(x) on the datasets; arrays are in product order.
     mechanism : Mechanism
         The mechanism q(y|x).
     k : int
@@ -245,7 +245,7 @@ def conditional_record_information(
     Parameters
     ----------
     prior : Prior or array_like, shape (|X|,)
-        The adversary's knowledge p(x), on the datasets in product order.
+        The adversary's knowledge p(x) on the datasets; arrays are in product order.
     mechanism : Mechanism
         The mechanism q(y|x).
     records, given : int or sequence of int
@@ -270,11 +270,10 @@ def conditional_record_information(
     >>> round(conditional_record_information([0.25] * 4, mechanism, 0, given=1), 6)
     0.368064
     """
-    asked = record_group(mechanism.space, records)
-    known = record_group(mechanism.space, given, "given")
+    asked, known = mechanism.space.group(records), mechanism.space.group(given)
     if set(asked) & set(known):
         raise ValidationError(f"given: found {given!r}; it must not overlap records {records!r}")
-    joint = record_mass(prior, mechanism, asked + known) @ value_rows(mechanism)
+    joint = record_mass(prior, mechanism, asked + known) @ mechanism.channel.matrix
     values = int(np.prod([mechanism.space.shape[i] for i in asked]))
     return conditional_mutual_information(
         joint.reshape(values, -1, joint.shape[1]).transpose(0, 2, 1)

@@ -100,7 +100,7 @@ def record_max_information(
     Parameters
     ----------
     prior : Prior or array_like, shape (|X|,)
-        The adversary's knowledge p(x), on the datasets in product order.
+        The adversary's knowledge p(x) on the datasets; arrays are in product order.
     mechanism : Mechanism
         The mechanism q(y|x).
     records : int or sequence of int

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak.measures._laws import value_rows
 from cvxleak.model import Channel, Mechanism, as_channel
 from cvxleak.model._validation import Array, real_number
 
@@ -274,7 +274,7 @@ def _inputs(channel: Channel | ArrayLike) -> Iterator[tuple[Array, Array]]:
 
 def _neighbors(mechanism: Mechanism) -> Iterator[tuple[Array, Array]]:
     """Yield the output law of each query value with those of the values that neighbors have."""
-    rows = value_rows(mechanism)
+    rows = mechanism.channel.matrix
     near: dict[int, list[int]] = defaultdict(list)
     for u, v in mechanism.query.neighbor_pairs():
         near[u].append(v)
@@ -292,11 +292,18 @@ def _loss(row: Array, others: Array) -> Array:
         )
 
 
+def _scaled(others: Array, epsilon: float) -> Array:
+    """Return e^epsilon times `others`; 0 stays 0, and what is too large becomes inf."""
+    # In two halves, so that a large epsilon meets a subnormal probability as it should. Past 1400
+    # nothing changes any more: every positive float is scaled to more than 1.
+    half = math.exp(min(epsilon, 1400.0) / 2)
+    with np.errstate(over="ignore"):
+        return half * (half * others)
+
+
 def _excess(row: Array, others: Array, epsilon: float) -> float:
-    with np.errstate(over="ignore"):  # e^epsilon may be inf; times a zero it is still 0
-        scaled = np.multiply(np.exp(epsilon), others, out=np.zeros(others.shape), where=others > 0)
-    return float(np.maximum(0.0, row - scaled).sum(axis=1).max())
+    return float(np.maximum(0.0, row - _scaled(others, epsilon)).sum(axis=1).max())
 
 
 def _failure(row: Array, others: Array, epsilon: float) -> float:
-    return float(np.where(_loss(row, others) > epsilon + TIE, row, 0.0).sum(axis=1).max())
+    return float(np.where(row > _scaled(others, epsilon + TIE), row, 0.0).sum(axis=1).max())

@@ -49,14 +49,17 @@ def test_group_priors_are_the_conditional_laws(small):
 def test_labels():
     space = RecordSpace([("a", "b"), (0, 1)])
     mechanism = Mechanism.from_channel(space, np.eye(4))
-    prior = Prior([0.5, 0.25, 0.0, 0.25], list(space.datasets()))
+    prior = Prior([0.5, 0.25, 0.0, 0.25], space.datasets())
     single = group_chain_rule(prior, mechanism, 0, 1)
     assert single.condition.labels == ("a", "b")
-    assert single.priors[0].labels == prior.labels
+    assert single.priors[1].labels == prior.labels
+    assert single.priors[1]["b", 1] == 1.0
     assert group_chain_rule(prior, mechanism, [0], 1).condition.labels == (("a",), ("b",))
     release = composition_chain_rule(prior, (mechanism, mechanism), 0)
     assert release.condition.labels == (0, 1, 3)  # output 2 cannot occur
     assert release.priors[0].labels == prior.labels
+    plain = group_chain_rule(prior.probabilities, mechanism, 0, 1)
+    assert plain.priors == single.priors
 
 
 def test_composition(small):
@@ -95,7 +98,7 @@ def test_refuses_what_does_not_fit(flip):
     mechanism = flip(2, 0.1)
     with pytest.raises(ValidationError, match="second"):
         group_chain_rule([0.25] * 4, mechanism, 0, (0, 1))
-    with pytest.raises(ValidationError, match="first"):
+    with pytest.raises(ValidationError, match="records"):
         group_chain_rule([0.25] * 4, mechanism, 2, 0)
     with pytest.raises(ValidationError, match="prior"):
         group_chain_rule([0.5, 0.5], mechanism, 0, 1)

@@ -26,9 +26,9 @@ def test_labels_are_matched_by_name():
     assert expected_distortion(prior, channel, 1 - np.eye(2)) == pytest.approx(
         0.5 * 0.25 + 0.5 * 0.5
     )
-    with pytest.raises(ValidationError, match="inputs.*lack.*3"):
+    with pytest.raises(ValidationError, match=r"inputs.*lack.*3"):
         expected_distortion(prior, channel, Distortion.absolute([0, 1], [0, 3]))
-    with pytest.raises(ValidationError, match="outputs.*lack.*3"):
+    with pytest.raises(ValidationError, match=r"outputs.*lack.*3"):
         expected_distortion(prior, channel, Distortion.absolute([0, 3], [0, 1]))
     with pytest.raises(ValidationError, match="distortion: found shape"):
         expected_distortion(prior, channel, np.ones((2, 3)))

@@ -262,8 +262,11 @@ def test_boundary_of_the_entropy():
 def test_refuses_what_does_not_fit(case):
     _, joint, _, mechanism = case
     for call, record in itertools.product(
-        (information_gradient_mechanism, information_gradient_marginal,
-         information_gradient_conditional),
+        (
+            information_gradient_mechanism,
+            information_gradient_marginal,
+            information_gradient_conditional,
+        ),
         (3, (0, 0)),
     ):
         with pytest.raises(ValidationError, match="records"):

@@ -9,6 +9,7 @@ from cvxleak.errors import ValidationError
 from cvxleak.measures import (
     conditional_mutual_information,
     conditional_record_information,
+    entropy,
     group_information,
     information_density,
     lumped_channel,
@@ -217,6 +218,8 @@ def test_refuses_what_does_not_fit(flip):
             record_information([0.25] * 4, mechanism, records)
     with pytest.raises(ValidationError, match="given"):
         conditional_record_information([0.25] * 4, mechanism, 0, (0, 1))
+    with pytest.raises(ValidationError, match="records"):
+        conditional_record_information([0.25] * 4, mechanism, 0, 2)
     with pytest.raises(ValidationError, match="k"):
         group_information([0.25] * 4, mechanism, 3)
     with pytest.raises(ValidationError, match="joint"):
@@ -227,14 +230,26 @@ def test_refuses_what_does_not_fit(flip):
         lumped_information([0.5, 0.5], mechanism.lumped(0))
 
 
-def test_labels_are_not_matched_by_position():
+def test_labels_are_matched_by_name():
     channel = Channel([[0.9, 0.1], [0.2, 0.8]], inputs=["a", "b"])
-    right = mutual_information(Prior([0.1, 0.9], ["a", "b"]), channel)
-    assert mutual_information([0.1, 0.9], channel) == right
-    with pytest.raises(ValidationError, match="labels"):
-        mutual_information(Prior([0.9, 0.1], ["b", "a"]), channel)
+    right = mutual_information([0.1, 0.9], channel)
+    assert mutual_information(Prior([0.1, 0.9], ["a", "b"]), channel) == right
+    assert mutual_information(Prior([0.9, 0.1], ["b", "a"]), channel) == right
     mechanism = Mechanism.from_channel(RecordSpace.binary(1), [[0.9, 0.1], [0.2, 0.8]])
-    named = Prior([0.1, 0.9], [(0,), (1,)])
-    assert record_information(named, mechanism, 0) == pytest.approx(right)
-    with pytest.raises(ValidationError, match="labels"):
-        record_information(Prior([0.9, 0.1], [(1,), (0,)]), mechanism, 0)
+    turned = Prior([0.9, 0.1], [(1,), (0,)])
+    assert record_information(turned, mechanism, 0) == pytest.approx(right)
+    for wrong in (Prior([0.9, 0.1], ["b", "c"]), Prior([0.1, 0.2, 0.7], ["a", "b", "c"])):
+        with pytest.raises(ValidationError, match="prior"):
+            mutual_information(wrong, channel)
+    with pytest.raises(ValidationError, match="prior"):
+        record_information(Prior([0.9, 0.1], ["b", "c"]), mechanism, 0)
+
+
+def test_pandas():
+    pd = pytest.importorskip("pandas")
+    channel = Channel([[0.9, 0.1], [0.2, 0.8]], inputs=["a", "b"])
+    series = pd.Series({"b": 0.9, "a": 0.1})
+    right = mutual_information([0.1, 0.9], channel)
+    assert mutual_information(series, channel) == right
+    assert mutual_information(series, channel.to_pandas()) == right
+    assert entropy(series) == entropy([0.9, 0.1])

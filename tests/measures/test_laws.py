@@ -261,9 +261,7 @@ def test_independent_records(data):
     assert alone <= conditional_record_information(p, mechanism, 0, 1) + TOL
     # DALENIUS Theorem 1.
     for record in range(len(parts)):
-        assert record_max_information(p, mechanism, record) <= (
-            record_dp_epsilon(mechanism) + TOL
-        )
+        assert record_max_information(p, mechanism, record) <= (record_dp_epsilon(mechanism) + TOL)
 
 
 @few
@@ -272,9 +270,7 @@ def test_lumping(drawn):
     p, mechanism = drawn
     for record in range(mechanism.space.records):
         weights, lumped = mechanism.lump(record, p), mechanism.lumped(record)
-        assert same(
-            lumped_information(weights, lumped), record_information(p, mechanism, record)
-        )
+        assert same(lumped_information(weights, lumped), record_information(p, mechanism, record))
         assert lumped_entropy(weights, lumped) >= entropy(p) - TOL
 
 

@@ -126,6 +126,12 @@ def test_zeros():
     assert privacy_profile([[1.0, 0.0], [0.75, 0.25]], 50.0) == 0.25
     assert privacy_profile([[1.0, 0.0], [0.75, 0.25]], 5000.0) == 0.25
     assert dp_failure_probability([[1.0, 0.0], [0.75, 0.25]], 5000.0) == 0.25
+    tiny = 5e-324
+    almost = [[1.0, tiny], [tiny, 1.0]]
+    assert local_dp_epsilon(almost) == pytest.approx(744.44, abs=0.01)
+    assert privacy_profile(almost, 744.0) == pytest.approx(1 - math.exp(744 - 744.44), abs=0.01)
+    assert dp_failure_probability(almost, 744.0) == 1.0
+    assert privacy_profile(almost, 745.0) == dp_failure_probability(almost, 745.0) == 0.0
     assert privacy_profile(np.eye(3), 1.0) == 1.0
     assert privacy_profile([[0.3, 0.7]], 0.0) == 0.0
 
