@@ -1,0 +1,29 @@
+"""Sets of channels and of priors, as plain lists of CVXPY constraints for anybody's `cp.Problem`.
+
+Lists add up: ``row_stochastic(Q) + local_dp(Q, 1.0) + [Q[0, 0] >= 0.5]``. Budgets are numbers or
+`cp.Parameter` objects; change a Parameter's value and solve again, and CVXPY compiles only once
+(every builder here is DPP). A builder states one thing: that a matrix is a channel at all is
+`row_stochastic`, that a vector is a law is `prior_polytope`.
+"""
+
+from cvxleak.constraints.channels import joint_law, output_support, row_stochastic
+from cvxleak.constraints.distortion import distortion_budget
+from cvxleak.constraints.leakage import maximal_leakage, mi_budget, pml, record_mi_budget
+from cvxleak.constraints.priors import entropy_floor, ordered_prior, prior_polytope
+from cvxleak.constraints.privacy import local_dp, record_dp
+
+__all__ = [
+    "distortion_budget",
+    "entropy_floor",
+    "joint_law",
+    "local_dp",
+    "maximal_leakage",
+    "mi_budget",
+    "ordered_prior",
+    "output_support",
+    "pml",
+    "prior_polytope",
+    "record_dp",
+    "record_mi_budget",
+    "row_stochastic",
+]

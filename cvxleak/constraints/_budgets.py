@@ -1,0 +1,74 @@
+"""Budgets: numbers that are checked now, or CVXPY expressions that keep the set convex."""
+
+from __future__ import annotations
+
+from functools import partial
+from math import exp
+from typing import Any
+
+import cvxpy as cp
+
+from cvxleak.errors import ValidationError
+from cvxleak.expressions._arguments import is_fixed, is_known, value
+from cvxleak.model._validation import real_number
+
+Budget = float | cp.Expression
+"""A number, or a scalar CVXPY expression such as a `cp.Parameter`."""
+
+LARGEST_LOG = 700.0
+"""Largest budget of which the exponential is taken: e^700 is about the largest float."""
+
+
+def ceiling(given: Budget, name: str) -> Budget:
+    """Return a budget that bounds a convex expression from above."""
+    return _budget(given, name, "concave")
+
+
+def floor(given: Budget, name: str) -> Budget:
+    """Return a budget that bounds a concave expression from below."""
+    return _budget(given, name, "convex")
+
+
+def exponential(given: Budget, name: str) -> Budget:
+    """Return e^budget, as a number or as a Parameter that follows the given one."""
+    if not isinstance(given, cp.Expression):
+        return exp(real_number(given, name, 0.0, LARGEST_LOG))
+    _check_scalar(given, name)
+    if not is_fixed(given):
+        raise ValidationError(
+            f"{name}: found variables; the set is not convex in it, so it must be a number or a "
+            "Parameter"
+        )
+    if is_known(given):
+        return exponential(float(value(given)), name)
+    # e^Parameter is not DPP, but a Parameter that is computed from it is.
+    return cp.CallbackParam(partial(_follow, given, name))
+
+
+def is_number(given: Budget, number: float) -> bool:
+    """Whether the budget is this very number, and not an expression."""
+    return not isinstance(given, cp.Expression) and given == number
+
+
+def _budget(given: Budget, name: str, curvature: str) -> Budget:
+    if not isinstance(given, cp.Expression):
+        return real_number(given, name, 0.0, open_high=True)
+    _check_scalar(given, name)
+    if is_known(given):
+        return real_number(float(value(given)), name, 0.0, open_high=True)
+    if not (given.is_concave() if curvature == "concave" else given.is_convex()):
+        raise ValidationError(f"{name}: found an expression that is not {curvature}")
+    return given
+
+
+def _check_scalar(given: cp.Expression, name: str) -> None:
+    if not given.is_scalar() or not given.is_real():
+        raise ValidationError(
+            f"{name}: expected a real scalar, found an expression of shape {given.shape}"
+        )
+
+
+def _follow(source: cp.Expression, name: str) -> Any:
+    if source.value is None:
+        return None
+    return exponential(float(value(source)), name)

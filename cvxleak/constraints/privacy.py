@@ -1,0 +1,169 @@
+"""Differential privacy of a channel (local) and of a mechanism (neighboring datasets)."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import cvxpy as cp
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from cvxleak.constraints._budgets import Budget, ceiling, exponential, is_number
+from cvxleak.errors import ValidationError
+from cvxleak.expressions._arguments import Rows, matched_query, rows_expression
+from cvxleak.model import Query, RecordSpace
+
+__all__ = ["local_dp", "record_dp"]
+
+
+def local_dp(channel: Rows, epsilon: Budget, delta: Budget = 0.0) -> list[cp.Constraint]:
+    """Return (epsilon, delta)-local differential privacy of a channel.
+
+    - delta = 0: q(y|x) <= e^epsilon q(y|x') for all x, x' and y, in the cheap form with one
+      auxiliary variable per output, t_y <= q(y|x) <= e^epsilon t_y: 2 k m rows instead of k^2 m.
+    - delta > 0 or a Parameter: sum_y max(0, q(y|x) - e^epsilon q(y|x')) <= delta for all x and x',
+      the largest gap over all events; k (k - 1) m rows.
+
+    Parameters
+    ----------
+    channel : cp.Expression, shape (k, m)
+        The rows q(y|x).
+    epsilon : float or cp.Parameter
+        In nats, from 0 to 700.
+    delta : float or cp.Expression
+        From 0 to 1; a concave expression keeps the set convex.
+
+    Raises
+    ------
+    ValidationError
+        Not a matrix, or a number that is out of range.
+
+    Notes
+    -----
+    ENVELOPE Definitions 1 and 2; HAMMING Definition 3. DPP when epsilon and delta are Parameters:
+    e^epsilon is then a Parameter that follows epsilon.
+
+    Examples
+    --------
+    The least probability of a lie with three values is 2 / (2 + e^epsilon) (k-ary randomized
+    response; HAMMING Theorem 1):
+
+    >>> import cvxpy as cp
+    >>> import numpy as np
+    >>> from cvxleak.constraints import local_dp, row_stochastic
+    >>> Q = cp.Variable((3, 3))
+    >>> private = row_stochastic(Q) + local_dp(Q, np.log(2))
+    >>> round(float(cp.Problem(cp.Minimize(1 - cp.trace(Q) / 3), private).solve()), 6)
+    0.5
+    """
+    q = rows_expression(channel)
+    k, m = q.shape
+    factor, slack = exponential(epsilon, "epsilon"), _probability(delta, "delta")
+    if not is_number(slack, 0.0):
+        return _compared(q, list(combinations(range(k), 2)), factor, slack)
+    least = cp.outer(np.ones(k), cp.Variable(m))
+    return [q == least] if is_number(factor, 1.0) else [least <= q, q <= factor * least]
+
+
+def record_dp(
+    query: Query | RecordSpace, channel: Rows, epsilon: Budget, delta: Budget = 0.0
+) -> list[cp.Constraint]:
+    """Return (epsilon, delta)-differential privacy of a mechanism, for datasets one record apart.
+
+    q(y|x) <= e^epsilon q(y|x') for all y and all datasets x, x' that differ in the value of one
+    record; with delta, sum_y max(0, q(y|x) - e^epsilon q(y|x')) <= delta.
+
+    Parameters
+    ----------
+    query : Query or RecordSpace
+        With a query f the channel is q(y|f(x)), and only the pairs of values that neighbors can
+        have are compared. With a space the channel has one row per dataset, in product order.
+    channel : cp.Expression, shape (values of f or datasets, outputs)
+        The rows of the mechanism.
+    epsilon : float or cp.Parameter
+        In nats, from 0 to 700.
+    delta : float or cp.Expression
+        From 0 to 1; a concave expression keeps the set convex.
+
+    Returns
+    -------
+    list of cp.Constraint
+        Empty if no two neighbors differ in their row.
+
+    Raises
+    ------
+    ValidationError
+        Arguments that do not fit, or a number that is out of range.
+
+    Notes
+    -----
+    DALENIUS Definition 9, with "differ in one record" in place of its norm. DPP when epsilon and
+    delta are Parameters.
+
+    Examples
+    --------
+    A count of two bits, as likely to be right as it can be:
+
+    >>> import cvxpy as cp
+    >>> import numpy as np
+    >>> from cvxleak.constraints import record_dp, row_stochastic
+    >>> from cvxleak.model import AdditiveQuery, RecordSpace
+    >>> count = AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2)
+    >>> Q = cp.Variable((3, 3))
+    >>> private = row_stochastic(Q) + record_dp(count, Q, np.log(2))
+    >>> round(float(cp.Problem(cp.Maximize(cp.min(cp.diag(Q))), private).solve()), 6)
+    0.5
+    """
+    if isinstance(query, RecordSpace):
+        q = rows_expression(channel)
+        if q.shape[0] != query.size:
+            raise ValidationError(
+                f"channel: found {q.shape[0]} rows; the space has {query.size} datasets"
+            )
+        pairs = _dataset_pairs(query)
+    else:
+        q = matched_query(query, channel)
+        pairs = sorted(query.neighbor_pairs())
+    factor, slack = exponential(epsilon, "epsilon"), _probability(delta, "delta")
+    return _compared(q, pairs, factor, slack)
+
+
+def _compared(
+    q: cp.Expression, pairs: list[tuple[int, int]], factor: Budget, slack: Budget
+) -> list[cp.Constraint]:
+    """Compare the rows of each pair, both ways."""
+    if not pairs:
+        return []
+    u, v = np.array(pairs).T
+    if is_number(factor, 1.0) and is_number(slack, 0.0):
+        return [_rows(q, u) == _rows(q, v)]
+    one = _rows(q, np.concatenate([u, v]))
+    other = _rows(q, np.concatenate([v, u]))
+    if is_number(slack, 0.0):
+        return [one <= factor * other]
+    return [cp.pos(one - factor * other).sum(axis=1) <= slack]
+
+
+def _rows(q: cp.Expression, places: NDArray[np.intp]) -> cp.Expression:
+    select = csr_array(
+        (np.ones(len(places)), (np.arange(len(places)), places)), shape=(len(places), q.shape[0])
+    )
+    return select @ q
+
+
+def _dataset_pairs(space: RecordSpace) -> list[tuple[int, int]]:
+    index = np.arange(space.size).reshape(space.shape)
+    found = []
+    for axis, size in enumerate(space.shape):
+        lines = np.moveaxis(index, axis, 0).reshape(size, -1)
+        for a, b in combinations(range(size), 2):
+            found.append(np.stack([lines[a], lines[b]], axis=1))
+    return [(int(x), int(y)) for x, y in np.concatenate(found)] if found else []
+
+
+def _probability(given: Budget, name: str) -> Budget:
+    slack = ceiling(given, name)
+    if not isinstance(slack, cp.Expression) and slack > 1:
+        raise ValidationError(f"{name}: found {slack!r}; it must be in [0, 1]")
+    return slack

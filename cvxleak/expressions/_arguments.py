@@ -1,0 +1,138 @@
+"""What every expression and constraint checks: laws, channels, and which of them may vary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cvxleak.errors import ValidationError
+from cvxleak.model import Channel, Mechanism, Prior, Query
+from cvxleak.model._validation import Array, frozen_array, probability_rows
+from cvxleak.model._value import preview
+
+Law = Prior | ArrayLike | cp.Expression
+"""A distribution: a `Prior`, an array, or an affine CVXPY expression (variable, parameter)."""
+
+Rows = Channel | ArrayLike | cp.Expression
+"""A channel: a `Channel`, an array, or an affine CVXPY expression (variable, parameter)."""
+
+
+def law_expression(prior: Law, name: str = "prior") -> cp.Expression:
+    """Return a distribution as a CVXPY expression with one axis."""
+    return _expression(prior.probabilities if isinstance(prior, Prior) else prior, name, 1)
+
+
+def rows_expression(channel: Rows, name: str = "channel") -> cp.Expression:
+    """Return a channel as a CVXPY expression with one row per input."""
+    return _expression(channel.matrix if isinstance(channel, Channel) else channel, name, 2)
+
+
+def table_expression(joint: Law, name: str) -> cp.Expression:
+    """Return a joint distribution as a CVXPY expression with two axes."""
+    return _expression(joint, name, 2, joint=True)
+
+
+def matched(prior: Law, channel: Rows) -> tuple[cp.Expression, cp.Expression]:
+    """Return a prior and a channel that fit each other, at most one of them with variables."""
+    p, q = law_expression(prior), rows_expression(channel)
+    if p.shape[0] != q.shape[0]:
+        raise ValidationError(
+            f"prior: found {p.shape[0]} outcomes; the channel has {q.shape[0]} inputs"
+        )
+    if isinstance(prior, Prior) and isinstance(channel, Channel):
+        plain = tuple(range(len(prior)))
+        if prior.labels != channel.inputs and plain not in (prior.labels, channel.inputs):
+            raise ValidationError(
+                f"prior: its labels are {preview(prior.labels)}; "
+                f"they must be the channel's inputs, {preview(channel.inputs)}"
+            )
+    check_one_varies(p, q)
+    return p, q
+
+
+def check_one_varies(p: cp.Expression, q: cp.Expression) -> None:
+    """Refuse a prior and a channel that both hold variables."""
+    if not is_fixed(p) and not is_fixed(q):
+        raise ValidationError(
+            "prior: both it and the channel hold variables; one of them must be fixed "
+            "(data or a Parameter), or else nothing here is convex"
+        )
+
+
+def matched_query(query: Query, channel: Rows) -> cp.Expression:
+    """Return a channel with one row per value of the query, in the order of `query.values`."""
+    if not isinstance(query, Query):
+        raise ValidationError(f"query: expected a Query, found {type(query).__name__}")
+    if isinstance(channel, Channel):
+        noise = Mechanism(query, channel).channel
+        place = {label: row for row, label in enumerate(noise.inputs)}
+        return cp.Constant(noise.matrix[[place[label] for label in query.values]])
+    q = rows_expression(channel)
+    if q.shape[0] != len(query.values):
+        raise ValidationError(
+            f"channel: found {q.shape[0]} rows; the query has {len(query.values)} values"
+        )
+    return q
+
+
+def is_fixed(expression: cp.Expression) -> bool:
+    """Whether the expression holds no variables: data, or a function of Parameters."""
+    return not expression.variables()
+
+
+def is_known(expression: cp.Expression) -> bool:
+    """Whether the expression is data: its value will never change."""
+    return not expression.variables() and not expression.parameters()
+
+
+def value(expression: cp.Expression) -> Array:
+    """Return the value of a known expression as a dense array."""
+    found: Any = expression.value
+    return np.asarray(found.toarray() if hasattr(found, "toarray") else found, dtype=float)
+
+
+def support(p: cp.Expression) -> NDArray[np.intp]:
+    """Return the outcomes that are not known to have probability zero."""
+    return np.flatnonzero(value(p) > 0) if is_known(p) else np.arange(p.shape[0])
+
+
+def derived(
+    source: cp.Expression, function: Callable[[Array], Any], shape: tuple[int, ...] = ()
+) -> cp.Expression:
+    """Return function(source) of a fixed source: a constant, or a Parameter that follows it.
+
+    A nonlinear function of a Parameter is not DPP; a Parameter that is computed from it is.
+    """
+    if is_known(source):
+        return cp.Constant(function(value(source)))
+    return cp.CallbackParam(partial(_follow, source, function), shape)
+
+
+def _follow(source: cp.Expression, function: Callable[[Array], Any]) -> Any:
+    return None if source.value is None else function(value(source))
+
+
+def _expression(given: Any, name: str, ndim: int, *, joint: bool = False) -> cp.Expression:
+    if isinstance(given, cp.Expression):
+        if given.ndim != ndim:
+            raise ValidationError(
+                f"{name}: expected {ndim} dimension(s), found an expression of shape {given.shape}"
+            )
+        if not given.is_affine() or not given.is_real():
+            raise ValidationError(
+                f"{name}: found an expression that is not affine and real; variables, parameters "
+                "and affine functions of them are allowed"
+            )
+        if not is_known(given):
+            return given
+        given = value(given)
+    if not joint:
+        return cp.Constant(probability_rows(given, name, ndim))
+    table = frozen_array(given, name, ndim)
+    probability_rows(table.ravel(), name, 1)
+    return cp.Constant(table)

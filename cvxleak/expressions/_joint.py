@@ -1,0 +1,150 @@
+"""Joint laws of a secret and the output, affine in what varies, and their equivocation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import NamedTuple
+
+import cvxpy as cp
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.special import entr
+
+from cvxleak.errors import ValidationError
+from cvxleak.expressions._arguments import (
+    Law,
+    Rows,
+    derived,
+    is_fixed,
+    is_known,
+    law_expression,
+    matched,
+    matched_query,
+    support,
+    table_expression,
+    value,
+)
+from cvxleak.model import Prior, Query
+from cvxleak.model._validation import Array, whole_number
+
+
+class Joint(NamedTuple):
+    """The joint law s of a secret A and the output Y.
+
+    `possible` marks the cells that are not known to be zero: a cone on a cell that is always zero
+    would have no interior.
+    """
+
+    cells: cp.Expression
+    possible: NDArray[np.bool_]
+    entropy: cp.Expression | None
+    """H(A), if the law of A is fixed."""
+
+    @property
+    def output(self) -> cp.Expression:
+        """The law of the output, shape (outputs,)."""
+        return self.cells.sum(axis=0)
+
+    def negative_equivocation(self, output: cp.Expression) -> cp.Expression:
+        """Return -H(A|Y) = sum s(a,y) log( s(a,y) / p(y) ), with p(y) taken from `output`."""
+        a, y = np.nonzero(self.possible)
+        return cp.rel_entr(self.cells[a, y], output[y]).sum()
+
+
+def input_joint(prior: Law, channel: Rows) -> Joint:
+    """Return p(x) q(y|x)."""
+    p, q = matched(prior, channel)
+    k, m = q.shape
+    seen = np.zeros((k, m), dtype=bool)
+    seen[support(p)] = True
+    if is_known(q):
+        seen &= value(q) > 0
+    cells = cp.multiply(cp.reshape(p, (k, 1), order="C") @ np.ones((1, m)), q)
+    return Joint(cells, seen, _entropy(p) if is_fixed(p) else None)
+
+
+def stated_joint(prior: Law, joint: Law) -> Joint:
+    """Return a joint law that is itself the variable, with the law of its rows."""
+    p = law_expression(prior)
+    if not is_fixed(p):
+        raise ValidationError(
+            "prior: found variables; in the joint form it must be data or a Parameter"
+        )
+    cells = table_expression(joint, "joint")
+    if cells.shape[0] != p.shape[0]:
+        raise ValidationError(
+            f"joint: found {cells.shape[0]} rows; the prior has {p.shape[0]} outcomes"
+        )
+    seen = np.zeros(cells.shape, dtype=bool)
+    seen[support(p)] = True
+    return Joint(cells, seen, _entropy(p))
+
+
+def record_joint(prior: Law, query: Query, channel: Rows, records: int | Sequence[int]) -> Joint:
+    """Return the joint law of a record (or group of records taken as one) and the output."""
+    q = matched_query(query, channel)
+    law = _record_law(prior, query, records)
+    own = law.sum(axis=1)
+    seen = np.zeros((law.shape[0], q.shape[1]), dtype=bool)
+    seen[support(own)] = True
+    return Joint(law @ q, seen, _entropy(own))
+
+
+def _entropy(p: cp.Expression) -> cp.Expression:
+    return derived(p, _shannon)
+
+
+def _shannon(p: Array) -> float:
+    return float(entr(p).sum())
+
+
+def _record_law(prior: Law, query: Query, records: int | Sequence[int]) -> cp.Expression:
+    """Return P(X_I = a, f(X) = v), shape (values of X_I, values of f)."""
+    space = query.space
+    group = (records,) if isinstance(records, int) else tuple(records)
+    for i in group:
+        whole_number(i, "records", 0, space.records - 1)
+    if not group or len(set(group)) != len(group):
+        raise ValidationError(f"records: found {records!r}; distinct indices are needed")
+    shape = prod(space.shape[i] for i in group), len(query.values)
+    if _axes(prior) == 2:
+        law = table_expression(prior, "prior")
+        if law.shape != shape:
+            raise ValidationError(
+                f"prior: found shape {law.shape}; a joint law of the record and the query's value "
+                f"has shape {shape}"
+            )
+        _check_fixed(law)
+        return law
+    p = law_expression(prior)
+    if p.shape[0] != space.size:
+        raise ValidationError(
+            f"prior: found {p.shape[0]} outcomes; the space has {space.size} datasets"
+        )
+    _check_fixed(p)
+    places = np.indices(space.shape, sparse=True)
+    own = np.ravel_multi_index([places[i] for i in group], [space.shape[i] for i in group])
+    code = (np.broadcast_to(own, space.shape) * shape[1] + query.table()).ravel()
+    ones = np.ones(space.size)
+    collect = csr_array((ones, (code, np.arange(space.size))), shape=(prod(shape), space.size))
+    if is_known(p):
+        return cp.Constant((collect @ value(p)).reshape(shape))
+    return cp.reshape(collect @ p, shape, order="C")
+
+
+def _check_fixed(p: cp.Expression) -> None:
+    if not is_fixed(p):
+        raise ValidationError(
+            "prior: found variables; a record's information is not concave in the law of the "
+            "dataset, so the prior must be data or a Parameter"
+        )
+
+
+def _axes(prior: Law) -> int:
+    if isinstance(prior, Prior):
+        return 1
+    if isinstance(prior, cp.Expression):
+        return prior.ndim
+    return np.ndim(prior)

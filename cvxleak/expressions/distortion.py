@@ -1,0 +1,204 @@
+"""Expected distortion of what is still a variable."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+
+import cvxpy as cp
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cvxleak.errors import ValidationError
+from cvxleak.expressions._arguments import (
+    Law,
+    Rows,
+    check_one_varies,
+    law_expression,
+    matched,
+    matched_query,
+)
+from cvxleak.model import Channel, Distortion, Prior, Query
+from cvxleak.model._value import preview
+
+__all__ = ["expected_distortion", "mechanism_distortion", "worst_case_distortion"]
+
+Labels = tuple[Hashable, ...]
+
+
+def expected_distortion(
+    prior: Law, channel: Rows, distortion: Distortion | ArrayLike
+) -> cp.Expression:
+    """Return E d(X,Y) = sum_{x,y} p(x) q(y|x) d(x,y), in the unit of d.
+
+    Affine in the channel for a fixed prior and affine in the prior for a fixed channel; DPP both
+    ways when what is fixed is a Parameter.
+
+    Parameters
+    ----------
+    prior : Prior, array_like or cp.Expression, shape (k,)
+        The true law of the input.
+    channel : Channel, array_like or cp.Expression, shape (k, m)
+        The rows q(y|x).
+    distortion : Distortion or array_like
+        A `Distortion` is matched to a `Channel` by label; everything else is matched by position
+        and has shape (k, m).
+
+    Raises
+    ------
+    ValidationError
+        Arguments that do not fit, are not stochastic, or both hold variables.
+
+    Notes
+    -----
+    The twin of `cvxleak.measures.expected_distortion`.
+
+    Examples
+    --------
+    >>> import cvxpy as cp
+    >>> from cvxleak.expressions import expected_distortion
+    >>> from cvxleak.model import Distortion
+    >>> Q = cp.Variable((2, 2))
+    >>> cost = expected_distortion([0.5, 0.5], Q, Distortion.hamming([0, 1]))
+    >>> Q.value = [[1.0, 0.0], [0.5, 0.5]]
+    >>> cost.is_affine(), float(cost.value)
+    (True, 0.25)
+    """
+    p, q = matched(prior, channel)
+    return p @ _cost_of_inputs(q, distortion, *_labels(channel))
+
+
+def worst_case_distortion(
+    priors: Iterable[Law], channel: Rows, distortion: Distortion | ArrayLike
+) -> cp.Expression:
+    """Return the largest expected distortion over a set of sources, in the unit of d.
+
+    max over the sources P of sum_{x,y} P(x) q(y|x) d(x,y): convex in the channel. The sources'
+    convex hull gives the same number. DPP when sources are Parameters.
+
+    Parameters
+    ----------
+    priors : iterable of Prior, array_like or cp.Expression, each of shape (k,)
+        The possible true laws of the input, at least one.
+    channel, distortion
+        As in `expected_distortion`.
+
+    Raises
+    ------
+    ValidationError
+        No sources, arguments that do not fit, or sources and channel that both hold variables.
+
+    Notes
+    -----
+    HAMMING section II-B, (5). The twin of `cvxleak.measures.worst_case_distortion`.
+
+    Examples
+    --------
+    >>> from cvxleak.expressions import worst_case_distortion
+    >>> from cvxleak.model import Distortion
+    >>> rounding = [[1.0, 0.0], [0.5, 0.5]]
+    >>> sources = [[0.5, 0.5], [0.0, 1.0]]
+    >>> float(worst_case_distortion(sources, rounding, Distortion.hamming([0, 1])).value)
+    0.5
+    """
+    return cp.max(distortions(priors, channel, distortion))
+
+
+def mechanism_distortion(
+    prior: Law, query: Query, channel: Rows, distortion: Distortion | ArrayLike
+) -> cp.Expression:
+    """Return E d(f(X),Y) = sum_{x,y} p(x) q(y|f(x)) d(f(x),y), in the unit of d.
+
+    Affine in the channel for a fixed prior and affine in the prior for a fixed channel; DPP both
+    ways when what is fixed is a Parameter.
+
+    Parameters
+    ----------
+    prior : Prior, array_like or cp.Expression, shape (|X|,)
+        The true law of the dataset, on the datasets in product order. Where these are too many to
+        write out, use `expected_distortion` with the law of f(X).
+    query : Query
+        The query f.
+    channel : Channel, array_like or cp.Expression, shape (values of f, outputs)
+        One row per value of the query; a `Channel` is matched by label.
+    distortion : Distortion or array_like
+        The inputs of a `Distortion` are values of the query, matched by label; its outputs are
+        matched to those of a `Channel` by label. Everything else is matched by position.
+
+    Raises
+    ------
+    ValidationError
+        Arguments that do not fit, are not stochastic, or both hold variables.
+
+    Notes
+    -----
+    LEAKAGE Definition 2.2. The twin of `cvxleak.measures.mechanism_distortion`.
+
+    Examples
+    --------
+    >>> from cvxleak.expressions import mechanism_distortion
+    >>> from cvxleak.model import AdditiveQuery, Distortion, RecordSpace
+    >>> parity = AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2, modulus=2)
+    >>> flip = [[0.75, 0.25], [0.25, 0.75]]
+    >>> float(mechanism_distortion([0.25] * 4, parity, flip, Distortion.hamming([0, 1])).value)
+    0.25
+    """
+    q = matched_query(query, channel)
+    p = law_expression(prior)
+    if p.shape[0] != query.space.size:
+        raise ValidationError(
+            f"prior: found {p.shape[0]} outcomes; the space has {query.space.size} datasets"
+        )
+    cost = _cost_of_inputs(q, distortion, query.values, _labels(channel)[1])
+    check_one_varies(p, q)
+    return p @ cost[query.table().ravel()]
+
+
+def distortions(
+    priors: Iterable[Law], channel: Rows, distortion: Distortion | ArrayLike
+) -> cp.Expression:
+    """Return the expected distortion under each source, shape (sources,)."""
+    if isinstance(priors, (Prior, cp.Expression)):
+        raise ValidationError(
+            f"priors: found one {type(priors).__name__}; a list of sources is needed"
+        )
+    pairs = [matched(prior, channel) for prior in priors]
+    if not pairs:
+        raise ValidationError("priors: found none; at least one source is needed")
+    sources = cp.vstack([p for p, _ in pairs])
+    return sources @ _cost_of_inputs(pairs[0][1], distortion, *_labels(channel))
+
+
+def _cost_of_inputs(
+    q: cp.Expression,
+    distortion: Distortion | ArrayLike,
+    inputs: Labels | None,
+    outputs: Labels | None,
+) -> cp.Expression:
+    """Return sum_y q(y|x) d(x,y) for each input x."""
+    if isinstance(distortion, Distortion):
+        rows = _places("inputs", distortion.inputs, inputs)
+        columns = _places("outputs", distortion.outputs, outputs)
+        d = distortion.matrix[np.ix_(rows, columns)]
+    else:
+        d = Distortion(distortion).matrix
+    if d.shape != q.shape:
+        raise ValidationError(f"distortion: found shape {d.shape}; the channel has shape {q.shape}")
+    return cp.multiply(d, q).sum(axis=1)
+
+
+def _places(kind: str, known: Labels, needed: Labels | None) -> list[int]:
+    """Return where the labels `needed` are among those `known`; all of these if None is given."""
+    place = {label: i for i, label in enumerate(known)}
+    wanted = known if needed is None else needed
+    missing = tuple(label for label in wanted if label not in place)
+    if missing:
+        raise ValidationError(
+            f"distortion: its {kind} {preview(known)} lack the channel's {preview(missing)}"
+        )
+    return [place[label] for label in wanted]
+
+
+def _labels(channel: Rows) -> tuple[Labels | None, Labels | None]:
+    if isinstance(channel, Channel):
+        return channel.inputs, channel.outputs
+    return None, None

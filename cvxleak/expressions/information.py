@@ -1,0 +1,252 @@
+"""Entropy and mutual information of what is still a variable."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import cvxpy as cp
+from scipy.special import entr
+
+from cvxleak.errors import ValidationError
+from cvxleak.expressions._arguments import Law, Rows, derived, is_fixed, law_expression, matched
+from cvxleak.expressions._joint import Joint, input_joint, record_joint, stated_joint
+from cvxleak.model import Lumped, Query
+from cvxleak.model._validation import Array
+
+__all__ = [
+    "conditional_entropy",
+    "entropy",
+    "joint_information",
+    "lumped_entropy",
+    "mutual_information",
+    "record_information",
+]
+
+
+def entropy(prior: Law) -> cp.Expression:
+    """Return H(X) = -sum_x p(x) log p(x), in nats: concave in the prior.
+
+    Parameters
+    ----------
+    prior : Prior, array_like or cp.Expression, shape (k,)
+        The law of X.
+
+    Raises
+    ------
+    ValidationError
+        A prior that is neither a distribution nor an affine expression with one axis.
+
+    Notes
+    -----
+    LEAKAGE Theorem 2(1). The twin of `cvxleak.measures.entropy`.
+
+    Examples
+    --------
+    >>> import cvxpy as cp
+    >>> from cvxleak.expressions import entropy
+    >>> p = cp.Variable(3)
+    >>> problem = cp.Problem(cp.Maximize(entropy(p)), [cp.sum(p) == 1, p[0] == 0.5])
+    >>> value = problem.solve()
+    >>> [round(float(x), 3) for x in p.value]
+    [0.5, 0.25, 0.25]
+    """
+    return cp.entr(law_expression(prior)).sum()
+
+
+def lumped_entropy(weights: Law, lumped: Lumped) -> cp.Expression:
+    """Return F(w) = -sum_g w_g log w_g + sum_g w_g log m_g, in nats: concave in the weights.
+
+    It is the largest entropy of a dataset whose lumped weights are w: each group's mass is spread
+    evenly over its m_g datasets.
+
+    Parameters
+    ----------
+    weights : Prior, array_like or cp.Expression, shape (N,)
+        Probability of each group.
+    lumped : Lumped
+        Built by `Mechanism.lumped`.
+
+    Raises
+    ------
+    ValidationError
+        Weights that are not a law on the N groups or an affine expression with N entries.
+
+    Notes
+    -----
+    The twin of `cvxleak.measures.lumped_entropy`.
+
+    Examples
+    --------
+    >>> from cvxleak.expressions import lumped_entropy
+    >>> from cvxleak.model import AdditiveQuery, Mechanism, RecordSpace
+    >>> count = AdditiveQuery(RecordSpace.binary(20), [(0, 1)] * 20)
+    >>> lumped = Mechanism(count, [[1.0]] * 21).lumped(0)
+    >>> round(float(lumped_entropy(lumped.uniform(), lumped).value), 6)  # 20 log 2
+    13.862944
+    """
+    w = law_expression(weights, "weights")
+    if w.shape[0] != len(lumped.multiplicities):
+        raise ValidationError(
+            f"weights: found {w.shape[0]} outcomes; {len(lumped.multiplicities)} are needed"
+        )
+    return cp.entr(w).sum() + w @ lumped.log_multiplicity
+
+
+def conditional_entropy(prior: Law, channel: Rows) -> cp.Expression:
+    """Return H(X|Y) = -sum_{x,y} s(x,y) log( s(x,y) / p(y) ), s = p(x) q(y|x), in nats.
+
+    The doubt about the input that is left after the output was seen. Concave in the channel for a
+    fixed prior, and concave in the prior for a fixed channel; DPP both ways when what is fixed is
+    a Parameter.
+
+    Parameters
+    ----------
+    prior : Prior, array_like or cp.Expression, shape (k,)
+        The law of the input.
+    channel : Channel, array_like or cp.Expression, shape (k, m)
+        The rows q(y|x).
+
+    Raises
+    ------
+    ValidationError
+        Arguments that do not fit, are not stochastic, or both hold variables.
+
+    Notes
+    -----
+    In terms of measures it is ``entropy(prior) - mutual_information(prior, channel)``.
+
+    Examples
+    --------
+    >>> from cvxleak.expressions import conditional_entropy
+    >>> round(float(conditional_entropy([0.5, 0.5], [[1.0, 0.0], [0.5, 0.5]]).value), 6)
+    0.477386
+    """
+    joint = input_joint(prior, channel)
+    return -joint.negative_equivocation(joint.output)
+
+
+def mutual_information(prior: Law, channel: Rows) -> cp.Expression:
+    """Return I(X;Y) = sum_{x,y} p(x) q(y|x) log( q(y|x) / p(y) ), in nats.
+
+    - Convex in the channel for a fixed prior, as H(X) - H(X|Y).
+    - Concave in the prior for a fixed channel, as H(Y) - H(Y|X).
+
+    Both are DPP when what is fixed is a Parameter.
+
+    Parameters
+    ----------
+    prior : Prior, array_like or cp.Expression, shape (k,)
+        The law of the input. Rows whose probability is known to be zero are left out.
+    channel : Channel, array_like or cp.Expression, shape (k, m)
+        The rows q(y|x).
+
+    Raises
+    ------
+    ValidationError
+        Arguments that do not fit, are not stochastic, or both hold variables.
+
+    See Also
+    --------
+    cvxleak.constraints.mi_budget : The same with a variable for the output law, for large channels.
+    joint_information : For a variable that is the joint law.
+
+    Notes
+    -----
+    LEAKAGE Theorem 1(1) and 1(3). The twin of `cvxleak.measures.mutual_information`.
+
+    Examples
+    --------
+    The rate-distortion function of a fair bit at distortion 0.1, log 2 - h(0.1):
+
+    >>> import cvxpy as cp
+    >>> from cvxleak.expressions import mutual_information
+    >>> Q = cp.Variable((2, 2), nonneg=True)
+    >>> rows = [cp.sum(Q, axis=1) == 1, (Q[0, 1] + Q[1, 0]) / 2 <= 0.1]
+    >>> problem = cp.Problem(cp.Minimize(mutual_information([0.5, 0.5], Q)), rows)
+    >>> round(float(problem.solve()), 4)
+    0.3681
+    """
+    p, q = matched(prior, channel)
+    if is_fixed(q):
+        noise = derived(q, _row_entropies, (q.shape[0],))
+        return cp.entr(p @ q).sum() - p @ noise
+    return _information(input_joint(prior, channel))
+
+
+def joint_information(prior: Law, joint: Law) -> cp.Expression:
+    """Return I(X;Y) of a joint law J with given rows sums, in nats: convex in J.
+
+    H(X) + sum_{x,y} J(x,y) log( J(x,y) / sum_x' J(x',y) ). It is the mutual information where
+    sum_y J(x,y) = p(x), which `cvxleak.constraints.joint_law` states.
+
+    Parameters
+    ----------
+    prior : Prior, array_like or cp.Expression without variables, shape (k,)
+        The law of the input. DPP when it is a Parameter.
+    joint : array_like or cp.Expression, shape (k, m)
+        J(x,y) = p(x) q(y|x).
+
+    Raises
+    ------
+    ValidationError
+        Arguments that do not fit, or a prior with variables.
+
+    Examples
+    --------
+    >>> from cvxleak.expressions import joint_information
+    >>> round(float(joint_information([0.5, 0.5], [[0.45, 0.05], [0.05, 0.45]]).value), 6)
+    0.368064
+    """
+    return _information(stated_joint(prior, joint))
+
+
+def record_information(
+    prior: Law, query: Query, channel: Rows, records: int | Sequence[int]
+) -> cp.Expression:
+    """Return I(X_i;Y) of a mechanism, in nats: convex in the noise channel q(y|f(x)).
+
+    With W(a,v) = P(X_i = a, f(X) = v), the joint law of the record and the output is the linear
+    map s = W Q, and I(X_i;Y) = H(X_i) + sum_{a,y} s(a,y) log( s(a,y) / p(y) ): |X_i| times |Y|
+    exponential cones, however many datasets there are.
+
+    Parameters
+    ----------
+    prior : Prior, array_like or cp.Expression without variables
+        The adversary's knowledge: of shape (|X|,), a law on the datasets in product order; or of
+        shape (values of X_i, values of f), the law W itself, for spaces too large to write out.
+        DPP when it is a Parameter.
+    query : Query
+        The query f.
+    channel : Channel, array_like or cp.Expression, shape (values of f, outputs)
+        One row per value of the query, in the order of `query.values`; a `Channel` is matched by
+        label.
+    records : int or sequence of int
+        A record i, or a group I for I(X_I;Y).
+
+    Raises
+    ------
+    ValidationError
+        Arguments that do not fit, or a prior with variables.
+
+    Notes
+    -----
+    LEAKAGE Theorem 1(3). The twin of `cvxleak.measures.record_information`.
+
+    Examples
+    --------
+    >>> from cvxleak.expressions import record_information
+    >>> from cvxleak.model import AdditiveQuery, RecordSpace
+    >>> parity = AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2, modulus=2)
+    >>> flip = [[0.9, 0.1], [0.1, 0.9]]
+    >>> round(float(record_information([0.5, 0.0, 0.5, 0.0], parity, flip, 0).value), 6)
+    0.368064
+    """
+    return _information(record_joint(prior, query, channel, records))
+
+
+def _information(joint: Joint) -> cp.Expression:
+    return joint.entropy + joint.negative_equivocation(joint.output)
+
+
+def _row_entropies(rows: Array) -> Array:
+    return entr(rows).sum(axis=1)

@@ -1,0 +1,101 @@
+"""Design a survey's noise with two constraints of one's own, and see three solvers agree.
+
+A person tells in which of six income brackets they are; the interviewer's tablet stores a noisy
+bracket. How little can it tell about the person, if it has to be useful in two regions, locally
+differentially private, and to obey two rules that no library knows of?
+
+    minimize    I(X;Y)
+    subject to  e^3-local differential privacy
+                E |X - Y| <= 0.9 in either region
+                what is stored is right within 0.8 brackets in the mean, for each true bracket
+                each bracket is stored for at least a tenth of all people
+
+Whatever a solver calls optimal is checked without it: its channel is repaired and measured in NumPy
+(an upper end), and as I(X;Y) is convex, the linear program of its tangent there has a value that no
+channel in the set beats (a lower end).
+"""
+
+import cvxpy as cp
+import numpy as np
+
+from cvxleak.constraints import distortion_budget, local_dp, mi_budget, row_stochastic
+from cvxleak.measures import (
+    local_dp_epsilon,
+    mutual_information,
+    worst_case_distortion,
+)
+from cvxleak.model import Channel, Distortion, Prior
+
+BRACKETS = np.arange(6)
+NORTH = Prior([0.10, 0.20, 0.30, 0.20, 0.15, 0.05])
+SOUTH = Prior([0.30, 0.25, 0.20, 0.15, 0.07, 0.03])
+EVERYBODY = Prior((NORTH.probabilities + SOUTH.probabilities) / 2)
+ERROR = Distortion.absolute(BRACKETS.tolist())
+OPTIONS = {
+    "CLARABEL": {},
+    "ECOS": {},
+    "SCS": {"eps_abs": 1e-8, "eps_rel": 1e-8, "max_iters": 100_000},
+}
+
+
+def allowed(Q: cp.Variable) -> list[cp.Constraint]:
+    """The set of channels to choose from: three builders, and two rules of one's own."""
+    bias = Q @ BRACKETS - BRACKETS
+    no_empty_class = EVERYBODY.probabilities @ Q >= 0.1
+    return [
+        *row_stochastic(Q),
+        *local_dp(Q, epsilon=3.0),
+        *distortion_budget([NORTH, SOUTH], Q, ERROR, 0.9),
+        bias >= -0.8,
+        bias <= 0.8,
+        no_empty_class,
+    ]
+
+
+def design(solver: str) -> tuple[Channel, float]:
+    """Return the solver's channel, repaired, and by how much it misses a constraint."""
+    Q = cp.Variable((6, 6))
+    leakage = cp.Variable()
+    rules = allowed(Q)
+    problem = cp.Problem(cp.Minimize(leakage), rules + mi_budget(EVERYBODY, Q, leakage))
+    problem.solve(solver=solver, **OPTIONS[solver])
+    rows = np.maximum(Q.value, 0)
+    Q.value = rows / rows.sum(axis=1, keepdims=True)
+    return Channel(Q.value), max(float(np.max(rule.violation())) for rule in rules)
+
+
+def lower_end(channel: Channel) -> float:
+    """Return the least value on the set of the tangent of I(X;Y) at the channel."""
+    p = EVERYBODY.probabilities[:, None]
+    slope = p * np.log(channel.matrix / channel.output(EVERYBODY).probabilities)
+    Q = cp.Variable((6, 6))
+    tangent = cp.Problem(cp.Minimize(cp.sum(cp.multiply(slope, Q))), allowed(Q))
+    # I is homogeneous of degree one in Q, so the tangent at a channel has no constant.
+    return float(tangent.solve(solver="HIGHS"))
+
+
+def main() -> list[tuple[float, float]]:
+    """Print a comparison; return the attained and the proved value for each solver."""
+    installed = [solver for solver in OPTIONS if solver in cp.installed_solvers()]
+    for solver in OPTIONS:
+        if solver not in installed:
+            print(f"{solver}: skipped, it is not installed")
+    print(
+        f"{'solver':10}{'I(X;Y), nats':>14}{'no less than':>14}{'violation':>12}"
+        f"{'epsilon':>10}{'distortion':>12}"
+    )
+    values = []
+    for solver in installed:
+        channel, violation = design(solver)
+        upper, lower = mutual_information(EVERYBODY, channel), lower_end(channel)
+        print(
+            f"{solver:10}{upper:14.7f}{lower:14.7f}{violation:12.1e}"
+            f"{local_dp_epsilon(channel):10.6f}"
+            f"{worst_case_distortion([NORTH, SOUTH], channel, ERROR):12.6f}"
+        )
+        values.append((upper, lower))
+    return values
+
+
+if __name__ == "__main__":
+    main()
