@@ -177,7 +177,7 @@ class NodeDual:
         z = np.maximum(z, 1e-9)
         point = self._point(cells, z, floor)
         slack = np.maximum(point.gradient, 0.0)
-        tau = np.maximum(1e-3 * np.maximum(point.value - threshold, 0), accuracy)[:, None]
+        tau = np.maximum(1e-3 * np.clip(point.value - threshold, 0.0, 1.0), accuracy)[:, None]
         slack = np.maximum(slack, tau / z.shape[1] / z)
         for iteration in range(max_iterations):
             self._record(best, active, z, floor, point)

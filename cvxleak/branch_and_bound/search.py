@@ -63,11 +63,11 @@ class CellSearch:
         root = np.broadcast_to(np.eye(k), (outputs, k, k))
         mu = np.full((outputs, k), 1e-3)
         bound = float(np.log(k))
-        self.tree.leaves[0] = (np.inf, 0.0, np.zeros((outputs, k)))
+        # U(0, 0) = log k at the root.
+        self.tree.leaves[0] = (bound, 0.0, np.zeros((outputs, k)))
         self._open: list[tuple[float, int]] = [(-bound, 0)]
         self._state: dict[int, tuple[Array, float, Array]] = {0: (root, 0.1, mu)}
         self._closed_upper = -np.inf
-        self._first_bound = bound
 
     @property
     def upper(self) -> float:

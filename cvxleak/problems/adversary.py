@@ -8,23 +8,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import entr, xlogy
 
+from cvxleak.measures import lumped_entropy, lumped_information
 from cvxleak.model import Lumped, Mechanism, Prior
 
-__all__ = ["Adversary", "lumped_entropy", "lumped_information"]
-
-
-def lumped_entropy(lumped: Lumped, weights: NDArray[np.float64]) -> float:
-    """Return F(w) = H(w) + sum_g w_g log m_g: the entropy of the dataset, in nats."""
-    return float(entr(weights).sum() + weights @ lumped.log_multiplicity)
-
-
-def lumped_information(lumped: Lumped, weights: NDArray[np.float64]) -> float:
-    """Return I(A;Y) under a lumped prior, in nats."""
-    joint = np.add.reduceat(weights[:, None] * lumped.rows, lumped.starts)
-    marginals = xlogy(joint.sum(1), joint.sum(1)).sum() + xlogy(joint.sum(0), joint.sum(0)).sum()
-    return max(float(xlogy(joint, joint).sum() - marginals), 0.0)
+__all__ = ["Adversary"]
 
 
 @dataclass(frozen=True)
@@ -52,12 +40,12 @@ class Adversary:
     @property
     def leakage(self) -> float:
         """I(X_I;Y) under this prior, in nats (floating point)."""
-        return lumped_information(self.lumped, self.weights)
+        return lumped_information(self.weights, self.lumped)
 
     @property
     def entropy(self) -> float:
         """H(X) under this prior, in nats (floating point)."""
-        return lumped_entropy(self.lumped, self.weights)
+        return lumped_entropy(self.weights, self.lumped)
 
     def guess(self) -> tuple[float, float]:
         """Return the chance of guessing the record(s) right, before and after seeing the output."""

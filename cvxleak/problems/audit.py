@@ -17,8 +17,9 @@ from cvxleak.certificates.balls import precision, round_down
 from cvxleak.certificates.packing import pack
 from cvxleak.errors import CertificateError
 from cvxleak.iterative import joint_blahut_arimoto, meet_entropy_floor
+from cvxleak.measures import lumped_information
 from cvxleak.model import Lumped
-from cvxleak.problems.adversary import Adversary, lumped_information
+from cvxleak.problems.adversary import Adversary
 from cvxleak.result import ABSOLUTE_TOLERANCE, Bound, Status, closed
 
 if TYPE_CHECKING:
@@ -165,7 +166,7 @@ class Audit:
     def _offer(self, group: _Group, weights: Array) -> bool:
         """Take `weights`, made to meet the floor, as the witness if it leaks more."""
         feasible = meet_entropy_floor(group.lumped, weights, self.floor)
-        value = lumped_information(group.lumped, feasible)
+        value = lumped_information(feasible, group.lumped)
         if value > self.lower:
             self.lower, self._best, self._multiplier = value, (group, feasible), 0.0
             return True

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from cvxleak.certificates import Certificate
 from cvxleak.errors import CertificateError, InfeasibleError, ValidationError
+from cvxleak.measures import lumped_entropy, lumped_information
 from cvxleak.model import Mechanism, Prior
 from cvxleak.model._validation import real_number, whole_number
-from cvxleak.problems.adversary import lumped_entropy, lumped_information
 from cvxleak.problems.audit import Audit, Progress
 from cvxleak.problems.check import Check
 from cvxleak.result import Bound, Status
@@ -178,15 +178,15 @@ class RecordLeakage:
         mechanism = self.mechanism
         if group is not None and len(p) == len(mechanism.lumped(_one(group)).multiplicities):
             lumped = mechanism.lumped(_one(group))
-            entropy = lumped_entropy(lumped, clean)
-            value = lumped_information(lumped, clean)
+            entropy = lumped_entropy(clean, lumped)
+            value = lumped_information(clean, lumped)
         elif len(p) == mechanism.space.size:
             groups = mechanism.groups(self.size) if group is None else [group]
             if group is None:
                 # A full prior need not respect the symmetry: look at every record.
                 groups = _all_groups(mechanism.space.records, self.size)
             weights = [(mechanism.lumped(_one(g)), mechanism.lump(_one(g), clean)) for g in groups]
-            value = max(lumped_information(lumped, w) for lumped, w in weights)
+            value = max(lumped_information(w, lumped) for lumped, w in weights)
             entropy = float(-np.sum(clean[clean > 0] * np.log(clean[clean > 0])))
         else:
             raise ValidationError(
