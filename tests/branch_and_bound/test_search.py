@@ -1,0 +1,133 @@
+"""The search tree: bounds only fall, leaves cover, outputs merge, choices bound."""
+
+from __future__ import annotations
+
+import math
+import time
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+from scipy.special import rel_entr
+
+from cvxleak.branch_and_bound import CellSearch, bound_choices, merge_outputs
+from cvxleak.branch_and_bound.choices import CHOICE_LIMIT
+from cvxleak.branch_and_bound.node_dual import Cells, NodeDual
+from cvxleak.model import AdditiveQuery, Lumped, Mechanism, RecordSpace
+
+
+def modular_sum(n: int, m: int, flip: float) -> Lumped:
+    noise = np.full((m, m), flip / (m - 1))
+    np.fill_diagonal(noise, 1 - flip)
+    query = AdditiveQuery(RecordSpace.binary(n), [(0, 1)] * n, modulus=m)
+    return Mechanism(query, noise).lumped(0)
+
+
+def forever() -> float:
+    return time.monotonic() + 1000
+
+
+def test_upper_falls_and_every_leaf_keeps_its_promise():
+    lumped = modular_sum(4, 3, 0.1)
+    search = CellSearch(lumped, 2.3)
+    uppers = [search.upper]
+    for limit in (1, 20, 100, 400):
+        search.run(lambda: 0.0, deadline=forever(), on_weights=lambda w: None, node_limit=limit)
+        uppers.append(search.upper)
+    assert uppers[0] == pytest.approx(math.log(2))
+    assert all(later <= earlier for earlier, later in pairwise(uppers))
+    # Rebuild every leaf's cells from the splits: its multipliers give a bound within `upper`.
+    nodes, multipliers = search.tree.preorder()
+    stack = [np.broadcast_to(np.eye(2), (3, 2, 2)).copy()]
+    cells = []
+    for split in nodes:
+        vertices = stack.pop()
+        if split is None:
+            cells.append(vertices)
+            continue
+        y, i, j, t = split
+        point = (1 - t) * vertices[y, i] + t * vertices[y, j]
+        for replaced in (i, j):
+            child = vertices.copy()
+            child[y, replaced] = point
+            stack.append(child)
+    assert not stack
+    assert len(cells) == len(multipliers)
+    values = NodeDual(lumped, 2.3).value(
+        Cells.of(np.stack(cells)),
+        np.array([lam for lam, _ in multipliers]),
+        np.stack([mu for _, mu in multipliers]),
+    )
+    assert values.max() == pytest.approx(search.upper, rel=1e-9)
+
+
+def test_an_interrupt_in_a_batch_keeps_the_bound_valid():
+    search = CellSearch(modular_sum(4, 3, 0.1), 2.3)
+    search.run(lambda: 0.0, deadline=forever(), on_weights=lambda w: None, node_limit=50)
+    before = search.upper
+
+    def interrupt(weights):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        search.run(lambda: 0.0, deadline=forever(), on_weights=interrupt)
+    assert search.upper == before
+    search.run(lambda: 0.0, deadline=forever(), on_weights=lambda w: None, node_limit=400)
+    assert search.upper < before
+    nodes, leaves = search.tree.preorder()
+    assert nodes.count(None) == len(leaves)
+
+
+def test_deadline_stops_the_search():
+    search = CellSearch(modular_sum(4, 3, 0.1), 2.3)
+    search.run(lambda: 0.0, deadline=time.monotonic() - 1, on_weights=lambda w: None)
+    assert search.nodes == 0
+
+
+def test_proportional_outputs_are_merged():
+    space = RecordSpace.binary(2)
+    rows = np.array([[0.4, 0.1, 0.5, 0], [0.2, 0.05, 0.75, 0], [0.8, 0.2, 0, 0], [0, 0, 1, 0]])
+    lumped = Mechanism.from_channel(space, rows).lumped(0)
+    merged, partition = merge_outputs(lumped)
+    assert partition == [[0, 1], [2], [3]]
+    assert np.allclose(merged.rows[:, 0], lumped.rows[:, 0] + lumped.rows[:, 1])
+    assert merged.multiplicities == lumped.multiplicities
+    same, trivial = merge_outputs(merged)
+    assert same is merged
+    assert trivial == [[0], [1], [2]]
+
+
+def test_nearly_proportional_outputs_are_not_merged():
+    rows = [[0.4, 0.1, 0.5], [0.2, 0.05 + 1e-9, 0.75 - 1e-9], [0.8, 0.2, 0], [0, 0, 1]]
+    lumped = Mechanism.from_channel(RecordSpace.binary(2), rows).lumped(0)
+    assert merge_outputs(lumped)[1] == [[0], [1], [2]]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_choices_bound_binary_capacities(seed):
+    rows = np.random.default_rng(seed).dirichlet(np.full(3, 0.5), size=8)
+    lumped = Mechanism.from_channel(RecordSpace([(0, 1), range(4)]), rows).lumped(0)
+    choices = bound_choices(lumped)
+    capacities = []
+    for first in lumped.rows[:4]:
+        for second in lumped.rows[4:]:
+
+            def loss(t, first=first, second=second):
+                output = (1 - t) * first + t * second
+                return -(
+                    (1 - t) * rel_entr(first, output).sum() + t * rel_entr(second, output).sum()
+                )
+
+            best = minimize_scalar(loss, bounds=(0, 1), method="bounded", options={"xatol": 1e-12})
+            capacities.append(-best.fun)
+    assert choices.upper == pytest.approx(max(capacities), abs=1e-9)
+    assert choices.upper >= max(capacities) - 1e-14
+    assert choices.witnesses.shape[1] == 8
+
+
+def test_too_many_choices_are_left_to_the_cells():
+    side = math.isqrt(CHOICE_LIMIT) + 1
+    rows = np.random.default_rng(0).dirichlet(np.ones(2), size=2 * side)
+    lumped = Mechanism.from_channel(RecordSpace([(0, 1), range(side)]), rows).lumped(0)
+    assert bound_choices(lumped) is None
