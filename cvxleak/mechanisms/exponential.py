@@ -82,8 +82,10 @@ def exponential(
         )
     level = real_number(epsilon, "epsilon", 0, open_high=True)
     width = real_number(sensitivity, "sensitivity", 0, open_low=True, open_high=True)
-    behind = array - array.max(axis=1, keepdims=True)
-    return Channel(softmax(behind * (level / width / 2), axis=1), inputs, outputs)
+    rate = real_number(level / width / 2, "epsilon / sensitivity", 0, open_high=True)
+    with np.errstate(over="ignore"):  # to minus infinity, of which the exponential is zero
+        behind = rate * (array - array.max(axis=1, keepdims=True))
+    return Channel(softmax(behind, axis=1), inputs, outputs)
 
 
 def rank_exponential(distances: Distortion | ArrayLike, N: float) -> Channel:
@@ -133,7 +135,10 @@ def rank_exponential(distances: Distortion | ArrayLike, N: float) -> Channel:
            [2., 4., 1.],
            [1., 2., 4.]])
     """
-    given = distances if isinstance(distances, Distortion) else Distortion(distances)
+    try:
+        given = distances if isinstance(distances, Distortion) else Distortion(distances)
+    except ValidationError as error:
+        raise ValidationError(f"distances: {error}") from error
     rate = _rate(N)
     ranks = np.argsort(np.argsort(given.matrix, axis=1, kind="stable"), axis=1, kind="stable")
     law = np.exp(-rate * np.arange(ranks.shape[1]))

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from cvxleak.errors import ValidationError
 from cvxleak.model import Channel, Prior
-from cvxleak.model._validation import real_number
+from cvxleak.model._validation import probability_rows, real_number
 
 __all__ = ["pml_extremal"]
 
@@ -54,7 +54,7 @@ def pml_extremal(prior: Prior | ArrayLike, epsilon: float) -> Channel:
     array([[0.25, 0.75],
            [0.75, 0.25]])
     """
-    given = prior if isinstance(prior, Prior) else Prior(prior)
+    given = prior if isinstance(prior, Prior) else Prior(probability_rows(prior, "prior", 1))
     p = given.probabilities
     least = float(p.min())
     if len(p) < 2 or least == 0:

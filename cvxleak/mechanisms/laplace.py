@@ -106,9 +106,9 @@ def discretized_laplace(
     >>> discretized_laplace(query.values, 1.0, query.sensitivity).row(0).round(4)
     array([0.6106, 0.1532, 0.2362])
     """
-    rate = real_number(epsilon, "epsilon", 0, open_low=True, open_high=True) / real_number(
-        sensitivity, "sensitivity", 0, open_low=True, open_high=True
-    )
+    level = real_number(epsilon, "epsilon", 0, open_low=True, open_high=True)
+    width = real_number(sensitivity, "sensitivity", 0, open_low=True, open_high=True)
+    rate = real_number(level / width, "epsilon / sensitivity", 0, open_low=True, open_high=True)
     return nearest_output(outputs, inputs, lambda a, b: _laplace_mass(rate * a, rate * b))
 
 

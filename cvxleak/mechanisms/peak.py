@@ -210,7 +210,8 @@ def _polished(x: Array, w: Array, ratio: float) -> tuple[Array, Array]:
         if np.abs(move).max() < 1e-12:
             break
     kept = w > 1e-12
-    return x[kept], w[kept] / w[kept].sum()
+    # A pair that Newton's method has brought together at 0 is one value.
+    return np.where(x > 1e-6, x, 0.0)[kept], w[kept] / w[kept].sum()
 
 
 def _ends(x: Array, w: Array, ratio: float) -> tuple[float, float]:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cvxleak.model import Channel, Prior
-from cvxleak.model._validation import whole_number
+from cvxleak.model._validation import probability_rows, whole_number
 
 __all__ = ["constant", "identity"]
 
@@ -71,5 +71,5 @@ def constant(k: int, law: Prior | ArrayLike) -> Channel:
            [0.25, 0.75]])
     """
     size = whole_number(k, "k", 1)
-    output = law if isinstance(law, Prior) else Prior(law)
+    output = law if isinstance(law, Prior) else Prior(probability_rows(law, "law", 1))
     return Channel(np.tile(output.probabilities, (size, 1)), outputs=output.labels)

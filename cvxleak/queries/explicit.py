@@ -54,7 +54,7 @@ def from_function(
     >>> equal((1, 1)), equal((2, 1)), equal.sensitivity
     (1, 0, 1)
 
-    Seen from the first record, the value 2 gives itself away: no context makes f equal to 1.
+    The value 2 of the first record equals nothing: in both contexts f is 0.
 
     >>> equal.fibers([0])
     [{0: 1, 1: 1}, {0: 1, 1: 1}, {0: 2}]
