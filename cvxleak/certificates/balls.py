@@ -11,15 +11,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 import flint
-from flint import arb, fmpz
+from flint import arb
 from numpy.typing import ArrayLike
 
 from cvxleak.errors import CertificateError
-from cvxleak.model.channel import integer_weights
 
 __all__ = [
     "PRECISION",
-    "divergence",
     "entropy",
     "log_sum_exp",
     "mutual_information",
@@ -60,37 +58,45 @@ def round_up(ball: arb) -> float:
 
 
 def normalized(weights: ArrayLike) -> list[arb]:
-    """Return the exact floats `weights` divided by their exact sum, as balls.
+    """Return balls that hold the floats `weights` divided by their exact sum (0 stays exactly 0).
 
     Raises
     ------
     CertificateError
         A negative or non-finite weight, or a sum of zero.
+
+    Examples
+    --------
+    >>> from cvxleak.certificates import balls
+    >>> [float(share) for share in balls.normalized([1.0, 3.0])]
+    [0.25, 0.75]
     """
     values = [float(weight) for weight in weights]  # pyright: ignore[reportGeneralTypeIssues]
     if not values or not all(math.isfinite(value) and value >= 0 for value in values):
         raise CertificateError("weights must be finite and non-negative")
-    integers = integer_weights(values)
-    total = sum(integers)
-    if total == 0:
+    shares = [arb(value) for value in values]
+    total = _sum(shares)
+    if not total > 0:
         raise CertificateError("weights sum to zero")
-    return [arb(fmpz(integer)) / arb(fmpz(total)) for integer in integers]
+    return [share / total for share in shares]
 
 
 def x_log_x(x: arb) -> arb:
     """Return x log x, with 0 log 0 = 0, for a ball known to hold a number in [0, inf)."""
-    if x == 0:
-        return arb(0)
     if x > 0:
         return x * x.log()
-    # The ball touches 0: x log x lies between -1/e (or its value at a small end) and its value at
-    # the upper end; on [0, u] with u <= 1/e it is decreasing from 0 to u log u.
-    upper = arb(x.upper())
-    if not upper > 0:
+    if x == 0:
         return arb(0)
-    least = upper * upper.log() if upper < arb("0.36") else -arb(-1).exp()
-    most = upper * upper.log() if upper > 1 else arb(0)
-    return least.union(most)
+    if not (x.is_finite() and x.upper() >= 0):
+        return arb.nan()
+    # The ball touches 0. On [0, u] x log x is at most max(0, u log u); it falls until 1/e = 0.3678,
+    # where it is -1/e, and rises from there.
+    upper = x.upper()
+    if upper == 0:
+        return arb(0)
+    end = upper * upper.log()
+    least = end if upper < 0.36 else -arb(-1).exp()
+    return least.union(end.max(arb(0)))
 
 
 def entropy(probabilities: Iterable[arb]) -> arb:
@@ -98,18 +104,6 @@ def entropy(probabilities: Iterable[arb]) -> arb:
     total = arb(0)
     for p in probabilities:
         total -= x_log_x(p)
-    return total
-
-
-def divergence(p: Sequence[arb], q: Sequence[arb]) -> arb:
-    """Return D(p || q) = sum p log(p / q), infinite where p > 0 = q."""
-    total = arb(0)
-    for a, b in zip(p, q, strict=True):
-        if a == 0:
-            continue
-        if not b > 0:
-            return arb("inf")
-        total += x_log_x(a) - a * b.log()
     return total
 
 

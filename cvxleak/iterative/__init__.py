@@ -1,11 +1,13 @@
 """Iterative methods in plain NumPy: they know nothing of CVXPY, so comparing with it means much."""
 
 from cvxleak.iterative.alternating import alternating_leakage
+from cvxleak.iterative.arimoto import blahut_arimoto
 from cvxleak.iterative.conditional import conditional_gradient_ascent
 from cvxleak.iterative.deterministic import deterministic_search
 from cvxleak.iterative.entropy_floor import meet_entropy_floor
 from cvxleak.iterative.entropy_projection import project_to_entropy
 from cvxleak.iterative.history import IterativeResult
+from cvxleak.iterative.interior_point import capacity_interior_point
 from cvxleak.iterative.joint import joint_blahut_arimoto
 from cvxleak.iterative.marginal import marginal_blahut_arimoto
 from cvxleak.iterative.simplex import project_to_simplex
@@ -13,6 +15,8 @@ from cvxleak.iterative.simplex import project_to_simplex
 __all__ = [
     "IterativeResult",
     "alternating_leakage",
+    "blahut_arimoto",
+    "capacity_interior_point",
     "conditional_gradient_ascent",
     "deterministic_search",
     "joint_blahut_arimoto",

@@ -1,6 +1,7 @@
 """The named problems: each a frozen statement with `solve` and `check`."""
 
 from cvxleak.problems.adversary import Adversary
+from cvxleak.problems.channel_capacity import Capacity, capacity
 from cvxleak.problems.check import Check
 from cvxleak.problems.record_leakage import (
     RecordLeakage,
@@ -11,9 +12,11 @@ from cvxleak.problems.record_leakage import (
 
 __all__ = [
     "Adversary",
+    "Capacity",
     "Check",
     "RecordLeakage",
     "balance",
+    "capacity",
     "group_leakage",
     "record_leakage",
 ]

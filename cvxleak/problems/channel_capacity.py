@@ -1,0 +1,247 @@
+"""Shannon capacity of a channel, with both ends proved."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import rel_entr
+
+from cvxleak.certificates import Certificate
+from cvxleak.certificates.capacity import Enclosure
+from cvxleak.errors import ValidationError
+from cvxleak.iterative.interior_point import FLOOR, capacity_interior_point
+from cvxleak.model import Channel, Prior, as_channel, as_prior
+from cvxleak.model._validation import real_number
+from cvxleak.problems.check import Check
+from cvxleak.result import Bound, Status, closed
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+
+__all__ = ["Capacity", "capacity"]
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """The problem C = max over input laws p of I(p, Q), the Shannon capacity of a channel Q.
+
+    The most that an observer of the output can learn on average about the input, whatever the
+    input's law.
+
+    Parameters
+    ----------
+    channel : Channel or array_like, shape (inputs, outputs)
+        Meant as stored: each row divided by its exact sum.
+
+    Raises
+    ------
+    ValidationError
+        Not a channel.
+
+    Examples
+    --------
+    >>> from cvxleak.problems import Capacity
+    >>> bound = Capacity([[0.9, 0.1], [0.1, 0.9]]).solve()
+    >>> print(bound)
+    capacity: 0.3680642 to 0.3680642 nats (CERTIFIED)
+    >>> bound.witness.probabilities
+    array([0.5, 0.5])
+    """
+
+    channel: Channel
+
+    def __init__(self, channel: Channel | ArrayLike) -> None:
+        object.__setattr__(self, "channel", as_channel(channel))
+
+    def solve(self, *, tol: float = 1e-9, time_limit: float | None = None) -> Bound:
+        """Return the capacity's bracket, in nats.
+
+        Parameters
+        ----------
+        tol : float
+            The gap to reach, in nats. Rounding costs about 4e-15 nats for every output, so a
+            smaller gap than that is out of reach.
+        time_limit : float, optional
+            Seconds after which the bracket reached is returned.
+
+        Returns
+        -------
+        Bound
+            `lower` is I(p, Q) at the `witness` p, a `Prior` on the channel's inputs, rounded down;
+            `upper` is max_x D(q(.|x) || t), rounded up, at the output law t that the certificate
+            stores. Status as everywhere: CERTIFIED if the gap is at most max(tol * upper,
+            1e-7 nats).
+
+        Raises
+        ------
+        ValidationError
+            An option out of range.
+
+        Notes
+        -----
+        p is found by `cvxleak.iterative.capacity_interior_point`. What makes the two ends a proof
+        is `cvxleak.certificates.capacity.Enclosure`: it evaluates them in floating point and moves
+        them outward by a bound on all rounding errors. The certificate's checker computes the same
+        two numbers again in ball arithmetic and so confirms them.
+
+        Examples
+        --------
+        >>> from cvxleak.certificates import verify
+        >>> from cvxleak.problems import Capacity
+        >>> bound = Capacity([[1.0, 0.0], [0.5, 0.5]]).solve()
+        >>> bound.gap < 1e-9, verify(bound.certificate).passed
+        (True, True)
+        """
+        real_number(tol, "tol", 0.0)
+        begin = time.perf_counter()
+        matrix = self.channel.matrix
+        # Half of the gap is left to rounding.
+        run = capacity_interior_point(self.channel, tol=tol / 2, time_limit=time_limit)
+        output = (run.point / matrix.sum(axis=1)) @ matrix
+        output = np.where((matrix > 0).any(axis=0), np.maximum(output, FLOOR), 0.0)
+        witness = Prior(run.point, self.channel.inputs)
+        lower, upper = Enclosure(self.channel).ends(witness, Prior(output, self.channel.outputs))
+        certificate = Certificate(
+            "capacity",
+            {"matrix": matrix.tolist()},
+            lower,
+            upper,
+            {"input": run.point.tolist()},
+            {"output": output.tolist()},
+        )
+        return Bound(
+            "capacity",
+            lower,
+            upper,
+            Status.CERTIFIED if closed(lower, upper, tol) else Status.BRACKETED,
+            witness=witness,
+            certificate=certificate,
+            stats={
+                "seconds": time.perf_counter() - begin,
+                "iterations": run.iterations,
+                "stopped": run.stopped,
+            },
+            resume=self._refine,
+        )
+
+    def check(
+        self,
+        candidate: Prior | ArrayLike,
+        *,
+        bound: Bound | None = None,
+        tol: float = 1e-9,
+        time_limit: float | None = None,
+    ) -> Check:
+        """Judge an input law that was found elsewhere against the certified bracket.
+
+        Parameters
+        ----------
+        candidate : Prior, pandas.Series or array_like, shape (inputs,)
+            Weights in the order of the channel's inputs, or labelled by them. They need not be a
+            distribution: the result says how far they are from one. The value is that of their
+            positive part divided by its sum.
+        bound : Bound, optional
+            An earlier result of `solve`; computed with `tol` and `time_limit` if left out.
+
+        Raises
+        ------
+        ValidationError
+            Another number of weights than inputs, weights that are not finite, or none positive.
+
+        Examples
+        --------
+        >>> from cvxleak.problems import Capacity
+        >>> print(Capacity([[1.0, 0.0], [0.5, 0.5]]).check([0.5, 0.5]))
+        feasible; value 0.2157616 nats
+        proved optimum: 0.2231436 to 0.2231436 nats; the candidate falls short by 0.00738... to ...
+        >>> print(Capacity([[1.0, 0.0], [0.5, 0.5]]).check([0.7, 0.4]).feasible)
+        False
+        """
+        weights = self._weights(candidate)
+        violations = {
+            "weights are non-negative": max(0.0, -float(weights.min())),
+            "weights sum to 1": abs(float(weights.sum()) - 1.0),
+        }
+        p = np.maximum(weights, 0.0)
+        matrix = self.channel.matrix / self.channel.matrix.sum(axis=1, keepdims=True)
+        joint = (p / p.sum())[:, None] * matrix
+        value = rel_entr(joint, np.outer(joint.sum(axis=1), joint.sum(axis=0))).sum()
+        if bound is None:
+            bound = self.solve(tol=tol, time_limit=time_limit)
+        return Check(float(value), violations, bound, maximize=True)
+
+    def to_cvxpy(self) -> cp.Problem:
+        """Return the problem in plain CVXPY, with the input law as its variable ``input``.
+
+        Maximize I(p, Q) = H(Q'p) + sum_x p_x sum_y q log q over the simplex. What a solver returns
+        is a point and a number, neither of them proved: give the point to `check`.
+
+        Examples
+        --------
+        >>> from cvxleak.problems import Capacity
+        >>> statement = Capacity([[1.0, 0.0], [0.5, 0.5]])
+        >>> problem = statement.to_cvxpy()
+        >>> round(float(problem.solve()), 4)
+        0.2231
+        >>> statement.check(problem.var_dict["input"].value).shortfall[1] < 1e-4
+        True
+        """
+        # Here, so that everything else works where CVXPY is not installed.
+        import cvxpy as cp
+
+        from cvxleak.expressions import mutual_information
+
+        p = cp.Variable(len(self.channel.inputs), nonneg=True, name="input")
+        constraints: list[Any] = [cp.sum(p) == 1]
+        return cp.Problem(cp.Maximize(mutual_information(p, self.channel)), constraints)
+
+    def _refine(self, tol: float, time_limit: float | None) -> Bound:
+        return self.solve(tol=tol, time_limit=time_limit)
+
+    def _weights(self, candidate: Prior | ArrayLike) -> np.ndarray:
+        inputs = self.channel.inputs
+        if isinstance(candidate, Prior):
+            return as_prior(candidate, len(inputs), "candidate", inputs).probabilities
+        values: Any = candidate
+        if hasattr(values, "reindex") and set(values.index) == set(inputs):
+            values = values.reindex(list(inputs))
+        try:
+            weights = np.asarray(values, dtype=float)
+        except (TypeError, ValueError) as error:
+            raise ValidationError(
+                f"candidate: expected a vector of numbers, found {candidate!r}"
+            ) from error
+        if weights.shape != (len(inputs),) or not np.isfinite(weights).all():
+            raise ValidationError(
+                f"candidate: found shape {weights.shape}; "
+                f"{len(inputs)} finite numbers are needed, one for each input"
+            )
+        if not weights.max() > 0:
+            raise ValidationError("candidate: found no positive weight; at least one is needed")
+        return weights
+
+
+def capacity(
+    channel: Channel | ArrayLike, *, tol: float = 1e-9, time_limit: float | None = None
+) -> Bound:
+    """Return the Shannon capacity of a channel as a proved bracket: `Capacity(channel).solve(...)`.
+
+    Parameters
+    ----------
+    channel : Channel or array_like, shape (inputs, outputs)
+        The rows q(y|x).
+    tol, time_limit : float
+        As for `Capacity.solve`.
+
+    Examples
+    --------
+    >>> from cvxleak.problems import capacity
+    >>> bound = capacity([[0.5, 0.0, 0.5], [0.0, 0.5, 0.5]])  # an erasure half of the time
+    >>> print(bound.to("bits"))
+    capacity: 0.5 to 0.5 bits (CERTIFIED)
+    """
+    return Capacity(channel).solve(tol=tol, time_limit=time_limit)
