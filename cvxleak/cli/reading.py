@@ -1,0 +1,118 @@
+"""Reading SPEC.toml: one readable line, with the key's path, for each thing that is wrong."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+import types
+from collections.abc import Sequence
+from typing import Annotated, Any, Union, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic import ValidationError as SchemaError
+
+from cvxleak.cli.spec import Spec
+from cvxleak.errors import ValidationError
+
+__all__ = ["parse_spec"]
+
+EXPECTED = {
+    "int_type": "an integer",
+    "float_type": "a number",
+    "string_type": "text",
+    "list_type": "a list",
+    "dict_type": "a table",
+    "model_type": "a table",
+    "model_attributes_type": "a table",
+}
+
+
+def parse_spec(data: bytes, name: str) -> Spec:
+    """Return the spec in the bytes of a file that is called `name`.
+
+    Raises
+    ------
+    ValidationError
+        Not TOML, or not what the schema asks for.
+    """
+    try:
+        content = tomllib.loads(data.decode("utf-8-sig"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ValidationError(f"{name}: not a TOML file: {error}") from error
+    version = content.get("version")
+    if type(version) is int and version != 1:
+        raise ValidationError(f"{name}: version: found {version}; this cvxleak reads version 1")
+    try:
+        return Spec.model_validate(content)
+    except SchemaError as error:
+        lines = list(dict.fromkeys(_line(dict(detail)) for detail in error.errors()))
+        raise ValidationError("\n".join(f"{name}: {line}" for line in lines)) from error
+
+
+def _line(error: dict[str, Any]) -> str:
+    """Return what is wrong, as path: problem."""
+    models, path = _walk(error["loc"])
+    kind, context, found = error["type"], error.get("ctx", {}), error["input"]
+    if kind == "missing":
+        message = "is missing"
+    elif kind == "extra_forbidden":
+        known = [key for model in models for key in model.model_fields]
+        message = f"unknown key; {_choice(path[-1], known)}"
+    elif kind == "union_tag_invalid":
+        path = [*path, "kind"]
+        tags = context["expected_tags"].replace("'", "").split(", ")
+        message = f"found {found.get('kind')!r}; {_choice(found.get('kind'), tags)}"
+    elif kind == "union_tag_not_found":
+        message = "the key kind is missing"
+    elif kind == "literal_error":
+        message = f"found {found!r}; allowed: {context['expected'].replace(chr(39), '')}"
+    elif kind == "finite_number":
+        message = f"found {found!r}; it must be finite"
+    elif kind == "too_short":
+        message = "the list must not be empty"
+    elif kind == "value_error":
+        message = str(context["error"])
+    elif kind in EXPECTED:
+        message = f"expected {EXPECTED[kind]}, found {found!r:.60}"
+    else:
+        message = f"{error['msg']}, found {found!r:.60}"
+    where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return f"{where.removeprefix('.')}: {message}" if where else message
+
+
+def _walk(location: Sequence[int | str]) -> tuple[list[type[BaseModel]], list[int | str]]:
+    """Return the models at the place of an error, and its path without the tags of unions."""
+    models: list[type[BaseModel]] = [Spec]
+    path: list[int | str] = []
+    for part in location:
+        fields = [model.model_fields[part] for model in models if part in model.model_fields]
+        if fields:
+            path.append(part)
+            inner = [model for field in fields for model in _models(field.annotation)]
+            models = inner or models
+        elif len(models) > 1 and part in {_tag(model) for model in models}:
+            models = [model for model in models if _tag(model) == part]
+        else:
+            path.append(part)
+    return models, path
+
+
+def _models(annotation: Any) -> list[type[BaseModel]]:
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        return _models(get_args(annotation)[0])
+    if origin in (Union, types.UnionType):
+        return [model for part in get_args(annotation) for model in _models(part)]
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return []
+
+
+def _tag(model: type[BaseModel]) -> str | None:
+    field = model.model_fields.get("kind")
+    return None if field is None else get_args(field.annotation)[0]
+
+
+def _choice(found: Any, known: list[str]) -> str:
+    near = difflib.get_close_matches(str(found), known, n=1)
+    return f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"

@@ -1,0 +1,196 @@
+"""A report as tables that a person can read, in 80 columns and up."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from itertools import groupby
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from cvxleak.report import COMPUTED, Quantity, Report
+from cvxleak.report.sentences import percent
+from cvxleak.result import Status
+
+__all__ = ["amount", "render"]
+
+DIGITS = Decimal("0.000001")
+
+WIDEST = 100
+"""Columns beyond which lines get hard to read."""
+
+OUTCOMES = 12
+"""Most outputs that get a line of their own."""
+
+COLORS = {"CERTIFIED": "green", "BRACKETED": "yellow"}
+LEAKAGES = {
+    "record leakage": "What one output tells about one person's record",
+    "group leakage": "What one output tells about a group of records together",
+}
+GUESSES = ("guess before", "guess after", "guess rise")
+TABLES = (*LEAKAGES, "balance", "pointwise maximal leakage")
+
+
+def amount(value: float, rounding: str = ROUND_HALF_EVEN) -> str:
+    """Return a number with six decimals, or inf."""
+    if not math.isfinite(value):
+        return str(value)
+    return str(Decimal(value).quantize(DIGITS, rounding=rounding))
+
+
+def render(report: Report, console: Console, heading: Sequence[str]) -> None:
+    """Print what was audited, then the tables of a report, each with what it means."""
+    page = _Page(console)
+    for place, line in enumerate(heading):
+        page.write(line, "bold" if place == 0 else "")
+    for name, title in LEAKAGES.items():
+        if report.named(name):
+            page.leakages(report, name, title)
+    if report.named("balance"):
+        page.balance(report)
+    others = [q for q in report.quantities if not q.name.startswith((*TABLES, *GUESSES))]
+    page.entries(others)
+    if report.named("pointwise maximal leakage"):
+        page.outcomes(report)
+    if any(quantity.status == Status.BRACKETED.name for quantity in report.quantities):
+        remedy = "it was interrupted" if report.interrupted else "--time-limit gives more time"
+        page.write(f"bracketed: {Status.BRACKETED.value}; {remedy}.")
+
+
+class _Page:
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.width = min(console.width, WIDEST)
+
+    def write(self, text: str, style: str = "", indent: str = "") -> None:
+        """Print a paragraph."""
+        filled = textwrap.fill(text, self.width, initial_indent=indent, subsequent_indent=indent)
+        self.console.print(Text(filled, style=style), soft_wrap=True)
+
+    def leakages(self, report: Report, name: str, title: str) -> None:
+        """Print leakage and guesses, a line for each record and floor."""
+        rows = report.named(name)
+        about = {(q.record, q.entropy_floor, q.name): q for q in report.quantities}
+        several = len({quantity.record for quantity in rows}) > 1
+        most = report.facts["max_entropy"]
+        table = _table()
+        if several:
+            table.add_column("record")
+        table.add_column("doubt\nat least", justify="right")
+        for column in ("leakage\nlower", "\nupper"):
+            table.add_column(column, justify="right")
+        table.add_column("\nstatus")
+        table.add_column("guess\nbefore, after", justify="right")
+        table.add_column("rise\nat most", justify="right")
+        for quantity in rows:
+            key = (quantity.record, quantity.entropy_floor)
+            before, after = about[*key, "guess before"], about[*key, "guess after"]
+            rise = about[*key, "guess rise, Fano bound"]
+            table.add_row(
+                *([_record(quantity)] if several else []),
+                f"{quantity.entropy_floor:g} ({percent(quantity.entropy_floor / most)})",
+                *_ends(quantity),
+                _status(quantity),
+                f"{percent(before.lower)}, {percent(after.lower)}",
+                percent(rise.upper, up=True),
+            )
+        self._show(f"{title}, in {report.unit}", table)
+        for _, run in groupby(rows, lambda q: (several and q.record, q.meaning)):
+            same = list(run)
+            whose = f"Record {_record(same[0])}, " if several else ""
+            text = f"{whose}{_doubts(same, report.unit)} of doubt: {same[0].meaning}"
+            self.write(text, "bold" if "Discloses" in text else "", "  ")
+        self.write(
+            "doubt: entropy of somebody's belief about the whole dataset before the output is "
+            f"out; somebody who knows nothing has {most:.6f} {report.unit}, 100 %. guess: chance "
+            "of guessing the record right, for the worst adversary found. rise: a bound, by Fano's "
+            "inequality, on how much that chance rises for any adversary with this much doubt.",
+            "dim",
+            "  ",
+        )
+
+    def balance(self, report: Report) -> None:
+        """Print what knowing more brings, a line for each floor."""
+        rows = report.named("balance")
+        several = len({quantity.record for quantity in rows}) > 1
+        table = _table()
+        if several:
+            table.add_column("record")
+        table.add_column("doubt at least", justify="right")
+        for column in ("lower", "upper"):
+            table.add_column(column, justify="right")
+        table.add_column("status")
+        for quantity in rows:
+            record = [_record(quantity)] if several else []
+            floor = f"{quantity.entropy_floor:g}"
+            table.add_row(*record, floor, *_ends(quantity), _status(quantity))
+        self._show(f"Balance: what knowing more brings, in {report.unit}", table)
+        for _, run in groupby(rows, lambda q: q.meaning):
+            self.write(next(run).meaning, indent="  ")
+
+    def entries(self, quantities: Sequence[Quantity]) -> None:
+        """Print a line of numbers for each quantity and, over the whole width, what it means."""
+        name = self.width - 48
+        header = f"{'quantity':<{name}}{'lower':>11}{'upper':>13}  {'unit':<13}{'status':<9}"
+        self.console.print()
+        self.console.print(Text(header.rstrip(), style="bold"), soft_wrap=True)
+        self.console.print("─" * self.width)
+        for quantity in quantities:
+            lower, upper = _ends(quantity)
+            line = Text(f"{quantity.name:<{name}}{lower:>11}{upper:>13}  {quantity.unit:<13}")
+            self.console.print(line + _status(quantity), soft_wrap=True)
+            self.write(quantity.meaning, indent="  ")
+
+    def outcomes(self, report: Report) -> None:
+        """Print pointwise maximal leakage, a line for each output."""
+        rows = sorted(report.named("pointwise maximal leakage"), key=lambda q: -q.upper)
+        table = _table()
+        table.add_column("output")
+        for column in ("lower", "upper"):
+            table.add_column(column, justify="right")
+        table.add_column("status")
+        for quantity in rows[:OUTCOMES]:
+            table.add_row(Text(str(quantity.outcome)), *_ends(quantity), _status(quantity))
+        self._show(f"Pointwise maximal leakage of each output, in {report.unit}", table)
+        if len(rows) > OUTCOMES:
+            left = len(rows) - OUTCOMES
+            self.write(f"{left} more, with less, are left out here (see --json).", indent="  ")
+        self.write(f"First line: {rows[0].meaning}", indent="  ")
+
+    def _show(self, title: str, table: Table) -> None:
+        self.console.print()
+        self.write(title, "bold")
+        self.console.print(table)
+
+
+def _table() -> Table:
+    return Table(
+        box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1), collapse_padding=True
+    )
+
+
+def _ends(quantity: Quantity) -> tuple[str, str]:
+    """Return both ends as text, rounded outward unless they are one computed number."""
+    if quantity.status == COMPUTED:
+        return amount(quantity.lower), amount(quantity.upper)
+    return amount(quantity.lower, ROUND_FLOOR), amount(quantity.upper, ROUND_CEILING)
+
+
+def _status(quantity: Quantity) -> Text:
+    return Text(quantity.status.lower(), style=COLORS.get(quantity.status, ""))
+
+
+def _record(quantity: Quantity) -> str:
+    record = quantity.record
+    return ", ".join(map(str, record)) if isinstance(record, tuple) else str(record)
+
+
+def _doubts(rows: Sequence[Quantity], unit: str) -> str:
+    """Name the floors of consecutive rows with the same meaning."""
+    first, last = f"{rows[0].entropy_floor:g}", f"{rows[-1].entropy_floor:g}"
+    return f"{first} {unit}" if first == last else f"{first} to {last} {unit}"

@@ -1,0 +1,22 @@
+"""Reports: every measure that applies to a mechanism, in one unit, with what it means."""
+
+from cvxleak.report.audit import audit_report, capacity_report
+from cvxleak.report.guessing import GuessRise, guess_rise
+from cvxleak.report.quantity import BOUND, COMPUTED, Quantity, Report
+from cvxleak.report.targets import Target, check_floors, check_targets
+from cvxleak.report.watch import Watch
+
+__all__ = [
+    "BOUND",
+    "COMPUTED",
+    "GuessRise",
+    "Quantity",
+    "Report",
+    "Target",
+    "Watch",
+    "audit_report",
+    "capacity_report",
+    "check_floors",
+    "check_targets",
+    "guess_rise",
+]

@@ -1,0 +1,130 @@
+"""`audit_report`: every measure that applies to a mechanism, each with its ends and a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cvxleak.model import Channel, Distortion, Mechanism, Prior
+from cvxleak.report import sentences as say
+from cvxleak.report.formulas import Formulas, capacity_of
+from cvxleak.report.quantity import Report
+from cvxleak.report.searches import Searches
+from cvxleak.report.targets import check_floors, check_targets
+from cvxleak.report.watch import Watch
+from cvxleak.result import unit_scale
+
+__all__ = ["audit_report", "capacity_report"]
+
+
+def audit_report(
+    mechanism: Mechanism,
+    entropy_floors: Sequence[float] = (0.0,),
+    *,
+    unit: str = "nats",
+    records: Sequence[int] | None = None,
+    group_sizes: Sequence[int] = (1,),
+    prior: Prior | None = None,
+    distortion: Distortion | None = None,
+    tol: float = 1e-4,
+    time_limit: float | None = 60.0,
+    watch: Watch | None = None,
+) -> Report:
+    """Return what one output of a mechanism tells, by every measure that applies.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+    entropy_floors : sequence of float
+        Least entropies of the adversaries' beliefs about the dataset, in `unit`. The floor 0, all
+        adversaries, is always among them for single records.
+    unit : {"nats", "bits"}
+        Unit of the floors and of every information quantity in the report.
+    records : sequence of int, optional
+        Records to audit one by one; the worst of all records if left out.
+    group_sizes : sequence of int
+        For each size, the worst group of so many records is audited (the record itself for 1).
+        Only with `records` left out.
+    prior : Prior, optional
+        Law of the one record of a local mechanism, labeled by its values: adds what this source
+        tells.
+    distortion : Distortion, optional
+        Cost of an output for a value of the query: adds its expectations.
+    tol : float
+        Relative gap that each search for a leakage aims at.
+    time_limit : float or None
+        Seconds for all these searches together; what is not closed then is reported BRACKETED.
+    watch : Watch, optional
+        Is told about progress, and may interrupt.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    ValidationError
+        Arguments of the wrong kind, or that do not go together.
+    InfeasibleError
+        A floor above log|X|.
+
+    Examples
+    --------
+    >>> from cvxleak.mechanisms import randomized_response
+    >>> from cvxleak.model import Mechanism
+    >>> from cvxleak.queries import parity
+    >>> from cvxleak.report import audit_report
+    >>> report = audit_report(Mechanism(parity(4), randomized_response(2, 1.0)), [2.5])
+    >>> leakage = report.named("record leakage")[1]
+    >>> leakage.entropy_floor, round(leakage.upper, 3), leakage.status
+    (2.5, 0.054, 'CERTIFIED')
+    """
+    watch = watch or Watch()
+    targets = check_targets(mechanism, records, group_sizes)
+    floors = check_floors(mechanism, entropy_floors, unit)
+    # What is quick comes first, so that nothing wrong shows up after a minute of search.
+    formulas = Formulas(mechanism, unit, watch)
+    others = list(formulas.whole_dataset())
+    if prior is not None:
+        others += formulas.under(prior)
+    if distortion is not None:
+        others += formulas.distortions(distortion, prior)
+    found = list(Searches(mechanism, unit, tol, time_limit, watch).run(targets, floors))
+    facts = {
+        "records": mechanism.space.records,
+        "query_values": len(mechanism.query.values),
+        "outputs": len(mechanism.outputs),
+        "max_entropy": mechanism.space.max_entropy / unit_scale(unit),
+    }
+    return Report(unit, (*found, *others), facts, watch.interrupted)
+
+
+def capacity_report(
+    channel: Channel, *, unit: str = "nats", tol: float = 1e-9, watch: Watch | None = None
+) -> Report:
+    """Return the capacity of a channel as a report.
+
+    Parameters
+    ----------
+    channel : Channel
+    unit : {"nats", "bits"}
+    tol : float
+        Gap to reach, in nats.
+    watch : Watch, optional
+        Is told about progress.
+
+    Returns
+    -------
+    Report
+
+    Examples
+    --------
+    >>> from cvxleak.mechanisms import binary_symmetric
+    >>> from cvxleak.report import capacity_report
+    >>> (found,) = capacity_report(binary_symmetric(0.1), unit="bits").quantities
+    >>> round(found.lower, 6), found.unit
+    (0.531004, 'bits')
+    """
+    watch = watch or Watch()
+    found = capacity_of(channel, unit, say.channel_capacity(), watch, tol=tol)
+    facts = {"inputs": len(channel.inputs), "outputs": len(channel.outputs)}
+    return Report(unit, (found,), facts, watch.interrupted)

@@ -1,0 +1,120 @@
+"""`Quantity` and `Report`: what an audit says, number by number, ready for a table or for JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from cvxleak.certificates import Certificate
+
+__all__ = ["BOUND", "COMPUTED", "Quantity", "Report"]
+
+COMPUTED = "COMPUTED"
+"""Status of a formula that was evaluated in floating point: both ends are its value."""
+
+BOUND = "BOUND"
+"""Status of an inequality: `upper` holds for everybody, `lower` is what one adversary attains."""
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """One number of a report, between two ends.
+
+    Attributes
+    ----------
+    name : str
+        For example ``"record leakage"``; a fixed set, listed in the documentation of the command
+        line.
+    lower, upper : float
+        Equal for a formula that was evaluated; inf is a value.
+    unit : str
+        ``"nats"``, ``"bits"``, ``"probability"``, or the unit of the distortion.
+    status : str
+        ``"CERTIFIED"``, ``"BRACKETED"`` (see `Status`), ``"COMPUTED"`` or ``"BOUND"``.
+    meaning : str
+        One sentence.
+    seconds : float
+        Time that it took.
+    record : int, tuple of int or None
+        The record, or group of records, that it is about (the first record is 0).
+    entropy_floor : float or None
+        Least entropy of the adversaries that it is about, in the report's unit.
+    outcome : hashable or None
+        The output that it is about.
+    certificate : Certificate or None
+        What proves it.
+    """
+
+    name: str
+    lower: float
+    upper: float
+    unit: str
+    status: str
+    meaning: str
+    seconds: float = 0.0
+    record: int | tuple[int, ...] | None = None
+    entropy_floor: float | None = None
+    outcome: Hashable | None = None
+    certificate: Certificate | None = field(default=None, repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the quantity as JSON data: fixed keys, infinity as the text "inf"."""
+        data: dict[str, Any] = {
+            "name": self.name,
+            "lower": _number(self.lower),
+            "upper": _number(self.upper),
+            "unit": self.unit,
+            "status": self.status,
+            "record": self.record if not isinstance(self.record, tuple) else list(self.record),
+            "seconds": round(self.seconds, 6),
+            "meaning": self.meaning,
+        }
+        if self.entropy_floor is not None:
+            data["entropy_floor"] = self.entropy_floor
+        if self.outcome is not None:
+            data["outcome"] = self.outcome
+        return data
+
+
+@dataclass(frozen=True)
+class Report:
+    """All quantities of an audit.
+
+    Attributes
+    ----------
+    unit : str
+        ``"nats"`` or ``"bits"``: the unit of every information quantity in it.
+    quantities : tuple of Quantity
+    facts : mapping
+        Sizes of what was audited: ``records``, ``query_values``, ``outputs``, ``max_entropy``.
+    interrupted : bool
+        Whether somebody ended a search early; the brackets hold all the same.
+    """
+
+    unit: str
+    quantities: tuple[Quantity, ...]
+    facts: Mapping[str, Any]
+    interrupted: bool = False
+
+    def named(self, name: str) -> list[Quantity]:
+        """Return the quantities of that name, in order."""
+        return [quantity for quantity in self.quantities if quantity.name == name]
+
+    def certificates(self) -> list[Certificate]:
+        """Return the certificates of the quantities that have one, in order."""
+        return [q.certificate for q in self.quantities if q.certificate is not None]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return units, facts and quantities as JSON data."""
+        return {
+            "units": self.unit,
+            "interrupted": self.interrupted,
+            "audited": dict(self.facts),
+            "quantities": [quantity.to_dict() for quantity in self.quantities],
+        }
+
+
+def _number(value: float) -> float | str:
+    return value if math.isfinite(value) else str(value)

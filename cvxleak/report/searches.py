@@ -1,0 +1,151 @@
+"""The quantities that are searched for: leakage under entropy floors, guesses, balance."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cvxleak.model import Mechanism
+from cvxleak.report import sentences as say
+from cvxleak.report.guessing import guess_rise
+from cvxleak.report.quantity import BOUND, COMPUTED, Quantity
+from cvxleak.report.targets import Target
+from cvxleak.report.watch import Watch
+from cvxleak.result import Bound, Status, unit_scale
+
+if TYPE_CHECKING:
+    from cvxleak.problems import RecordLeakage
+
+__all__ = ["Searches"]
+
+
+class Searches:
+    """Searches for the leakage of one mechanism, with common limits.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+    unit : str
+    tol : float
+        Relative gap that each search aims at.
+    time_limit : float or None
+        Seconds for all of them; each may use an even share of what the others left.
+    watch : Watch
+    """
+
+    def __init__(
+        self, mechanism: Mechanism, unit: str, tol: float, time_limit: float | None, watch: Watch
+    ) -> None:
+        self.mechanism = mechanism
+        self.unit = unit
+        self.tol = tol
+        self.time_limit = time_limit
+        self.watch = watch
+
+    def run(self, targets: Sequence[Target], floors: Sequence[float]) -> Iterator[Quantity]:
+        """Yield leakage, guesses and balance for every target and floor (in the unit)."""
+        from cvxleak.problems import RecordLeakage
+
+        work = [
+            (target, floor)
+            for target in targets
+            for floor in sorted({*floors, 0.0} if target.size == 1 else {*floors})
+        ]
+        scale, most = unit_scale(self.unit), self.mechanism.space.max_entropy
+        start = time.monotonic()
+        free: Bound | None = None
+        for place, (target, floor) in enumerate(work):
+            problem = RecordLeakage(
+                self.mechanism, min(floor * scale, most), target.record, target.size
+            )
+            share = None
+            if self.time_limit is not None:
+                left = self.time_limit - (time.monotonic() - start)
+                share = max(left, 0.0) / (len(work) - place)
+            bound = self._solve(problem, f"leakage at entropy floor {floor:g} {self.unit}", share)
+            yield from self._leakage(target, floor, bound)
+            if target.size > 1:
+                continue
+            if floor == 0.0:
+                free = bound
+            elif free is not None:
+                yield self._balance(target, floor, free, bound)
+
+    def _solve(self, problem: RecordLeakage, what: str, seconds: float | None) -> Bound:
+        self.watch.begin(what)
+        try:
+            return problem.solve(
+                tol=self.tol,
+                time_limit=0.0 if self.watch.interrupted else seconds,
+                progress=self.watch.progress,
+            )
+        finally:
+            self.watch.end()
+
+    def _leakage(self, target: Target, floor: float, bound: Bound) -> Iterator[Quantity]:
+        witness = bound.witness
+        records = witness.records
+        shown = bound.to(self.unit)
+        values = len(witness.lumped.values)
+        about: dict[str, Any] = {
+            "record": records if len(records) > 1 else records[0],
+            "entropy_floor": floor,
+        }
+        yield Quantity(
+            "record leakage" if target.size == 1 else "group leakage",
+            # The conversion of units rounds outward, below 0 even.
+            max(shown.lower, 0.0),
+            shown.upper,
+            self.unit,
+            bound.status.name,
+            say.leakage(target.subject, bound.lower, bound.upper, values, self.unit),
+            bound.stats["seconds"],
+            certificate=bound.certificate,
+            **about,
+        )
+        before, after = witness.guess()
+        for when, chance in (("before", before), ("after", after)):
+            meaning = say.guess(target.subject, when)
+            yield Quantity(
+                f"guess {when}", chance, chance, "probability", COMPUTED, meaning, **about
+            )
+        rise = guess_rise(bound.upper, self._most_values(target))
+        for inequality, upper in (("Fano", rise.fano), ("Pinsker", rise.pinsker)):
+            yield Quantity(
+                f"guess rise, {inequality} bound",
+                min(max(after - before, 0.0), upper),
+                upper,
+                "probability",
+                BOUND,
+                say.rise(target.subject, inequality),
+                **about,
+            )
+
+    def _most_values(self, target: Target) -> int:
+        """Return the largest number of values of a record, or group, that the bound is for."""
+        shape = self.mechanism.space.shape
+        if target.record is not None:
+            return shape[target.record]
+        return max(math.prod(shape[i] for i in g) for g in self.mechanism.groups(target.size))
+
+    def _balance(self, target: Target, floor: float, free: Bound, bound: Bound) -> Quantity:
+        # g(b) = C_1 - L(b) >= 0, DALENIUS Definition 10; both parts have their own certificate.
+        done = free.status is bound.status is Status.CERTIFIED
+        shown = Bound(
+            "balance",
+            math.nextafter(free.lower - bound.upper, -math.inf),
+            math.nextafter(free.upper - bound.lower, math.inf),
+            Status.CERTIFIED if done else Status.BRACKETED,
+        ).to(self.unit)
+        return Quantity(
+            "balance",
+            max(shown.lower, 0.0),
+            max(shown.upper, 0.0),
+            self.unit,
+            shown.status.name,
+            say.balance(target.subject),
+            record=target.record,
+            entropy_floor=floor,
+        )

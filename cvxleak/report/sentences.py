@@ -1,0 +1,177 @@
+"""What each number of a report means: one sentence each, for readers who are no specialists."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable
+
+from cvxleak.result import unit_scale
+
+__all__ = [
+    "balance",
+    "capacity",
+    "channel_capacity",
+    "expected_distortion",
+    "guess",
+    "known_guess",
+    "leakage",
+    "local_dp",
+    "max_information",
+    "maximal_leakage",
+    "mutual_information",
+    "percent",
+    "pml",
+    "product_max_information",
+    "record_dp",
+    "rise",
+    "worst_case_distortion",
+]
+
+COMPLETE = 1e-6
+"""Relative shortfall of a leakage from log k that counts as complete disclosure."""
+
+NOTHING = 1e-6
+"""Leakage in nats that counts as none."""
+
+
+def percent(chance: float, *, up: bool = False) -> str:
+    """Return a probability in percent, to the nearest tenth, or rounded up to the next one."""
+    tenths = 1000 * chance
+    return f"{(math.ceil(tenths - 1e-6) if up else round(tenths)) / 10:.1f} %"
+
+
+def leakage(subject: str, lower: float, upper: float, values: int, unit: str) -> str:
+    """Sentence for a leakage, in nats, about a record of k values under an entropy floor.
+
+    All of it is log k: all values are equally likely before, and one is certain after.
+    """
+    whole = math.log(values)
+    if values > 1 and lower >= (1 - COMPLETE) * whole:
+        return (
+            f"Discloses {subject} completely: somebody with no less doubt about the dataset can be "
+            "entirely unsure of it before and certain of it after seeing the output."
+        )
+    if upper <= NOTHING:
+        return f"Tells nothing about {subject} to anybody with this much doubt."
+    return (
+        f"Tells part of {subject}: on average nobody with this much doubt learns more than the "
+        f"upper end, of the {whole / unit_scale(unit):.6f} {unit} that would be all of it."
+    )
+
+
+def guess(subject: str, when: str) -> str:
+    """Sentence for the chance of a right guess under the worst prior found."""
+    return (
+        f"Chance that the worst adversary found guesses {subject} right {when} seeing the output."
+    )
+
+
+def rise(subject: str, inequality: str) -> str:
+    """Sentence for a bound on the rise of that chance."""
+    return (
+        f"Upper end: a bound, by {inequality}'s inequality, on how much the chance of guessing "
+        f"{subject} right can rise for any adversary with this much doubt; lower end: the rise for "
+        "the worst adversary found."
+    )
+
+
+def balance(subject: str) -> str:
+    """Sentence for the balance function."""
+    return (
+        f"How much more can be learned about {subject} by somebody without this doubt than by "
+        "anybody with it."
+    )
+
+
+def capacity() -> str:
+    """Sentence for the capacity of a mechanism as a whole."""
+    return "The most that one output tells about the whole dataset, on average, to anybody."
+
+
+def channel_capacity() -> str:
+    """Sentence for the capacity of a channel by itself."""
+    return "The most that one output tells about the input, on average, whatever its law."
+
+
+def maximal_leakage(nats: float) -> str:
+    """Sentence for maximal leakage."""
+    return (
+        "Seeing the output multiplies the chance of guessing any secret that depends on the data "
+        f"by at most {_factor(nats)}."
+    )
+
+
+def record_dp(nats: float) -> str:
+    """Sentence for the differential privacy of records."""
+    if nats == math.inf:
+        return (
+            "Not differentially private: some output is possible for one dataset and impossible "
+            "for another that differs from it in one record."
+        )
+    return f"Changing one record multiplies the chance of any output by at most {_factor(nats)}."
+
+
+def local_dp(nats: float) -> str:
+    """Sentence for the differential privacy of whole datasets."""
+    if nats == math.inf:
+        return "Some output is possible for one dataset and impossible for another."
+    return (
+        "Between any two datasets the chance of any output differs by a factor of at most "
+        f"{_factor(nats)}."
+    )
+
+
+def product_max_information(nats: float) -> str:
+    """Sentence for the largest max-information over independent records."""
+    if nats == math.inf:
+        return (
+            "To somebody who takes the records for independent, an output can make a value of a "
+            "record more likely by any factor."
+        )
+    return (
+        "To somebody who takes the records for independent, no output makes a value of a record "
+        f"more likely by a factor above {_factor(nats)}."
+    )
+
+
+def mutual_information() -> str:
+    """Sentence for mutual information under a given prior."""
+    return "What the output tells about the record, on average, under the given prior."
+
+
+def max_information(nats: float) -> str:
+    """Sentence for max-information under a given prior."""
+    return (
+        "Under the given prior no output makes any value of the record more likely by a factor "
+        f"above {_factor(nats)}."
+    )
+
+
+def known_guess(when: str) -> Callable[[float], str]:
+    """Sentence for the best guess of somebody who knows the given prior."""
+    return lambda chance: (
+        "Somebody who knows the given prior guesses the record right with probability "
+        f"{percent(chance)} {when} seeing the output."
+    )
+
+
+def pml(outcome: Hashable, nats: float) -> str:
+    """Sentence for the pointwise maximal leakage of one output."""
+    return (
+        f"Under the given prior the output {outcome!r} multiplies the gain that any adversary can "
+        f"expect by at most {_factor(nats)}."
+    )
+
+
+def worst_case_distortion() -> str:
+    """Sentence for the distortion at the worst dataset."""
+    return "Expected error of the output, at the dataset for which it is largest."
+
+
+def expected_distortion(whose: str) -> str:
+    """Sentence for the average distortion."""
+    return f"Expected error of the output {whose}."
+
+
+def _factor(nats: float) -> str:
+    return f"{math.exp(nats):.4g}" if nats < 700 else f"e^{nats:.4g}"

@@ -1,0 +1,79 @@
+"""Who is audited, and against whom: checked before anything is searched for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cvxleak.errors import InfeasibleError, ValidationError
+from cvxleak.model import Mechanism
+from cvxleak.model._validation import real_number, whole_number
+from cvxleak.result import unit_scale
+
+__all__ = ["Target", "check_floors", "check_targets"]
+
+
+@dataclass(frozen=True)
+class Target:
+    """Whose leakage is asked for: one record, the worst one, or the worst group of a size.
+
+    Attributes
+    ----------
+    record : int or None
+        The record; the worst of all if None.
+    size : int
+        Size of the group; 1 for a single record.
+    """
+
+    record: int | None
+    size: int
+
+    @property
+    def subject(self) -> str:
+        """What the sentences call it."""
+        if self.record is not None:
+            return f"record {self.record}"
+        return "one person's record" if self.size == 1 else f"a group of {self.size} records"
+
+
+def check_targets(
+    mechanism: Mechanism, records: Sequence[int] | None, group_sizes: Sequence[int]
+) -> list[Target]:
+    """Return whose leakage to search for, or say which record or size does not exist.
+
+    Raises
+    ------
+    ValidationError
+        A record or a size that the mechanism does not have, or both kinds at once.
+    """
+    n = mechanism.space.records
+    if records is None:
+        sizes = sorted({whole_number(size, "group_sizes", 1, n) for size in group_sizes})
+        return [Target(None, size) for size in sizes]
+    if list(group_sizes) != [1]:
+        raise ValidationError("group_sizes: give either records or group sizes, not both")
+    places = sorted({whole_number(record, "records", 0, n - 1) for record in records})
+    return [Target(record, 1) for record in places]
+
+
+def check_floors(
+    mechanism: Mechanism, entropy_floors: Sequence[float], unit: str = "nats"
+) -> list[float]:
+    """Return the distinct floors in increasing order, in `unit`, or say which one is impossible.
+
+    Raises
+    ------
+    ValidationError
+        A floor is not a number of at least 0.
+    InfeasibleError
+        A floor above log|X|; the message states the maximum.
+    """
+    most = mechanism.space.max_entropy / unit_scale(unit)
+    floors = {real_number(floor, "entropy_floor", 0.0) for floor in entropy_floors}
+    for floor in floors:
+        if floor > most * (1 + 1e-12):
+            raise InfeasibleError(
+                f"entropy_floor: found {floor:g} {unit}; nobody can have more doubt about this "
+                f"dataset than {most:.6f} {unit}, the entropy of the uniform prior"
+            )
+    return sorted(floors)
