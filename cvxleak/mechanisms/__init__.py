@@ -4,6 +4,18 @@ Each mechanism's docstring gives its formula, where it comes from, and what it g
 stands for the individual channel capacity (DALENIUS Theorem 2): the largest I(X_i; Y) over the
 records i and all adversaries.
 
+What a wanted bound on C_1 asks for (DALENIUS Corollaries 1 to 4):
+
+===============================  ==============================  =================================
+mechanism                        bound on C_1                    parameter for a wanted bound
+===============================  ==============================  =================================
+``generalized_symmetric``        ``symmetric_capacity``          ``flip_for_leakage``
+``rank_exponential``             ``rank_exponential_bound``      ``rank_scale_for_leakage``
+``discretized_gaussian``         ``gaussian_bound`` (loose) and  ``gaussian_variance_for_leakage``
+                                 ``gaussian_peak_capacity``
+any column-symmetric channel     ``column_symmetric_bound``
+===============================  ==============================  =================================
+
 Noise for a query's values goes between `Query` and `Mechanism`:
 
 >>> from cvxleak.mechanisms import binary_symmetric

@@ -177,6 +177,7 @@ def _constant_choice(choices: list[Array], tol: float) -> bool:
                 f"values; the search stops at {ENTRIES} entries of partial sums"
             )
         sums = (sums[:, None, :] + rows).reshape(-1, width)
-        # No row is negative: a sum that is too large in one column stays so.
+        # No row is negative: a sum that is too large in one column stays so. At the end none is too
+        # small either, since the columns add up to len(choices).
         sums = np.unique(sums[(sums <= target + slack).all(axis=1)], axis=0)
-    return bool((sums >= target - slack).all(axis=1).any())
+    return len(sums) > 0

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from cvxleak.errors import ValidationError
 from cvxleak.model import RecordSpace, TableQuery
 from cvxleak.model._validation import plain_label, short
-from cvxleak.model.query import TABLE_LIMIT
+from cvxleak.model.query import check_space, check_table_size
 
 __all__ = ["from_function", "from_table"]
 
@@ -59,7 +59,7 @@ def from_function(
     >>> equal.fibers([0])
     [{0: 1, 1: 1}, {0: 1, 1: 1}, {0: 2}]
     """
-    _check_space(space)
+    check_table_size(check_space(space))
     if not callable(function):
         raise ValidationError(f"function: expected a callable, found {short(function)}")
     return _query(space, map(function, space.datasets()), "function")
@@ -101,7 +101,7 @@ def from_table(space: RecordSpace, table: Mapping[Any, Hashable] | ArrayLike) ->
     >>> from_table(space, {(0, 0): "no", (0, 1): "no", (1, 0): "no", (1, 1): "yes"}).values
     ('no', 'yes')
     """
-    _check_space(space)
+    check_table_size(check_space(space))
     given: Any = table
     if hasattr(given, "items"):
         return _query(space, _in_product_order(space, list(given.items())), "table")
@@ -116,16 +116,6 @@ def from_table(space: RecordSpace, table: Mapping[Any, Hashable] | ArrayLike) ->
             "or a mapping from datasets"
         )
     return _query(space, array.ravel(), "table")
-
-
-def _check_space(space: RecordSpace) -> None:
-    if not isinstance(space, RecordSpace):
-        raise ValidationError(f"space: expected a RecordSpace, found {short(space)}")
-    if space.size > TABLE_LIMIT:
-        raise ValidationError(
-            f"space: found {short(space.size)} datasets; at most {TABLE_LIMIT} can be written out "
-            "one by one (AdditiveQuery takes any number, for a function of a sum)"
-        )
 
 
 def _in_product_order(space: RecordSpace, items: list[tuple[Any, Hashable]]) -> list[Hashable]:

@@ -117,6 +117,16 @@ def test_the_upper_end_is_a_bound_for_any_law():
         assert divergence <= found.upper + 1e-10
 
 
+@given(st.floats(2, 10), st.floats(0.1, 0.9), st.floats(0.1, 0.9))
+@settings(max_examples=30)
+def test_the_upper_end_holds_between_the_points_where_it_was_evaluated(ratio, place, weight):
+    x, w = np.array([place * ratio, ratio]), np.array([weight, 1 - weight])
+    _, upper = module._ends(x, w, ratio)
+    logs = np.log(module._output(x, w, ratio))
+    dense = module._divergence(np.linspace(0, ratio, 20_001), logs, ratio).max()
+    assert dense <= upper <= dense + 1e-6
+
+
 def test_only_the_ratio_matters():
     one, other = gaussian_peak_capacity(2.5, 1.0), gaussian_peak_capacity(10.0, 16.0)
     assert one.lower == pytest.approx(other.lower, abs=1e-12)
