@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any
 
@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cvxleak.errors import ValidationError
-from cvxleak.model import Channel, Mechanism, Prior, Query
-from cvxleak.model._validation import Array, frozen_array, probability_rows
-from cvxleak.model._value import preview
+from cvxleak.model import Channel, Mechanism, Prior, Query, RecordSpace, as_channel, as_prior
+from cvxleak.model._validation import Array, frozen_array, probability_rows, short
 
 Law = Prior | ArrayLike | cp.Expression
 """A distribution: a `Prior`, an array, or an affine CVXPY expression (variable, parameter)."""
@@ -21,15 +20,46 @@ Law = Prior | ArrayLike | cp.Expression
 Rows = Channel | ArrayLike | cp.Expression
 """A channel: a `Channel`, an array, or an affine CVXPY expression (variable, parameter)."""
 
+Labels = tuple[Hashable, ...]
 
-def law_expression(prior: Law, name: str = "prior") -> cp.Expression:
-    """Return a distribution as a CVXPY expression with one axis."""
-    return _expression(prior.probabilities if isinstance(prior, Prior) else prior, name, 1)
+
+def law_expression(prior: Law, name: str = "prior", labels: Labels | None = None) -> cp.Expression:
+    """Return a distribution as a CVXPY expression with one axis.
+
+    A `Prior` is matched to the labels, if there are any; everything else is matched by position.
+    """
+    if isinstance(prior, cp.Expression):
+        return _expression(prior, name, 1)
+    if _is_named(prior):
+        size = len(prior) if labels is None else len(labels)  # pyright: ignore[reportArgumentType]
+        prior = as_prior(prior, size, name, labels).probabilities
+    return _expression(prior, name, 1)
+
+
+def dataset_law(prior: Law, space: RecordSpace) -> cp.Expression:
+    """Return a law on the datasets of a space, in product order."""
+    p = law_expression(prior)
+    if p.shape[0] != space.size:
+        raise ValidationError(
+            f"prior: found {p.shape[0]} outcomes; the space has {short(space.size)} datasets"
+        )
+    # Only now is it certain that the datasets are few enough to write out.
+    return law_expression(prior, labels=tuple(space.datasets())) if _is_named(prior) else p
 
 
 def rows_expression(channel: Rows, name: str = "channel") -> cp.Expression:
     """Return a channel as a CVXPY expression with one row per input."""
-    return _expression(channel.matrix if isinstance(channel, Channel) else channel, name, 2)
+    if isinstance(channel, cp.Expression):
+        return _expression(channel, name, 2)
+    return cp.Constant(as_channel(channel, name).matrix)
+
+
+def channel_labels(channel: Rows) -> tuple[Labels | None, Labels | None]:
+    """Return the labels of a channel's inputs and outputs, if it has any."""
+    if isinstance(channel, Channel) or hasattr(channel, "iloc"):
+        labeled = as_channel(channel)  # pyright: ignore[reportArgumentType]
+        return labeled.inputs, labeled.outputs
+    return None, None
 
 
 def table_expression(joint: Law, name: str) -> cp.Expression:
@@ -37,20 +67,19 @@ def table_expression(joint: Law, name: str) -> cp.Expression:
     return _expression(joint, name, 2, joint=True)
 
 
-def matched(prior: Law, channel: Rows) -> tuple[cp.Expression, cp.Expression]:
-    """Return a prior and a channel that fit each other, at most one of them with variables."""
-    p, q = law_expression(prior), rows_expression(channel)
+def matched(
+    prior: Law, channel: Rows, labels: Labels | None = None
+) -> tuple[cp.Expression, cp.Expression]:
+    """Return a prior and a channel that fit each other, at most one of them with variables.
+
+    A prior's labels are matched to the channel's inputs, or to `labels` if these have none.
+    """
+    q = rows_expression(channel)
+    p = law_expression(prior, labels=channel_labels(channel)[0] or labels)
     if p.shape[0] != q.shape[0]:
         raise ValidationError(
             f"prior: found {p.shape[0]} outcomes; the channel has {q.shape[0]} inputs"
         )
-    if isinstance(prior, Prior) and isinstance(channel, Channel):
-        plain = tuple(range(len(prior)))
-        if prior.labels != channel.inputs and plain not in (prior.labels, channel.inputs):
-            raise ValidationError(
-                f"prior: its labels are {preview(prior.labels)}; "
-                f"they must be the channel's inputs, {preview(channel.inputs)}"
-            )
     check_one_varies(p, q)
     return p, q
 
@@ -68,10 +97,8 @@ def matched_query(query: Query, channel: Rows) -> cp.Expression:
     """Return a channel with one row per value of the query, in the order of `query.values`."""
     if not isinstance(query, Query):
         raise ValidationError(f"query: expected a Query, found {type(query).__name__}")
-    if isinstance(channel, Channel):
-        noise = Mechanism(query, channel).channel
-        place = {label: row for row, label in enumerate(noise.inputs)}
-        return cp.Constant(noise.matrix[[place[label] for label in query.values]])
+    if not isinstance(channel, cp.Expression):
+        return cp.Constant(Mechanism(query, channel).channel.matrix)
     q = rows_expression(channel)
     if q.shape[0] != len(query.values):
         raise ValidationError(
@@ -115,6 +142,10 @@ def derived(
 
 def _follow(source: cp.Expression, function: Callable[[Array], Any]) -> Any:
     return None if source.value is None else function(value(source))
+
+
+def _is_named(prior: Law) -> bool:
+    return isinstance(prior, Prior) or hasattr(prior, "iloc")
 
 
 def _expression(given: Any, name: str, ndim: int, *, joint: bool = False) -> cp.Expression:

@@ -16,6 +16,7 @@ from cvxleak.errors import ValidationError
 from cvxleak.expressions._arguments import (
     Law,
     Rows,
+    dataset_law,
     derived,
     is_fixed,
     is_known,
@@ -32,6 +33,10 @@ from cvxleak.model._validation import Array, whole_number
 
 class Joint(NamedTuple):
     """The joint law s of a secret A and the output Y.
+
+    Information is H(A) - H(A|Y) everywhere, and not the divergence of the rows from the output law:
+    that has the same value, but conic solvers give up on it from some 60 x 60 cells on, and H(A)
+    can be a Parameter of its own, which makes the whole DPP in the law of A.
 
     `possible` marks the cells that are not known to be zero: a cone on a cell that is always zero
     would have no interior.
@@ -57,8 +62,7 @@ def input_joint(prior: Law, channel: Rows) -> Joint:
     """Return p(x) q(y|x)."""
     p, q = matched(prior, channel)
     k, m = q.shape
-    seen = np.zeros((k, m), dtype=bool)
-    seen[support(p)] = True
+    seen = _possible(p, m)
     if is_known(q):
         seen &= value(q) > 0
     cells = cp.multiply(cp.reshape(p, (k, 1), order="C") @ np.ones((1, m)), q)
@@ -77,9 +81,7 @@ def stated_joint(prior: Law, joint: Law) -> Joint:
         raise ValidationError(
             f"joint: found {cells.shape[0]} rows; the prior has {p.shape[0]} outcomes"
         )
-    seen = np.zeros(cells.shape, dtype=bool)
-    seen[support(p)] = True
-    return Joint(cells, seen, _entropy(p))
+    return Joint(cells, _possible(p, cells.shape[1]), _entropy(p))
 
 
 def record_joint(prior: Law, query: Query, channel: Rows, records: int | Sequence[int]) -> Joint:
@@ -87,9 +89,13 @@ def record_joint(prior: Law, query: Query, channel: Rows, records: int | Sequenc
     q = matched_query(query, channel)
     law = _record_law(prior, query, records)
     own = law.sum(axis=1)
-    seen = np.zeros((law.shape[0], q.shape[1]), dtype=bool)
-    seen[support(own)] = True
-    return Joint(law @ q, seen, _entropy(own))
+    return Joint(law @ q, _possible(own, q.shape[1]), _entropy(own))
+
+
+def _possible(p: cp.Expression, outputs: int) -> NDArray[np.bool_]:
+    cells = np.zeros((p.shape[0], outputs), dtype=bool)
+    cells[support(p)] = True
+    return cells
 
 
 def _entropy(p: cp.Expression) -> cp.Expression:
@@ -118,11 +124,7 @@ def _record_law(prior: Law, query: Query, records: int | Sequence[int]) -> cp.Ex
             )
         _check_fixed(law)
         return law
-    p = law_expression(prior)
-    if p.shape[0] != space.size:
-        raise ValidationError(
-            f"prior: found {p.shape[0]} outcomes; the space has {space.size} datasets"
-        )
+    p = dataset_law(prior, space)
     _check_fixed(p)
     places = np.indices(space.shape, sparse=True)
     own = np.ravel_multi_index([places[i] for i in group], [space.shape[i] for i in group])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 
 import cvxpy as cp
 import numpy as np
@@ -10,19 +10,19 @@ from numpy.typing import ArrayLike
 
 from cvxleak.errors import ValidationError
 from cvxleak.expressions._arguments import (
+    Labels,
     Law,
     Rows,
+    channel_labels,
     check_one_varies,
-    law_expression,
+    dataset_law,
     matched,
     matched_query,
 )
-from cvxleak.model import Channel, Distortion, Prior, Query
+from cvxleak.model import Distortion, Prior, Query
 from cvxleak.model._value import preview
 
 __all__ = ["expected_distortion", "mechanism_distortion", "worst_case_distortion"]
-
-Labels = tuple[Hashable, ...]
 
 
 def expected_distortion(
@@ -40,8 +40,8 @@ def expected_distortion(
     channel : Channel, array_like or cp.Expression, shape (k, m)
         The rows q(y|x).
     distortion : Distortion or array_like
-        A `Distortion` is matched to a `Channel` by label; everything else is matched by position
-        and has shape (k, m).
+        A `Distortion` is matched to a `Channel`, and a `Prior` to either, by label; everything
+        else is matched by position and has shape (k, m).
 
     Raises
     ------
@@ -63,8 +63,8 @@ def expected_distortion(
     >>> cost.is_affine(), float(cost.value)
     (True, 0.25)
     """
-    p, q = matched(prior, channel)
-    return p @ _cost_of_inputs(q, distortion, *_labels(channel))
+    p, q = matched(prior, channel, _input_labels(distortion))
+    return p @ _cost_of_inputs(q, distortion, *channel_labels(channel))
 
 
 def worst_case_distortion(
@@ -143,12 +143,8 @@ def mechanism_distortion(
     0.25
     """
     q = matched_query(query, channel)
-    p = law_expression(prior)
-    if p.shape[0] != query.space.size:
-        raise ValidationError(
-            f"prior: found {p.shape[0]} outcomes; the space has {query.space.size} datasets"
-        )
-    cost = _cost_of_inputs(q, distortion, query.values, _labels(channel)[1])
+    p = dataset_law(prior, query.space)
+    cost = _cost_of_inputs(q, distortion, query.values, channel_labels(channel)[1])
     check_one_varies(p, q)
     return p @ cost[query.table().ravel()]
 
@@ -161,11 +157,12 @@ def distortions(
         raise ValidationError(
             f"priors: found one {type(priors).__name__}; a list of sources is needed"
         )
-    pairs = [matched(prior, channel) for prior in priors]
+    labels = _input_labels(distortion)
+    pairs = [matched(prior, channel, labels) for prior in priors]
     if not pairs:
         raise ValidationError("priors: found none; at least one source is needed")
     sources = cp.vstack([p for p, _ in pairs])
-    return sources @ _cost_of_inputs(pairs[0][1], distortion, *_labels(channel))
+    return sources @ _cost_of_inputs(pairs[0][1], distortion, *channel_labels(channel))
 
 
 def _cost_of_inputs(
@@ -198,7 +195,5 @@ def _places(kind: str, known: Labels, needed: Labels | None) -> list[int]:
     return [place[label] for label in wanted]
 
 
-def _labels(channel: Rows) -> tuple[Labels | None, Labels | None]:
-    if isinstance(channel, Channel):
-        return channel.inputs, channel.outputs
-    return None, None
+def _input_labels(distortion: Distortion | ArrayLike) -> Labels | None:
+    return distortion.inputs if isinstance(distortion, Distortion) else None

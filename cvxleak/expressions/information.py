@@ -174,7 +174,7 @@ def mutual_information(prior: Law, channel: Rows) -> cp.Expression:
 
 
 def joint_information(prior: Law, joint: Law) -> cp.Expression:
-    """Return I(X;Y) of a joint law J with given rows sums, in nats: convex in J.
+    """Return I(X;Y) of a joint law J with given row sums, in nats: convex in J.
 
     H(X) + sum_{x,y} J(x,y) log( J(x,y) / sum_x' J(x',y) ). It is the mutual information where
     sum_y J(x,y) = p(x), which `cvxleak.constraints.joint_law` states.
@@ -190,6 +190,10 @@ def joint_information(prior: Law, joint: Law) -> cp.Expression:
     ------
     ValidationError
         Arguments that do not fit, or a prior with variables.
+
+    See Also
+    --------
+    cvxleak.constraints.mi_budget : Far quicker for large channels.
 
     Examples
     --------

@@ -52,6 +52,17 @@ def test_labels_are_matched_as_in_the_measure():
     assert truth == pytest.approx((0.9 * 8 + 0.1 * 6 + 0.3 * 2 + 0.7 * 0) / 2)
 
 
+def test_a_prior_is_matched_to_the_distortion_where_the_channel_has_no_labels():
+    Q = cp.Variable((2, 2), value=np.array([[0.9, 0.1], [0.3, 0.7]]))
+    d = Distortion([[0, 1], [3, 0]], ["a", "b"])
+    for p in (Prior([0.2, 0.8], ["a", "b"]), Prior([0.8, 0.2], ["b", "a"])):
+        truth = 0.2 * 0.1 + 0.8 * 0.9
+        assert expressions.expected_distortion(p, Q, d).value == pytest.approx(truth)
+        assert expressions.worst_case_distortion([p], Q, d).value == pytest.approx(truth)
+    with pytest.raises(ValidationError, match="prior: its labels"):
+        expressions.expected_distortion(Prior([0.2, 0.8], ["a", "c"]), Q, d)
+
+
 def test_curvature():
     p, source = cp.Variable(3), cp.Parameter(3, nonneg=True)
     Q, q = cp.Variable((3, 2)), cp.Parameter((3, 2), nonneg=True)

@@ -59,6 +59,22 @@ def test_model_objects_are_taken_as_they_are():
     assert twin.value == pytest.approx(measures.mutual_information(p, q))
 
 
+def test_labels_are_matched_as_in_the_measure():
+    p, q = Prior([0.25, 0.75], ["a", "b"]), Channel([[0.9, 0.1], [0.4, 0.6]], ["b", "a"])
+    truth = measures.mutual_information([0.75, 0.25], q.matrix)
+    assert expressions.mutual_information(p, q).value == pytest.approx(truth)
+    assert expressions.mutual_information(p.to_pandas(), q.to_pandas()).value == (
+        pytest.approx(truth)
+    )
+    query = queries()[2]
+    datasets = list(query.space.datasets())
+    law, rows = np.random.default_rng(4).dirichlet(np.ones(6)), np.eye(3)
+    mixed = Prior(law[::-1], datasets[::-1])
+    assert expressions.record_information(mixed, query, rows, 0).value == pytest.approx(
+        measures.record_information(law, Mechanism(query, rows), 0)
+    )
+
+
 def test_lumped_entropy_is_the_measure(hold):
     count = AdditiveQuery(RecordSpace.binary(30), [(0, 1)] * 30)
     lumped = Mechanism(count, np.eye(31)).lumped(0)
@@ -180,6 +196,30 @@ def test_curvature_of_record_information(shape):
 def test_lumped_entropy_is_concave():
     lumped = Mechanism(queries()[0], np.eye(4)).lumped(0)
     assert expressions.lumped_entropy(cp.Variable(6), lumped).is_concave()
+
+
+@pytest.mark.parametrize(
+    ("build", "cones"),
+    [
+        (lambda Q: expressions.mutual_information([0.5, 0.5, 0.0], Q), 6),
+        (lambda Q: expressions.conditional_entropy(cp.Variable(3), np.eye(3)), 3),
+        (
+            lambda Q: expressions.record_information(
+                [[0.2, 0.3, 0.5], [0.0, 0.0, 0.0]],
+                AdditiveQuery(RecordSpace([(0, 1), (0, 1)]), [(0, 1)] * 2),
+                Q,
+                0,
+            ),
+            3,
+        ),
+        (lambda Q: expressions.joint_information([0.5, 0.5, 0.0], Q), 6),
+    ],
+)
+def test_cells_known_to_be_zero_cost_no_cone(build, cones):
+    expression = build(cp.Variable((3, 3)))
+    sense = cp.Minimize if expression.is_convex() else cp.Maximize
+    data, _, _ = cp.Problem(sense(expression)).get_problem_data("CLARABEL")
+    assert data["dims"].exp == cones
 
 
 # Optima in closed form.
@@ -322,7 +362,7 @@ Q34, P3 = cp.Variable((3, 4)), np.full(3, 1 / 3)
         (lambda: expressions.joint_information(P3, np.ones((3, 4))), "joint: sums to 12"),
         (
             lambda: expressions.mutual_information(
-                Prior([0.5, 0.5], "ab"), Channel(np.eye(2), ["b", "a"])
+                Prior([0.5, 0.5], "ab"), Channel(np.eye(2), ["b", "c"])
             ),
             "prior: its labels",
         ),
@@ -339,6 +379,15 @@ Q34, P3 = cp.Variable((3, 4)), np.full(3, 1 / 3)
         (
             lambda: expressions.record_information(P3, queries()[0], cp.Variable((4, 2)), 0),
             "prior: found 3 outcomes; the space has 8",
+        ),
+        (
+            lambda: expressions.record_information(
+                Prior([0.5, 0.5], "ab"),
+                AdditiveQuery(RecordSpace.binary(200), [(0, 1)] * 200, modulus=2),
+                cp.Variable((2, 2)),
+                0,
+            ),
+            r"prior: found 2 outcomes; the space has about 10\^60 datasets",
         ),
         (
             lambda: expressions.record_information(
