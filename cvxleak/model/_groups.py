@@ -29,8 +29,7 @@ def kinds_of_groups(parts: Sequence[Sequence[int]], size: int) -> list[tuple[int
     for needed in range(size, 0, -1):
         longer = []
         for group, part, used in partial:
-            left = len(parts[part]) - used if group else 0
-            if left and left + room[part + 1] >= needed:
+            if group and used < len(parts[part]):
                 longer.append(((*group, parts[part][used]), part, used + 1))
             for later in range(part + 1, len(parts)):
                 if room[later] < needed:

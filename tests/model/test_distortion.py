@@ -1,0 +1,70 @@
+import math
+
+import numpy as np
+import pytest
+
+from cvxleak.errors import ValidationError
+from cvxleak.model import Distortion
+
+
+def test_hamming():
+    d = Distortion.hamming(["a", "b", "c"], ["b", "d"])
+    assert d.matrix.tolist() == [[1, 1], [0, 1], [1, 1]]
+    assert (d.inputs, d.outputs) == (("a", "b", "c"), ("b", "d"))
+    assert Distortion.hamming(range(3)) == Distortion(1 - np.eye(3))
+
+
+def test_absolute_and_squared():
+    assert Distortion.absolute([0, -1.5], [2]).matrix.tolist() == [[2.0], [3.5]]
+    assert Distortion.squared([0, -1.5], [2]).matrix.tolist() == [[4.0], [12.25]]
+    assert Distortion.absolute(iter([0, 1])).row(1).tolist() == [1.0, 0.0]
+
+
+def test_from_matrix_keeps_labels():
+    d = Distortion.from_matrix([[0, 2]], ["v"], ["x", "y"])
+    assert d == Distortion([[0, 2]], ["v"], ["x", "y"])
+    assert repr(d) == "Distortion(1 inputs ['v'] -> 2 outputs ['x', 'y'])"
+
+
+@pytest.mark.parametrize(
+    ("matrix", "message"),
+    [
+        ([[0.0, -1.0]], "found entries from -1.0 to 0.0"),
+        ([[0.0, math.inf]], "found entries from 0.0 to inf"),
+        ([[0.0, math.nan]], "NaN"),
+        ([0.0, 1.0], "expected 2 dimension"),
+        ([[]], "must not be empty"),
+        ([["0"]], "real numbers"),
+        ([[0], [0, 1]], "real numbers"),
+    ],
+)
+def test_bad_matrices(matrix, message):
+    with pytest.raises(ValidationError, match=rf"^matrix: .*{message}"):
+        Distortion(matrix)
+
+
+@pytest.mark.parametrize("make", [Distortion.absolute, Distortion.squared])
+@pytest.mark.parametrize("labels", [["a", "b"], [0, None], [(0,), (1,)], [10**400, 0]])
+def test_labels_that_are_no_numbers(make, labels):
+    with pytest.raises(ValidationError, match=r"^inputs: .*labels that are numbers"):
+        make(labels)
+
+
+@pytest.mark.parametrize("labels", [[], (), 3, {"a", "b"}])
+def test_bad_labels(labels):
+    with pytest.raises(ValidationError, match=r"^inputs: "):
+        Distortion.hamming(labels)
+    with pytest.raises(ValidationError, match=r"puts: "):
+        Distortion.hamming(["a"], labels)
+
+
+def test_duplicate_labels():
+    with pytest.raises(ValidationError, match=r"^outputs: .*which are equal"):
+        Distortion.absolute([0, 1], [1, 1.0])
+
+
+def test_csv_and_pandas_round_trip(tmp_path):
+    d = Distortion.squared([0, 0.1, 2], [0, 3])
+    d.to_csv(tmp_path / "d.csv")
+    assert Distortion.from_csv(tmp_path / "d.csv") == d
+    assert Distortion.from_pandas(d.to_pandas()) == d

@@ -1,0 +1,208 @@
+import math
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cvxleak.errors import ValidationError
+from cvxleak.model import Prior, as_prior
+
+
+def test_probabilities_are_stored_as_given():
+    off = [0.5, 0.5 + 0.9e-9]
+    assert Prior(off).probabilities.tolist() == off
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([], "must not be empty"),
+        ([[1.0]], "expected 1 dimension"),
+        (1.0, "expected 1 dimension"),
+        ([0.5, 0.6], "sums to 1.1"),
+        ([1.5, -0.5], r"found -0.5 at index \(1,\)"),
+        ([math.nan, 1.0], "NaN"),
+        ([math.inf, 1.0], "found inf"),
+        (["1.0"], "real numbers"),
+    ],
+)
+def test_bad_probabilities(values, message):
+    with pytest.raises(ValidationError, match=rf"^probabilities: .*{message}"):
+        Prior(values)
+
+
+def test_outcomes_are_looked_up_by_label():
+    prior = Prior([0.25, 0.75, 0.0], [1, 0, "x"])
+    assert (prior[1], prior[0], prior["x"]) == (0.25, 0.75, 0.0)
+    assert list(prior) == [1, 0, "x"]
+    assert len(prior) == 3
+    assert prior.support == (1, 0)
+    with pytest.raises(KeyError):
+        prior["y"]
+
+
+def test_numpy_sees_the_probabilities():
+    prior = Prior([0.25, 0.75], [1, 0])
+    array = np.asarray(prior)
+    assert array.tolist() == [0.25, 0.75]
+    array[0] = 0.0
+    assert prior[1] == 0.25
+
+
+class TestUniform:
+    def test_of_a_number(self):
+        prior = Prior.uniform(np.int64(3))
+        assert prior.labels == (0, 1, 2)
+        assert prior.probabilities.tolist() == [1 / 3] * 3
+
+    def test_of_labels(self):
+        assert Prior.uniform(iter(["no", "yes"])) == Prior([0.5, 0.5], ["no", "yes"])
+
+    @pytest.mark.parametrize("k", [0, -1, True, 2.0, None, [], (), {"a", "b"}])
+    def test_bad_sizes(self, k):
+        with pytest.raises(ValidationError, match=r"^labels: "):
+            Prior.uniform(k)
+
+    def test_many_outcomes(self):
+        assert Prior.uniform(10**6)[5] == 1e-6
+
+
+class TestFromCounts:
+    @pytest.mark.parametrize(
+        "counts",
+        [
+            {"a": 3, "b": 1, "c": 0},
+            Counter({"a": 6, "b": 2, "c": 0}),
+            pd.Series([30, 10, 0], index=["a", "b", "c"]),
+            pd.Series([1.5, 0.5, 0.0], index=["a", "b", "c"]),
+            pd.Series([np.int8(3), np.int8(1), np.int8(0)], index=list("abc")),
+        ],
+    )
+    def test_frequencies(self, counts):
+        assert Prior.from_counts(counts) == Prior([0.75, 0.25, 0.0], ["a", "b", "c"])
+
+    def test_of_value_counts(self):
+        answers = pd.Series(["yes", "no", "yes", "yes"])
+        assert Prior.from_counts(answers.value_counts())["yes"] == 0.75
+
+    def test_numpy_labels_become_plain(self):
+        prior = Prior.from_counts(pd.Series([1, 1], index=np.array([3, 4])))
+        assert all(type(label) is int for label in prior.labels)
+
+    @pytest.mark.parametrize(
+        ("counts", "message"),
+        [
+            ({}, "the total is 0"),
+            ({"a": 0}, "the total is 0"),
+            ({"a": 1, "b": -1}, r"^counts\['b'\]: found -1"),
+            ({"a": math.nan}, r"^counts\['a'\]: found nan"),
+            ({"a": math.inf}, "the total is inf"),
+            ({"a": "3"}, r"^counts\['a'\]: expected a number"),
+            ({"a": True}, r"^counts\['a'\]: expected a number"),
+            ({"a": 10**400}, "too large for a float"),
+            ([3, 1], "expected a mapping or a pandas Series"),
+            (pd.Series([1, 2], index=["a", "a"]), "are equal"),
+            (pd.DataFrame({"a": [1, 2]}), r"^counts\['a'\]: expected a number"),
+        ],
+    )
+    def test_bad_counts(self, counts, message):
+        with pytest.raises(ValidationError, match=message):
+            Prior.from_counts(counts)
+
+
+class TestFiles:
+    @given(
+        counts=st.dictionaries(
+            st.one_of(st.text(max_size=5), st.integers(), st.booleans(), st.none()),
+            st.integers(1, 1000),
+            min_size=1,
+            max_size=5,
+        )
+    )
+    def test_csv_round_trip(self, counts, tmp_path_factory):
+        prior = Prior.from_counts(counts)
+        path = tmp_path_factory.mktemp("csv") / "prior.csv"
+        prior.to_csv(path)
+        assert Prior.from_csv(path) == prior
+
+    def test_csv_without_a_header(self, tmp_path):
+        path = tmp_path / "prior.csv"
+        path.write_text("\ufeffno, 0.25\n\nyes, 0.75\n", encoding="utf-8")
+        assert Prior.from_csv(path) == Prior([0.25, 0.75], ["no", "yes"])
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("", "is empty"),
+            ("a,b,c\n", "has 3 columns"),
+            ("label,probability\n", "must not be empty"),
+            ("a,0.5\nb,half\n", "line 2 .* found 'half'"),
+            ("a,0.5\nb,0.6\n", "sums to 1.1"),
+            ("a,0.5\na,0.5\n", "are equal"),
+            ("a,0.5\nb\n", "line 2 .* has 1 cells; 2 are needed"),
+        ],
+    )
+    def test_bad_csv(self, text, message, tmp_path):
+        path = tmp_path / "prior.csv"
+        path.write_text(text)
+        with pytest.raises(ValidationError, match=message):
+            Prior.from_csv(path)
+
+    def test_pandas_round_trip(self):
+        prior = Prior([0.25, 0.25, 0.5], ["a", (0, 1), 2])
+        series = prior.to_pandas()
+        assert series["a"] == 0.25
+        assert Prior.from_pandas(series) == prior
+        series.iloc[0] = 0.0
+        assert prior["a"] == 0.25
+
+    @pytest.mark.parametrize("series", [pd.DataFrame({"a": [1.0]}), [1.0], {"a": 1.0}, None])
+    def test_not_a_series(self, series):
+        with pytest.raises(ValidationError, match=r"^series: expected a pandas Series"):
+            Prior.from_pandas(series)
+
+    def test_a_series_is_not_renormalized(self):
+        with pytest.raises(ValidationError, match=r"sums to 4"):
+            Prior.from_pandas(pd.Series([3.0, 1.0]))
+
+
+class TestMatching:
+    """Which probability belongs to which input: by label if there are labels."""
+
+    def test_same_labels_in_another_order(self):
+        prior = as_prior(Prior([0.25, 0.75], ["yes", "no"]), 2, labels=("no", "yes"))
+        assert prior == Prior([0.75, 0.25], ["no", "yes"])
+
+    def test_series(self):
+        series = pd.Series([0.25, 0.75], index=["yes", "no"])
+        assert as_prior(series, 2, labels=("no", "yes"))["yes"] == 0.25
+        assert as_prior(series, 2).labels == ("yes", "no")
+
+    def test_numbers_count_as_labels_too(self):
+        prior = as_prior(Prior([0.25, 0.75], [0, 1]), 2, labels=(1, 0))
+        assert prior.probabilities.tolist() == [0.75, 0.25]
+
+    def test_arrays_go_by_position(self):
+        assert as_prior([0.25, 0.75], 2, labels=(1, 0)) == Prior([0.25, 0.75], [1, 0])
+
+    @pytest.mark.parametrize(
+        ("own", "labels"), [((0, 1), ("no", "yes")), (("no", "yes"), (0, 1)), ((3, 4), (0, 1))]
+    )
+    def test_without_labels_on_one_side_by_position(self, own, labels):
+        assert as_prior(Prior([0.25, 0.75], own), 2, labels=labels)[labels[0]] == 0.25
+
+    def test_other_labels_are_refused(self):
+        with pytest.raises(ValidationError, match=r"^source: its labels are \['a', 'b'\]; .*'no'"):
+            as_prior(Prior([0.5, 0.5], ["a", "b"]), 2, "source", ("no", "yes"))
+
+    @pytest.mark.parametrize("prior", [[1.0], [0.5, 0.25, 0.25], Prior([1.0])])
+    def test_wrong_size(self, prior):
+        with pytest.raises(ValidationError, match=r"^source: found . outcomes; 2 are needed"):
+            as_prior(prior, 2, "source", ("no", "yes"))
+
+    def test_the_argument_is_named(self):
+        with pytest.raises(ValidationError, match=r"^source: sums to 1.5"):
+            as_prior([1.0, 0.5], 2, "source")

@@ -1,0 +1,91 @@
+import math
+
+import numpy as np
+import pytest
+
+from cvxleak.errors import ValidationError
+from cvxleak.model import RecordSpace
+
+
+def test_counts():
+    space = RecordSpace([(0, 1, 2), ("no", "yes"), [None]])
+    assert (space.records, space.shape, space.size) == (3, (3, 2, 1), 6)
+    assert space.max_entropy == math.log(6)
+
+
+def test_datasets_are_in_product_order():
+    space = RecordSpace([(0, 1), "ab"])
+    assert list(space.datasets()) == [(0, "a"), (0, "b"), (1, "a"), (1, "b")]
+    assert [space.indices(x) for x in space.datasets()] == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    assert space.indices([np.int64(1), "b"]) == (1, 1)
+
+
+def test_ten_thousand_records():
+    space = RecordSpace.binary(10_000)
+    assert space.size == 2**10_000
+    assert space.max_entropy == pytest.approx(10_000 * math.log(2), rel=1e-15)
+    assert repr(space) == "RecordSpace(10000 records with 2 values [0, 1])"
+
+
+def test_repr():
+    assert repr(RecordSpace([["x"]])) == "RecordSpace(1 record with 1 values ['x'])"
+    assert repr(RecordSpace([(0, 1), (0,)])) == "RecordSpace(2 records with [2, 1] values)"
+
+
+@pytest.mark.parametrize(
+    ("alphabets", "message"),
+    [
+        ([], "^alphabets: found none"),
+        ([(0, 1), ()], r"^alphabets\[1\]: found an empty alphabet"),
+        ([(0, 1), (0, 0)], r"^alphabets\[1\]: .*which are equal"),
+        ([(0, 1), (1, True)], r"^alphabets\[1\]: .*which are equal"),
+        ([(0, [1])], r"^alphabets\[0\]: .*hashable"),
+        ([(0, math.nan)], r"^alphabets\[0\]: .*NaN"),
+        ([{0, 1}], r"^alphabets\[0\]: found a set"),
+        ([2, 2], r"^alphabets\[0\]: expected a sequence, found 2"),
+        (3, "^alphabets: expected a sequence, found 3"),
+        (None, "^alphabets: expected a sequence"),
+    ],
+)
+def test_bad_alphabets(alphabets, message):
+    with pytest.raises(ValidationError, match=message):
+        RecordSpace(alphabets)
+
+
+@pytest.mark.parametrize("n", [0, -1, True, 2.0, "3", None])
+def test_bad_numbers_of_records(n):
+    with pytest.raises(ValidationError, match=r"^n: "):
+        RecordSpace.binary(n)
+
+
+@pytest.mark.parametrize(
+    ("dataset", "message"),
+    [
+        ((0,), "^dataset: found 1 records; the space has 2"),
+        ((0, "a", 0), "^dataset: found 3 records"),
+        ((0, "c"), r"^dataset\[1\]: found 'c'; its alphabet is \['a', 'b'\]"),
+        (([0], "a"), r"^dataset\[0\]: found \[0\]"),
+        (5, "^dataset: expected a sequence"),
+    ],
+)
+def test_bad_datasets(dataset, message):
+    with pytest.raises(ValidationError, match=message):
+        RecordSpace([(0, 1), "ab"]).indices(dataset)
+
+
+def test_groups_of_records():
+    space = RecordSpace.binary(4)
+    assert space.group(np.int64(2)) == (2,)
+    assert space.group([3, 0]) == (3, 0)
+    assert space.group(np.array([1, 2])) == (1, 2)
+    for bad in (-1, 4, True, 1.0, None, "1", [], [0, 0], [0, 4], [-1], {0, 1}, [[0]]):
+        with pytest.raises(ValidationError, match=r"^records: "):
+            space.group(bad)
+
+
+@pytest.mark.parametrize(
+    "alphabets", [None, 3, [[0, 1]], [[[0, 1], 0]], [[[0, 1], 10**12]], [[[0, 1], "2"]], [[3, 1]]]
+)
+def test_bad_files(alphabets):
+    with pytest.raises(ValidationError, match=r"^alphabets"):
+        RecordSpace.from_dict({"alphabets": alphabets})
