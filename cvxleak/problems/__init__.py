@@ -3,7 +3,7 @@
 from cvxleak.problems.adversary import Adversary
 from cvxleak.problems.channel_capacity import Capacity, capacity
 from cvxleak.problems.check import Check
-from cvxleak.problems.record_leakage import (
+from cvxleak.problems.leakage import (
     RecordLeakage,
     balance,
     group_leakage,

@@ -23,7 +23,7 @@ from cvxleak.problems.adversary import Adversary
 from cvxleak.result import ABSOLUTE_TOLERANCE, Bound, Status, closed
 
 if TYPE_CHECKING:
-    from cvxleak.problems.record_leakage import RecordLeakage
+    from cvxleak.problems.leakage import RecordLeakage
 
 __all__ = ["Audit", "Progress"]
 

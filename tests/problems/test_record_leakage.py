@@ -380,10 +380,18 @@ def test_check_judges_candidates():
     assert short.violations["weights sum to 1"] == pytest.approx(0.04)
     negative = problem.check([0.6, -0.1, 0.5, 0, 0, 0, 0, 0], bound=bound)
     assert negative.violations["weights are non-negative"] == pytest.approx(0.1)
-    lumped = problem.check(bound.witness.weights, records=bound.witness.records, bound=bound)
+    lumped = problem.check(
+        bound.witness.weights, records=bound.witness.records, lumped=True, bound=bound
+    )
     assert lumped.value == pytest.approx(bound.lower, abs=1e-9)
-    with pytest.raises(ValidationError, match="candidate: found 5 weights"):
+    with pytest.raises(ValidationError, match=r"candidate: found shape \(5,\); 8 finite weights"):
         problem.check(np.full(5, 0.2), bound=bound)
+    with pytest.raises(ValidationError, match="one per group of contexts"):
+        problem.check(np.full(5, 0.2), 0, lumped=True, bound=bound)
+    with pytest.raises(ValidationError, match="records"):
+        problem.check(bound.witness.weights, lumped=True, bound=bound)
+    with pytest.raises(ValidationError, match="no positive weight"):
+        problem.check(np.zeros(8), bound=bound)
 
 
 def test_check_reads_priors_by_their_labels():

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from cvxleak.certificates import Certificate
 from cvxleak.errors import CertificateError, InfeasibleError, ValidationError
-from cvxleak.measures import lumped_entropy, lumped_information
-from cvxleak.model import Mechanism, Prior
+from cvxleak.measures import entropy, lumped_entropy, lumped_information
+from cvxleak.model import Mechanism, Prior, as_prior
 from cvxleak.model._validation import real_number, whole_number
 from cvxleak.problems.audit import Audit, Progress
 from cvxleak.problems.check import Check
@@ -88,8 +88,7 @@ class RecordLeakage:
             )
         group = None
         if records is not None:
-            group = (records,) if isinstance(records, int) else tuple(records)
-            mechanism.lumped(group)  # validates the indices
+            group = mechanism.space.group(records)
             size = len(group)
         whole_number(size, "size", 1, mechanism.space.records)
         object.__setattr__(self, "mechanism", mechanism)
@@ -143,6 +142,7 @@ class RecordLeakage:
         candidate: Prior | ArrayLike,
         records: int | Sequence[int] | None = None,
         *,
+        lumped: bool = False,
         bound: Bound | None = None,
         **options: Any,
     ) -> Check:
@@ -151,63 +151,58 @@ class RecordLeakage:
         Parameters
         ----------
         candidate : Prior or array_like
-            A prior on the datasets (product order, or a `Prior` labelled by datasets); or, with
-            `records`, weights on the groups of ``mechanism.lumped(records)``.
+            A prior on the datasets: a `Prior` labelled by datasets, or weights in product order.
+            It may be off: what it violates, and by how much, is part of the answer.
         records : int or sequence of int, optional
-            Which record (or group) to evaluate; for a full prior the worst one if left out.
+            The record (or group) to evaluate; the problem's, or else the worst one, if left out.
+        lumped : bool
+            The candidate holds weights on the groups of ``mechanism.lumped(records)`` instead.
         bound : Bound, optional
             An earlier result of `solve`; computed with `options` if left out.
+
+        Raises
+        ------
+        ValidationError
+            Another number of weights than needed, weights that are not finite or all zero, or
+            lumped weights without a record.
         """
-        group = (
-            self.records
-            if records is None
-            else ((records,) if isinstance(records, int) else tuple(records))
-        )
-        values = candidate.probabilities if isinstance(candidate, Prior) else candidate
-        p = np.asarray(values, dtype=float)
-        if p.ndim != 1 or not np.isfinite(p).all():
-            raise ValidationError(
-                f"candidate: expected a vector of finite numbers, found shape {p.shape}"
-            )
-        if isinstance(candidate, Prior):
-            p = self._by_dataset(candidate)
-        clean = np.maximum(p, 0.0)
-        if clean.sum() <= 0:
-            raise ValidationError("candidate: it has no positive weight")
-        clean = clean / clean.sum()
         mechanism = self.mechanism
-        if group is not None and len(p) == len(mechanism.lumped(_one(group)).multiplicities):
-            lumped = mechanism.lumped(_one(group))
-            entropy = lumped_entropy(clean, lumped)
-            value = lumped_information(clean, lumped)
-        elif len(p) == mechanism.space.size:
-            groups = mechanism.groups(self.size) if group is None else [group]
-            if group is None:
-                # A full prior need not respect the symmetry: look at every record.
-                groups = _all_groups(mechanism.space.records, self.size)
-            weights = [(mechanism.lumped(_one(g)), mechanism.lump(_one(g), clean)) for g in groups]
-            value = max(lumped_information(w, lumped) for lumped, w in weights)
-            entropy = float(-np.sum(clean[clean > 0] * np.log(clean[clean > 0])))
-        else:
-            raise ValidationError(
-                f"candidate: found {len(p)} weights; a prior on the datasets has "
-                f"{mechanism.space.size}, lumped weights (with records=...) one per group"
+        group = self.records if records is None else mechanism.space.group(records)
+        if lumped and group is None:
+            raise ValidationError("records: lumped weights are about one record; name it")
+        needed = len(mechanism.lumped(group).rows) if lumped and group else mechanism.space.size
+        if isinstance(candidate, Prior) and not lumped:
+            candidate = as_prior(
+                candidate, needed, "candidate", labels=tuple(mechanism.space.datasets())
             )
+        p = np.asarray(
+            candidate.probabilities if isinstance(candidate, Prior) else candidate, dtype=float
+        )
+        if p.shape != (needed,) or not np.isfinite(p).all():
+            raise ValidationError(
+                f"candidate: found shape {p.shape}; {needed} finite weights are needed, one per "
+                + ("group of contexts" if lumped else "dataset")
+            )
+        if p.max() <= 0:
+            raise ValidationError("candidate: it has no positive weight")
+        law = np.maximum(p, 0.0) / np.maximum(p, 0.0).sum()
+        if lumped and group:
+            problem = mechanism.lumped(group)
+            value, uncertainty = lumped_information(law, problem), lumped_entropy(law, problem)
+        else:
+            # A full prior need not respect the symmetry of the query: look at every record.
+            groups = combinations(range(mechanism.space.records), self.size)
+            value = max(
+                lumped_information(mechanism.lump(g, law), mechanism.lumped(g))
+                for g in (groups if group is None else [group])
+            )
+            uncertainty = entropy(law)
         violations = {
             "weights are non-negative": float(max(-p.min(), 0.0)),
             "weights sum to 1": abs(float(p.sum()) - 1.0),
-            "entropy is at least the floor": max(self.entropy_floor - entropy, 0.0),
+            "entropy is at least the floor": max(self.entropy_floor - uncertainty, 0.0),
         }
         return Check(value, violations, bound or self.solve(**options), maximize=True)
-
-    def _by_dataset(self, prior: Prior) -> Array:
-        datasets = {dataset: place for place, dataset in enumerate(self.mechanism.space.datasets())}
-        if set(prior.labels) == set(datasets):
-            aligned = np.zeros(len(datasets))
-            for label, p in zip(prior.labels, prior.probabilities, strict=True):
-                aligned[datasets[label]] = p  # pyright: ignore[reportArgumentType]
-            return aligned
-        return prior.probabilities
 
 
 def record_leakage(
@@ -299,11 +294,3 @@ def _certificate(bound: Bound) -> Certificate:
     if bound.certificate is None:
         raise CertificateError(f"{bound.name}: an audit without a certificate")
     return bound.certificate
-
-
-def _one(group: tuple[int, ...]) -> int | tuple[int, ...]:
-    return group[0] if len(group) == 1 else group
-
-
-def _all_groups(records: int, size: int) -> list[tuple[int, ...]]:
-    return list(combinations(range(records), size))
