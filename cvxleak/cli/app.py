@@ -101,7 +101,7 @@ def audit(
     json_path: Json = None,
     certificate: Proof = None,
     time_limit: Annotated[
-        float, typer.Option(metavar="S", min=0.0, help="Seconds for all searches together.")
+        float, typer.Option(metavar="S", help="Seconds for all searches together.")
     ] = 60.0,
     tol: Annotated[
         float, typer.Option(metavar="T", help="Relative gap between the ends to reach.")

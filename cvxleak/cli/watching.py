@@ -40,7 +40,6 @@ class Terminal(Watch):
         self._unit = unit
         self._scale = unit_scale(unit)
         self._what = ""
-        self._bracket = ""
         self._started = self._due = 0.0
         self._display: Progress | None = None
         self._timer: threading.Timer | None = None
@@ -62,7 +61,7 @@ class Terminal(Watch):
     def begin(self, what: str) -> None:
         """Start the clock of a step."""
         self.end()
-        self._what, self._bracket = what, ""
+        self._what = what
         self._started = time.monotonic()
         self._due = PATIENCE
         if self._console.is_terminal:
@@ -86,7 +85,7 @@ class Terminal(Watch):
             self._announce()
             raise KeyboardInterrupt
         low, high = lower / self._scale, upper / self._scale
-        text = f"{self._what}: {low:.6f} to {high:.6f}"
+        text = f"{self._what}: {low:.6f} to {high:.6f} {self._unit}"
         if self._display is not None:
             self._display.update(self._display.task_ids[0], description=text)
             return

@@ -1,0 +1,407 @@
+"""The commands as a user meets them: tables, JSON, certificates, exit codes, Ctrl-C."""
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import Result
+
+from cvxleak import __version__
+from cvxleak.certificates import verify
+
+ROOT = Path(__file__).parents[2]
+
+Run = Callable[..., Result]
+Write = Callable[..., Path]
+
+COUNT = '[query]\nkind = "count"\nrecords = 6\n'
+ROUNDING = '[mechanism]\nkind = "random_rounding"\nbase = 3\n'
+FLOORS = '[adversary]\nunit = "nats"\nentropy_floors = [0, 3.9]\n'
+LOCAL = (
+    '[space]\nalphabets = [["x", "y"]]\n[mechanism]\nkind = "binary_symmetric"\nflip = 0.25\n'
+    "[prior]\ncounts = { x = 1, y = 3 }\nsource = 'Made up'\n"
+    '[distortion]\nkind = "hamming"\n'
+)
+# A search that takes far longer than any test.
+LONG = (
+    '[query]\nkind = "count"\nrecords = 30\n[mechanism]\nkind = "truncated_geometric"\n'
+    "epsilon = 0.1\n[adversary]\nentropy_floors = [15]\nunit = 'nats'\n"
+)
+
+
+def quantities(result: Result) -> dict[tuple[str, float | None], dict]:
+    document = json.loads(result.stdout)
+    return {(q["name"], q.get("entropy_floor")): q for q in document["quantities"]}
+
+
+def cvxleak(*arguments: object, blocked: tuple[str, ...] = (), **options) -> subprocess.Popen:
+    """Start the command line in a process of its own, where `blocked` cannot be imported."""
+    code = "import sys\n" + "".join(f"sys.modules[{name!r}] = None\n" for name in blocked)
+    code += "from cvxleak.cli import main\nmain()\n"
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "COLUMNS": "80"}
+    command = [sys.executable, "-P", "-W", "error", "-c", code, *map(str, arguments)]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, **options
+    )
+
+
+def test_version(run: Run):
+    result = run("--version")
+    assert (result.exit_code, result.stdout) == (0, f"cvxleak {__version__}\n")
+
+
+def test_help_names_every_command(run: Run):
+    result = run("--help")
+    assert result.exit_code == 0
+    assert all(command in result.stdout for command in ("audit", "verify", "capacity"))
+
+
+def test_audit_prints_a_table(run: Run, write: Write):
+    result = run("audit", write('title = "Rounded"', COUNT, ROUNDING, FLOORS))
+    assert result.exit_code == 0
+    assert result.stderr == ""
+    text = " ".join(result.stdout.split())
+    assert text.startswith(
+        "Rounded 6 records of 2 values -> count (7 values) -> random_rounding (3 outputs)"
+    )
+    assert "0 nats of doubt: Discloses one person's record completely" in text
+    assert "3.9 nats of doubt: Tells part of one person's record" in text
+    assert "by Fano's inequality" in text
+    assert "Not differentially private" in text
+    assert max(map(len, result.stdout.splitlines())) <= 80
+
+
+def test_json_keys_are_pinned(run: Run, write: Write):
+    path = write(COUNT, ROUNDING, FLOORS)
+    result = run("audit", path, "--json", "-")
+    assert result.exit_code == 0
+    document = json.loads(result.stdout)
+    assert list(document) == [
+        "format",
+        "version",
+        "cvxleak",
+        "command",
+        "spec",
+        "spec_sha256",
+        "files_sha256",
+        "units",
+        "interrupted",
+        "audited",
+        "quantities",
+    ]
+    assert document["format"] == "cvxleak-report"
+    assert document["version"] == 1
+    assert document["command"] == "audit"
+    assert document["spec"] == "spec.toml"
+    assert len(document["spec_sha256"]) == 64
+    assert list(document["audited"]) == ["records", "query_values", "outputs", "max_entropy"]
+    for quantity in document["quantities"]:
+        keys = set(quantity)
+        needed = {"name", "lower", "upper", "unit", "status", "record", "seconds", "meaning"}
+        assert needed <= keys <= needed | {"entropy_floor", "outcome"}
+        assert quantity["status"] in {"CERTIFIED", "BRACKETED", "COMPUTED", "BOUND"}
+        assert quantity["meaning"].endswith(".")
+    assert [q["name"] for q in document["quantities"]] == [
+        "record leakage",
+        "guess before",
+        "guess after",
+        "guess rise, Fano bound",
+        "guess rise, Pinsker bound",
+        "record leakage",
+        "guess before",
+        "guess after",
+        "guess rise, Fano bound",
+        "guess rise, Pinsker bound",
+        "balance",
+        "capacity",
+        "maximal leakage",
+        "record DP epsilon",
+        "local DP epsilon",
+        "max-information, product priors",
+    ]
+
+
+def test_documented_names_are_the_real_ones(run: Run, write: Write):
+    text = (ROOT / "docs" / "cli.md").read_text()
+    group = "[audit]\ngroup_sizes = [1, 2]\n"
+    names = {name for name, _ in quantities(run("audit", write(LOCAL), "--json", "-"))}
+    spec = write(COUNT, ROUNDING, FLOORS, group, name="group.toml")
+    short = run("audit", spec, "--time-limit", "0", "--json", "-")
+    names |= {name for name, _ in quantities(short)}
+    for name in names:
+        assert f"`{name}`" in text, name
+
+
+def test_local_mechanism(run: Run, write: Write):
+    result = run("audit", write(LOCAL), "--json", "-")
+    found = quantities(result)
+    capacity = math.log(2) + 0.25 * math.log(0.25) + 0.75 * math.log(0.75)
+    assert found["record leakage", 0.0]["lower"] == pytest.approx(capacity)
+    assert found["capacity", None]["upper"] == pytest.approx(capacity)
+    assert found["local DP epsilon", None]["upper"] == pytest.approx(math.log(3))
+    assert found["maximal leakage", None]["upper"] == pytest.approx(math.log(1.5))
+    assert found["expected distortion", None]["upper"] == pytest.approx(0.25)
+    outcomes = {
+        q["outcome"]: q["upper"]
+        for q in json.loads(result.stdout)["quantities"]
+        if q["name"] == "pointwise maximal leakage"
+    }
+    # p(Y = x) = 3/8 and p(Y = y) = 5/8.
+    assert outcomes == pytest.approx({"x": math.log(0.75 * 8 / 3), "y": math.log(0.75 * 8 / 5)})
+    table = run("audit", write(LOCAL)).stdout
+    assert "Prior: Made up" in table
+    assert "Pointwise maximal leakage of each output" in table
+
+
+def test_many_outcomes_are_cut_short(run: Run, write: Write):
+    values = [f"v{i}" for i in range(15)]
+    counts = ", ".join(f"{value} = {i + 1}" for i, value in enumerate(values))
+    result = run(
+        "audit",
+        write(
+            f"[space]\nalphabets = [{values}]\n[mechanism]\nkind = 'randomized_response'\n"
+            f"epsilon = 1.0\n[prior]\ncounts = {{ {counts} }}\n"
+        ),
+    )
+    assert "3 more, with less, are left out here" in result.stdout
+    assert "\nv0 " in result.stdout
+    assert "\nv14 " not in result.stdout
+
+
+def test_floors_on_the_command_line_replace_those_of_the_spec(run: Run, write: Write):
+    path = write(COUNT, ROUNDING, FLOORS)
+    found = quantities(
+        run("audit", path, "--entropy-floor", 3, "--entropy-floor", 2, "--json", "-")
+    )
+    assert [floor for name, floor in found if name == "record leakage"] == [0.0, 2.0, 3.0]
+
+
+def test_units_govern_inputs_and_outputs(run: Run, write: Write):
+    stated = write(COUNT, ROUNDING, FLOORS)
+    silent = write(COUNT, ROUNDING, FLOORS.replace('unit = "nats"\n', ""), name="silent.toml")
+    nats = quantities(run("audit", stated, "--json", "-"))
+    bits = quantities(run("audit", stated, "--units", "bits", "--json", "-"))
+    # A floor whose unit is stated keeps its meaning.
+    floor = 3.9 / math.log(2)
+    assert bits["record leakage", floor]["upper"] == pytest.approx(
+        nats["record leakage", 3.9]["upper"] / math.log(2), abs=1e-4
+    )
+    assert bits["capacity", None]["unit"] == "bits"
+    # One whose unit is not stated is read in the units asked for, like --entropy-floor.
+    assert ("record leakage", 3.9) in quantities(
+        run("audit", silent, "--units", "bits", "--json", "-")
+    )
+    given = quantities(
+        run("audit", silent, "--units", "bits", "--entropy-floor", floor, "--json", "-")
+    )
+    assert given["record leakage", floor]["upper"] == bits["record leakage", floor]["upper"]
+    table = run("audit", stated, "--units", "bits").stdout
+    assert "in bits" in table
+    assert "nats" not in table
+
+
+def test_files_are_written(run: Run, write: Write, tmp_path: Path):
+    path = write(COUNT, ROUNDING, FLOORS)
+    report, proof = tmp_path / "report.json", tmp_path / "proof.json"
+    result = run("audit", path, "--json", report, "--certificate", proof)
+    assert result.exit_code == 0
+    assert "What one output tells" in result.stdout
+    assert json.loads(report.read_text())["spec"] == "spec.toml"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["proof.json", "report.json", "spec.toml"]
+    checked = run("verify", proof)
+    assert checked.exit_code == 0
+    lines = checked.stdout.splitlines()
+    assert len(lines) == 4
+    assert all(line.startswith("PASS") for line in lines)
+    assert "record-leakage at entropy floor 3.9" in lines[1]
+    assert lines[-1] == "PASS  all 3 certificates hold"
+
+
+def test_claims_of_the_report_are_those_of_the_proof(run: Run, write: Write, tmp_path: Path):
+    proof = tmp_path / "proof.json"
+    result = run("audit", write(COUNT, ROUNDING, FLOORS), "--json", "-", "--certificate", proof)
+    claims = [c["claim"] for c in json.loads(proof.read_text())["certificates"]]
+    found = quantities(result)
+    for claim, key in zip(
+        claims, [("record leakage", 0.0), ("record leakage", 3.9), ("capacity", None)], strict=True
+    ):
+        assert (claim["lower"], claim["upper"]) == (found[key]["lower"], found[key]["upper"])
+
+
+def test_tampered_certificates_fail(run: Run, write: Write, tmp_path: Path):
+    proof = tmp_path / "proof.json"
+    run("audit", write(COUNT, ROUNDING, FLOORS), "--certificate", proof)
+    whole = json.loads(proof.read_text())
+
+    def answer(content: object) -> Result:
+        changed = tmp_path / "changed.json"
+        changed.write_text(json.dumps(content))
+        return run("verify", changed)
+
+    for change in (
+        lambda c: c["claim"].update(upper=c["claim"]["upper"] * 0.99),
+        lambda c: c["claim"].update(lower=c["claim"]["lower"] * 1.01),
+        lambda c: c["problem"].update(entropy_floor=3.8),
+        lambda c: c.update(kind="capacity"),
+        lambda c: c.pop("proof"),
+    ):
+        content = json.loads(json.dumps(whole))
+        change(content["certificates"][1])
+        result = answer(content)
+        assert result.exit_code == 1
+        first, second, third, last = result.stdout.splitlines()
+        assert first.startswith("PASS")
+        assert second.startswith("FAIL  2 of 3: ")
+        assert third.startswith("PASS")
+        assert last == "FAIL  1 of 3 certificates do not hold"
+    for content in ([], {}, "x", None, {**whole, "certificates": []}, {**whole, "version": 2}):
+        result = answer(content)
+        assert result.exit_code == 1
+        assert result.stdout.startswith("FAIL")
+        assert len(result.stdout.splitlines()) == 1
+    result = answer({**whole, "certificates": [3]})
+    assert (result.exit_code, result.stdout[:4]) == (1, "FAIL")
+
+
+def test_verify_needs_no_cvxpy_and_no_solver(run: Run, write: Write, tmp_path: Path):
+    proof = tmp_path / "proof.json"
+    run("audit", write(COUNT, ROUNDING, FLOORS), "--certificate", proof)
+    blocked = ("cvxpy", "clarabel", "ecos", "highspy", "scs", "pandas", "matplotlib")
+    process = cvxleak("verify", proof, blocked=blocked)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, b"")
+    assert out.splitlines()[-1] == b"PASS  all 3 certificates hold"
+
+
+def test_capacity(run: Run, tmp_path: Path):
+    channel, proof = tmp_path / "bsc.csv", tmp_path / "proof.json"
+    channel.write_text(",a,b\n0,0.9,0.1\n1,0.1,0.9\n")
+    result = run("capacity", channel, "--units", "bits", "--certificate", proof)
+    assert result.exit_code == 0
+    assert "bsc.csv: 2 inputs, 2 outputs" in result.stdout
+    assert "0.531004     0.531005  bits         certified" in result.stdout
+    # A single proof is a certificate like any other.
+    assert verify(proof).passed
+    assert run("verify", proof).stdout.startswith("PASS  capacity: 0.36806")
+    document = json.loads(run("capacity", channel, "--json", "-").stdout)
+    assert document["command"] == "capacity"
+    assert document["spec"] == "bsc.csv"
+    assert [q["name"] for q in document["quantities"]] == ["capacity"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["audit", "none.toml"], "none.toml: No such file or directory"),
+        (["audit", "."], ".: Is a directory"),
+        (["verify", "none.json"], "none.json: No such file or directory"),
+        (["capacity", "none.csv"], "none.csv: No such file or directory"),
+        (["capacity", "bad.csv"], "bad.csv: row 1 sums to 2.0; probabilities must"),
+        (["capacity", "spec.toml"], "spec.toml: "),
+        (["audit", "spec.toml", "--entropy-floor", "5"], "--entropy-floor: found 5 nats; nobody"),
+        (["audit", "spec.toml", "--entropy-floor", "-1"], "--entropy-floor: found -1.0; it must"),
+        (["audit", "spec.toml", "--entropy-floor", "nan"], "--entropy-floor: found nan; it must"),
+        (["audit", "spec.toml", "--entropy-floor", "inf"], "--entropy-floor: found inf nats; no"),
+        (["audit", "spec.toml", "--tol", "1"], "--tol: found 1.0; it must be in [0, 1)"),
+        (["audit", "spec.toml", "--tol", "nan"], "--tol: found nan"),
+        (["audit", "spec.toml", "--time-limit", "-1"], "--time-limit: found -1.0"),
+        (["audit", "spec.toml", "--time-limit", "nan"], "--time-limit: found nan"),
+        (["audit", "spec.toml", "--json", "no/r.json"], "--json: there is no folder no"),
+        (["audit", "spec.toml", "--certificate", "."], "--certificate: . is a folder"),
+        (["capacity", "good.csv", "--tol", "-1"], "--tol: found -1.0"),
+        (["audit", "floor.toml"], "floor.toml: adversary.entropy_floors: found 7 bits; nobody "),
+    ],
+)
+def test_errors_are_one_message(
+    run: Run, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments, message
+):
+    monkeypatch.chdir(tmp_path)
+    write(COUNT, ROUNDING, FLOORS)
+    write(COUNT, ROUNDING, '[adversary]\nunit = "bits"\nentropy_floors = [7]\n', name="floor.toml")
+    (tmp_path / "bad.csv").write_text("1,0\n1,1\n")
+    (tmp_path / "good.csv").write_text("1,0\n0,1\n")
+    before = sorted(tmp_path.iterdir())
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith(f"cvxleak: {message}")
+    assert len(result.stderr.splitlines()) == 1
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["audt"],
+        ["audit"],
+        ["audit", "spec.toml", "--unit", "bits"],
+        ["audit", "spec.toml", "--units", "bytes"],
+        ["audit", "spec.toml", "--entropy-floor", "much"],
+        ["verify", "a.json", "b.json"],
+    ],
+)
+def test_wrong_usage(run: Run, arguments):
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert "Usage: " in result.stderr
+
+
+def test_nothing_is_left_of_a_report_that_cannot_be_written(
+    run: Run, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    report = tmp_path / "report.json"
+    report.write_text("the old report")
+    path = write(COUNT, ROUNDING)
+
+    def full(*_: object) -> None:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr("os.replace", full)
+    result = run("audit", path, "--json", report)
+    assert result.exit_code == 2
+    assert "no space left on device" in result.stderr
+    assert report.read_text() == "the old report"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["report.json", "spec.toml"]
+
+
+def test_time_limit(run: Run, write: Write):
+    result = run("audit", write(LONG), "--time-limit", "0.5", "--json", "-")
+    assert result.exit_code == 0
+    found = quantities(result)["record leakage", 15.0]
+    assert found["status"] == "BRACKETED"
+    assert 0 < found["lower"] < found["upper"] < math.log(2)
+    table = run("audit", write(LONG), "--time-limit", "0.5").stdout
+    assert "--time-limit gives more time." in " ".join(table.split())
+
+
+def test_ctrl_c_returns_the_bracket_reached(write: Write, tmp_path: Path):
+    proof = tmp_path / "proof.json"
+    process = cvxleak(
+        "audit", write(LONG), "--time-limit", 1000, "--json", "-", "--certificate", proof
+    )
+    assert process.stderr is not None
+    # The first line of progress comes after a second of search.
+    assert process.stderr.readline().startswith(b"leakage at entropy floor 15 nats: 0.2")
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert b"Interrupted: the report follows" in err
+    document = json.loads(out)
+    assert document["interrupted"]
+    (found,) = [
+        q
+        for q in document["quantities"]
+        if (q["name"], q.get("entropy_floor")) == ("record leakage", 15.0)
+    ]
+    assert found["status"] == "BRACKETED"
+    # The truth is about .2215; see the tests of the audit.
+    assert found["lower"] <= 0.2216 <= found["upper"]
+    assert all(verify(c).passed for c in json.loads(proof.read_text())["certificates"])

@@ -1,0 +1,270 @@
+"""From a spec to mechanisms, priors and distortions, and what it says when they do not fit."""
+
+import hashlib
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cvxleak import mechanisms, queries
+from cvxleak.cli.building import load_task
+from cvxleak.errors import ValidationError
+from cvxleak.model import Channel, Distortion, Prior, Query, RecordSpace
+
+Write = Callable[..., Path]
+
+COUNT = '[query]\nkind = "count"\nrecords = 4\n'
+PARITY = '[query]\nkind = "parity"\nrecords = 4\n'
+LOCAL = '[space]\nalphabets = [["x", "y", "z"]]\n'
+IDENTITY = '[mechanism]\nkind = "identity"\n'
+
+
+def noise(kind: str, **parameters: object) -> str:
+    lines = [f"{key} = {value!r}" for key, value in parameters.items()]
+    return "\n".join(["[mechanism]", f'kind = "{kind}"', *lines, ""])
+
+
+def channel(path: Path) -> Channel:
+    return load_task(path).mechanism.channel
+
+
+@pytest.mark.parametrize(
+    ("spec", "query"),
+    [
+        ('kind = "count"\nrecords = 4', queries.count(4)),
+        ('kind = "parity"\nrecords = 4', queries.parity(4)),
+        ('kind = "modular_sum"\nrecords = 4\nmodulus = 3', queries.modular_sum(4, 3)),
+        ('kind = "pair_sum"\nrecords = 4', queries.pair_sum(4)),
+        (
+            'kind = "table"\nalphabets = [[0, 1, 2], ["a", "b"]]\nvalues = [5, 5, 1, 1, 5, 9]',
+            queries.from_table(RecordSpace([(0, 1, 2), "ab"]), [5, 5, 1, 1, 5, 9]),
+        ),
+    ],
+)
+def test_queries(write: Write, spec: str, query: Query):
+    assert load_task(write("[query]", spec, IDENTITY)).mechanism.query == query
+
+
+@pytest.mark.parametrize(
+    ("query", "spec", "expected"),
+    [
+        (COUNT, noise("randomized_response", epsilon=1.5), mechanisms.randomized_response(5, 1.5)),
+        (PARITY, noise("binary_symmetric", flip=0.3), mechanisms.binary_symmetric(0.3)),
+        (COUNT, noise("generalized_symmetric", flip=0.3), mechanisms.generalized_symmetric(5, 0.3)),
+        (PARITY, noise("laplace_threshold", epsilon=1), mechanisms.laplace_threshold(1.0)),
+        (
+            COUNT,
+            noise("discretized_laplace", epsilon=0.5),
+            mechanisms.discretized_laplace(range(5), 0.5, 1.0),
+        ),
+        (
+            COUNT,
+            noise("discretized_laplace", epsilon=0.5, sensitivity=2, outputs=[0, 2.5]),
+            mechanisms.discretized_laplace([0, 2.5], 0.5, 2.0, range(5)),
+        ),
+        (
+            COUNT,
+            noise("discretized_gaussian", variance=2.0, outputs=[-1, 0, 5]),
+            mechanisms.discretized_gaussian([-1, 0, 5], 2.0, range(5)),
+        ),
+        (
+            COUNT,
+            noise("discretized_gaussian", variance=2.0),
+            mechanisms.discretized_gaussian(range(5), 2.0),
+        ),
+        (
+            COUNT,
+            noise("exponential", epsilon=1.0),
+            mechanisms.exponential(-Distortion.absolute(range(5)).matrix, 1.0, 1.0),
+        ),
+        (
+            COUNT,
+            noise("rank_exponential", scale=2.0),
+            mechanisms.rank_exponential(Distortion.absolute(range(5)), 2.0),
+        ),
+        (COUNT, noise("truncated_geometric", epsilon=0.7), mechanisms.truncated_geometric(4, 0.7)),
+        (COUNT, noise("random_rounding", base=3), mechanisms.random_rounding(4, 3)),
+        (COUNT, noise("identity"), mechanisms.identity(5)),
+        (COUNT, noise("constant"), mechanisms.constant(5, [1.0])),
+    ],
+)
+def test_mechanisms(write: Write, query: str, spec: str, expected: Channel):
+    found = channel(write(query, spec))
+    np.testing.assert_array_equal(found.matrix, expected.matrix)
+    assert found.outputs == expected.outputs
+
+
+def test_sums_with_gaps_use_the_rows_of_their_values(write: Write):
+    query = '[query]\nkind = "pair_sum"\nrecords = 4\n'
+    found = channel(write(query, noise("random_rounding", base=4)))
+    assert found.inputs == (0, 1, 3, 6)
+    np.testing.assert_allclose(found.matrix @ found.outputs, found.inputs)
+
+
+def test_labels_of_a_local_mechanism(write: Write):
+    found = channel(write(LOCAL, noise("randomized_response", epsilon=1.0)))
+    assert found.inputs == found.outputs == ("x", "y", "z")
+
+
+def test_space_of_several_records(write: Write):
+    spec = '[space]\nalphabets = [["x", "y"], [2, 1]]\n'
+    task = load_task(write(spec, noise("randomized_response", epsilon=1.0)))
+    assert task.mechanism.query(("y", 2)) == ("y", 2)
+    assert task.mechanism.channel.inputs == (("x", 2), ("x", 1), ("y", 2), ("y", 1))
+
+
+def test_pml_extremal_is_made_for_the_prior(write: Write):
+    prior = "[prior]\ncounts = { z = 2, x = 5, y = 3 }\n"
+    found = channel(write(LOCAL, noise("pml_extremal", epsilon=0.1), prior))
+    expected = mechanisms.pml_extremal(Prior([0.5, 0.3, 0.2], "xyz"), 0.1)
+    np.testing.assert_array_equal(found.matrix, expected.matrix)
+    with pytest.raises(ValidationError, match=r"mechanism: .*\[prior\] is missing"):
+        load_task(write(LOCAL, noise("pml_extremal", epsilon=0.1)))
+
+
+def test_matrix_with_labels_may_be_in_any_order(write: Write, tmp_path: Path):
+    (tmp_path / "data").mkdir()
+    file = tmp_path / "data" / "m.csv"
+    file.write_text(",no,yes\nz,0.1,0.9\nx,1,0\ny,0.5,0.5\n")
+    task = load_task(write(LOCAL, noise("matrix", file="data/m.csv")))
+    np.testing.assert_array_equal(task.mechanism.channel.matrix, [[1, 0], [0.5, 0.5], [0.1, 0.9]])
+    assert task.mechanism.outputs == ("no", "yes")
+    assert task.files == {"data/m.csv": hashlib.sha256(file.read_bytes()).hexdigest()}
+
+
+def test_bare_matrix_is_in_the_order_of_the_values(write: Write, tmp_path: Path):
+    (tmp_path / "m.csv").write_text("1,0\n0.5,0.5\n0.1,0.9\n")
+    found = channel(write(LOCAL, noise("matrix", file="m.csv")))
+    assert found.inputs == ("x", "y", "z")
+    np.testing.assert_array_equal(found.row("z"), [0.1, 0.9])
+
+
+def test_scores_from_a_file(write: Write, tmp_path: Path):
+    (tmp_path / "s.csv").write_text("1,0\n0,1\n0,0\n")
+    found = channel(write(LOCAL, noise("exponential", epsilon=1.0, sensitivity=1, scores="s.csv")))
+    expected = mechanisms.exponential([[1, 0], [0, 1], [0, 0]], 1.0, 1.0)
+    np.testing.assert_array_equal(found.matrix, expected.matrix)
+
+
+def test_prior_from_a_file(write: Write, tmp_path: Path):
+    for content in ("value,people\nz,2\nx,5\ny,3\n", "x, 5\ny, 3\nz, 2\n"):
+        (tmp_path / "p.csv").write_text(content)
+        task = load_task(write(LOCAL, IDENTITY, '[prior]\nfile = "p.csv"\n'))
+        assert task.prior == Prior([0.5, 0.3, 0.2], "xyz")
+        assert task.files.keys() == {"p.csv"}
+
+
+def test_keys_of_a_prior_stand_for_numbers_and_truth_values(write: Write):
+    space = "[space]\nalphabets = [[0, 1.5, true]]\n"
+    with pytest.raises(ValidationError, match="'2' is not a value"):
+        load_task(write(space, IDENTITY, '[prior]\ncounts = { "0" = 1, "2" = 1 }\n'))
+    task = load_task(write(space, IDENTITY, '[prior]\ncounts = { "0" = 1, "1.5" = 1, true = 2 }\n'))
+    assert task.prior == Prior([0.25, 0.25, 0.5], [0, 1.5, True])
+
+
+def test_distortions(write: Write, tmp_path: Path):
+    rounding = noise("random_rounding", base=3)
+    values, outputs = range(5), (0, 3, 6)
+    for kind, expected in (
+        ("hamming", Distortion.hamming(values, outputs)),
+        ("absolute", Distortion.absolute(values, outputs)),
+        ("squared", Distortion.squared(values, outputs)),
+    ):
+        task = load_task(write(COUNT, rounding, f'[distortion]\nkind = "{kind}"\n'))
+        assert task.distortion == expected
+    (tmp_path / "d.csv").write_text("0,1,2\n1,0,1\n2,1,0\n")
+    task = load_task(write(LOCAL, IDENTITY, '[distortion]\nkind = "matrix"\nfile = "d.csv"\n'))
+    assert task.distortion == Distortion([[0, 1, 2], [1, 0, 1], [2, 1, 0]], "xyz", "xyz")
+    (tmp_path / "d.csv").write_text(",z,y,x\nx,2,1,0\ny,1,0,1\nz,0,1,2\n")
+    task = load_task(write(LOCAL, IDENTITY, '[distortion]\nkind = "matrix"\nfile = "d.csv"\n'))
+    assert task.distortion is not None
+    assert task.distortion.outputs == ("z", "y", "x")
+
+
+def test_hash_is_the_file_s(write: Write):
+    path = write(COUNT, IDENTITY)
+    assert load_task(path).sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ([COUNT.replace("4", "0"), IDENTITY], "query: number of records: found 0"),
+        (['[query]\nkind="modular_sum"\nrecords=2\nmodulus=0\n', IDENTITY], "query: modulus"),
+        (["[space]\nalphabets = []\n", IDENTITY], "space: alphabets: found none"),
+        (['[space]\nalphabets = [["a", "a"]]\n', IDENTITY], r"space: alphabets\[0\]: .*equal"),
+        (
+            ['[query]\nkind = "table"\nalphabets = [[0, 1]]\nvalues = [1]\n', IDENTITY],
+            "query: values: found shape",
+        ),
+        ([COUNT, noise("random_rounding", base=0)], "mechanism: base: found 0"),
+        ([LOCAL, noise("random_rounding", base=3)], "mechanism: values that are counts .* 'x'"),
+        ([LOCAL, noise("exponential", epsilon=1.0)], "mechanism: values that are numbers"),
+        ([COUNT, noise("binary_symmetric", flip=0.1)], "it has 2 inputs; the query has 5 values"),
+        ([PARITY, noise("binary_symmetric", flip=1.1)], "mechanism: flip: found 1.1"),
+        ([PARITY, noise("randomized_response", epsilon=-1)], "mechanism: epsilon: found -1"),
+        ([COUNT, noise("matrix", file="no.csv")], r"mechanism.file: .*no.csv: No such file"),
+        ([COUNT, noise("exponential", epsilon=1.0, scores="s.csv")], "sensitivity: is missing"),
+        ([COUNT, IDENTITY, "[prior]\ncounts = { a = 1 }\n"], "prior: .* 4 records"),
+        ([LOCAL, IDENTITY, "[prior]\ncounts = { x = 1 }\n"], r"the values \['y', 'z'\]"),
+        ([LOCAL, IDENTITY, "[prior]\ncounts = { x = 1, w = 2 }\n"], "'w' is not a value"),
+        ([LOCAL, IDENTITY, "[prior]\ncounts = { x = 0, y = 0, z = 0 }\n"], "prior: counts: .*tot"),
+        ([LOCAL, IDENTITY, "[prior]\ncounts = { x = -1, y = 1, z = 1 }\n"], r"counts\['x'\]"),
+        ([LOCAL, IDENTITY, '[distortion]\nkind = "absolute"\n'], "distortion: values .* numbers"),
+        ([COUNT, IDENTITY, "[audit]\nrecords = [4]\n"], "audit: records: found 4"),
+        ([COUNT, IDENTITY, "[audit]\nrecords = [1]\ngroup_sizes = [2]\n"], "audit: .* not both"),
+        ([COUNT, IDENTITY, "[audit]\ngroup_sizes = [5]\n"], "audit: group_sizes: found 5"),
+    ],
+)
+def test_what_does_not_fit(write: Write, parts: list[str], message: str):
+    path = write(*parts)
+    with pytest.raises(ValidationError, match=message) as found:
+        load_task(path)
+    assert str(found.value).startswith(f"{path}: ")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "is empty"),
+        ("1,2\n", "row 0 sums to 3.0"),
+        ("1,0\n", "found 1 rows; the query has 3 values"),
+        ("1,0\n1\n1,0\n", "line 2 .* has 1 cells"),
+        ("1,0\nx,1\n1,0\n", "line 2 .* found 'x'"),
+        (",a,b\nx,1,0\ny,1,0\nw,1,0\n", r"no row for the query values \['z'\]"),
+        ("\xff\xfe", "cannot read|number|cells"),
+    ],
+)
+def test_bad_matrices(write: Write, tmp_path: Path, content: str, message: str):
+    (tmp_path / "m.csv").write_text(content, encoding="latin-1")
+    with pytest.raises(ValidationError, match=rf"mechanism.file: .*({message})"):
+        load_task(write(LOCAL, noise("matrix", file="m.csv")))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("x,1,2\n", "found 3 columns"),
+        ("x,1\ny,many\nz,1\n", "line 2: found 'many'"),
+        ("x,1\ny,2\nx,3\n", "line 3: 'x' is there twice"),
+    ],
+)
+def test_bad_frequency_tables(write: Write, tmp_path: Path, content: str, message: str):
+    (tmp_path / "p.csv").write_text(content)
+    with pytest.raises(ValidationError, match=rf"prior.file: {message}"):
+        load_task(write(LOCAL, IDENTITY, '[prior]\nfile = "p.csv"\n'))
+
+
+def test_bad_scores(write: Write, tmp_path: Path):
+    spec = noise("exponential", epsilon=1.0, sensitivity=1, scores="s.csv")
+    for content, message in (("a,b\n", "found 'a'"), ("1,2\n", "found 1 rows")):
+        (tmp_path / "s.csv").write_text(content)
+        with pytest.raises(ValidationError, match=f"mechanism: scores: {message}"):
+            load_task(write(LOCAL, spec))
+
+
+def test_epsilon_is_in_nats(write: Write):
+    found = channel(write(PARITY, noise("randomized_response", epsilon=math.log(3))))
+    np.testing.assert_allclose(found.matrix, [[0.75, 0.25], [0.25, 0.75]])

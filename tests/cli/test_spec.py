@@ -1,0 +1,196 @@
+"""SPEC.toml: what it says when something is wrong, and that the documentation is complete."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from cvxleak.cli import spec as schema
+from cvxleak.cli.building import load_task
+from cvxleak.cli.reading import parse_spec
+from cvxleak.cli.spec import Spec
+from cvxleak.errors import ValidationError
+
+DOCS = Path(__file__).parents[2] / "docs"
+COUNT = '[query]\nkind = "count"\nrecords = 3\n'
+ROUNDING = '[mechanism]\nkind = "random_rounding"\nbase = 3\n'
+LOCAL = '[space]\nalphabets = [["a", "b"]]\n'
+IDENTITY = '[mechanism]\nkind = "identity"\n'
+
+
+def complaints(content: str, *, version: str = "version = 1\n") -> list[str]:
+    with pytest.raises(ValidationError) as found:
+        parse_spec((version + content).encode(), "s.toml")
+    lines = str(found.value).splitlines()
+    assert all(line.startswith("s.toml: ") for line in lines)
+    return [line.removeprefix("s.toml: ") for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [
+        ("", ["mechanism: is missing"]),
+        (COUNT, ["mechanism: is missing"]),
+        (ROUNDING, ["either [query] or [space] is needed, and not both"]),
+        (COUNT + LOCAL + ROUNDING, ["either [query] or [space] is needed, and not both"]),
+        (
+            COUNT + '[mechanism]\nkind = "random_roundng"\n',
+            ["mechanism.kind: found 'random_roundng'; did you mean random_rounding?"],
+        ),
+        (
+            '[query]\nkind = "median"\n' + ROUNDING,
+            ["query.kind: found 'median'; known: count, parity, modular_sum, pair_sum, table"],
+        ),
+        ("[query]\nrecords = 3\n" + ROUNDING, ["query: the key kind is missing"]),
+        (
+            COUNT + '[mechanism]\nkind = "random_rounding"\nbsae = 3\n',
+            ["mechanism.base: is missing", "mechanism.bsae: unknown key; did you mean base?"],
+        ),
+        (
+            COUNT + ROUNDING + "[adversry]\nunit = 1\n",
+            ["adversry: unknown key; did you mean adversary?"],
+        ),
+        (
+            COUNT + ROUNDING + "[adversary]\nfloor = 1\n",
+            ["adversary.floor: unknown key; known: entropy_floors, unit"],
+        ),
+        (
+            COUNT + '[mechanism]\nkind = "random_rounding"\nbase = "3"\n',
+            ["mechanism.base: expected an integer, found '3'"],
+        ),
+        (
+            COUNT + '[mechanism]\nkind = "random_rounding"\nbase = 3.0\n',
+            ["mechanism.base: expected an integer, found 3.0"],
+        ),
+        (
+            COUNT + '[mechanism]\nkind = "random_rounding"\nbase = true\n',
+            ["mechanism.base: expected an integer, found True"],
+        ),
+        (
+            COUNT + ROUNDING + '[adversary]\nentropy_floors = [0, "6", nan]\nunit = "bit"\n',
+            [
+                "adversary.entropy_floors[1]: expected a number, found '6'",
+                "adversary.entropy_floors[2]: found nan; it must be finite",
+                "adversary.unit: found 'bit'; allowed: nats or bits",
+            ],
+        ),
+        (
+            COUNT + ROUNDING + "[adversary]\nentropy_floors = 3\n",
+            ["adversary.entropy_floors: expected a list, found 3"],
+        ),
+        (
+            COUNT + ROUNDING + "[adversary]\nentropy_floors = []\n",
+            ["adversary.entropy_floors: the list must not be empty"],
+        ),
+        ("title = 3\n" + COUNT + ROUNDING, ["title: expected text, found 3"]),
+        ("space = 3\n" + ROUNDING, ["space: expected a table, found 3"]),
+        (
+            "[space]\nalphabets = [[1, 1979-05-27]]\n" + IDENTITY,
+            [
+                "space.alphabets[0][1]: a label is text, a number, true or false, "
+                "not datetime.date(1979, 5, 27)"
+            ],
+        ),
+        (
+            LOCAL + IDENTITY + "[prior]\nsource = 'x'\n",
+            ["prior: either counts or file is needed, and not both"],
+        ),
+        (
+            LOCAL + IDENTITY + "[prior]\ncounts = { a = 1, b = '2' }\n",
+            ["prior.counts.b: expected a number, found '2'"],
+        ),
+        (
+            COUNT + ROUNDING + '[distortion]\nkind = "hammin"\n',
+            ["distortion.kind: found 'hammin'; did you mean hamming?"],
+        ),
+    ],
+)
+def test_complaints(content: str, lines: list[str]):
+    assert complaints(content) == lines
+
+
+def test_version():
+    assert complaints("x = 1", version="") == [
+        "version: is missing",
+        "mechanism: is missing",
+        "x: unknown key; known: version, title, query, space, mechanism, adversary, audit, prior, "
+        "distortion",
+    ]
+    assert complaints("x = 1", version="version = 2\n") == [
+        "version: found 2; this cvxleak reads version 1"
+    ]
+    assert complaints(COUNT + ROUNDING, version="version = '1'\n") == [
+        "version: found '1'; allowed: 1"
+    ]
+
+
+@pytest.mark.parametrize(
+    "data", [b"version = \n", b"\xff\xfe", b"[a]\n[a]\n", b"x = " + b"[" * 9999]
+)
+def test_not_toml(data: bytes):
+    with pytest.raises(ValidationError, match=r"^s.toml: not a TOML file: "):
+        parse_spec(data, "s.toml")
+
+
+def test_byte_order_mark_is_fine():
+    assert parse_spec(b"\xef\xbb\xbfversion = 1\n" + (COUNT + ROUNDING).encode(), "s").version == 1
+
+
+def test_defaults():
+    spec = parse_spec(f"version = 1\n{COUNT}{ROUNDING}".encode(), "s")
+    assert spec.adversary == schema.Adversary(entropy_floors=[0.0], unit=None)
+    assert spec.audit == schema.Audit(records=None, group_sizes=[1])
+
+
+def sections() -> dict[str, list[type[schema.Section]]]:
+    """Return, for each key of a spec that is a table, the models that it can have."""
+    return {
+        "query": list(get_args(schema.Query)),
+        "space": [schema.Space],
+        "mechanism": list(get_args(schema.Noise)),
+        "adversary": [schema.Adversary],
+        "audit": [schema.Audit],
+        "prior": [schema.Source],
+        "distortion": list(get_args(schema.Cost)),
+    }
+
+
+def test_documentation_lists_exactly_the_schema():
+    text = (DOCS / "specs.md").read_text()
+    parts = dict(re.findall(r"^## `\[(\w+)\]`\n(.*?)(?=^## )", text, re.DOTALL | re.MULTILINE))
+    assert parts.keys() == sections().keys()
+    assert set(re.findall(r"^\| `\[?(\w+)\]?` \|", text.split("\n## ")[0], re.MULTILINE)) == set(
+        Spec.model_fields
+    )
+    for name, models in sections().items():
+        rows = dict(re.findall(r"^\| `(\w+)` \|([^|]*)\|", parts[name], re.MULTILINE))
+        if len(models) == 1:
+            assert rows.keys() == models[0].model_fields.keys()
+            continue
+        del rows["kind"]  # the head of the table
+        documented = {kind: set(re.findall(r"`(\w+)`", keys)) for kind, keys in rows.items()}
+        assert documented == {
+            get_args(model.model_fields["kind"].annotation)[0]: model.model_fields.keys() - {"kind"}
+            for model in models
+        }
+
+
+def test_documented_specs_work(tmp_path: Path):
+    text = (DOCS / "specs.md").read_text()
+    blocks = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    assert len(blocks) == 3
+    for place, block in enumerate(blocks):
+        path = tmp_path / f"{place}.toml"
+        path.write_text(block)
+        assert load_task(path).spec == Spec.model_validate(tomllib.loads(block))
+
+
+def test_documented_complaints_are_the_real_ones():
+    text = (DOCS / "specs.md").read_text()
+    shown = re.findall(r"^cvxleak: survey.toml: (.*)$", text, re.MULTILINE)
+    content = (
+        COUNT + '[mechanism]\nkind = "random_roundng"\n[adversary]\nentropy_floors = [0, "6"]\n'
+    )
+    assert complaints(content) == shown

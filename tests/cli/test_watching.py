@@ -1,0 +1,80 @@
+"""Progress and interrupts, without waiting for either."""
+
+import io
+import signal
+import time
+
+import pytest
+from rich.console import Console
+
+from cvxleak.cli import watching
+from cvxleak.cli.watching import STOPPED, Terminal
+
+
+def console(*, terminal: bool = False) -> Console:
+    return Console(file=io.StringIO(), force_terminal=terminal, width=80)
+
+
+def shown(console: Console) -> str:
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_first_interrupt_ends_the_search_and_the_second_the_program():
+    screen = console()
+    with Terminal(screen, "nats") as watch:
+        watch.begin("leakage")
+        watch.progress(0.1, 0.2, 1)
+        signal.raise_signal(signal.SIGINT)
+        assert watch.interrupted
+        with pytest.raises(KeyboardInterrupt):
+            watch.progress(0.1, 0.2, 2)
+        watch.end()
+        assert shown(screen).count("Interrupted: the report follows") == 1
+        with pytest.raises(SystemExit) as stop:
+            signal.raise_signal(signal.SIGINT)
+        assert stop.value.code == STOPPED == 130
+
+
+def test_interrupts_are_python_s_own_again_afterwards():
+    before = signal.getsignal(signal.SIGINT)
+    with Terminal(console(), "nats"):
+        assert signal.getsignal(signal.SIGINT) != before
+    assert signal.getsignal(signal.SIGINT) == before
+
+
+def test_quick_steps_say_nothing():
+    for terminal in (True, False):
+        screen = console(terminal=terminal)
+        with Terminal(screen, "nats") as watch:
+            for _ in range(3):
+                watch.begin("capacity")
+                watch.progress(0.1, 0.2, 3)
+                watch.end()
+        assert shown(screen) == ""
+
+
+def test_a_log_gets_fewer_and_fewer_lines(monkeypatch: pytest.MonkeyPatch):
+    screen, clock = console(), iter(range(100))
+    monkeypatch.setattr(watching.time, "monotonic", lambda: float(next(clock)))
+    with Terminal(screen, "bits") as watch:
+        watch.begin("leakage")
+        for nodes in range(1, 10):
+            watch.progress(0.0, 0.6931471805599453, nodes)
+    assert shown(screen).splitlines() == [
+        f"leakage: 0.000000 to 1.000000 bits, {seconds} nodes, {seconds} s"
+        for seconds in (1, 2, 4, 8)
+    ]
+
+
+def test_a_terminal_keeps_one_line_up_to_date(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(watching, "PATIENCE", 0.01)
+    screen = console(terminal=True)
+    with Terminal(screen, "nats") as watch:
+        watch.begin("leakage")
+        watch.progress(0.25, 0.5, 1)
+        deadline = time.monotonic() + 30
+        while "0.250000 to 0.500000 nats" not in shown(screen) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        watch.end()
+    assert "leakage: 0.250000 to 0.500000 nats" in shown(screen)

@@ -1,0 +1,263 @@
+"""What a report says, compared with the measures themselves."""
+
+import math
+
+import numpy as np
+import pytest
+
+from cvxleak import measures
+from cvxleak.certificates import verify
+from cvxleak.errors import InfeasibleError, ValidationError
+from cvxleak.mechanisms import binary_symmetric, identity, random_rounding, randomized_response
+from cvxleak.model import Channel, Distortion, Mechanism, Prior, RecordSpace
+from cvxleak.problems import record_leakage
+from cvxleak.queries import count, from_function, parity
+from cvxleak.report import Report, Watch, audit_report, capacity_report
+
+
+def one(report: Report, name: str):
+    (quantity,) = report.named(name)
+    assert quantity.lower <= quantity.upper
+    return quantity
+
+
+@pytest.fixture(scope="module")
+def rounding() -> Mechanism:
+    return Mechanism(count(6), random_rounding(6, 3))
+
+
+def test_leakage_and_balance(rounding: Mechanism):
+    report = audit_report(rounding, [3.9, 2.0])
+    leakages = report.named("record leakage")
+    assert [q.entropy_floor for q in leakages] == [0.0, 2.0, 3.9]
+    for quantity in leakages:
+        bound = record_leakage(rounding, quantity.entropy_floor)
+        assert quantity.lower <= bound.upper
+        assert bound.lower <= quantity.upper
+        assert quantity.status == "CERTIFIED"
+        assert quantity.record == 0
+        assert verify(quantity.certificate).passed
+    for quantity, leakage in zip(report.named("balance"), leakages[1:], strict=True):
+        assert quantity.entropy_floor == leakage.entropy_floor
+        assert quantity.lower <= leakages[0].upper - leakage.lower <= quantity.upper + 1e-12
+        assert quantity.lower >= 0
+
+
+def test_sentences_say_how_much(rounding: Mechanism):
+    whole, part = audit_report(rounding, [3.9]).named("record leakage")
+    assert whole.meaning.startswith("Discloses one person's record completely")
+    assert part.meaning.startswith("Tells part of one person's record")
+    assert f"{math.log(2):.6f} nats" in part.meaning
+    nothing = audit_report(Mechanism(parity(3), binary_symmetric(0.5))).named("record leakage")
+    assert nothing[0].meaning.startswith("Tells nothing")
+
+
+def test_guesses(rounding: Mechanism):
+    report = audit_report(rounding, [3.9])
+    for floor in (0.0, 3.9):
+        here = {q.name: q for q in report.quantities if q.entropy_floor == floor}
+        rise = here["guess after"].lower - here["guess before"].lower
+        assert 0.5 <= here["guess before"].lower <= 1
+        for inequality in ("Fano", "Pinsker"):
+            bound = here[f"guess rise, {inequality} bound"]
+            assert bound.lower == pytest.approx(max(rise, 0))
+            assert bound.lower <= bound.upper
+            assert bound.status == "BOUND"
+            assert f"{inequality}'s inequality" in bound.meaning
+
+
+def test_measures_of_the_whole():
+    mechanism = Mechanism(count(3), [[0.7, 0.2, 0.1], [0.3, 0.4, 0.3], [0.2, 0.4, 0.4], [0, 0, 1]])
+    report = audit_report(mechanism)
+    channel = mechanism.channel
+    expected = {
+        "maximal leakage": measures.maximal_leakage(Prior.uniform(4), channel.matrix),
+        "record DP epsilon": measures.record_dp_epsilon(mechanism),
+        "local DP epsilon": measures.local_dp_epsilon(channel),
+        "max-information, product priors": measures.record_dp_epsilon(mechanism),
+    }
+    for name, value in expected.items():
+        quantity = one(report, name)
+        assert quantity.lower == quantity.upper == value
+        assert quantity.status == "COMPUTED"
+    assert one(report, "record DP epsilon").upper == math.inf
+    assert one(report, "capacity").upper >= report.named("record leakage")[0].lower
+    assert verify(one(report, "capacity").certificate).passed
+
+
+def test_local_mechanism_under_its_prior():
+    space = RecordSpace([("a", "b", "c")])
+    channel = Channel(randomized_response(3, 1.0).matrix, "abc", "abc")
+    mechanism = Mechanism.from_channel(space, channel)
+    prior = Prior([0.5, 0.3, 0.2], "abc")
+    shuffled = Prior([0.2, 0.5, 0.3], "cab")
+    for given in (prior, shuffled):
+        report = audit_report(mechanism, prior=given, distortion=Distortion.hamming("abc"))
+        expected = {
+            "mutual information": measures.mutual_information(prior, channel),
+            "max-information": measures.max_information(prior, channel),
+            "prior guess": 0.5,
+            "posterior guess": measures.posterior_bayes_vulnerability(prior, channel),
+            "expected distortion": 1 - channel.matrix[0, 0],
+            "worst-case distortion": 1 - channel.matrix[0, 0],
+            "record DP epsilon": 1.0,
+        }
+        for name, value in expected.items():
+            assert one(report, name).upper == pytest.approx(value, rel=1e-12), name
+        leakages = measures.pml(prior, channel)
+        found = report.named("pointwise maximal leakage")
+        assert [q.outcome for q in found] == ["a", "b", "c"]
+        np.testing.assert_allclose([q.upper for q in found], leakages, rtol=1e-12)
+
+
+def test_prior_through_a_query():
+    # The query merges two values of the record; the law of its value is what the distortion sees.
+    query = from_function(RecordSpace([(0, 1, 2)]), lambda x: min(x[0], 1))
+    mechanism = Mechanism(query, [[1.0, 0.0], [0.5, 0.5]])
+    report = audit_report(
+        mechanism, prior=Prior([0.5, 0.3, 0.2]), distortion=Distortion.hamming([0, 1])
+    )
+    assert one(report, "expected distortion").upper == pytest.approx(0.25)
+
+
+def test_outputs_that_never_occur_have_no_line():
+    mechanism = Mechanism.from_channel(RecordSpace.binary(1), [[0.5, 0.5, 0.0], [0.2, 0.8, 0.0]])
+    report = audit_report(mechanism, prior=Prior([0.5, 0.5]))
+    assert [q.outcome for q in report.named("pointwise maximal leakage")] == [0, 1]
+
+
+def test_distortion_over_equally_likely_datasets(rounding: Mechanism):
+    distortion = Distortion.absolute(range(7), rounding.outputs)
+    report = audit_report(rounding, distortion=distortion)
+    uniform = np.full(64, 1 / 64)
+    exact = measures.mechanism_distortion(uniform, rounding, distortion)
+    assert one(report, "expected distortion").upper == pytest.approx(exact)
+    assert one(report, "worst-case distortion").upper == pytest.approx(4 / 3)
+
+
+def test_bits_are_nats_in_other_words(rounding: Mechanism):
+    nats = audit_report(rounding, [3.9])
+    bits = audit_report(rounding, [3.9 / math.log(2)], unit="bits")
+    assert bits.facts["max_entropy"] == pytest.approx(6)
+    for one_nats, one_bits in zip(nats.quantities, bits.quantities, strict=True):
+        assert one_nats.name == one_bits.name
+        if one_nats.unit == "nats":
+            assert one_bits.unit == "bits"
+            assert one_bits.upper * math.log(2) == pytest.approx(one_nats.upper, abs=1e-4)
+        else:
+            assert one_bits.upper == pytest.approx(one_nats.upper, abs=1e-3)
+    assert bits.named("record leakage")[1].entropy_floor == pytest.approx(3.9 / math.log(2))
+
+
+def test_records_one_by_one():
+    # Only the first record is released.
+    query = from_function(RecordSpace.binary(2), lambda x: x[0])
+    report = audit_report(Mechanism(query, identity(2)), records=[1, 0])
+    first, second = report.named("record leakage")
+    assert (first.record, second.record) == (0, 1)
+    assert first.lower == pytest.approx(math.log(2))
+    assert "record 0" in first.meaning
+    # A correlated adversary learns about the other record as well.
+    assert second.lower == pytest.approx(math.log(2))
+    balances = audit_report(Mechanism(query, identity(2)), [1.2], records=[1]).named("balance")
+    assert [q.record for q in balances] == [1]
+
+
+def test_groups():
+    report = audit_report(Mechanism(count(3), identity(4)), group_sizes=[2, 1])
+    (group,) = report.named("group leakage")
+    assert group.record == (0, 1)
+    assert group.lower == pytest.approx(math.log(4))
+    assert "group of 2 records" in group.meaning
+    assert len(report.named("record leakage")) == 1
+    assert {q.record for q in report.named("guess rise, Fano bound")} == {0, (0, 1)}
+
+
+def test_full_disclosure_at_the_largest_entropy():
+    report = audit_report(Mechanism(count(1), identity(2)), [1.0], unit="bits")
+    assert report.named("record leakage")[1].upper == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"records": [2]}, "records: found 2"),
+        ({"records": [0], "group_sizes": [2]}, "not both"),
+        ({"group_sizes": [3]}, "group_sizes: found 3"),
+        ({"group_sizes": [0]}, "group_sizes: found 0"),
+        ({"prior": Prior([0.5, 0.5])}, "prior: .* 2 records"),
+        ({"distortion": Distortion.hamming(["x"])}, "distortion: "),
+        ({"unit": "bytes"}, "unit: found 'bytes'"),
+    ],
+)
+def test_bad_arguments(options: dict, message: str):
+    with pytest.raises(ValidationError, match=message):
+        audit_report(Mechanism(count(2), identity(3)), **options)
+
+
+def test_prior_with_other_labels():
+    mechanism = Mechanism(count(1), identity(2))
+    with pytest.raises(ValidationError, match="they must be the values of the record"):
+        audit_report(mechanism, prior=Prior([0.5, 0.5], ["no", "yes"]))
+
+
+def test_too_much_doubt():
+    mechanism = Mechanism(count(2), identity(3))
+    with pytest.raises(InfeasibleError, match=r"than 2\.000000 bits"):
+        audit_report(mechanism, [2.5], unit="bits")
+    for floor in (-1.0, math.nan, math.inf):
+        with pytest.raises((ValidationError, InfeasibleError), match="entropy_floor"):
+            audit_report(mechanism, [floor])
+
+
+class Impatient(Watch):
+    """Interrupts the first search, and takes notes."""
+
+    def __init__(self) -> None:
+        self.steps: list[str] = []
+
+    def begin(self, what: str) -> None:
+        self.steps.append(what)
+
+    def progress(self, lower: float, upper: float, nodes: int) -> None:
+        self.interrupted = True
+        raise KeyboardInterrupt
+
+
+def test_interrupt_leaves_brackets_that_hold(rounding: Mechanism):
+    watch = Impatient()
+    report = audit_report(rounding, [3.9, 4.0], watch=watch)
+    patient = audit_report(rounding, [3.9, 4.0])
+    assert report.interrupted
+    assert not patient.interrupted
+    assert "leakage at entropy floor 4 nats" in watch.steps
+    open_ones = [q for q in report.named("record leakage") if q.status == "BRACKETED"]
+    assert open_ones
+    for quick, exact in zip(
+        report.named("record leakage"), patient.named("record leakage"), strict=True
+    ):
+        assert quick.lower <= exact.upper
+        assert exact.lower <= quick.upper
+        assert verify(quick.certificate).passed
+    assert report.named("balance")[0].status == "BRACKETED"
+
+
+def test_no_time_at_all(rounding: Mechanism):
+    report = audit_report(rounding, [3.9], time_limit=0.0)
+    assert report.named("record leakage")[1].status == "BRACKETED"
+
+
+def test_capacity_report():
+    report = capacity_report(binary_symmetric(0.1), unit="bits")
+    quantity = one(report, "capacity")
+    assert quantity.lower == pytest.approx(0.5310044, abs=1e-7)
+    assert verify(quantity.certificate).passed
+    assert report.facts == {"inputs": 2, "outputs": 2}
+
+
+def test_json_has_no_infinity():
+    report = audit_report(Mechanism(count(1), identity(2)))
+    data = report.to_dict()
+    (epsilon,) = [q for q in data["quantities"] if q["name"] == "record DP epsilon"]
+    assert epsilon["upper"] == "inf"
+    assert float(epsilon["upper"]) == math.inf
