@@ -6,9 +6,11 @@ Exit codes: 0, done; 1, a certificate that does not hold; 2, wrong usage or inpu
 from __future__ import annotations
 
 import enum
+import errno
 import hashlib
 import io
 import json
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -101,7 +103,11 @@ def audit(
     json_path: Json = None,
     certificate: Proof = None,
     time_limit: Annotated[
-        float, typer.Option(metavar="S", help="Seconds for all searches together.")
+        float,
+        typer.Option(
+            metavar="S",
+            help="Seconds for all searches together; checking what they prove comes on top.",
+        ),
     ] = 60.0,
     tol: Annotated[
         float, typer.Option(metavar="T", help="Relative gap between the ends to reach.")
@@ -111,14 +117,14 @@ def audit(
     with _errors():
         from cvxleak.cli.building import load_task
         from cvxleak.cli.documents import report_document
-        from cvxleak.cli.watching import Terminal
+        from cvxleak.cli.watching import Interruptible
         from cvxleak.model._validation import real_number
         from cvxleak.report import audit_report, check_floors
         from cvxleak.result import unit_scale
 
         real_number(tol, "--tol", 0.0, 1.0, open_high=True)
         real_number(time_limit, "--time-limit", 0.0)
-        _check_targets(json_path, certificate)
+        _check_targets(spec, json_path, certificate)
         task = load_task(spec)
         adversary = task.spec.adversary
         if entropy_floor:
@@ -131,8 +137,7 @@ def audit(
                 check_floors(task.mechanism, adversary.entropy_floors, unit)
             factor = unit_scale(unit) / unit_scale(units.value)
             floors = [factor * floor for floor in adversary.entropy_floors]
-        console = _console(stderr=True)
-        with Terminal(console, units.value) as watch:
+        with Interruptible(_console(stderr=True), units.value) as watch:
             report = audit_report(
                 task.mechanism,
                 floors,
@@ -172,17 +177,17 @@ def capacity(
     with _errors():
         from cvxleak.cli.building import read_file
         from cvxleak.cli.documents import report_document
-        from cvxleak.cli.watching import Terminal
+        from cvxleak.cli.watching import Display
         from cvxleak.model import Channel
         from cvxleak.model._validation import real_number
         from cvxleak.report import capacity_report
 
         real_number(tol, "--tol", 0.0, 1.0, open_high=True)
-        _check_targets(json_path, certificate)
+        _check_targets(channel, json_path, certificate)
         data = read_file(channel)
         with _at(str(channel)):
             given = Channel.from_csv(channel)
-        with Terminal(_console(stderr=True), units.value) as watch:
+        with Display(_console(stderr=True), units.value) as watch:
             report = capacity_report(given, unit=units.value, tol=tol, watch=watch)
         document = report_document(
             report.to_dict(),
@@ -206,6 +211,7 @@ def verify(
     with _errors():
         from cvxleak.certificates import verify as check
         from cvxleak.cli.documents import read_certificates
+        from cvxleak.cli.watching import Display
         from cvxleak.errors import CertificateError
 
         try:
@@ -215,9 +221,11 @@ def verify(
             raise typer.Exit(1) from None
         failed = 0
         for place, member in enumerate(members, start=1):
-            answer = check(member if isinstance(member, dict) else {})
-            failed += not answer.passed
             where = f"{place} of {len(members)}: " if len(members) > 1 else ""
+            with Display(_console(stderr=True)) as watch:
+                watch.begin(f"checking {where}{path}")
+                answer = check(member if isinstance(member, dict) else {})
+            failed += not answer.passed
             typer.echo(f"{'PASS' if answer.passed else 'FAIL'}  {where}{_claim(member, answer)}")
         if len(members) > 1:
             all_of_them = f"{len(members)} certificates"
@@ -271,20 +279,27 @@ def _write(
     if certificate is not None:
         write_atomic(certificate, json.dumps(bundle(report.certificates())) + "\n")
     if json_path == "-":
-        sys.stdout.write(text)
+        typer.echo(text, nl=False)
         return
     if json_path is not None:
         write_atomic(json_path, text)
     render(report, _console(), heading)
 
 
-def _check_targets(json_path: str | None, certificate: Path | None) -> None:
+def _check_targets(source: Path, json_path: str | None, certificate: Path | None) -> None:
+    """See that the files can be written, and that none overwrites another or the source."""
     from cvxleak.cli.documents import check_target
 
-    if json_path is not None and json_path != "-":
-        check_target(json_path, "--json")
-    if certificate is not None:
-        check_target(certificate, "--certificate")
+    taken = {source.resolve(): os.fspath(source)}
+    targets = {"--json": None if json_path == "-" else json_path, "--certificate": certificate}
+    for option, path in targets.items():
+        if path is None:
+            continue
+        check_target(path, option)
+        place = Path(path).resolve()
+        if place in taken and (place.is_file() or not place.exists()):
+            raise ValidationError(f"{option}: {taken[place]} is taken; another path is needed")
+        taken[place] = option
 
 
 def _console(*, stderr: bool = False) -> Console:
@@ -309,8 +324,13 @@ def _errors() -> Iterator[None]:
     try:
         yield
     except CvxleakError as error:
-        for line in str(error).splitlines():
+        for line in str(error).removeprefix("path: ").splitlines():
             typer.echo(f"cvxleak: {line}", err=True)
+        raise typer.Exit(2) from None
+    except OSError as error:
+        if error.errno == errno.EPIPE:
+            raise  # somebody had enough, as in `cvxleak audit ... | head`: no message
+        typer.echo(f"cvxleak: the output cannot be written: {error.strerror}", err=True)
         raise typer.Exit(2) from None
     except KeyboardInterrupt:
         typer.echo("cvxleak: stopped", err=True)

@@ -88,16 +88,17 @@ class _Page:
         table.add_column("guess\nbefore, after", justify="right")
         table.add_column("rise\nat most", justify="right")
         for quantity in rows:
+            floor = quantity.entropy_floor or 0.0
             key = (quantity.record, quantity.entropy_floor)
             before, after = about[*key, "guess before"], about[*key, "guess after"]
             rise = about[*key, "guess rise, Fano bound"]
             table.add_row(
                 *([_record(quantity)] if several else []),
-                f"{quantity.entropy_floor:g} ({percent(quantity.entropy_floor / most)})",
+                f"{floor:g} ({percent(floor / most, math.floor)})",
                 *_ends(quantity),
                 _status(quantity),
                 f"{percent(before.lower)}, {percent(after.lower)}",
-                percent(rise.upper, up=True),
+                percent(rise.upper, math.ceil),
             )
         self._show(f"{title}, in {report.unit}", table)
         for _, run in groupby(rows, lambda q: (several and q.record, q.meaning)):
@@ -139,7 +140,8 @@ class _Page:
         header = f"{'quantity':<{name}}{'lower':>11}{'upper':>13}  {'unit':<13}{'status':<9}"
         self.console.print()
         self.console.print(Text(header.rstrip(), style="bold"), soft_wrap=True)
-        self.console.print("─" * self.width)
+        line = "-" if self.console.options.ascii_only else "─"
+        self.console.print(line * self.width)
         for quantity in quantities:
             lower, upper = _ends(quantity)
             line = Text(f"{quantity.name:<{name}}{lower:>11}{upper:>13}  {quantity.unit:<13}")

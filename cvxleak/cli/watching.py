@@ -14,7 +14,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from cvxleak.report import Watch
 from cvxleak.result import unit_scale
 
-__all__ = ["STOPPED", "Terminal"]
+__all__ = ["STOPPED", "Display", "Interruptible"]
 
 STOPPED = 130
 """Exit code of a program that Ctrl-C ended."""
@@ -23,19 +23,14 @@ PATIENCE = 1.0
 """Seconds before anything is said about a step."""
 
 
-class Terminal(Watch):
-    """Shows what lasts longer than a second, and turns Ctrl-C into the end of the search.
-
-    The first Ctrl-C ends the search that is running, so that its bracket is reported, and gives
-    what is left no more time than a first bracket takes. The second one stops the program.
+class Display(Watch):
+    """Shows what lasts longer than a second.
 
     On a terminal one line is kept up to date; elsewhere (a log) a line is written after 1, 2, 4, 8,
     ... seconds.
     """
 
-    def __init__(self, console: Console, unit: str) -> None:
-        self.interrupted = False
-        self._announced = False
+    def __init__(self, console: Console, unit: str = "nats") -> None:
         self._console = console
         self._unit = unit
         self._scale = unit_scale(unit)
@@ -43,10 +38,8 @@ class Terminal(Watch):
         self._started = self._due = 0.0
         self._display: Progress | None = None
         self._timer: threading.Timer | None = None
-        self._before: object = None
 
     def __enter__(self) -> Self:
-        self._before = signal.signal(signal.SIGINT, self._on_interrupt)
         return self
 
     def __exit__(
@@ -56,7 +49,6 @@ class Terminal(Watch):
         trace: TracebackType | None,
     ) -> None:
         self.end()
-        signal.signal(signal.SIGINT, self._before)  # pyright: ignore[reportArgumentType]
 
     def begin(self, what: str) -> None:
         """Start the clock of a step."""
@@ -80,10 +72,7 @@ class Terminal(Watch):
             self._display = display
 
     def progress(self, lower: float, upper: float, nodes: int) -> None:
-        """Show a bracket; raise KeyboardInterrupt where Ctrl-C was pressed."""
-        if self.interrupted:
-            self._announce()
-            raise KeyboardInterrupt
+        """Show a bracket."""
         low, high = lower / self._scale, upper / self._scale
         text = f"{self._what}: {low:.6f} to {high:.6f} {self._unit}"
         if self._display is not None:
@@ -104,6 +93,44 @@ class Terminal(Watch):
         if self._display is not None:
             self._display.stop()
         self._timer = self._display = None
+
+
+class Interruptible(Display):
+    """A display that turns Ctrl-C into the end of the search.
+
+    The first Ctrl-C ends the search that is running, so that its bracket is reported, and gives
+    what is left no more time than a first bracket takes. The second one stops the program.
+    """
+
+    def __init__(self, console: Console, unit: str = "nats") -> None:
+        super().__init__(console, unit)
+        self.interrupted = False
+        self._announced = False
+        self._before: object = None
+
+    def __enter__(self) -> Self:
+        self._before = signal.signal(signal.SIGINT, self._on_interrupt)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        super().__exit__(kind, error, trace)
+        signal.signal(signal.SIGINT, self._before)  # pyright: ignore[reportArgumentType]
+
+    def progress(self, lower: float, upper: float, nodes: int) -> None:
+        """Show a bracket; raise KeyboardInterrupt where Ctrl-C was pressed."""
+        if self.interrupted:
+            self._announce()
+            raise KeyboardInterrupt
+        super().progress(lower, upper, nodes)
+
+    def end(self) -> None:
+        """Take the line away."""
+        super().end()
         if self.interrupted:
             self._announce()
 

@@ -34,10 +34,12 @@ NOTHING = 1e-6
 """Leakage in nats that counts as none."""
 
 
-def percent(chance: float, *, up: bool = False) -> str:
-    """Return a probability in percent, to the nearest tenth, or rounded up to the next one."""
-    tenths = 1000 * chance
-    return f"{(math.ceil(tenths - 1e-6) if up else round(tenths)) / 10:.1f} %"
+def percent(share: float, rounding: Callable[[float], int] = round) -> str:
+    """Return a share in percent, to a tenth: the nearest one, or `math.floor`, or `math.ceil`."""
+    # Shares such as 0.3 miss the tenth that they mean by a rounding error.
+    nearest = round(1000 * share)
+    tenths = nearest if abs(1000 * share - nearest) < 1e-9 else rounding(1000 * share)
+    return f"{tenths / 10:.1f} %"
 
 
 def leakage(subject: str, lower: float, upper: float, values: int, unit: str) -> str:

@@ -314,6 +314,9 @@ def test_capacity(run: Run, tmp_path: Path):
         (["audit", "spec.toml", "--time-limit", "nan"], "--time-limit: found nan"),
         (["audit", "spec.toml", "--json", "no/r.json"], "--json: there is no folder no"),
         (["audit", "spec.toml", "--certificate", "."], "--certificate: . is a folder"),
+        (["audit", "spec.toml", "--json", "spec.toml"], "--json: spec.toml is taken"),
+        (["capacity", "good.csv", "--certificate", "./good.csv"], "--certificate: good.csv is"),
+        (["audit", "spec.toml", "--json", "a", "--certificate", "a"], "--certificate: --json is"),
         (["capacity", "good.csv", "--tol", "-1"], "--tol: found -1.0"),
         (["audit", "floor.toml"], "floor.toml: adversary.entropy_floors: found 7 bits; nobody "),
     ],
@@ -405,3 +408,31 @@ def test_ctrl_c_returns_the_bracket_reached(write: Write, tmp_path: Path):
     # The truth is about .2215; see the tests of the audit.
     assert found["lower"] <= 0.2216 <= found["upper"]
     assert all(verify(c).passed for c in json.loads(proof.read_text())["certificates"])
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_full_disk_is_one_message(write: Write, tmp_path: Path):
+    path = write(LOCAL)
+    code = "from cvxleak.cli import main; main()"
+    with open("/dev/full", "w") as full:
+        for arguments in ([], ["--json", "-"]):
+            run = subprocess.run(
+                [sys.executable, "-P", "-c", code, "audit", str(path), *arguments],
+                stdout=full,
+                stderr=subprocess.PIPE,
+                text=True,
+                check=False,
+                env=os.environ | {"PYTHONPATH": str(ROOT)},
+            )
+            assert run.returncode == 2
+            assert run.stderr.splitlines()[0] == (
+                "cvxleak: the output cannot be written: No space left on device"
+            )
+
+
+def test_reader_who_has_enough(write: Write):
+    process = cvxleak("audit", write(LOCAL))
+    assert process.stdout is not None
+    process.stdout.close()
+    _, err = process.communicate()
+    assert b"Traceback" not in err
