@@ -73,6 +73,8 @@ class Display(Watch):
 
     def progress(self, lower: float, upper: float, nodes: int) -> None:
         """Show a bracket."""
+        if upper < lower:
+            return  # part of the search's nodes are in its hands and not counted
         low, high = lower / self._scale, upper / self._scale
         text = f"{self._what}: {low:.6f} to {high:.6f} {self._unit}"
         if self._display is not None:

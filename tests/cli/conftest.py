@@ -8,9 +8,6 @@ from typer.testing import CliRunner, Result
 
 from cvxleak.cli.app import app
 
-COUNT = '[query]\nkind = "count"\nrecords = 3\n'
-ROUNDING = '[mechanism]\nkind = "random_rounding"\nbase = 3\n'
-
 Run = Callable[..., Result]
 
 
