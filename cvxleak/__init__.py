@@ -7,43 +7,95 @@ certificate, costs nothing that it does not need.
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cvxleak._version import __version__
 
-_ROOMS = {
-    "certificates": ("Certificate", "Verification", "verify"),
-    "errors": (
-        "CertificateError",
-        "CvxleakError",
-        "InfeasibleError",
-        "SolverError",
-        "UnboundedError",
-        "ValidationError",
-    ),
-    "model": (
-        "AdditiveQuery",
-        "Channel",
-        "Distortion",
-        "Lumped",
-        "Mechanism",
-        "Prior",
-        "Query",
-        "RecordSpace",
-        "TableQuery",
-    ),
-    "problems": (
-        "Adversary",
-        "Capacity",
-        "Check",
-        "RecordLeakage",
-        "balance",
-        "capacity",
-        "group_leakage",
-        "record_leakage",
-    ),
-    "result": ("Bound", "Status"),
-}
+if TYPE_CHECKING:  # what type checkers and editors see of the names that load when used
+    from cvxleak import certificates as certificates
+    from cvxleak import constraints as constraints
+    from cvxleak import expressions as expressions
+    from cvxleak import iterative as iterative
+    from cvxleak import measures as measures
+    from cvxleak import mechanisms as mechanisms
+    from cvxleak import model as model
+    from cvxleak import problems as problems
+    from cvxleak import queries as queries
+    from cvxleak.certificates import Certificate, Verification, verify
+    from cvxleak.errors import (
+        CertificateError,
+        CvxleakError,
+        InfeasibleError,
+        SolverError,
+        UnboundedError,
+        ValidationError,
+    )
+    from cvxleak.model import (
+        AdditiveQuery,
+        Channel,
+        Distortion,
+        Lumped,
+        Mechanism,
+        Prior,
+        Query,
+        RecordSpace,
+        TableQuery,
+    )
+    from cvxleak.problems import (
+        Adversary,
+        Capacity,
+        Check,
+        RecordLeakage,
+        balance,
+        capacity,
+        group_leakage,
+        record_leakage,
+    )
+    from cvxleak.result import Bound, Status
+
+__all__ = [
+    "AdditiveQuery",
+    "Adversary",
+    "Bound",
+    "Capacity",
+    "Certificate",
+    "CertificateError",
+    "Channel",
+    "Check",
+    "CvxleakError",
+    "Distortion",
+    "InfeasibleError",
+    "Lumped",
+    "Mechanism",
+    "Prior",
+    "Query",
+    "RecordLeakage",
+    "RecordSpace",
+    "SolverError",
+    "Status",
+    "TableQuery",
+    "UnboundedError",
+    "ValidationError",
+    "Verification",
+    "__version__",
+    "balance",
+    "capacity",
+    "certificates",
+    "constraints",
+    "expressions",
+    "group_leakage",
+    "iterative",
+    "measures",
+    "mechanisms",
+    "model",
+    "problems",
+    "queries",
+    "record_leakage",
+    "verify",
+]
+
+# Where the public names live, cheapest room first: `errors` and `model` need no solver.
+_ROOMS = ("errors", "model", "certificates", "result", "problems")
 _PACKAGES = (
     "certificates",
     "constraints",
@@ -55,20 +107,18 @@ _PACKAGES = (
     "problems",
     "queries",
 )
-_HOME = {name: f"cvxleak.{room}" for room, names in _ROOMS.items() for name in names}
-
-__all__ = ["__version__", *sorted(_HOME), *_PACKAGES]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        value = getattr(importlib.import_module(_HOME[name]), name)
-    elif name in _PACKAGES:
-        value = importlib.import_module(f"cvxleak.{name}")
-    else:
-        raise AttributeError(f"module 'cvxleak' has no attribute {name!r}")
-    globals()[name] = value
-    return value
+    if name in _PACKAGES:
+        return importlib.import_module(f"cvxleak.{name}")
+    if name in __all__:
+        for room in _ROOMS:
+            module = importlib.import_module(f"cvxleak.{room}")
+            if name in module.__all__:
+                globals()[name] = getattr(module, name)
+                return globals()[name]
+    raise AttributeError(f"module 'cvxleak' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -55,12 +55,12 @@ class Cells:
         if vertices.shape[-1] == 2:
             (p, q), (r, s) = np.moveaxis(vertices, (-2, -1), (0, 1))
             adjugate = np.stack([np.stack([s, -q], -1), np.stack([-r, p], -1)], -2)
-            inverse = np.asarray(adjugate / (p * s - q * r)[..., None, None], dtype=float)
+            inverse = adjugate / (p * s - q * r)[..., None, None]
         else:
             inverse = np.linalg.inv(vertices)
         entropies = entr(vertices).sum(axis=-1)
         offset = -np.einsum("byaj,byj->bya", inverse, entropies)
-        return cls(vertices, inverse, entropies, offset)
+        return cls(vertices, inverse.astype(np.float64, copy=False), entropies, offset)
 
     def take(self, chosen: NDArray[np.intp] | NDArray[np.bool_]) -> Cells:
         """Return the cells of some of the nodes."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -68,34 +67,42 @@ class CellSearch:
         self._open: list[tuple[float, int]] = [(-bound, 0)]
         self._state: dict[int, tuple[Array, float, Array]] = {0: (root, 0.1, mu)}
         self._closed_upper = -np.inf
+        self._in_flight = -np.inf
 
     @property
     def upper(self) -> float:
         """The largest bound of a leaf: nothing leaks more."""
         top = -self._open[0][0] if self._open else -np.inf
-        return max(top, self._closed_upper)
+        return max(top, self._closed_upper, self._in_flight)
+
+    @property
+    def leaves(self) -> int:
+        """Number of leaves that a certificate would hold."""
+        return len(self.tree.leaves)
 
     def run(
         self,
         threshold: Callable[[], float],
         *,
-        deadline: float,
+        stop: Callable[[], bool],
         on_weights: Callable[[Array], None],
         batch: int = 128,
         node_limit: int | None = None,
     ) -> None:
-        """Split and bound until `upper <= threshold()`, the deadline, or the node limit.
+        """Split and bound until `upper <= threshold()`, `stop()`, or the node limit.
 
         `on_weights` is handed relaxed maximizers, from which the caller may find better attained
         values (and so raise the threshold).
         """
         while self._open and -self._open[0][0] > threshold():
-            if time.monotonic() > deadline or (node_limit is not None and self.nodes >= node_limit):
+            if stop() or (node_limit is not None and self.nodes >= node_limit):
                 return
             chosen = []
             limit = min(batch, max(1, 1 + len(self._open) // 2))
             while self._open and len(chosen) < limit and -self._open[0][0] > threshold():
                 chosen.append(heapq.heappop(self._open))
+            # `upper` stays valid for whoever reads it while the batch is worked on.
+            self._in_flight = -chosen[0][0]
             try:
                 self._process(chosen, threshold(), on_weights)
             except BaseException:
@@ -104,6 +111,8 @@ class CellSearch:
                     if entry[1] in self._state and entry[1] not in self.tree.splits:
                         heapq.heappush(self._open, entry)
                 raise
+            finally:
+                self._in_flight = -np.inf
 
     def _process(
         self,

@@ -63,7 +63,7 @@ class Certificate:
     def __post_init__(self) -> None:
         # Keep what a file would hold (lists for tuples), so that a loaded certificate is equal.
         for name in ("problem", "witness", "proof", "versions"):
-            object.__setattr__(self, name, json.loads(json.dumps(getattr(self, name))))
+            object.__setattr__(self, name, _plain(getattr(self, name)))
 
     @property
     def hash(self) -> str:
@@ -138,3 +138,12 @@ class Certificate:
             "proof": dict(self.proof),
             "versions": dict(self.versions),
         }
+
+
+def _plain(value: Any) -> Any:
+    """Return what JSON would give back for `value`, without a detour through text."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [part if type(part) is float else _plain(part) for part in value]
+    return value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,6 +38,9 @@ SLICE = 500
 """Nodes that one lumped problem is worked on before the next best is looked at (nodes, not
 seconds: the same seed gives the same answer)."""
 
+CALIBRATION = 100
+"""Leaves of the tree whose proof is timed, so that the whole proof ends within the time limit."""
+
 SINGLE_PRECISION = 1e-6
 """Relative gaps above this are certified with multipliers stored in single precision."""
 
@@ -50,11 +54,48 @@ class _Group:
         self.merged, self.outputs = merge_outputs(lumped)
         self.search = CellSearch(self.merged, floor)
         self.choices: Choices | None = None
+        self._floor = floor
+        self._seconds_per_leaf: float | None = None
 
     @property
     def upper(self) -> float:
         choices = np.inf if self.choices is None else self.choices.upper
         return min(choices, self.search.upper)
+
+    @property
+    def proof_seconds(self) -> float:
+        """How long the proof of the cells will take, from a timed proof of a small tree."""
+        if self._seconds_per_leaf is None:
+            if self.search.leaves < CALIBRATION:
+                return 0.0
+            start = time.monotonic()
+            with precision():
+                prover.prove_upper(self.lumped, self._floor, {"cells": self.cells("<f8")})
+            self._seconds_per_leaf = (time.monotonic() - start) / self.search.leaves
+        return self._seconds_per_leaf * self.search.leaves
+
+    def cells(self, dtype: str) -> dict[str, Any]:
+        """Return the tree of cells in the form that the checker reads."""
+        splits, leaves = self.search.tree.preorder()
+        return {
+            "outputs": self.outputs,
+            "splits": pack(
+                np.array([s[:3] if s else (-1, -1, -1) for s in splits], dtype=np.int32), "<i4"
+            ),
+            "cuts": pack(np.array([s[3] for s in splits if s], dtype=float)),
+            "leaves": pack(np.array([[lam, *mu.ravel()] for lam, mu in leaves]), dtype),
+        }
+
+    def entry(self, dtype: str) -> dict[str, Any]:
+        """Return what proves the upper end: only the part that is needed."""
+        entry: dict[str, Any] = {"records": list(self.records)}
+        alphabet = float(np.log(len(self.lumped.values)))
+        if self.choices is not None and self.choices.upper <= self.search.upper:
+            if self.choices.upper < alphabet:
+                entry["choices"] = pack(self.choices.inputs)
+        elif self.search.upper < alphabet:
+            entry["cells"] = self.cells(dtype)
+        return entry
 
 
 class Audit:
@@ -108,19 +149,25 @@ class Audit:
         """Work until the gap is within `tol` or the time is up, and return the proved bracket."""
         start = time.monotonic()
         deadline = np.inf if time_limit is None else start + time_limit
+
+        def stop() -> bool:
+            proofs = sum(group.proof_seconds for group in self._groups)
+            return time.monotonic() + proofs > deadline
+
         report = _Reporter(start, verbose, progress)
         stopped = "the gap is within the tolerance"
         try:
             self._prepare()
             while self.upper > self._target(tol):
-                if time.monotonic() > deadline:
+                if stop():
                     stopped = f"the time limit of {time_limit:g} s was reached"
                     break
-                self._advance(tol, deadline, report)
+                self._advance(tol, stop, report)
         except KeyboardInterrupt:
             stopped = "interrupted"
+        bound = self._certify(tol, stopped)
         self._seconds += time.monotonic() - start
-        return self._certify(tol, stopped)
+        return replace(bound, stats={"seconds": self._seconds, **bound.stats})
 
     def _target(self, tol: float) -> float:
         # A little inside the tolerance, so that rounding outwards does not undo it.
@@ -138,7 +185,7 @@ class Audit:
             self._climb(group, STARTS)
         self._prepared = True
 
-    def _advance(self, tol: float, deadline: float, report: _Reporter) -> None:
+    def _advance(self, tol: float, stop: Callable[[], bool], report: _Reporter) -> None:
         """Split cells of the class with the largest upper end for a while."""
         group = max(self._groups, key=lambda g: g.upper)
         batches = 0
@@ -153,7 +200,7 @@ class Audit:
 
         group.search.run(
             lambda: self._target(tol),
-            deadline=deadline,
+            stop=stop,
             on_weights=on_weights,
             node_limit=group.search.nodes + SLICE if len(self._groups) > 1 else None,
         )
@@ -180,7 +227,7 @@ class Audit:
             lower, weights = self._prove_lower(group, weights)
             entries, uppers = [], []
             for known in self._groups:
-                entry = self._entry(known, dtype)
+                entry = known.entry(dtype)
                 entries.append(entry)
                 uppers.append(prover.prove_upper(known.lumped, self.floor, entry))
         upper = max(uppers)
@@ -211,7 +258,7 @@ class Audit:
             witness=Adversary(mechanism, group.records, weights),
             certificate=certificate,
             shadow_prices={"entropy_floor": -self._multiplier},
-            stats={"seconds": self._seconds, "nodes": self.nodes, "stopped": stopped},
+            stats={"nodes": self.nodes, "stopped": stopped},
             resume=self.run,
         )
 
@@ -226,25 +273,6 @@ class Audit:
                 if share == 1.0:
                     raise
                 share = min(1.0, max(1e-13, 8 * share))
-
-    def _entry(self, group: _Group, dtype: str) -> dict[str, Any]:
-        """Return what proves the group's upper end: only the parts that are needed."""
-        entry: dict[str, Any] = {"records": list(group.records)}
-        alphabet = float(np.log(len(group.lumped.values)))
-        if group.choices is not None and group.choices.upper <= group.search.upper:
-            if group.choices.upper < alphabet:
-                entry["choices"] = pack(group.choices.inputs)
-        elif group.search.upper < alphabet:
-            splits, leaves = group.search.tree.preorder()
-            entry["cells"] = {
-                "outputs": group.outputs,
-                "splits": pack(
-                    np.array([s[:3] if s else (-1, -1, -1) for s in splits], dtype=np.int32), "<i4"
-                ),
-                "cuts": pack(np.array([s[3] for s in splits if s], dtype=float)),
-                "leaves": pack(np.array([[lam, *mu.ravel()] for lam, mu in leaves]), dtype),
-            }
-        return entry
 
 
 class _Reporter:
