@@ -84,6 +84,7 @@ class CellSearch:
         self,
         threshold: Callable[[], float],
         *,
+        resolution: float,
         stop: Callable[[], bool],
         on_weights: Callable[[Array], None],
         batch: int = 128,
@@ -91,8 +92,9 @@ class CellSearch:
     ) -> None:
         """Split and bound until `upper <= threshold()`, `stop()`, or the node limit.
 
-        `on_weights` is handed relaxed maximizers, from which the caller may find better attained
-        values (and so raise the threshold).
+        `resolution` is the gap, in nats, that makes a difference to the caller: bounds are computed
+        to a hundredth of it. `on_weights` is handed relaxed maximizers, from which the caller may
+        find better attained values (and so raise the threshold).
         """
         while self._open and -self._open[0][0] > threshold():
             if stop() or (node_limit is not None and self.nodes >= node_limit):
@@ -104,7 +106,7 @@ class CellSearch:
             # `upper` stays valid for whoever reads it while the batch is worked on.
             self._in_flight = -chosen[0][0]
             try:
-                self._process(chosen, threshold(), on_weights)
+                self._process(chosen, threshold(), resolution, on_weights)
             except BaseException:
                 # Ctrl-C inside a batch: nodes not yet replaced go back, so the bound stays valid.
                 for entry in chosen:
@@ -118,6 +120,7 @@ class CellSearch:
         self,
         chosen: list[tuple[float, int]],
         threshold: float,
+        resolution: float,
         on_weights: Callable[[Array], None],
     ) -> None:
         names = [node for _, node in chosen]
@@ -125,7 +128,8 @@ class CellSearch:
         cells = Cells.of(np.stack([state[0] for state in states]))
         lam = np.array([state[1] for state in states])
         mu = np.stack([state[2] for state in states])
-        accuracy = max(1e-9, 1e-2 * max(-chosen[0][0] - threshold, 1e-3 * abs(threshold)))
+        # Far above the threshold a node is split anyway: it need not be bounded sharply.
+        accuracy = max(1e-12, 1e-2 * max(-chosen[0][0] - threshold, resolution))
         solution = self._dual.solve(cells, lam, mu, threshold, accuracy=accuracy)
         self.nodes += len(names)
         on_weights(solution.weights)

@@ -200,6 +200,7 @@ class Audit:
 
         group.search.run(
             lambda: self._target(tol),
+            resolution=self._target(tol) - self.lower,
             stop=stop,
             on_weights=on_weights,
             node_limit=group.search.nodes + SLICE if len(self._groups) > 1 else None,

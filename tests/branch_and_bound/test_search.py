@@ -32,7 +32,9 @@ def test_upper_falls_and_every_leaf_keeps_its_promise():
     search = CellSearch(lumped, 2.3)
     uppers = [search.upper]
     for limit in (1, 20, 100, 400):
-        search.run(lambda: 0.0, stop=never, on_weights=lambda w: None, node_limit=limit)
+        search.run(
+            lambda: 0.0, resolution=1e-5, stop=never, on_weights=lambda w: None, node_limit=limit
+        )
         uppers.append(search.upper)
     assert uppers[0] == pytest.approx(math.log(2))
     assert all(later <= earlier for earlier, later in pairwise(uppers))
@@ -63,7 +65,7 @@ def test_upper_falls_and_every_leaf_keeps_its_promise():
 
 def test_an_interrupt_in_a_batch_keeps_the_bound_valid():
     search = CellSearch(modular_sum(4, 3, 0.1), 2.3)
-    search.run(lambda: 0.0, stop=never, on_weights=lambda w: None, node_limit=50)
+    search.run(lambda: 0.0, resolution=1e-5, stop=never, on_weights=lambda w: None, node_limit=50)
     before = search.upper
 
     def interrupt(weights):
@@ -71,9 +73,9 @@ def test_an_interrupt_in_a_batch_keeps_the_bound_valid():
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        search.run(lambda: 0.0, stop=never, on_weights=interrupt)
+        search.run(lambda: 0.0, resolution=1e-5, stop=never, on_weights=interrupt)
     assert search.upper == before
-    search.run(lambda: 0.0, stop=never, on_weights=lambda w: None, node_limit=400)
+    search.run(lambda: 0.0, resolution=1e-5, stop=never, on_weights=lambda w: None, node_limit=400)
     assert search.upper < before
     nodes, leaves = search.tree.preorder()
     assert nodes.count(None) == len(leaves)
@@ -81,7 +83,7 @@ def test_an_interrupt_in_a_batch_keeps_the_bound_valid():
 
 def test_stop_stops_the_search():
     search = CellSearch(modular_sum(4, 3, 0.1), 2.3)
-    search.run(lambda: 0.0, stop=lambda: True, on_weights=lambda w: None)
+    search.run(lambda: 0.0, resolution=1e-5, stop=lambda: True, on_weights=lambda w: None)
     assert search.nodes == 0
 
 
