@@ -17,8 +17,11 @@ What merging them can hide is at most twice this many nats; the certificate prov
 
 
 def merge_outputs(lumped: Lumped) -> tuple[Lumped, list[list[int]]]:
-    """Return the problem with proportional columns merged, and the partition of the outputs."""
-    columns = lumped.rows.T
+    """Return the problem with proportional columns merged, and the partition of the outputs.
+
+    The rows are divided by their sums, as a certificate reads them.
+    """
+    columns = (lumped.rows / lumped.rows.sum(axis=1, keepdims=True)).T
     sums = columns.sum(axis=1, keepdims=True)
     with np.errstate(invalid="ignore"):
         shapes = np.where(sums > 0, columns / sums, 0.0)
@@ -30,8 +33,6 @@ def merge_outputs(lumped: Lumped) -> tuple[Lumped, list[list[int]]]:
                 break
         else:
             partition.append([y])
-    if len(partition) == len(columns):
-        return lumped, partition
     rows = np.stack([columns[group].sum(axis=0) for group in partition], axis=1)
     names = tuple(lumped.outputs[group[0]] for group in partition)
     return replace(lumped, rows=rows, outputs=names), partition

@@ -11,7 +11,7 @@ import numpy as np
 from flint import arb, fmpz
 from numpy.typing import NDArray
 
-from cvxleak.branch_and_bound import CellSearch, Choices, bound_choices, merge_outputs
+from cvxleak.branch_and_bound import CellSearch, Choices, LawSearch, bound_choices, merge_outputs
 from cvxleak.certificates import Certificate
 from cvxleak.certificates import record_leakage as prover
 from cvxleak.certificates.balls import precision, round_down
@@ -35,10 +35,15 @@ STARTS = 30
 """Random starts of the local search, per lumped problem."""
 
 SLICE = 500
-"""Nodes that one lumped problem is worked on before the next best is looked at (nodes, not
-seconds: the same seed gives the same answer)."""
+"""Cells that are bounded before slabs, or the next class of records, get their turn."""
 
-CALIBRATION = 100
+SLAB_SLICE = 10
+"""Slabs that are bounded in one turn; one takes as long as many cells."""
+
+SLAB_LIMIT = 400
+"""Most groups and outputs together for which slabs are tried: a Newton step solves for them all."""
+
+CALIBRATION = {"cells": 100, "slabs": 5}
 """Leaves of the tree whose proof is timed, so that the whole proof ends within the time limit."""
 
 SINGLE_PRECISION = 1e-6
@@ -51,32 +56,75 @@ class _Group:
     def __init__(self, records: tuple[int, ...], lumped: Lumped, floor: float) -> None:
         self.records = records
         self.lumped = lumped
+        self.floor = floor
         self.merged, self.outputs = merge_outputs(lumped)
-        self.search = CellSearch(self.merged, floor)
+        self.cells = CellSearch(self.merged, floor)
+        self.slabs: LawSearch | None = None
+        self.slabs_help = True
         self.choices: Choices | None = None
-        self._floor = floor
-        self._seconds_per_leaf: float | None = None
+        self.batches = 0
+        self._seconds_per_leaf: dict[str, float] = {}
 
     @property
     def upper(self) -> float:
-        choices = np.inf if self.choices is None else self.choices.upper
-        return min(choices, self.search.upper)
+        """The least of the bounds."""
+        bounds = [self.cells.upper]
+        if self.choices is not None:
+            bounds.append(self.choices.upper)
+        if self.slabs is not None:
+            bounds.append(self.slabs.upper)
+        return min(bounds)
+
+    @property
+    def nodes(self) -> int:
+        """Number of cells and slabs bounded so far."""
+        return self.cells.nodes + (0 if self.slabs is None else self.slabs.nodes)
 
     @property
     def proof_seconds(self) -> float:
-        """How long the proof of the cells will take, from a timed proof of a small tree."""
-        if self._seconds_per_leaf is None:
-            if self.search.leaves < CALIBRATION:
+        """How long the proof will take, from a timed proof of a small tree."""
+        kind, search = self._best_search()
+        if kind not in self._seconds_per_leaf:
+            if search.leaves < CALIBRATION[kind]:
                 return 0.0
             start = time.monotonic()
             with precision():
-                prover.prove_upper(self.lumped, self._floor, {"cells": self.cells("<f8")})
-            self._seconds_per_leaf = (time.monotonic() - start) / self.search.leaves
-        return self._seconds_per_leaf * self.search.leaves
+                prover.prove_upper(self.lumped, self.floor, {kind: self._packed(kind, "<f8")})
+            self._seconds_per_leaf[kind] = (time.monotonic() - start) / search.leaves
+        return self._seconds_per_leaf[kind] * search.leaves
 
-    def cells(self, dtype: str) -> dict[str, Any]:
-        """Return the tree of cells in the form that the checker reads."""
-        splits, leaves = self.search.tree.preorder()
+    def entry(self, dtype: str) -> dict[str, Any]:
+        """Return what proves the upper end: only the part that is needed."""
+        entry: dict[str, Any] = {"records": list(self.records)}
+        kind, search = self._best_search()
+        alphabet = float(np.log(len(self.lumped.values)))
+        if self.choices is not None and self.choices.upper <= search.upper:
+            if self.choices.upper < alphabet:
+                entry["choices"] = pack(self.choices.inputs)
+        elif search.upper < alphabet:
+            entry[kind] = self._packed(kind, dtype)
+        return entry
+
+    def _best_search(self) -> tuple[str, CellSearch | LawSearch]:
+        if self.slabs is not None and self.slabs.upper < self.cells.upper:
+            return "slabs", self.slabs
+        return "cells", self.cells
+
+    def _packed(self, kind: str, dtype: str) -> dict[str, Any]:
+        """Return a tree in the form that the checker reads."""
+        if kind == "slabs" and self.slabs is not None:
+            nodes, solutions = self.slabs.tree.preorder()
+            return {
+                "outputs": self.outputs,
+                "functional": pack(self.slabs.functional),
+                "nodes": pack(np.array([n[0] if n else -1 for n in nodes]), "<i4"),
+                "cuts": pack(np.array([n[1] for n in nodes if n], dtype=float)),
+                # A hair above the vertices' entropies, whatever rounding does to them.
+                "leaves": pack(
+                    np.array([[s.lam, s.q, *s.tau, *(s.nu + 1e-12)] for s in solutions])
+                ),
+            }
+        splits, leaves = self.cells.tree.preorder()
         return {
             "outputs": self.outputs,
             "splits": pack(
@@ -85,17 +133,6 @@ class _Group:
             "cuts": pack(np.array([s[3] for s in splits if s], dtype=float)),
             "leaves": pack(np.array([[lam, *mu.ravel()] for lam, mu in leaves]), dtype),
         }
-
-    def entry(self, dtype: str) -> dict[str, Any]:
-        """Return what proves the upper end: only the part that is needed."""
-        entry: dict[str, Any] = {"records": list(self.records)}
-        alphabet = float(np.log(len(self.lumped.values)))
-        if self.choices is not None and self.choices.upper <= self.search.upper:
-            if self.choices.upper < alphabet:
-                entry["choices"] = pack(self.choices.inputs)
-        elif self.search.upper < alphabet:
-            entry["cells"] = self.cells(dtype)
-        return entry
 
 
 class Audit:
@@ -136,7 +173,7 @@ class Audit:
     @property
     def nodes(self) -> int:
         """Number of nodes bounded so far."""
-        return sum(group.search.nodes for group in self._groups)
+        return sum(group.nodes for group in self._groups)
 
     def run(
         self,
@@ -186,25 +223,45 @@ class Audit:
         self._prepared = True
 
     def _advance(self, tol: float, stop: Callable[[], bool], report: _Reporter) -> None:
-        """Split cells of the class with the largest upper end for a while."""
+        """Work for a while on the class with the largest upper end: cells, and slabs if they help.
+
+        Progress is counted in nodes, not seconds, so that the same seed gives the same answer.
+        """
         group = max(self._groups, key=lambda g: g.upper)
-        batches = 0
 
         def on_weights(weights: Array) -> None:
-            nonlocal batches
-            batches += 1
+            group.batches += 1
             report(self.lower, self.upper, self.nodes)
             # Powers of two: the local search takes a vanishing share of the time.
-            if batches & (batches - 1) == 0:
+            if group.batches & (group.batches - 1) == 0:
                 self._climb(group, weights[:8])
 
-        group.search.run(
-            lambda: self._target(tol),
-            resolution=self._target(tol) - self.lower,
-            stop=stop,
-            on_weights=on_weights,
-            node_limit=group.search.nodes + SLICE if len(self._groups) > 1 else None,
-        )
+        def search(part: CellSearch | LawSearch, nodes: int) -> None:
+            part.run(
+                lambda: self._target(tol),
+                resolution=self._target(tol) - self.lower,
+                stop=stop,
+                on_weights=on_weights,
+                node_limit=part.nodes + nodes,
+            )
+
+        search(group.cells, SLICE)
+        merged = group.merged
+        if (
+            not group.slabs_help
+            or group.upper <= self._target(tol)
+            or sum(merged.rows.shape) > SLAB_LIMIT
+        ):
+            return
+        if group.slabs is None:
+            weights = joint_blahut_arimoto(merged, self.floor, rng=self._rng).point
+            group.slabs = LawSearch(merged, self.floor, weights)
+        before = group.slabs.upper
+        search(group.slabs, SLAB_SLICE)
+        gained = before - group.slabs.upper
+        behind = group.slabs.upper > group.cells.upper
+        if behind and gained < 0.02 * (group.slabs.upper - self.lower):
+            group.slabs_help = False
 
     def _climb(self, group: _Group, starts: int | Array) -> None:
         run = joint_blahut_arimoto(group.lumped, self.floor, starts=starts, rng=self._rng)

@@ -12,8 +12,10 @@ import pytest
 from cvxleak.certificates import Certificate, verify
 from cvxleak.certificates.packing import pack, unpack
 from cvxleak.errors import CertificateError
+from cvxleak.mechanisms import truncated_geometric
 from cvxleak.model import AdditiveQuery, Channel, Mechanism, RecordSpace
 from cvxleak.problems import balance, record_leakage
+from cvxleak.queries import count
 
 
 def mechanism() -> Mechanism:
@@ -74,7 +76,7 @@ def test_saved_certificate_passes(certificate, tmp_path):
 def test_every_changed_leaf_of_the_file_fails(certificate):
     data = json.loads(json.dumps(certificate.to_dict()))
     assert verify(data).passed
-    count = 0
+    seen = 0
     for path, value in leaves_of(data):
         if isinstance(value, bool) or value is None:
             other = 1
@@ -85,8 +87,8 @@ def test_every_changed_leaf_of_the_file_fails(certificate):
         else:
             other = value[:-1] + ("A" if value[-1:] != "A" else "B")
         assert not verify(with_change(data, path, other)).passed, path
-        count += 1
-    assert count > 40
+        seen += 1
+    assert seen > 40
 
 
 def test_missing_and_extra_keys_fail(certificate):
@@ -284,3 +286,56 @@ def test_packing_round_trips_and_refuses_nonsense():
     ):
         with pytest.raises(CertificateError):
             unpack({**packed, **change})
+
+
+@pytest.fixture(scope="module")
+def slabs_certificate() -> Certificate:
+    """A certificate with a tree of slabs of conditional laws."""
+    noisy = Mechanism(count(12), truncated_geometric(12, 0.15))
+    found = record_leakage(noisy, 5.0, tol=5e-3).certificate
+    assert found is not None
+    assert "slabs" in found.proof["groups"][0]
+    return found
+
+
+def slabs_with(certificate: Certificate, **changes) -> Certificate:
+    proof = copy.deepcopy(dict(certificate.proof))
+    proof["groups"][0]["slabs"].update(changes)
+    return rehashed(certificate, proof=proof)
+
+
+def test_slabs_pass_and_matter(slabs_certificate):
+    assert verify(slabs_certificate).passed
+    assert not verify(rehashed(slabs_certificate, upper=slabs_certificate.upper - 1e-9)).passed
+    problem = {**slabs_certificate.problem, "entropy_floor": 4.5}
+    assert not verify(rehashed(slabs_certificate, problem=problem)).passed
+
+
+def test_tampered_slabs_fail(slabs_certificate):
+    slabs = slabs_certificate.proof["groups"][0]["slabs"]
+    leaves = unpack(slabs["leaves"])
+    nodes, cuts = unpack(slabs["nodes"]), unpack(slabs["cuts"])
+    functional = unpack(slabs["functional"])
+    outputs = len(slabs["outputs"])
+    assert len(cuts) >= 1
+    lower_nu = leaves.copy()
+    lower_nu[:, 2 + outputs :] -= 1e-3
+    answer = verify(slabs_with(slabs_certificate, leaves=pack(lower_nu)))
+    assert "nu is too small" in answer.reason
+    higher_nu = leaves.copy()
+    higher_nu[:, 2 + outputs :] += 1e-2
+    assert "upper end" in verify(slabs_with(slabs_certificate, leaves=pack(higher_nu))).reason
+    for column, value in [(0, -1.0), (1, 0.0), (1, 1.0), (1, np.nan), (2, np.inf)]:
+        changed = leaves.copy()
+        changed[0, column] = value
+        assert not verify(slabs_with(slabs_certificate, leaves=pack(changed))).passed
+    assert not verify(slabs_with(slabs_certificate, leaves=pack(leaves[:-1]))).passed
+    assert not verify(slabs_with(slabs_certificate, leaves=pack(leaves[:, :-1]))).passed
+    for changed in (np.append(nodes, -1), nodes[:-1], np.where(nodes >= 0, 5, nodes)):
+        assert not verify(slabs_with(slabs_certificate, nodes=pack(changed, "<i4"))).passed
+    # A cut that is moved leaves slabs that the multipliers were not made for.
+    moved = cuts + 0.2 * np.ptp(functional)
+    assert not verify(slabs_with(slabs_certificate, cuts=pack(moved))).passed
+    assert not verify(slabs_with(slabs_certificate, cuts=pack(cuts * np.nan))).passed
+    assert not verify(slabs_with(slabs_certificate, functional=pack(functional[::-1]))).passed
+    assert not verify(slabs_with(slabs_certificate, functional=pack(functional[:-1]))).passed

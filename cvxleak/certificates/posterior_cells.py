@@ -1,0 +1,137 @@
+"""What a tree of posterior cells proves: the bounds of its leaves, and that they cover.
+
+Each leaf confines the posterior of A given output y to a simplex with vertices V_y, and its
+multipliers (lam, mu) prove U(lam, mu) for it (`cvxleak.branch_and_bound.node_dual` derives U); any
+multipliers >= 0 do. The splits are replayed from the root, whose cells are whole simplices, so the
+leaves cover every posterior.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from flint import arb, arb_mat, fmpz
+
+from cvxleak.certificates import balls
+from cvxleak.certificates.outputs import Ball, Matrix, merged_rows, rows_by_value
+from cvxleak.certificates.packing import unpack
+from cvxleak.errors import CertificateError
+from cvxleak.model import Lumped
+
+__all__ = ["cells_bound"]
+
+
+class _Cell:
+    """One posterior cell: its vertices, and nu as an affine function of mu."""
+
+    def __init__(self, vertices: Matrix) -> None:
+        self.vertices = vertices
+        self._inverse: Any = None
+
+    def split(self, i: int, j: int, t: float) -> tuple[_Cell, _Cell]:
+        share = arb(t)
+        if not (0 < t < 1 and i != j):
+            raise CertificateError(f"a split at {t!r} of the edge {i}-{j} covers nothing")
+        point = [
+            (1 - share) * p + share * q
+            for p, q in zip(self.vertices[i], self.vertices[j], strict=True)
+        ]
+        children = []
+        for replaced in (j, i):
+            vertices = list(self.vertices)
+            vertices[replaced] = point
+            children.append(_Cell(vertices))
+        return children[0], children[1]
+
+    def nu(self, mu: Sequence[float]) -> list[Ball]:
+        """Return V^{-1} (mu - H(V))."""
+        if self._inverse is None:
+            self._inverse = _inverse(self.vertices)
+            self._entropies = [balls.entropy(vertex) for vertex in self.vertices]
+        right = [arb(m) - h for m, h in zip(mu, self._entropies, strict=True)]
+        result = []
+        for row in self._inverse:
+            total = arb(0)
+            for x, y in zip(row, right, strict=True):
+                total += x * y
+            result.append(total)
+        return result
+
+
+def _inverse(vertices: Matrix) -> Matrix:
+    if len(vertices) == 2:
+        (p, q), (r, s) = vertices
+        det = p * s - q * r
+        if det.contains(0):
+            raise CertificateError("a cell is degenerate")
+        return [[s / det, -q / det], [-r / det, p / det]]
+    try:
+        inverse = arb_mat(vertices).inv()
+    except ZeroDivisionError as error:
+        raise CertificateError("a cell is degenerate") from error
+    return [[inverse[i, j] for j in range(len(vertices))] for i in range(len(vertices))]
+
+
+def cells_bound(lumped: Lumped, floor: float, proof: Mapping[str, Any]) -> float:
+    """Return a float above the leakage of a lumped problem under an entropy floor."""
+    rows, slack = merged_rows(lumped, proof["outputs"])
+    parts = [arb_mat(part) for part in rows_by_value(lumped, rows)]
+    logs: list[list[Ball]] = [[] for _ in lumped.values]
+    for a, multiplicity in zip(lumped.value_index, lumped.multiplicities, strict=True):
+        logs[int(a)].append(arb(fmpz(multiplicity)).log())
+    splits, cuts = unpack(proof["splits"]), unpack(proof["cuts"])
+    leaves = unpack(proof["leaves"])
+    k, outputs = len(lumped.values), len(proof["outputs"])
+    if leaves.ndim != 2 or leaves.shape[1] != 1 + outputs * k or not np.isfinite(leaves).all():
+        raise CertificateError("the leaves do not fit the lumped problem")
+    if (leaves < 0).any():
+        raise CertificateError("a multiplier is negative")
+    if splits.ndim != 2 or splits.shape[1] != 3 or cuts.shape != (int((splits[:, 0] >= 0).sum()),):
+        raise CertificateError("the splits are malformed")
+    root = _Cell([[arb(int(i == j)) for j in range(k)] for i in range(k)])
+    stack = [[root] * outputs]
+    used_cuts = used_leaves = 0
+    worst = arb.neg_inf()
+    b = arb(floor)
+    for y, i, j in splits.tolist():
+        if not stack:
+            raise CertificateError("the tree goes on after its last leaf")
+        cells = stack.pop()
+        if y >= 0:
+            if not (y < outputs and 0 <= i < k and 0 <= j < k):
+                raise CertificateError(f"a split names output {y}, edge {i}-{j}")
+            children = cells[y].split(i, j, float(cuts[used_cuts]))
+            used_cuts += 1
+            for child in reversed(children):
+                stack.append([*cells[:y], child, *cells[y + 1 :]])
+            continue
+        leaf = leaves[used_leaves].tolist()
+        used_leaves += 1
+        nu = [cell.nu(leaf[1 + o * k : 1 + (o + 1) * k]) for o, cell in enumerate(cells)]
+        worst = worst.max(_dual_value(parts, logs, nu, leaf[0], b))
+    if stack or used_leaves != len(leaves):
+        raise CertificateError("the tree's leaves do not cover every posterior")
+    return balls.round_up(worst + slack)
+
+
+def _dual_value(
+    parts: Sequence[arb_mat], logs: Sequence[Sequence[Ball]], nu: Matrix, lam: float, b: Ball
+) -> Ball:
+    """Return U(lam, nu) = (1 + lam) logsumexp_a(phi_a / (1 + lam)) - lam b."""
+    phi = []
+    for a, part in enumerate(parts):
+        column = part * arb_mat([[row[a]] for row in nu])
+        c = [column[g, 0] for g in range(column.nrows())]
+        if lam == 0:
+            top = c[0]
+            for term in c[1:]:
+                top = top.max(term)
+            phi.append(top)
+        else:
+            phi.append(
+                lam * balls.log_sum_exp([x / lam + m for x, m in zip(c, logs[a], strict=True)])
+            )
+    weight = 1 + arb(lam)
+    return weight * balls.log_sum_exp([x / weight for x in phi]) - arb(lam) * b
