@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from cvxleak._files import write_atomic
 from cvxleak._version import __version__
 from cvxleak.errors import CertificateError
-from cvxleak.model._files import write_atomic
 
 __all__ = ["SCHEMA_VERSION", "Certificate"]
 

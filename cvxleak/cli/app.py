@@ -115,10 +115,10 @@ def audit(
 ) -> None:
     """Audit a mechanism: what one output tells, by every measure."""
     with _errors():
+        from cvxleak._validation import real_number
         from cvxleak.cli.building import load_task
         from cvxleak.cli.documents import report_document
         from cvxleak.cli.watching import Interruptible
-        from cvxleak.model._validation import real_number
         from cvxleak.report import audit_report, check_floors
         from cvxleak.result import unit_scale
 
@@ -175,11 +175,11 @@ def capacity(
 ) -> None:
     """Compute the capacity of a channel, with a proof."""
     with _errors():
+        from cvxleak._validation import real_number
         from cvxleak.cli.building import read_file
         from cvxleak.cli.documents import report_document
         from cvxleak.cli.watching import Display
         from cvxleak.model import Channel
-        from cvxleak.model._validation import real_number
         from cvxleak.report import capacity_report
 
         real_number(tol, "--tol", 0.0, 1.0, open_high=True)
@@ -271,9 +271,9 @@ def _write(
     heading: list[str],
 ) -> None:
     """Print the report and write the files that were asked for, each all of it or nothing."""
+    from cvxleak._files import write_atomic
     from cvxleak.cli.documents import bundle
     from cvxleak.cli.rendering import render
-    from cvxleak.model._files import write_atomic
 
     text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     if certificate is not None:

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from cvxleak import mechanisms, queries
+from cvxleak._files import is_number, label_from_text, read_table
 from cvxleak.cli import spec as schema
 from cvxleak.cli.reading import parse_spec
 from cvxleak.errors import CvxleakError, ValidationError
 from cvxleak.model import Channel, Distortion, Mechanism, Prior, Query, RecordSpace, TableQuery
-from cvxleak.model._files import is_number, label_from_text, read_table
 from cvxleak.report import check_targets
 
 __all__ = ["Task", "load_task", "read_file"]

@@ -8,9 +8,9 @@ from typing import Any
 
 import cvxpy as cp
 
+from cvxleak._validation import real_number
 from cvxleak.errors import ValidationError
-from cvxleak.expressions._arguments import is_fixed, is_known, value
-from cvxleak.model._validation import real_number
+from cvxleak.expressions.arguments import is_fixed, is_known, value
 
 Budget = float | cp.Expression
 """A number, or a scalar CVXPY expression such as a `cp.Parameter`."""

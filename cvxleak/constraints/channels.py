@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cvxleak.errors import ValidationError
-from cvxleak.expressions._arguments import (
+from cvxleak.expressions.arguments import (
     Law,
     Rows,
     law_expression,

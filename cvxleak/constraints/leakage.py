@@ -10,8 +10,8 @@ import numpy as np
 from cvxleak.constraints._budgets import Budget, ceiling, exponential, is_number
 from cvxleak.errors import ValidationError
 from cvxleak.expressions import exp_maximal_leakage
-from cvxleak.expressions._arguments import Law, Rows, is_fixed, matched, support
-from cvxleak.expressions._joint import Joint, input_joint, record_joint
+from cvxleak.expressions.arguments import Law, Rows, is_fixed, matched, support
+from cvxleak.expressions.joint import Joint, input_joint, record_joint
 from cvxleak.model import Query
 
 __all__ = ["maximal_leakage", "mi_budget", "pml", "record_mi_budget"]

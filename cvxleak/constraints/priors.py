@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from cvxleak.constraints._budgets import Budget, floor
 from cvxleak.errors import ValidationError
 from cvxleak.expressions import entropy, lumped_entropy
-from cvxleak.expressions._arguments import Law, is_fixed, law_expression
+from cvxleak.expressions.arguments import Law, is_fixed, law_expression
 from cvxleak.model import Lumped
 
 __all__ = ["entropy_floor", "ordered_prior", "prior_polytope"]

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from cvxleak.constraints._budgets import Budget, ceiling, exponential, is_number
 from cvxleak.errors import ValidationError
-from cvxleak.expressions._arguments import Rows, matched_query, rows_expression
+from cvxleak.expressions.arguments import Rows, matched_query, rows_expression
 from cvxleak.model import Query, RecordSpace
 
 __all__ = ["local_dp", "record_dp"]

@@ -8,8 +8,9 @@ import cvxpy as cp
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cvxleak._value import preview
 from cvxleak.errors import ValidationError
-from cvxleak.expressions._arguments import (
+from cvxleak.expressions.arguments import (
     Labels,
     Law,
     Rows,
@@ -20,7 +21,6 @@ from cvxleak.expressions._arguments import (
     matched_query,
 )
 from cvxleak.model import Distortion, Prior, Query
-from cvxleak.model._value import preview
 
 __all__ = ["expected_distortion", "mechanism_distortion", "worst_case_distortion"]
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import cvxpy as cp
 from scipy.special import entr
 
+from cvxleak._validation import Array
 from cvxleak.errors import ValidationError
-from cvxleak.expressions._arguments import Law, Rows, derived, is_fixed, law_expression, matched
-from cvxleak.expressions._joint import Joint, input_joint, record_joint, stated_joint
+from cvxleak.expressions.arguments import Law, Rows, derived, is_fixed, law_expression, matched
+from cvxleak.expressions.joint import Joint, input_joint, record_joint, stated_joint
 from cvxleak.model import Lumped, Query
-from cvxleak.model._validation import Array
 
 __all__ = [
     "conditional_entropy",

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import entr
 
+from cvxleak._validation import frozen_array, probability_rows
 from cvxleak.errors import ValidationError
 from cvxleak.iterative._formulas import Array, information
-from cvxleak.model._validation import frozen_array, probability_rows
 
 __all__ = ["FEASIBILITY", "RecordView", "relative_gain", "tangent_norm", "verdict"]
 

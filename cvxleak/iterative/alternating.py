@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import entr
 
+from cvxleak._validation import frozen_array, probability_rows, real_number, whole_number
 from cvxleak.errors import ValidationError
 from cvxleak.iterative._formulas import Array
 from cvxleak.iterative._record import FEASIBILITY, RecordView, relative_gain, tangent_norm
@@ -19,7 +20,6 @@ from cvxleak.iterative.entropy_floor import checked_floor, least_mixture
 from cvxleak.iterative.history import IterativeResult
 from cvxleak.iterative.marginal import marginal_blahut_arimoto
 from cvxleak.model import Mechanism
-from cvxleak.model._validation import frozen_array, probability_rows, real_number, whole_number
 
 __all__ = ["alternating_leakage"]
 

@@ -7,10 +7,10 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cvxleak._validation import frozen_array, whole_number
 from cvxleak.iterative._formulas import Array, information
 from cvxleak.iterative._record import RecordView
 from cvxleak.iterative.history import IterativeResult
-from cvxleak.model._validation import frozen_array, whole_number
 
 __all__ = ["COORDINATE_WISE", "deterministic_search"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
+from cvxleak._validation import probability_rows, real_number
 from cvxleak.errors import InfeasibleError, ValidationError
 from cvxleak.iterative._formulas import Array, entropy
 from cvxleak.model import Lumped
-from cvxleak.model._validation import probability_rows, real_number
 
 __all__ = ["checked_floor", "least_mixture", "meet_entropy_floor", "rounding"]
 

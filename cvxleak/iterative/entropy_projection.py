@@ -7,9 +7,9 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import entr
 
+from cvxleak._validation import probability_rows, real_number, whole_number
 from cvxleak.iterative._formulas import Array
 from cvxleak.iterative.history import IterativeResult
-from cvxleak.model._validation import probability_rows, real_number, whole_number
 
 __all__ = ["NO_ROOT", "project_to_entropy"]
 

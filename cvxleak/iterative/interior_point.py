@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from cvxleak._validation import real_number, whole_number
 from cvxleak.errors import SolverError
 from cvxleak.iterative.history import IterativeResult
 from cvxleak.model import Channel, as_channel
-from cvxleak.model._validation import real_number, whole_number
 
 __all__ = ["capacity_interior_point"]
 

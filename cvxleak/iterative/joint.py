@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cvxleak._validation import probability_rows, real_number, whole_number
 from cvxleak.errors import ValidationError
 from cvxleak.iterative._formulas import Array, entropy, information
 from cvxleak.iterative._joint_update import Iterates, Updater
 from cvxleak.iterative.entropy_floor import checked_floor, meet_entropy_floor, rounding
 from cvxleak.iterative.history import IterativeResult
 from cvxleak.model import Lumped
-from cvxleak.model._validation import probability_rows, real_number, whole_number
 
 __all__ = ["joint_blahut_arimoto"]
 

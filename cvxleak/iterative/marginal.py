@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import entr, softmax
 
+from cvxleak._validation import real_number, whole_number
 from cvxleak.iterative._formulas import information
 from cvxleak.iterative._record import RecordView, relative_gain, tangent_norm, verdict
 from cvxleak.iterative.entropy_floor import checked_floor
 from cvxleak.iterative.history import IterativeResult
-from cvxleak.model._validation import real_number, whole_number
 
 __all__ = ["marginal_blahut_arimoto"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cvxleak._validation import frozen_array
 from cvxleak.errors import ValidationError
 from cvxleak.iterative._formulas import Array
-from cvxleak.model._validation import frozen_array
 
 __all__ = ["project_to_simplex"]
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
+from cvxleak._validation import Array, probability_rows
 from cvxleak.model import Channel, Mechanism, Prior, RecordSpace, as_channel, as_prior
-from cvxleak.model._validation import Array, probability_rows
 
 Records = int | Sequence[int]
 """A record's index, or distinct indices of a group that is taken as one record."""

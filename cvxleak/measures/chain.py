@@ -13,11 +13,11 @@ from itertools import product
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cvxleak._validation import Array
 from cvxleak.errors import ValidationError
 from cvxleak.measures._laws import Records, record_value
 from cvxleak.measures.information import record_information
 from cvxleak.model import Channel, Mechanism, Prior
-from cvxleak.model._validation import Array
 
 __all__ = ["ChainRule", "composition_chain_rule", "group_chain_rule"]
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from cvxleak._validation import real_number, whole_number
 from cvxleak.errors import ValidationError
-from cvxleak.model._validation import real_number, whole_number
 
 __all__ = [
     "balance_value",

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cvxleak._validation import Array, composed_rows
+from cvxleak._value import preview
 from cvxleak.errors import ValidationError
 from cvxleak.measures._laws import aligned, dataset_law
 from cvxleak.model import Channel, Distortion, Mechanism, Prior, as_channel
-from cvxleak.model._validation import Array, composed_rows
-from cvxleak.model._value import preview
 
 __all__ = ["expected_distortion", "mechanism_distortion", "worst_case_distortion"]
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cvxleak._validation import Array
 from cvxleak.measures._laws import (
     Records,
     dataset_law,
@@ -27,7 +28,6 @@ from cvxleak.measures._laws import (
     record_value,
 )
 from cvxleak.model import Mechanism, Prior, RecordSpace
-from cvxleak.model._validation import Array
 
 __all__ = [
     "entropy_gradient",

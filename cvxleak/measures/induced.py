@@ -12,9 +12,9 @@ from itertools import product
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cvxleak._validation import composed_rows
 from cvxleak.measures._laws import Records, record_law
 from cvxleak.model import Channel, Lumped, Mechanism, Prior, as_prior
-from cvxleak.model._validation import composed_rows
 
 __all__ = ["lumped_channel", "record_channel"]
 

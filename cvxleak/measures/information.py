@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import entr
 
+from cvxleak._validation import Array, frozen_array, probability_rows, whole_number
 from cvxleak.errors import ValidationError
 from cvxleak.measures._laws import (
     Records,
@@ -17,7 +18,6 @@ from cvxleak.measures._laws import (
 )
 from cvxleak.measures.induced import lumped_channel, record_channel
 from cvxleak.model import Channel, Lumped, Mechanism, Prior
-from cvxleak.model._validation import Array, frozen_array, probability_rows, whole_number
 
 __all__ = [
     "conditional_mutual_information",

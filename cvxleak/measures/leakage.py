@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cvxleak._validation import Array
 from cvxleak.errors import ValidationError
 from cvxleak.measures._laws import Records, aligned, density
 from cvxleak.measures.induced import record_channel
 from cvxleak.model import Channel, Mechanism, Prior, as_channel
-from cvxleak.model._validation import Array
 
 __all__ = [
     "conditional_maximal_leakage",

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cvxleak._validation import Array, real_number
 from cvxleak.model import Channel, Mechanism, as_channel
-from cvxleak.model._validation import Array, real_number
 
 __all__ = [
     "dp_failure_probability",

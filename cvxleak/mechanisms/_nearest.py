@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
+from cvxleak._validation import Array, in_order, real_number
 from cvxleak.errors import ValidationError
 from cvxleak.model import Channel
-from cvxleak.model._validation import Array, in_order, real_number
 
 __all__ = ["nearest_output"]
 

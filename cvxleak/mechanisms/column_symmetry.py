@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import entr
 
+from cvxleak._validation import Array, real_number, short
 from cvxleak.errors import ValidationError
 from cvxleak.model import Channel, Mechanism
-from cvxleak.model._validation import Array, real_number, short
 from cvxleak.model.channel import as_channel
 
 __all__ = ["column_symmetric_bound", "is_column_symmetric", "is_weakly_symmetric"]

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import softmax
 
+from cvxleak._validation import frozen_array, real_number, whole_number
 from cvxleak.errors import ValidationError
 from cvxleak.mechanisms._search import smallest
 from cvxleak.model import Channel, Distortion
-from cvxleak.model._validation import frozen_array, real_number, whole_number
 
 __all__ = [
     "exponential",

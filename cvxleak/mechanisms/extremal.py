@@ -7,9 +7,9 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cvxleak._validation import probability_rows, real_number
 from cvxleak.errors import ValidationError
 from cvxleak.model import Channel, Prior
-from cvxleak.model._validation import probability_rows, real_number
 
 __all__ = ["pml_extremal"]
 

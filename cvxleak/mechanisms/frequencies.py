@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cvxleak._validation import Array, short, whole_number
+from cvxleak._value import Value, preview
 from cvxleak.errors import ValidationError
 from cvxleak.model import Channel, Prior
-from cvxleak.model._validation import Array, short, whole_number
-from cvxleak.model._value import Value, preview
 from cvxleak.model.channel import as_channel
 
 __all__ = ["FrequencyEstimate", "estimate_frequencies"]

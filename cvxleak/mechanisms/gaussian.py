@@ -8,9 +8,9 @@ from collections.abc import Iterable
 import numpy as np
 from scipy.special import ndtr
 
+from cvxleak._validation import Array, real_number
 from cvxleak.mechanisms._nearest import nearest_output
 from cvxleak.model import Channel
-from cvxleak.model._validation import Array, real_number
 
 __all__ = ["discretized_gaussian", "gaussian_bound", "gaussian_variance_for_leakage"]
 

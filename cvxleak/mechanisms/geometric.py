@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
+from cvxleak._validation import real_number, whole_number
 from cvxleak.model import Channel
-from cvxleak.model._validation import real_number, whole_number
 
 __all__ = ["truncated_geometric"]
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from cvxleak._validation import Array, real_number
 from cvxleak.mechanisms._nearest import nearest_output
 from cvxleak.mechanisms.symmetric import binary_symmetric
 from cvxleak.model import Channel
-from cvxleak.model._validation import Array, real_number
 
 __all__ = ["discretized_laplace", "laplace_threshold"]
 

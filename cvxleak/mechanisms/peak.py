@@ -9,9 +9,9 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import entr
 
+from cvxleak._validation import Array, real_number
 from cvxleak.errors import SolverError, ValidationError
 from cvxleak.model import Prior
-from cvxleak.model._validation import Array, real_number
 
 __all__ = ["PeakCapacity", "gaussian_peak_capacity"]
 

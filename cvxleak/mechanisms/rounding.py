@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from cvxleak._validation import whole_number
 from cvxleak.model import Channel
-from cvxleak.model._validation import whole_number
 
 __all__ = ["random_rounding"]
 

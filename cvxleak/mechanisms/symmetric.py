@@ -7,9 +7,9 @@ import math
 import numpy as np
 from scipy.special import entr
 
+from cvxleak._validation import real_number, whole_number
 from cvxleak.mechanisms._search import smallest
 from cvxleak.model import Channel
-from cvxleak.model._validation import real_number, whole_number
 
 __all__ = [
     "binary_symmetric",

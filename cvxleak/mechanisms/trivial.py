@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cvxleak._validation import probability_rows, whole_number
 from cvxleak.model import Channel, Prior
-from cvxleak.model._validation import probability_rows, whole_number
 
 __all__ = ["constant", "identity"]
 

@@ -9,8 +9,7 @@ from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
-from cvxleak.errors import ValidationError
-from cvxleak.model._files import (
+from cvxleak._files import (
     is_number,
     label_from_text,
     label_to_text,
@@ -19,8 +18,9 @@ from cvxleak.model._files import (
     read_table,
     write_table,
 )
-from cvxleak.model._validation import Array, label_tuple, short
-from cvxleak.model._value import Stored, check_keys, preview
+from cvxleak._validation import Array, label_tuple, short
+from cvxleak._value import Stored, check_keys, preview
+from cvxleak.errors import ValidationError
 
 __all__ = ["LabelledMatrix"]
 

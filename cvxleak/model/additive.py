@@ -11,11 +11,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from cvxleak._files import labels_from_json
+from cvxleak._validation import in_order, label_tuple, plain_label, short, whole_number
+from cvxleak._value import check_keys
 from cvxleak.errors import ValidationError
 from cvxleak.model._counting import Total, count_totals
-from cvxleak.model._files import labels_from_json
-from cvxleak.model._validation import in_order, label_tuple, plain_label, short, whole_number
-from cvxleak.model._value import check_keys
 from cvxleak.model.query import Query, check_space, check_table_size, runs_to_list
 from cvxleak.model.space import RecordSpace
 

@@ -13,9 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak.errors import ValidationError
-from cvxleak.model._matrix import LabelledMatrix
-from cvxleak.model._validation import (
+from cvxleak._validation import (
     Array,
     composed_rows,
     probability_rows,
@@ -23,7 +21,9 @@ from cvxleak.model._validation import (
     short,
     whole_number,
 )
-from cvxleak.model._value import preview
+from cvxleak._value import preview
+from cvxleak.errors import ValidationError
+from cvxleak.model._matrix import LabelledMatrix
 from cvxleak.model.prior import Prior, as_prior
 
 __all__ = ["Channel", "as_channel", "integer_weights"]

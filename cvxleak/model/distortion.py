@@ -9,10 +9,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cvxleak._validation import Array, frozen_array, in_order
+from cvxleak._value import preview
 from cvxleak.errors import ValidationError
 from cvxleak.model._matrix import LabelledMatrix
-from cvxleak.model._validation import Array, frozen_array, in_order
-from cvxleak.model._value import preview
 
 __all__ = ["Distortion"]
 

@@ -10,8 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cvxleak.errors import ValidationError
-from cvxleak.model._validation import (
+from cvxleak._validation import (
     Array,
     frozen_array,
     in_order,
@@ -19,7 +18,8 @@ from cvxleak.model._validation import (
     read_only,
     whole_number,
 )
-from cvxleak.model._value import Value
+from cvxleak._value import Value
+from cvxleak.errors import ValidationError
 
 __all__ = ["Lumped"]
 

@@ -11,10 +11,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cvxleak._validation import Array, probability_rows, short, whole_number
+from cvxleak._value import Stored, check_keys, preview
 from cvxleak.errors import ValidationError
 from cvxleak.model._groups import kinds_of_groups
-from cvxleak.model._validation import Array, probability_rows, short, whole_number
-from cvxleak.model._value import Stored, check_keys, preview
 from cvxleak.model.channel import Channel, as_channel
 from cvxleak.model.joint import joint_query
 from cvxleak.model.lumping import Lumped

@@ -10,8 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak.errors import ValidationError
-from cvxleak.model._files import (
+from cvxleak._files import (
     is_number,
     label_from_text,
     label_to_text,
@@ -20,7 +19,7 @@ from cvxleak.model._files import (
     read_table,
     write_table,
 )
-from cvxleak.model._validation import (
+from cvxleak._validation import (
     Array,
     in_order,
     label_tuple,
@@ -29,7 +28,8 @@ from cvxleak.model._validation import (
     short,
     whole_number,
 )
-from cvxleak.model._value import Stored, check_keys, preview
+from cvxleak._value import Stored, check_keys, preview
+from cvxleak.errors import ValidationError
 
 __all__ = ["Prior", "as_prior"]
 

@@ -9,10 +9,10 @@ from functools import cached_property
 from itertools import groupby, product
 from typing import Any, Self
 
+from cvxleak._files import labels_from_json
+from cvxleak._validation import in_order, label_tuple, short, whole_number
+from cvxleak._value import Stored, check_keys, preview
 from cvxleak.errors import ValidationError
-from cvxleak.model._files import labels_from_json
-from cvxleak.model._validation import in_order, label_tuple, short, whole_number
-from cvxleak.model._value import Stored, check_keys, preview
 
 __all__ = ["RecordSpace"]
 

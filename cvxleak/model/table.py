@@ -10,10 +10,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cvxleak._files import labels_from_json
+from cvxleak._validation import in_order, label_tuple, read_only, short
+from cvxleak._value import check_keys
 from cvxleak.errors import ValidationError
-from cvxleak.model._files import labels_from_json
-from cvxleak.model._validation import in_order, label_tuple, read_only, short
-from cvxleak.model._value import check_keys
 from cvxleak.model.query import Query, check_space, check_table_size
 from cvxleak.model.space import RecordSpace
 

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import rel_entr
 
+from cvxleak._validation import real_number
 from cvxleak.certificates import Certificate
 from cvxleak.certificates.capacity import Enclosure
 from cvxleak.errors import ValidationError
 from cvxleak.iterative.interior_point import FLOOR, capacity_interior_point
 from cvxleak.model import Channel, Prior, as_channel, as_prior
-from cvxleak.model._validation import real_number
 from cvxleak.problems.check import Check
 from cvxleak.result import Bound, Status, closed
 

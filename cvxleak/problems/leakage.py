@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cvxleak._validation import real_number, whole_number
 from cvxleak.certificates import Certificate
 from cvxleak.errors import CertificateError, InfeasibleError, ValidationError
 from cvxleak.measures import entropy, lumped_entropy, lumped_information
 from cvxleak.model import Mechanism, Prior, as_prior
-from cvxleak.model._validation import real_number, whole_number
 from cvxleak.problems.audit import Audit, Progress
 from cvxleak.problems.check import Check
 from cvxleak.result import Bound, Status

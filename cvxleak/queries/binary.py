@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 
+from cvxleak._validation import whole_number
 from cvxleak.model import AdditiveQuery, RecordSpace
-from cvxleak.model._validation import whole_number
 
 __all__ = ["count", "modular_sum", "pair_sum", "parity"]
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cvxleak._validation import plain_label, short
 from cvxleak.errors import ValidationError
 from cvxleak.model import RecordSpace, TableQuery
-from cvxleak.model._validation import plain_label, short
 from cvxleak.model.query import check_space, check_table_size
 
 __all__ = ["from_function", "from_table"]

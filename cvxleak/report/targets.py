@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from cvxleak._validation import real_number, whole_number
 from cvxleak.errors import InfeasibleError, ValidationError
 from cvxleak.model import Mechanism
-from cvxleak.model._validation import real_number, whole_number
 from cvxleak.result import unit_scale
 
 __all__ = ["Target", "check_floors", "check_targets"]

@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cvxleak.errors import ValidationError
-from cvxleak.model._validation import (
+from cvxleak._validation import (
     composed_rows,
     frozen_array,
     label_tuple,
@@ -18,6 +17,7 @@ from cvxleak.model._validation import (
     short,
     whole_number,
 )
+from cvxleak.errors import ValidationError
 
 
 class TestArrays:

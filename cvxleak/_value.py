@@ -10,9 +10,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from cvxleak._files import read_text, write_atomic
+from cvxleak._validation import short
 from cvxleak.errors import ValidationError
-from cvxleak.model._files import read_text, write_atomic
-from cvxleak.model._validation import short
 
 __all__ = ["Stored", "Value", "check_keys", "preview"]
 

@@ -10,9 +10,9 @@ import cvxpy as cp
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cvxleak._validation import Array, frozen_array, probability_rows, short
 from cvxleak.errors import ValidationError
 from cvxleak.model import Channel, Mechanism, Prior, Query, RecordSpace, as_channel, as_prior
-from cvxleak.model._validation import Array, frozen_array, probability_rows, short
 
 Law = Prior | ArrayLike | cp.Expression
 """A distribution: a `Prior`, an array, or an affine CVXPY expression (variable, parameter)."""

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import entr
 
+from cvxleak._validation import Array, whole_number
 from cvxleak.errors import ValidationError
-from cvxleak.expressions._arguments import (
+from cvxleak.expressions.arguments import (
     Law,
     Rows,
     dataset_law,
@@ -28,7 +29,6 @@ from cvxleak.expressions._arguments import (
     value,
 )
 from cvxleak.model import Prior, Query
-from cvxleak.model._validation import Array, whole_number
 
 
 class Joint(NamedTuple):
