@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 __all__ = [
     "CertificateError",
     "CvxleakError",
@@ -12,8 +14,32 @@ __all__ = [
 ]
 
 
+_ARGUMENT = re.compile(r"([A-Za-z_]\w*(?:\[\d+\])*(?:, [A-Za-z_]\w*)*): ")
+
+
 class CvxleakError(Exception):
-    """Base class of every error that cvxleak raises on purpose."""
+    """Base class of every error that cvxleak raises on purpose.
+
+    Where an argument is to blame, the message starts with its name and a colon.
+
+    Examples
+    --------
+    >>> from cvxleak.errors import ValidationError
+    >>> error = ValidationError("channel: found 2 rows; 3 are needed")
+    >>> error.argument, error.detail
+    ('channel', 'found 2 rows; 3 are needed')
+    """
+
+    @property
+    def argument(self) -> str | None:
+        """Name of the argument that is to blame, or None if the message names none."""
+        found = _ARGUMENT.match(str(self))
+        return None if found is None else found[1]
+
+    @property
+    def detail(self) -> str:
+        """The message without the name of the argument."""
+        return _ARGUMENT.sub("", str(self), count=1) if self.argument else str(self)
 
 
 class ValidationError(CvxleakError, ValueError):

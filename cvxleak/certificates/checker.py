@@ -2,37 +2,80 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from cvxleak.certificates import capacity, record_leakage
 from cvxleak.certificates.balls import precision
-from cvxleak.certificates.format import Certificate
+from cvxleak.certificates.bundle import is_bundle, members
+from cvxleak.certificates.format import Certificate, read_json
 from cvxleak.errors import CertificateError, CvxleakError
 
-__all__ = ["Verification", "verify"]
+__all__ = ["PROVERS", "Prover", "Verification", "verify"]
 
-Ends = tuple[float, float]
-Prover = Callable[[Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]], Ends]
+Parts = Mapping[str, Any]
 
-PROVERS: dict[str, Prover] = {
-    "capacity": capacity.prove,
-    "record-leakage": record_leakage.prove,
-    "balance": record_leakage.prove_balance,
+
+class Prover(NamedTuple):
+    """How one kind of certificate is checked.
+
+    Attributes
+    ----------
+    prove : callable
+        (problem, witness, proof) -> (lower, upper), the ends that these parts prove.
+    unit : str
+        What the ends are counted in.
+    """
+
+    prove: Callable[[Parts, Parts, Parts], tuple[float, float]]
+    unit: str = "nats"
+
+
+PROVERS = {
+    "capacity": Prover(capacity.prove),
+    "record-leakage": Prover(record_leakage.prove),
+    "balance": Prover(record_leakage.prove_balance),
 }
-"""For each kind, the function (problem, witness, proof) -> proved (lower, upper), in nats."""
+"""How each kind is checked."""
 
 
 @dataclass(frozen=True)
 class Verification:
-    """The checker's answer: `passed`, the ends that it proved itself, and the reason."""
+    """The checker's answer.
+
+    Attributes
+    ----------
+    passed : bool
+    reason : str
+    lower, upper : float
+        The ends that the checker proved itself, in the certificate's unit; -inf and inf where it
+        proved none, and for several certificates together.
+    certificate : Certificate or None
+        What was checked; None if there is no intact certificate, or more than one.
+    parts : tuple of Verification
+        For several certificates in one file, the answer for each.
+    """
 
     passed: bool
     reason: str
-    lower: float
-    upper: float
+    lower: float = -math.inf
+    upper: float = math.inf
+    certificate: Certificate | None = None
+    parts: tuple[Verification, ...] = ()
+
+    @classmethod
+    def of_parts(cls, parts: Sequence[Verification]) -> Verification:
+        """Return the answer for several certificates together: passed if each of them is."""
+        failed = sum(not part.passed for part in parts)
+        reason = (
+            f"{failed} of {len(parts)} certificates do not hold"
+            if failed
+            else f"all {len(parts)} certificates hold"
+        )
+        return cls(not failed, reason, parts=tuple(parts))
 
 
 def verify(certificate: Certificate | Mapping[str, Any] | str | os.PathLike[str]) -> Verification:
@@ -41,35 +84,53 @@ def verify(certificate: Certificate | Mapping[str, Any] | str | os.PathLike[str]
     Parameters
     ----------
     certificate : Certificate, dict or path
-        What `Certificate.save` wrote, or its content.
+        What `Certificate.save` or ``cvxleak audit --certificate`` wrote, or its content. A file
+        with several certificates passes if each of them does.
 
     Returns
     -------
     Verification
         `passed` is true only if the recomputed lower end is at least the claimed one and the
-        recomputed upper end at most the claimed one, in exact arithmetic.
+        recomputed upper end at most the claimed one, in exact arithmetic. Whatever is wrong with
+        a file, the answer is a `reason`, not an exception.
+
+    Examples
+    --------
+    >>> from cvxleak import capacity, verify
+    >>> answer = verify(capacity([[0.9, 0.1], [0.1, 0.9]]).certificate)
+    >>> answer.passed, answer.reason
+    (True, 'both ends are proved')
+    >>> verify({"format": "something else"}).reason
+    'not a cvxleak certificate'
     """
     try:
-        if isinstance(certificate, Mapping):
-            checked = Certificate.from_dict(certificate)
-        elif isinstance(certificate, Certificate):
-            checked = certificate
-        else:
-            checked = Certificate.load(certificate)
-        prover = PROVERS.get(checked.kind)
-        if prover is None:
-            raise CertificateError(f"unknown kind {checked.kind!r}; known: {sorted(PROVERS)}")
-        with precision():
-            lower, upper = prover(checked.problem, checked.witness, checked.proof)
+        if isinstance(certificate, Certificate):
+            return _check(certificate)
+        content = certificate if isinstance(certificate, Mapping) else read_json(certificate)
+        if is_bundle(content):
+            return Verification.of_parts([verify(member) for member in members(content)])
+        return _check(Certificate.from_dict(content))
     except CvxleakError as error:
-        return Verification(False, str(error), -float("inf"), float("inf"))
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
-        reason = f"a part is missing or malformed: {error!r}"
-        return Verification(False, reason, -float("inf"), float("inf"))
-    if not lower >= checked.lower:
-        reason = f"the witness proves a lower end of {lower!r}, not the claimed {checked.lower!r}"
-        return Verification(False, reason, lower, upper)
-    if not upper <= checked.upper:
-        reason = f"the proof gives an upper end of {upper!r}, not the claimed {checked.upper!r}"
-        return Verification(False, reason, lower, upper)
-    return Verification(True, "both ends are proved", lower, upper)
+        return Verification(False, error.detail if error.argument == "path" else str(error))
+    # Anybody may have written the file, and what a computation with its content stumbles over
+    # cannot be foreseen; whatever it is, nothing is proved.
+    except Exception as error:
+        return Verification(False, f"a part is missing or malformed: {error!r:.200}")
+
+
+def _check(certificate: Certificate) -> Verification:
+    prover = PROVERS.get(certificate.kind)
+    if prover is None:
+        raise CertificateError(f"unknown kind {certificate.kind!r:.60}; known: {sorted(PROVERS)}")
+    if certificate.unit != prover.unit:
+        raise CertificateError(f"unit {certificate.unit!r:.40}; this kind is in {prover.unit}")
+    with precision():
+        lower, upper = prover.prove(certificate.problem, certificate.witness, certificate.proof)
+    passed, reason = True, "both ends are proved"
+    if not lower >= certificate.lower:
+        claimed = f"not the claimed {certificate.lower!r}"
+        passed, reason = False, f"the witness proves a lower end of {lower!r}, {claimed}"
+    elif not upper <= certificate.upper:
+        claimed = f"not the claimed {certificate.upper!r}"
+        passed, reason = False, f"the proof gives an upper end of {upper!r}, {claimed}"
+    return Verification(passed, reason, lower, upper, certificate)

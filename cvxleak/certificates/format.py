@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from cvxleak._files import write_atomic
+from cvxleak._files import read_text, write_atomic
 from cvxleak._version import __version__
 from cvxleak.errors import CertificateError
 
-__all__ = ["SCHEMA_VERSION", "Certificate"]
+__all__ = ["SCHEMA_VERSION", "Certificate", "read_json"]
 
 FORMAT = "cvxleak-certificate"
 SCHEMA_VERSION = 1
@@ -38,13 +38,15 @@ class Certificate:
     problem : dict
         The problem's data: exact floats, exact integers as text.
     lower, upper : float
-        The claim, in nats, for the problem as stored (rows divided exactly by their sums).
+        The claim, in `unit`, for the problem as stored (rows divided exactly by their sums).
     witness : dict
         The point that attains the attained end.
     proof : dict
         The multipliers or cells that prove the other end.
     versions : dict
         Software that made it; informative only.
+    unit : str
+        What the ends are counted in: ``"nats"``, or what its kind says.
 
     Notes
     -----
@@ -59,6 +61,7 @@ class Certificate:
     witness: Mapping[str, Any]
     proof: Mapping[str, Any]
     versions: Mapping[str, str] = field(default_factory=_versions)
+    unit: str = "nats"
 
     def __post_init__(self) -> None:
         # Keep what a file would hold (lists for tuples), so that a loaded certificate is equal.
@@ -67,8 +70,13 @@ class Certificate:
 
     @property
     def hash(self) -> str:
-        """SHA-256 of the certificate's content."""
-        content = json.dumps(self._content(), sort_keys=True, separators=(",", ":"))
+        """SHA-256 of the certificate's content: as JSON, keys sorted, without spaces."""
+        try:
+            content = json.dumps(
+                self._content(), sort_keys=True, separators=(",", ":"), allow_nan=False
+            )
+        except (TypeError, ValueError) as error:
+            raise CertificateError(f"the content is no JSON: {error}") from error
         return hashlib.sha256(content.encode()).hexdigest()
 
     def to_dict(self) -> dict[str, Any]:
@@ -91,9 +99,9 @@ class Certificate:
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise CertificateError("not a cvxleak certificate")
         if data.get("schema_version") != SCHEMA_VERSION:
+            found = repr(data.get("schema_version"))
             raise CertificateError(
-                f"schema version {data.get('schema_version')!r}; "
-                f"this checker reads version {SCHEMA_VERSION}"
+                f"schema version {found:.40}; this checker reads version {SCHEMA_VERSION}"
             )
         try:
             claim = data["claim"]
@@ -105,27 +113,27 @@ class Certificate:
                 data["witness"],
                 data["proof"],
                 data["versions"],
+                claim["unit"],
             )
-        except (KeyError, TypeError, ValueError) as error:
-            raise CertificateError(f"a part is missing or malformed: {error!r}") from error
-        if data != certificate.to_dict():
+            content = certificate.to_dict()
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise CertificateError(f"a part is missing or malformed: {error!r:.200}") from error
+        if data != content:
             raise CertificateError("the content does not match its SHA-256: it was changed")
         return certificate
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Certificate:
-        """Read a certificate from a JSON file.
+        """Read a certificate from a JSON file (`read_certificates` reads one that holds several).
 
         Raises
         ------
+        ValidationError
+            The file cannot be read.
         CertificateError
-            The file cannot be read, is not JSON, or is not an intact certificate.
+            It is not JSON, or not one intact certificate.
         """
-        try:
-            data = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, ValueError) as error:
-            raise CertificateError(f"cannot read {os.fspath(path)!r}: {error}") from error
-        return cls.from_dict(data)
+        return cls.from_dict(read_json(path))
 
     def _content(self) -> dict[str, Any]:
         return {
@@ -133,11 +141,46 @@ class Certificate:
             "schema_version": SCHEMA_VERSION,
             "kind": self.kind,
             "problem": dict(self.problem),
-            "claim": {"lower": self.lower, "upper": self.upper, "unit": "nats"},
+            "claim": {"lower": self.lower, "upper": self.upper, "unit": self.unit},
             "witness": dict(self.witness),
             "proof": dict(self.proof),
             "versions": dict(self.versions),
         }
+
+
+def read_json(path: str | os.PathLike[str]) -> Any:
+    """Return the content of a JSON file, read strictly.
+
+    What readers understand differently is refused: a key that is there twice, NaN and infinities.
+
+    Raises
+    ------
+    ValidationError
+        The file cannot be read.
+    CertificateError
+        It is not JSON.
+    """
+    text = read_text(path)
+    try:
+        return json.loads(
+            text, object_pairs_hook=_unique, parse_float=_finite, parse_constant=_finite
+        )
+    except (ValueError, RecursionError) as error:
+        raise CertificateError(f"cannot read {os.fspath(path)!r} as JSON: {error}") from error
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise ValueError("a key is there twice")
+    return result
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text:.40} is not a finite number")
+    return value
 
 
 def _plain(value: Any) -> Any:

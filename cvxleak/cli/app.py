@@ -106,7 +106,7 @@ def audit(
         float,
         typer.Option(
             metavar="S",
-            help="Seconds for all searches together; checking what they prove comes on top.",
+            help="Seconds for all searches together, with the proofs of what they find.",
         ),
     ] = 60.0,
     tol: Annotated[
@@ -209,44 +209,44 @@ def verify(
 ) -> None:
     """Check a certificate: PASS (exit code 0) or FAIL (1)."""
     with _errors():
+        from cvxleak.certificates import Verification, read_certificates
         from cvxleak.certificates import verify as check
-        from cvxleak.cli.documents import read_certificates
         from cvxleak.cli.watching import Display
         from cvxleak.errors import CertificateError
 
         try:
             members = read_certificates(path)
         except CertificateError as error:
-            typer.echo(f"FAIL  {path}: {error}")
+            typer.echo(f"FAIL  {error}")
             raise typer.Exit(1) from None
-        failed = 0
+        several = len(members) > 1
+        answers = []
         for place, member in enumerate(members, start=1):
-            where = f"{place} of {len(members)}: " if len(members) > 1 else ""
+            where = f"{place} of {len(members)}: " if several else ""
             with Display(_console(stderr=True)) as watch:
                 watch.begin(f"checking {where}{path}")
-                answer = check(member if isinstance(member, dict) else {})
-            failed += not answer.passed
-            typer.echo(f"{'PASS' if answer.passed else 'FAIL'}  {where}{_claim(member, answer)}")
-        if len(members) > 1:
-            all_of_them = f"{len(members)} certificates"
-            typer.echo(
-                f"FAIL  {failed} of {all_of_them} do not hold"
-                if failed
-                else f"PASS  all {all_of_them} hold"
-            )
-        if failed:
+                answers.append(check(member))
+            typer.echo(f"{_word(answers[-1])}  {where}{_claim(answers[-1])}")
+        answer = Verification.of_parts(answers)
+        if several:
+            typer.echo(f"{_word(answer)}  {answer.reason}")
+        if not answer.passed:
             raise typer.Exit(1)
 
 
-def _claim(member: Any, answer: Verification) -> str:
+def _word(answer: Verification) -> str:
+    return "PASS" if answer.passed else "FAIL"
+
+
+def _claim(answer: Verification) -> str:
     """Say what a certificate is about and what was found."""
-    if not answer.passed:
+    claim = answer.certificate
+    if not answer.passed or claim is None:
         return answer.reason
-    claim, problem = member["claim"], member["problem"]
-    about = member["kind"]
-    if "entropy_floor" in problem:
-        about += f" at entropy floor {problem['entropy_floor']:g}"
-    return f"{about}: {claim['lower']!r} to {claim['upper']!r} {claim['unit']}, both ends proved"
+    about = claim.kind
+    if "entropy_floor" in claim.problem:
+        about += f" at entropy floor {claim.problem['entropy_floor']:g}"
+    return f"{about}: {claim.lower!r} to {claim.upper!r} {claim.unit}, {answer.reason}"
 
 
 def _heading(task: Task) -> list[str]:
@@ -272,12 +272,12 @@ def _write(
 ) -> None:
     """Print the report and write the files that were asked for, each all of it or nothing."""
     from cvxleak._files import write_atomic
-    from cvxleak.cli.documents import bundle
+    from cvxleak.certificates import save_certificates
     from cvxleak.cli.rendering import render
 
     text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     if certificate is not None:
-        write_atomic(certificate, json.dumps(bundle(report.certificates())) + "\n")
+        save_certificates(report.certificates(), certificate)
     if json_path == "-":
         typer.echo(text, nl=False)
         return
@@ -314,8 +314,7 @@ def _at(where: str) -> Iterator[None]:
     try:
         yield
     except CvxleakError as error:
-        _, _, message = str(error).partition(": ")
-        raise ValidationError(f"{where}: {message}") from error
+        raise ValidationError(f"{where}: {error.detail}") from error
 
 
 @contextmanager
@@ -324,7 +323,8 @@ def _errors() -> Iterator[None]:
     try:
         yield
     except CvxleakError as error:
-        for line in str(error).removeprefix("path: ").splitlines():
+        message = error.detail if error.argument == "path" else str(error)
+        for line in message.splitlines():
             typer.echo(f"cvxleak: {line}", err=True)
         raise typer.Exit(2) from None
     except OSError as error:

@@ -29,8 +29,9 @@ ARGUMENTS = {
     "k": "number of values",
     "N": "scale",
     "table": "values",
+    "path": None,
 }
-"""What the library's short argument names are in a spec."""
+"""What the library's argument names are in a spec; None where the key says it already."""
 
 
 @dataclass(frozen=True)
@@ -108,12 +109,8 @@ class _Builder:
         try:
             yield
         except CvxleakError as error:
-            argument, colon, rest = str(error).partition(": ")
-            message = str(error)
-            if colon and argument == "path":
-                message = rest
-            elif colon and argument in ARGUMENTS:
-                message = f"{ARGUMENTS[argument]}: {rest}"
+            name = error.argument and ARGUMENTS.get(error.argument, error.argument)
+            message = error.detail if name is None else f"{name}: {error.detail}"
             raise ValidationError(f"{self.name}: {key}: {message}") from error
 
     def _file(self, relative: str) -> Path:

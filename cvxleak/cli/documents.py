@@ -1,21 +1,18 @@
-"""What the command line writes to files: reports and certificates, as JSON."""
+"""What the command line writes to files: the report as JSON, where it may be written."""
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from cvxleak._version import __version__
-from cvxleak.certificates import Certificate
-from cvxleak.errors import CertificateError, ValidationError
+from cvxleak.errors import ValidationError
 
-__all__ = ["BUNDLE", "REPORT", "bundle", "check_target", "read_certificates", "report_document"]
+__all__ = ["REPORT", "check_target", "report_document"]
 
 REPORT = "cvxleak-report"
-BUNDLE = "cvxleak-certificates"
 VERSION = 1
 
 
@@ -33,44 +30,6 @@ def report_document(
         "files_sha256": dict(files),
         **body,
     }
-
-
-def bundle(certificates: Sequence[Certificate]) -> dict[str, Any]:
-    """Return a file's content: one certificate as it is, several as a list with a header."""
-    content = [certificate.to_dict() for certificate in certificates]
-    if len(content) == 1:
-        return content[0]
-    return {"format": BUNDLE, "version": VERSION, "certificates": content}
-
-
-def read_certificates(path: str | os.PathLike[str]) -> list[Any]:
-    """Return the certificates in a file, unchecked: its content, or the members of its list.
-
-    Raises
-    ------
-    ValidationError
-        The file cannot be read.
-    CertificateError
-        It is not JSON, or a list with nothing in it.
-    """
-    try:
-        data = Path(path).read_bytes()
-    except OSError as error:
-        raise ValidationError(f"{os.fspath(path)}: {error.strerror or error}") from error
-    try:
-        content = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise CertificateError(f"not JSON: {error}") from error
-    if not isinstance(content, dict) or content.get("format") != BUNDLE:
-        return [content]
-    if content.get("version") != VERSION:
-        raise CertificateError(
-            f"version {content.get('version')!r} of the list; this checker reads {VERSION}"
-        )
-    members = content.get("certificates")
-    if not isinstance(members, list) or not members:
-        raise CertificateError("it holds no certificate")
-    return members
 
 
 def check_target(path: str | os.PathLike[str], option: str) -> None:

@@ -73,11 +73,6 @@ class Formulas:
             ),
             ("record DP epsilon", lambda: measures.record_dp_epsilon(mechanism), say.record_dp),
             ("local DP epsilon", lambda: measures.local_dp_epsilon(channel), say.local_dp),
-            (
-                "max-information, product priors",
-                lambda: measures.product_max_information(mechanism),
-                say.product_max_information,
-            ),
         ):
             yield self._computed(name, function, meaning)
 

@@ -21,7 +21,6 @@ __all__ = [
     "mutual_information",
     "percent",
     "pml",
-    "product_max_information",
     "record_dp",
     "rise",
     "worst_case_distortion",
@@ -104,13 +103,22 @@ def maximal_leakage(nats: float) -> str:
 
 
 def record_dp(nats: float) -> str:
-    """Sentence for the differential privacy of records."""
+    """Sentence for the differential privacy of records.
+
+    It is also the largest max-information about a record over product priors
+    (`cvxleak.measures.product_max_information`).
+    """
     if nats == math.inf:
         return (
             "Not differentially private: some output is possible for one dataset and impossible "
-            "for another that differs from it in one record."
+            "for another that differs from it in one record. To somebody who takes the records for "
+            "independent, an output can make a value of a record more likely by any factor."
         )
-    return f"Changing one record multiplies the chance of any output by at most {_factor(nats)}."
+    return (
+        f"Changing one record multiplies the chance of any output by at most {_factor(nats)}; to "
+        "somebody who takes the records for independent, no output makes a value of a record more "
+        "likely by more than that."
+    )
 
 
 def local_dp(nats: float) -> str:
@@ -120,19 +128,6 @@ def local_dp(nats: float) -> str:
     return (
         "Between any two datasets the chance of any output differs by a factor of at most "
         f"{_factor(nats)}."
-    )
-
-
-def product_max_information(nats: float) -> str:
-    """Sentence for the largest max-information over independent records."""
-    if nats == math.inf:
-        return (
-            "To somebody who takes the records for independent, an output can make a value of a "
-            "record more likely by any factor."
-        )
-    return (
-        "To somebody who takes the records for independent, no output makes a value of a record "
-        f"more likely by a factor above {_factor(nats)}."
     )
 
 

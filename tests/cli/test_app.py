@@ -123,7 +123,6 @@ def test_json_keys_are_pinned(run: Run, write: Write):
         "maximal leakage",
         "record DP epsilon",
         "local DP epsilon",
-        "max-information, product priors",
     ]
 
 
@@ -221,6 +220,19 @@ def test_files_are_written(run: Run, write: Write, tmp_path: Path):
     assert all(line.startswith("PASS") for line in lines)
     assert "record-leakage at entropy floor 3.9" in lines[1]
     assert lines[-1] == "PASS  all 3 certificates hold"
+    answer = verify(proof)
+    assert answer.passed
+    assert [f"{part.certificate.kind}" for part in answer.parts] == [
+        "record-leakage",
+        "record-leakage",
+        "capacity",
+    ]
+
+
+def test_time_limit_is_documented_as_it_is(run: Run):
+    # The proof is inside the limit: neither text may say that it comes on top.
+    text = (ROOT / "docs" / "cli.md").read_text() + run("audit", "--help").stdout
+    assert "on top" not in text
 
 
 def test_claims_of_the_report_are_those_of_the_proof(run: Run, write: Write, tmp_path: Path):
@@ -300,7 +312,7 @@ def test_capacity(run: Run, tmp_path: Path):
     [
         (["audit", "none.toml"], "none.toml: No such file or directory"),
         (["audit", "."], ".: Is a directory"),
-        (["verify", "none.json"], "none.json: No such file or directory"),
+        (["verify", "none.json"], "cannot read 'none.json': [Errno 2] No such file"),
         (["capacity", "none.csv"], "none.csv: No such file or directory"),
         (["capacity", "bad.csv"], "bad.csv: row 1 sums to 2.0; probabilities must"),
         (["capacity", "spec.toml"], "spec.toml: "),

@@ -21,3 +21,20 @@ def test_errors_travel_between_processes(name):
     copy = pickle.loads(pickle.dumps(error))
     assert type(copy) is type(error)
     assert str(copy) == "channel: found 2 rows"
+
+
+@pytest.mark.parametrize(
+    ("message", "argument", "detail"),
+    [
+        ("channel: found 2 rows", "channel", "found 2 rows"),
+        ("alphabets[0]: found: nothing", "alphabets[0]", "found: nothing"),
+        ("multiplicities, contexts: found 2 and 3", "multiplicities, contexts", "found 2 and 3"),
+        ("no argument is named", None, "no argument is named"),
+        ("the file is not JSON: line 1: x", None, "the file is not JSON: line 1: x"),
+        ("--tol: found 1", None, "--tol: found 1"),
+        ("", None, ""),
+    ],
+)
+def test_the_argument_is_the_head_of_the_message(message, argument, detail):
+    error = errors.ValidationError(message)
+    assert (error.argument, error.detail, str(error)) == (argument, detail, message)

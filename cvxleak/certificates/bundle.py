@@ -1,0 +1,72 @@
+"""Several certificates in one file: what an audit of several quantities writes."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cvxleak._files import write_atomic
+from cvxleak.certificates.format import Certificate, read_json
+from cvxleak.errors import CertificateError, ValidationError
+
+__all__ = ["is_bundle", "members", "read_certificates", "save_certificates"]
+
+BUNDLE = "cvxleak-certificates"
+VERSION = 1
+
+
+def save_certificates(certificates: Sequence[Certificate], path: str | os.PathLike[str]) -> None:
+    """Write certificates to one file: a single one as it is, several as a list with a header.
+
+    `verify` reads either.
+
+    Raises
+    ------
+    ValidationError
+        There is no certificate, or the file cannot be written.
+    """
+    if not certificates:
+        raise ValidationError("certificates: found none; a file holds at least one")
+    content = [certificate.to_dict() for certificate in certificates]
+    document = {"format": BUNDLE, "version": VERSION, "certificates": content}
+    write_atomic(path, json.dumps(content[0] if len(content) == 1 else document) + "\n")
+
+
+def read_certificates(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
+    """Return the certificates in a file, unchecked: its content, or the members of its list.
+
+    Raises
+    ------
+    ValidationError
+        The file cannot be read.
+    CertificateError
+        It is not JSON, or holds no certificate.
+    """
+    content = read_json(path)
+    return members(content) if is_bundle(content) else [_one(content)]
+
+
+def is_bundle(content: Any) -> bool:
+    """Whether a file's content is a list of certificates."""
+    return isinstance(content, Mapping) and content.get("format") == BUNDLE
+
+
+def members(content: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the certificates in a bundle, unchecked, or say what is wrong with the bundle."""
+    if content.get("version") != VERSION:
+        found = repr(content.get("version"))
+        raise CertificateError(f"version {found:.40} of the list; this checker reads {VERSION}")
+    if set(content) != {"format", "version", "certificates"}:
+        raise CertificateError("a list of certificates with a part missing or too many")
+    found = content["certificates"]
+    if not isinstance(found, list) or not found:
+        raise CertificateError("it holds no certificate")
+    return [_one(member) for member in found]
+
+
+def _one(content: Any) -> dict[str, Any]:
+    if not isinstance(content, dict):
+        raise CertificateError("not a cvxleak certificate")
+    return content
