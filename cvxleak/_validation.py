@@ -6,7 +6,7 @@ import math
 import numbers
 import reprlib
 from collections.abc import Hashable, Iterable, Set
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +17,8 @@ ROW_SUM_TOLERANCE = 1e-9
 """Absolute tolerance on the sum of a probability vector."""
 
 Array = NDArray[np.float64]
+
+Kind = TypeVar("Kind")
 
 
 class _Short(reprlib.Repr):
@@ -42,6 +44,13 @@ class _Short(reprlib.Repr):
 
 short = _Short().repr
 """Return a short text of any value, for an error message."""
+
+
+def instance(value: Any, kind: type[Kind], name: str) -> Kind:
+    """Return `value`, or say that it is not of this kind."""
+    if not isinstance(value, kind):
+        raise ValidationError(f"{name}: expected a {kind.__name__}, found {short(value)}")
+    return value
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:

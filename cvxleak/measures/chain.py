@@ -68,7 +68,7 @@ def group_chain_rule(
     Returns
     -------
     ChainRule
-        `condition` is labelled by the values of x_F (tuples if `first` is a sequence), `priors` by
+        `condition` is labeled by the values of x_F (tuples if `first` is a sequence), `priors` by
         the datasets. Values of probability zero are left out.
 
     Raises
@@ -122,7 +122,7 @@ def composition_chain_rule(
     Returns
     -------
     ChainRule
-        `first` is I(X_i;Y2), `condition` is labelled by the outputs v that can occur, `priors` by
+        `first` is I(X_i;Y2), `condition` is labeled by the outputs v that can occur, `priors` by
         the datasets.
 
     Raises

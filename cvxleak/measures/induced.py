@@ -27,7 +27,7 @@ def record_channel(
     Parameters
     ----------
     prior : Prior or array_like, shape (|X|,)
-        The adversary's knowledge p(x): a law on the datasets. A `Prior` labelled by the datasets is
+        The adversary's knowledge p(x): a law on the datasets. A `Prior` labeled by the datasets is
         matched by label, an array is in product order, the last record varying fastest.
     mechanism : Mechanism
         The mechanism q(y|x).

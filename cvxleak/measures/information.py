@@ -101,7 +101,7 @@ def record_information(prior: Prior | ArrayLike, mechanism: Mechanism, records: 
     Parameters
     ----------
     prior : Prior or array_like, shape (|X|,)
-        The adversary's knowledge p(x): a law on the datasets. A `Prior` labelled by the datasets is
+        The adversary's knowledge p(x): a law on the datasets. A `Prior` labeled by the datasets is
         matched by label, an array is in product order, the last record varying fastest. Any
         correlation is allowed.
     mechanism : Mechanism

@@ -1,4 +1,4 @@
-"""`LabelledMatrix`: a matrix with labelled rows and columns, as channels and distortions are."""
+"""`LabeledMatrix`: a matrix with labeled rows and columns, as channels and distortions are."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from cvxleak._files import (
@@ -18,15 +19,15 @@ from cvxleak._files import (
     read_table,
     write_table,
 )
-from cvxleak._validation import Array, label_tuple, short
+from cvxleak._validation import Array, in_order, label_tuple, short
 from cvxleak._value import Stored, check_keys, preview
 from cvxleak.errors import ValidationError
 
-__all__ = ["LabelledMatrix"]
+__all__ = ["LabeledMatrix"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LabelledMatrix(Stored):
+class LabeledMatrix(Stored):
     """A read-only matrix with distinct labels for its rows (inputs) and columns (outputs)."""
 
     matrix: Array
@@ -68,6 +69,38 @@ class LabelledMatrix(Stored):
             raise ValidationError(
                 f"label: found {short(label)}; the inputs are {preview(self.inputs)}"
             ) from None
+
+    def select(
+        self,
+        inputs: Iterable[Hashable] | None = None,
+        outputs: Iterable[Hashable] | None = None,
+        name: str = "matrix",
+    ) -> Self:
+        """Return the part with these inputs and outputs, in this order.
+
+        Parameters
+        ----------
+        inputs, outputs : iterable of hashable, optional
+            Distinct labels of this object; all of them if left out.
+        name : str, optional
+            What error messages call this object.
+
+        Raises
+        ------
+        ValidationError
+            A label that this object lacks, one that appears twice, or a part that is not valid
+            (a channel without an output that can occur).
+
+        Examples
+        --------
+        >>> from cvxleak.model import Distortion
+        >>> Distortion.absolute(range(5)).select([3, 0], [0, 4]).matrix
+        array([[3., 1.],
+               [0., 4.]])
+        """
+        rows, row_labels = _places(self.inputs, inputs, name, "inputs")
+        columns, column_labels = _places(self.outputs, outputs, name, "outputs")
+        return type(self)(self.matrix[np.ix_(rows, columns)], row_labels, column_labels)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the matrix and its labels as plain lists, ready for JSON."""
@@ -155,3 +188,21 @@ class LabelledMatrix(Stored):
             f"{type(self).__name__}({len(self.inputs)} inputs {preview(self.inputs)} -> "
             f"{len(self.outputs)} outputs {preview(self.outputs)})"
         )
+
+
+def _places(
+    known: tuple[Hashable, ...], needed: Iterable[Hashable] | None, name: str, kind: str
+) -> tuple[list[int], tuple[Hashable, ...]]:
+    """Return where the labels `needed` are among those `known`, and these labels."""
+    if needed is None:
+        return list(range(len(known))), known
+    given = in_order(needed, kind)
+    wanted = label_tuple(given, len(given), kind)
+    place = {label: i for i, label in enumerate(known)}
+    missing = tuple(label for label in wanted if label not in place)
+    if missing:
+        raise ValidationError(
+            f"{name}: its {kind} are {preview(known)}; they lack {preview(missing)}, "
+            "which are needed"
+        )
+    return [place[label] for label in wanted], wanted

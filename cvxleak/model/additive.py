@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cvxleak._files import labels_from_json
-from cvxleak._validation import in_order, label_tuple, plain_label, short, whole_number
+from cvxleak._validation import in_order, instance, label_tuple, plain_label, short, whole_number
 from cvxleak._value import check_keys
 from cvxleak.errors import ValidationError
 from cvxleak.model._counting import Total, count_totals
-from cvxleak.model.query import Query, check_space, check_table_size, runs_to_list
-from cvxleak.model.space import RecordSpace
+from cvxleak.model.query import Query, runs_to_list
+from cvxleak.model.space import RecordSpace, check_table_size
 
 __all__ = ["AdditiveQuery"]
 
@@ -72,7 +72,7 @@ class AdditiveQuery(Query):
         modulus: int | None = None,
     ) -> None:
         m = None if modulus is None else whole_number(modulus, "modulus", 1)
-        checked, scalar = _contributions(check_space(space), contributions, m)
+        checked, scalar = _contributions(instance(space, RecordSpace, "space"), contributions, m)
         object.__setattr__(self, "space", space)
         object.__setattr__(self, "contributions", checked)
         object.__setattr__(self, "modulus", m)

@@ -23,14 +23,14 @@ from cvxleak._validation import (
 )
 from cvxleak._value import preview
 from cvxleak.errors import ValidationError
-from cvxleak.model._matrix import LabelledMatrix
+from cvxleak.model._matrix import LabeledMatrix
 from cvxleak.model.prior import Prior, as_prior
 
 __all__ = ["Channel", "as_channel", "integer_weights"]
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class Channel(LabelledMatrix):
+class Channel(LabeledMatrix):
     """A channel q(y|x): one probability distribution on the outputs for each input.
 
     Parameters
@@ -80,7 +80,7 @@ class Channel(LabelledMatrix):
     def product(self, channel: Channel) -> Channel:
         """Return the channel that also releases a second, conditionally independent output.
 
-        r(y1, y2|x) = q(y1|x) channel(y2|x); outputs are labelled by pairs.
+        r(y1, y2|x) = q(y1|x) channel(y2|x); outputs are labeled by pairs.
 
         Raises
         ------
@@ -104,7 +104,7 @@ class Channel(LabelledMatrix):
 
         Two columns are merged when, each divided by its sum, they agree in every entry up to the
         relative difference `tol` (so a zero only agrees with a zero). The merged output is
-        labelled by the tuple of the outputs that went into it. A reduced channel is as informative
+        labeled by the tuple of the outputs that went into it. A reduced channel is as informative
         as the original one for every prior.
 
         Raises
@@ -125,7 +125,7 @@ class Channel(LabelledMatrix):
             self.outputs[group[0]] if len(group) == 1 else names
             for group, names in zip(groups, merged, strict=True)
         ]
-        # Where an output is already labelled like a tuple of others, all labels become tuples.
+        # Where an output is already labeled like a tuple of others, all labels become tuples.
         distinct = len(set(labels)) == len(labels)
         return Channel(composed_rows(columns), self.inputs, labels if distinct else merged)
 
@@ -136,7 +136,8 @@ class Channel(LabelledMatrix):
         ----------
         prior : Prior or array_like
             The law of the input. A `Prior` with the channel's inputs as labels, in any order, is
-            matched by label; an array, or where one side is labelled 0, 1, ..., by position.
+            matched by label; an array by position (and a `Prior` too, where one side is labeled
+            0, 1, ... and the two have no label in common).
 
         Raises
         ------

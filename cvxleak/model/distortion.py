@@ -12,13 +12,13 @@ from numpy.typing import ArrayLike
 from cvxleak._validation import Array, frozen_array, in_order
 from cvxleak._value import preview
 from cvxleak.errors import ValidationError
-from cvxleak.model._matrix import LabelledMatrix
+from cvxleak.model._matrix import LabeledMatrix
 
-__all__ = ["Distortion"]
+__all__ = ["Distortion", "distortion_matrix"]
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class Distortion(LabelledMatrix):
+class Distortion(LabeledMatrix):
     """A matrix d(v, y) >= 0: the cost of releasing y when the true value is v.
 
     Parameters
@@ -117,3 +117,24 @@ class Distortion(LabelledMatrix):
                 f"and {preview(columns)} ({error})"
             ) from error
         return cls(matrix, rows, columns)
+
+
+def distortion_matrix(
+    distortion: Distortion | ArrayLike,
+    shape: tuple[int, int],
+    inputs: tuple[Hashable, ...] | None,
+    outputs: tuple[Hashable, ...] | None,
+) -> Array:
+    """Return d(x, y) for a channel of this shape, whose inputs and outputs may have labels.
+
+    A `Distortion` is matched to the labels, if there are any; everything else by position.
+    """
+    if isinstance(distortion, Distortion):
+        matrix = distortion.select(inputs, outputs, "distortion").matrix
+    else:
+        matrix = Distortion(distortion).matrix
+    if matrix.shape != shape:
+        raise ValidationError(
+            f"distortion: found shape {matrix.shape}; the channel has shape {shape}"
+        )
+    return matrix

@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from cvxleak._validation import (
     Array,
-    frozen_array,
     in_order,
     label_tuple,
+    probability_rows,
     read_only,
     whole_number,
 )
@@ -52,7 +52,8 @@ class Lumped(Value):
     Raises
     ------
     ValidationError
-        Parts that do not fit each other, negative rows, multiplicities that are not positive.
+        Parts that do not fit each other, rows that are no distributions, multiplicities that are
+        not positive.
 
     Notes
     -----
@@ -75,14 +76,11 @@ class Lumped(Value):
         multiplicities: Iterable[int],
         contexts: Iterable[Iterable[Hashable]],
     ) -> None:
-        table = frozen_array(rows, "rows", 2)
-        if not ((table >= 0) & (table < np.inf)).all():
-            raise ValidationError("rows: found an entry that is negative or infinite")
+        table = probability_rows(rows, "rows", 2)
         names = in_order(values, "values")
         index = np.array(value_index)
         if (
-            len(table) == 0
-            or index.shape != (len(table),)
+            index.shape != (len(table),)
             or index.dtype.kind not in "iu"
             or index[0] != 0
             or index[-1] != len(names) - 1

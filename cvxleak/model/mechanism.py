@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cvxleak._validation import Array, probability_rows, short, whole_number
-from cvxleak._value import Stored, check_keys, preview
+from cvxleak._validation import Array, instance, short, whole_number
+from cvxleak._value import Stored, check_keys
 from cvxleak.errors import ValidationError
 from cvxleak.model._groups import kinds_of_groups
 from cvxleak.model.channel import Channel, as_channel
 from cvxleak.model.joint import joint_query
 from cvxleak.model.lumping import Lumped
-from cvxleak.model.prior import Prior, as_prior
-from cvxleak.model.query import Query, check_space, check_table_size
+from cvxleak.model.prior import Prior, as_prior, has_labels
+from cvxleak.model.query import Query
 from cvxleak.model.space import RecordSpace
 from cvxleak.model.table import TableQuery
 
@@ -59,26 +58,18 @@ class Mechanism(Stored):
     channel: Channel
 
     def __init__(self, query: Query, channel: Channel | ArrayLike) -> None:
-        if not isinstance(query, Query):
-            raise ValidationError(f"query: expected a Query, found {short(query)}")
+        values = instance(query, Query, "query").values
         given = as_channel(channel)
-        if _labelled(channel):
-            places = {label: place for place, label in enumerate(given.inputs)}
-            missing = tuple(value for value in query.values if value not in places)
-            if missing:
-                raise ValidationError(
-                    f"channel: it has no row for the query values {preview(missing)}; "
-                    f"its inputs are {preview(given.inputs)}"
-                )
-            rows = given.matrix[[places[value] for value in query.values]]
-        elif given.shape[0] == len(query.values):
-            rows = given.matrix
+        if has_labels(channel):
+            given = given.select(values, name="channel")
+        elif given.shape[0] == len(values):
+            given = Channel(given.matrix, values, given.outputs)
         else:
             raise ValidationError(
-                f"channel: found {given.shape[0]} rows; the query has {len(query.values)} values"
+                f"channel: found {given.shape[0]} rows; the query has {len(values)} values"
             )
         object.__setattr__(self, "query", query)
-        object.__setattr__(self, "channel", Channel(rows, query.values, given.outputs))
+        object.__setattr__(self, "channel", given)
 
     @classmethod
     def from_channel(cls, space: RecordSpace, channel: Channel | ArrayLike) -> Self:
@@ -105,12 +96,12 @@ class Mechanism(Stored):
         Mechanism(1 record, 2 query values -> 2 outputs)
         """
         given = as_channel(channel)
-        if given.shape[0] != check_space(space).size:
+        if given.shape[0] != instance(space, RecordSpace, "space").size:
             raise ValidationError(
                 f"channel: found {given.shape[0]} rows; the space has {short(space.size)} datasets"
             )
         labels = given.inputs
-        if _labelled(channel):
+        if has_labels(channel):
             datasets = tuple(space.datasets())
             if set(labels) == set(datasets):
                 labels = datasets
@@ -198,9 +189,8 @@ class Mechanism(Stored):
                 row_index.append(row)
                 multiplicities.append(sum(fiber[place] for place in places))
                 contexts.append(tuple(self.query.values[place] for place in places))
-        alphabets = [self.space.alphabets[i] for i in group]
         return Lumped(
-            values=tuple(product(*alphabets)) if isinstance(records, Iterable) else alphabets[0],
+            values=self.space.values(records),
             outputs=self.outputs,
             value_index=np.array(value_index, dtype=np.intp),
             rows=rows[row_index],
@@ -232,9 +222,7 @@ class Mechanism(Stored):
         """
         groups = self._group_of_dataset(records)
         sizes = np.bincount(groups)
-        w = probability_rows(weights, "weights", 1)
-        if w.shape != sizes.shape:
-            raise ValidationError(f"weights: found {len(w)}; {len(sizes)} are needed")
+        w = as_prior(weights, len(sizes), "weights").probabilities
         return Prior((w / sizes)[groups], self.space.datasets())
 
     def lump(self, records: int | Sequence[int], prior: Prior | ArrayLike) -> Array:
@@ -253,9 +241,7 @@ class Mechanism(Stored):
             Not a prior on the datasets, or a space that is too large.
         """
         groups = self._group_of_dataset(records)
-        labels = tuple(self.space.datasets())
-        p = as_prior(prior, self.space.size, labels=labels).probabilities
-        return np.bincount(groups, weights=p).astype(float)
+        return np.bincount(groups, weights=self.space.law(prior)).astype(float)
 
     def to_channel(self) -> Channel:
         """Return q(y|x) with one row per dataset (small spaces only).
@@ -297,13 +283,10 @@ class Mechanism(Stored):
 
     def _group_of_dataset(self, records: int | Sequence[int]) -> NDArray[np.intp]:
         """Return the index in `lumped(records)` of every dataset's group, in product order."""
-        check_table_size(self.space)
-        group = self.space.group(records)
         rows, row_of_value = self._distinct_rows
-        axes = np.indices(self.space.shape, sparse=True)
-        value = np.ravel_multi_index([axes[i] for i in group], [self.space.shape[i] for i in group])
-        codes = value * len(rows) + row_of_value[self.query.table()]
-        return np.unique(codes, return_inverse=True)[1].ravel()
+        row = row_of_value[self.query.table().ravel()]
+        codes = self.space.value_index(records) * len(rows) + row
+        return np.unique(codes, return_inverse=True)[1]
 
     def __repr__(self) -> str:
         count = f"{self.space.records} record" + ("s" if self.space.records > 1 else "")
@@ -311,7 +294,3 @@ class Mechanism(Stored):
             f"Mechanism({count}, {len(self.query.values)} query values -> "
             f"{len(self.outputs)} outputs)"
         )
-
-
-def _labelled(channel: object) -> bool:
-    return isinstance(channel, Channel) or hasattr(channel, "iloc")

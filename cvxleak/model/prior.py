@@ -1,11 +1,11 @@
-"""`Prior`: a probability distribution on a finite set of labelled outcomes."""
+"""`Prior`: a probability distribution on a finite set of labeled outcomes."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,12 +31,12 @@ from cvxleak._validation import (
 from cvxleak._value import Stored, check_keys, preview
 from cvxleak.errors import ValidationError
 
-__all__ = ["Prior", "as_prior"]
+__all__ = ["Prior", "as_prior", "has_labels"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Prior(Stored):
-    """A probability distribution p on a finite set of labelled outcomes.
+    """A probability distribution p on a finite set of labeled outcomes.
 
     Parameters
     ----------
@@ -202,14 +202,14 @@ class Prior(Stored):
         except ValueError:
             raise KeyError(label) from None
 
-    def __iter__(self) -> Iterator[Hashable]:
-        return iter(self.labels)
+    def __iter__(self) -> NoReturn:
+        # `sum(prior)` wants the probabilities, `list(prior)` perhaps the labels: say which.
+        raise TypeError("a Prior is not iterable: use its .labels or its .probabilities")
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        # Without this NumPy would take the labels for the numbers.
         return np.array(self.probabilities, dtype=dtype)
 
     def __repr__(self) -> str:
@@ -227,8 +227,8 @@ def as_prior(
 
     If `labels` are given, the result's outcomes are these, in this order. Arrays are matched by
     position; a `Prior` or a Series with the same labels in any order is matched by label. Where
-    either side has no labels of its own (they are 0, ..., size - 1), the two are matched by
-    position; other labels are refused.
+    either side has no labels of its own (they are 0, ..., size - 1) and the two have none in
+    common, they are matched by position; other labels are refused.
     """
     if isinstance(prior, Prior):
         result = prior
@@ -241,12 +241,20 @@ def as_prior(
         raise ValidationError(f"{name}: found {len(result)} outcomes; {short(size)} are needed")
     if labels is None or result.labels == labels:
         return result
-    if set(result.labels) == set(labels):
+    own, needed = set(result.labels), set(labels)
+    if own == needed:
         place = {label: i for i, label in enumerate(result.labels)}
         return Prior(result.probabilities[[place[label] for label in labels]], labels)
     unnamed = tuple(range(size))
-    if unnamed not in (result.labels, labels):
+    # Labels that overlap mean something: by position, 1 would become 2 where (0, 1) meets (1, 2).
+    if unnamed not in (result.labels, labels) or own & needed:
         raise ValidationError(
-            f"{name}: its labels are {preview(result.labels)}; they must be {preview(labels)}"
+            f"{name}: its labels are {preview(result.labels)}; they must be {preview(labels)} "
+            "(an array is matched by position)"
         )
     return Prior(result.probabilities, labels)
+
+
+def has_labels(given: object) -> bool:
+    """Whether a law, a channel or a distortion brings labels: an object of ours, or of pandas."""
+    return isinstance(given, Stored) or hasattr(given, "iloc")

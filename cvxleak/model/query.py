@@ -18,9 +18,6 @@ from cvxleak.model.space import RecordSpace
 
 __all__ = ["Query"]
 
-TABLE_LIMIT = 1 << 22
-"""Most datasets that are ever written out one by one."""
-
 FIBER_LIMIT = 1 << 20
 """Most counts that `Query.fibers` returns: joint values of the records times query values."""
 
@@ -157,23 +154,6 @@ class Query(Stored, ABC):
         return (
             f"{type(self).__name__}({self.space!r} -> "
             f"{len(self.values)} values {preview(self.values)})"
-        )
-
-
-def check_space(space: Any) -> RecordSpace:
-    """Return `space`, or say that it is no `RecordSpace`."""
-    if not isinstance(space, RecordSpace):
-        raise ValidationError(f"space: expected a RecordSpace, found {short(space)}")
-    return space
-
-
-def check_table_size(space: RecordSpace) -> None:
-    """Say so if a space is too large to write out."""
-    # NumPy's arrays have at most 64 dimensions.
-    if space.size > TABLE_LIMIT or space.records > 64:
-        raise ValidationError(
-            f"space: found {short(space.size)} datasets of {space.records} records; "
-            f"at most {TABLE_LIMIT} of at most 64 can be written out one by one"
         )
 
 

@@ -9,15 +9,22 @@ from functools import cached_property
 from itertools import groupby, product
 from typing import Any, Self
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
 from cvxleak._files import labels_from_json
-from cvxleak._validation import in_order, label_tuple, short, whole_number
+from cvxleak._validation import Array, in_order, label_tuple, short, whole_number
 from cvxleak._value import Stored, check_keys, preview
 from cvxleak.errors import ValidationError
+from cvxleak.model.prior import Prior, as_prior, has_labels
 
 __all__ = ["RecordSpace"]
 
 RECORD_LIMIT = 1 << 24
 """Most records of one kind that a file may ask for."""
+
+TABLE_LIMIT = 1 << 22
+"""Most datasets, or joint values of a group of records, that are ever written out one by one."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -132,6 +139,82 @@ class RecordSpace(Stored):
             raise ValidationError(f"records: found {short(checked)}; distinct indices are needed")
         return checked
 
+    def values(self, records: int | Sequence[int]) -> tuple[Hashable, ...]:
+        """Return the values of a record, or the joint values of a group of records as tuples.
+
+        Raises
+        ------
+        ValidationError
+            Not distinct indices of records, or a group with more than 2^22 joint values.
+
+        Examples
+        --------
+        >>> from cvxleak.model import RecordSpace
+        >>> space = RecordSpace([("no", "yes"), (0, 1), (0, 1)])
+        >>> space.values(0), space.values([0, 2])
+        (('no', 'yes'), (('no', 0), ('no', 1), ('yes', 0), ('yes', 1)))
+        """
+        group = self.group(records)
+        if not isinstance(records, Iterable):
+            return self.alphabets[group[0]]
+        size = math.prod(self.shape[i] for i in group)
+        if size > TABLE_LIMIT:
+            raise ValidationError(
+                f"records: these {len(group)} have {short(size)} joint values; "
+                f"at most {TABLE_LIMIT} can be written out one by one"
+            )
+        return tuple(product(*(self.alphabets[i] for i in group)))
+
+    def value_index(self, records: int | Sequence[int]) -> NDArray[np.intp]:
+        """Return where in `values(records)` each dataset has its value, shape (|X|,).
+
+        The datasets are in product order, the last record varying fastest.
+
+        Raises
+        ------
+        ValidationError
+            Not distinct indices of records, or a space of more than 2^22 datasets.
+
+        Examples
+        --------
+        >>> from cvxleak.model import RecordSpace
+        >>> RecordSpace.binary(2).value_index(1)
+        array([0, 1, 0, 1])
+        """
+        group = self.group(records)
+        check_table_size(self)
+        axes = np.indices(self.shape, sparse=True)
+        index = np.ravel_multi_index([axes[i] for i in group], [self.shape[i] for i in group])
+        return np.broadcast_to(index, self.shape).ravel()
+
+    def law(self, prior: Prior | ArrayLike, name: str = "prior") -> Array:
+        """Return the probabilities of a prior on the datasets in product order, shape (|X|,).
+
+        Parameters
+        ----------
+        prior : Prior, pandas.Series or array_like
+            Matched by label if its labels are the datasets (tuples) in any order; an array, or
+            what is labeled 0, 1, ..., by position.
+        name : str, optional
+            What error messages call it.
+
+        Raises
+        ------
+        ValidationError
+            Not a prior, of another size than the space, or with other labels.
+
+        Examples
+        --------
+        >>> from cvxleak.model import Prior, RecordSpace
+        >>> RecordSpace.binary(1).law(Prior([0.25, 0.75], [(1,), (0,)]))
+        array([0.75, 0.25])
+        """
+        given = as_prior(prior, self.size, name)
+        # Only now is it certain that there are no more datasets than the prior has outcomes.
+        if has_labels(prior):
+            given = as_prior(given, self.size, name, tuple(self.datasets()))
+        return given.probabilities
+
     def to_dict(self) -> dict[str, Any]:
         """Return the space as plain lists, runs of equal alphabets counted."""
         runs = [[list(key), len(list(run))] for key, run in groupby(self.alphabets)]
@@ -171,3 +254,13 @@ class RecordSpace(Stored):
             alphabet = self.alphabets[0]
             return f"RecordSpace({count} with {len(alphabet)} values {preview(alphabet)})"
         return f"RecordSpace({count} with {preview(self.shape)} values)"
+
+
+def check_table_size(space: RecordSpace) -> None:
+    """Say so if a space is too large to write out."""
+    # NumPy's arrays have at most 64 dimensions.
+    if space.size > TABLE_LIMIT or space.records > 64:
+        raise ValidationError(
+            f"space: found {short(space.size)} datasets of {space.records} records; "
+            f"at most {TABLE_LIMIT} of at most 64 can be written out one by one"
+        )

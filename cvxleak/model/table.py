@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cvxleak._files import labels_from_json
-from cvxleak._validation import in_order, label_tuple, read_only, short
+from cvxleak._validation import in_order, instance, label_tuple, read_only, short
 from cvxleak._value import check_keys
 from cvxleak.errors import ValidationError
-from cvxleak.model.query import Query, check_space, check_table_size
-from cvxleak.model.space import RecordSpace
+from cvxleak.model.query import Query
+from cvxleak.model.space import RecordSpace, check_table_size
 
 __all__ = ["TableQuery"]
 
@@ -56,7 +56,7 @@ class TableQuery(Query):
     values: tuple[Hashable, ...]
 
     def __init__(self, space: RecordSpace, places: ArrayLike, values: Iterable[Hashable]) -> None:
-        check_table_size(check_space(space))
+        check_table_size(instance(space, RecordSpace, "space"))
         try:
             array = np.array(places)
         except ValueError as error:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import plain_label, short
+from cvxleak._validation import instance, plain_label, short
 from cvxleak.errors import ValidationError
 from cvxleak.model import RecordSpace, TableQuery
-from cvxleak.model.query import check_space, check_table_size
+from cvxleak.model.space import check_table_size
 
 __all__ = ["from_function", "from_table"]
 
@@ -59,7 +59,7 @@ def from_function(
     >>> equal.fibers([0])
     [{0: 1, 1: 1}, {0: 1, 1: 1}, {0: 2}]
     """
-    check_table_size(check_space(space))
+    check_table_size(instance(space, RecordSpace, "space"))
     if not callable(function):
         raise ValidationError(f"function: expected a callable, found {short(function)}")
     return _query(space, map(function, space.datasets()), "function")
@@ -101,7 +101,7 @@ def from_table(space: RecordSpace, table: Mapping[Any, Hashable] | ArrayLike) ->
     >>> from_table(space, {(0, 0): "no", (0, 1): "no", (1, 0): "no", (1, 1): "yes"}).values
     ('no', 'yes')
     """
-    check_table_size(check_space(space))
+    check_table_size(instance(space, RecordSpace, "space"))
     given: Any = table
     if hasattr(given, "items"):
         return _query(space, _in_product_order(space, list(given.items())), "table")

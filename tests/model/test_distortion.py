@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cvxleak.errors import ValidationError
-from cvxleak.model import Distortion
+from cvxleak.model import Channel, Distortion
 
 
 def test_hamming():
@@ -68,3 +68,33 @@ def test_csv_and_pandas_round_trip(tmp_path):
     d.to_csv(tmp_path / "d.csv")
     assert Distortion.from_csv(tmp_path / "d.csv") == d
     assert Distortion.from_pandas(d.to_pandas()) == d
+
+
+class TestSelection:
+    wide = Distortion([[0, 1, 2], [3, 4, 5]], ["v", "w"], ["x", "y", "z"])
+
+    def test_parts_by_label(self):
+        part = self.wide.select(["w", "v"], ["z", "x"])
+        assert part == Distortion([[5, 3], [2, 0]], ["w", "v"], ["z", "x"])
+        assert self.wide.select(outputs=["y"]) == Distortion([[1], [4]], ["v", "w"], ["y"])
+        assert self.wide.select() == self.wide
+
+    def test_of_a_channel(self):
+        channel = Channel([[0.5, 0.5, 0], [0, 0, 1]], ["v", "w"])
+        assert channel.select(["v"], [1, 0]) == Channel([[0.5, 0.5]], ["v"], [1, 0])
+        with pytest.raises(ValidationError, match=r"^matrix: row 0 sums to 0\.5"):
+            channel.select(outputs=[0, 2])
+
+    @pytest.mark.parametrize(
+        ("labels", "message"),
+        [
+            ((["v", "u"],), r"^cost: its inputs are \['v', 'w'\]; they lack \['u'\]"),
+            ((None, [0]), r"^cost: its outputs .* lack \[0\]"),
+            ((["v", "v"],), "^inputs: .* which are equal"),
+            (({"v"},), "^inputs: found a set"),
+            (([["v"]],), "^inputs: .* not hashable"),
+        ],
+    )
+    def test_bad_labels(self, labels, message):
+        with pytest.raises(ValidationError, match=message):
+            self.wide.select(*labels, name="cost")

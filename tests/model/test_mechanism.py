@@ -296,7 +296,7 @@ class TestChannelOfAMechanism:
         assert mechanism.lumped(0).rows.tolist() == [[1, 0, 0], [0, 1, 0]]
 
     def test_missing_rows(self):
-        with pytest.raises(ValidationError, match=r"^channel: it has no row for .* \[2, 3\]"):
+        with pytest.raises(ValidationError, match=r"^channel: its inputs are .* lack \[2, 3\]"):
             Mechanism(counting(3), Channel(np.eye(2)))
         with pytest.raises(ValidationError, match=r"^channel: found 2 rows; the query has 4"):
             Mechanism(counting(3), np.eye(2))
@@ -320,7 +320,7 @@ class TestFromChannel:
         assert np.array_equal(mechanism.to_channel().matrix, rows)
         assert mechanism.to_channel().inputs == ((0, "a"), (0, "b"), (1, "a"), (1, "b"))
 
-    def test_rows_labelled_by_datasets_are_matched(self):
+    def test_rows_labeled_by_datasets_are_matched(self):
         datasets = list(self.space.datasets())
         rows = np.random.default_rng(0).dirichlet(np.ones(3), 4)
         order = [2, 0, 3, 1]
@@ -338,9 +338,9 @@ class TestFromChannel:
     def test_one_record(self):
         space = RecordSpace([("no", "yes")])
         rows = [[0.1, 0.9], [0.7, 0.3]]
-        labelled = Mechanism.from_channel(space, Channel(rows, ["yes", "no"]))
-        assert labelled.to_channel().row(("yes",)).tolist() == rows[0]
-        assert labelled.query(("yes",)) == "yes"
+        labeled = Mechanism.from_channel(space, Channel(rows, ["yes", "no"]))
+        assert labeled.to_channel().row(("yes",)).tolist() == rows[0]
+        assert labeled.query(("yes",)) == "yes"
         positional = Mechanism.from_channel(RecordSpace([(1, 0)]), rows)
         assert positional.to_channel().row((1,)).tolist() == rows[0]
 
@@ -460,7 +460,7 @@ class TestExpansion:
     @pytest.mark.parametrize(
         ("weights", "message"),
         [
-            ([0.5, 0.5], "found 2; 4 are needed"),
+            ([0.5, 0.5], "found 2 outcomes; 4 are needed"),
             ([0.5, 0.5, 0.5, -0.5], "found -0.5 at index"),
             ([0.5, 0.5, 0.5, 0.5], "sums to 2.0"),
             ([math.nan, 0, 0, 1], "NaN"),
@@ -470,6 +470,12 @@ class TestExpansion:
     def test_bad_weights(self, weights, message):
         with pytest.raises(ValidationError, match=rf"^weights: .*{message}"):
             self.mechanism.expand(0, weights)
+
+    def test_arrays_need_no_list_of_datasets(self, monkeypatch):
+        expected = self.mechanism.lump(0, [0.4, 0.3, 0.2, 0.1])
+        monkeypatch.setattr(RecordSpace, "datasets", None)
+        assert self.mechanism.lump(0, [0.4, 0.3, 0.2, 0.1]).tolist() == expected.tolist()
+        assert self.mechanism.lump([1], np.full(4, 0.25)).sum() == 1.0
 
     def test_bad_priors(self):
         with pytest.raises(ValidationError, match=r"^prior: found 2 outcomes; 4 are needed"):
@@ -513,13 +519,15 @@ class TestLumpedObjects:
             ({"value_index": [0, 1, 2]}, "value_index"),
             ({"value_index": [0.0, 1.0, 1.0]}, "value_index"),
             ({"value_index": 0}, "value_index"),
-            ({"value_index": [], "rows": np.zeros((0, 2)), "values": ()}, "value_index"),
+            ({"value_index": [], "rows": np.zeros((0, 2)), "values": ()}, "rows"),
             ({"multiplicities": [1, 2, 0]}, "multiplicities"),
             ({"multiplicities": [1, 2.0, 3]}, "multiplicities"),
             ({"multiplicities": [1, 2]}, "multiplicities, contexts"),
             ({"contexts": [(0,), (1,)]}, "multiplicities, contexts"),
             ({"rows": [[1, 0], [0.5, 0.5], [-1, 2]]}, "rows"),
             ({"rows": [1, 0, 0]}, "rows"),
+            ({"rows": [[1, 0], [5, 5], [0, 1]]}, "rows"),
+            ({"rows": [[1, 0], [0.5, np.inf], [0, 1]]}, "rows"),
             ({"outputs": (0,)}, "outputs"),
             ({"values": ("a", "a")}, "values"),
         ],

@@ -37,11 +37,17 @@ def test_bad_probabilities(values, message):
 def test_outcomes_are_looked_up_by_label():
     prior = Prior([0.25, 0.75, 0.0], [1, 0, "x"])
     assert (prior[1], prior[0], prior["x"]) == (0.25, 0.75, 0.0)
-    assert list(prior) == [1, 0, "x"]
+    assert prior.labels == (1, 0, "x")
     assert len(prior) == 3
     assert prior.support == (1, 0)
     with pytest.raises(KeyError):
         prior["y"]
+
+
+@pytest.mark.parametrize("use", [list, sum, set, max])
+def test_it_is_not_a_sequence_of_labels_or_of_numbers(use):
+    with pytest.raises(TypeError, match=r"not iterable: use its \.labels or its \.probabilities"):
+        use(Prior([0.25, 0.75], [1, 0]))
 
 
 def test_numpy_sees_the_probabilities():
@@ -193,6 +199,15 @@ class TestMatching:
     )
     def test_without_labels_on_one_side_by_position(self, own, labels):
         assert as_prior(Prior([0.25, 0.75], own), 2, labels=labels)[labels[0]] == 0.25
+
+    @pytest.mark.parametrize(
+        ("own", "labels"),
+        [((0, 1, 2), (1, 2, 3)), ((1, 2, 3), (0, 1, 2)), ((0, 1, 2), ("a", 0, 9))],
+    )
+    def test_labels_are_never_shifted(self, own, labels):
+        with pytest.raises(ValidationError, match=r"^prior: its labels are .* they must be"):
+            as_prior(Prior([0.25, 0.5, 0.25], own), 3, labels=labels)
+        assert as_prior([0.25, 0.5, 0.25], 3, labels=labels).labels == labels
 
     def test_other_labels_are_refused(self):
         with pytest.raises(ValidationError, match=r"^source: its labels are \['a', 'b'\]; .*'no'"):

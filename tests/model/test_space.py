@@ -1,10 +1,11 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from cvxleak.errors import ValidationError
-from cvxleak.model import RecordSpace
+from cvxleak.model import Prior, RecordSpace
 
 
 def test_counts():
@@ -89,3 +90,60 @@ def test_groups_of_records():
 def test_bad_files(alphabets):
     with pytest.raises(ValidationError, match=r"^alphabets"):
         RecordSpace.from_dict({"alphabets": alphabets})
+
+
+MIXED = RecordSpace([("no", "yes"), (0, 1, 2), "ab"])
+
+
+@pytest.mark.parametrize("records", [0, 1, np.int64(2), [1], [0, 2], (2, 0), np.array([2, 1, 0])])
+def test_values_and_where_each_dataset_has_its_own(records):
+    values, index = MIXED.values(records), MIXED.value_index(records)
+    assert len(set(values)) == len(values)
+    assert index.shape == (MIXED.size,)
+    one = np.ndim(records) == 0
+    for x, place in zip(MIXED.datasets(), index, strict=True):
+        own = x[int(records)] if one else tuple(x[i] for i in records)
+        assert values[place] == own
+
+
+def test_too_many_values_to_list():
+    space = RecordSpace.binary(10_000)
+    assert space.values(9_999) == (0, 1)
+    assert len(space.values([0, 5, 9_999])) == 8
+    with pytest.raises(ValidationError, match=r"^records: these 23 have 8388608 joint values"):
+        space.values(range(23))
+    with pytest.raises(ValidationError, match=r"^space: found about 10\^3010 datasets"):
+        space.value_index(0)
+    for bad in (-1, [0, 0], [], "0"):
+        with pytest.raises(ValidationError, match=r"^records: "):
+            space.values(bad)
+        with pytest.raises(ValidationError, match=r"^records: "):
+            space.value_index(bad)
+
+
+class TestLaws:
+    """A prior on the datasets, in their order."""
+
+    def test_by_label_or_by_position(self):
+        p = np.random.default_rng(0).dirichlet(np.ones(MIXED.size))
+        datasets = list(MIXED.datasets())
+        order = np.random.default_rng(1).permutation(MIXED.size)
+        named = Prior(p[order], [datasets[i] for i in order])
+        index = pd.Index([datasets[i] for i in order], tupleize_cols=False)
+        for prior in (p, list(p), Prior(p), named, pd.Series(p[order], index)):
+            assert MIXED.law(prior).tolist() == p.tolist()
+
+    def test_other_labels_are_refused(self):
+        with pytest.raises(ValidationError, match=r"^source: its labels are"):
+            MIXED.law(Prior(np.full(12, 1 / 12), "abcdefghijkl"), "source")
+        with pytest.raises(ValidationError, match=r"^prior: sums to"):
+            MIXED.law(np.ones(12))
+
+    @pytest.mark.parametrize(
+        "prior", [[0.5, 0.5], Prior([0.5, 0.5]), pd.Series([0.5, 0.5], ["a", "b"])]
+    )
+    def test_sizes_are_compared_before_datasets_are_listed(self, prior, monkeypatch):
+        monkeypatch.setattr(RecordSpace, "datasets", None)
+        for n in (26, 10_000):
+            with pytest.raises(ValidationError, match=r"^prior: found 2 outcomes; .* are needed"):
+                RecordSpace.binary(n).law(prior)
