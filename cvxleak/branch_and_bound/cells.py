@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import entr
 
+from cvxleak._validation import Array
 from cvxleak.branch_and_bound.node_dual import Cells
 
 __all__ = ["Split", "split_points"]
 
-Array = NDArray[np.float64]
+
 Split = tuple[int, int, int, float]
 """(y, i, j, t): the cell of output y is cut at the point (1 - t) V_i + t V_j of its edge i-j; the
 first child has the new point instead of V_j, the second instead of V_i."""

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import rel_entr
 
+from cvxleak._validation import Array
 from cvxleak.model import Lumped
 
 __all__ = ["CHOICE_LIMIT", "Choices", "bound_choices"]
 
-Array = NDArray[np.float64]
 
 CHOICE_LIMIT = 4096
 """Most choices that are enumerated; past it only the cells bound the leakage."""

@@ -27,11 +27,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr
 
+from cvxleak._validation import Array
 from cvxleak.model import Lumped
 
 __all__ = ["Cells", "NodeDual", "NodeSolution"]
 
-Array = NDArray[np.float64]
 
 LARGEST = 1e12
 """Multipliers stay below this: those of a facet that nothing touches would run off to infinity."""

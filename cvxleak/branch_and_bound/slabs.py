@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
+from cvxleak._validation import Array
 from cvxleak.model import Lumped
 
 __all__ = ["Slab", "principal_functional", "slab_vertices"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,14 @@ import numpy as np
 from flint import arb, fmpz
 from numpy.typing import NDArray
 
-from cvxleak.branch_and_bound import CellSearch, Choices, LawSearch, bound_choices, merge_outputs
+from cvxleak.branch_and_bound import (
+    BestFirst,
+    CellSearch,
+    Choices,
+    LawSearch,
+    bound_choices,
+    merge_outputs,
+)
 from cvxleak.certificates import Certificate
 from cvxleak.certificates import record_leakage as prover
 from cvxleak.certificates.balls import precision, round_down
@@ -58,81 +65,53 @@ class _Group:
         self.lumped = lumped
         self.floor = floor
         self.merged, self.outputs = merge_outputs(lumped)
-        self.cells = CellSearch(self.merged, floor)
-        self.slabs: LawSearch | None = None
-        self.slabs_help = True
+        self.searches: list[BestFirst[Any, Any, Any]] = [CellSearch(self.merged, floor)]
+        self.slabs_may_help = sum(self.merged.rows.shape) <= SLAB_LIMIT
         self.choices: Choices | None = None
         self.batches = 0
         self._seconds_per_leaf: dict[str, float] = {}
 
     @property
+    def best_search(self) -> BestFirst[Any, Any, Any]:
+        """The search with the least upper end."""
+        return min(self.searches, key=lambda search: search.upper)
+
+    @property
     def upper(self) -> float:
         """The least of the bounds."""
-        bounds = [self.cells.upper]
-        if self.choices is not None:
-            bounds.append(self.choices.upper)
-        if self.slabs is not None:
-            bounds.append(self.slabs.upper)
-        return min(bounds)
+        searched = self.best_search.upper
+        return searched if self.choices is None else min(self.choices.upper, searched)
 
     @property
     def nodes(self) -> int:
-        """Number of cells and slabs bounded so far."""
-        return self.cells.nodes + (0 if self.slabs is None else self.slabs.nodes)
+        """Number of nodes bounded so far."""
+        return sum(search.nodes for search in self.searches)
 
     @property
     def proof_seconds(self) -> float:
         """How long the proof will take, from a timed proof of a small tree."""
-        kind, search = self._best_search()
-        if kind not in self._seconds_per_leaf:
-            if search.leaves < CALIBRATION[kind]:
+        search = self.best_search
+        if search.kind not in self._seconds_per_leaf:
+            if search.leaves < CALIBRATION[search.kind]:
                 return 0.0
             start = time.monotonic()
             with precision():
-                prover.prove_upper(self.lumped, self.floor, {kind: self._packed(kind, "<f8")})
-            self._seconds_per_leaf[kind] = (time.monotonic() - start) / search.leaves
-        return self._seconds_per_leaf[kind] * search.leaves
+                entry = {search.kind: search.encoded(self.outputs, "<f8")}
+                prover.prove_upper(self.lumped, self.floor, entry)
+            self._seconds_per_leaf[search.kind] = (time.monotonic() - start) / search.leaves
+        return self._seconds_per_leaf[search.kind] * search.leaves
 
     def entry(self, dtype: str) -> dict[str, Any]:
         """Return what proves the upper end: only the part that is needed."""
         entry: dict[str, Any] = {"records": list(self.records)}
-        kind, search = self._best_search()
+        search = self.best_search
         alphabet = float(np.log(len(self.lumped.values)))
         if self.choices is not None and self.choices.upper <= search.upper:
             if self.choices.upper < alphabet:
                 entry["choices"] = pack(self.choices.inputs)
         elif search.upper < alphabet:
-            entry[kind] = self._packed(kind, dtype)
+            entry[search.kind] = search.encoded(self.outputs, dtype)
         return entry
-
-    def _best_search(self) -> tuple[str, CellSearch | LawSearch]:
-        if self.slabs is not None and self.slabs.upper < self.cells.upper:
-            return "slabs", self.slabs
-        return "cells", self.cells
-
-    def _packed(self, kind: str, dtype: str) -> dict[str, Any]:
-        """Return a tree in the form that the checker reads."""
-        if kind == "slabs" and self.slabs is not None:
-            nodes, solutions = self.slabs.tree.preorder()
-            return {
-                "outputs": self.outputs,
-                "functional": pack(self.slabs.functional),
-                "nodes": pack(np.array([n[0] if n else -1 for n in nodes]), "<i4"),
-                "cuts": pack(np.array([n[1] for n in nodes if n], dtype=float)),
-                # A hair above the vertices' entropies, whatever rounding does to them.
-                "leaves": pack(
-                    np.array([[s.lam, s.q, *s.tau, *(s.nu + 1e-12)] for s in solutions])
-                ),
-            }
-        splits, leaves = self.cells.tree.preorder()
-        return {
-            "outputs": self.outputs,
-            "splits": pack(
-                np.array([s[:3] if s else (-1, -1, -1) for s in splits], dtype=np.int32), "<i4"
-            ),
-            "cuts": pack(np.array([s[3] for s in splits if s], dtype=float)),
-            "leaves": pack(np.array([[lam, *mu.ravel()] for lam, mu in leaves]), dtype),
-        }
 
 
 class Audit:
@@ -236,7 +215,7 @@ class Audit:
             if group.batches & (group.batches - 1) == 0:
                 self._climb(group, weights[:8])
 
-        def search(part: CellSearch | LawSearch, nodes: int) -> None:
+        def search(part: BestFirst[Any, Any, Any], nodes: int) -> None:
             part.run(
                 lambda: self._target(tol),
                 resolution=self._target(tol) - self.lower,
@@ -245,23 +224,18 @@ class Audit:
                 node_limit=part.nodes + nodes,
             )
 
-        search(group.cells, SLICE)
-        merged = group.merged
-        if (
-            not group.slabs_help
-            or group.upper <= self._target(tol)
-            or sum(merged.rows.shape) > SLAB_LIMIT
-        ):
+        search(group.searches[0], SLICE)
+        if not group.slabs_may_help or group.upper <= self._target(tol):
             return
-        if group.slabs is None:
-            weights = joint_blahut_arimoto(merged, self.floor, rng=self._rng).point
-            group.slabs = LawSearch(merged, self.floor, weights)
-        before = group.slabs.upper
-        search(group.slabs, SLAB_SLICE)
-        gained = before - group.slabs.upper
-        behind = group.slabs.upper > group.cells.upper
-        if behind and gained < 0.02 * (group.slabs.upper - self.lower):
-            group.slabs_help = False
+        if len(group.searches) == 1:
+            weights = joint_blahut_arimoto(group.merged, self.floor, rng=self._rng).point
+            group.searches.append(LawSearch(group.merged, self.floor, weights))
+        cells, slabs = group.searches
+        before = slabs.upper
+        search(slabs, SLAB_SLICE)
+        gained = before - slabs.upper
+        if slabs.upper > cells.upper and gained < 0.02 * (slabs.upper - self.lower):
+            group.slabs_may_help = False
 
     def _climb(self, group: _Group, starts: int | Array) -> None:
         run = joint_blahut_arimoto(group.lumped, self.floor, starts=starts, rng=self._rng)

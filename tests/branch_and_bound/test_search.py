@@ -39,7 +39,7 @@ def test_upper_falls_and_every_leaf_keeps_its_promise():
     assert uppers[0] == pytest.approx(math.log(2))
     assert all(later <= earlier for earlier, later in pairwise(uppers))
     # Rebuild every leaf's cells from the splits: its multipliers give a bound within `upper`.
-    nodes, multipliers = search.tree.preorder()
+    nodes, multipliers = search.preorder()
     stack = [np.broadcast_to(np.eye(2), (3, 2, 2)).copy()]
     cells = []
     for split in nodes:
@@ -57,8 +57,8 @@ def test_upper_falls_and_every_leaf_keeps_its_promise():
     assert len(cells) == len(multipliers)
     values = NodeDual(lumped, 2.3).value(
         Cells.of(np.stack(cells)),
-        np.array([lam for lam, _ in multipliers]),
-        np.stack([mu for _, mu in multipliers]),
+        np.array([leaf.lam for leaf in multipliers]),
+        np.stack([leaf.mu for leaf in multipliers]),
     )
     assert values.max() == pytest.approx(search.upper, rel=1e-9)
 
@@ -77,7 +77,7 @@ def test_an_interrupt_in_a_batch_keeps_the_bound_valid():
     assert search.upper == before
     search.run(lambda: 0.0, resolution=1e-5, stop=never, on_weights=lambda w: None, node_limit=400)
     assert search.upper < before
-    nodes, leaves = search.tree.preorder()
+    nodes, leaves = search.preorder()
     assert nodes.count(None) == len(leaves)
 
 
@@ -133,3 +133,19 @@ def test_too_many_choices_are_left_to_the_cells():
     rows = np.random.default_rng(0).dirichlet(np.ones(2), size=2 * side)
     lumped = Mechanism.from_channel(RecordSpace([(0, 1), range(side)]), rows).lumped(0)
     assert bound_choices(lumped) is None
+
+
+def test_a_lower_threshold_opens_closed_leaves_again():
+    search = CellSearch(modular_sum(4, 3, 0.1), 2.3)
+
+    def run(threshold):
+        search.run(lambda: threshold, resolution=1e-5, stop=never, on_weights=lambda weights: None)
+
+    run(0.4)
+    first = search.upper
+    assert 0.375 < first <= 0.4
+    run(0.375)
+    assert search.upper <= 0.375 < first
+    nodes, leaves = search.preorder()
+    assert nodes.count(None) == len(leaves)
+    assert max(leaf.bound for leaf in leaves) == search.upper

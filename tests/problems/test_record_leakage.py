@@ -332,6 +332,17 @@ def test_time_limit_returns_a_valid_bracket_that_can_be_refined():
     assert late.stats["nodes"] > 0
 
 
+def test_certified_bracket_can_be_refined():
+    mechanism = modular_sum(4, 3, 0.1)
+    coarse = record_leakage(mechanism, 2.3, tol=1e-2)
+    fine = coarse.refine(1e-4)
+    assert coarse.status is fine.status is Status.CERTIFIED
+    assert fine.gap <= 1e-4 * fine.upper < coarse.gap
+    assert coarse.lower - 1e-12 <= fine.lower <= fine.upper <= coarse.upper
+    again = fine.refine(1e-4)
+    assert (again.lower, again.upper) == (fine.lower, fine.upper)
+
+
 def test_interrupt_returns_the_bracket_reached():
     def interrupt(lower, upper, nodes):
         if nodes > 100:

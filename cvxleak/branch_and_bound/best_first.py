@@ -1,0 +1,172 @@
+"""`BestFirst`: the loop and the tree that every branch and bound here shares."""
+
+from __future__ import annotations
+
+import heapq
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+import numpy as np
+
+from cvxleak._validation import Array
+
+__all__ = ["BestFirst", "Bounded", "Leaf"]
+
+
+class Leaf(Protocol):
+    """Multipliers that prove `bound` for the node that holds them."""
+
+    @property
+    def bound(self) -> float:
+        """What the multipliers prove."""
+        ...
+
+
+L = TypeVar("L", bound=Leaf)
+R = TypeVar("R")
+S = TypeVar("S")
+
+
+@dataclass(frozen=True)
+class Bounded(Generic[L, S]):
+    """What bounding a node gave: its multipliers, where to split it, a relaxed maximizer."""
+
+    leaf: L
+    split: S
+    weights: Array
+
+
+class BestFirst(ABC, Generic[R, L, S]):
+    """Upper bounds on a leakage by splitting regions (R), proved by leaves (L), along splits (S).
+
+    Node 0 is the root; the two children of a split node are stored one after the other. Together
+    the leaves cover every adversary, so `upper` is valid at any moment: before, between and after
+    runs, while a batch is worked on, and after an interrupt.
+    """
+
+    kind: ClassVar[str]
+    """The name under which a certificate holds this tree."""
+
+    batch: ClassVar[int] = 1
+    """Most nodes that are bounded at once."""
+
+    def __init__(self, region: R, leaf: L) -> None:
+        self.nodes = 0
+        self._splits: dict[int, tuple[S, int]] = {}
+        self._regions: dict[int, R] = {0: region}
+        self._leaves: dict[int, L] = {0: leaf}
+        self._size = 1
+        # Heaps of (-bound, node): leaves to be split, and leaves below the last threshold, which
+        # a run with a lower one opens again.
+        self._open = [(-leaf.bound, 0)]
+        self._closed: list[tuple[float, int]] = []
+        self._in_flight = -np.inf
+
+    @property
+    def upper(self) -> float:
+        """The largest bound of a leaf: nothing leaks more."""
+        tops = [-heap[0][0] for heap in (self._open, self._closed) if heap]
+        return max([*tops, self._in_flight])
+
+    @property
+    def leaves(self) -> int:
+        """Number of leaves that a certificate would hold."""
+        return len(self._leaves)
+
+    def run(
+        self,
+        threshold: Callable[[], float],
+        *,
+        resolution: float,
+        stop: Callable[[], bool],
+        on_weights: Callable[[Array], None],
+        node_limit: int | None = None,
+    ) -> None:
+        """Bound and split until `upper <= threshold()`, `stop()`, or the node limit.
+
+        `resolution` is the gap, in nats, that makes a difference to the caller: bounds are computed
+        to a hundredth of it. `on_weights` is handed relaxed maximizers, from which the caller may
+        find better attained values (and so raise the threshold).
+        """
+        while self._closed and -self._closed[0][0] > threshold():
+            heapq.heappush(self._open, heapq.heappop(self._closed))
+        while self._open and -self._open[0][0] > threshold():
+            if stop() or (node_limit is not None and self.nodes >= node_limit):
+                return
+            limit = min(self.batch, max(1, 1 + len(self._open) // 2))
+            chosen = []
+            while self._open and len(chosen) < limit and -self._open[0][0] > threshold():
+                chosen.append(heapq.heappop(self._open))
+            self._in_flight = -chosen[0][0]
+            try:
+                self._process([node for _, node in chosen], threshold(), resolution, on_weights)
+            finally:
+                # After Ctrl-C inside the batch the nodes that it did not get to go back.
+                for entry in chosen:
+                    if entry[1] in self._pending:
+                        heapq.heappush(self._open, entry)
+                self._in_flight = -np.inf
+
+    def preorder(self) -> tuple[list[S | None], list[L]]:
+        """Return the nodes in preorder (None for a leaf), and the leaves in that order."""
+        nodes: list[S | None] = []
+        leaves: list[L] = []
+        stack = [0]
+        while stack:
+            node = stack.pop()
+            if node in self._splits:
+                split, child = self._splits[node]
+                nodes.append(split)
+                stack += [child + 1, child]
+            else:
+                nodes.append(None)
+                leaves.append(self._leaves[node])
+        return nodes, leaves
+
+    @abstractmethod
+    def encoded(self, outputs: Sequence[Sequence[int]], dtype: str) -> dict[str, Any]:
+        """Return the tree as a certificate holds it; `outputs` says which outputs were merged."""
+
+    @abstractmethod
+    def _bound(
+        self, regions: Sequence[R], leaves: Sequence[L], threshold: float, accuracy: float
+    ) -> Sequence[Bounded[L, S]]:
+        """Bound some nodes, starting from multipliers that are valid for them."""
+
+    @abstractmethod
+    def _children(self, region: R, leaf: L, split: S) -> Sequence[tuple[R, L]]:
+        """Return the two parts of a region, with valid multipliers that bound them no worse."""
+
+    def _process(
+        self,
+        nodes: list[int],
+        threshold: float,
+        resolution: float,
+        on_weights: Callable[[Array], None],
+    ) -> None:
+        self._pending = set(nodes)
+        leaves = [self._leaves[node] for node in nodes]
+        # Far above the threshold a node is split anyway: it need not be bounded sharply.
+        accuracy = max(1e-12, 1e-2 * max(leaves[0].bound - threshold, resolution))
+        results = self._bound([self._regions[node] for node in nodes], leaves, threshold, accuracy)
+        self.nodes += len(nodes)
+        on_weights(np.stack([result.weights for result in results]))
+        for node, result in zip(nodes, results, strict=True):
+            leaf = min(self._leaves[node], result.leaf, key=lambda leaf: leaf.bound)
+            self._leaves[node] = leaf
+            if leaf.bound <= threshold:
+                heapq.heappush(self._closed, (-leaf.bound, node))
+            else:
+                child = self._size
+                self._size += 2
+                for place, (region, inherited) in enumerate(
+                    self._children(self._regions[node], leaf, result.split)
+                ):
+                    self._regions[child + place] = region
+                    self._leaves[child + place] = inherited
+                    heapq.heappush(self._open, (-inherited.bound, child + place))
+                self._splits[node] = (result.split, child)
+                del self._leaves[node], self._regions[node]
+            self._pending.discard(node)

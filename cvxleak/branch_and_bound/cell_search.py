@@ -1,0 +1,100 @@
+"""`CellSearch`: branch and bound on posterior cells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import entr
+
+from cvxleak._validation import Array
+from cvxleak.branch_and_bound.best_first import BestFirst, Bounded
+from cvxleak.branch_and_bound.cells import Split, split_points
+from cvxleak.branch_and_bound.node_dual import Cells, NodeDual
+from cvxleak.certificates.packing import pack
+from cvxleak.model import Lumped
+
+__all__ = ["CellLeaf", "CellSearch"]
+
+
+@dataclass(frozen=True)
+class CellLeaf:
+    """Multipliers (lam, mu) of a node's dual, and the bound U that they prove."""
+
+    bound: float
+    lam: float
+    mu: Array
+
+
+class CellSearch(BestFirst[Array, CellLeaf, Split]):
+    """Upper bounds on max I(w) subject to F(w) >= entropy_floor, by cells of the posteriors.
+
+    A region is an array of the vertices of one cell per output, shape (|Y|, k, k).
+    """
+
+    kind = "cells"
+    batch = 128
+
+    def __init__(self, lumped: Lumped, entropy_floor: float) -> None:
+        self._dual = NodeDual(lumped, entropy_floor)
+        k, outputs = len(lumped.values), lumped.rows.shape[1]
+        # U(0, 0) = log k at the root, where every cell is the whole simplex.
+        super().__init__(
+            np.broadcast_to(np.eye(k), (outputs, k, k)),
+            CellLeaf(float(np.log(k)), 0.0, np.zeros((outputs, k))),
+        )
+
+    def encoded(self, outputs: Sequence[Sequence[int]], dtype: str) -> dict[str, Any]:
+        """Return the tree as `cvxleak.certificates.posterior_cells` reads it."""
+        splits, leaves = self.preorder()
+        edges = [split[:3] if split else (-1, -1, -1) for split in splits]
+        multipliers = np.array([[leaf.lam, *leaf.mu.ravel()] for leaf in leaves])
+        return {
+            "outputs": [list(group) for group in outputs],
+            "splits": pack(np.array(edges, dtype=np.int32), "<i4"),
+            "cuts": pack(np.array([split[3] for split in splits if split], dtype=float)),
+            "leaves": pack(multipliers, dtype),
+        }
+
+    def _bound(
+        self,
+        regions: Sequence[Array],
+        leaves: Sequence[CellLeaf],
+        threshold: float,
+        accuracy: float,
+    ) -> list[Bounded[CellLeaf, Split]]:
+        cells = Cells.of(np.stack(regions))
+        root = self.nodes == 0
+        lam = np.array([max(leaf.lam, 1e-6) for leaf in leaves]) if not root else np.array([0.1])
+        mu = np.maximum(np.stack([leaf.mu for leaf in leaves]), 1e-3 if root else 1e-6)
+        found = self._dual.solve(cells, lam, mu, threshold, accuracy=accuracy)
+        return [
+            Bounded(CellLeaf(float(bound), float(lam), mu), split, weights)
+            for bound, lam, mu, split, weights in zip(
+                found.bound,
+                found.lam,
+                found.mu,
+                split_points(cells, found.joint),
+                found.weights,
+                strict=True,
+            )
+        ]
+
+    def _children(
+        self, region: Array, leaf: CellLeaf, split: Split
+    ) -> list[tuple[Array, CellLeaf]]:
+        y, i, j, t = split
+        point = (1 - t) * region[y, i] + t * region[y, j]
+        ends = entr(region[y]).sum(axis=1)
+        gain = max(float(entr(point).sum() - (1 - t) * ends[i] - t * ends[j]), 0.0)
+        # The parent's nu is feasible for the children, with the same bound: this is its mu.
+        multiplier = (1 - t) * leaf.mu[y, i] + t * leaf.mu[y, j] + gain
+        children = []
+        for replaced in (j, i):
+            cell, mu = region.copy(), leaf.mu.copy()
+            cell[y, replaced] = point
+            mu[y, replaced] = multiplier
+            children.append((cell, CellLeaf(leaf.bound, leaf.lam, mu)))
+        return children
