@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -10,17 +10,17 @@ import cvxpy as cp
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cvxleak._validation import Array, frozen_array, probability_rows, short
+from cvxleak._validation import Array, frozen_array, instance, probability_rows, short
 from cvxleak.errors import ValidationError
 from cvxleak.model import Channel, Mechanism, Prior, Query, RecordSpace, as_channel, as_prior
+from cvxleak.model.channel import Labels, channel_labels
+from cvxleak.model.prior import has_labels
 
 Law = Prior | ArrayLike | cp.Expression
 """A distribution: a `Prior`, an array, or an affine CVXPY expression (variable, parameter)."""
 
 Rows = Channel | ArrayLike | cp.Expression
 """A channel: a `Channel`, an array, or an affine CVXPY expression (variable, parameter)."""
-
-Labels = tuple[Hashable, ...]
 
 
 def law_expression(prior: Law, name: str = "prior", labels: Labels | None = None) -> cp.Expression:
@@ -30,7 +30,7 @@ def law_expression(prior: Law, name: str = "prior", labels: Labels | None = None
     """
     if isinstance(prior, cp.Expression):
         return _expression(prior, name, 1)
-    if _is_named(prior):
+    if has_labels(prior):
         size = len(prior) if labels is None else len(labels)  # pyright: ignore[reportArgumentType]
         prior = as_prior(prior, size, name, labels).probabilities
     return _expression(prior, name, 1)
@@ -38,13 +38,12 @@ def law_expression(prior: Law, name: str = "prior", labels: Labels | None = None
 
 def dataset_law(prior: Law, space: RecordSpace) -> cp.Expression:
     """Return a law on the datasets of a space, in product order."""
+    if not isinstance(prior, cp.Expression):
+        return cp.Constant(space.law(prior))
     p = law_expression(prior)
     if p.shape[0] != space.size:
-        raise ValidationError(
-            f"prior: found {p.shape[0]} outcomes; the space has {short(space.size)} datasets"
-        )
-    # Only now is it certain that the datasets are few enough to write out.
-    return law_expression(prior, labels=tuple(space.datasets())) if _is_named(prior) else p
+        raise ValidationError(f"prior: found {p.shape[0]} outcomes; {short(space.size)} are needed")
+    return p
 
 
 def rows_expression(channel: Rows, name: str = "channel") -> cp.Expression:
@@ -52,14 +51,6 @@ def rows_expression(channel: Rows, name: str = "channel") -> cp.Expression:
     if isinstance(channel, cp.Expression):
         return _expression(channel, name, 2)
     return cp.Constant(as_channel(channel, name).matrix)
-
-
-def channel_labels(channel: Rows) -> tuple[Labels | None, Labels | None]:
-    """Return the labels of a channel's inputs and outputs, if it has any."""
-    if isinstance(channel, Channel) or hasattr(channel, "iloc"):
-        labeled = as_channel(channel)  # pyright: ignore[reportArgumentType]
-        return labeled.inputs, labeled.outputs
-    return None, None
 
 
 def table_expression(joint: Law, name: str) -> cp.Expression:
@@ -95,8 +86,7 @@ def check_one_varies(p: cp.Expression, q: cp.Expression) -> None:
 
 def matched_query(query: Query, channel: Rows) -> cp.Expression:
     """Return a channel with one row per value of the query, in the order of `query.values`."""
-    if not isinstance(query, Query):
-        raise ValidationError(f"query: expected a Query, found {type(query).__name__}")
+    instance(query, Query, "query")
     if not isinstance(channel, cp.Expression):
         return cp.Constant(Mechanism(query, channel).channel.matrix)
     q = rows_expression(channel)
@@ -142,10 +132,6 @@ def derived(
 
 def _follow(source: cp.Expression, function: Callable[[Array], Any]) -> Any:
     return None if source.value is None else function(value(source))
-
-
-def _is_named(prior: Law) -> bool:
-    return isinstance(prior, Prior) or hasattr(prior, "iloc")
 
 
 def _expression(given: Any, name: str, ndim: int, *, joint: bool = False) -> cp.Expression:

@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import cvxpy as cp
-import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._value import preview
 from cvxleak.errors import ValidationError
 from cvxleak.expressions.arguments import (
-    Labels,
     Law,
     Rows,
-    channel_labels,
     check_one_varies,
     dataset_law,
     matched,
     matched_query,
 )
 from cvxleak.model import Distortion, Prior, Query
+from cvxleak.model.channel import Labels, channel_labels
+from cvxleak.model.distortion import distortion_matrix
 
 __all__ = ["expected_distortion", "mechanism_distortion", "worst_case_distortion"]
 
@@ -172,27 +170,8 @@ def _cost_of_inputs(
     outputs: Labels | None,
 ) -> cp.Expression:
     """Return sum_y q(y|x) d(x,y) for each input x."""
-    if isinstance(distortion, Distortion):
-        rows = _places("inputs", distortion.inputs, inputs)
-        columns = _places("outputs", distortion.outputs, outputs)
-        d = distortion.matrix[np.ix_(rows, columns)]
-    else:
-        d = Distortion(distortion).matrix
-    if d.shape != q.shape:
-        raise ValidationError(f"distortion: found shape {d.shape}; the channel has shape {q.shape}")
+    d = distortion_matrix(distortion, (q.shape[0], q.shape[1]), inputs, outputs)
     return cp.multiply(d, q).sum(axis=1)
-
-
-def _places(kind: str, known: Labels, needed: Labels | None) -> list[int]:
-    """Return where the labels `needed` are among those `known`; all of these if None is given."""
-    place = {label: i for i, label in enumerate(known)}
-    wanted = known if needed is None else needed
-    missing = tuple(label for label in wanted if label not in place)
-    if missing:
-        raise ValidationError(
-            f"distortion: its {kind} {preview(known)} lack the channel's {preview(missing)}"
-        )
-    return [place[label] for label in wanted]
 
 
 def _input_labels(distortion: Distortion | ArrayLike) -> Labels | None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import cvxpy as cp
 from scipy.special import entr
 
-from cvxleak._validation import Array
+from cvxleak._validation import Array, instance
 from cvxleak.errors import ValidationError
 from cvxleak.expressions.arguments import Law, Rows, derived, is_fixed, law_expression, matched
 from cvxleak.expressions.joint import Joint, input_joint, record_joint, stated_joint
@@ -84,11 +84,10 @@ def lumped_entropy(weights: Law, lumped: Lumped) -> cp.Expression:
     >>> round(float(lumped_entropy(lumped.uniform(), lumped).value), 6)  # 20 log 2
     13.862944
     """
+    size = len(instance(lumped, Lumped, "lumped").multiplicities)
     w = law_expression(weights, "weights")
-    if w.shape[0] != len(lumped.multiplicities):
-        raise ValidationError(
-            f"weights: found {w.shape[0]} outcomes; {len(lumped.multiplicities)} are needed"
-        )
+    if w.shape[0] != size:
+        raise ValidationError(f"weights: found {w.shape[0]} outcomes; {size} are needed")
     return cp.entr(w).sum() + w @ lumped.log_multiplicity
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import NamedTuple
 
 import cvxpy as cp
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import entr
 
-from cvxleak._validation import Array, whole_number
+from cvxleak._validation import Array
 from cvxleak.errors import ValidationError
 from cvxleak.expressions.arguments import (
     Law,
@@ -109,12 +108,7 @@ def _shannon(p: Array) -> float:
 def _record_law(prior: Law, query: Query, records: int | Sequence[int]) -> cp.Expression:
     """Return P(X_I = a, f(X) = v), shape (values of X_I, values of f)."""
     space = query.space
-    group = (records,) if isinstance(records, int) else tuple(records)
-    for i in group:
-        whole_number(i, "records", 0, space.records - 1)
-    if not group or len(set(group)) != len(group):
-        raise ValidationError(f"records: found {records!r}; distinct indices are needed")
-    shape = prod(space.shape[i] for i in group), len(query.values)
+    shape = len(space.values(records)), len(query.values)
     if _axes(prior) == 2:
         law = table_expression(prior, "prior")
         if law.shape != shape:
@@ -126,11 +120,9 @@ def _record_law(prior: Law, query: Query, records: int | Sequence[int]) -> cp.Ex
         return law
     p = dataset_law(prior, space)
     _check_fixed(p)
-    places = np.indices(space.shape, sparse=True)
-    own = np.ravel_multi_index([places[i] for i in group], [space.shape[i] for i in group])
-    code = (np.broadcast_to(own, space.shape) * shape[1] + query.table()).ravel()
-    ones = np.ones(space.size)
-    collect = csr_array((ones, (code, np.arange(space.size))), shape=(prod(shape), space.size))
+    code = space.value_index(records) * shape[1] + query.table().ravel()
+    cells = code, np.arange(space.size)
+    collect = csr_array((np.ones(space.size), cells), shape=(shape[0] * shape[1], space.size))
     if is_known(p):
         return cp.Constant((collect @ value(p)).reshape(shape))
     return cp.reshape(collect @ p, shape, order="C")

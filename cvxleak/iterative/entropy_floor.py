@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import probability_rows, real_number
-from cvxleak.errors import InfeasibleError, ValidationError
+from cvxleak._validation import instance, real_number
+from cvxleak.errors import InfeasibleError
 from cvxleak.iterative._formulas import Array, entropy
-from cvxleak.model import Lumped
+from cvxleak.model import Lumped, as_prior
 
 __all__ = ["checked_floor", "least_mixture", "meet_entropy_floor", "rounding"]
 
@@ -45,11 +45,8 @@ def meet_entropy_floor(lumped: Lumped, weights: ArrayLike, entropy_floor: float)
     >>> meet_entropy_floor(lumped, [0.5, 0.0, 0.0, 0.5], 1.0).round(4)
     array([0.4541, 0.0459, 0.0459, 0.4541])
     """
-    b = checked_floor(entropy_floor, lumped.max_entropy)
-    w = probability_rows(weights, "weights", 1)
-    size = len(lumped.multiplicities)
-    if len(w) != size:
-        raise ValidationError(f"weights: found shape {w.shape}; {size} are needed")
+    b = checked_floor(entropy_floor, instance(lumped, Lumped, "lumped").max_entropy)
+    w = as_prior(weights, len(lumped.multiplicities), "weights").probabilities
     return least_mixture(w, lumped.uniform(), lumped.log_multiplicity, b)
 
 

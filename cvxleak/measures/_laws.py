@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
-from cvxleak._validation import Array, probability_rows
-from cvxleak.model import Channel, Mechanism, Prior, RecordSpace, as_channel, as_prior
+from cvxleak._validation import Array, instance, probability_rows
+from cvxleak.model import Channel, Lumped, Mechanism, Prior, as_channel, as_prior
+from cvxleak.model.channel import Labels, channel_labels
 
 Records = int | Sequence[int]
 """A record's index, or distinct indices of a group that is taken as one record."""
@@ -24,42 +25,40 @@ def law(prior: Prior | ArrayLike) -> Array:
     return probability_rows(prior, "prior", 1)
 
 
-def aligned(prior: Prior | ArrayLike, channel: Channel | ArrayLike) -> tuple[Array, Array]:
-    """Return p(x), shape (k,), in the order of the channel's inputs, and q(y|x), shape (k, m)."""
-    q = as_channel(channel)
-    return as_prior(prior, len(q.inputs), labels=q.inputs).probabilities, q.matrix
+def aligned(
+    prior: Prior | ArrayLike, channel: Channel | ArrayLike, labels: Labels | None = None
+) -> tuple[Array, Array]:
+    """Return p(x), shape (k,), and q(y|x), shape (k, m), that fit each other.
+
+    A prior's labels are matched to the channel's inputs, or to `labels` if these have none.
+    """
+    rows = as_channel(channel).matrix
+    p = as_prior(prior, len(rows), labels=channel_labels(channel)[0] or labels)
+    return p.probabilities, rows
 
 
-def dataset_law(prior: Prior | ArrayLike, space: RecordSpace) -> Array:
-    """Return p(x) for all datasets in product order, shape (|X|,)."""
-    named = isinstance(prior, Prior) or hasattr(prior, "iloc")
-    labels = tuple(space.datasets()) if named else None
-    return as_prior(prior, space.size, labels=labels).probabilities
+def lumped_law(weights: Prior | ArrayLike, lumped: Lumped) -> Array:
+    """Return the probabilities of the groups, shape (N,)."""
+    size = len(instance(lumped, Lumped, "lumped").multiplicities)
+    return as_prior(weights, size, "weights").probabilities
 
 
-def record_value(space: RecordSpace, group: tuple[int, ...]) -> tuple[NDArray[np.intp], int]:
-    """Return the index of x_I for every dataset x in product order, and the number of values."""
-    axes = np.indices(space.shape, sparse=True)
-    shape = [space.shape[i] for i in group]
-    place = np.ravel_multi_index([axes[i] for i in group], shape)
-    return np.broadcast_to(place, space.shape).ravel(), int(np.prod(shape))
-
-
-def record_mass(prior: Prior | ArrayLike, mechanism: Mechanism, group: tuple[int, ...]) -> Array:
+def record_mass(prior: Prior | ArrayLike, mechanism: Mechanism, records: Records) -> Array:
     """Return P(X_I = a, f(X) = v), shape (values of X_I, values of f)."""
-    p = dataset_law(prior, mechanism.space)
-    place, size = record_value(mechanism.space, group)
-    width = len(mechanism.query.values)
+    space = instance(mechanism, Mechanism, "mechanism").space
+    place, p = space.value_index(records), space.law(prior)
+    # Each value is that of some dataset.
+    size, width = int(place.max()) + 1, len(mechanism.query.values)
     code = place * width + mechanism.query.table().ravel()
     mass = np.bincount(code, weights=p, minlength=size * width).astype(float)
     return mass.reshape(size, width)
 
 
 def record_law(
-    prior: Prior | ArrayLike, mechanism: Mechanism, group: tuple[int, ...]
+    prior: Prior | ArrayLike, mechanism: Mechanism, records: Records
 ) -> tuple[Array, Array]:
     """Return p(x_I) and p(y|x_I); the row of a value of probability zero is zero."""
-    mass = record_mass(prior, mechanism, group)
+    mass = record_mass(prior, mechanism, records)
     p = mass.sum(axis=1)
     # Divide before mixing the rows: probabilities near the smallest float stay normalized.
     given = np.divide(mass, p[:, None], out=np.zeros_like(mass), where=p[:, None] > 0)

@@ -6,16 +6,14 @@ one whose prior is the first one's, conditioned on what is known by then.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import Array
+from cvxleak._validation import Array, in_order, instance
 from cvxleak.errors import ValidationError
-from cvxleak.measures._laws import Records, record_value
+from cvxleak.measures._laws import Records
 from cvxleak.measures.information import record_information
 from cvxleak.model import Channel, Mechanism, Prior
 
@@ -91,14 +89,13 @@ def group_chain_rule(
     >>> rule.priors[1].probabilities
     array([0. , 0. , 0.5, 0.5])
     """
-    space = mechanism.space
+    space = instance(mechanism, Mechanism, "mechanism").space
     head, tail = space.group(first), space.group(second)
     if set(head) & set(tail):
         raise ValidationError(f"second: found {second!r}; it must not overlap first {first!r}")
-    place, size = record_value(space, head)
-    alphabets = [space.alphabets[i] for i in head]
-    values = tuple(product(*alphabets)) if isinstance(first, Iterable) else alphabets[0]
-    seen = Channel((place[:, None] == np.arange(size)).astype(float), space.datasets(), values)
+    values = space.values(first)
+    known = space.value_index(first)[:, None] == np.arange(len(values))
+    seen = Channel(known.astype(float), space.datasets(), values)
     return _chain(prior, seen, (mechanism, head), (mechanism, tail))
 
 
@@ -146,7 +143,10 @@ def composition_chain_rule(
     >>> round(rule.total, 6), round(record_information(prior, noisy.product(noisy), 0), 6)
     (0.514375, 0.514375)
     """
-    y1, y2 = mechanisms
+    pair = in_order(mechanisms, "mechanisms")
+    if len(pair) != 2:
+        raise ValidationError(f"mechanisms: found {len(pair)}; a pair is needed")
+    y1, y2 = (instance(one, Mechanism, f"mechanisms[{i}]") for i, one in enumerate(pair))
     if y1.space != y2.space:
         raise ValidationError(
             f"mechanisms: found the spaces {y1.space!r} and {y2.space!r}; they must be one"

@@ -7,11 +7,12 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import Array, composed_rows
-from cvxleak._value import preview
+from cvxleak._validation import composed_rows, in_order, instance
 from cvxleak.errors import ValidationError
-from cvxleak.measures._laws import aligned, dataset_law
+from cvxleak.measures._laws import aligned
 from cvxleak.model import Channel, Distortion, Mechanism, Prior, as_channel
+from cvxleak.model.channel import channel_labels
+from cvxleak.model.distortion import distortion_matrix
 
 __all__ = ["expected_distortion", "mechanism_distortion", "worst_case_distortion"]
 
@@ -28,8 +29,9 @@ def expected_distortion(
     channel : Channel or array_like, shape (k, m)
         The rows q(y|x).
     distortion : Distortion or array_like
-        A `Distortion` is matched to the channel by label and may have more labels than the
-        channel; an array of shape (k, m) is matched by position.
+        A `Distortion` is matched to a `Channel` by label and may have more labels than it. Where
+        the channel is an array, a `Prior` is matched to the `Distortion` by label. Everything else
+        is matched by position and has shape (k, m).
 
     Raises
     ------
@@ -48,8 +50,11 @@ def expected_distortion(
     >>> expected_distortion([0.5, 0.5], rounding, Distortion.hamming([0, 1]))
     0.25
     """
-    p, rows = aligned(prior, channel)
-    return float((p[:, None] * rows * _matched(distortion, as_channel(channel))).sum())
+    shape = as_channel(channel).shape
+    d = distortion_matrix(distortion, shape, *channel_labels(channel))
+    labels = distortion.inputs if isinstance(distortion, Distortion) else None
+    p, rows = aligned(prior, channel, labels)
+    return float((p[:, None] * rows * d).sum())
 
 
 def worst_case_distortion(
@@ -86,7 +91,10 @@ def worst_case_distortion(
     >>> worst_case_distortion([[0.5, 0.5], [0.0, 1.0]], rounding, Distortion.hamming([0, 1]))
     0.5
     """
-    values = [expected_distortion(prior, channel, distortion) for prior in priors]
+    if isinstance(priors, Prior):
+        raise ValidationError("priors: found one Prior; a list of sources is needed")
+    sources = in_order(priors, "priors")
+    values = [expected_distortion(prior, channel, distortion) for prior in sources]
     if not values:
         raise ValidationError("priors: found none; at least one source is needed")
     return max(values)
@@ -126,29 +134,6 @@ def mechanism_distortion(
     >>> mechanism_distortion([0.25] * 4, mechanism, Distortion.hamming([0, 1]))
     0.25
     """
-    p = dataset_law(prior, mechanism.space)
+    p = instance(mechanism, Mechanism, "mechanism").space.law(prior)
     law_of_value = np.bincount(mechanism.query.table().ravel(), weights=p).astype(float)
     return expected_distortion(composed_rows(law_of_value), mechanism.channel, distortion)
-
-
-def _matched(distortion: Distortion | ArrayLike, channel: Channel) -> Array:
-    """Return d(x, y) for the channel's inputs and outputs."""
-    if not isinstance(distortion, Distortion):
-        matrix = Distortion(distortion).matrix
-        if matrix.shape != channel.shape:
-            raise ValidationError(
-                f"distortion: found shape {matrix.shape}; the channel has shape {channel.shape}"
-            )
-        return matrix
-    places = []
-    for kind in ("inputs", "outputs"):
-        known = {label: place for place, label in enumerate(getattr(distortion, kind))}
-        needed = getattr(channel, kind)
-        missing = tuple(label for label in needed if label not in known)
-        if missing:
-            raise ValidationError(
-                f"distortion: its {kind} {preview(tuple(known))} lack the channel's "
-                f"{preview(missing)}"
-            )
-        places.append([known[label] for label in needed])
-    return distortion.matrix[np.ix_(*places)]

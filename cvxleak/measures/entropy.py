@@ -5,8 +5,8 @@ from __future__ import annotations
 from numpy.typing import ArrayLike
 from scipy.special import entr
 
-from cvxleak.measures._laws import law
-from cvxleak.model import Lumped, Prior, as_prior
+from cvxleak.measures._laws import law, lumped_law
+from cvxleak.model import Lumped, Prior
 
 __all__ = ["entropy", "lumped_entropy"]
 
@@ -61,5 +61,5 @@ def lumped_entropy(weights: Prior | ArrayLike, lumped: Lumped) -> float:
     >>> round(lumped_entropy(lumped.uniform(), lumped), 6)  # 20 log 2
     13.862944
     """
-    w = as_prior(weights, len(lumped.multiplicities), "weights").probabilities
+    w = lumped_law(weights, lumped)
     return float((entr(w) + w * lumped.log_multiplicity).sum())

@@ -18,15 +18,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import Array
-from cvxleak.measures._laws import (
-    Records,
-    dataset_law,
-    density,
-    law,
-    record_law,
-    record_value,
-)
+from cvxleak._validation import Array, instance
+from cvxleak.measures._laws import Records, density, law, record_law
 from cvxleak.model import Mechanism, Prior, RecordSpace
 
 __all__ = [
@@ -77,10 +70,9 @@ def information_gradient_mechanism(
     array([[ 0.2027, -0.3466],
            [-0.3466,  0.2027]])
     """
-    group = mechanism.space.group(records)
-    p = dataset_law(prior, mechanism.space)[:, None]
-    place, _ = record_value(mechanism.space, group)
-    slope = _slope(*record_law(prior, mechanism, group))[place]
+    slope = _slope(*record_law(prior, mechanism, records))
+    slope = slope[mechanism.space.value_index(records)]
+    p = mechanism.space.law(prior)[:, None]
     return np.multiply(p, slope, out=np.zeros(slope.shape), where=p > 0)
 
 
@@ -123,7 +115,7 @@ def information_gradient_marginal(
     >>> information_gradient_marginal([0.5, 0.5], mechanism, 0).round(4)
     array([-0.8692, -0.8692])
     """
-    p, rows = record_law(prior, mechanism, mechanism.space.group(records))
+    p, rows = record_law(prior, mechanism, records)
     slope = _slope(p, rows)
     terms = np.multiply(rows, slope, out=np.zeros(rows.shape), where=rows > 0)
     return np.where(p > 0, terms.sum(axis=1) - 1, np.nan)
@@ -171,8 +163,7 @@ def information_gradient_conditional(
     >>> information_gradient_conditional([0.5, 0.0, 0.5, 0.0], mechanism, 0).round(4)
     array([ 0.0654, -0.2092,  0.0654, -0.2092])
     """
-    group = mechanism.space.group(records)
-    p, rows = record_law(prior, mechanism, group)
+    p, rows = record_law(prior, mechanism, records)
     outputs = mechanism.channel.matrix
     # Entry (a, v) for x_i = a and f(x) = v.
     table = np.zeros((len(p), len(outputs)))
@@ -180,8 +171,7 @@ def information_gradient_conditional(
         if p[a] > 0:
             terms = np.multiply(outputs, slope, out=np.zeros(outputs.shape), where=outputs > 0)
             table[a] = p[a] * terms.sum(axis=1)
-    place, _ = record_value(mechanism.space, group)
-    return table[place, mechanism.query.table().ravel()]
+    return table[mechanism.space.value_index(records), mechanism.query.table().ravel()]
 
 
 def entropy_gradient(prior: Prior | ArrayLike) -> Array:
@@ -252,13 +242,13 @@ def entropy_gradient_marginal(
     >>> entropy_gradient_marginal([0.25, 0.25, 0.5, 0.0], RecordSpace.binary(2), 0).round(4)
     array([ 0.3863, -0.3069])
     """
-    p = dataset_law(prior, space)
-    place, size = record_value(space, space.group(records))
-    marginal = np.bincount(place, weights=p, minlength=size)
+    p = instance(space, RecordSpace, "space").law(prior)
+    place = space.value_index(records)
+    marginal = np.bincount(place, weights=p)
     seen = p > 0
     # H(X_{-i} | X_i = a) - log p(a) = -sum_{x of a} p(x|a) log p(x).
     terms = p[seen] / marginal[place[seen]] * np.log(p[seen])
-    totals = np.bincount(place[seen], weights=terms, minlength=size)
+    totals = np.bincount(place[seen], weights=terms, minlength=len(marginal))
     return np.where(marginal > 0, -totals - 1, np.inf)
 
 
@@ -298,9 +288,9 @@ def entropy_gradient_conditional(
     >>> entropy_gradient_conditional([0.25, 0.25, 0.5, 0.0], RecordSpace.binary(2), 0).round(4)
     array([ 0.1931,  0.1931, -0.1534,     inf])
     """
-    p = dataset_law(prior, space)
-    place, size = record_value(space, space.group(records))
-    marginal = np.bincount(place, weights=p, minlength=size)[place]
+    p = instance(space, RecordSpace, "space").law(prior)
+    place = space.value_index(records)
+    marginal = np.bincount(place, weights=p)[place]
     return np.multiply(marginal, entropy_gradient(p), out=np.zeros(len(p)), where=marginal > 0)
 
 

@@ -6,15 +6,12 @@ for example ``maximal_leakage(*record_channel(prior, mechanism, 0))``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import product
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from cvxleak._validation import composed_rows
-from cvxleak.measures._laws import Records, record_law
-from cvxleak.model import Channel, Lumped, Mechanism, Prior, as_prior
+from cvxleak.measures._laws import Records, lumped_law, record_law
+from cvxleak.model import Channel, Lumped, Mechanism, Prior
 
 __all__ = ["lumped_channel", "record_channel"]
 
@@ -59,10 +56,8 @@ def record_channel(
     (array([0.5, 0.5]), array([[0.75, 0.25],
            [0.5 , 0.5 ]]))
     """
-    group = mechanism.space.group(records)
-    alphabets = [mechanism.space.alphabets[i] for i in group]
-    values = tuple(product(*alphabets)) if isinstance(records, Iterable) else alphabets[0]
-    p, rows = record_law(prior, mechanism, group)
+    p, rows = record_law(prior, mechanism, records)
+    values = mechanism.space.values(records)
     seen = np.flatnonzero(p > 0)
     labels = [values[a] for a in seen]
     rows = composed_rows(rows[seen])
@@ -103,7 +98,7 @@ def lumped_channel(weights: Prior | ArrayLike, lumped: Lumped) -> tuple[Prior, C
     (array([0.5, 0.5]), array([[0.75, 0.25],
            [0.5 , 0.5 ]]))
     """
-    w = as_prior(weights, len(lumped.multiplicities), "weights").probabilities
+    w = lumped_law(weights, lumped)
     laws, rows, labels = [], [], []
     for a, label in enumerate(lumped.values):
         groups = lumped.value_index == a

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from itertools import combinations
 
-import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import entr
 
-from cvxleak._validation import Array, frozen_array, probability_rows, whole_number
+from cvxleak._validation import Array, frozen_array, instance, probability_rows, whole_number
 from cvxleak.errors import ValidationError
 from cvxleak.measures._laws import (
     Records,
@@ -195,7 +194,7 @@ def group_information(prior: Prior | ArrayLike, mechanism: Mechanism, k: int) ->
     >>> [round(group_information([0.25] * 4, mechanism, k), 6) for k in (1, 2)]
     [0.0, 0.368064]
     """
-    n = mechanism.space.records
+    n = instance(mechanism, Mechanism, "mechanism").space.records
     size = whole_number(k, "k", 1, n)
     return max(
         record_information(prior, mechanism, group) for group in combinations(range(n), size)
@@ -270,11 +269,12 @@ def conditional_record_information(
     >>> round(conditional_record_information([0.25] * 4, mechanism, 0, given=1), 6)
     0.368064
     """
-    asked, known = mechanism.space.group(records), mechanism.space.group(given)
+    space = instance(mechanism, Mechanism, "mechanism").space
+    asked, known = space.group(records), space.group(given)
     if set(asked) & set(known):
         raise ValidationError(f"given: found {given!r}; it must not overlap records {records!r}")
     joint = record_mass(prior, mechanism, asked + known) @ mechanism.channel.matrix
-    values = int(np.prod([mechanism.space.shape[i] for i in asked]))
+    values = len(space.values(asked))
     return conditional_mutual_information(
         joint.reshape(values, -1, joint.shape[1]).transpose(0, 2, 1)
     )

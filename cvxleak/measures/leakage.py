@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import Array
+from cvxleak._validation import Array, in_order
 from cvxleak.errors import ValidationError
 from cvxleak.measures._laws import Records, aligned, density
 from cvxleak.measures.induced import record_channel
@@ -209,6 +209,7 @@ def conditional_maximal_leakage(
     0.0
     """
     p, rows = aligned(prior, first)
+    second = in_order(second, "second")
     if len(second) != rows.shape[1]:
         raise ValidationError(
             f"second: found {len(second)} channels; the first has {rows.shape[1]} outputs"

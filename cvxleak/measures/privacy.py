@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import Array, real_number
+from cvxleak._validation import Array, instance, real_number
 from cvxleak.model import Channel, Mechanism, as_channel
 
 __all__ = [
@@ -274,7 +274,7 @@ def _inputs(channel: Channel | ArrayLike) -> Iterator[tuple[Array, Array]]:
 
 def _neighbors(mechanism: Mechanism) -> Iterator[tuple[Array, Array]]:
     """Yield the output law of each query value with those of the values that neighbors have."""
-    rows = mechanism.channel.matrix
+    rows = instance(mechanism, Mechanism, "mechanism").channel.matrix
     near: dict[int, list[int]] = defaultdict(list)
     for u, v in mechanism.query.neighbor_pairs():
         near[u].append(v)

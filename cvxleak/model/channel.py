@@ -24,9 +24,11 @@ from cvxleak._validation import (
 from cvxleak._value import preview
 from cvxleak.errors import ValidationError
 from cvxleak.model._matrix import LabeledMatrix
-from cvxleak.model.prior import Prior, as_prior
+from cvxleak.model.prior import Prior, as_prior, has_labels
 
-__all__ = ["Channel", "as_channel", "integer_weights"]
+__all__ = ["Channel", "Labels", "as_channel", "channel_labels", "integer_weights"]
+
+Labels = tuple[Hashable, ...]
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -228,6 +230,14 @@ def as_channel(channel: Channel | ArrayLike, name: str = "channel") -> Channel:
     if hasattr(channel, "iloc"):
         return Channel.from_pandas(channel)
     return Channel(probability_rows(channel, name, 2))
+
+
+def channel_labels(channel: object) -> tuple[Labels | None, Labels | None]:
+    """Return the labels of a channel's inputs and outputs, if it has any: an array has none."""
+    if not has_labels(channel):
+        return None, None
+    labeled = as_channel(channel)  # pyright: ignore[reportArgumentType]
+    return labeled.inputs, labeled.outputs
 
 
 def integer_weights(row: ArrayLike) -> list[int]:

@@ -13,6 +13,7 @@ from cvxleak._validation import Array, frozen_array, in_order
 from cvxleak._value import preview
 from cvxleak.errors import ValidationError
 from cvxleak.model._matrix import LabeledMatrix
+from cvxleak.model.channel import Labels
 
 __all__ = ["Distortion", "distortion_matrix"]
 
@@ -122,8 +123,8 @@ class Distortion(LabeledMatrix):
 def distortion_matrix(
     distortion: Distortion | ArrayLike,
     shape: tuple[int, int],
-    inputs: tuple[Hashable, ...] | None,
-    outputs: tuple[Hashable, ...] | None,
+    inputs: Labels | None,
+    outputs: Labels | None,
 ) -> Array:
     """Return d(x, y) for a channel of this shape, whose inputs and outputs may have labels.
 

@@ -205,7 +205,7 @@ Q32, P3 = cp.Variable((3, 2)), np.full(3, 1 / 3)
             lambda: record_mi_budget(
                 P3, AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2), Q32, 0, 1.0
             ),
-            "prior: found 3 outcomes; the space has 4",
+            "prior: found 3 outcomes; 4 are needed",
         ),
     ],
 )

@@ -129,7 +129,7 @@ HAMMING = Distortion.hamming([0, 1])
             lambda: expressions.mechanism_distortion(
                 HALVES, AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2), np.eye(3), np.eye(3)
             ),
-            "prior: found 2 outcomes; the space has 4",
+            "prior: found 2 outcomes; 4 are needed",
         ),
         (
             lambda: expressions.mechanism_distortion(

@@ -95,7 +95,7 @@ def queries():
 
 
 @pytest.mark.parametrize("query", queries(), ids=lambda query: repr(query)[:12])
-@pytest.mark.parametrize("records", [0, 1, (0, 1), [1, 0]])
+@pytest.mark.parametrize("records", [0, np.int64(1), (0, 1), [1, 0]])
 @pytest.mark.parametrize("zeros", [False, True])
 def test_record_information_is_the_measure(query, records, zeros, hold):
     rng = np.random.default_rng(11)
@@ -373,12 +373,16 @@ Q34, P3 = cp.Variable((3, 4)), np.full(3, 1 / 3)
             "weights: found 2",
         ),
         (
+            lambda: expressions.lumped_entropy([0.5, 0.5], "lumped"),
+            "lumped: expected a Lumped",
+        ),
+        (
             lambda: expressions.record_information(np.full(8, 1 / 8), queries()[0], Q34, 0),
             "channel: found 3 rows",
         ),
         (
             lambda: expressions.record_information(P3, queries()[0], cp.Variable((4, 2)), 0),
-            "prior: found 3 outcomes; the space has 8",
+            "prior: found 3 outcomes; 8 are needed",
         ),
         (
             lambda: expressions.record_information(
@@ -387,7 +391,7 @@ Q34, P3 = cp.Variable((3, 4)), np.full(3, 1 / 3)
                 cp.Variable((2, 2)),
                 0,
             ),
-            r"prior: found 2 outcomes; the space has about 10\^60 datasets",
+            r"prior: found 2 outcomes; about 10\^60 are needed",
         ),
         (
             lambda: expressions.record_information(

@@ -318,3 +318,5 @@ def test_meeting_the_floor_is_least_mixing(seed, level, shape):
         meet_entropy_floor(lumped, w[:-1] / w[:-1].sum(), b)
     with pytest.raises(InfeasibleError, match=r"log\|X\|"):
         meet_entropy_floor(lumped, w, lumped.max_entropy + 1e-3)
+    with pytest.raises(ValidationError, match=r"^lumped: expected a Lumped"):
+        meet_entropy_floor("lumped", w, b)

@@ -5,7 +5,7 @@ import pytest
 
 from cvxleak.errors import ValidationError
 from cvxleak.measures import expected_distortion, mechanism_distortion, worst_case_distortion
-from cvxleak.model import AdditiveQuery, Channel, Distortion, Mechanism, RecordSpace
+from cvxleak.model import AdditiveQuery, Channel, Distortion, Mechanism, Prior, RecordSpace
 
 
 def test_by_the_definition():
@@ -32,6 +32,17 @@ def test_labels_are_matched_by_name():
         expected_distortion(prior, channel, Distortion.absolute([0, 3], [0, 1]))
     with pytest.raises(ValidationError, match="distortion: found shape"):
         expected_distortion(prior, channel, np.ones((2, 3)))
+
+
+def test_a_prior_is_matched_to_the_distortion_where_the_channel_has_no_labels():
+    rows = [[0.9, 0.1], [0.3, 0.7]]
+    d = Distortion([[0, 1], [3, 0]], ["a", "b"])
+    for p in (Prior([0.2, 0.8], ["a", "b"]), Prior([0.8, 0.2], ["b", "a"]), [0.2, 0.8]):
+        assert expected_distortion(p, rows, d) == pytest.approx(0.2 * 0.1 + 0.8 * 0.9)
+    with pytest.raises(ValidationError, match="prior: its labels"):
+        expected_distortion(Prior([0.2, 0.8], ["a", "c"]), rows, d)
+    with pytest.raises(ValidationError, match=r"distortion: found shape \(3, 3\)"):
+        expected_distortion([0.2, 0.8], rows, Distortion.hamming(range(3)))
 
 
 def test_parity_through_a_flip(flip):
