@@ -6,7 +6,8 @@ import enum
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Self
 
 from cvxleak.certificates import Certificate
 from cvxleak.errors import ValidationError
@@ -17,6 +18,10 @@ ABSOLUTE_TOLERANCE = 1e-7
 """A gap of this many nats counts as closed, whatever the relative tolerance."""
 
 UNITS = {"nats": 1.0, "bits": math.log(2.0)}
+
+
+Resume = Callable[[float, float | None], "Bound"]
+"""(tol, time_limit) -> a bound at least as good."""
 
 
 class Status(enum.Enum):
@@ -46,10 +51,10 @@ class Bound:
         Proved ends, in `unit`. For a maximization `lower` is attained by `witness` and `upper` is
         proved by `certificate`; for a minimization the other way round.
     status : Status
-        CERTIFIED if the gap is at most max(tol * upper, 1e-7 nats) and the certificate's checker
-        passes; BRACKETED otherwise (a time or node limit ended the search early).
+        CERTIFIED if the gap is within the tolerance that was asked for, BRACKETED otherwise (a time
+        or node limit ended the search early). `Bound.proved` sets it.
     unit : str
-        ``"nats"`` or ``"bits"``, or the unit of a distortion.
+        ``"nats"`` or ``"bits"``, or the unit of a distortion or a probability.
     witness : object
         The point that attains the attained end.
     certificate : Certificate or None
@@ -61,8 +66,8 @@ class Bound:
 
     Examples
     --------
-    >>> from cvxleak.result import Bound, Status
-    >>> bound = Bound("capacity", 0.5, 0.5000001, Status.CERTIFIED)
+    >>> from cvxleak.result import Bound
+    >>> bound = Bound.proved("capacity", 0.5, 0.5000001, tol=1e-3)
     >>> print(bound)
     capacity: 0.5 to 0.5000001 nats (CERTIFIED)
     """
@@ -76,36 +81,67 @@ class Bound:
     certificate: Certificate | None = None
     shadow_prices: Mapping[str, float] = field(default_factory=dict)
     stats: Mapping[str, Any] = field(default_factory=dict)
-    resume: Callable[[float, float | None], Bound] | None = field(
-        default=None, repr=False, compare=False
-    )
+    _resume: Resume | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        for name in ("shadow_prices", "stats"):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+
+    @classmethod
+    def proved(
+        cls,
+        name: str,
+        lower: float,
+        upper: float,
+        *,
+        tol: float,
+        absolute: float = ABSOLUTE_TOLERANCE,
+        resume: Resume | None = None,
+        **parts: Any,
+    ) -> Self:
+        """Return a bound whose ends are proved; CERTIFIED if they are near enough to each other.
+
+        Near enough means a gap of at most max(tol * upper, `absolute`), or equal ends (two
+        infinite ones too). `resume` is what `refine` calls.
+        """
+        done = lower == upper or upper - lower <= max(tol * upper, absolute)
+        status = Status.CERTIFIED if done else Status.BRACKETED
+        return cls(name, lower, upper, status, _resume=resume, **parts)
 
     @property
     def gap(self) -> float:
-        """Difference of the two ends, in `unit`."""
-        return self.upper - self.lower
+        """Difference of the two ends, in `unit`; 0 if they are equal, infinite or not."""
+        return 0.0 if self.lower == self.upper else self.upper - self.lower
 
     def to(self, unit: str) -> Bound:
-        """Return the same bound in ``"nats"`` or ``"bits"``.
+        """Return the same bound in ``"nats"`` or ``"bits"``, rounded outward.
 
-        The stored certificate keeps its nats.
+        The certificate keeps its nats. Bounds on other things than information stay as they are.
         """
-        scale = unit_scale(self.unit) / unit_scale(unit)
-        if scale == 1.0:
+        target = unit_scale(unit)
+        if self.unit not in UNITS or self.unit == unit:
             return self
+        scale = UNITS[self.unit] / target
         return replace(
             self,
-            lower=math.nextafter(self.lower * scale, -math.inf),
-            upper=math.nextafter(self.upper * scale, math.inf),
+            lower=_rounded(self.lower * scale, -math.inf),
+            upper=_rounded(self.upper * scale, math.inf),
             unit=unit,
-            resume=None,
+            _resume=None,
         )
 
     def refine(self, tol: float, time_limit: float | None = None) -> Bound:
-        """Go on from where the search stopped, to a relative gap of `tol`."""
-        if self.resume is None:
+        """Go on from where the search stopped, to a tolerance of `tol`.
+
+        Raises
+        ------
+        ValidationError
+            If nothing is left to go on from: the bound was loaded from a file, converted to another
+            unit, or made by a method that does not search.
+        """
+        if self._resume is None:
             raise ValidationError(f"{self.name}: this bound cannot be refined")
-        return self.resume(tol, time_limit)
+        return self._resume(tol, time_limit)
 
     def to_frame(self) -> Any:
         """Return the bound as a one-row pandas DataFrame (needs pandas)."""
@@ -115,10 +151,26 @@ class Bound:
         row = {key: getattr(self, key) for key in keys} | {"status": self.status.name}
         return pd.DataFrame([row | dict(self.stats)])
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Neither a mapping proxy nor the state of a search goes into a file.
+        return type(self), (
+            self.name,
+            self.lower,
+            self.upper,
+            self.status,
+            self.unit,
+            self.witness,
+            self.certificate,
+            dict(self.shadow_prices),
+            dict(self.stats),
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.lower, self.upper, self.status, self.unit))
+
     def __str__(self) -> str:
         return f"{self.name}: {self.lower:.7g} to {self.upper:.7g} {self.unit} ({self.status.name})"
 
 
-def closed(lower: float, upper: float, tol: float) -> bool:
-    """Whether a bracket in nats is within the tolerance that CERTIFIED asks for."""
-    return upper - lower <= max(tol * upper, ABSOLUTE_TOLERANCE)
+def _rounded(value: float, outward: float) -> float:
+    return value if value == 0 or math.isinf(value) else math.nextafter(value, outward)

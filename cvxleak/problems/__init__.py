@@ -6,6 +6,7 @@ from cvxleak.problems.check import Check
 from cvxleak.problems.leakage import (
     RecordLeakage,
     balance,
+    balance_of,
     group_leakage,
     record_leakage,
 )
@@ -16,6 +17,7 @@ __all__ = [
     "Check",
     "RecordLeakage",
     "balance",
+    "balance_of",
     "capacity",
     "group_leakage",
     "record_leakage",

@@ -7,16 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cvxleak._validation import Array, frozen_array
+from cvxleak._value import Value
 from cvxleak.measures import lumped_entropy, lumped_information
 from cvxleak.model import Lumped, Mechanism, Prior
 
 __all__ = ["Adversary"]
 
 
-@dataclass(frozen=True)
-class Adversary:
+@dataclass(frozen=True, eq=False)
+class Adversary(Value):
     """A prior belief about the dataset, written on the groups of a lumped problem.
 
     Attributes
@@ -30,7 +31,10 @@ class Adversary:
 
     mechanism: Mechanism
     records: tuple[int, ...]
-    weights: NDArray[np.float64]
+    weights: Array
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", frozen_array(self.weights, "weights", 1))
 
     @property
     def lumped(self) -> Lumped:

@@ -28,7 +28,7 @@ from cvxleak.iterative import joint_blahut_arimoto, meet_entropy_floor
 from cvxleak.measures import lumped_information
 from cvxleak.model import Lumped
 from cvxleak.problems.adversary import Adversary
-from cvxleak.result import ABSOLUTE_TOLERANCE, Bound, Status, closed
+from cvxleak.result import ABSOLUTE_TOLERANCE, Bound
 
 if TYPE_CHECKING:
     from cvxleak.problems.leakage import RecordLeakage
@@ -183,7 +183,7 @@ class Audit:
             stopped = "interrupted"
         bound = self._certify(tol, stopped)
         self._seconds += time.monotonic() - start
-        return replace(bound, stats={"seconds": self._seconds, **bound.stats})
+        return replace(bound, stats={"seconds": self._seconds} | dict(bound.stats))
 
     def _target(self, tol: float) -> float:
         # A little inside the tolerance, so that rounding outwards does not undo it.
@@ -282,11 +282,11 @@ class Audit:
             {"records": list(group.records), "weights": weights.tolist()},
             {"groups": proof},
         )
-        return Bound(
+        return Bound.proved(
             problem.name,
             lower,
             upper,
-            Status.CERTIFIED if closed(lower, upper, tol) else Status.BRACKETED,
+            tol=tol,
             witness=Adversary(mechanism, group.records, weights),
             certificate=certificate,
             shadow_prices={"entropy_floor": -self._multiplier},

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import rel_entr
 
 from cvxleak._validation import real_number
 from cvxleak.certificates import Certificate
 from cvxleak.certificates.capacity import Enclosure
-from cvxleak.errors import ValidationError
 from cvxleak.iterative.interior_point import FLOOR, capacity_interior_point
-from cvxleak.model import Channel, Prior, as_channel, as_prior
+from cvxleak.measures import mutual_information
+from cvxleak.model import Channel, Prior, as_channel
+from cvxleak.problems.candidates import candidate_weights, law_violations, positive_part
 from cvxleak.problems.check import Check
-from cvxleak.result import Bound, Status, closed
+from cvxleak.result import Bound
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -73,8 +73,7 @@ class Capacity:
         Bound
             `lower` is I(p, Q) at the `witness` p, a `Prior` on the channel's inputs, rounded down;
             `upper` is max_x D(q(.|x) || t), rounded up, at the output law t that the certificate
-            stores. Status as everywhere: CERTIFIED if the gap is at most max(tol * upper,
-            1e-7 nats).
+            stores. CERTIFIED if the gap is at most `tol`. `refine` solves again.
 
         Raises
         ------
@@ -113,11 +112,12 @@ class Capacity:
             {"input": run.point.tolist()},
             {"output": output.tolist()},
         )
-        return Bound(
+        return Bound.proved(
             "capacity",
             lower,
             upper,
-            Status.CERTIFIED if closed(lower, upper, tol) else Status.BRACKETED,
+            tol=0.0,
+            absolute=tol,
             witness=witness,
             certificate=certificate,
             stats={
@@ -161,18 +161,12 @@ class Capacity:
         >>> print(Capacity([[1.0, 0.0], [0.5, 0.5]]).check([0.7, 0.4]).feasible)
         False
         """
-        weights = self._weights(candidate)
-        violations = {
-            "weights are non-negative": max(0.0, -float(weights.min())),
-            "weights sum to 1": abs(float(weights.sum()) - 1.0),
-        }
-        p = np.maximum(weights, 0.0)
-        matrix = self.channel.matrix / self.channel.matrix.sum(axis=1, keepdims=True)
-        joint = (p / p.sum())[:, None] * matrix
-        value = rel_entr(joint, np.outer(joint.sum(axis=1), joint.sum(axis=0))).sum()
+        inputs = self.channel.inputs
+        weights = candidate_weights(candidate, len(inputs), inputs, "input")
+        value = mutual_information(positive_part(weights), self.channel)
         if bound is None:
             bound = self.solve(tol=tol, time_limit=time_limit)
-        return Check(float(value), violations, bound, maximize=True)
+        return Check(value, law_violations(weights), bound, maximize=True)
 
     def to_cvxpy(self) -> cp.Problem:
         """Return the problem in plain CVXPY, with the input law as its variable ``input``.
@@ -193,36 +187,14 @@ class Capacity:
         # Here, so that everything else works where CVXPY is not installed.
         import cvxpy as cp
 
-        from cvxleak.expressions import mutual_information
+        from cvxleak import expressions
 
         p = cp.Variable(len(self.channel.inputs), nonneg=True, name="input")
         constraints: list[Any] = [cp.sum(p) == 1]
-        return cp.Problem(cp.Maximize(mutual_information(p, self.channel)), constraints)
+        return cp.Problem(cp.Maximize(expressions.mutual_information(p, self.channel)), constraints)
 
     def _refine(self, tol: float, time_limit: float | None) -> Bound:
         return self.solve(tol=tol, time_limit=time_limit)
-
-    def _weights(self, candidate: Prior | ArrayLike) -> np.ndarray:
-        inputs = self.channel.inputs
-        if isinstance(candidate, Prior):
-            return as_prior(candidate, len(inputs), "candidate", inputs).probabilities
-        values: Any = candidate
-        if hasattr(values, "reindex") and set(values.index) == set(inputs):
-            values = values.reindex(list(inputs))
-        try:
-            weights = np.asarray(values, dtype=float)
-        except (TypeError, ValueError) as error:
-            raise ValidationError(
-                f"candidate: expected a vector of numbers, found {candidate!r}"
-            ) from error
-        if weights.shape != (len(inputs),) or not np.isfinite(weights).all():
-            raise ValidationError(
-                f"candidate: found shape {weights.shape}; "
-                f"{len(inputs)} finite numbers are needed, one for each input"
-            )
-        if not weights.max() > 0:
-            raise ValidationError("candidate: found no positive weight; at least one is needed")
-        return weights
 
 
 def capacity(

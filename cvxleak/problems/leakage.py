@@ -15,12 +15,16 @@ from cvxleak._validation import real_number, whole_number
 from cvxleak.certificates import Certificate
 from cvxleak.errors import CertificateError, InfeasibleError, ValidationError
 from cvxleak.measures import entropy, lumped_entropy, lumped_information
-from cvxleak.model import Mechanism, Prior, as_prior
+from cvxleak.model import Mechanism, Prior
 from cvxleak.problems.audit import Audit, Progress
+from cvxleak.problems.candidates import candidate_weights, law_violations, positive_part
 from cvxleak.problems.check import Check
 from cvxleak.result import Bound, Status
 
-__all__ = ["RecordLeakage", "balance", "group_leakage", "record_leakage"]
+__all__ = ["RecordLeakage", "balance", "balance_of", "group_leakage", "record_leakage"]
+
+TOLERANCE = 1e-4
+TIME_LIMIT = 60.0
 
 Array = NDArray[np.float64]
 
@@ -104,8 +108,8 @@ class RecordLeakage:
     def solve(
         self,
         *,
-        tol: float = 1e-4,
-        time_limit: float | None = 60.0,
+        tol: float = TOLERANCE,
+        time_limit: float | None = TIME_LIMIT,
         rng: int | np.random.Generator | None = 0,
         verbose: bool = False,
         progress: Progress | None = None,
@@ -170,22 +174,18 @@ class RecordLeakage:
         group = self.records if records is None else mechanism.space.group(records)
         if lumped and group is None:
             raise ValidationError("records: lumped weights are about one record; name it")
-        needed = len(mechanism.lumped(group).rows) if lumped and group else mechanism.space.size
-        if isinstance(candidate, Prior) and not lumped:
-            candidate = as_prior(
-                candidate, needed, "candidate", labels=tuple(mechanism.space.datasets())
+        if lumped and group:
+            p = candidate_weights(
+                candidate, len(mechanism.lumped(group).rows), None, "group of contexts"
             )
-        p = np.asarray(
-            candidate.probabilities if isinstance(candidate, Prior) else candidate, dtype=float
-        )
-        if p.shape != (needed,) or not np.isfinite(p).all():
-            raise ValidationError(
-                f"candidate: found shape {p.shape}; {needed} finite weights are needed, one per "
-                + ("group of contexts" if lumped else "dataset")
-            )
-        if p.max() <= 0:
-            raise ValidationError("candidate: it has no positive weight")
-        law = np.maximum(p, 0.0) / np.maximum(p, 0.0).sum()
+        else:
+            needed = mechanism.space.size
+            named = isinstance(candidate, Prior) or hasattr(candidate, "reindex")
+            labels = None
+            if named and len(candidate) == needed:  # pyright: ignore[reportArgumentType]
+                labels = tuple(mechanism.space.datasets())
+            p = candidate_weights(candidate, needed, labels, "dataset")
+        law = positive_part(p)
         if lumped and group:
             problem = mechanism.lumped(group)
             value, uncertainty = lumped_information(law, problem), lumped_entropy(law, problem)
@@ -197,11 +197,8 @@ class RecordLeakage:
                 for g in (groups if group is None else [group])
             )
             uncertainty = entropy(law)
-        violations = {
-            "weights are non-negative": float(max(-p.min(), 0.0)),
-            "weights sum to 1": abs(float(p.sum()) - 1.0),
-            "entropy is at least the floor": max(self.entropy_floor - uncertainty, 0.0),
-        }
+        short_of = max(self.entropy_floor - uncertainty, 0.0)
+        violations = law_violations(p) | {"entropy is at least the floor": short_of}
         return Check(value, violations, bound or self.solve(**options), maximize=True)
 
 
@@ -254,7 +251,16 @@ def balance(mechanism: Mechanism, entropy_floor: float, **options: Any) -> Bound
     """Return the balance function g(b) = C_1 - C_1^b as a bracket (DALENIUS Definition 10).
 
     The lower end is C_1's lower end less C_1^b's upper end, and the other way round; the witness is
-    the pair of adversaries that attain the lower ends of C_1 and of C_1^b.
+    the pair of adversaries that attain the lower ends of C_1 and of C_1^b. Both are computed as
+    sharply as the tolerance on their difference asks for, each within the time limit.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+    entropy_floor : float
+        b, in nats.
+    **options
+        As for `RecordLeakage.solve`.
 
     Examples
     --------
@@ -264,8 +270,36 @@ def balance(mechanism: Mechanism, entropy_floor: float, **options: Any) -> Bound
     >>> print(balance(Mechanism(parity, [[0.9, 0.1], [0.1, 0.9]]), entropy_floor=1.0))
     balance: 0 to ... nats (CERTIFIED)
     """
+    tol = options.get("tol", TOLERANCE)
     free = RecordLeakage(mechanism, 0.0).solve(**options)
     bound = RecordLeakage(mechanism, entropy_floor).solve(**options)
+    difference = balance_of(free, bound, tol=tol)
+    if difference.status is Status.BRACKETED:
+        wanted = 0.4 * tol * difference.lower
+        limit = options.get("time_limit", TIME_LIMIT)
+        parts = [
+            part.refine(wanted / part.upper, limit)
+            if part.status is Status.CERTIFIED and 0 < wanted < part.gap
+            else part
+            for part in (free, bound)
+        ]
+        difference = balance_of(*parts, tol=tol)
+    return difference
+
+
+def balance_of(free: Bound, bound: Bound, *, tol: float = TOLERANCE) -> Bound:
+    """Return the balance function from solved audits of the same mechanism at b = 0 and at b.
+
+    Examples
+    --------
+    >>> from cvxleak.problems import balance_of, record_leakage
+    >>> from cvxleak.model import AdditiveQuery, Mechanism, RecordSpace
+    >>> parity = AdditiveQuery(RecordSpace.binary(3), [(0, 1)] * 3, modulus=2)
+    >>> mechanism = Mechanism(parity, [[0.9, 0.1], [0.1, 0.9]])
+    >>> free, bound = (record_leakage(mechanism, b) for b in (0.0, 2.0))
+    >>> print(balance_of(free, bound, tol=1e-2))
+    balance: 0.3177... to 0.3177... nats (CERTIFIED)
+    """
     # g >= 0 because L is non-increasing (DALENIUS Lemma 1).
     lower = max(math.nextafter(free.lower - bound.upper, -math.inf), 0.0)
     upper = math.nextafter(free.upper - bound.lower, math.inf)
@@ -278,12 +312,11 @@ def balance(mechanism: Mechanism, entropy_floor: float, **options: Any) -> Bound
         {name: part.witness for name, part in parts.items()},
         {name: part.proof for name, part in parts.items()},
     )
-    done = free.status is bound.status is Status.CERTIFIED
-    return Bound(
+    return Bound.proved(
         "balance",
         lower,
         upper,
-        Status.CERTIFIED if done else Status.BRACKETED,
+        tol=tol,
         witness=(free.witness, bound.witness),
         certificate=certificate,
         stats={"seconds": free.stats["seconds"] + bound.stats["seconds"]},

@@ -189,7 +189,10 @@ def test_bounds_pickle():
     loaded = pickle.loads(pickle.dumps(bound))
     assert (loaded.lower, loaded.upper) == (bound.lower, bound.upper)
     assert verify(loaded.certificate).passed
-    assert loaded.refine(1e-12).gap <= 1e-12
+    assert bound.refine(1e-12).gap <= 1e-12
+    # The state of a search does not go into a file.
+    with pytest.raises(ValidationError, match="cannot be refined"):
+        loaded.refine(1e-12)
 
 
 @pytest.mark.parametrize("options", [{"tol": -1}, {"tol": math.nan}, {"time_limit": -1.0}])

@@ -17,8 +17,14 @@ from cvxleak.certificates import verify
 from cvxleak.errors import InfeasibleError, ValidationError
 from cvxleak.measures import lumped_entropy, lumped_information
 from cvxleak.model import AdditiveQuery, Mechanism, Prior, RecordSpace
-from cvxleak.problems import RecordLeakage, balance, group_leakage, record_leakage
-from cvxleak.result import Status
+from cvxleak.problems import (
+    RecordLeakage,
+    balance,
+    balance_of,
+    group_leakage,
+    record_leakage,
+)
+from cvxleak.result import Bound, Status
 
 LOG2 = math.log(2)
 
@@ -283,6 +289,14 @@ def test_balance_brackets_the_difference():
     assert bound.lower <= truth <= bound.upper
     assert verify(bound.certificate).passed
     assert balance(mechanism, 1.0).upper < 1e-6
+    # A small difference of large leakages takes sharper ends than the leakages themselves.
+    rounded = rounded_count(20, 3)
+    close = balance(rounded, 13.0)
+    assert close.status is Status.CERTIFIED
+    assert close.gap <= 1e-4 * close.upper
+    coarse = balance_of(record_leakage(rounded, 0.0), record_leakage(rounded, 13.0))
+    assert coarse.status is Status.BRACKETED
+    assert coarse.lower <= close.lower <= close.upper <= coarse.upper
 
 
 def test_only_one_record():
@@ -372,6 +386,16 @@ def test_results_survive_pickling_and_convert_units():
     assert bits.lower <= bound.lower / LOG2 <= bound.upper / LOG2 <= bits.upper
     with pytest.raises(ValidationError, match="unit"):
         bound.to("shannons")
+    assert copy == bound
+    assert hash(copy) == hash(bound)
+    assert copy != bits
+    with pytest.raises(TypeError):
+        bound.stats["seconds"] = 0.0
+    infinite = Bound.proved("leakage", np.inf, np.inf, tol=1e-4)
+    assert infinite.status is Status.CERTIFIED
+    assert (infinite.to("bits").lower, infinite.gap) == (np.inf, 0.0)
+    distortion = Bound.proved("distortion", 0.0, 0.5, tol=1e-4, unit="distortion")
+    assert distortion.to("bits") == distortion
 
 
 def test_check_judges_candidates():
@@ -401,6 +425,14 @@ def test_check_judges_candidates():
         problem.check(np.full(5, 0.2), 0, lumped=True, bound=bound)
     with pytest.raises(ValidationError, match="records"):
         problem.check(bound.witness.weights, lumped=True, bound=bound)
+    pandas = pytest.importorskip("pandas")
+    prior = bound.witness.expand()
+    series = pandas.Series(
+        prior.probabilities, index=pandas.Index(prior.labels, tupleize_cols=False)
+    )
+    assert problem.check(series[::-1], bound=bound).value == pytest.approx(bound.lower, abs=1e-9)
+    with pytest.raises(ValidationError, match="candidate"):
+        problem.check("abc", bound=bound)  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValidationError, match="no positive weight"):
         problem.check(np.zeros(8), bound=bound)
 
