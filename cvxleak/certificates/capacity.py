@@ -31,6 +31,8 @@ def prove(
     problem: Mapping[str, Any], witness: Mapping[str, Any], proof: Mapping[str, Any]
 ) -> tuple[float, float]:
     """Return proved lower and upper ends of the capacity, in nats."""
+    if set(problem) != {"matrix"}:
+        raise CertificateError(f"the problem has the parts {sorted(problem)}, not a matrix alone")
     inputs = balls.normalized(witness["input"])
     output = balls.normalized(proof["output"])
     if len(inputs) != len(problem["matrix"]):

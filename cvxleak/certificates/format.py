@@ -15,7 +15,7 @@ import numpy as np
 
 from cvxleak._files import read_text, write_atomic
 from cvxleak._version import __version__
-from cvxleak.errors import CertificateError
+from cvxleak.errors import CertificateError, ValidationError
 
 __all__ = ["SCHEMA_VERSION", "Certificate", "read_json"]
 
@@ -160,7 +160,12 @@ def read_json(path: str | os.PathLike[str]) -> Any:
     CertificateError
         It is not JSON.
     """
-    text = read_text(path)
+    try:
+        text = read_text(path)
+    except ValidationError as error:
+        if isinstance(error.__cause__, UnicodeDecodeError):  # it was read, and is not text
+            raise CertificateError(error.detail) from error
+        raise
     try:
         return json.loads(
             text, object_pairs_hook=_unique, parse_float=_finite, parse_constant=_finite

@@ -243,9 +243,9 @@ def _claim(answer: Verification) -> str:
     claim = answer.certificate
     if not answer.passed or claim is None:
         return answer.reason
-    about = claim.kind
-    if "entropy_floor" in claim.problem:
-        about += f" at entropy floor {claim.problem['entropy_floor']:g}"
+    about, floor = claim.kind, claim.problem.get("entropy_floor")
+    if isinstance(floor, float):
+        about += f" at entropy floor {floor:g}"
     return f"{about}: {claim.lower!r} to {claim.upper!r} {claim.unit}, {answer.reason}"
 
 

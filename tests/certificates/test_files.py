@@ -168,6 +168,13 @@ def test_what_is_no_certificate(file, text, reason):
         Certificate.load(file)
 
 
+def test_bytes_that_are_no_text_are_no_certificate(file):
+    file.write_bytes(b'{"format": "\xf1"}')
+    assert "utf-8" in verify(file).reason
+    with pytest.raises(CertificateError, match="cannot read"):
+        Certificate.load(file)
+
+
 def test_byte_order_mark_is_fine(certificates, file):
     file.write_text("\ufeff" + json.dumps(certificates[0].to_dict()), encoding="utf-8")
     assert verify(file).passed

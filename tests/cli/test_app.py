@@ -7,13 +7,14 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from typer.testing import Result
 
 from cvxleak import __version__
-from cvxleak.certificates import verify
+from cvxleak.certificates import Certificate, read_certificates, verify
 
 ROOT = Path(__file__).parents[2]
 
@@ -277,8 +278,31 @@ def test_tampered_certificates_fail(run: Run, write: Write, tmp_path: Path):
         assert result.exit_code == 1
         assert result.stdout.startswith("FAIL")
         assert len(result.stdout.splitlines()) == 1
+    (tmp_path / "bytes.json").write_bytes(proof.read_bytes()[:50] + b"\xff")
+    result = run("verify", tmp_path / "bytes.json")
+    assert (result.exit_code, result.stdout[:4]) == (1, "FAIL")
     result = answer({**whole, "certificates": [3]})
     assert (result.exit_code, result.stdout[:4]) == (1, "FAIL")
+
+
+def test_a_passing_certificate_with_odd_parts_is_no_traceback(run: Run, write, tmp_path: Path):
+    audited, channel = tmp_path / "audited.json", tmp_path / "channel.json"
+    bsc = tmp_path / "bsc.csv"
+    bsc.write_text("0.9,0.1\n0.1,0.9\n")
+    run("audit", write(LOCAL), "--certificate", audited)
+    run("capacity", bsc, "--certificate", channel)
+    leakage = Certificate.from_dict(read_certificates(audited)[0])
+    capacity = Certificate.load(channel)
+    for certificate in (leakage, capacity):
+        for floor in ("0", 0, 10**400, [], None, {}):
+            problem = {**certificate.problem, "entropy_floor": floor}
+            replace(certificate, problem=problem).save(channel)
+            result = run("verify", channel)
+            assert isinstance(result.exception, SystemExit | None)
+            assert result.stdout.startswith(("PASS", "FAIL"))
+    # What a capacity does not depend on cannot slip into what it is said to be about.
+    replace(capacity, problem={**capacity.problem, "entropy_floor": 3.0}).save(channel)
+    assert run("verify", channel).stdout.startswith("FAIL")
 
 
 def test_verify_needs_no_cvxpy_and_no_solver(run: Run, write: Write, tmp_path: Path):
