@@ -141,7 +141,7 @@ class Capacity:
         Parameters
         ----------
         candidate : Prior, pandas.Series or array_like, shape (inputs,)
-            Weights in the order of the channel's inputs, or labelled by them. They need not be a
+            Weights in the order of the channel's inputs, or labeled by them. They need not be a
             distribution: the result says how far they are from one. The value is that of their
             positive part divided by its sum.
         bound : Bound, optional

@@ -155,7 +155,7 @@ class RecordLeakage:
         Parameters
         ----------
         candidate : Prior or array_like
-            A prior on the datasets: a `Prior` labelled by datasets, or weights in product order.
+            A prior on the datasets: a `Prior` labeled by datasets, or weights in product order.
             It may be off: what it violates, and by how much, is part of the answer.
         records : int or sequence of int, optional
             The record (or group) to evaluate; the problem's, or else the worst one, if left out.
@@ -270,25 +270,23 @@ def balance(mechanism: Mechanism, entropy_floor: float, **options: Any) -> Bound
     >>> print(balance(Mechanism(parity, [[0.9, 0.1], [0.1, 0.9]]), entropy_floor=1.0))
     balance: 0 to ... nats (CERTIFIED)
     """
-    tol = options.get("tol", TOLERANCE)
     free = RecordLeakage(mechanism, 0.0).solve(**options)
     bound = RecordLeakage(mechanism, entropy_floor).solve(**options)
-    difference = balance_of(free, bound, tol=tol)
-    if difference.status is Status.BRACKETED:
-        wanted = 0.4 * tol * difference.lower
-        limit = options.get("time_limit", TIME_LIMIT)
-        parts = [
-            part.refine(wanted / part.upper, limit)
-            if part.status is Status.CERTIFIED and 0 < wanted < part.gap
-            else part
-            for part in (free, bound)
-        ]
-        difference = balance_of(*parts, tol=tol)
-    return difference
+    return balance_of(
+        free,
+        bound,
+        tol=options.get("tol", TOLERANCE),
+        time_limit=options.get("time_limit", TIME_LIMIT),
+    )
 
 
-def balance_of(free: Bound, bound: Bound, *, tol: float = TOLERANCE) -> Bound:
+def balance_of(
+    free: Bound, bound: Bound, *, tol: float = TOLERANCE, time_limit: float | None = TIME_LIMIT
+) -> Bound:
     """Return the balance function from solved audits of the same mechanism at b = 0 and at b.
+
+    A small difference of large leakages needs sharper ends than the leakages themselves: certified
+    parts whose gap is too wide for `tol` are refined, each within the time limit.
 
     Examples
     --------
@@ -300,6 +298,13 @@ def balance_of(free: Bound, bound: Bound, *, tol: float = TOLERANCE) -> Bound:
     >>> print(balance_of(free, bound, tol=1e-2))
     balance: 0.3177... to 0.3177... nats (CERTIFIED)
     """
+    wanted = 0.4 * tol * (free.lower - bound.upper)
+    free, bound = (
+        part.refine(wanted / part.upper, time_limit)
+        if part.status is Status.CERTIFIED and 0 < wanted < part.gap
+        else part
+        for part in (free, bound)
+    )
     # g >= 0 because L is non-increasing (DALENIUS Lemma 1).
     lower = max(math.nextafter(free.lower - bound.upper, -math.inf), 0.0)
     upper = math.nextafter(free.upper - bound.lower, math.inf)

@@ -13,7 +13,7 @@ from cvxleak.report.guessing import guess_rise
 from cvxleak.report.quantity import BOUND, COMPUTED, Quantity
 from cvxleak.report.targets import Target
 from cvxleak.report.watch import Watch
-from cvxleak.result import Bound, Status, unit_scale
+from cvxleak.result import Bound, unit_scale
 
 if TYPE_CHECKING:
     from cvxleak.problems import RecordLeakage
@@ -71,7 +71,7 @@ class Searches:
             if floor == 0.0:
                 free = bound
             elif free is not None:
-                yield self._balance(target, floor, free, bound)
+                yield self._balance(target, floor, free, bound, share)
 
     def _solve(self, problem: RecordLeakage, what: str, seconds: float | None) -> Bound:
         self.watch.begin(what)
@@ -130,19 +130,17 @@ class Searches:
             return shape[target.record]
         return max(math.prod(shape[i] for i in g) for g in self.mechanism.groups(target.size))
 
-    def _balance(self, target: Target, floor: float, free: Bound, bound: Bound) -> Quantity:
+    def _balance(
+        self, target: Target, floor: float, free: Bound, bound: Bound, share: float | None
+    ) -> Quantity:
         # g(b) = C_1 - L(b) >= 0, DALENIUS Definition 10; both parts have their own certificate.
-        done = free.status is bound.status is Status.CERTIFIED
-        shown = Bound(
-            "balance",
-            math.nextafter(free.lower - bound.upper, -math.inf),
-            math.nextafter(free.upper - bound.lower, math.inf),
-            Status.CERTIFIED if done else Status.BRACKETED,
-        ).to(self.unit)
+        from cvxleak.problems import balance_of
+
+        shown = balance_of(free, bound, tol=self.tol, time_limit=share).to(self.unit)
         return Quantity(
             "balance",
-            max(shown.lower, 0.0),
-            max(shown.upper, 0.0),
+            shown.lower,
+            shown.upper,
             self.unit,
             shown.status.name,
             say.balance(target.subject),
