@@ -13,7 +13,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -322,6 +322,8 @@ def _errors() -> Iterator[None]:
     """Turn the library's errors into one message on standard error and exit code 2."""
     try:
         yield
+        # Here, where a full disk is still an error that can be told, and not at the exit.
+        sys.stdout.flush()
     except CvxleakError as error:
         message = error.detail if error.argument == "path" else str(error)
         for line in message.splitlines():
@@ -331,6 +333,9 @@ def _errors() -> Iterator[None]:
         if error.errno == errno.EPIPE:
             raise  # somebody had enough, as in `cvxleak audit ... | head`: no message
         typer.echo(f"cvxleak: the output cannot be written: {error.strerror}", err=True)
+        # What is still buffered cannot be written either: Python must not try again at its exit.
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(2) from None
     except KeyboardInterrupt:
         typer.echo("cvxleak: stopped", err=True)
