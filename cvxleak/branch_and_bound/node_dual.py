@@ -33,8 +33,9 @@ from cvxleak.model import Lumped
 __all__ = ["Cells", "NodeDual", "NodeSolution"]
 
 
-LARGEST = 1e12
-"""Multipliers stay below this: those of a facet that nothing touches would run off to infinity."""
+LARGEST = 1e7
+"""Multipliers stay below this: those of a facet that nothing touches, or of a cell that nobody
+reaches, would run off to infinity and take the precision of the bound with them."""
 
 
 @dataclass(frozen=True)

@@ -106,12 +106,23 @@ class _Group:
         entry: dict[str, Any] = {"records": list(self.records)}
         search = self.best_search
         alphabet = float(np.log(len(self.lumped.values)))
-        if self.choices is not None and self.choices.upper <= search.upper:
-            if self.choices.upper < alphabet:
-                entry["choices"] = pack(self.choices.inputs)
-        elif search.upper < alphabet:
+        if self.choices is not None and self.choices.upper < alphabet:
+            entry["choices"] = pack(self.choices.inputs)
+        if search.upper < min(alphabet, self.upper + 1e-15):
             entry[search.kind] = search.encoded(self.outputs, dtype)
         return entry
+
+    def proved(self, dtype: str) -> tuple[dict[str, Any], float]:
+        """Return what proves the upper end, and the upper end that it proves.
+
+        Where single precision costs more than rounding may, the multipliers are kept in double.
+        """
+        entry = self.entry(dtype)
+        upper = prover.prove_upper(self.lumped, self.floor, entry)
+        if dtype == "<f4" and upper > self.upper + 1e-6 * abs(self.upper) + 1e-9:
+            entry = self.entry("<f8")
+            upper = prover.prove_upper(self.lumped, self.floor, entry)
+        return entry, upper
 
 
 class Audit:
@@ -259,9 +270,9 @@ class Audit:
             lower, weights = self._prove_lower(group, weights)
             entries, uppers = [], []
             for known in self._groups:
-                entry = known.entry(dtype)
+                entry, upper = known.proved(dtype)
                 entries.append(entry)
-                uppers.append(prover.prove_upper(known.lumped, self.floor, entry))
+                uppers.append(upper)
         upper = max(uppers)
         content = {
             "mechanism": mechanism.to_dict(),

@@ -166,7 +166,7 @@ class Capacity:
         value = mutual_information(positive_part(weights), self.channel)
         if bound is None:
             bound = self.solve(tol=tol, time_limit=time_limit)
-        return Check(value, law_violations(weights), bound, maximize=True)
+        return Check(value, law_violations(weights), bound.to("nats"), maximize=True)
 
     def to_cvxpy(self) -> cp.Problem:
         """Return the problem in plain CVXPY, with the input law as its variable ``input``.

@@ -199,7 +199,8 @@ class RecordLeakage:
             uncertainty = entropy(law)
         short_of = max(self.entropy_floor - uncertainty, 0.0)
         violations = law_violations(p) | {"entropy is at least the floor": short_of}
-        return Check(value, violations, bound or self.solve(**options), maximize=True)
+        found = self.solve(**options) if bound is None else bound.to("nats")
+        return Check(value, violations, found, maximize=True)
 
 
 def record_leakage(
