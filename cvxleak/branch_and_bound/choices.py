@@ -67,6 +67,7 @@ def bound_choices(lumped: Lumped, iterations: int = 200) -> Choices | None:
 
 def _inputs(rows: Array, iterations: int) -> Array:
     size, k, _ = rows.shape
+    rows = np.where(rows < 1e-200, 0.0, rows)
     pi = np.full((size, k), 1 / k)
     for _ in range(iterations):
         output = np.einsum("ca,cay->cy", pi, rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import entr, rel_entr
+from scipy.special import entr
 
 __all__ = ["Array", "entropy", "information"]
 
@@ -13,8 +13,10 @@ Array = NDArray[np.float64]
 
 def information(joint: Array) -> Array:
     """I(A;Y) of joint laws, shape (..., A, Y)."""
-    product = joint.sum(axis=-1, keepdims=True) * joint.sum(axis=-2, keepdims=True)
-    return rel_entr(joint, product).sum(axis=(-2, -1))
+    # Logarithms are subtracted, since the product of two tiny marginals can underflow to zero.
+    laws = (joint, joint.sum(axis=-1, keepdims=True), joint.sum(axis=-2, keepdims=True))
+    log_joint, log_pi, log_output = (np.log(np.where(law > 0, law, 1.0)) for law in laws)
+    return (joint * (log_joint - log_pi - log_output)).sum(axis=(-2, -1))
 
 
 def entropy(weights: Array, log_m: Array) -> Array:

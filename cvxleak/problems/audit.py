@@ -11,6 +11,7 @@ import numpy as np
 from flint import arb, fmpz
 from numpy.typing import NDArray
 
+from cvxleak._validation import real_number
 from cvxleak.branch_and_bound import (
     BestFirst,
     CellSearch,
@@ -136,7 +137,7 @@ class Audit:
         # side, since the leakage does not increase with b.
         with precision():
             most = round_down(arb(fmpz(mechanism.space.size)).log())
-        self.floor = min(problem.entropy_floor, most)
+        self.floor = min(problem.entropy_floor, max(most, 0.0))
         groups = mechanism.groups(problem.size) if problem.records is None else [problem.records]
         lumped = [mechanism.lumped(g[0] if len(g) == 1 else g) for g in groups]
         self._same: list[int] = []
@@ -174,6 +175,9 @@ class Audit:
         progress: Progress | None = None,
     ) -> Bound:
         """Work until the gap is within `tol` or the time is up, and return the proved bracket."""
+        real_number(tol, "tol", 0.0, 1.0, open_high=True)
+        if time_limit is not None:
+            real_number(time_limit, "time_limit", 0.0)
         start = time.monotonic()
         deadline = np.inf if time_limit is None else start + time_limit
 

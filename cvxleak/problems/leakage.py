@@ -136,9 +136,6 @@ class RecordLeakage:
             `certificate`; `shadow_prices["entropy_floor"]` estimates dL/db. An interrupt
             (Ctrl-C) ends the search like a time limit does.
         """
-        real_number(tol, "tol", 0.0, 1.0, open_high=True)
-        if time_limit is not None:
-            real_number(time_limit, "time_limit", 0.0)
         return Audit(self, rng).run(tol, time_limit, verbose=verbose, progress=progress)
 
     def check(

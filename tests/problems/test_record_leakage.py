@@ -476,3 +476,19 @@ def test_the_proof_keeps_what_the_search_found():
     bound = record_leakage(mechanism, 6930.0, tol=1e-3, time_limit=4)
     assert bound.upper <= record_leakage(mechanism, 0.0).upper
     assert bound.upper <= bound.lower * 1.03
+
+
+def test_refining_checks_its_arguments():
+    bound = record_leakage(modular_sum(4, 3, 0.1), 2.3, time_limit=0.0)
+    for tol, limit in [(1.0, None), (np.nan, None), (-1.0, None), (1e-3, -1.0), (1e-3, np.nan)]:
+        with pytest.raises(ValidationError, match=r"tol|time_limit"):
+            bound.refine(tol, limit)
+
+
+def test_a_single_dataset_and_subnormal_probabilities():
+    alone = Mechanism.from_channel(RecordSpace([(0,)]), [[0.5, 0.5]])
+    assert record_leakage(alone, 0.0).upper < 1e-7
+    rows = [[1.0, 0, 0], [0, 1, 0], [0.5, 0.5, 1e-310]]
+    tiny = record_leakage(Mechanism.from_channel(RecordSpace([range(3)]), rows), 0.3)
+    assert tiny.upper == pytest.approx(LOG2, abs=1e-3)
+    assert verify(tiny.certificate).passed
