@@ -78,7 +78,7 @@ class Bound:
     status: Status
     unit: str = "nats"
     witness: Any = None
-    certificate: Certificate | None = None
+    certificate: Certificate | None = field(default=None, repr=False)
     shadow_prices: Mapping[str, float] = field(default_factory=dict)
     stats: Mapping[str, Any] = field(default_factory=dict)
     _resume: Resume | None = field(default=None, repr=False, compare=False)
