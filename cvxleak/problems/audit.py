@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from flint import arb, fmpz
-from numpy.typing import NDArray
 
-from cvxleak._validation import real_number
+from cvxleak._validation import Array, real_number
 from cvxleak.branch_and_bound import (
     BestFirst,
     CellSearch,
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Audit", "Progress"]
 
-Array = NDArray[np.float64]
 Progress = Callable[[float, float, int], None]
 
 STARTS = 30
@@ -70,6 +68,7 @@ class _Group:
         self.slabs_may_help = sum(self.merged.rows.shape) <= SLAB_LIMIT
         self.choices: Choices | None = None
         self.batches = 0
+        self.weights = lumped.uniform()  # where the local search ended last
         self._seconds_per_leaf: dict[str, float] = {}
 
     @property
@@ -243,8 +242,7 @@ class Audit:
         if not group.slabs_may_help or group.upper <= self._target(tol):
             return
         if len(group.searches) == 1:
-            weights = joint_blahut_arimoto(group.merged, self.floor, rng=self._rng).point
-            group.searches.append(LawSearch(group.merged, self.floor, weights))
+            group.searches.append(LawSearch(group.merged, self.floor, group.weights))
         cells, slabs = group.searches
         before = slabs.upper
         search(slabs, SLAB_SLICE)
@@ -254,6 +252,7 @@ class Audit:
 
     def _climb(self, group: _Group, starts: int | Array) -> None:
         run = joint_blahut_arimoto(group.lumped, self.floor, starts=starts, rng=self._rng)
+        group.weights = run.point
         if self._offer(group, run.point):
             self._multiplier = float(run.history["multiplier"][-1])
 

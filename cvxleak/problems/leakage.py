@@ -9,7 +9,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from cvxleak._validation import real_number, whole_number
 from cvxleak.certificates import Certificate
@@ -25,8 +25,6 @@ __all__ = ["RecordLeakage", "balance", "balance_of", "group_leakage", "record_le
 
 TOLERANCE = 1e-4
 TIME_LIMIT = 60.0
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
