@@ -1,0 +1,158 @@
+"""Exact rational arithmetic, and the rationals on either side of an exponential or a logarithm.
+
+What a linear program claims is checked here without any rounding: a float is the rational number
+that it stores, and e^epsilon is replaced by a rational on the side that makes a claim weaker.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from flint import arb, fmpq
+
+from cvxleak.certificates.balls import precision, round_down, round_up
+from cvxleak.errors import CertificateError
+
+__all__ = [
+    "dot",
+    "exp_above",
+    "exp_below",
+    "float_above",
+    "float_below",
+    "log_above",
+    "log_below",
+    "normalized_rows",
+    "rational",
+]
+
+BITS = 128
+"""Binary digits of the rationals that stand for e^epsilon."""
+
+LARGEST_EXPONENT = 1e4
+"""Beyond it e^x is no number to compute with exactly."""
+
+
+def rational(number: float) -> fmpq:
+    """Return a finite float or an integer as the rational number that it stores.
+
+    Raises
+    ------
+    CertificateError
+        NaN or infinite.
+
+    Examples
+    --------
+    >>> from cvxleak.certificates.rationals import rational
+    >>> rational(0.75), rational(3)
+    (3/4, 3)
+    """
+    try:
+        numerator, denominator = number.as_integer_ratio()
+    except (OverflowError, ValueError) as error:
+        raise CertificateError(f"{number!r} is not a finite number") from error
+    return fmpq(numerator, denominator)
+
+
+def normalized_rows(matrix: Iterable[Iterable[float]]) -> list[list[fmpq]]:
+    """Return rows of non-negative floats, each divided by its exact sum.
+
+    Raises
+    ------
+    CertificateError
+        A negative or non-finite entry, or a row that sums to zero.
+
+    Examples
+    --------
+    >>> from cvxleak.certificates.rationals import normalized_rows
+    >>> normalized_rows([[1.0, 3.0]])
+    [[1/4, 3/4]]
+    """
+    result = []
+    for row in matrix:
+        entries = [rational(entry) for entry in row]
+        total = sum(entries, fmpq(0))
+        if any(entry < 0 for entry in entries) or total == 0:
+            raise CertificateError("rows must be non-negative and must not sum to zero")
+        result.append([entry / total for entry in entries])
+    return result
+
+
+def exp_below(exponent: float) -> fmpq:
+    """Return a rational in [e^x (1 - 2^-125), e^x] for a float x; 0 for -inf.
+
+    Examples
+    --------
+    >>> from cvxleak.certificates.rationals import exp_above, exp_below
+    >>> exp_below(0.0) <= 1 <= exp_above(0.0), exp_below(1.0) < exp_above(1.0)
+    (True, True)
+    """
+    if exponent == -math.inf:
+        return fmpq(0)
+    return _exponential(exponent, -1)
+
+
+def exp_above(exponent: float) -> fmpq:
+    """Return a rational in [e^x, e^x (1 + 2^-125)] for a float x; 0 for -inf."""
+    if exponent == -math.inf:
+        return fmpq(0)
+    return _exponential(exponent, 1)
+
+
+def log_below(number: fmpq) -> float:
+    """Return a float at most log(number) for a rational number >= 0; -inf at 0."""
+    with precision(2 * BITS):
+        return round_down(arb(number).log()) if number > 0 else _at_zero(number)
+
+
+def log_above(number: fmpq) -> float:
+    """Return a float at least log(number) for a rational number >= 0; -inf at 0."""
+    with precision(2 * BITS):
+        return round_up(arb(number).log()) if number > 0 else _at_zero(number)
+
+
+def float_below(number: fmpq) -> float:
+    """Return the largest float at most `number`."""
+    near = _nearest(number)
+    return near if rational(near) <= number else math.nextafter(near, -math.inf)
+
+
+def float_above(number: fmpq) -> float:
+    """Return the smallest float at least `number`."""
+    near = _nearest(number)
+    return near if rational(near) >= number else math.nextafter(near, math.inf)
+
+
+def dot(one: Sequence[fmpq], other: Sequence[fmpq]) -> fmpq:
+    """Return the exact inner product."""
+    return sum((a * b for a, b in zip(one, other, strict=True)), fmpq(0))
+
+
+def _exponential(exponent: float, side: int) -> fmpq:
+    if not abs(exponent) <= LARGEST_EXPONENT:
+        raise CertificateError(f"e^{exponent!r}; exponents are at most {LARGEST_EXPONENT:g}")
+    with precision(2 * BITS):
+        power = arb(rational(exponent)).exp()
+        mantissa, shift = power.mid().man_exp()
+        # Dyadic numbers of BITS digits, the first of which is past the ball on the wanted side.
+        digits = int(mantissa).bit_length() - BITS
+        step = fmpq(2) ** (int(shift) + digits)
+        steps = int(mantissa) >> digits if digits >= 0 else int(mantissa) << -digits
+        candidate = steps * step
+        while not (arb(candidate) <= power if side < 0 else arb(candidate) >= power):
+            candidate += side * step
+        return candidate
+
+
+def _nearest(number: fmpq) -> float:
+    # Python divides integers exactly rounded; a quotient beyond the floats is refused.
+    try:
+        return int(number.p) / int(number.q)
+    except OverflowError as error:
+        raise CertificateError("a number is out of the range of floats") from error
+
+
+def _at_zero(number: fmpq) -> float:
+    if number < 0:
+        raise CertificateError("the logarithm of a negative number")
+    return -math.inf
