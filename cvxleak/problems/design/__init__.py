@@ -1,0 +1,1 @@
+"""Mechanism design: the channel of least leakage, or of least distortion, that budgets allow."""

@@ -1,0 +1,249 @@
+"""The user's own constraints on the channel that a design problem looks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+from cvxpy.constraints.exponential import ExpCone
+from cvxpy.constraints.nonpos import Inequality, NonNeg, NonPos
+from cvxpy.constraints.psd import PSD
+from cvxpy.constraints.second_order import SOC
+from cvxpy.constraints.zero import Equality, Zero
+from numpy.typing import ArrayLike
+
+from cvxleak._validation import Array, frozen_array, in_order, short
+from cvxleak.errors import SolverError, ValidationError
+
+__all__ = ["OwnConstraints", "Rule", "as_rules", "own_constraints", "own_violations", "relaxed"]
+
+Rule = Callable[[cp.Variable], cp.Constraint | Iterable[Any]]
+"""Gets the channel variable, returns a constraint or a list (of lists) of constraints."""
+
+OwnConstraints = Rule | Sequence[Rule]
+"""What the argument `constraints` of a design problem may be."""
+
+_HOW = "write it as a function of the channel variable, for example lambda Q: [Q[0, 0] >= 0.5]"
+
+
+def as_rules(constraints: OwnConstraints) -> tuple[Rule, ...]:
+    """Return the argument `constraints` of a design problem as a tuple of callables.
+
+    Raises
+    ------
+    ValidationError
+        Neither a callable nor a sequence of callables. Constraints that are ready-made are refused:
+        they can only be about a variable that is not the problem's own.
+
+    Examples
+    --------
+    >>> from cvxleak.problems.design.own_constraints import as_rules
+    >>> len(as_rules(())), len(as_rules(lambda Q: Q[0, 0] >= 0.5))
+    (0, 1)
+    """
+    if callable(constraints):
+        return (constraints,)
+    if isinstance(constraints, cp.Constraint):
+        raise ValidationError(
+            "constraints: found a ready-made constraint, which cannot be about this problem's "
+            f"channel; {_HOW}"
+        )
+    rules = in_order(constraints, "constraints")
+    for place, rule in enumerate(rules):
+        if not callable(rule):
+            ready = isinstance(rule, cp.Constraint)
+            found = "a ready-made constraint" if ready else short(rule)
+            raise ValidationError(f"constraints[{place}]: found {found}; {_HOW}")
+    return rules
+
+
+def own_constraints(constraints: OwnConstraints, channel: cp.Variable) -> list[cp.Constraint]:
+    """Return the user's own constraints on a channel variable, all of them convex.
+
+    Parameters
+    ----------
+    constraints : callable or sequence of callables
+        Each gets the channel variable, shape (k, m), and returns a CVXPY constraint or a list of
+        them, lists inside lists too: its own, or those of a builder of `cvxleak.constraints`.
+        They may bring further continuous variables, and Parameters that have a value.
+    channel : cp.Variable, shape (k, m)
+
+    Raises
+    ------
+    ValidationError
+        Not callables; what one returns is no constraint, is not convex by CVXPY's rules, says
+        nothing about the channel, or has integer variables or Parameters without a value.
+
+    Examples
+    --------
+    >>> import cvxpy as cp
+    >>> from cvxleak.constraints import local_dp
+    >>> from cvxleak.problems.design.own_constraints import own_constraints
+    >>> Q = cp.Variable((3, 3))
+    >>> rules = [lambda Q: local_dp(Q, 1.0), lambda Q: Q[0, 0] >= 0.5]
+    >>> len(own_constraints(rules, Q))
+    3
+    """
+    return [constraint for part in _by_rule(constraints, channel) for constraint in part]
+
+
+def own_violations(
+    constraints: OwnConstraints, matrix: ArrayLike, *, solver: str | None = None
+) -> dict[str, float]:
+    """Return by how much a channel of numbers misses each of the user's own constraints.
+
+    Parameters
+    ----------
+    constraints : callable or sequence of callables
+        As in `own_constraints`.
+    matrix : array_like, shape (k, m)
+        The channel; its rows need not be distributions.
+    solver : str, optional
+        CVXPY's solver for the constraints' further variables.
+
+    Returns
+    -------
+    dict of str to float
+        For each callable, ``"constraints[0]"``, ..., the largest violation of what it returns as
+        CVXPY measures it: 0 if it is met. Where further variables occur, they are chosen so that
+        the largest violation is least, by a solver; the violations are then evaluated there, so
+        that none is understated: those of constraints that are met are near 0, not 0.
+
+    Raises
+    ------
+    ValidationError
+        As `own_constraints`, or a matrix that is none.
+    SolverError
+        No solver found values for the further variables.
+
+    Examples
+    --------
+    >>> from cvxleak.problems.design.own_constraints import own_violations
+    >>> own_violations(lambda Q: Q[0, 0] >= 0.5, [[0.25, 0.75], [0.5, 0.5]])
+    {'constraints[0]': 0.25}
+    """
+    values = frozen_array(matrix, "matrix", 2)
+    channel = cp.Variable(values.shape)
+    parts = _by_rule(constraints, channel)
+    everything = [constraint for part in parts for constraint in part]
+    further = {v.id for constraint in everything for v in constraint.variables()} - {channel.id}
+    if further:
+        _choose_further(everything, channel, values, solver)
+    channel.value = values
+    return {
+        f"constraints[{place}]": max((_violation(constraint) for constraint in part), default=0.0)
+        for place, part in enumerate(parts)
+    }
+
+
+def relaxed(constraint: cp.Constraint, slack: cp.Expression | float) -> list[cp.Constraint]:
+    """Return a constraint with its right-hand side moved outward by `slack`.
+
+    A negative number tightens it, except an equality, which has no room. A cone that has no natural
+    right-hand side is returned as it is.
+
+    Examples
+    --------
+    >>> import cvxpy as cp
+    >>> from cvxleak.problems.design.own_constraints import relaxed
+    >>> x = cp.Variable()
+    >>> round(float(cp.Problem(cp.Minimize(x), relaxed(x >= 1, 0.25)).solve()), 6)
+    0.75
+    """
+    if isinstance(constraint, Equality | Zero):
+        expression = constraint.args[0]
+        if isinstance(constraint, Equality):
+            expression = expression - constraint.args[1]
+        if not isinstance(slack, cp.Expression) and slack <= 0:
+            return [constraint]
+        return [expression <= slack, -expression <= slack]
+    if isinstance(constraint, Inequality):
+        return [constraint.args[0] - constraint.args[1] <= slack]
+    if isinstance(constraint, NonNeg):
+        return [constraint.args[0] >= -slack]
+    if isinstance(constraint, NonPos):
+        return [constraint.args[0] <= slack]
+    if isinstance(constraint, PSD):
+        matrix = constraint.args[0]
+        return [matrix + slack * np.eye(matrix.shape[0]) >> 0]
+    if isinstance(constraint, SOC):
+        return [SOC(constraint.args[0] + slack, constraint.args[1], axis=constraint.axis)]
+    if isinstance(constraint, ExpCone):
+        return [ExpCone(constraint.x, constraint.y, constraint.z + slack)]
+    return [constraint]
+
+
+def _by_rule(constraints: OwnConstraints, channel: cp.Variable) -> list[list[cp.Constraint]]:
+    return [
+        _checked(list(_flat(rule(channel), place)), channel, place)
+        for place, rule in enumerate(as_rules(constraints))
+    ]
+
+
+def _flat(returned: Any, place: int) -> Iterable[cp.Constraint]:
+    if isinstance(returned, cp.Constraint):
+        yield returned
+        return
+    if isinstance(returned, bool | np.bool_ | str | cp.Expression) or not isinstance(
+        returned, Iterable
+    ):
+        hint = (
+            "; a comparison without CVXPY expressions is none"
+            if isinstance(returned, bool | np.bool_)
+            else ""
+        )
+        raise ValidationError(
+            f"constraints[{place}]: it returned {short(returned)}; a CVXPY constraint or a list of "
+            f"them is needed{hint}"
+        )
+    for part in returned:
+        yield from _flat(part, place)
+
+
+def _checked(found: list[cp.Constraint], channel: cp.Variable, place: int) -> list[cp.Constraint]:
+    name = f"constraints[{place}]"
+    variables = {v.id: v for constraint in found for v in constraint.variables()}
+    if found and channel.id not in variables:
+        raise ValidationError(
+            f"{name}: what it returned says nothing about the channel variable that it was given"
+        )
+    for constraint in found:
+        if not constraint.is_dcp():
+            raise ValidationError(
+                f"{name}: {short(str(constraint))} is not convex by CVXPY's rules (DCP)"
+            )
+        for parameter in constraint.parameters():
+            if parameter.value is None:
+                raise ValidationError(f"{name}: the Parameter {parameter.name()} has no value")
+    for variable in variables.values():
+        if variable.attributes["boolean"] or variable.attributes["integer"]:
+            raise ValidationError(
+                f"{name}: the variable {variable.name()} is not continuous; the set must be convex"
+            )
+    return found
+
+
+def _choose_further(
+    everything: list[cp.Constraint], channel: cp.Variable, values: Array, solver: str | None
+) -> None:
+    """Give the variables that are not the channel values of least largest violation."""
+    slack = cp.Variable(nonneg=True)
+    rules = [part for constraint in everything for part in relaxed(constraint, slack)]
+    problem = cp.Problem(cp.Minimize(slack), [*rules, channel == values])
+    try:
+        problem.solve(solver=solver)
+    except cp.SolverError as error:
+        raise SolverError(
+            f"constraints: no values were found for their further variables ({error})"
+        ) from error
+    if any(v.value is None for v in problem.variables()):
+        raise SolverError(
+            "constraints: no values were found for their further variables "
+            f"(the solver says {problem.status})"
+        )
+
+
+def _violation(constraint: cp.Constraint) -> float:
+    return float(np.max(constraint.violation()))
