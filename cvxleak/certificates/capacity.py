@@ -19,30 +19,30 @@ from typing import Any
 import numpy as np
 from flint import arb
 
-from cvxleak.certificates import balls
+from cvxleak.certificates import balls, reading
 from cvxleak.certificates.outward import SMALLEST, UNIT_ROUNDOFF, logarithm, x_log_x_sums
 from cvxleak.errors import CertificateError
 from cvxleak.model import Channel, Prior
 
-__all__ = ["Enclosure", "prove"]
+__all__ = ["Enclosure", "about", "prove"]
 
 
 def prove(
     problem: Mapping[str, Any], witness: Mapping[str, Any], proof: Mapping[str, Any]
 ) -> tuple[float, float]:
     """Return proved lower and upper ends of the capacity, in nats."""
-    if set(problem) != {"matrix"}:
-        raise CertificateError(f"the problem has the parts {sorted(problem)}, not a matrix alone")
-    inputs = balls.normalized(witness["input"])
-    output = balls.normalized(proof["output"])
-    if len(inputs) != len(problem["matrix"]):
-        raise CertificateError("the witness does not fit the channel's shape")
+    matrix = reading.parts(problem, {"matrix"}, "the problem")["matrix"]
+    reading.parts(witness, {"input"}, "the witness")
+    reading.parts(proof, {"output"}, "the proof")
+    output = balls.normalized(reading.numbers(proof["output"], "the output law"))
+    if not isinstance(matrix, list):
+        raise CertificateError("the matrix is no list of rows")
+    inputs = balls.normalized(reading.numbers(witness["input"], "the input law", len(matrix)))
     output_logs = [t.log() if t > 0 else None for t in output]
     mixture = [arb(0)] * len(output)
     lower, upper = arb(0), 0.0
-    for p, row in zip(inputs, problem["matrix"], strict=True):
-        if len(row) != len(output):
-            raise CertificateError("the proof does not fit the channel's shape")
+    for p, entries in zip(inputs, matrix, strict=True):
+        row = reading.numbers(entries, "a row of the matrix", len(output))
         negentropy, divergence = arb(0), arb(0)
         used = not p == 0
         for y, q in enumerate(balls.normalized(row)):
@@ -58,6 +58,12 @@ def prove(
         upper = max(upper, balls.round_up(divergence))
     lower += balls.entropy(mixture)
     return max(balls.round_down(lower), 0.0), upper
+
+
+def about(problem: Mapping[str, Any]) -> str:
+    """Say what a problem that `prove` has read is about."""
+    matrix = problem["matrix"]
+    return f"a channel of {len(matrix)} inputs and {len(matrix[0])} outputs"
 
 
 class Enclosure:

@@ -28,16 +28,19 @@ class Prover(NamedTuple):
         (problem, witness, proof) -> (lower, upper), the ends that these parts prove.
     unit : str
         What the ends are counted in.
+    about : callable
+        problem -> what the claim is about, in a few words, from the parts that were checked.
     """
 
     prove: Callable[[Parts, Parts, Parts], tuple[float, float]]
     unit: str = "nats"
+    about: Callable[[Parts], str] = lambda problem: ""
 
 
 PROVERS = {
-    "capacity": Prover(capacity.prove),
-    "record-leakage": Prover(record_leakage.prove),
-    "balance": Prover(record_leakage.prove_balance),
+    "capacity": Prover(capacity.prove, about=capacity.about),
+    "record-leakage": Prover(record_leakage.prove, about=record_leakage.about),
+    "balance": Prover(record_leakage.prove_balance, about=record_leakage.about),
 }
 """How each kind is checked."""
 
@@ -55,8 +58,18 @@ class Verification:
         proved none, and for several certificates together.
     certificate : Certificate or None
         What was checked; None if there is no intact certificate, or more than one.
+    about : str
+        What the claim is about, in a few words, from the parts that were checked; empty unless
+        passed.
     parts : tuple of Verification
         For several certificates in one file, the answer for each.
+
+    Examples
+    --------
+    >>> from cvxleak import capacity, verify
+    >>> answer = verify(capacity([[1.0, 0.0], [0.0, 1.0]]).certificate)
+    >>> answer.passed, answer.about
+    (True, 'a channel of 2 inputs and 2 outputs')
     """
 
     passed: bool
@@ -64,6 +77,7 @@ class Verification:
     lower: float = -math.inf
     upper: float = math.inf
     certificate: Certificate | None = None
+    about: str = ""
     parts: tuple[Verification, ...] = ()
 
     @classmethod
@@ -133,4 +147,5 @@ def _check(certificate: Certificate) -> Verification:
     elif not upper <= certificate.upper:
         claimed = f"not the claimed {certificate.upper!r}"
         passed, reason = False, f"the proof gives an upper end of {upper!r}, {claimed}"
-    return Verification(passed, reason, lower, upper, certificate)
+    about = prover.about(certificate.problem) if passed else ""
+    return Verification(passed, reason, lower, upper, certificate, about)

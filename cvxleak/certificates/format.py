@@ -15,6 +15,7 @@ import numpy as np
 
 from cvxleak._files import read_text, write_atomic
 from cvxleak._version import __version__
+from cvxleak.certificates import reading
 from cvxleak.errors import CertificateError, ValidationError
 
 __all__ = ["SCHEMA_VERSION", "Certificate", "read_json"]
@@ -108,8 +109,8 @@ class Certificate:
             certificate = cls(
                 data["kind"],
                 data["problem"],
-                float(claim["lower"]),
-                float(claim["upper"]),
+                reading.number(claim["lower"], "the claimed lower end"),
+                reading.number(claim["upper"], "the claimed upper end"),
                 data["witness"],
                 data["proof"],
                 data["versions"],

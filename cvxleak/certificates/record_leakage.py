@@ -36,7 +36,7 @@ from typing import Any
 import numpy as np
 from flint import arb, fmpz
 
-from cvxleak.certificates import balls
+from cvxleak.certificates import balls, reading
 from cvxleak.certificates.law_slabs import slabs_bound
 from cvxleak.certificates.outputs import Matrix, rows_by_value
 from cvxleak.certificates.packing import unpack
@@ -44,30 +44,29 @@ from cvxleak.certificates.posterior_cells import cells_bound
 from cvxleak.errors import CertificateError
 from cvxleak.model import Lumped, Mechanism
 
-__all__ = ["audited_groups", "prove", "prove_balance", "prove_lower", "prove_upper"]
+__all__ = ["about", "audited_groups", "prove", "prove_balance", "prove_lower", "prove_upper"]
 
 
 def prove(
     problem: Mapping[str, Any], witness: Mapping[str, Any], proof: Mapping[str, Any]
 ) -> tuple[float, float]:
     """Return proved lower and upper ends of the leakage, in nats."""
-    mechanism = Mechanism.from_dict(problem["mechanism"])
-    floor = float(problem["entropy_floor"])
-    groups = audited_groups(mechanism, int(problem["size"]), problem["records"])
-    entries = proof["groups"]
-    if len(entries) != len(groups):
-        raise CertificateError(f"{len(entries)} groups are bounded; there are {len(groups)}")
+    mechanism, floor, groups = _statement(problem)
+    entries = reading.parts(proof, {"groups"}, "the proof")["groups"]
+    if not isinstance(entries, list) or len(entries) != len(groups):
+        raise CertificateError(f"the proof does not bound each of {len(groups)} groups")
     lumped = [mechanism.lumped(group) for group in groups]
     uppers: list[float] = []
     for place, entry in enumerate(entries):
         if "same_as" in entry:
-            other = int(entry["same_as"])
-            if not 0 <= other < place or not same_problem(lumped[place], lumped[other]):
+            other = reading.count(entry["same_as"], "same_as")
+            if not other < place or not same_problem(lumped[place], lumped[other]):
                 raise CertificateError(f"group {groups[place]} is not the same as entry {other}")
             uppers.append(uppers[other])
         else:
             uppers.append(prove_upper(lumped[place], floor, entry))
-    group = tuple(int(i) for i in witness["records"])
+    reading.parts(witness, {"records", "weights"}, "the witness")
+    group = tuple(reading.groups([witness["records"]], "the witness's records")[0])
     if not any(_interchangeable(mechanism, group, audited) for audited in groups):
         raise CertificateError(f"the witness is about {group}, which is not audited")
     lower = prove_lower(mechanism.lumped(group), floor, witness["weights"])
@@ -81,11 +80,39 @@ def prove_balance(
 
     Witness and proof hold those of C_1 under "capacity" and those of C_1^b under "leakage".
     """
+    for part, name in ((witness, "the witness"), (proof, "the proof")):
+        reading.parts(part, {"capacity", "leakage"}, name)
     free = {**problem, "entropy_floor": 0.0}
     most = prove(free, witness["capacity"], proof["capacity"])
     least = prove(problem, witness["leakage"], proof["leakage"])
     lower = max(math.nextafter(most[0] - least[1], -math.inf), 0.0)
     return lower, math.nextafter(most[1] - least[0], math.inf)
+
+
+def about(problem: Mapping[str, Any]) -> str:
+    """Say what a problem that `prove` has read is about."""
+    size, given = problem["size"], problem["records"]
+    total = sum(number for _, number in problem["mechanism"]["query"]["space"]["alphabets"])
+    if given is not None:
+        named = [" + ".join(str(i) for i in group) for group in given[:4]]
+        who = "record " + ", ".join(named) + (", ..." if len(given) > 4 else "") + f" of {total}"
+    elif size == 1:
+        who = f"the worst of {total} records"
+    else:
+        who = f"the worst group of {size} of {total} records"
+    floor = float(problem["entropy_floor"])
+    return f"{who}, adversaries of at least {floor:.12g} nats of doubt"
+
+
+def _statement(problem: Mapping[str, Any]) -> tuple[Mechanism, float, list[tuple[int, ...]]]:
+    """Return the mechanism, the floor, and one group of records for each exchangeable class."""
+    keys = {"mechanism", "entropy_floor", "size", "records"}
+    reading.parts(problem, keys, "the problem")
+    mechanism = Mechanism.from_dict(problem["mechanism"])
+    floor = reading.number(problem["entropy_floor"], "the entropy floor")
+    size, records = reading.count(problem["size"], "the size", 1), problem["records"]
+    given = None if records is None else reading.groups(records, "the records")
+    return mechanism, floor, audited_groups(mechanism, size, given)
 
 
 def audited_groups(
@@ -94,7 +121,7 @@ def audited_groups(
     """Return the groups of records that an audit has to bound, one per exchangeable class."""
     if records is None:
         return mechanism.groups(size)
-    groups = [tuple(int(i) for i in group) for group in records]
+    groups = [tuple(group) for group in records]
     if not groups or any(len(group) != size for group in groups):
         raise CertificateError(f"records must be groups of {size}")
     return groups
@@ -113,7 +140,7 @@ def prove_lower(lumped: Lumped, floor: float, weights: Sequence[float]) -> float
     """Return a float below I(w), once w is proved to meet the entropy floor."""
     if len(weights) != len(lumped.multiplicities):
         raise CertificateError("the witness does not fit the lumped problem")
-    w = balls.normalized(weights)
+    w = balls.normalized(reading.numbers(weights, "the witness's weights"))
     entropy = balls.entropy(w)
     for share, multiplicity in zip(w, lumped.multiplicities, strict=True):
         entropy += share * arb(fmpz(multiplicity)).log()

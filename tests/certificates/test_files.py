@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cvxleak.certificates import Certificate, read_certificates, save_certificates, verify
-from cvxleak.certificates.checker import PROVERS
+from cvxleak.certificates.checker import PROVERS, Prover
 from cvxleak.errors import CertificateError, ValidationError
 from cvxleak.model import Mechanism, RecordSpace
 from cvxleak.problems import balance, capacity, record_leakage
@@ -114,6 +114,7 @@ def test_units(certificates, file):
     for unit in ("bits", "probability", "", None, 1):
         answer = verify(rehashed(certificate, unit=unit))
         assert not answer.passed
+        assert not answer.about
         assert "in nats" in answer.reason
     content = certificate.to_dict()
     content["claim"] = {**content["claim"], "unit": "bits"}
@@ -121,13 +122,14 @@ def test_units(certificates, file):
 
 
 def test_a_kind_may_have_another_unit(monkeypatch, file):
-    prover = PROVERS["capacity"]._replace(prove=lambda *_: (0.4, 0.5), unit="probability")
+    prover = Prover(lambda *_: (0.4, 0.5), unit="probability", about=lambda _: "a guess")
     monkeypatch.setitem(PROVERS, "guess", prover)
     certificate = Certificate("guess", {}, 0.3, 0.5, {}, {}, unit="probability")
     certificate.save(file)
     assert Certificate.load(file) == certificate
     answer = verify(file)
     assert (answer.passed, answer.lower, answer.upper) == (True, 0.4, 0.5)
+    assert answer.about == "a guess"
     assert not verify(Certificate("guess", {}, 0.3, 0.5, {}, {})).passed
 
 

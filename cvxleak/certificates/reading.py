@@ -1,0 +1,108 @@
+"""Strict reading of a certificate's parts: what a file says is what is checked.
+
+A number is a JSON number that a float holds exactly; text, true and false, and integers that a
+float would round are refused, and so are keys that no prover asks for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Set
+from typing import Any
+
+from cvxleak.errors import CertificateError
+
+__all__ = ["count", "groups", "number", "numbers", "parts"]
+
+
+def parts(value: Any, keys: Set[str], name: str, *, optional: Set[str] = frozenset()) -> Any:
+    """Return a mapping that has exactly these keys, and perhaps some of the optional ones.
+
+    Raises
+    ------
+    CertificateError
+        Not a mapping, a key missing, or one too many.
+
+    Examples
+    --------
+    >>> from cvxleak.certificates import reading
+    >>> reading.parts({"input": [1.0]}, {"input"}, "the witness")
+    {'input': [1.0]}
+    """
+    if not isinstance(value, Mapping):
+        raise CertificateError(f"{name}: expected an object, found {_short(value)}")
+    if not keys <= set(value) <= keys | optional:
+        found = sorted(str(key)[:40] for key in value)[:12]
+        raise CertificateError(f"{name}: expected the parts {sorted(keys)}, found {found}")
+    return value
+
+
+def number(value: Any, name: str) -> float:
+    """Return a finite number that a float holds exactly.
+
+    Examples
+    --------
+    >>> from cvxleak.certificates import reading
+    >>> reading.number(3, "the floor")
+    3.0
+    """
+    if type(value) is float and math.isfinite(value):
+        return value
+    if type(value) is int and abs(value) <= 1 << 53:
+        return float(value)
+    raise CertificateError(f"{name}: expected a number that a float holds, found {_short(value)}")
+
+
+def numbers(values: Any, name: str, size: int | None = None) -> list[float]:
+    """Return a list of finite numbers, `size` of them.
+
+    Examples
+    --------
+    >>> from cvxleak.certificates import reading
+    >>> reading.numbers([0.5, 1], "the input", 2)
+    [0.5, 1.0]
+    """
+    if not isinstance(values, list) or (size is not None and len(values) != size):
+        wanted = "a list of numbers" if size is None else f"a list of {size} numbers"
+        raise CertificateError(f"{name}: expected {wanted}, found {_short(values)}")
+    return [number(value, name) for value in values]
+
+
+def count(value: Any, name: str, low: int = 0) -> int:
+    """Return a whole number that is at least `low`.
+
+    Examples
+    --------
+    >>> from cvxleak.certificates import reading
+    >>> reading.count(2, "the size", 1)
+    2
+    """
+    if type(value) is not int or value < low:
+        raise CertificateError(
+            f"{name}: expected a whole number of at least {low}, found {_short(value)}"
+        )
+    return value
+
+
+def groups(values: Any, name: str) -> list[list[int]]:
+    """Return a list of lists of whole numbers.
+
+    Examples
+    --------
+    >>> from cvxleak.certificates import reading
+    >>> reading.groups([[0, 2], [1]], "the merged outputs")
+    [[0, 2], [1]]
+    """
+    if not isinstance(values, list) or not all(isinstance(group, list) for group in values):
+        raise CertificateError(f"{name}: expected a list of lists, found {_short(values)}")
+    return [[count(i, name) for i in group] for group in values]
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, list):
+        return f"a list of {len(value)}"
+    if isinstance(value, Mapping):
+        return "an object"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"an integer of {value.bit_length()} bits"
+    return f"{value!r:.40}"
