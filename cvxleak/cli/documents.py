@@ -1,16 +1,22 @@
-"""What the command line writes to files: the report as JSON, where it may be written."""
+"""What a command writes: the report as JSON, the proof, the tables; and where it may write."""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import typer
 
 from cvxleak._version import __version__
 from cvxleak.errors import ValidationError
 
-__all__ = ["REPORT", "check_target", "report_document"]
+if TYPE_CHECKING:
+    from cvxleak.report import Report
+
+__all__ = ["REPORT", "check_targets", "counted", "publish", "report_document"]
 
 REPORT = "cvxleak-report"
 VERSION = 1
@@ -32,13 +38,73 @@ def report_document(
     }
 
 
-def check_target(path: str | os.PathLike[str], option: str) -> None:
-    """See, before hours of work, whether a file can be written there."""
+def check_targets(source: Path, targets: Mapping[str, str | None], stdout: str = "--json") -> None:
+    """See, before hours of work, that the files can be written and that none overwrites another.
+
+    Parameters
+    ----------
+    source : Path
+        What the command reads; nothing is written over it.
+    targets : mapping of str to str or None
+        The path of each option that names a file to write.
+    stdout : str
+        The only option whose ``-`` stands for standard output.
+
+    Raises
+    ------
+    ValidationError
+        A path that cannot be written, is taken, or is ``-`` where that means nothing.
+    """
+    taken = {source.resolve(): os.fspath(source)}
+    for option, path in targets.items():
+        if path is None or (path == "-" and option == stdout):
+            continue
+        _check_target(path, option)
+        target = Path(path).resolve()
+        if target in taken and (target.is_file() or not target.exists()):
+            raise ValidationError(f"{option}: {taken[target]} is taken; another path is needed")
+        taken[target] = option
+
+
+def publish(
+    report: Report,
+    document: Mapping[str, Any],
+    heading: Sequence[str],
+    *,
+    json_path: str | None,
+    certificate: str | None,
+) -> None:
+    """Print the report and write the files that were asked for, each all of it or nothing."""
+    from rich.console import Console
+
+    from cvxleak._files import write_atomic
+    from cvxleak.certificates import save_certificates
+    from cvxleak.cli.rendering import render
+
+    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    if certificate is not None:
+        save_certificates(report.certificates(), certificate)
+    if json_path == "-":
+        typer.echo(text, nl=False)
+        return
+    if json_path is not None:
+        write_atomic(json_path, text)
+    render(report, Console(), heading)
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number with its noun, in the plural where it is due."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def _check_target(path: str, option: str) -> None:
+    if path == "-":
+        raise ValidationError(f"{option}: needs the path of a file; it is not written to -")
     target = Path(path)
     folder = target.parent
     if target.is_dir():
-        raise ValidationError(f"{option}: {os.fspath(path)} is a folder")
+        raise ValidationError(f"{option}: {path} is a folder")
     if not folder.is_dir():
-        raise ValidationError(f"{option}: there is no folder {os.fspath(folder)}")
+        raise ValidationError(f"{option}: there is no folder {folder}")
     if not os.access(target if target.exists() else folder, os.W_OK):
-        raise ValidationError(f"{option}: no permission to write {os.fspath(path)}")
+        raise ValidationError(f"{option}: no permission to write {path}")

@@ -63,6 +63,15 @@ def test_help_names_every_command(run: Run):
     assert all(command in result.stdout for command in ("audit", "verify", "capacity"))
 
 
+def test_help_loads_nothing_heavy():
+    heavy = ("cvxpy", "scipy", "numpy", "flint")
+    for arguments in (["--help"], ["audit", "--help"], ["verify", "--help"]):
+        process = cvxleak(*arguments, blocked=heavy)
+        out, err = process.communicate(timeout=60)
+        assert (process.returncode, err) == (0, b"")
+        assert b"Usage: cvxleak" in out
+
+
 def test_audit_prints_a_table(run: Run, write: Write):
     result = run("audit", write('title = "Rounded"', COUNT, ROUNDING, FLOORS))
     assert result.exit_code == 0
@@ -350,6 +359,8 @@ def test_capacity(run: Run, tmp_path: Path):
         (["audit", "spec.toml", "--time-limit", "nan"], "--time-limit: found nan"),
         (["audit", "spec.toml", "--json", "no/r.json"], "--json: there is no folder no"),
         (["audit", "spec.toml", "--certificate", "."], "--certificate: . is a folder"),
+        (["audit", "spec.toml", "--certificate", "-"], "--certificate: needs the path of a file"),
+        (["capacity", "good.csv", "--certificate", "-"], "--certificate: needs the path of a"),
         (["audit", "spec.toml", "--json", "spec.toml"], "--json: spec.toml is taken"),
         (["capacity", "good.csv", "--certificate", "./good.csv"], "--certificate: good.csv is"),
         (["audit", "spec.toml", "--json", "a", "--certificate", "a"], "--certificate: --json is"),

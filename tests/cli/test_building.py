@@ -131,7 +131,7 @@ def test_matrix_with_labels_may_be_in_any_order(write: Write, tmp_path: Path):
     task = load_task(write(LOCAL, noise("matrix", file="data/m.csv")))
     np.testing.assert_array_equal(task.mechanism.channel.matrix, [[1, 0], [0.5, 0.5], [0.1, 0.9]])
     assert task.mechanism.outputs == ("no", "yes")
-    assert task.files == {"data/m.csv": hashlib.sha256(file.read_bytes()).hexdigest()}
+    assert task.given.files == {"data/m.csv": hashlib.sha256(file.read_bytes()).hexdigest()}
 
 
 def test_bare_matrix_is_in_the_order_of_the_values(write: Write, tmp_path: Path):
@@ -153,7 +153,7 @@ def test_prior_from_a_file(write: Write, tmp_path: Path):
         (tmp_path / "p.csv").write_text(content)
         task = load_task(write(LOCAL, IDENTITY, '[prior]\nfile = "p.csv"\n'))
         assert task.prior == Prior([0.5, 0.3, 0.2], "xyz")
-        assert task.files.keys() == {"p.csv"}
+        assert task.given.files.keys() == {"p.csv"}
 
 
 def test_keys_of_a_prior_stand_for_numbers_and_truth_values(write: Write):
@@ -185,7 +185,7 @@ def test_distortions(write: Write, tmp_path: Path):
 
 def test_hash_is_the_file_s(write: Write):
     path = write(COUNT, IDENTITY)
-    assert load_task(path).sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert load_task(path).given.identity()["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 @pytest.mark.parametrize(

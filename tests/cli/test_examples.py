@@ -34,7 +34,7 @@ def test_everything_is_certified(name: str):
 
 @pytest.mark.parametrize("name", SPECS)
 def test_specs_state_their_unit(name: str):
-    assert load_task(EXAMPLES / name).spec.adversary.unit == "nats"
+    assert load_task(EXAMPLES / name).given.spec.adversary.unit == "nats"
 
 
 def test_rounded_count():
@@ -89,7 +89,7 @@ def test_krr():
 
 @pytest.mark.parametrize(("name", "author"), [("warner.toml", "Bickel"), ("krr.toml", "Snee")])
 def test_priors_cite_their_source(name: str, author: str):
-    prior = load_task(EXAMPLES / name).spec.prior
+    prior = load_task(EXAMPLES / name).given.spec.prior
     assert prior is not None
     assert prior.source is not None
     assert author in prior.source

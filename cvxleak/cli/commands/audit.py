@@ -1,0 +1,106 @@
+"""``cvxleak audit``: what one output of a mechanism tells, by every measure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cvxleak.cli.complaints import complaining, place
+from cvxleak.cli.documents import check_targets, counted, publish, report_document
+from cvxleak.cli.options import (
+    Json,
+    Proof,
+    SpecPath,
+    TimeLimit,
+    Tolerance,
+    Unit,
+    Units,
+    check_limits,
+)
+
+if TYPE_CHECKING:
+    from cvxleak.cli.building import Task
+
+__all__ = ["audit"]
+
+Floors = Annotated[
+    list[float] | None,
+    typer.Option(
+        metavar="B",
+        help="Least entropy of the adversary's belief about the dataset, in --units; may be "
+        "repeated, and replaces the floors in the spec.",
+    ),
+]
+
+
+def audit(
+    spec: SpecPath,
+    entropy_floor: Floors = None,
+    units: Unit = Units.nats,
+    json_path: Json = None,
+    certificate: Proof = None,
+    time_limit: TimeLimit = 60.0,
+    tol: Tolerance = 1e-4,
+) -> None:
+    """Audit a mechanism: what one output tells, by every measure."""
+    with complaining():
+        from rich.console import Console
+
+        from cvxleak.cli.building import load_task
+        from cvxleak.cli.watching import Interruptible
+        from cvxleak.report import audit_report
+
+        check_limits(tol, time_limit)
+        check_targets(spec, {"--json": json_path, "--certificate": certificate})
+        task = load_task(spec)
+        floors = _floors(task, entropy_floor, units.value)
+        settings = task.given.spec.audit
+        with Interruptible(Console(stderr=True), units.value) as watch:
+            report = audit_report(
+                task.mechanism,
+                floors,
+                unit=units.value,
+                records=settings.records,
+                group_sizes=settings.group_sizes,
+                prior=task.prior,
+                distortion=task.distortion,
+                tol=tol,
+                time_limit=time_limit,
+                watch=watch,
+            )
+        document = report_document(report.to_dict(), command="audit", **task.given.identity())
+        publish(report, document, _heading(task), json_path=json_path, certificate=certificate)
+
+
+def _floors(task: Task, given: list[float] | None, units: str) -> list[float]:
+    """Return the floors of the command line, or else of the spec, in the units of the report."""
+    from cvxleak.report import check_floors
+    from cvxleak.result import unit_scale
+
+    if given:
+        with place("--entropy-floor"):
+            check_floors(task.mechanism, given, units)
+        return given
+    adversary = task.given.spec.adversary
+    unit = adversary.unit or units
+    with task.given.at("adversary.entropy_floors", naming=False):
+        check_floors(task.mechanism, adversary.entropy_floors, unit)
+    factor = unit_scale(unit) / unit_scale(units)
+    return [factor * floor for floor in adversary.entropy_floors]
+
+
+def _heading(task: Task) -> list[str]:
+    """Say in a few lines what was audited."""
+    space, query, spec = task.mechanism.space, task.mechanism.query, task.given.spec
+    values = " or ".join(str(size) for size in sorted(set(space.shape)))
+    steps = [f"{counted(space.records, 'record')} of {values} values"]
+    if spec.query is not None:
+        steps.append(f"{spec.query.kind} ({counted(len(query.values), 'value')})")
+    if spec.mechanism is not None:
+        outputs = counted(len(task.mechanism.outputs), "output")
+        steps.append(f"{spec.mechanism.kind} ({outputs})")
+    lines = [spec.title or task.given.name, " -> ".join(steps)]
+    if spec.prior is not None and spec.prior.source is not None:
+        lines.append(f"Prior: {spec.prior.source}")
+    return lines

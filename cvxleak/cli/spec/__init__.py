@@ -1,0 +1,74 @@
+"""The schema of SPEC.toml. docs/specs.md documents it; the tests compare the two."""
+
+from cvxleak.cli.spec.audits import Adversary, Audit
+from cvxleak.cli.spec.distortions import (
+    Absolute,
+    Cost,
+    DistortionMatrix,
+    Hamming,
+    Squared,
+)
+from cvxleak.cli.spec.mechanisms import (
+    BinarySymmetric,
+    Constant,
+    DiscretizedGaussian,
+    DiscretizedLaplace,
+    Exponential,
+    GeneralizedSymmetric,
+    Identity,
+    LaplaceThreshold,
+    Matrix,
+    Noise,
+    PmlExtremal,
+    RandomizedResponse,
+    RandomRounding,
+    RankExponential,
+    TruncatedGeometric,
+)
+from cvxleak.cli.spec.priors import Source
+from cvxleak.cli.spec.queries import (
+    Count,
+    ModularSum,
+    PairSum,
+    Parity,
+    Query,
+    Space,
+    Table,
+)
+from cvxleak.cli.spec.section import Section
+from cvxleak.cli.spec.spec import Spec
+
+__all__ = [
+    "Absolute",
+    "Adversary",
+    "Audit",
+    "BinarySymmetric",
+    "Constant",
+    "Cost",
+    "Count",
+    "DiscretizedGaussian",
+    "DiscretizedLaplace",
+    "DistortionMatrix",
+    "Exponential",
+    "GeneralizedSymmetric",
+    "Hamming",
+    "Identity",
+    "LaplaceThreshold",
+    "Matrix",
+    "ModularSum",
+    "Noise",
+    "PairSum",
+    "Parity",
+    "PmlExtremal",
+    "Query",
+    "RandomRounding",
+    "RandomizedResponse",
+    "RankExponential",
+    "Section",
+    "Source",
+    "Space",
+    "Spec",
+    "Squared",
+    "Table",
+    "TruncatedGeometric",
+]
