@@ -185,7 +185,9 @@ def test_distortions(write: Write, tmp_path: Path):
 
 def test_hash_is_the_file_s(write: Write):
     path = write(COUNT, IDENTITY)
-    assert load_task(path).given.identity()["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert (
+        load_task(path).given.identity()["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+    )
 
 
 @pytest.mark.parametrize(
