@@ -1,0 +1,462 @@
+"""`SourceSet`: what is known about a law that is not known."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import betainccinv, betaincinv
+
+from cvxleak._files import labels_from_json
+from cvxleak._validation import (
+    Array,
+    in_order,
+    instance,
+    label_tuple,
+    probability_rows,
+    read_only,
+    real_number,
+    short,
+    whole_number,
+)
+from cvxleak._value import Stored, Value, check_keys, preview
+from cvxleak.errors import ValidationError
+from cvxleak.model.polytope import Polytope
+from cvxleak.model.prior import Prior, as_prior
+
+__all__ = ["Part", "SourceSet", "as_sources"]
+
+Interval = Literal["clopper-pearson", "dirichlet"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Part(Value):
+    """One convex part of a source set: the hull of some laws and some polytopes.
+
+    Attributes
+    ----------
+    points : ndarray, shape (n, k)
+        Laws, each row divided by its exact sum.
+    polytopes : tuple of Polytope
+    """
+
+    points: Array
+    polytopes: tuple[Polytope, ...] = ()
+
+    @property
+    def is_point(self) -> bool:
+        """Whether it is a single law."""
+        return len(self.points) == 1 and not self.polytopes
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SourceSet(Stored):
+    """A set of laws on the same outcomes: the true law is one of them.
+
+    A union of convex parts. ``SourceSet(laws)`` is the finite set of these laws, and not its hull;
+    `hull`, `polytope`, `box` and `from_counts` make convex sets; ``a | b`` is the union.
+
+    Parameters
+    ----------
+    laws : iterable of Prior or array_like, each of shape (k,)
+        The laws, at least one; meant as stored, each divided by its exact sum.
+    labels : iterable of hashable, optional
+        k distinct labels of the outcomes; those of the first law that is a `Prior` if left out,
+        and 0, 1, ..., k - 1 if there is none.
+
+    Raises
+    ------
+    ValidationError
+        No laws, or laws that are no distributions or do not fit each other.
+
+    Notes
+    -----
+    HAMMING section II. Expected distortion is linear in the law, so a set and its convex hull admit
+    the same channels (Lemma 2); mutual information is not, and a finite set is then taken as given.
+
+    Examples
+    --------
+    >>> from cvxleak.model import SourceSet
+    >>> two = SourceSet([[0.7, 0.2, 0.1], [0.6, 0.2, 0.2]])
+    >>> two
+    SourceSet(3 outcomes [0, 1, 2]: 2 laws)
+    >>> two | SourceSet.box([0.5, 0, 0], [0.9, 0.3, 0.3])
+    SourceSet(3 outcomes [0, 1, 2]: 2 laws, 1 convex part)
+    """
+
+    parts: tuple[Part, ...]
+    labels: tuple[Hashable, ...]
+
+    def __init__(
+        self, laws: Iterable[Prior | ArrayLike], labels: Iterable[Hashable] | None = None
+    ) -> None:
+        points, names = _laws(laws, labels)
+        self._fill([Part(read_only(points[i : i + 1].copy())) for i in range(len(points))], names)
+
+    @classmethod
+    def _of(cls, parts: Iterable[Part], labels: tuple[Hashable, ...]) -> Self:
+        made = object.__new__(cls)
+        made._fill(parts, labels)
+        return made
+
+    def _fill(self, parts: Iterable[Part], labels: tuple[Hashable, ...]) -> None:
+        object.__setattr__(self, "parts", tuple(parts))
+        object.__setattr__(self, "labels", labels)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self)._of, (self.parts, self.labels)
+
+    @classmethod
+    def hull(
+        cls, laws: Iterable[Prior | ArrayLike], labels: Iterable[Hashable] | None = None
+    ) -> Self:
+        """Return the convex hull of some laws.
+
+        Raises
+        ------
+        ValidationError
+            As for the class.
+
+        Examples
+        --------
+        >>> from cvxleak.model import SourceSet
+        >>> SourceSet.hull([[1.0, 0.0], [0.0, 1.0]])
+        SourceSet(2 outcomes [0, 1]: 1 convex part)
+        """
+        points, names = _laws(laws, labels)
+        return cls._of([Part(read_only(points))], names)
+
+    @classmethod
+    def polytope(
+        cls, matrix: ArrayLike, bound: ArrayLike, labels: Iterable[Hashable] | None = None
+    ) -> Self:
+        """Return the laws p with matrix p <= bound.
+
+        Parameters
+        ----------
+        matrix : array_like, shape (r, k)
+        bound : array_like, shape (r,)
+        labels : iterable of hashable, optional
+            k distinct labels; 0, 1, ..., k - 1 if left out.
+
+        Raises
+        ------
+        ValidationError
+            Shapes that do not fit, numbers that are not finite, or no law meets the inequalities.
+
+        Examples
+        --------
+        >>> from cvxleak.model import SourceSet
+        >>> SourceSet.polytope([[-1.0, 1.0, 0.0], [0.0, -1.0, 1.0]], [0.0, 0.0])  # in falling order
+        SourceSet(3 outcomes [0, 1, 2]: 1 convex part)
+        """
+        shape = np.shape(matrix)
+        if len(shape) != 2 or shape[1] == 0:
+            raise ValidationError(f"matrix: found shape {shape}; a row per inequality is needed")
+        size = shape[1]
+        body = Polytope(np.zeros(size), np.ones(size), matrix, bound)
+        return cls._of([Part(_no_points(size), (body,))], label_tuple(labels, size, "labels"))
+
+    @classmethod
+    def box(
+        cls, lower: ArrayLike, upper: ArrayLike, labels: Iterable[Hashable] | None = None
+    ) -> Self:
+        """Return the laws p with lower <= p <= upper.
+
+        Raises
+        ------
+        ValidationError
+            Bounds outside [0, 1], or no law between them.
+
+        Examples
+        --------
+        >>> from cvxleak.model import SourceSet
+        >>> SourceSet.box([0.2, 0.2], [0.7, 0.7]).worst([1.0, 0.0])[0]
+        0.7
+        """
+        body = Polytope(lower, upper)
+        names = label_tuple(labels, len(body), "labels")
+        return cls._of([Part(_no_points(len(body)), (body,))], names)
+
+    @classmethod
+    def from_counts(
+        cls,
+        counts: Mapping[Any, int] | Any,
+        level: float = 0.95,
+        *,
+        method: Interval = "clopper-pearson",
+        pseudocount: float = 0.5,
+    ) -> Self:
+        """Return a box around the frequencies of a sample.
+
+        Each of the k probabilities gets an interval of level 1 - (1 - level) / k, so that all of
+        them together hold with at least the wanted level (Bonferroni).
+
+        Parameters
+        ----------
+        counts : mapping or pandas.Series
+            How often each outcome was drawn, whole numbers by label, independently.
+        level : float
+            In (0, 1).
+        method : {"clopper-pearson", "dirichlet"}
+            Exact confidence intervals of a binomial proportion (Clopper and Pearson, Biometrika 26,
+            1934), or quantiles of the posterior under a Dirichlet prior: its marginals are Beta.
+        pseudocount : float
+            Parameter of the symmetric Dirichlet prior; 1/2 is Jeffreys' choice. The other method
+            does not use it.
+
+        Raises
+        ------
+        ValidationError
+            Counts that are not whole, negative, or all zero; a level out of range.
+
+        Examples
+        --------
+        >>> from cvxleak.model import SourceSet
+        >>> sample = SourceSet.from_counts({"yes": 70, "no": 30}, level=0.9)
+        >>> low, high = -sample.worst([-1.0, 0.0])[0], sample.worst([1.0, 0.0])[0]
+        >>> round(low, 3), round(high, 3)
+        (0.6, 0.788)
+        """
+        if not hasattr(counts, "items"):
+            raise ValidationError(
+                f"counts: expected a mapping or a pandas Series, found {short(counts)}"
+            )
+        items = list(counts.items())
+        numbers = np.array([whole_number(n, f"counts[{short(x)}]", 0) for x, n in items], float)
+        if numbers.sum() == 0:
+            raise ValidationError("counts: the total is 0; it must be positive")
+        names = label_tuple([label for label, _ in items], len(items), "counts")
+        tail = (1 - real_number(level, "level", 0, 1, open_low=True, open_high=True)) / 2
+        tail /= len(items)
+        others = numbers.sum() - numbers
+        if method == "clopper-pearson":
+            low = betaincinv(np.maximum(numbers, 1), others + 1, tail)
+            high = betainccinv(numbers + 1, np.maximum(others, 1), tail)
+            low, high = np.where(numbers == 0, 0.0, low), np.where(others == 0, 1.0, high)
+        elif method == "dirichlet":
+            prior = real_number(pseudocount, "pseudocount", 0, open_low=True)
+            rest = others + prior * (len(items) - 1)
+            if len(items) == 1:
+                low = high = np.ones(1)
+            else:
+                low = betaincinv(numbers + prior, rest, tail)
+                high = betainccinv(numbers + prior, rest, tail)
+        else:
+            raise ValidationError(
+                f"method: found {short(method)}; allowed: 'clopper-pearson' and 'dirichlet'"
+            )
+        # The quantiles are good to about twelve digits; a box is moved outward by that.
+        slip = 1e-11
+        return cls.box(
+            np.clip(low * (1 - slip), 0, 1), np.clip(high * (1 + slip), 0, 1), labels=names
+        )
+
+    def __or__(self, other: SourceSet) -> SourceSet:
+        if not isinstance(other, SourceSet):
+            return NotImplemented
+        if other.labels != self.labels:
+            raise ValidationError(
+                f"sources: the outcomes are {preview(self.labels)} and {preview(other.labels)}; "
+                "a union needs the same ones in the same order"
+            )
+        return SourceSet._of((*self.parts, *other.parts), self.labels)
+
+    def convex_hull(self) -> SourceSet:
+        """Return the convex hull.
+
+        Examples
+        --------
+        >>> from cvxleak.model import SourceSet
+        >>> SourceSet([[1.0, 0.0], [0.0, 1.0]]).convex_hull()
+        SourceSet(2 outcomes [0, 1]: 1 convex part)
+        """
+        return SourceSet._of([Part(self.points, self.polytopes)], self.labels)
+
+    def relabeled(self, order: Iterable[int]) -> SourceSet:
+        """Return the set with its outcomes in another order: outcome order[0] comes first.
+
+        Raises
+        ------
+        ValidationError
+            Not a permutation of 0, ..., k - 1.
+
+        Examples
+        --------
+        >>> from cvxleak.model import SourceSet
+        >>> SourceSet([[0.1, 0.9]], labels=["a", "b"]).relabeled([1, 0]).points
+        array([[0.9, 0.1]])
+        """
+        places = [whole_number(i, "order", 0) for i in in_order(order, "order")]
+        if sorted(places) != list(range(self.size)):
+            raise ValidationError(
+                f"order: found {short(places)}; a permutation of 0 to {self.size - 1} is needed"
+            )
+        parts = [
+            Part(
+                read_only(part.points[:, places]),
+                tuple(
+                    Polytope(p.lower[places], p.upper[places], p.matrix[:, places], p.bound)
+                    for p in part.polytopes
+                ),
+            )
+            for part in self.parts
+        ]
+        return SourceSet._of(parts, tuple(self.labels[i] for i in places))
+
+    @property
+    def size(self) -> int:
+        """Number of outcomes."""
+        return len(self.labels)
+
+    @cached_property
+    def points(self) -> Array:
+        """The laws of all parts together, shape (n, k)."""
+        return read_only(np.vstack([part.points for part in self.parts]))
+
+    @cached_property
+    def polytopes(self) -> tuple[Polytope, ...]:
+        """The polytopes of all parts together."""
+        return tuple(polytope for part in self.parts for polytope in part.polytopes)
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether it is a finite set of laws."""
+        return all(part.is_point for part in self.parts)
+
+    def worst(self, cost: ArrayLike) -> tuple[float, Prior]:
+        """Return max over the set of sum_i cost_i p_i, and a law that attains it.
+
+        Parameters
+        ----------
+        cost : array_like, shape (k,)
+            In the order of `labels`.
+
+        Raises
+        ------
+        ValidationError
+            Costs that are not finite or not as many as outcomes.
+
+        Examples
+        --------
+        >>> from cvxleak.model import SourceSet
+        >>> value, law = SourceSet([[0.7, 0.3], [0.4, 0.6]]).worst([0.0, 1.0])
+        >>> value, law.probabilities
+        (0.6, array([0.4, 0.6]))
+        """
+        found: list[tuple[float, Array]] = []
+        c = np.asarray(cost, dtype=float)
+        if c.shape != (self.size,) or not np.isfinite(c).all():
+            raise ValidationError(f"cost: found shape {c.shape}; {self.size} numbers are needed")
+        if len(self.points):
+            values = self.points @ c
+            k = int(np.argmax(values))
+            found.append((float(values[k]), self.points[k]))
+        for polytope in self.polytopes:
+            answer = polytope.support(c)
+            found.append((answer.value, answer.point))
+        value, law = max(found, key=lambda pair: pair[0])
+        law = np.maximum(law, 0.0)
+        return value, Prior(law / law.sum(), self.labels)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return labels and parts as plain lists, ready for JSON."""
+        return {"labels": list(self.labels), "parts": self.parts_to_list()}
+
+    def parts_to_list(self) -> list[dict[str, Any]]:
+        """Return the parts without the labels, as certificates store them."""
+        return [
+            {
+                "points": part.points.tolist(),
+                "polytopes": [polytope.to_dict() for polytope in part.polytopes],
+            }
+            for part in self.parts
+        ]
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Return the set that `to_dict` wrote; the labels may be left out.
+
+        Raises
+        ------
+        ValidationError
+            A key is missing or unknown, or a value is not valid.
+        """
+        check_keys(data, {"parts"}, {"labels"})
+        parts = [_part(entry) for entry in in_order(data["parts"], "parts")]
+        sizes = {part.points.shape[1] for part in parts if len(part.points)}
+        sizes |= {len(polytope) for part in parts for polytope in part.polytopes}
+        if len(sizes) != 1:
+            raise ValidationError(
+                f"parts: found laws on {sorted(sizes)} outcomes; all need the same number"
+            )
+        size = sizes.pop()
+        whole = [
+            part if len(part.points) else Part(_no_points(size), part.polytopes) for part in parts
+        ]
+        return cls._of(whole, label_tuple(labels_from_json(data.get("labels")), size, "labels"))
+
+    def __repr__(self) -> str:
+        laws = sum(part.is_point for part in self.parts)
+        convex = len(self.parts) - laws
+        counted = [
+            f"{n} {name}{'' if n == 1 else 's'}"
+            for n, name in ((laws, "law"), (convex, "convex part"))
+            if n
+        ]
+        return f"SourceSet({self.size} outcomes {preview(self.labels)}: {', '.join(counted)})"
+
+
+def as_sources(sources: SourceSet | Iterable[Prior | ArrayLike] | Prior) -> SourceSet:
+    """Return `sources` as a `SourceSet`: one law or a list of laws is a finite set."""
+    if isinstance(sources, SourceSet):
+        return sources
+    if isinstance(sources, Prior):
+        return SourceSet([sources])
+    if isinstance(sources, np.ndarray) and sources.ndim == 1:
+        return SourceSet([sources])
+    return SourceSet(sources)
+
+
+def _laws(
+    laws: Iterable[Prior | ArrayLike], labels: Iterable[Hashable] | None
+) -> tuple[Array, tuple[Hashable, ...]]:
+    if isinstance(laws, Prior):
+        raise ValidationError("laws: found one Prior; a list of laws is needed")
+    given = in_order(laws, "laws")
+    if not given:
+        raise ValidationError("laws: found none; at least one is needed")
+    size = len(given[0]) if hasattr(given[0], "__len__") else -1
+    names = None if labels is None else label_tuple(labels, size, "labels")
+    if names is None:
+        names = next((law.labels for law in given if isinstance(law, Prior)), None)
+    rows = []
+    for k, law in enumerate(given):
+        name = f"laws[{k}]"
+        if not isinstance(law, Prior) and not hasattr(law, "iloc"):
+            probability_rows(law, name, 1)
+        prior = as_prior(law, size, name, names)
+        names = prior.labels if names is None else names
+        rows.append(prior.probabilities)
+    return np.array(rows), instance(names, tuple, "labels")
+
+
+def _no_points(size: int) -> Array:
+    return read_only(np.zeros((0, size)))
+
+
+def _part(entry: Any) -> Part:
+    check_keys(entry, set(), {"points", "polytopes"})
+    polytopes = tuple(
+        Polytope.from_dict(p) for p in in_order(entry.get("polytopes", ()), "polytopes")
+    )
+    points = entry.get("points", ())
+    if len(points) == 0:
+        if not polytopes:
+            raise ValidationError("parts: found one without laws; at least one is needed")
+        return Part(_no_points(len(polytopes[0])), polytopes)
+    return Part(probability_rows(points, "points", 2), polytopes)
