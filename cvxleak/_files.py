@@ -62,6 +62,11 @@ def read_table(path: str | os.PathLike[str]) -> list[tuple[int, list[str]]]:
     rows = [(line, cells) for line, cells in rows if cells not in ([], [""])]
     if not rows:
         raise ValidationError(f"path: {os.fspath(path)!r} is empty")
+    if all(len(cells) == 1 and ";" in cells[0] for _, cells in rows):
+        raise ValidationError(
+            f"path: {os.fspath(path)!r} separates its cells by semicolons; CSV with commas (and "
+            "points in the numbers) is needed"
+        )
     width = len(rows[0][1])
     for line, cells in rows:
         if len(cells) != width:

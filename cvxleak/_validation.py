@@ -16,6 +16,12 @@ from cvxleak.errors import ValidationError
 ROW_SUM_TOLERANCE = 1e-9
 """Absolute tolerance on the sum of a probability vector."""
 
+SIZE_LIMIT = 1 << 53
+"""Largest size that a formula takes: floats count exactly so far."""
+
+CELL_LIMIT = 1 << 27
+"""Most entries of a matrix that is made from a few numbers (1 GiB of floats)."""
+
 Array = NDArray[np.float64]
 
 Kind = TypeVar("Kind")
@@ -204,6 +210,39 @@ def whole_number(value: Any, name: str, low: int, high: int | None = None) -> in
     if number < low or (high is not None and number > high):
         raise ValidationError(f"{name}: found {short(number)}; it must be {allowed}")
     return number
+
+
+def generator(rng: int | np.random.Generator | None, name: str = "rng") -> np.random.Generator:
+    """Return a generator: the given one, one with this seed, or one seeded by the system."""
+    if isinstance(rng, np.random.Generator):
+        return rng
+    if rng is None:
+        return np.random.default_rng()
+    if isinstance(rng, bool) or not isinstance(rng, numbers.Integral):
+        raise ValidationError(
+            f"{name}: expected a seed (an integer >= 0), a numpy.random.Generator or None, "
+            f"found {short(rng)}"
+        )
+    return np.random.default_rng(whole_number(rng, name, 0))
+
+
+def check_cells(rows: int, columns: int, name: str) -> None:
+    """Say so if a matrix that is asked for by its size is too large to be made."""
+    if rows * columns > CELL_LIMIT:
+        raise ValidationError(
+            f"{name}: a matrix of {short(rows)} x {short(columns)} numbers is asked for, "
+            f"{short(8 * rows * columns // 10**6)} MB; the most is {8 * CELL_LIMIT // 10**6} MB"
+        )
+
+
+def plain_array(values: ArrayLike, name: str) -> NDArray[Any]:
+    """Return `values` as NumPy reads them, or say that they are ragged."""
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError) as error:
+        raise ValidationError(
+            f"{name}: expected an array, found {short(values)} ({error})"
+        ) from error
 
 
 def _first(mask: NDArray[np.bool_]) -> tuple[int, ...]:

@@ -30,6 +30,10 @@ def complaining() -> Iterator[None]:
         for line in message.splitlines():
             typer.echo(f"cvxleak: {line}", err=True)
         raise typer.Exit(2) from None
+    except MemoryError as error:
+        # Sizes that only add up to too much; NumPy says what it could not get.
+        typer.echo(f"cvxleak: too large for this machine's memory: {error}".rstrip(": "), err=True)
+        raise typer.Exit(2) from None
     except OSError as error:
         if error.errno == errno.EPIPE:
             raise  # somebody had enough, as in `cvxleak audit ... | head`: no message

@@ -16,9 +16,7 @@ __all__ = ["Given", "read_file", "sha256"]
 
 ARGUMENTS = {
     "n": "number of records",
-    "m": "modulus, or number of values",
     "k": "number of values",
-    "N": "scale",
     "table": "values",
     "path": None,
 }

@@ -6,6 +6,7 @@ import cvxpy as cp
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cvxleak._validation import plain_array
 from cvxleak.errors import ValidationError
 from cvxleak.expressions.arguments import (
     Law,
@@ -116,7 +117,7 @@ def output_support(channel: Rows, allowed: ArrayLike) -> list[cp.Constraint]:
     (10,)
     """
     q = rows_expression(channel)
-    mask = np.asarray(allowed)
+    mask = plain_array(allowed, "allowed")
     if mask.dtype != bool or mask.shape not in (q.shape, q.shape[1:]):
         raise ValidationError(
             f"allowed: found an array of {mask.dtype} with shape {mask.shape}; booleans of shape "

@@ -14,7 +14,6 @@ from cvxleak._validation import Array, frozen_array, instance, probability_rows,
 from cvxleak.errors import ValidationError
 from cvxleak.model import Channel, Mechanism, Prior, Query, RecordSpace, as_channel, as_prior
 from cvxleak.model.channel import Labels, channel_labels
-from cvxleak.model.prior import has_labels
 
 Law = Prior | ArrayLike | cp.Expression
 """A distribution: a `Prior`, an array, or an affine CVXPY expression (variable, parameter)."""
@@ -30,7 +29,7 @@ def law_expression(prior: Law, name: str = "prior", labels: Labels | None = None
     """
     if isinstance(prior, cp.Expression):
         return _expression(prior, name, 1)
-    if has_labels(prior):
+    if isinstance(prior, Prior) or hasattr(prior, "iloc"):
         size = len(prior) if labels is None else len(labels)  # pyright: ignore[reportArgumentType]
         prior = as_prior(prior, size, name, labels).probabilities
     return _expression(prior, name, 1)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import cvxpy as cp
 from numpy.typing import ArrayLike
 
+from cvxleak._validation import in_order
 from cvxleak.errors import ValidationError
 from cvxleak.expressions.arguments import (
     Law,
@@ -156,7 +157,7 @@ def distortions(
             f"priors: found one {type(priors).__name__}; a list of sources is needed"
         )
     labels = _input_labels(distortion)
-    pairs = [matched(prior, channel, labels) for prior in priors]
+    pairs = [matched(prior, channel, labels) for prior in in_order(priors, "priors")]
     if not pairs:
         raise ValidationError("priors: found none; at least one source is needed")
     sources = cp.vstack([p for p, _ in pairs])

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import entr
 
-from cvxleak._validation import Array
+from cvxleak._validation import Array, plain_array
 from cvxleak.errors import ValidationError
 from cvxleak.expressions.arguments import (
     Law,
@@ -141,4 +141,4 @@ def _axes(prior: Law) -> int:
         return 1
     if isinstance(prior, cp.Expression):
         return prior.ndim
-    return np.ndim(prior)
+    return plain_array(prior, "prior").ndim

@@ -10,7 +10,7 @@ from cvxleak.iterative.history import IterativeResult
 from cvxleak.iterative.interior_point import capacity_interior_point
 from cvxleak.iterative.joint import joint_blahut_arimoto
 from cvxleak.iterative.marginal import marginal_blahut_arimoto
-from cvxleak.iterative.simplex import project_to_simplex
+from cvxleak.model.simplex import project_to_simplex
 
 __all__ = [
     "IterativeResult",

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import entr
 
-__all__ = ["Array", "entropy", "information"]
+from cvxleak._validation import Array
 
-Array = NDArray[np.float64]
+__all__ = ["entropy", "information"]
 
 
 def information(joint: Array) -> Array:

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr
 
-from cvxleak.iterative._formulas import Array, entropy, information
+from cvxleak._validation import Array
+from cvxleak.iterative._formulas import entropy, information
 from cvxleak.model import Lumped
 
 __all__ = ["Iterates", "Updater"]

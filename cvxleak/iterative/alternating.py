@@ -9,9 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import entr
 
-from cvxleak._validation import frozen_array, probability_rows, real_number, whole_number
+from cvxleak._validation import (
+    Array,
+    frozen_array,
+    generator,
+    plain_array,
+    probability_rows,
+    real_number,
+    whole_number,
+)
 from cvxleak.errors import ValidationError
-from cvxleak.iterative._formulas import Array
 from cvxleak.iterative._record import FEASIBILITY, RecordView, relative_gain, tangent_norm
 from cvxleak.iterative._stationarity import block_gaps
 from cvxleak.iterative.conditional import conditional_gradient_ascent
@@ -264,7 +271,7 @@ class _Run:
 def _full_channel(mechanism: Mechanism | ArrayLike) -> Array:
     if isinstance(mechanism, Mechanism):
         return mechanism.to_channel().matrix.reshape(*mechanism.space.shape, -1)
-    q = frozen_array(mechanism, "mechanism", max(np.ndim(mechanism), 2))
+    q = frozen_array(mechanism, "mechanism", max(plain_array(mechanism, "mechanism").ndim, 2))
     probability_rows(q.reshape(-1, max(q.shape[-1], 1)), "mechanism", 2)
     return q
 
@@ -281,12 +288,12 @@ def _starting_prior(
         if start == "uniform":
             return uniform.reshape(shape)
         if start == "random":
-            drawn = np.random.default_rng(rng).dirichlet(np.ones(size))
+            drawn = generator(rng).dirichlet(np.ones(size))
             return least_mixture(drawn, uniform, np.zeros(size), b).reshape(shape)
         raise ValidationError(
             f"start: found {start!r}; allowed: 'uniform', 'random' or a prior of shape {shape}"
         )
-    given = np.asarray(start, dtype=float)
+    given = plain_array(start, "start")
     if given.shape != shape:
         raise ValidationError(f"start: found shape {given.shape}; {shape} is needed")
     prior = probability_rows(given.ravel(), "start", 1)

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import real_number, whole_number
-from cvxleak.iterative._formulas import Array, information
+from cvxleak._validation import Array, real_number, whole_number
+from cvxleak.iterative._formulas import information
 from cvxleak.iterative._record import (
     FEASIBILITY,
     RecordView,
@@ -20,7 +20,7 @@ from cvxleak.iterative._record import (
 from cvxleak.iterative.entropy_floor import checked_floor
 from cvxleak.iterative.entropy_projection import NO_ROOT, project_to_entropy
 from cvxleak.iterative.history import IterativeResult
-from cvxleak.iterative.simplex import project_to_simplex
+from cvxleak.model.simplex import project_to_simplex
 
 __all__ = ["conditional_gradient_ascent"]
 

@@ -7,8 +7,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cvxleak._validation import frozen_array, whole_number
-from cvxleak.iterative._formulas import Array, information
+from cvxleak._validation import Array, frozen_array, plain_array, whole_number
+from cvxleak.iterative._formulas import information
 from cvxleak.iterative._record import RecordView
 from cvxleak.iterative.history import IterativeResult
 
@@ -63,7 +63,7 @@ def deterministic_search(
     0.3680642 after 0 iterations: all 4 combinations tried
     """
     contexts = max(frozen_array(rows, "rows", 3).shape[1], 1)
-    first = np.zeros((np.size(marginal), contexts))
+    first = np.zeros((plain_array(marginal, "marginal").size, contexts))
     first[:, 0] = 1
     view = RecordView.checked(marginal, first, rows)
     cap = whole_number(max_combinations, "max_combinations", 1)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import instance, real_number
+from cvxleak._validation import Array, instance, real_number
 from cvxleak.errors import InfeasibleError
-from cvxleak.iterative._formulas import Array, entropy
+from cvxleak.iterative._formulas import entropy
 from cvxleak.model import Lumped, as_prior
 
 __all__ = ["checked_floor", "least_mixture", "meet_entropy_floor", "rounding"]

@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import entr
 
-from cvxleak._validation import probability_rows, real_number, whole_number
-from cvxleak.iterative._formulas import Array
+from cvxleak._validation import Array, probability_rows, real_number, whole_number
+from cvxleak.errors import InfeasibleError
 from cvxleak.iterative.history import IterativeResult
 
 __all__ = ["NO_ROOT", "project_to_entropy"]
@@ -47,7 +47,9 @@ def project_to_entropy(
     Raises
     ------
     ValidationError
-        Arguments of the wrong kind, or a target that no distribution on n outcomes has.
+        Arguments of the wrong kind, or a negative target.
+    InfeasibleError
+        A target above log n.
 
     Notes
     -----
@@ -71,7 +73,12 @@ def project_to_entropy(
     """
     v = probability_rows(distribution, "distribution", 1)
     accuracy = real_number(tol, "tol", 0)
-    t = real_number(target, "target", 0, float(np.log(len(v))) + accuracy)
+    t, most = real_number(target, "target", 0), float(np.log(len(v)))
+    if t > most + accuracy:
+        raise InfeasibleError(
+            f"target: found {t:g} nats; no distribution on {len(v)} outcomes has more than "
+            f"log {len(v)} = {most:.6f}"
+        )
     cap = whole_number(max_iterations, "max_iterations", 1)
     trace = [float(entr(v).sum())]
 

@@ -8,7 +8,8 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from cvxleak._validation import Array
 
 __all__ = ["IterativeResult"]
 
@@ -48,7 +49,7 @@ class IterativeResult:
     point: Any
     iterations: int
     stopped: str
-    history: Mapping[str, NDArray[np.float64]] = field(repr=False)
+    history: Mapping[str, Array] = field(repr=False)
 
     def __post_init__(self) -> None:
         arrays = {}

@@ -9,14 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from cvxleak._validation import real_number, whole_number
+from cvxleak._validation import Array, real_number, whole_number
 from cvxleak.errors import SolverError
 from cvxleak.iterative.history import IterativeResult
 from cvxleak.model import Channel, as_channel
 
 __all__ = ["capacity_interior_point"]
-
-Array = NDArray[np.float64]
 
 FLOOR = 1e-200
 """Probabilities below this count as 0: subnormal numbers are slow and nothing hangs on them."""

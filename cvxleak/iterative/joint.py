@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import probability_rows, real_number, whole_number
+from cvxleak._validation import Array, generator, probability_rows, real_number, whole_number
 from cvxleak.errors import ValidationError
-from cvxleak.iterative._formulas import Array, entropy, information
+from cvxleak.iterative._formulas import entropy, information
 from cvxleak.iterative._joint_update import Iterates, Updater
 from cvxleak.iterative.entropy_floor import checked_floor, meet_entropy_floor, rounding
 from cvxleak.iterative.history import IterativeResult
@@ -157,15 +157,15 @@ def _starting_joints(
             raise ValidationError(f"starts: found shape {weights.shape}; {size} columns are needed")
         return joint(weights)
     count = whole_number(starts, "starts", 1)
-    generator = np.random.default_rng(rng)
+    random = generator(rng)
     values, outputs = len(lumped.values), len(lumped.outputs)
     # Half of them: an unrelated posterior for each output. It need not come from any prior.
-    posteriors = generator.dirichlet(np.ones(values), size=(count, outputs))
+    posteriors = random.dirichlet(np.ones(values), size=(count, outputs))
     joints = posteriors.transpose(0, 2, 1) / outputs
     # The other half: mostly one context for each value, as the optimum at b = 0 has it.
     weights = np.tile(0.1 * lumped.uniform(), (count // 2, 1))
     for first, last in zip(lumped.starts, [*lumped.starts[1:], size], strict=True):
-        chosen = generator.integers(first, last, size=len(weights))
+        chosen = random.integers(first, last, size=len(weights))
         weights[np.arange(len(weights)), chosen] += 0.9 / values
     joints[1::2] = joint(weights)
     return joints

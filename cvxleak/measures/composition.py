@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cvxleak._validation import real_number, whole_number
+from cvxleak._validation import SIZE_LIMIT, in_order, real_number, whole_number
 from cvxleak.errors import ValidationError
 
 __all__ = [
@@ -112,7 +112,7 @@ def group_budget(k: int, epsilon: float, balance: float = 0.0) -> float:
     >>> group_budget(3, 0.125, 0.375)
     1.5
     """
-    return whole_number(k, "k", 1) * unrestricted_budget(epsilon, balance)
+    return whole_number(k, "k", 1, SIZE_LIMIT) * unrestricted_budget(epsilon, balance)
 
 
 def group_slack(capacities: Sequence[float], epsilon: float) -> float:
@@ -141,9 +141,9 @@ def group_slack(capacities: Sequence[float], epsilon: float) -> float:
     0.25
     """
     budget = _non_negative(epsilon, "epsilon")
-    if not len(capacities):
+    checked = _non_negatives(capacities, "capacities")
+    if not checked:
         raise ValidationError("capacities: found none; C_1 is needed")
-    checked = [_non_negative(c, f"capacities[{place}]") for place, c in enumerate(capacities)]
     return max(0.0, max(c / k for k, c in enumerate(checked, start=1)) - budget)
 
 
@@ -173,15 +173,13 @@ def composition_budget(epsilons: Sequence[float], balances: Sequence[float]) -> 
     >>> composition_budget([0.125, 0.25], [0.375, 0.0])
     0.75
     """
-    if len(epsilons) != len(balances) or not len(epsilons):
+    budgets, gains = _non_negatives(epsilons, "epsilons"), _non_negatives(balances, "balances")
+    if len(budgets) != len(gains) or not budgets:
         raise ValidationError(
-            f"balances: found {len(balances)}, with {len(epsilons)} epsilons; "
+            f"balances: found {len(gains)}, with {len(budgets)} epsilons; "
             "one of each is needed for every release"
         )
-    return sum(
-        _non_negative(eps, f"epsilons[{j}]") + _non_negative(g, f"balances[{j}]")
-        for j, (eps, g) in enumerate(zip(epsilons, balances, strict=True))
-    )
+    return sum(eps + g for eps, g in zip(budgets, gains, strict=True))
 
 
 def composition_slack(capacity: float, epsilons: Sequence[float]) -> float:
@@ -209,8 +207,12 @@ def composition_slack(capacity: float, epsilons: Sequence[float]) -> float:
     >>> composition_slack(0.75, [0.25, 0.25])
     0.25
     """
-    budgets = [_non_negative(eps, f"epsilons[{j}]") for j, eps in enumerate(epsilons)]
-    return max(0.0, _non_negative(capacity, "capacity") - sum(budgets))
+    budgets = sum(_non_negatives(epsilons, "epsilons"))
+    return max(0.0, _non_negative(capacity, "capacity") - budgets)
+
+
+def _non_negatives(values: Sequence[float], name: str) -> list[float]:
+    return [_non_negative(v, f"{name}[{place}]") for place, v in enumerate(in_order(values, name))]
 
 
 def _non_negative(value: float, name: str) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from cvxleak._validation import Array, in_order, real_number
+from cvxleak._validation import Array, check_cells, in_order, real_number
 from cvxleak.errors import ValidationError
 from cvxleak.model import Channel
 
@@ -29,6 +29,7 @@ def nearest_output(
     y, x = _finite(ends, "outputs"), _finite(starts, "inputs")
     if not np.all(np.diff(y) > 0):
         raise ValidationError("outputs: found numbers that do not increase; they must, strictly")
+    check_cells(len(starts), len(ends), "outputs")
     edges = np.concatenate([[-math.inf], y[:-1] / 2 + y[1:] / 2, [math.inf]])
     return Channel(mass(edges[:-1] - x[:, None], edges[1:] - x[:, None]), starts, ends)
 

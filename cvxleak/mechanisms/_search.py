@@ -1,10 +1,29 @@
-"""The one root search that the inverse formulas share."""
+"""What the inverse formulas share: the wanted leakage, and the one search for a parameter."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
-__all__ = ["smallest"]
+from cvxleak._validation import real_number, short
+from cvxleak.errors import ValidationError
+
+__all__ = ["smallest", "wanted_leakage"]
+
+
+def wanted_leakage(leakage: float, k: int, *, attained: bool = True) -> float:
+    """Return a wanted leakage in nats, or say that k outputs cannot leak as much.
+
+    The largest leakage is log k. Where it is not `attained`, both it and 0 are refused.
+    """
+    budget = real_number(leakage, "leakage", 0.0, open_low=not attained)
+    most = math.log(k)
+    if budget > most * (1 + 1e-12) or (budget >= most and not attained):
+        bound = "at most" if attained else "less than"
+        raise ValidationError(
+            f"leakage: found {short(leakage)}; {k} outputs leak {bound} log {k} = {most:.6f} nats"
+        )
+    return budget
 
 
 def smallest(admissible: Callable[[float], bool], low: float, high: float) -> float:

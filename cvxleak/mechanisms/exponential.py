@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import softmax
 
-from cvxleak._validation import frozen_array, real_number, whole_number
+from cvxleak._validation import SIZE_LIMIT, frozen_array, real_number, whole_number
 from cvxleak.errors import ValidationError
-from cvxleak.mechanisms._search import smallest
+from cvxleak.mechanisms._search import smallest, wanted_leakage
 from cvxleak.model import Channel, Distortion
 
 __all__ = [
@@ -88,7 +88,7 @@ def exponential(
     return Channel(softmax(behind, axis=1), inputs, outputs)
 
 
-def rank_exponential(distances: Distortion | ArrayLike, N: float) -> Channel:
+def rank_exponential(distances: Distortion | ArrayLike, scale: float) -> Channel:
     """Return the exponential channel of DALENIUS, which only looks at the ranks of the distances.
 
     ``q(y|x) = exp(-rank_x(y) / N) / alpha`` with ``alpha = sum over i < k of exp(-i / N)``. For
@@ -100,15 +100,15 @@ def rank_exponential(distances: Distortion | ArrayLike, N: float) -> Channel:
     the order of the outputs matters where distances tie, and two distances that are equal up to
     rounding do not tie.
 
-    Guarantee: C_1 of at most ``rank_exponential_bound(k, N)``, and local differential privacy with
-    epsilon = (k - 1) / N or less (the largest difference of an output's ranks, over N).
+    Guarantee: C_1 of at most ``rank_exponential_bound(k, scale)``, and local differential privacy
+    with epsilon = (k - 1) / N or less (the largest difference of an output's ranks, over N).
 
     Parameters
     ----------
     distances : Distortion or array_like, shape (inputs, outputs)
         d(x, y), finite and non-negative. A `Distortion` brings its labels along.
-    N : float
-        The scale, positive and finite; larger is more private.
+    scale : float
+        N, positive and finite; larger is more private.
 
     Returns
     -------
@@ -139,13 +139,13 @@ def rank_exponential(distances: Distortion | ArrayLike, N: float) -> Channel:
         given = distances if isinstance(distances, Distortion) else Distortion(distances)
     except ValidationError as error:
         raise ValidationError(f"distances: {error}") from error
-    rate = _rate(N)
+    rate = _rate(scale)
     ranks = np.argsort(np.argsort(given.matrix, axis=1, kind="stable"), axis=1, kind="stable")
     law = np.exp(-rate * np.arange(ranks.shape[1]))
     return Channel((law / law.sum())[ranks], given.inputs, given.outputs)
 
 
-def rank_exponential_entropy(k: int, N: float) -> float:
+def rank_exponential_entropy(k: int, scale: float) -> float:
     """Return the entropy of each row of the exponential channel of DALENIUS.
 
     With r = 1 / N,
@@ -155,8 +155,8 @@ def rank_exponential_entropy(k: int, N: float) -> float:
     ----------
     k : int
         Number of outputs, at least 1.
-    N : float
-        The scale, positive and finite.
+    scale : float
+        N, positive and finite.
 
     Returns
     -------
@@ -178,12 +178,12 @@ def rank_exponential_entropy(k: int, N: float) -> float:
     >>> round(rank_exponential_entropy(3, 2.0), 6)
     1.020191
     """
-    size = whole_number(k, "k", 1)
-    rate = _rate(N)
+    size = whole_number(k, "k", 1, SIZE_LIMIT)
+    rate = _rate(scale)
     return math.log(math.expm1(-size * rate) / math.expm1(-rate)) + _mean(rate) - _mean(size * rate)
 
 
-def rank_exponential_bound(k: int, N: float) -> float:
+def rank_exponential_bound(k: int, scale: float) -> float:
     """Return ``log k - H(Z)``, a bound on C_1 of the exponential channel of DALENIUS.
 
     It is attained if the mechanism is weakly symmetric (`is_weakly_symmetric`).
@@ -192,8 +192,8 @@ def rank_exponential_bound(k: int, N: float) -> float:
     ----------
     k : int
         Number of outputs, at least 1.
-    N : float
-        The scale, positive and finite.
+    scale : float
+        N, positive and finite.
 
     Returns
     -------
@@ -215,25 +215,28 @@ def rank_exponential_bound(k: int, N: float) -> float:
     >>> round(rank_exponential_bound(3, 2.0), 6)
     0.078421
     """
-    return max(0.0, math.log(whole_number(k, "k", 1)) - rank_exponential_entropy(k, N))
+    return max(
+        0.0, math.log(whole_number(k, "k", 1, SIZE_LIMIT)) - rank_exponential_entropy(k, scale)
+    )
 
 
-def rank_scale_for_leakage(k: int, epsilon: float) -> float:
-    """Return the smallest N with which the exponential channel of DALENIUS leaks at most epsilon.
+def rank_scale_for_leakage(k: int, leakage: float) -> float:
+    """Return the smallest scale with which the channel of DALENIUS leaks at most `leakage`.
 
-    The solution of ``log k - H(Z) = epsilon`` with H(Z) of eq. (30), rounded up.
+    The solution N of ``log k - H(Z) = leakage`` with H(Z) of eq. (30), rounded up.
 
     Parameters
     ----------
     k : int
         Number of outputs, at least 2.
-    epsilon : float
-        Wanted bound on C_1 in nats, positive and less than log k (from there on every N will do).
+    leakage : float
+        Wanted bound on C_1 in nats (epsilon in DALENIUS), positive and less than log k: every
+        scale leaks less than that.
 
     Returns
     -------
     float
-        N; ``rank_exponential_bound(k, N)`` does not exceed `epsilon`.
+        The scale; ``rank_exponential_bound(k, scale)`` does not exceed `leakage`.
 
     Raises
     ------
@@ -247,19 +250,19 @@ def rank_scale_for_leakage(k: int, epsilon: float) -> float:
     Examples
     --------
     >>> from cvxleak.mechanisms import rank_exponential_bound, rank_scale_for_leakage
-    >>> N = rank_scale_for_leakage(5, 0.1)
-    >>> round(N, 6), round(rank_exponential_bound(5, N), 12)
+    >>> scale = rank_scale_for_leakage(5, 0.1)
+    >>> round(scale, 6), round(rank_exponential_bound(5, scale), 12)
     (3.057922, 0.1)
     """
-    size = whole_number(k, "k", 2)
-    budget = real_number(epsilon, "epsilon", 0, math.log(size), open_low=True, open_high=True)
+    size = whole_number(k, "k", 2, SIZE_LIMIT)
+    budget = wanted_leakage(leakage, size, attained=False)
     # log k - H is the integral of r Var(rank) up to 1/N, and no variance exceeds (k - 1)^2 / 4.
     enough = (size - 1) / math.sqrt(8 * budget)
-    return smallest(lambda N: rank_exponential_bound(size, N) <= budget, 0.0, enough)
+    return smallest(lambda scale: rank_exponential_bound(size, scale) <= budget, 0.0, enough)
 
 
-def _rate(N: float) -> float:
-    return min(1 / real_number(N, "N", 0, open_low=True, open_high=True), VANISHED)
+def _rate(scale: float) -> float:
+    return min(1 / real_number(scale, "scale", 0, open_low=True, open_high=True), VANISHED)
 
 
 def _mean(rate: float) -> float:

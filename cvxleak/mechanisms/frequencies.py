@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import Array, short, whole_number
+from cvxleak._validation import Array, plain_array, short, whole_number
 from cvxleak._value import Value, preview
 from cvxleak.errors import ValidationError
 from cvxleak.model import Channel, Prior
 from cvxleak.model.channel import as_channel
+from cvxleak.model.simplex import project_to_simplex
 
 __all__ = ["FrequencyEstimate", "estimate_frequencies"]
 
@@ -59,10 +60,7 @@ class FrequencyEstimate(Value):
 
         It is never farther from the truth than the unbiased estimate, but it is biased.
         """
-        falling = np.sort(self.frequencies)[::-1]
-        excess = (np.cumsum(falling) - 1) / np.arange(1, len(falling) + 1)
-        shift = excess[np.flatnonzero(falling > excess)[-1]]
-        return Prior(np.maximum(self.frequencies - shift, 0), self.labels)
+        return Prior(project_to_simplex(self.frequencies), self.labels)
 
 
 def estimate_frequencies(channel: Channel | ArrayLike, counts: Any) -> FrequencyEstimate:
@@ -150,7 +148,7 @@ def _counts(counts: Any, channel: Channel) -> list[int]:
                 f"{preview(unknown)}; the channel has {preview(channel.outputs)}, once each"
             )
         return [by_label.get(label, 0) for label in channel.outputs]
-    array = np.asarray(counts)
+    array = plain_array(counts, "counts")
     if array.shape != (channel.shape[1],):
         raise ValidationError(
             f"counts: found shape {array.shape}; ({channel.shape[1]},) is needed, one per output"

@@ -24,10 +24,10 @@ def discretized_gaussian(
     N(0, variance). So q(y|v) is the Gaussian mass between the midpoints to the neighbors of y; the
     first and last output take the tails.
 
-    Guarantee: it is a post-processing of the Gaussian privacy channel. With T half the distance
-    between the smallest and the largest input, C_1 is at most
-    ``gaussian_peak_capacity(T, variance)``, which is less than ``gaussian_bound(T, variance)``.
-    There is no useful level of pure differential privacy.
+    Guarantee: it is a post-processing of the Gaussian privacy channel. With half the distance
+    between the smallest and the largest input as the peak, C_1 is at most
+    ``gaussian_peak_capacity(peak, variance)``, which is less than
+    ``gaussian_bound(peak, variance)``. There is no useful level of pure differential privacy.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def discretized_gaussian(
     )
 
 
-def gaussian_bound(T: float, N: float) -> float:
+def gaussian_bound(peak: float, variance: float) -> float:
     """Return ``log(1 + T^2 / N) / 2``, a bound on C_1 of the Gaussian privacy channel.
 
     This is the capacity of y = f + N(0, N) when E f^2 is at most T^2. A query with |f| <= T meets
@@ -73,10 +73,10 @@ def gaussian_bound(T: float, N: float) -> float:
 
     Parameters
     ----------
-    T : float
-        Largest |f|, positive and finite.
-    N : float
-        Variance of the noise, positive and finite.
+    peak : float
+        T, the largest |f|, positive and finite.
+    variance : float
+        N, the variance of the noise, positive and finite.
 
     Returns
     -------
@@ -98,27 +98,29 @@ def gaussian_bound(T: float, N: float) -> float:
     >>> round(gaussian_bound(1.0, 1.0), 6)
     0.346574
     """
-    ratio = _positive(T, "T") / math.sqrt(_positive(N, "N"))
+    ratio = _positive(peak, "peak") / math.sqrt(_positive(variance, "variance"))
     return math.log1p(ratio * ratio) / 2
 
 
-def gaussian_variance_for_leakage(T: float, epsilon: float) -> float:
-    """Return the variance N that makes `gaussian_bound` epsilon, ``N = T^2 / (e^(2 epsilon) - 1)``.
+def gaussian_variance_for_leakage(peak: float, leakage: float) -> float:
+    """Return the variance that makes `gaussian_bound` the wanted leakage.
+
+    ``N = T^2 / (e^(2 epsilon) - 1)`` for the leakage epsilon and the peak T.
 
     Any variance from this one on gives epsilon-information privacy. It is a little more than
     is needed, since the bound is not attained.
 
     Parameters
     ----------
-    T : float
-        Largest |f|, positive and finite.
-    epsilon : float
-        Wanted bound on C_1 in nats, positive and at most 300.
+    peak : float
+        T, the largest |f|, positive and finite.
+    leakage : float
+        epsilon, the wanted bound on C_1 in nats, positive and at most 300.
 
     Returns
     -------
     float
-        N, rounded up: ``gaussian_bound(T, N)`` does not exceed `epsilon`.
+        The variance, rounded up: ``gaussian_bound(peak, variance)`` does not exceed `leakage`.
 
     Raises
     ------
@@ -136,10 +138,10 @@ def gaussian_variance_for_leakage(T: float, epsilon: float) -> float:
     >>> round(variance, 6), round(gaussian_bound(1.0, variance), 12)
     (0.581977, 0.5)
     """
-    budget = real_number(epsilon, "epsilon", 0, 300, open_low=True)
-    peak = _positive(T, "T")
-    variance = peak * (peak / math.expm1(2 * budget))
-    while gaussian_bound(peak, variance) > budget:
+    budget = real_number(leakage, "leakage", 0, 300, open_low=True)
+    largest = _positive(peak, "peak")
+    variance = largest * (largest / math.expm1(2 * budget))
+    while gaussian_bound(largest, variance) > budget:
         variance = math.nextafter(variance, math.inf)
     return variance
 

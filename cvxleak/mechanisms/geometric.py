@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from cvxleak._validation import real_number, whole_number
+from cvxleak._validation import check_cells, real_number, whole_number
 from cvxleak.model import Channel
 
 __all__ = ["truncated_geometric"]
@@ -57,6 +57,7 @@ def truncated_geometric(n: int, epsilon: float) -> Channel:
     """
     size = whole_number(n, "n", 1)
     rate = real_number(epsilon, "epsilon", 0, open_high=True)
+    check_cells(size + 1, size + 1, "n")
     numbers = np.arange(size + 1.0)
     matrix = np.exp(-rate * np.abs(numbers[:, None] - numbers))
     matrix[:, 1:-1] *= -math.expm1(-rate)

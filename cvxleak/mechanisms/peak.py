@@ -44,12 +44,12 @@ class PeakCapacity:
     law: Prior
 
 
-def gaussian_peak_capacity(T: float, N: float) -> PeakCapacity:
+def gaussian_peak_capacity(peak: float, variance: float) -> PeakCapacity:
     """Return the capacity of y = f + N(0, N) under the peak constraint |f| <= T.
 
-    This, not ``gaussian_bound(T, N)``, is the largest C_1 of the Gaussian privacy channel. The
-    optimal input has finitely many values (Smith), of which the number grows with T / sqrt(N):
-    one pair, -T and T, up to about 1.67, then a point at 0 between them, and so on.
+    This, not ``gaussian_bound(peak, variance)``, is the largest C_1 of the Gaussian privacy
+    channel. The optimal input has finitely many values (Smith), of which the number grows with
+    T / sqrt(N): one pair, -T and T, up to about 1.67, then a point at 0 between them, and so on.
 
     With D(x) the divergence of N(x, N) from the output law r, the capacity is at most max D for
     every r, and equal to it for the optimal one, where D is largest on the input's values. The
@@ -62,11 +62,11 @@ def gaussian_peak_capacity(T: float, N: float) -> PeakCapacity:
 
     Parameters
     ----------
-    T : float
-        Largest |f|, positive and finite.
-    N : float
-        Variance of the noise, positive and finite; T / sqrt(N) must not exceed 10 (that is 1.75
-        nats; a channel with still less noise hides next to nothing).
+    peak : float
+        T, the largest |f|, positive and finite.
+    variance : float
+        N, the variance of the noise, positive and finite; T / sqrt(N) must not exceed 10 (that is
+        1.75 nats; a channel with still less noise hides next to nothing).
 
     Returns
     -------
@@ -94,12 +94,13 @@ def gaussian_peak_capacity(T: float, N: float) -> PeakCapacity:
     >>> capacity.law.labels
     (-1.0, 0.0, 1.0)
     """
-    peak = real_number(T, "T", 0, open_low=True, open_high=True)
-    deviation = math.sqrt(real_number(N, "N", 0, open_low=True, open_high=True))
-    ratio = peak / deviation
+    largest = real_number(peak, "peak", 0, open_low=True, open_high=True)
+    deviation = math.sqrt(real_number(variance, "variance", 0, open_low=True, open_high=True))
+    ratio = largest / deviation
     if not 0 < ratio <= LARGEST_RATIO:
         raise ValidationError(
-            f"T / sqrt(N): found {ratio:g}; it must be positive and at most {LARGEST_RATIO:g}"
+            f"peak: found {ratio:g} standard deviations of the noise; it must be positive and at "
+            f"most {LARGEST_RATIO:g} of them"
         )
     # The law is symmetric: x holds the values that are not negative, w the weights of the pairs.
     pairs = int(ratio / 2) + 1
@@ -111,7 +112,7 @@ def gaussian_peak_capacity(T: float, N: float) -> PeakCapacity:
         polished = _polished(x, w, ratio)
         lower, upper = _ends(*polished, ratio)
         if upper - lower <= TOLERANCE:
-            return PeakCapacity(lower, upper, _law(*polished, deviation, peak))
+            return PeakCapacity(lower, upper, _law(*polished, deviation, largest))
         divergence = _divergence(grid, np.log(_output(x, w, ratio)), ratio)
         x, w = np.append(x, grid[divergence.argmax()]), np.append(0.99 * w, 0.01)
     raise SolverError(f"peak capacity: the ends {lower:.12g} and {upper:.12g} did not meet")

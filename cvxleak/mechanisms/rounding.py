@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cvxleak._validation import whole_number
+from cvxleak._validation import SIZE_LIMIT, check_cells, whole_number
 from cvxleak.model import Channel
 
 __all__ = ["random_rounding"]
@@ -57,9 +57,10 @@ def random_rounding(n: int, base: int) -> Channel:
            [0.   , 1.   , 0.   ],
            [0.   , 0.667, 0.333]])
     """
-    size, step = whole_number(n, "n", 1), whole_number(base, "base", 1)
-    counts = np.arange(size + 1)
+    size, step = whole_number(n, "n", 1, SIZE_LIMIT), whole_number(base, "base", 1, SIZE_LIMIT)
     outputs = range(0, size + step, step)
+    check_cells(size + 1, len(outputs), "n")
+    counts = np.arange(size + 1)
     matrix = np.zeros((size + 1, len(outputs)))
     below, rest = np.divmod(counts, step)
     moved = rest > 0

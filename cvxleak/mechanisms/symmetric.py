@@ -7,8 +7,8 @@ import math
 import numpy as np
 from scipy.special import entr
 
-from cvxleak._validation import real_number, whole_number
-from cvxleak.mechanisms._search import smallest
+from cvxleak._validation import SIZE_LIMIT, check_cells, real_number, whole_number
+from cvxleak.mechanisms._search import smallest, wanted_leakage
 from cvxleak.model import Channel
 
 __all__ = [
@@ -61,7 +61,7 @@ def randomized_response(k: int, epsilon: float) -> Channel:
            [0.25, 0.5 , 0.25],
            [0.25, 0.25, 0.5 ]])
     """
-    size = whole_number(k, "k", 2)
+    size = whole_number(k, "k", 2, SIZE_LIMIT)
     odds = math.exp(-real_number(epsilon, "epsilon", 0, open_high=True))
     total = 1 + (size - 1) * odds
     return _symmetric(size, 1 / total, odds / total)
@@ -104,26 +104,26 @@ def binary_symmetric(flip: float) -> Channel:
     return generalized_symmetric(2, flip)
 
 
-def generalized_symmetric(m: int, flip: float) -> Channel:
-    """Return the m-ary symmetric channel.
+def generalized_symmetric(k: int, flip: float) -> Channel:
+    """Return the k-ary symmetric channel (m is its name in LEAKAGE).
 
-    ``q(y|x) = 1 - flip`` if y = x, ``flip / (m - 1)`` otherwise.
+    ``q(y|x) = 1 - flip`` if y = x, ``flip / (k - 1)`` otherwise.
 
-    Guarantee: local differential privacy with epsilon = ``|log((1 - flip) (m - 1) / flip)|``, and
-    C_1 of at most ``symmetric_capacity(m, flip)``.
+    Guarantee: local differential privacy with epsilon = ``|log((1 - flip) (k - 1) / flip)|``, and
+    C_1 of at most ``symmetric_capacity(k, flip)``.
 
     Parameters
     ----------
-    m : int
+    k : int
         Number of inputs and of outputs, at least 2.
     flip : float
-        Probability of a wrong output, from 0 to 1. (LEAKAGE stays below 1/2; at (m - 1) / m the
+        Probability of a wrong output, from 0 to 1. (LEAKAGE stays below 1/2; at (k - 1) / k the
         output is independent of the input, and beyond it the input becomes the least likely.)
 
     Returns
     -------
     Channel
-        From 0, ..., m - 1 to the same.
+        From 0, ..., k - 1 to the same.
 
     Raises
     ------
@@ -140,26 +140,26 @@ def generalized_symmetric(m: int, flip: float) -> Channel:
     >>> generalized_symmetric(3, 0.5).row(1)
     array([0.25, 0.5 , 0.25])
     """
-    size = whole_number(m, "m", 2)
+    size = whole_number(k, "k", 2, SIZE_LIMIT)
     wrong = real_number(flip, "flip", 0, 1)
     return _symmetric(size, 1 - wrong, wrong / (size - 1))
 
 
-def symmetric_capacity(m: int, flip: float) -> float:
-    """Return the Shannon capacity of the m-ary symmetric channel.
+def symmetric_capacity(k: int, flip: float) -> float:
+    """Return the Shannon capacity of the k-ary symmetric channel.
 
-    ``C = log m - h(flip) - flip log(m - 1)`` with the binary entropy h.
+    ``C = log k - h(flip) - flip log(k - 1)`` with the binary entropy h.
 
     It bounds the individual channel capacity C_1 of any query followed by
-    ``generalized_symmetric(m, flip)`` (DALENIUS Corollary 2). For m = 2 it is equal to C_1 whenever
+    ``generalized_symmetric(k, flip)`` (DALENIUS Corollary 2). For k = 2 it is equal to C_1 whenever
     the query is not constant (Corollary 1): two datasets that differ in one record only then have
-    different values, whatever the alphabets. For m > 2 it is equal to C_1 if the query takes all m
+    different values, whatever the alphabets. For k > 2 it is equal to C_1 if the query takes all k
     values as one record takes its own, in contexts of the adversary's choice; a binary record
-    shows only two of the m rows.
+    shows only two of the k rows.
 
     Parameters
     ----------
-    m : int
+    k : int
         Number of outputs, at least 2.
     flip : float
         Probability of a wrong output, from 0 to 1.
@@ -167,7 +167,7 @@ def symmetric_capacity(m: int, flip: float) -> float:
     Returns
     -------
     float
-        In nats, from 0 to log m.
+        In nats, from 0 to log k.
 
     Raises
     ------
@@ -184,31 +184,30 @@ def symmetric_capacity(m: int, flip: float) -> float:
     >>> round(symmetric_capacity(2, 0.3), 6)
     0.082283
     """
-    size = whole_number(m, "m", 2)
+    size = whole_number(k, "k", 2, SIZE_LIMIT)
     wrong = real_number(flip, "flip", 0, 1)
     lost = float(entr(1 - wrong) + entr(wrong)) + wrong * math.log(size - 1)
     return max(0.0, math.log(size) - lost)
 
 
-def flip_for_leakage(m: int, epsilon: float) -> float:
-    """Return the smallest flip with which the m-ary symmetric channel leaks at most epsilon.
+def flip_for_leakage(k: int, leakage: float) -> float:
+    """Return the smallest flip with which the k-ary symmetric channel leaks at most `leakage`.
 
-    The solution in [0, (m - 1) / m] of ``log m - h(p) - p log(m - 1) = epsilon``, rounded up. For
-    m = 2 it is p* of DALENIUS Corollary 1: flips from p* to 1 - p* give epsilon-information
+    The solution in [0, (k - 1) / k] of ``log k - h(p) - p log(k - 1) = leakage``, rounded up. For
+    k = 2 it is p* of DALENIUS Corollary 1: flips from p* to 1 - p* give epsilon-information
     privacy.
 
     Parameters
     ----------
-    m : int
+    k : int
         Number of outputs, at least 2.
-    epsilon : float
-        Wanted bound on C_1 in nats, at least 0.
+    leakage : float
+        Wanted bound on C_1 in nats (epsilon in DALENIUS), from 0 to log k, the largest possible.
 
     Returns
     -------
     float
-        The flip; 0 if epsilon is log m or more. ``symmetric_capacity(m, flip)`` does not exceed
-        `epsilon`.
+        The flip; ``symmetric_capacity(k, flip)`` does not exceed `leakage`.
 
     Raises
     ------
@@ -217,7 +216,7 @@ def flip_for_leakage(m: int, epsilon: float) -> float:
 
     References
     ----------
-    DALENIUS Corollary 1 (m = 2) and Corollary 2.
+    DALENIUS Corollary 1 (k = 2) and Corollary 2.
 
     Examples
     --------
@@ -226,14 +225,15 @@ def flip_for_leakage(m: int, epsilon: float) -> float:
     >>> round(flip, 6), round(symmetric_capacity(2, flip), 12)
     (0.280205, 0.1)
     """
-    size = whole_number(m, "m", 2)
-    budget = real_number(epsilon, "epsilon", 0)
+    size = whole_number(k, "k", 2, SIZE_LIMIT)
+    budget = wanted_leakage(leakage, size)
     if symmetric_capacity(size, 0.0) <= budget:
         return 0.0
     return smallest(lambda flip: symmetric_capacity(size, flip) <= budget, 0.0, 1 - 1 / size)
 
 
 def _symmetric(size: int, right: float, wrong: float) -> Channel:
+    check_cells(size, size, "k")
     matrix = np.full((size, size), wrong)
     np.fill_diagonal(matrix, right)
     return Channel(matrix)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import probability_rows, whole_number
+from cvxleak._validation import check_cells, probability_rows, whole_number
 from cvxleak.model import Channel, Prior
 
 __all__ = ["constant", "identity"]
@@ -38,7 +38,9 @@ def identity(k: int) -> Channel:
     array([[1., 0.],
            [0., 1.]])
     """
-    return Channel(np.eye(whole_number(k, "k", 1)))
+    size = whole_number(k, "k", 1)
+    check_cells(size, size, "k")
+    return Channel(np.eye(size))
 
 
 def constant(k: int, law: Prior | ArrayLike) -> Channel:
@@ -72,4 +74,5 @@ def constant(k: int, law: Prior | ArrayLike) -> Channel:
     """
     size = whole_number(k, "k", 1)
     output = law if isinstance(law, Prior) else Prior(probability_rows(law, "law", 1))
+    check_cells(size, len(output), "k")
     return Channel(np.tile(output.probabilities, (size, 1)), outputs=output.labels)

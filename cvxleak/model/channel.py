@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from cvxleak._validation import (
     Array,
     composed_rows,
+    generator,
     probability_rows,
     real_number,
     short,
@@ -217,8 +218,8 @@ class Channel(LabeledMatrix):
         """
         ends = list(accumulate(integer_weights(self.row(label))))
         count = 1 if size is None else whole_number(size, "size", 0)
-        if rng is not None and not isinstance(rng, np.random.Generator):
-            rng = np.random.default_rng(whole_number(rng, "rng", 0))
+        if rng is not None:
+            rng = generator(rng)
         draws = [self.outputs[bisect_right(ends, _below(ends[-1], rng))] for _ in range(count)]
         return draws[0] if size is None else draws
 

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import Array, frozen_array, in_order
+from cvxleak._validation import Array, check_cells, frozen_array, in_order
 from cvxleak._value import preview
 from cvxleak.errors import ValidationError
 from cvxleak.model._matrix import LabeledMatrix
@@ -110,6 +110,7 @@ class Distortion(LabeledMatrix):
         columns = rows if outputs is None else in_order(outputs, "outputs")
         if not rows or not columns:
             raise ValidationError("inputs: found no labels; at least one is needed on each side")
+        check_cells(len(rows), len(columns), "inputs")
         try:
             matrix = [[float(distance(v, y)) for y in columns] for v in rows]
         except (TypeError, OverflowError) as error:

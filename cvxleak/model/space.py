@@ -21,7 +21,7 @@ from cvxleak.model.prior import Prior, as_prior, has_labels
 __all__ = ["RecordSpace"]
 
 RECORD_LIMIT = 1 << 24
-"""Most records of one kind that a file may ask for."""
+"""Most records of one kind that are ever made from their number."""
 
 TABLE_LIMIT = 1 << 22
 """Most datasets, or joint values of a group of records, that are ever written out one by one."""
@@ -74,8 +74,15 @@ class RecordSpace(Stored):
 
     @classmethod
     def binary(cls, n: int) -> Self:
-        """Return {0, 1}^n."""
-        return cls([(0, 1)] * whole_number(n, "n", 1))
+        """Return {0, 1}^n, for n up to 2^24.
+
+        Examples
+        --------
+        >>> from cvxleak.model import RecordSpace
+        >>> RecordSpace.binary(3).size
+        8
+        """
+        return cls([(0, 1)] * whole_number(n, "n", 1, RECORD_LIMIT))
 
     @property
     def records(self) -> int:

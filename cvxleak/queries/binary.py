@@ -79,7 +79,7 @@ def parity(n: int) -> AdditiveQuery:
     return modular_sum(n, 2)
 
 
-def modular_sum(n: int, m: int) -> AdditiveQuery:
+def modular_sum(n: int, modulus: int) -> AdditiveQuery:
     """Return the sum of n binary records modulo m, f(x) = (x_1 + ... + x_n) mod m.
 
     As integers, neighboring values differ by up to m - 1: with n >= m records the sum can wrap
@@ -91,8 +91,8 @@ def modular_sum(n: int, m: int) -> AdditiveQuery:
     ----------
     n : int
         Number of records, at least 1.
-    m : int
-        The modulus, at least 1.
+    modulus : int
+        m, at least 1.
 
     Returns
     -------
@@ -102,7 +102,7 @@ def modular_sum(n: int, m: int) -> AdditiveQuery:
     Raises
     ------
     ValidationError
-        `n` or `m` is not a positive integer.
+        `n` or `modulus` is not a positive integer.
 
     References
     ----------
@@ -115,7 +115,7 @@ def modular_sum(n: int, m: int) -> AdditiveQuery:
     >>> query((1, 1, 0, 1, 1)), query.sensitivity, query.cyclic_sensitivity(3)
     (1, 2, 1)
     """
-    return _of_sum(n, modulus=whole_number(m, "m", 1))
+    return _of_sum(n, modulus=whole_number(modulus, "modulus", 1))
 
 
 def pair_sum(n: int) -> AdditiveQuery:
@@ -156,5 +156,5 @@ def pair_sum(n: int) -> AdditiveQuery:
 def _of_sum(
     n: int, value: Callable[[int], Hashable] | None = None, modulus: int | None = None
 ) -> AdditiveQuery:
-    space = RecordSpace.binary(whole_number(n, "n", 1))
+    space = RecordSpace.binary(n)
     return AdditiveQuery(space, [(0, 1)] * space.records, value, modulus)

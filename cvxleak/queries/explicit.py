@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -39,8 +39,8 @@ def from_function(
     Raises
     ------
     ValidationError
-        A space that is too large, a function that is not callable, a value that is not hashable
-        or does not equal itself (NaN).
+        A space that is too large, a function that is not callable or fails (the message names the
+        dataset on which it does), a value that is not hashable or does not equal itself (NaN).
 
     Examples
     --------
@@ -62,7 +62,7 @@ def from_function(
     check_table_size(instance(space, RecordSpace, "space"))
     if not callable(function):
         raise ValidationError(f"function: expected a callable, found {short(function)}")
-    return _query(space, map(function, space.datasets()), "function")
+    return _query(space, _results(space, function), "function")
 
 
 def from_table(space: RecordSpace, table: Mapping[Any, Hashable] | ArrayLike) -> TableQuery:
@@ -116,6 +116,18 @@ def from_table(space: RecordSpace, table: Mapping[Any, Hashable] | ArrayLike) ->
             "or a mapping from datasets"
         )
     return _query(space, array.ravel(), "table")
+
+
+def _results(space: RecordSpace, function: Callable[[Any], Any]) -> Iterator[Any]:
+    for dataset in space.datasets():
+        try:
+            result = function(dataset)
+        except Exception as error:
+            raise ValidationError(
+                f"function: it failed on the dataset {short(dataset)}: "
+                f"{type(error).__name__}: {error}"
+            ) from error
+        yield result
 
 
 def _in_product_order(space: RecordSpace, items: list[tuple[Any, Hashable]]) -> list[Hashable]:

@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cvxleak import measures
+from cvxleak._validation import Array
 from cvxleak.errors import ValidationError
 from cvxleak.model import Channel, Distortion, Mechanism, Prior
 from cvxleak.report import sentences as say
@@ -163,7 +163,7 @@ class Formulas:
         shown = value if unit else value / unit_scale(self.unit)
         return Quantity(name, shown, shown, unit or self.unit, COMPUTED, meaning(value), seconds)
 
-    def _law(self, prior: Prior) -> NDArray[np.float64]:
+    def _law(self, prior: Prior) -> Array:
         """Return the prior in the order of the record's alphabet."""
         alphabet = self.mechanism.space.alphabets[0]
         if set(prior.labels) != set(alphabet):
@@ -173,7 +173,7 @@ class Formulas:
             )
         return np.array([prior[value] for value in alphabet])
 
-    def _value_law(self, prior: Prior | None) -> NDArray[np.float64]:
+    def _value_law(self, prior: Prior | None) -> Array:
         """Return the law of the query's value, under a prior of one record or the uniform one."""
         query = self.mechanism.query
         law = np.zeros(len(query.values))

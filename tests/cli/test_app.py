@@ -365,6 +365,15 @@ def test_capacity(run: Run, tmp_path: Path):
         (["capacity", "good.csv", "--certificate", "./good.csv"], "--certificate: good.csv is"),
         (["audit", "spec.toml", "--json", "a", "--certificate", "a"], "--certificate: --json is"),
         (["capacity", "good.csv", "--tol", "-1"], "--tol: found -1.0"),
+        (
+            ["audit", "many.toml"],
+            "many.toml: query: number of records: found 100000000; it must be",
+        ),
+        (
+            ["audit", "large.toml"],
+            "large.toml: mechanism: number of values: a matrix of 20001 x 20",
+        ),
+        (["capacity", "semicolons.csv"], "semicolons.csv: 'semicolons.csv' separates its cells by"),
         (["audit", "floor.toml"], "floor.toml: adversary.entropy_floors: found 7 bits; nobody "),
     ],
 )
@@ -376,6 +385,10 @@ def test_errors_are_one_message(
     write(COUNT, ROUNDING, '[adversary]\nunit = "bits"\nentropy_floors = [7]\n', name="floor.toml")
     (tmp_path / "bad.csv").write_text("1,0\n1,1\n")
     (tmp_path / "good.csv").write_text("1,0\n0,1\n")
+    (tmp_path / "semicolons.csv").write_text("1;0\n0;1\n")
+    identity = '[mechanism]\nkind = "identity"\n'
+    write(f'[query]\nkind = "count"\nrecords = {10**8}\n', identity, name="many.toml")
+    write('[query]\nkind = "count"\nrecords = 20000\n', identity, name="large.toml")
     before = sorted(tmp_path.iterdir())
     result = run(*arguments)
     assert result.exit_code == 2

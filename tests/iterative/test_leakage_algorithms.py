@@ -132,8 +132,10 @@ def test_ends_of_the_range_of_entropies():
         "max_iterations=3"
         in project_to_entropy([0.3334, 0.3333, 0.3333], 0.01, max_iterations=3).stopped
     )
-    with pytest.raises(ValidationError, match="target"):
+    with pytest.raises(InfeasibleError, match=r"^target: found 0\.7 .* log 2 = 0\.693147"):
         project_to_entropy([0.5, 0.5], 0.7)
+    with pytest.raises(ValidationError, match="target"):
+        project_to_entropy([0.5, 0.5], -0.1)
     with pytest.raises(ValidationError, match="distribution"):
         project_to_entropy([0.5, 0.6], 0.3)
 

@@ -142,9 +142,9 @@ def test_discretized_laplace_is_not_column_symmetric():
 
 
 @pytest.mark.parametrize(
-    ("k", "epsilon", "name"),
-    [(1, 0.1, "k"), (3, 0.0, "epsilon"), (3, math.log(3), "epsilon"), (3, math.nan, "epsilon")],
+    ("k", "leakage", "name"),
+    [(1, 0.1, "k"), (3, 0.0, "leakage"), (3, math.log(3), "leakage"), (3, math.nan, "leakage")],
 )
-def test_a_wrong_argument_of_the_inverse(k, epsilon, name):
+def test_a_wrong_argument_of_the_inverse(k, leakage, name):
     with pytest.raises(ValidationError, match=f"^{name}: "):
-        rank_scale_for_leakage(k, epsilon)
+        rank_scale_for_leakage(k, leakage)

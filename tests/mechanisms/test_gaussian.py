@@ -151,13 +151,13 @@ def test_rounding_the_output_loses_information(capacity, variance):
 @pytest.mark.parametrize("argument", [0.0, -1.0, math.inf, math.nan, "1"])
 def test_a_wrong_argument_is_named(argument):
     for function in (gaussian_bound, gaussian_peak_capacity):
-        with pytest.raises(ValidationError, match=r"^T: "):
+        with pytest.raises(ValidationError, match=r"^peak: "):
             function(argument, 1.0)
-        with pytest.raises(ValidationError, match=r"^N: "):
+        with pytest.raises(ValidationError, match=r"^variance: "):
             function(1.0, argument)
-    with pytest.raises(ValidationError, match=r"^T: "):
+    with pytest.raises(ValidationError, match=r"^peak: "):
         gaussian_variance_for_leakage(argument, 1.0)
-    with pytest.raises(ValidationError, match=r"^epsilon: "):
+    with pytest.raises(ValidationError, match=r"^leakage: "):
         gaussian_variance_for_leakage(1.0, argument)
 
 

@@ -14,6 +14,7 @@ from cvxleak.mechanisms import (
     generalized_symmetric,
     laplace_threshold,
     randomized_response,
+    rank_scale_for_leakage,
     symmetric_capacity,
 )
 from cvxleak.model import Mechanism, RecordSpace
@@ -86,18 +87,16 @@ def test_c_1_of_three_values_needs_a_record_that_shows_them(individual_capacity)
     assert binary < bound - 0.01
 
 
-@given(st.integers(2, 20), st.floats(1e-6, 2.9))
+@given(st.integers(2, 20), st.floats(1e-6, 0.999))
 @settings(max_examples=100)
-def test_the_flip_leaks_what_was_wanted_and_no_more(m, epsilon):
+def test_the_flip_leaks_what_was_wanted_and_no_more(m, share):
+    epsilon = share * math.log(m)
     flip = flip_for_leakage(m, epsilon)
     leakage = symmetric_capacity(m, flip)
     assert leakage <= epsilon
-    if epsilon < math.log(m):
-        assert leakage == pytest.approx(epsilon, abs=1e-12)
-        assert 0 < flip <= 1 - 1 / m
-        assert symmetric_capacity(m, flip * (1 - 1e-6)) > epsilon
-    else:
-        assert flip == 0
+    assert leakage == pytest.approx(epsilon, abs=1e-12)
+    assert 0 < flip <= 1 - 1 / m
+    assert symmetric_capacity(m, flip * (1 - 1e-6)) > epsilon
 
 
 @given(st.integers(2, 9), st.floats(0.001, 0.999))
@@ -111,10 +110,20 @@ def test_no_leakage_at_all():
     assert flip_for_leakage(4, 0) == pytest.approx(0.75, abs=1e-7)
 
 
-@pytest.mark.parametrize(("m", "epsilon", "name"), [(1, 0.1, "m"), (2, -0.1, "epsilon")])
+@pytest.mark.parametrize(("m", "epsilon", "name"), [(1, 0.1, "k"), (2, -0.1, "leakage")])
 def test_a_wrong_argument_of_the_inverse(m, epsilon, name):
     with pytest.raises(ValidationError, match=f"^{name}: "):
         flip_for_leakage(m, epsilon)
+
+
+@pytest.mark.parametrize("inverse", [flip_for_leakage, rank_scale_for_leakage])
+def test_more_leakage_than_there_can_be_is_refused_with_the_largest(inverse):
+    with pytest.raises(ValidationError, match=r"^leakage: found 2\.0; 4 outputs .* = 1\.386294 "):
+        inverse(4, 2.0)
+
+
+def test_the_largest_leakage_needs_no_flip():
+    assert flip_for_leakage(4, math.log(4)) == 0.0
 
 
 @given(st.floats(0, 20))

@@ -31,6 +31,12 @@ def channel_text(tmp_path, text, encoding="utf-8"):
     return path
 
 
+def test_semicolons_are_named(tmp_path):
+    for text in ("0,5;0,5\n1;0\n", ";a;b\n0;0.5;0.5\n"):
+        with pytest.raises(ValidationError, match="semicolons"):
+            Channel.from_csv(channel_text(tmp_path, text.replace(",", ".")))
+
+
 class TestLabels:
     @given(label=labels)
     def test_come_back_from_text(self, label):

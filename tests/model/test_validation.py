@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from cvxleak._validation import (
+    check_cells,
     composed_rows,
     frozen_array,
     label_tuple,
@@ -18,6 +19,14 @@ from cvxleak._validation import (
     whole_number,
 )
 from cvxleak.errors import ValidationError
+
+
+def test_a_matrix_that_is_asked_for_by_its_size_has_a_limit():
+    check_cells(10_000, 10_000, "k")
+    with pytest.raises(ValidationError, match=r"^k: a matrix of 20001 x 20001 .* 3200 MB"):
+        check_cells(20_001, 20_001, "k")
+    with pytest.raises(ValidationError, match=r"80000000000000000 MB"):
+        check_cells(10**11, 10**11, "k")
 
 
 class TestArrays:

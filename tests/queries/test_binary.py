@@ -97,5 +97,5 @@ def test_a_number_of_records_that_is_none(build, n):
 
 @pytest.mark.parametrize("m", [0, -2, 1.5, None])
 def test_a_modulus_that_is_none(m):
-    with pytest.raises(ValidationError, match=r"^m: "):
+    with pytest.raises(ValidationError, match=r"^modulus: "):
         modular_sum(3, m)

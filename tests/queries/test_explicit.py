@@ -24,6 +24,13 @@ def test_dalenius_example_1():
     assert equal.exchangeable() == [[0], [1]]
 
 
+def test_a_function_that_fails_names_the_dataset():
+    with pytest.raises(
+        ValidationError, match=r"^function: it failed on the dataset \(0, 0\): Zero"
+    ):
+        from_function(EXAMPLE_1, lambda x: 1 / x[0])
+
+
 def test_dalenius_example_5():
     space = RecordSpace.binary(4)
     odd = from_function(space, lambda x: sum(x) % 2)
