@@ -1,4 +1,4 @@
-"""Information leakage and privacy mechanisms on CVXPY, with a proof for every number.
+"""Information leakage and privacy mechanisms on CVXPY; what is searched for comes with a proof.
 
 Public names load when they are first used (PEP 562), so importing `cvxleak`, or checking a
 certificate, costs nothing that it does not need.

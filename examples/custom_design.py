@@ -10,9 +10,10 @@ differentially private, and to obey two rules that no library knows of?
                 what is stored is right within 0.8 brackets in the mean, for each true bracket
                 each bracket is stored for at least a tenth of all people
 
-Whatever a solver calls optimal is checked without it: its channel is repaired and measured in NumPy
-(an upper end), and as I(X;Y) is convex, the linear program of its tangent there has a value that no
-channel in the set beats (a lower end).
+Whatever a solver calls optimal is checked without it. Its channel may miss some rules by a little,
+so it is mixed with one that is well inside the set, just as far as it takes to keep them all, and
+measured in NumPy: an upper end. And as I(X;Y) is convex, the linear program of its tangent there
+has a value that no channel in the set beats: a lower end.
 """
 
 import cvxpy as cp
@@ -38,30 +39,56 @@ OPTIONS = {
 }
 
 
-def allowed(Q: cp.Variable) -> list[cp.Constraint]:
-    """The set of channels to choose from: three builders, and two rules of one's own."""
+def allowed(Q: cp.Variable, margin: float = 0.0) -> list[cp.Constraint]:
+    """The set of channels to choose from: three builders, and two rules of one's own.
+
+    A margin makes every budget smaller by that share.
+    """
     bias = Q @ BRACKETS - BRACKETS
-    no_empty_class = EVERYBODY.probabilities @ Q >= 0.1
+    less = 1 - margin
     return [
         *row_stochastic(Q),
-        *local_dp(Q, epsilon=3.0),
-        *distortion_budget([NORTH, SOUTH], Q, ERROR, 0.9),
-        bias >= -0.8,
-        bias <= 0.8,
-        no_empty_class,
+        *local_dp(Q, epsilon=3.0 * less),
+        *distortion_budget([NORTH, SOUTH], Q, ERROR, 0.9 * less),
+        bias >= -0.8 * less,
+        bias <= 0.8 * less,
+        EVERYBODY.probabilities @ Q >= 0.1 / less,  # no class is empty
     ]
 
 
+def violation(channel: Channel) -> float:
+    """Return by how much a channel breaks the rule that it breaks most, 0 if it keeps them all."""
+    bias = channel.matrix @ BRACKETS - BRACKETS
+    return max(
+        0.0,
+        local_dp_epsilon(channel) - 3.0,
+        worst_case_distortion([NORTH, SOUTH], channel, ERROR) - 0.9,
+        float(np.abs(bias).max()) - 0.8,
+        0.1 - float(channel.output(EVERYBODY).probabilities.min()),
+    )
+
+
+def stochastic(found: np.ndarray) -> np.ndarray:
+    """Return a solver's matrix without negative entries, each row divided by its sum."""
+    rows = np.maximum(found, 0)
+    return rows / rows.sum(axis=1, keepdims=True)
+
+
 def design(solver: str) -> tuple[Channel, float]:
-    """Return the solver's channel, repaired, and by how much it misses a constraint."""
+    """Return a channel that keeps all rules, and by how much the solver's own breaks one."""
     Q = cp.Variable((6, 6))
     leakage = cp.Variable()
-    rules = allowed(Q)
-    problem = cp.Problem(cp.Minimize(leakage), rules + mi_budget(EVERYBODY, Q, leakage))
+    problem = cp.Problem(cp.Minimize(leakage), allowed(Q) + mi_budget(EVERYBODY, Q, leakage))
     problem.solve(solver=solver, **OPTIONS[solver])
-    rows = np.maximum(Q.value, 0)
-    Q.value = rows / rows.sum(axis=1, keepdims=True)
-    return Channel(Q.value), max(float(np.max(rule.violation())) for rule in rules)
+    rows = stochastic(Q.value)
+    cp.Problem(cp.Minimize(0), allowed(Q, margin=0.02)).solve(solver="HIGHS")
+    inside = stochastic(Q.value)
+    # The set is convex, and `inside` keeps every rule with room to spare.
+    for share in (0.0, *10.0 ** np.arange(-14, 1)):
+        channel = Channel((1 - share) * rows + share * inside)
+        if violation(channel) == 0:
+            return channel, violation(Channel(rows))
+    raise RuntimeError("the rules leave no room")
 
 
 def lower_end(channel: Channel) -> float:
@@ -81,15 +108,15 @@ def main() -> list[tuple[float, float]]:
         if solver not in installed:
             print(f"{solver}: skipped, it is not installed")
     print(
-        f"{'solver':10}{'I(X;Y), nats':>14}{'no less than':>14}{'violation':>12}"
+        f"{'solver':10}{'I(X;Y), nats':>14}{'no less than':>14}{'violation':>11}{'repaired':>10}"
         f"{'epsilon':>10}{'distortion':>12}"
     )
     values = []
     for solver in installed:
-        channel, violation = design(solver)
+        channel, missed = design(solver)
         upper, lower = mutual_information(EVERYBODY, channel), lower_end(channel)
         print(
-            f"{solver:10}{upper:14.7f}{lower:14.7f}{violation:12.1e}"
+            f"{solver:10}{upper:14.7f}{lower:14.7f}{missed:11.1e}{violation(channel):10.1g}"
             f"{local_dp_epsilon(channel):10.6f}"
             f"{worst_case_distortion([NORTH, SOUTH], channel, ERROR):12.6f}"
         )

@@ -8,6 +8,14 @@ import pytest
 EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.py"))
 
 
+def test_a_design_of_one_s_own_keeps_all_rules():
+    example = runpy.run_path(str(EXAMPLES[0].parent / "custom_design.py"))
+    for solver in ("CLARABEL", "SCS"):
+        channel, missed = example["design"](solver)
+        assert example["violation"](channel) == 0
+        assert 0 <= missed < 1e-5
+
+
 def test_there_are_examples():
     assert EXAMPLES
 

@@ -77,9 +77,14 @@ def test_table_is_what_the_audit_prints(monkeypatch: pytest.MonkeyPatch):
     number = r"\d+(?:\.\d+)?"
     for ours, theirs in zip(shown, real, strict=True):
         assert re.sub(number, "0", ours) == re.sub(number, "0", theirs)
-        # Ends may differ within the tolerance from one machine to the next.
         values = [[float(x) for x in re.findall(number, line)] for line in (ours, theirs)]
-        assert values[0] == pytest.approx(values[1], rel=1e-3, abs=1e-3)
+        if "certified" in ours:
+            # Two brackets of one leakage that are both as close as asked for, 1e-4, differ by no
+            # more than that. (The last three columns are percentages.)
+            assert values[0][:4] == pytest.approx(values[1][:4], rel=1e-4, abs=2e-6)
+            assert values[0][4:] == pytest.approx(values[1][4:], abs=0.21)
+        else:
+            assert values[0] == values[1]
 
 
 def test_two_commands_are_those_of_the_makefile():
