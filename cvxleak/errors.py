@@ -43,20 +43,66 @@ class CvxleakError(Exception):
 
 
 class ValidationError(CvxleakError, ValueError):
-    """An argument is wrong; the message names it, what was found and what is allowed."""
+    """An argument is wrong; the message names it, what was found and what is allowed.
+
+    Examples
+    --------
+    >>> from cvxleak import Prior, ValidationError
+    >>> try:
+    ...     Prior([0.5, 0.4])
+    ... except ValidationError as error:
+    ...     print(error)
+    probabilities: sums to 0.9; probabilities must sum to 1 within 1e-09
+    """
 
 
 class InfeasibleError(CvxleakError):
-    """No point meets the constraints; the message gives the nearest budget that can be met."""
+    """No point meets the constraints; the message gives the nearest budget that can be met.
+
+    Examples
+    --------
+    >>> from cvxleak.errors import InfeasibleError
+    >>> from cvxleak.iterative import project_to_entropy
+    >>> try:
+    ...     project_to_entropy([0.5, 0.5], 0.7)
+    ... except InfeasibleError as error:
+    ...     print(error)
+    target: found 0.7 nats; no distribution on 2 outcomes has more than log 2 = 0.693147
+    """
 
 
 class UnboundedError(CvxleakError):
-    """The problem has no finite optimum."""
+    """The problem has no finite optimum.
+
+    Examples
+    --------
+    >>> from cvxleak.errors import CvxleakError, UnboundedError
+    >>> issubclass(UnboundedError, CvxleakError)
+    True
+    """
 
 
 class SolverError(CvxleakError):
-    """A numerical solver failed and no valid bound could be recovered from it."""
+    """A numerical solver failed and no valid bound could be recovered from it.
+
+    Examples
+    --------
+    >>> from cvxleak.errors import CvxleakError, SolverError
+    >>> issubclass(SolverError, CvxleakError)
+    True
+    """
 
 
 class CertificateError(CvxleakError):
-    """A certificate is malformed or does not prove what it claims."""
+    """A certificate is malformed or does not prove what it claims.
+
+    Examples
+    --------
+    >>> from cvxleak.certificates import Certificate
+    >>> from cvxleak.errors import CertificateError
+    >>> try:
+    ...     Certificate.from_dict({})
+    ... except CertificateError as error:
+    ...     print(error)
+    not a cvxleak certificate
+    """

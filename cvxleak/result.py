@@ -25,14 +25,36 @@ Resume = Callable[[float, float | None], "Bound"]
 
 
 class Status(enum.Enum):
-    """How a bracket stands; the value is the message."""
+    """How a bracket stands; the value is the message.
+
+    Examples
+    --------
+    >>> from cvxleak import Status, capacity
+    >>> bound = capacity([[0.9, 0.1], [0.1, 0.9]])
+    >>> bound.status is Status.CERTIFIED
+    True
+    >>> print(bound.status.value)
+    both ends are proved and the gap is within the tolerance
+    """
 
     CERTIFIED = "both ends are proved and the gap is within the tolerance"
     BRACKETED = "both ends are proved, but the gap is wider than the tolerance"
 
 
 def unit_scale(unit: str) -> float:
-    """Return the number of nats in one `unit` ("nats" or "bits")."""
+    """Return the number of nats in one `unit` ("nats" or "bits").
+
+    Raises
+    ------
+    ValidationError
+        Another unit.
+
+    Examples
+    --------
+    >>> from cvxleak.result import unit_scale
+    >>> round(unit_scale("bits"), 6)
+    0.693147
+    """
     try:
         return UNITS[unit]
     except KeyError:

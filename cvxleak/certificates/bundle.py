@@ -26,6 +26,17 @@ def save_certificates(certificates: Sequence[Certificate], path: str | os.PathLi
     ------
     ValidationError
         There is no certificate, or the file cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from cvxleak import capacity, verify
+    >>> from cvxleak.certificates import save_certificates
+    >>> channels = [[0.9, 0.1], [0.1, 0.9]], [[0.8, 0.2], [0.2, 0.8]]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_certificates([capacity(c).certificate for c in channels], f"{folder}/both.json")
+    ...     verify(f"{folder}/both.json").reason
+    'all 2 certificates hold'
     """
     if not certificates:
         raise ValidationError("certificates: found none; a file holds at least one")
@@ -43,6 +54,16 @@ def read_certificates(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
         The file cannot be read.
     CertificateError
         It is not JSON, or holds no certificate.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from cvxleak import capacity
+    >>> from cvxleak.certificates import read_certificates
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     capacity([[0.9, 0.1], [0.1, 0.9]]).certificate.save(f"{folder}/bsc.json")
+    ...     [certificate["kind"] for certificate in read_certificates(f"{folder}/bsc.json")]
+    ['capacity']
     """
     content = read_json(path)
     return members(content) if is_bundle(content) else [_one(content)]

@@ -53,6 +53,15 @@ class Certificate:
     -----
     `verify` recomputes both ends in ball arithmetic. The file also holds a SHA-256 of its content,
     so any change to it is seen even where the changed numbers would still be a proof.
+
+    Examples
+    --------
+    >>> from cvxleak import capacity, verify
+    >>> certificate = capacity([[0.9, 0.1], [0.1, 0.9]]).certificate
+    >>> certificate.kind, round(certificate.upper, 6), certificate.unit
+    ('capacity', 0.368064, 'nats')
+    >>> verify(certificate).passed
+    True
     """
 
     kind: str

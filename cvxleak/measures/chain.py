@@ -34,6 +34,21 @@ class ChainRule:
         For each v the conditional prior on datasets.
     second : array
         For each v the information learned by the adversary with that prior, in nats.
+
+    Notes
+    -----
+    Built by `group_chain_rule` and `composition_chain_rule`.
+
+    Examples
+    --------
+    The parity of two fair bits, as it is: the first bit alone tells nothing, both together a bit.
+
+    >>> from cvxleak.measures import group_chain_rule
+    >>> from cvxleak.model import AdditiveQuery, Mechanism, RecordSpace
+    >>> parity = AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2, modulus=2)
+    >>> rule = group_chain_rule([0.25] * 4, Mechanism(parity, [[1.0, 0.0], [0.0, 1.0]]), 0, 1)
+    >>> round(rule.first, 6), rule.second.round(6), round(rule.total, 6)
+    (0.0, array([0.693147, 0.693147]), 0.693147)
     """
 
     first: float

@@ -37,6 +37,13 @@ class FrequencyEstimate(Value):
     Notes
     -----
     Built by `estimate_frequencies`.
+
+    Examples
+    --------
+    >>> from cvxleak.mechanisms import binary_symmetric, estimate_frequencies
+    >>> estimate = estimate_frequencies(binary_symmetric(0.25), [30, 70])
+    >>> estimate.frequencies.round(3), estimate.standard_errors.round(3), estimate.respondents
+    (array([0.1, 0.9]), array([0.092, 0.092]), 100)
     """
 
     labels: tuple[Hashable, ...]

@@ -37,6 +37,17 @@ class PeakCapacity:
         bounds the capacity, whatever the law.
     law : Prior
         The input law found, finitely many numbers as labels.
+
+    Notes
+    -----
+    Built by `gaussian_peak_capacity`.
+
+    Examples
+    --------
+    >>> from cvxleak.mechanisms import gaussian_peak_capacity
+    >>> capacity = gaussian_peak_capacity(peak=1.0, variance=1.0)
+    >>> round(capacity.lower, 6), round(capacity.upper, 6), capacity.law.labels
+    (0.336831, 0.336831, (-1.0, 1.0))
     """
 
     lower: float

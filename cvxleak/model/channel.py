@@ -225,7 +225,19 @@ class Channel(LabeledMatrix):
 
 
 def as_channel(channel: Channel | ArrayLike, name: str = "channel") -> Channel:
-    """Return `channel` as a `Channel`; arrays get the labels 0, 1, ..., DataFrames keep theirs."""
+    """Return `channel` as a `Channel`; arrays get the labels 0, 1, ..., DataFrames keep theirs.
+
+    Raises
+    ------
+    ValidationError
+        Rows that are no distributions.
+
+    Examples
+    --------
+    >>> from cvxleak.model import as_channel
+    >>> as_channel([[0.9, 0.1], [0.2, 0.8]])
+    Channel(2 inputs [0, 1] -> 2 outputs [0, 1])
+    """
     if isinstance(channel, Channel):
         return channel
     if hasattr(channel, "iloc"):

@@ -229,6 +229,17 @@ def as_prior(
     position; a `Prior` or a Series with the same labels in any order is matched by label. Where
     either side has no labels of its own (they are 0, ..., size - 1) and the two have none in
     common, they are matched by position; other labels are refused.
+
+    Raises
+    ------
+    ValidationError
+        No distribution, another size, or labels that do not fit.
+
+    Examples
+    --------
+    >>> from cvxleak.model import Prior, as_prior
+    >>> as_prior(Prior([0.25, 0.75], ["no", "yes"]), 2, labels=("yes", "no")).probabilities
+    array([0.75, 0.25])
     """
     if isinstance(prior, Prior):
         result = prior

@@ -35,6 +35,14 @@ class Query(Stored, ABC):
         The datasets.
     values : tuple of hashable
         The distinct values that f takes.
+
+    Examples
+    --------
+    >>> from cvxleak.model import Query
+    >>> from cvxleak.queries import parity
+    >>> query = parity(3)
+    >>> isinstance(query, Query), query.values, query((1, 0, 1)), query.sensitivity
+    (True, (0, 1), 0, 1)
     """
 
     kind: ClassVar[str]

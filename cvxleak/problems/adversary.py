@@ -27,6 +27,19 @@ class Adversary(Value):
         The record, or group of records, that is attacked.
     weights : array, shape (N,)
         Mass on each group of contexts of `lumped`; inside a group it is spread evenly.
+
+    Examples
+    --------
+    >>> from cvxleak import Adversary, Mechanism
+    >>> from cvxleak.mechanisms import binary_symmetric
+    >>> from cvxleak.queries import parity
+    >>> mechanism = Mechanism(parity(3), binary_symmetric(0.25))
+
+    Somebody who knows that the other two records have an even number of ones:
+
+    >>> knows = Adversary(mechanism, (0,), [0.5, 0.0, 0.0, 0.5])
+    >>> round(knows.leakage, 4), round(knows.entropy, 4), knows.guess()
+    (0.1308, 1.3863, (0.5, 0.75))
     """
 
     mechanism: Mechanism

@@ -42,6 +42,13 @@ class GuessRise:
         From the binary divergence (Fano's inequality for any prior); never above `pinsker`.
     pinsker : float
         min( sqrt(L / 2), 1 - 1/k ).
+
+    Examples
+    --------
+    >>> from cvxleak.report import guess_rise
+    >>> rise = guess_rise(0.02, values=2)
+    >>> round(rise.fano, 4), round(rise.pinsker, 4)
+    (0.0997, 0.1)
     """
 
     fano: float

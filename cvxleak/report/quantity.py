@@ -45,6 +45,14 @@ class Quantity:
         The output that it is about.
     certificate : Certificate or None
         What proves it.
+
+    Examples
+    --------
+    >>> from cvxleak.mechanisms import binary_symmetric
+    >>> from cvxleak.report import capacity_report
+    >>> (quantity,) = capacity_report(binary_symmetric(0.1)).quantities
+    >>> quantity.name, round(quantity.upper, 6), quantity.unit, quantity.status
+    ('capacity', 0.368064, 'nats', 'CERTIFIED')
     """
 
     name: str
@@ -91,6 +99,18 @@ class Report:
         Sizes of what was audited: ``records``, ``query_values``, ``outputs``, ``max_entropy``.
     interrupted : bool
         Whether somebody ended a search early; the brackets hold all the same.
+
+    Examples
+    --------
+    >>> from cvxleak import Mechanism
+    >>> from cvxleak.mechanisms import binary_symmetric
+    >>> from cvxleak.queries import parity
+    >>> from cvxleak.report import audit_report
+    >>> report = audit_report(Mechanism(parity(3), binary_symmetric(0.1)))
+    >>> [(q.name, round(q.upper, 3)) for q in report.named("maximal leakage")]
+    [('maximal leakage', 0.588)]
+    >>> len(report.certificates())
+    2
     """
 
     unit: str

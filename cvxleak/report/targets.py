@@ -23,6 +23,12 @@ class Target:
         The record; the worst of all if None.
     size : int
         Size of the group; 1 for a single record.
+
+    Examples
+    --------
+    >>> from cvxleak.report import Target
+    >>> Target(record=None, size=3).subject
+    'a group of 3 records'
     """
 
     record: int | None
@@ -45,6 +51,15 @@ def check_targets(
     ------
     ValidationError
         A record or a size that the mechanism does not have, or both kinds at once.
+
+    Examples
+    --------
+    >>> from cvxleak import Mechanism
+    >>> from cvxleak.mechanisms import binary_symmetric
+    >>> from cvxleak.queries import parity
+    >>> from cvxleak.report import check_targets
+    >>> check_targets(Mechanism(parity(4), binary_symmetric(0.1)), [2, 0], [1])
+    [Target(record=0, size=1), Target(record=2, size=1)]
     """
     n = mechanism.space.records
     if records is None:
@@ -67,6 +82,15 @@ def check_floors(
         A floor is not a number of at least 0.
     InfeasibleError
         A floor above log|X|; the message states the maximum.
+
+    Examples
+    --------
+    >>> from cvxleak import Mechanism
+    >>> from cvxleak.mechanisms import binary_symmetric
+    >>> from cvxleak.queries import parity
+    >>> from cvxleak.report import check_floors
+    >>> check_floors(Mechanism(parity(4), binary_symmetric(0.1)), [3, 1.5, 3], "bits")
+    [1.5, 3.0]
     """
     most = mechanism.space.max_entropy / unit_scale(unit)
     floors = {real_number(floor, "entropy_floor", 0.0) for floor in entropy_floors}

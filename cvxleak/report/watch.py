@@ -12,6 +12,16 @@ class Watch:
     ----------
     interrupted : bool
         Once true, what is left to search takes no more time than its first bracket needs.
+
+    Examples
+    --------
+    >>> from cvxleak.mechanisms import binary_symmetric
+    >>> from cvxleak.report import Watch, capacity_report
+    >>> class Printing(Watch):
+    ...     def begin(self, what: str) -> None:
+    ...         print("now:", what)
+    >>> report = capacity_report(binary_symmetric(0.1), watch=Printing())
+    now: capacity
     """
 
     interrupted: bool = False
