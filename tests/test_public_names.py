@@ -9,7 +9,6 @@ import pytest
 
 import cvxleak
 
-
 # Programs and the inner parts of a search mean nothing by themselves.
 PARTS = ("cvxleak.cli", "cvxleak.branch_and_bound")
 
