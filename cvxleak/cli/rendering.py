@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from cvxleak.report import COMPUTED, Quantity, Report
+from cvxleak.report import COMPUTED, Quantity, Report, names
 from cvxleak.report.sentences import percent
 from cvxleak.result import Status
 
@@ -29,11 +29,11 @@ OUTCOMES = 12
 
 COLORS = {"CERTIFIED": "green", "BRACKETED": "yellow"}
 LEAKAGES = {
-    "record leakage": "What one output tells about one person's record",
-    "group leakage": "What one output tells about a group of records together",
+    names.RECORD_LEAKAGE: "What one output tells about one person's record",
+    names.GROUP_LEAKAGE: "What one output tells about a group of records together",
 }
-GUESSES = ("guess before", "guess after", "guess rise")
-TABLES = (*LEAKAGES, "balance", "pointwise maximal leakage")
+GUESSES = (names.GUESS_BEFORE, names.GUESS_AFTER, names.FANO, names.PINSKER)
+TABLES = (*LEAKAGES, names.BALANCE, names.PML)
 
 
 def amount(value: float, rounding: str = ROUND_HALF_EVEN) -> str:
@@ -51,11 +51,11 @@ def render(report: Report, console: Console, heading: Sequence[str]) -> None:
     for name, title in LEAKAGES.items():
         if report.named(name):
             page.leakages(report, name, title)
-    if report.named("balance"):
+    if report.named(names.BALANCE):
         page.balance(report)
-    others = [q for q in report.quantities if not q.name.startswith((*TABLES, *GUESSES))]
+    others = [q for q in report.quantities if q.name not in (*TABLES, *GUESSES)]
     page.entries(others)
-    if report.named("pointwise maximal leakage"):
+    if report.named(names.PML):
         page.outcomes(report)
     if any(quantity.status == Status.BRACKETED.name for quantity in report.quantities):
         remedy = "it was interrupted" if report.interrupted else "--time-limit gives more time"
@@ -90,8 +90,8 @@ class _Page:
         for quantity in rows:
             floor = quantity.entropy_floor or 0.0
             key = (quantity.record, quantity.entropy_floor)
-            before, after = about[*key, "guess before"], about[*key, "guess after"]
-            rise = about[*key, "guess rise, Fano bound"]
+            before, after = about[*key, names.GUESS_BEFORE], about[*key, names.GUESS_AFTER]
+            rise = about[*key, names.FANO]
             table.add_row(
                 *([_record(quantity)] if several else []),
                 f"{floor:g} ({percent(floor / most, math.floor)})",
@@ -117,7 +117,7 @@ class _Page:
 
     def balance(self, report: Report) -> None:
         """Print what knowing more brings, a line for each floor."""
-        rows = report.named("balance")
+        rows = report.named(names.BALANCE)
         several = len({quantity.record for quantity in rows}) > 1
         table = _table()
         if several:
@@ -150,7 +150,7 @@ class _Page:
 
     def outcomes(self, report: Report) -> None:
         """Print pointwise maximal leakage, a line for each output."""
-        rows = sorted(report.named("pointwise maximal leakage"), key=lambda q: -q.upper)
+        rows = sorted(report.named(names.PML), key=lambda q: -q.upper)
         table = _table()
         table.add_column("output")
         for column in ("lower", "upper"):

@@ -12,6 +12,7 @@ from cvxleak import measures
 from cvxleak._validation import Array
 from cvxleak.errors import ValidationError
 from cvxleak.model import Channel, Distortion, Mechanism, Prior
+from cvxleak.report import names
 from cvxleak.report import sentences as say
 from cvxleak.report.quantity import COMPUTED, Quantity
 from cvxleak.report.watch import Watch
@@ -26,14 +27,14 @@ def capacity_of(
     """Return the capacity of a channel, with its certificate."""
     from cvxleak.problems import capacity
 
-    watch.begin("capacity")
+    watch.begin(names.CAPACITY)
     try:
         bound = capacity(channel, **options)
     finally:
         watch.end()
     shown = bound.to(unit)
     return Quantity(
-        "capacity",
+        names.CAPACITY,
         # The conversion of units rounds outward, below 0 even.
         max(shown.lower, 0.0),
         shown.upper,
@@ -67,12 +68,12 @@ class Formulas:
         uniform = Prior.uniform(channel.inputs)
         for name, function, meaning in (
             (
-                "maximal leakage",
+                names.MAXIMAL_LEAKAGE,
                 lambda: measures.maximal_leakage(uniform, channel),
                 say.maximal_leakage,
             ),
-            ("record DP epsilon", lambda: measures.record_dp_epsilon(mechanism), say.record_dp),
-            ("local DP epsilon", lambda: measures.local_dp_epsilon(channel), say.local_dp),
+            (names.RECORD_DP, lambda: measures.record_dp_epsilon(mechanism), say.record_dp),
+            (names.LOCAL_DP, lambda: measures.local_dp_epsilon(channel), say.local_dp),
         ):
             yield self._computed(name, function, meaning)
 
@@ -87,28 +88,28 @@ class Formulas:
         channel = self.mechanism.to_channel()
         for name, function, meaning, unit in (
             (
-                "mutual information",
+                names.MUTUAL_INFORMATION,
                 lambda: measures.mutual_information(law, channel),
                 lambda _: say.mutual_information(),
                 None,
             ),
             (
-                "max-information",
+                names.MAX_INFORMATION,
                 lambda: measures.max_information(law, channel),
                 say.max_information,
                 None,
             ),
             (
-                "prior guess",
+                names.PRIOR_GUESS,
                 lambda: measures.bayes_vulnerability(law),
                 say.known_guess("before"),
-                "probability",
+                names.PROBABILITY,
             ),
             (
-                "posterior guess",
+                names.POSTERIOR_GUESS,
                 lambda: measures.posterior_bayes_vulnerability(law, channel),
                 say.known_guess("after"),
-                "probability",
+                names.PROBABILITY,
             ),
         ):
             yield self._computed(name, function, meaning, unit)
@@ -117,7 +118,7 @@ class Formulas:
                 nats = float(leakage)
                 value = nats / unit_scale(self.unit)
                 yield Quantity(
-                    "pointwise maximal leakage",
+                    names.PML,
                     value,
                     value,
                     self.unit,
@@ -130,19 +131,19 @@ class Formulas:
         """Yield what the noise costs: at the worst dataset and on average."""
         channel = self.mechanism.channel
         yield self._computed(
-            "worst-case distortion",
+            names.WORST_CASE_DISTORTION,
             lambda: measures.worst_case_distortion(
                 np.eye(len(channel.inputs)), channel, distortion
             ),
             lambda _: say.worst_case_distortion(),
-            "distortion",
+            names.DISTORTION,
         )
         whose = "if all datasets are equally likely" if prior is None else "under the given prior"
         yield self._computed(
-            "expected distortion",
+            names.EXPECTED_DISTORTION,
             lambda: measures.expected_distortion(self._value_law(prior), channel, distortion),
             lambda _: say.expected_distortion(whose),
-            "distortion",
+            names.DISTORTION,
         )
 
     def _computed(

@@ -25,8 +25,7 @@ class Quantity:
     Attributes
     ----------
     name : str
-        For example ``"record leakage"``; a fixed set, listed in the documentation of the command
-        line.
+        One of `cvxleak.report.names`, for example ``"record leakage"``.
     lower, upper : float
         Equal for a formula that was evaluated; inf is a value.
     unit : str

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cvxleak.model import Mechanism
+from cvxleak.report import names
 from cvxleak.report import sentences as say
 from cvxleak.report.guessing import guess_rise
 from cvxleak.report.quantity import BOUND, COMPUTED, Quantity
@@ -94,7 +95,7 @@ class Searches:
             "entropy_floor": floor,
         }
         yield Quantity(
-            "record leakage" if target.size == 1 else "group leakage",
+            names.RECORD_LEAKAGE if target.size == 1 else names.GROUP_LEAKAGE,
             # The conversion of units rounds outward, below 0 even.
             max(shown.lower, 0.0),
             shown.upper,
@@ -106,18 +107,22 @@ class Searches:
             **about,
         )
         before, after = witness.guess()
-        for when, chance in (("before", before), ("after", after)):
+        for name, when, chance in (
+            (names.GUESS_BEFORE, "before", before),
+            (names.GUESS_AFTER, "after", after),
+        ):
             meaning = say.guess(target.subject, when)
-            yield Quantity(
-                f"guess {when}", chance, chance, "probability", COMPUTED, meaning, **about
-            )
+            yield Quantity(name, chance, chance, names.PROBABILITY, COMPUTED, meaning, **about)
         rise = guess_rise(bound.upper, self._most_values(target))
-        for inequality, upper in (("Fano", rise.fano), ("Pinsker", rise.pinsker)):
+        for name, inequality, upper in (
+            (names.FANO, "Fano", rise.fano),
+            (names.PINSKER, "Pinsker", rise.pinsker),
+        ):
             yield Quantity(
-                f"guess rise, {inequality} bound",
+                name,
                 min(max(after - before, 0.0), upper),
                 upper,
-                "probability",
+                names.PROBABILITY,
                 BOUND,
                 say.rise(target.subject, inequality),
                 **about,
@@ -138,7 +143,7 @@ class Searches:
 
         shown = balance_of(free, bound, tol=self.tol, time_limit=share).to(self.unit)
         return Quantity(
-            "balance",
+            names.BALANCE,
             shown.lower,
             shown.upper,
             self.unit,

@@ -15,6 +15,7 @@ from typer.testing import Result
 
 from cvxleak import __version__
 from cvxleak.certificates import Certificate, read_certificates, verify
+from cvxleak.report.names import ALL
 
 ROOT = Path(__file__).parents[2]
 
@@ -143,7 +144,9 @@ def test_documented_names_are_the_real_ones(run: Run, write: Write):
     spec = write(COUNT, ROUNDING, FLOORS, group, name="group.toml")
     short = run("audit", spec, "--time-limit", "0", "--json", "-")
     names |= {name for name, _ in quantities(short)}
-    for name in names:
+    # Every name is in use, and every one is documented.
+    assert names == set(ALL)
+    for name in ALL:
         assert f"`{name}`" in text, name
 
 
