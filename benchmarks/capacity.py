@@ -34,6 +34,7 @@ Array = NDArray[np.float64]
 Method = Callable[[Channel, float], Array]
 
 GAP = 1e-9
+LIMIT = 60.0
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,215 @@
+"""`Relaxation`: a convex program above the leakage, and the bound that its multipliers prove."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+import cvxpy as cp
+import numpy as np
+from cvxpy.constraints.nonpos import Inequality
+from cvxpy.constraints.zero import Equality, Zero
+from cvxpy.settings import INF_OR_UNB
+from scipy.special import logsumexp
+
+from cvxleak._validation import Array, instance, real_number
+from cvxleak.errors import InfeasibleError, SolverError, ValidationError
+from cvxleak.model import Lumped
+
+__all__ = ["Relaxation"]
+
+SMALLEST = 1e-12
+"""Probabilities of a solver's point are raised to this before anything is divided by them."""
+
+
+class Relaxation(ABC):
+    """A convex program in an adversary's lumped weights, above the leakage of each of them.
+
+    Parameters
+    ----------
+    lumped : Lumped
+        What the record, or group of records, can be seen doing: N groups of contexts.
+    entropy_floor : float
+        b, in nats, from 0 to log|X|.
+
+    Attributes
+    ----------
+    lumped : Lumped
+    entropy_floor : cp.Parameter
+        b; the programs are DPP, so change its value and solve again without compiling anew.
+    weights : cp.Variable, shape (N,)
+        w, the prior mass of each group. Constraints may be stated on it.
+    problem : cp.Problem
+        The program, with the constraints of `constrain`.
+    """
+
+    _sigma: ClassVar[float] = 0.0
+    """What the objective holds of H(A)."""
+
+    def __init__(self, lumped: Lumped, entropy_floor: float) -> None:
+        self.lumped = instance(lumped, Lumped, "lumped")
+        b = real_number(entropy_floor, "entropy_floor", 0.0)
+        if b > lumped.max_entropy * (1 + 1e-12):
+            raise InfeasibleError(
+                f"entropy_floor: found {b!r} nats; no prior has more than "
+                f"log|X| = {lumped.max_entropy!r} nats"
+            )
+        b = min(b, lumped.max_entropy)
+        self.entropy_floor = cp.Parameter(nonneg=True, value=b, name="entropy_floor")
+        self.weights = cp.Variable(len(lumped.rows), nonneg=True, name="weights")
+        self._groups = [np.flatnonzero(lumped.value_index == a) for a in range(len(lumped.values))]
+        member = lumped.value_index[None, :] == np.arange(len(lumped.values))[:, None]
+        self._marginal = cp.Constant(member.astype(float)) @ self.weights
+        self._extra: tuple[cp.Constraint, ...] = ()
+        objective, constraints, self._floor = self._state()
+        law: Any = cp.sum(self.weights) == 1
+        self.problem = cp.Problem(cp.Maximize(objective), [law, self._floor, *constraints])
+
+    def constrain(self, constraints: Iterable[cp.Constraint]) -> None:
+        """Add constraints on `weights`: a smaller class of adversaries.
+
+        Parameters
+        ----------
+        constraints : iterable of cp.Constraint
+            Equalities and inequalities that are convex in `weights` and hold no other variable.
+
+        Raises
+        ------
+        ValidationError
+            A constraint of another kind.
+
+        Examples
+        --------
+        An adversary who knows that the record is 1 with probability 0.1:
+
+        >>> from cvxleak.model import AdditiveQuery, Mechanism, RecordSpace
+        >>> from cvxleak.problems.relaxations import PosteriorCellRelaxation
+        >>> parity = AdditiveQuery(RecordSpace.binary(4), [(0, 1)] * 4, modulus=2)
+        >>> lumped = Mechanism(parity, [[0.7, 0.3], [0.3, 0.7]]).lumped(0)
+        >>> relaxation = PosteriorCellRelaxation(lumped, entropy_floor=1.0)
+        >>> relaxation.constrain([relaxation.weights[lumped.value_index == 1].sum() == 0.1])
+        >>> round(relaxation.solve(), 4)  # h(0.1)
+        0.3251
+        """
+        added = tuple(constraints)
+        for constraint in added:
+            _check(constraint, self.weights)
+        self._extra += added
+        self.problem = cp.Problem(self.problem.objective, [*self.problem.constraints, *added])
+
+    def solve(self, **options: Any) -> float:
+        """Solve the program and return `upper()`.
+
+        Parameters
+        ----------
+        **options
+            As for `cvxpy.Problem.solve`: `solver` and its options.
+
+        Raises
+        ------
+        InfeasibleError
+            No adversary meets the constraints, says the solver.
+        SolverError
+            The solver gave no point, and so no multipliers.
+        """
+        self.problem.solve(**options)
+        if self.problem.status in INF_OR_UNB:
+            raise InfeasibleError("no prior meets the entropy floor and the constraints")
+        return self.upper()
+
+    def upper(self) -> float:
+        r"""Return the bound that the multipliers of the last solution prove, in nats.
+
+        With multipliers lam >= 0 for F(w) >= b and eta for the added constraints, and coefficients
+        c with which the objective is at most sigma H(A) + <w, c> (sigma is 1 or 0), no w has more
+        than
+
+        .. math:: (\sigma + \lambda) \log \sum_a e^{\phi_a / (\sigma + \lambda)}
+                  - \lambda b + \langle \eta, d \rangle, \qquad
+                  \phi_a = \lambda \log \sum_g m_{a,g}
+                  e^{(c - C^T \eta)_{a,g} / \lambda},
+
+        maxima taking the place of the sums where their scale is zero. C w <= d are the added
+        constraints, or their tangents at the solver's point, which leave in every w that a convex
+        constraint does. In floating point, it holds up to rounding (1e-13 or so).
+
+        Raises
+        ------
+        SolverError
+            The program has no solution yet.
+        """
+        if self.weights.value is None or self._floor.dual_value is None:
+            raise SolverError(f"the solver found no point (status {self.problem.status})")
+        point = np.maximum(self.weights.value, SMALLEST)
+        self.weights.value = point / point.sum()
+        coefficients, bounds, prices = _tangents(self._extra, self.weights)
+        shift, constant = prices @ coefficients, float(prices @ bounds)
+        lam = max(float(np.asarray(self._floor.dual_value).item()), 0.0)
+        return constant + min(
+            self._value(c - shift, at) for c in self._linear() for at in (lam, 0.0)
+        )
+
+    @abstractmethod
+    def _state(self) -> tuple[cp.Expression, list[cp.Constraint], cp.Constraint]:
+        """Return the objective, its constraints, and the entropy floor."""
+
+    @abstractmethod
+    def _linear(self) -> list[Array]:
+        """Return coefficients c of which each proves a bound, shape (pieces, N)."""
+
+    def _value(self, c: Array, lam: float) -> float:
+        lumped, scale = self.lumped, self._sigma + lam
+        # Means under the uniform prior instead of sums: near b = log|X| lam has no limit, and large
+        # numbers would cancel.
+        log_s = lumped.log_multiplicity - lumped.max_entropy
+        phi = np.empty((len(c), len(self._groups)))
+        for a, groups in enumerate(self._groups):
+            share = log_s[groups] - _log_sum_exp(log_s[groups])
+            values = c[:, groups]
+            if lam > 0:
+                phi[:, a] = lam * _log_sum_exp(values / lam + share)
+            else:
+                phi[:, a] = values.max(axis=1)
+        best = phi.max(axis=0)
+        if scale == 0:
+            return float(best.max())
+        log_pi = np.array([_log_sum_exp(log_s[groups]) for groups in self._groups])
+        surplus = lumped.max_entropy - float(np.asarray(self.entropy_floor.value))
+        top = float(_log_sum_exp((best + lam * log_pi) / scale))
+        return scale * top + lam * surplus
+
+
+def _log_sum_exp(x: Array) -> Array:
+    """Return the logarithm of the sum of e^x along the last axis."""
+    return np.asarray(logsumexp(x, axis=-1))
+
+
+def _check(constraint: Any, weights: cp.Variable) -> None:
+    if not isinstance(constraint, Equality | Inequality | Zero):
+        raise ValidationError(
+            f"constraints: found {constraint!r}; equalities and inequalities are allowed"
+        )
+    if not constraint.is_dcp():
+        raise ValidationError(f"constraints: found {constraint}, which is not convex in weights")
+    if {variable.id for variable in constraint.variables()} - {weights.id}:
+        raise ValidationError(f"constraints: found {constraint}, with variables besides weights")
+
+
+def _tangents(constraints: Iterable[Any], weights: cp.Variable) -> tuple[Array, Array, Array]:
+    """Return C, d, and prices eta, where C w <= d (or = d) are the constraints' tangents."""
+    size = weights.shape[0]
+    coefficients, bounds, prices = [np.zeros((0, size))], [np.zeros(0)], [np.zeros(0)]
+    for constraint in constraints:
+        value = np.ravel(constraint.expr.value, order="F")
+        slope = constraint.expr.grad.get(weights)
+        if slope is None:
+            raise SolverError(f"{constraint} has no gradient at the solver's point")
+        slope = np.reshape(np.asarray(getattr(slope, "toarray", lambda s=slope: s)()), (size, -1)).T
+        price = np.ravel(constraint.dual_value, order="F")
+        if isinstance(constraint, Inequality):
+            price = np.maximum(price, 0.0)
+        coefficients.append(slope)
+        bounds.append(slope @ weights.value - value)
+        prices.append(price)
+    return np.concatenate(coefficients), np.concatenate(bounds), np.concatenate(prices)
