@@ -6,11 +6,15 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from cvxleak._validation import Array, frozen_array
 from cvxleak._value import Value
-from cvxleak.measures import lumped_entropy, lumped_information
+from cvxleak.measures import (
+    bayes_vulnerability,
+    lumped_channel,
+    lumped_entropy,
+    lumped_information,
+    posterior_bayes_vulnerability,
+)
 from cvxleak.model import Lumped, Mechanism, Prior
 
 __all__ = ["Adversary"]
@@ -66,9 +70,8 @@ class Adversary(Value):
 
     def guess(self) -> tuple[float, float]:
         """Return the chance of guessing the record(s) right, before and after seeing the output."""
-        lumped = self.lumped
-        joint = np.add.reduceat(self.weights[:, None] * lumped.rows, lumped.starts)
-        return float(joint.sum(axis=1).max()), float(joint.max(axis=0).sum())
+        law, channel = lumped_channel(self.weights, self.lumped)
+        return bayes_vulnerability(law), posterior_bayes_vulnerability(law, channel)
 
     def expand(self) -> Prior:
         """Return the prior on full datasets (small spaces only)."""
