@@ -1,0 +1,168 @@
+"""What the problems on source sets share: their data, candidates, and programs in CVXPY."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cvxleak._validation import Array, read_only, real_number, short
+from cvxleak.errors import ValidationError
+from cvxleak.model import Channel, Distortion, Prior, SourceSet, as_sources
+from cvxleak.problems.local_dp.linear import SourceProgram
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+
+__all__ = [
+    "Costs",
+    "Sources",
+    "candidate_channel",
+    "distance_from_hull",
+    "read_budget",
+    "read_costs",
+    "read_sources",
+    "worst_case_rows",
+]
+
+Sources = SourceSet | Iterable[Prior | ArrayLike] | Prior
+
+
+@dataclass(frozen=True)
+class Costs:
+    """d(x, y) for the outcomes of a source set, and whether it is Hamming distortion."""
+
+    matrix: Array
+    outputs: tuple[Hashable, ...]
+    is_hamming: bool
+
+    @property
+    def stored(self) -> Any:
+        """What certificates store."""
+        return "hamming" if self.is_hamming else self.matrix.tolist()
+
+    def least(self) -> Array:
+        """Return min_y d(x, y) for each input."""
+        return self.matrix.min(axis=1)
+
+
+def read_costs(distortion: Distortion | ArrayLike | None, sources: SourceSet) -> Costs:
+    """Return the distortion between a source set's outcomes and the outputs; None is Hamming.
+
+    A `Distortion` is matched to the outcomes by label, an array by position.
+    """
+    size, labels = sources.size, sources.labels
+    hamming = 1.0 - np.eye(size)
+    if distortion is None:
+        return Costs(read_only(hamming), labels, True)
+    if isinstance(distortion, Distortion):
+        unnamed = tuple(range(size))
+        given = distortion
+        if labels != given.inputs and unnamed != labels:
+            given = given.select(inputs=labels, name="distortion")
+        matrix, outputs = given.matrix, given.outputs
+    else:
+        matrix = Distortion(distortion).matrix
+        outputs = labels if matrix.shape[1] == size else tuple(range(matrix.shape[1]))
+    if len(matrix) != size:
+        raise ValidationError(
+            f"distortion: found {len(matrix)} rows; the sources have {size} outcomes"
+        )
+    same = matrix.shape == hamming.shape and np.array_equal(matrix, hamming)
+    return Costs(matrix, outputs, bool(same))
+
+
+def read_budget(budget: float, costs: Costs) -> float:
+    """Return a distortion budget: at most 1 for Hamming distortion."""
+    if costs.is_hamming:
+        return real_number(budget, "distortion_budget", 0.0, 1.0)
+    return real_number(budget, "distortion_budget", 0.0, open_high=True)
+
+
+def read_sources(sources: Sources) -> SourceSet:
+    """Return a source set, or say what is wrong with the argument."""
+    try:
+        return as_sources(sources)
+    except ValidationError as error:
+        raise ValidationError(f"sources: {error}") from error
+
+
+def candidate_channel(
+    candidate: Channel | ArrayLike, sources: SourceSet, costs: Costs
+) -> tuple[Channel, dict[str, float]]:
+    """Return the channel that a candidate stands for, and how far it is from being one.
+
+    A `Channel` is matched by its labels, anything else by position. The channel is the positive
+    part, each row divided by its sum.
+
+    Raises
+    ------
+    ValidationError
+        Another shape, entries that are not finite, or a row without a positive entry.
+    """
+    shape = costs.matrix.shape
+    if isinstance(candidate, Channel):
+        same = set(candidate.inputs) == set(sources.labels)
+        if same and set(candidate.outputs) == set(costs.outputs):
+            candidate = candidate.select(sources.labels, costs.outputs)
+        matrix = candidate.matrix
+    else:
+        try:
+            matrix = np.asarray(candidate, dtype=float)
+        except (TypeError, ValueError) as error:
+            raise ValidationError(
+                f"candidate: expected a channel, found {short(candidate)}"
+            ) from error
+    if matrix.shape != shape or not np.isfinite(matrix).all():
+        raise ValidationError(
+            f"candidate: found shape {matrix.shape}; finite numbers of shape {shape} are needed"
+        )
+    positive = np.maximum(matrix, 0.0)
+    sums = positive.sum(axis=1, keepdims=True)
+    if (sums == 0).any():
+        raise ValidationError(
+            f"candidate: row {int(np.argmin(sums))} has no positive entry; one is needed"
+        )
+    violations = {
+        "probabilities are non-negative": max(0.0, -float(matrix.min())),
+        "rows sum to 1": float(np.abs(matrix.sum(axis=1) - 1).max()),
+    }
+    return Channel(positive / sums, sources.labels, costs.outputs), violations
+
+
+def distance_from_hull(sources: SourceSet, law: Array) -> tuple[float, Array]:
+    """Return the L1 distance of a law from the sources' hull, and the direction that shows it.
+
+    max over -1 <= a <= 1 of a . law - max_P a . P.
+    """
+    size = sources.size
+    program = SourceProgram(sources, np.eye(size, size + 1), np.append(np.zeros(size), 1.0))
+    best = program.minimize(np.append(-law, 1.0), [(-1.0, 1.0)] * size + [(None, None)])
+    if best is None:  # a = 0 is feasible
+        return 0.0, np.zeros(size)
+    return max(0.0, -best.value), best.columns[:size]
+
+
+def worst_case_rows(sources: SourceSet, cost: Any, ceiling: Any) -> list[cp.Constraint]:
+    """Return constraints that say P . cost <= ceiling for every source P.
+
+    `cost` is a convex expression of shape (k,), `ceiling` a concave one. For a polytope the dual of
+    its linear program is written out, with variables of its own.
+    """
+    import cvxpy as cp
+
+    rows: list[Any] = []
+    if len(sources.points):
+        rows.append(sources.points @ cost <= ceiling)
+    for body in sources.polytopes:
+        level, rest = cp.Variable(), cp.Variable(sources.size)
+        most = cp.maximum(cp.multiply(body.upper, rest), cp.multiply(body.lower, rest))
+        total, reduced = level + cp.sum(most), cost - level
+        if len(body.bound):
+            multipliers = cp.Variable(len(body.bound), nonneg=True)
+            total, reduced = total + body.bound @ multipliers, reduced - body.matrix.T @ multipliers
+        rows += [reduced <= rest, total <= ceiling]
+    return rows
