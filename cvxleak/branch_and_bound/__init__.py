@@ -5,12 +5,15 @@ from cvxleak.branch_and_bound.cell_search import CellSearch
 from cvxleak.branch_and_bound.choices import Choices, bound_choices
 from cvxleak.branch_and_bound.law_search import LawSearch
 from cvxleak.branch_and_bound.outputs import merge_outputs
+from cvxleak.branch_and_bound.whole_dataset import WholeDataset, bound_by_dataset
 
 __all__ = [
     "BestFirst",
     "CellSearch",
     "Choices",
     "LawSearch",
+    "WholeDataset",
+    "bound_by_dataset",
     "bound_choices",
     "merge_outputs",
 ]

@@ -43,13 +43,15 @@ class BestFirst(ABC, Generic[R, L, S]):
 
     Node 0 is the root; the two children of a split node are stored one after the other. Together
     the leaves cover every adversary, so `upper` is valid at any moment: before, between and after
-    runs, while a batch is worked on, and after an interrupt.
+    runs, while a batch is worked on, and after an interrupt wherever it strikes. For the latter,
+    a node counts as split from one assignment on, when its children are in place; the heaps are
+    made anew from the tree whenever a batch did not come to its end.
     """
 
     kind: ClassVar[str]
     """The name under which a certificate holds this tree."""
 
-    batch: ClassVar[int] = 1
+    batch: int = 1
     """Most nodes that are bounded at once."""
 
     def __init__(self, region: R, leaf: L) -> None:
@@ -62,6 +64,8 @@ class BestFirst(ABC, Generic[R, L, S]):
         # a run with a lower one opens again.
         self._open = [(-leaf.bound, 0)]
         self._closed: list[tuple[float, int]] = []
+        # The largest bound of the batch that is worked on; finite for as long as the heaps may
+        # lack nodes.
         self._in_flight = -np.inf
 
     @property
@@ -90,27 +94,41 @@ class BestFirst(ABC, Generic[R, L, S]):
         to a hundredth of it. `on_weights` is handed relaxed maximizers, from which the caller may
         find better attained values (and so raise the threshold).
         """
+        self.settle()
         while self._closed and -self._closed[0][0] > threshold():
-            heapq.heappush(self._open, heapq.heappop(self._closed))
+            # Pushed before it is popped: twice in the heaps for a moment, but never lost.
+            self._in_flight = -self._closed[0][0]
+            heapq.heappush(self._open, self._closed[0])
+            heapq.heappop(self._closed)
+        self._in_flight = -np.inf
         while self._open and -self._open[0][0] > threshold():
             if stop() or (node_limit is not None and self.nodes >= node_limit):
                 return
+            self._in_flight = -self._open[0][0]
             limit = min(self.batch, max(1, 1 + len(self._open) // 2))
             chosen = []
             while self._open and len(chosen) < limit and -self._open[0][0] > threshold():
-                chosen.append(heapq.heappop(self._open))
-            self._in_flight = -chosen[0][0]
-            try:
-                self._process([node for _, node in chosen], threshold(), resolution, on_weights)
-            finally:
-                # After Ctrl-C inside the batch the nodes that it did not get to go back.
-                for entry in chosen:
-                    if entry[1] in self._pending:
-                        heapq.heappush(self._open, entry)
-                self._in_flight = -np.inf
+                chosen.append(heapq.heappop(self._open)[1])
+            self._process(chosen, threshold(), resolution, stop, on_weights)
+            self._in_flight = -np.inf
+
+    def settle(self) -> None:
+        """After an interrupt inside a batch, make the heaps anew from the tree."""
+        if self._in_flight == -np.inf:
+            return
+        inner = self._splits
+        reached = {0} | {child + side for _, child in inner.values() for side in (0, 1)}
+        leaves = {node: leaf for node, leaf in self._leaves.items() if node in reached - set(inner)}
+        self._regions = {node: self._regions[node] for node in leaves}
+        self._leaves = leaves
+        self._closed = []
+        self._open = [(-leaf.bound, node) for node, leaf in leaves.items()]
+        heapq.heapify(self._open)
+        self._in_flight = -np.inf
 
     def preorder(self) -> tuple[list[S | None], list[L]]:
         """Return the nodes in preorder (None for a leaf), and the leaves in that order."""
+        self.settle()
         nodes: list[S | None] = []
         leaves: list[L] = []
         stack = [0]
@@ -131,9 +149,17 @@ class BestFirst(ABC, Generic[R, L, S]):
 
     @abstractmethod
     def _bound(
-        self, regions: Sequence[R], leaves: Sequence[L], threshold: float, accuracy: float
+        self,
+        regions: Sequence[R],
+        leaves: Sequence[L],
+        threshold: float,
+        accuracy: float,
+        stop: Callable[[], bool],
     ) -> Sequence[Bounded[L, S]]:
-        """Bound some nodes, starting from multipliers that are valid for them."""
+        """Bound some nodes, starting from multipliers that are valid for them.
+
+        Once `stop()` says so the best multipliers so far will do.
+        """
 
     @abstractmethod
     def _children(self, region: R, leaf: L, split: S) -> Sequence[tuple[R, L]]:
@@ -144,13 +170,14 @@ class BestFirst(ABC, Generic[R, L, S]):
         nodes: list[int],
         threshold: float,
         resolution: float,
+        stop: Callable[[], bool],
         on_weights: Callable[[Array], None],
     ) -> None:
-        self._pending = set(nodes)
         leaves = [self._leaves[node] for node in nodes]
         # Far above the threshold a node is split anyway: it need not be bounded sharply.
         accuracy = max(1e-12, 1e-2 * max(leaves[0].bound - threshold, resolution))
-        results = self._bound([self._regions[node] for node in nodes], leaves, threshold, accuracy)
+        regions = [self._regions[node] for node in nodes]
+        results = self._bound(regions, leaves, threshold, accuracy, stop)
         self.nodes += len(nodes)
         on_weights(np.stack([result.weights for result in results]))
         for node, result in zip(nodes, results, strict=True):
@@ -158,15 +185,14 @@ class BestFirst(ABC, Generic[R, L, S]):
             self._leaves[node] = leaf
             if leaf.bound <= threshold:
                 heapq.heappush(self._closed, (-leaf.bound, node))
-            else:
-                child = self._size
-                self._size += 2
-                for place, (region, inherited) in enumerate(
-                    self._children(self._regions[node], leaf, result.split)
-                ):
-                    self._regions[child + place] = region
-                    self._leaves[child + place] = inherited
-                    heapq.heappush(self._open, (-inherited.bound, child + place))
-                self._splits[node] = (result.split, child)
-                del self._leaves[node], self._regions[node]
-            self._pending.discard(node)
+                continue
+            child = self._size
+            self._size += 2
+            children = self._children(self._regions[node], leaf, result.split)
+            for place, (region, inherited) in enumerate(children):
+                self._regions[child + place] = region
+                self._leaves[child + place] = inherited
+            self._splits[node] = (result.split, child)  # from here on the node is split
+            del self._leaves[node], self._regions[node]
+            for place, (_, inherited) in enumerate(children):
+                heapq.heappush(self._open, (-inherited.bound, child + place))

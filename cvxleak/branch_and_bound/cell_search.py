@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,20 +12,25 @@ from scipy.special import entr
 from cvxleak._validation import Array
 from cvxleak.branch_and_bound.best_first import BestFirst, Bounded
 from cvxleak.branch_and_bound.cells import Split, split_points
+from cvxleak.branch_and_bound.means import first_multiplier
 from cvxleak.branch_and_bound.node_dual import Cells, NodeDual
 from cvxleak.certificates.packing import pack
-from cvxleak.model import Lumped
+from cvxleak.model import Limits, Lumped
 
 __all__ = ["CellLeaf", "CellSearch"]
+
+BATCH = 128
+"""Most nodes that are bounded at once."""
 
 
 @dataclass(frozen=True)
 class CellLeaf:
-    """Multipliers (lam, mu) of a node's dual, and the bound U that they prove."""
+    """Multipliers (lam, mu, kappa) of a node's dual, and the bound U that they prove."""
 
     bound: float
     lam: float
     mu: Array
+    kappa: Array
 
 
 class CellSearch(BestFirst[Array, CellLeaf, Split]):
@@ -35,22 +40,27 @@ class CellSearch(BestFirst[Array, CellLeaf, Split]):
     """
 
     kind = "cells"
-    batch = 128
 
-    def __init__(self, lumped: Lumped, entropy_floor: float) -> None:
-        self._dual = NodeDual(lumped, entropy_floor)
+    def __init__(self, lumped: Lumped, entropy_floor: float, limits: Limits | None = None) -> None:
+        self._dual = NodeDual(lumped, entropy_floor, limits)
+        self.batch = min(BATCH, self._dual.batch)
         k, outputs = len(lumped.values), lumped.rows.shape[1]
         # U(0, 0) = log k at the root, where every cell is the whole simplex.
         super().__init__(
             np.broadcast_to(np.eye(k), (outputs, k, k)),
-            CellLeaf(float(np.log(k)), 0.0, np.zeros((outputs, k))),
+            CellLeaf(
+                float(np.log(k)),
+                0.0,
+                np.zeros((outputs, k)),
+                np.zeros(len(self._dual.limits.bounds)),
+            ),
         )
 
     def encoded(self, outputs: Sequence[Sequence[int]], dtype: str) -> dict[str, Any]:
         """Return the tree as `cvxleak.certificates.posterior_cells` reads it."""
         splits, leaves = self.preorder()
         edges = [split[:3] if split else (-1, -1, -1) for split in splits]
-        multipliers = np.array([[leaf.lam, *leaf.mu.ravel()] for leaf in leaves])
+        multipliers = np.array([[leaf.lam, *leaf.mu.ravel(), *leaf.kappa] for leaf in leaves])
         return {
             "outputs": [list(group) for group in outputs],
             "splits": pack(np.array(edges, dtype=np.int32), "<i4"),
@@ -64,18 +74,24 @@ class CellSearch(BestFirst[Array, CellLeaf, Split]):
         leaves: Sequence[CellLeaf],
         threshold: float,
         accuracy: float,
+        stop: Callable[[], bool],
     ) -> list[Bounded[CellLeaf, Split]]:
         cells = Cells.of(np.stack(regions))
         root = self.nodes == 0
-        lam = np.array([max(leaf.lam, 1e-6) for leaf in leaves]) if not root else np.array([0.1])
+        least = first_multiplier(self._dual.surplus) if root else 1e-6
+        lam = np.array([max(leaf.lam, least) for leaf in leaves])
         mu = np.maximum(np.stack([leaf.mu for leaf in leaves]), 1e-3 if root else 1e-6)
-        found = self._dual.solve(cells, lam, mu, threshold, accuracy=accuracy)
+        kappa = np.maximum(np.stack([leaf.kappa for leaf in leaves]), 1e-3 if root else 1e-6)
+        found = self._dual.solve(
+            cells, lam, mu, threshold, accuracy=accuracy, kappa=kappa, stop=stop
+        )
         return [
-            Bounded(CellLeaf(float(bound), float(lam), mu), split, weights)
-            for bound, lam, mu, split, weights in zip(
+            Bounded(CellLeaf(float(bound), float(lam), mu, kappa), split, weights)
+            for bound, lam, mu, kappa, split, weights in zip(
                 found.bound,
                 found.lam,
                 found.mu,
+                found.kappa,
                 split_points(cells, found.joint),
                 found.weights,
                 strict=True,
@@ -96,5 +112,5 @@ class CellSearch(BestFirst[Array, CellLeaf, Split]):
             cell, mu = region.copy(), leaf.mu.copy()
             cell[y, replaced] = point
             mu[y, replaced] = multiplier
-            children.append((cell, CellLeaf(leaf.bound, leaf.lam, mu)))
+            children.append((cell, replace(leaf, mu=mu)))
         return children

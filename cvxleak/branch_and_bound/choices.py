@@ -16,7 +16,10 @@ __all__ = ["CHOICE_LIMIT", "Choices", "bound_choices"]
 
 
 CHOICE_LIMIT = 4096
-"""Most choices that are enumerated; past it only the cells bound the leakage."""
+"""Most choices that are enumerated; past it other bounds have to do."""
+
+SIZE_LIMIT = 10**6
+"""Most probabilities that the rows of all choices may have together."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ def bound_choices(lumped: Lumped, iterations: int = 200) -> Choices | None:
     k = len(lumped.values)
     counts = np.bincount(lumped.value_index, minlength=k)
     total = math.prod(int(n) for n in counts)
-    if total > CHOICE_LIMIT:
+    if total > CHOICE_LIMIT or total * k * lumped.rows.shape[1] > SIZE_LIMIT:
         return None
     places = np.array(list(product(*(range(n) for n in counts)))) + lumped.starts
     rows = lumped.rows[places]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from cvxleak.branch_and_bound.best_first import BestFirst, Bounded
 from cvxleak.branch_and_bound.law_dual import LawDual, LawSolution
 from cvxleak.branch_and_bound.slabs import principal_functional
 from cvxleak.certificates.packing import pack
-from cvxleak.model import Lumped
+from cvxleak.model import Limits, Lumped
 
 __all__ = ["LawSearch"]
 
@@ -32,16 +32,24 @@ class LawSearch(BestFirst[Array, LawSolution, Cut]):
 
     kind = "slabs"
 
-    def __init__(self, lumped: Lumped, entropy_floor: float, weights: Array) -> None:
+    def __init__(
+        self,
+        lumped: Lumped,
+        entropy_floor: float,
+        weights: Array,
+        limits: Limits | None = None,
+    ) -> None:
         self.functional = principal_functional(lumped, weights)
-        self._dual = LawDual(lumped, entropy_floor, self.functional)
+        self._dual = LawDual(lumped, entropy_floor, self.functional, limits)
         super().__init__(self._dual.whole(), self._dual.start(weights))
 
     def encoded(self, outputs: Sequence[Sequence[int]], dtype: str) -> dict[str, Any]:
         """Return the tree as `cvxleak.certificates.law_slabs` reads it (always in double)."""
         cuts, leaves = self.preorder()
         # nu a hair above the vertices' entropies, whatever rounding does to them.
-        multipliers = [[leaf.lam, leaf.q, *leaf.tau, *(leaf.nu + 1e-12)] for leaf in leaves]
+        multipliers = [
+            [leaf.lam, leaf.q, *leaf.tau, *(leaf.nu + 1e-12), *leaf.kappa] for leaf in leaves
+        ]
         return {
             "outputs": [list(group) for group in outputs],
             "functional": pack(self.functional),
@@ -56,19 +64,20 @@ class LawSearch(BestFirst[Array, LawSolution, Cut]):
         leaves: Sequence[LawSolution],
         threshold: float,
         accuracy: float,
+        stop: Callable[[], bool],
     ) -> list[Bounded[LawSolution, Cut]]:
         results = []
         for ends, leaf in zip(regions, leaves, strict=True):
-            found = self._dual.solve(ends, leaf, threshold, accuracy=accuracy)
+            found = self._dual.solve(ends, leaf, threshold, accuracy=accuracy, stop=stop)
             results.append(Bounded(found, self._cut(ends, found), found.weights))
         return results
 
     def _cut(self, ends: Array, solution: LawSolution) -> Cut:
-        a = int(np.argmax(self._dual.gaps(ends, solution)))
+        widths = ends[:, 1] - ends[:, 0]
+        a = int(np.argmax(solution.gains + 1e-12 * widths))
         low, high = ends[a]
         margin = MARGIN * (high - low)
-        where = np.clip(self._dual.mean(a, solution.weights), low + margin, high - margin)
-        return a, float(where)
+        return a, float(np.clip(solution.means[a], low + margin, high - margin))
 
     def _children(
         self, region: Array, leaf: LawSolution, split: Cut

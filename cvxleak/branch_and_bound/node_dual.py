@@ -15,12 +15,24 @@ c_{a,g} = sum_y R_{a,g}(y) nu_{y,a},
     U(lam, mu) = (1 + lam) log sum_a exp(phi_a / (1 + lam)) - lam b,
     phi_a = lam log sum_g m_{a,g} exp(c_{a,g} / lam)      (max_g c_{a,g} at lam = 0).
 
+Linear limits <C_j, w> <= d_j on the adversary add multipliers kappa >= 0: sum_j kappa_j C_{j,a,g}
+is taken from c_{a,g}, and <kappa, d> added to U.
+
 Any multipliers give a valid bound, so nothing here has to converge for the search to be right.
 `NodeDual` minimizes U for many nodes at once with a primal-dual interior-point method.
+
+In floating point U is computed from means instead of sums. With s_{a,g} = m_{a,g} / |X| the uniform
+prior and s_a its marginal,
+
+    U = (1 + lam) log E_a exp((phi_a - log s_a) / (1 + lam)) + lam (log|X| - b),
+    phi_a = lam log E_{g|a} exp(c_{a,g} / lam),
+
+where no large numbers cancel, whatever lam: near b = log|X| it has no bound.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,14 +40,28 @@ from numpy.typing import NDArray
 from scipy.special import entr
 
 from cvxleak._validation import Array
-from cvxleak.model import Lumped
+from cvxleak.branch_and_bound.means import entropy_surplus, log_mean_exp, tilted
+from cvxleak.model import Limits, Lumped
 
 __all__ = ["Cells", "NodeDual", "NodeSolution"]
 
 
-LARGEST = 1e7
-"""Multipliers stay below this: those of a facet that nothing touches, or of a cell that nobody
+LARGEST_LAM = 1e9
+LARGEST_MU = 1e5
+"""Multipliers stay below these: those of a facet that nothing touches, or of a cell that nobody
 reaches, would run off to infinity and take the precision of the bound with them."""
+
+SQUARES_LIMIT = 1 << 22
+"""Most numbers that the table of all products of two columns may have; past it they are computed
+for each node, which is slower."""
+
+BATCH_BYTES = 1 << 28
+"""About how much memory the arrays of one batch may take."""
+
+
+def never() -> bool:
+    """Do not stop."""
+    return False
 
 
 @dataclass(frozen=True)
@@ -80,9 +106,10 @@ class NodeSolution:
     Attributes
     ----------
     bound : array, shape (B,)
-        U at the stored multipliers: a valid upper bound (up to float rounding).
+        U at the stored multipliers, with an allowance for the rounding of c: a valid upper bound.
     lam : array, shape (B,)
     mu : array, shape (B, |Y|, k)
+    kappa : array, shape (B, J)
     joint : array, shape (B, k, |Y|)
         s_{a,y} of the maximizing w, where the next split is chosen.
     weights : array, shape (B, N)
@@ -94,6 +121,7 @@ class NodeSolution:
     bound: Array
     lam: Array
     mu: Array
+    kappa: Array
     joint: Array
     weights: Array
     iterations: int
@@ -111,38 +139,56 @@ class _Point:
 
 
 class NodeDual:
-    """Minimizes U for batches of nodes of one lumped problem."""
+    """Minimizes U for batches of nodes of one lumped problem, perhaps under linear limits."""
 
-    def __init__(self, lumped: Lumped, entropy_floor: float) -> None:
+    def __init__(self, lumped: Lumped, entropy_floor: float, limits: Limits | None = None) -> None:
         self.values = len(lumped.values)
         self.outputs = lumped.rows.shape[1]
-        self.entropy_floor = entropy_floor
-        self._slack = max(lumped.max_entropy - entropy_floor, 1e-3)
+        self.limits = Limits.none(lumped) if limits is None else limits
+        self.surplus = entropy_surplus(lumped, entropy_floor)
         counts = np.bincount(lumped.value_index, minlength=self.values)
         slot = np.arange(len(lumped.value_index)) - lumped.starts[lumped.value_index]
         self._place = (lumped.value_index, slot)
         shape = (self.values, int(counts.max()))
-        self.rows = np.zeros((*shape, self.outputs))
-        self.rows[self._place] = lumped.rows
-        self.log_multiplicity = np.full(shape, -np.inf)
-        self.log_multiplicity[self._place] = lumped.log_multiplicity
-        self._rows_t = np.ascontiguousarray(self.rows.swapaxes(1, 2))
-        self._squares = (self.rows[..., :, None] * self.rows[..., None, :]).reshape(*shape, -1)
-        self._empty = np.isneginf(self.log_multiplicity)
+        # One column per output, and one per limit.
+        columns = np.concatenate([lumped.rows, -self.limits.coefficients.T], axis=1)
+        # Values with fewer groups than others are filled up with copies that have no weight.
+        self.columns = np.repeat(columns[lumped.starts][:, None], shape[1], axis=1)
+        self.columns[self._place] = columns
+        self._columns_t = np.ascontiguousarray(self.columns.swapaxes(1, 2))
+        log_shares, log_values = lumped.log_shares
+        self._log_values = log_values[:, None]
+        self.log_shares = np.full(shape, -np.inf)
+        self.log_shares[self._place] = log_shares
+        self._largest_log = float(-log_shares.min() - log_values.min())
+        self.width = 1 + self.outputs * self.values + len(self.limits.bounds)
+        products = self.columns.size * columns.shape[1]
+        self._squares = None
+        if products <= SQUARES_LIMIT:
+            squares = self.columns[..., :, None] * self.columns[..., None, :]
+            self._squares = squares.reshape(*shape, -1)
 
-    def value(self, cells: Cells, lam: Array, mu: Array) -> Array:
-        """Return U(lam, mu) for each node; entries of `lam` may be zero."""
-        c = self._coefficients(cells, mu)
+    @property
+    def batch(self) -> int:
+        """Number of nodes whose arrays fit into memory together."""
+        per_node = 6 * self.width**2 + 2 * self.values * self.columns.shape[2] ** 2
+        return max(1, BATCH_BYTES // (8 * (per_node + 8 * self.log_shares.size)))
+
+    def value(self, cells: Cells, lam: Array, mu: Array, kappa: Array | None = None) -> Array:
+        """Return U(lam, mu, kappa) for each node; entries of `lam` may be zero.
+
+        An allowance for the rounding of c is added.
+        """
+        if kappa is None:
+            kappa = np.zeros((len(lam), len(self.limits.bounds)))
+        c = self._coefficients(cells, mu, kappa)
         positive = lam > 0
         safe = np.where(positive, lam, 1.0)[None, :, None]
-        logits = c / safe + self.log_multiplicity[:, None, :]
-        top = logits.max(axis=2)
-        smooth = safe[..., 0] * (top + np.log(np.exp(logits - top[..., None]).sum(axis=2)))
-        hard = np.where(self._empty[:, None, :], -np.inf, c).max(axis=2)
-        phi = np.where(positive, smooth, hard)
-        x = phi / (1 + lam)
-        peak = x.max(axis=0)
-        return (1 + lam) * (peak + np.log(np.exp(x - peak).sum(axis=0))) - lam * self.entropy_floor
+        smooth = safe[..., 0] * log_mean_exp(c / safe, self.log_shares[:, None, :])
+        phi = np.where(positive, smooth, c.max(axis=2))
+        x = (phi - self._log_values) / (1 + lam)
+        value = (1 + lam) * log_mean_exp(x.T, self._log_values.T) + lam * self.surplus
+        return value + kappa @ self.limits.bounds + self._allowance(cells, lam, mu, kappa)
 
     def solve(
         self,
@@ -152,29 +198,35 @@ class NodeDual:
         threshold: float,
         *,
         accuracy: float,
+        kappa: Array | None = None,
+        stop: Callable[[], bool] = never,
         max_iterations: int = 60,
     ) -> NodeSolution:
         """Minimize U from the given multipliers, all nodes at once.
 
         A node stops when U is at most `threshold` (it is pruned), when U minus the duality gap is
         certainly above it (it has to be split anyway), or when the duality gap is at most
-        `accuracy`.
+        `accuracy`. `stop()` ends all.
         """
         size = len(lam)
+        if kappa is None:
+            kappa = np.zeros((size, len(self.limits.bounds)))
         best = NodeSolution(
             bound=np.full(size, np.inf),
             lam=lam.copy(),
             mu=mu.copy(),
+            kappa=kappa.copy(),
             joint=np.zeros((size, self.values, self.outputs)),
             weights=np.zeros((size, len(self._place[0]))),
             iterations=0,
         )
+        everything = cells
         active = np.arange(size)
         # U is not smooth at lam = 0. Keeping lam above this floor costs at most accuracy / 4, since
         # dU/dlam = F - b is at most log|X| - b; `_try_zero` then wins it back.
-        floor = accuracy / (4 * self._slack)
+        floor = accuracy / (4 * max(self.surplus, 1e-3))
         shifted = np.maximum(lam - floor, floor)
-        z = np.concatenate([shifted[:, None], mu.reshape(size, -1)], axis=1)
+        z = np.concatenate([shifted[:, None], mu.reshape(size, -1), kappa], axis=1)
         z = np.maximum(z, 1e-9)
         point = self._point(cells, z, floor)
         slack = np.maximum(point.gradient, 0.0)
@@ -188,7 +240,7 @@ class NodeDual:
             settled = miss <= 1e-2
             done |= settled & (point.value - 4 * gap - miss > threshold) & (iteration >= 2)
             done |= settled & (gap <= accuracy)
-            if done.all():
+            if done.all() or stop():
                 break
             keep = ~done
             if done.any():
@@ -197,8 +249,19 @@ class NodeDual:
                 point = self._take(point, keep)
             best.iterations = iteration + 1
             z, slack, point = self._step(cells, z, slack, point, floor)
+        best.bound += self._allowance(everything, best.lam, best.mu, best.kappa)
         self._try_zero(best, active, cells)
         return best
+
+    def _allowance(self, cells: Cells, lam: Array, mu: Array, kappa: Array) -> Array:
+        """Return how far rounding can put U off: by what it puts c off, and log m in units of lam.
+
+        The latter matters only where the exponents c / lam differ.
+        """
+        sizes = np.einsum("byaj,byj->bya", np.abs(cells.inverse), mu + cells.entropies)
+        limits = np.abs(self.limits.coefficients).max(axis=1, initial=0.0)
+        c = sizes.max(axis=(1, 2)) + kappa @ (limits + np.abs(self.limits.bounds)) + 1
+        return 8 * np.finfo(float).eps * (c + np.minimum(lam, c) * self._largest_log)
 
     def _step(
         self, cells: Cells, z: Array, slack: Array, point: _Point, floor: float
@@ -216,7 +279,7 @@ class NodeDual:
         dz = np.linalg.solve(matrix, right)[..., 0] * z
         dslack = (tau - slack * dz) / z - slack
         step = _longest(z, dz)
-        trial = np.minimum(z + step * dz, LARGEST)
+        trial = _capped(z + step * dz)
         new = self._point(cells, trial, floor)
         # A step that the local model did not foresee (the Hessian changes fast in lam) is cut.
         merit = point.value - (tau * np.log(z)).sum(axis=1)
@@ -226,7 +289,7 @@ class NodeDual:
             if not bad.any():
                 break
             step[bad] *= 0.25
-            trial[bad] = np.minimum(z[bad] + step[bad] * dz[bad], LARGEST)
+            trial[bad] = _capped(z[bad] + step[bad] * dz[bad])
             self._put(new, bad, self._point(cells.take(bad), trial[bad], floor))
         slack = slack + _longest(slack, dslack) * dslack
         return trial, slack, new
@@ -236,7 +299,7 @@ class NodeDual:
         if len(active) == 0:
             return
         zero = np.zeros(len(active))
-        value = self.value(cells, zero, best.mu[active])
+        value = self.value(cells, zero, best.mu[active], best.kappa[active])
         better = value < best.bound[active]
         best.bound[active[better]] = value[better]
         best.lam[active[better]] = 0.0
@@ -251,73 +314,97 @@ class NodeDual:
     ) -> None:
         better = point.value < best.bound[active]
         where = active[better]
+        pairs = self.outputs * self.values
         best.bound[where] = point.value[better]
         best.lam[where] = z[better, 0] + floor
-        best.mu[where] = z[better, 1:].reshape(-1, self.outputs, self.values)
+        best.mu[where] = z[better, 1 : 1 + pairs].reshape(-1, self.outputs, self.values)
+        best.kappa[where] = z[better, 1 + pairs :]
         best.joint[active] = point.joint
         best.weights[active] = point.weights
 
-    def _coefficients(self, cells: Cells, mu: Array) -> Array:
-        """Return c[a, b, g] = sum_y R_{a,g}(y) nu[b, y, a]."""
+    def _coefficients(self, cells: Cells, mu: Array, kappa: Array) -> Array:
+        """Return c[a, b, g] = sum_y R_{a,g}(y) nu[b, y, a] - sum_j kappa[b, j] C_{j,a,g}."""
         nu = cells.offset + np.einsum("byaj,byj->bya", cells.inverse, mu)
-        return np.matmul(np.ascontiguousarray(nu.transpose(2, 0, 1)), self._rows_t)
+        nu = np.concatenate([nu, np.repeat(kappa[..., None], self.values, axis=2)], axis=1)
+        return np.matmul(np.ascontiguousarray(nu.transpose(2, 0, 1)), self._columns_t)
+
+    def _moments(self, v: Array) -> Array:
+        """Return E_v[column_i column_j], shape (k, B, columns, columns), for v[a, b, g]."""
+        k, size, _ = v.shape
+        width = self.columns.shape[2]
+        if self._squares is not None:
+            return np.matmul(v, self._squares).reshape(k, size, width, width)
+        result = np.empty((k, size, width, width))
+        for a in range(k):
+            for b in range(size):
+                result[a, b] = (self._columns_t[a] * v[a, b]) @ self.columns[a]
+        return result
 
     def _point(self, cells: Cells, z: Array, floor: float) -> _Point:
         size = len(z)
         k, outputs = self.values, self.outputs
+        pairs = outputs * k
         lam = z[:, 0] + floor
-        c = self._coefficients(cells, z[:, 1:].reshape(size, outputs, k))
+        kappa = z[:, 1 + pairs :]
+        c = self._coefficients(cells, z[:, 1 : 1 + pairs].reshape(size, outputs, k), kappa)
         scaled = c / lam[:, None]
-        logits = scaled + self.log_multiplicity[:, None, :]
-        top = logits.max(axis=2, keepdims=True)
-        v = np.exp(logits - top)
-        total = v.sum(axis=2, keepdims=True)
-        v /= total
-        log_total = (top + np.log(total))[..., 0]
-        x = lam * log_total / (1 + lam)
-        peak = x.max(axis=0)
-        pi = np.exp(x - peak)
-        norm = pi.sum(axis=0)
-        pi /= norm
-        value = (1 + lam) * (peak + np.log(norm)) - lam * self.entropy_floor
-        log_pi = x - peak - np.log(norm)
-        # f = -log w + log m: the gradient of F up to a constant.
-        f = log_total[..., None] - scaled - log_pi[..., None]
-        f[self._empty[:, None, :] & (v == 0)] = 0.0
+        # v = s_{g|a} exp(c / lam) / E exp(c / lam), and log_v is relative to s_{g|a}.
+        log_total, v = tilted(scaled, self.log_shares[:, None, :])
+        log_v = scaled - log_total[..., None]
+        x = (lam * log_total - self._log_values) / (1 + lam)
+        log_norm, pi = tilted(x.T, self._log_values.T)
+        log_pi, pi = x - log_norm, pi.T
+        value = (1 + lam) * log_norm + lam * self.surplus + kappa @ self.limits.bounds
+        # f = -log w + log s: the gradient of F up to a constant.
+        f = -log_v - log_pi[..., None]
         mean_f = (v * f).sum(axis=2)
-        mean_r = np.matmul(v, self.rows)
-        moment = np.matmul(v, self._squares).reshape(k, size, outputs, outputs)
-        cov_rr = moment - mean_r[..., :, None] * mean_r[..., None, :]
-        cov_fr = np.matmul(v * f, self.rows) - mean_f[..., None] * mean_r
-        cov_ff = (v * f * f).sum(axis=2) - mean_f**2
+        centered_f = f - mean_f[..., None]
+        means = np.matmul(v, self.columns)
+        cov = self._moments(v) - means[..., :, None] * means[..., None, :]
+        cov_f = np.matmul(v * centered_f, self.columns)
+        cov_ff = (v * centered_f**2).sum(axis=2)
+        mean_r = means[..., :outputs]
         joint = pi[..., None] * mean_r
         inverse = cells.inverse.transpose(2, 0, 1, 3)  # (a, b, y, j)
-        # First derivatives: F - b, and theta_{y,j}.
+        # First derivatives: F - b, theta_{y,j}, and d_j - <C_j, w>.
         gradient = np.empty_like(z)
-        gradient[:, 0] = (pi * mean_f).sum(axis=0) - self.entropy_floor
-        gradient[:, 1:] = (inverse * joint[..., None]).sum(axis=0).reshape(size, -1)
+        gradient[:, 0] = (pi * mean_f).sum(axis=0) + self.surplus
+        gradient[:, 1 : 1 + pairs] = (inverse * joint[..., None]).sum(axis=0).reshape(size, -1)
+        gradient[:, 1 + pairs :] = self.limits.bounds + (pi[..., None] * means[..., outputs:]).sum(
+            axis=0
+        )
         # Second derivatives.
         width = z.shape[1]
         hessian = np.zeros((size, width, width))
-        means = np.empty((k, size, width))
-        means[..., 0] = mean_f
-        means[..., 1:] = (inverse * mean_r[..., None]).reshape(k, size, -1)
+        features = np.empty((k, size, width))
+        features[..., 0] = mean_f
+        features[..., 1 : 1 + pairs] = (inverse * mean_r[..., None]).reshape(k, size, -1)
+        features[..., 1 + pairs :] = means[..., outputs:]
         share = pi / lam
         hessian[:, 0, 0] = (share * cov_ff).sum(axis=0)
-        cross = ((share[..., None] * cov_fr)[..., None] * inverse).sum(axis=0).reshape(size, -1)
-        hessian[:, 0, 1:] = cross
-        hessian[:, 1:, 0] = cross
+        weighted_f = share[..., None] * cov_f
+        cross = (weighted_f[..., :outputs, None] * inverse).sum(axis=0).reshape(size, -1)
+        hessian[:, 0, 1 : 1 + pairs] = hessian[:, 1 : 1 + pairs, 0] = cross
         block = np.zeros((size, outputs, k, outputs, k))
         for a in range(k):
-            weighted = share[a][:, None, None] * cov_rr[a]
+            weighted = share[a][:, None, None] * cov[a, :, :outputs, :outputs]
             block += (
                 inverse[a][:, :, :, None, None]
                 * weighted[:, :, None, :, None]
                 * inverse[a][:, None, None, :, :]
             )
-        hessian[:, 1:, 1:] = block.reshape(size, width - 1, width - 1)
-        center = (pi[..., None] * means).sum(axis=0)
-        spread = means - center
+        hessian[:, 1 : 1 + pairs, 1 : 1 + pairs] = block.reshape(size, pairs, pairs)
+        if width > 1 + pairs:
+            of_limits = (share[..., None, None] * cov[..., outputs:]).transpose(0, 1, 3, 2)
+            cross = weighted_f[..., outputs:].sum(axis=0)
+            hessian[:, 0, 1 + pairs :] = hessian[:, 1 + pairs :, 0] = cross
+            both = np.einsum("ably,abyj->blyj", of_limits[..., :outputs], inverse)
+            both = both.reshape(size, -1, pairs)
+            hessian[:, 1 + pairs :, 1 : 1 + pairs] = both
+            hessian[:, 1 : 1 + pairs, 1 + pairs :] = both.swapaxes(1, 2)
+            hessian[:, 1 + pairs :, 1 + pairs :] = of_limits[..., outputs:].sum(axis=0)
+        center = (pi[..., None] * features).sum(axis=0)
+        spread = features - center
         hessian += np.einsum("abi,abj->bij", (pi / (1 + lam))[..., None] * spread, spread)
         weights = (pi[..., None] * v).transpose(1, 0, 2)[:, self._place[0], self._place[1]]
         return _Point(value, gradient, hessian, joint.transpose(1, 0, 2), weights)
@@ -339,6 +426,12 @@ class NodeDual:
         point.hessian[where] = new.hessian
         point.joint[where] = new.joint
         point.weights[where] = new.weights
+
+
+def _capped(z: Array) -> Array:
+    z[:, 0] = np.minimum(z[:, 0], LARGEST_LAM)
+    z[:, 1:] = np.minimum(z[:, 1:], LARGEST_MU)
+    return z
 
 
 def _longest(z: Array, dz: Array) -> Array:

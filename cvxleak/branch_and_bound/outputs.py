@@ -23,16 +23,17 @@ def merge_outputs(lumped: Lumped) -> tuple[Lumped, list[list[int]]]:
     """
     columns = (lumped.rows / lumped.rows.sum(axis=1, keepdims=True)).T
     sums = columns.sum(axis=1, keepdims=True)
-    with np.errstate(invalid="ignore"):
-        shapes = np.where(sums > 0, columns / sums, 0.0)
-    partition: list[list[int]] = []
-    for y, shape in enumerate(shapes):
-        for group in partition:
-            if np.allclose(shape, shapes[group[0]], rtol=PROPORTIONAL, atol=0.0):
-                group.append(y)
-                break
+    shapes = np.divide(columns, sums, out=np.zeros_like(columns), where=sums > 0)
+    # Proportional columns have the same weighted sum, so they stand next to each other.
+    keys = shapes @ np.random.default_rng(0).uniform(1.0, 2.0, shapes.shape[1])
+    groups: list[list[int]] = []
+    for y in np.argsort(keys, kind="stable").tolist():
+        first = groups[-1][0] if groups else y
+        if groups and np.allclose(shapes[y], shapes[first], rtol=PROPORTIONAL, atol=0.0):
+            groups[-1].append(y)
         else:
-            partition.append([y])
+            groups.append([y])
+    partition = sorted(sorted(group) for group in groups)
     rows = np.stack([columns[group].sum(axis=0) for group in partition], axis=1)
     names = tuple(lumped.outputs[group[0]] for group in partition)
     return replace(lumped, rows=rows, outputs=names), partition

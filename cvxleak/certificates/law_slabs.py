@@ -20,7 +20,7 @@ from cvxleak.certificates import balls
 from cvxleak.certificates.outputs import Ball, Matrix, merged_rows
 from cvxleak.certificates.packing import unpack
 from cvxleak.errors import CertificateError
-from cvxleak.model import Lumped
+from cvxleak.model import Limits, Lumped
 
 __all__ = ["slabs_bound"]
 
@@ -104,21 +104,34 @@ class _Laws:
         return smooth + q * total - arb(lam) * b
 
 
-def slabs_bound(lumped: Lumped, floor: float, proof: Mapping[str, Any]) -> float:
-    """Return a float above the leakage of a lumped problem under an entropy floor."""
+def slabs_bound(
+    lumped: Lumped, floor: float, proof: Mapping[str, Any], limits: Limits | None = None
+) -> float:
+    """Return a float above the leakage of a lumped problem under an entropy floor.
+
+    With `limits`, of the adversaries with <C_j, w> <= d_j: their multipliers kappa_j follow nu.
+    """
+    limits = Limits.none(lumped) if limits is None else limits
     rows, slack = merged_rows(lumped, proof["outputs"])
     functional = unpack(proof["functional"])
     nodes, cuts, leaves = unpack(proof["nodes"]), unpack(proof["cuts"]), unpack(proof["leaves"])
     size, outputs, k = len(rows), len(proof["outputs"]), len(lumped.values)
     if functional.shape != (size,) or not np.isfinite(functional).all():
         raise CertificateError("the functional does not fit the lumped problem")
-    if leaves.ndim != 2 or leaves.shape[1] != 2 + outputs + size or not np.isfinite(leaves).all():
+    width = 2 + outputs + size + len(limits.bounds)
+    if leaves.ndim != 2 or leaves.shape[1] != width or not np.isfinite(leaves).all():
         raise CertificateError("the leaves do not fit the lumped problem")
     if (leaves[:, 0] < 0).any() or (leaves[:, 1] <= 0).any() or (leaves[:, 1] >= 1).any():
         raise CertificateError("a leaf has lam < 0, or q outside (0, 1)")
+    if (leaves[:, 2 + outputs + size :] < 0).any():
+        raise CertificateError("a leaf has kappa < 0")
     if nodes.ndim != 1 or cuts.shape != (int((nodes >= 0).sum()),) or not np.isfinite(cuts).all():
         raise CertificateError("the cuts are malformed")
     laws = _Laws(lumped, rows, functional.tolist())
+    of_limits = (
+        [[arb(c) for c in row] for row in limits.coefficients.tolist()],
+        [arb(d) for d in limits.bounds.tolist()],
+    )
     stack = [[_Interval(None, None)] * k]
     used_cuts = used_leaves = 0
     worst = arb.neg_inf()
@@ -139,10 +152,15 @@ def slabs_bound(lumped: Lumped, floor: float, proof: Mapping[str, Any]) -> float
         used_leaves += 1
         lam, q = leaf[0], arb(leaf[1])
         tau = [arb(t) for t in leaf[2 : 2 + outputs]]
-        nu = [arb(x) for x in leaf[2 + outputs :]]
+        nu = [arb(x) for x in leaf[2 + outputs : 2 + outputs + size]]
+        kappa = [arb(x) for x in leaf[2 + outputs + size :]]
+        free = arb(0)
         for value, interval in enumerate(intervals):
             laws.check(value, interval, nu, q)
-        worst = worst.max(laws.dual_value(lam, q, tau, nu, arb(floor)))
+        for price, coefficients, bound in zip(kappa, *of_limits, strict=True):
+            nu = [x - price * c for x, c in zip(nu, coefficients, strict=True)]
+            free -= price * bound
+        worst = worst.max(laws.dual_value(lam, q, tau, nu, arb(floor)) - free)
     if stack or used_leaves != len(leaves):
         raise CertificateError("the tree's leaves do not cover every law")
     return balls.round_up(worst + slack)

@@ -18,7 +18,7 @@ from cvxleak.certificates import balls
 from cvxleak.certificates.outputs import Ball, Matrix, merged_rows, rows_by_value
 from cvxleak.certificates.packing import unpack
 from cvxleak.errors import CertificateError
-from cvxleak.model import Lumped
+from cvxleak.model import Limits, Lumped
 
 __all__ = ["cells_bound"]
 
@@ -74,17 +74,23 @@ def _inverse(vertices: Matrix) -> Matrix:
     return [[inverse[i, j] for j in range(len(vertices))] for i in range(len(vertices))]
 
 
-def cells_bound(lumped: Lumped, floor: float, proof: Mapping[str, Any]) -> float:
-    """Return a float above the leakage of a lumped problem under an entropy floor."""
+def cells_bound(
+    lumped: Lumped, floor: float, proof: Mapping[str, Any], limits: Limits | None = None
+) -> float:
+    """Return a float above the leakage of a lumped problem under an entropy floor.
+
+    With `limits`, of the adversaries with <C_j, w> <= d_j: their multipliers kappa_j follow mu.
+    """
+    limits = Limits.none(lumped) if limits is None else limits
     rows, slack = merged_rows(lumped, proof["outputs"])
-    parts = [arb_mat(part) for part in rows_by_value(lumped, rows)]
     logs: list[list[Ball]] = [[] for _ in lumped.values]
     for a, multiplicity in zip(lumped.value_index, lumped.multiplicities, strict=True):
         logs[int(a)].append(arb(fmpz(multiplicity)).log())
     splits, cuts = unpack(proof["splits"]), unpack(proof["cuts"])
     leaves = unpack(proof["leaves"])
     k, outputs = len(lumped.values), len(proof["outputs"])
-    if leaves.ndim != 2 or leaves.shape[1] != 1 + outputs * k or not np.isfinite(leaves).all():
+    width = 1 + outputs * k + len(limits.bounds)
+    if leaves.ndim != 2 or leaves.shape[1] != width or not np.isfinite(leaves).all():
         raise CertificateError("the leaves do not fit the lumped problem")
     if (leaves < 0).any():
         raise CertificateError("a multiplier is negative")
@@ -95,6 +101,15 @@ def cells_bound(lumped: Lumped, floor: float, proof: Mapping[str, Any]) -> float
     used_cuts = used_leaves = 0
     worst = arb.neg_inf()
     b = arb(floor)
+    # A limit is a column of numbers, like an output, with -kappa in place of nu.
+    prices = [
+        rows_by_value(lumped, [[-arb(x)] for x in row.tolist()]) for row in limits.coefficients
+    ]
+    columns = [
+        arb_mat([[*row, *(price[a][g][0] for price in prices)] for g, row in enumerate(part)])
+        for a, part in enumerate(rows_by_value(lumped, rows))
+    ]
+    bounds = [arb(d) for d in limits.bounds.tolist()]
     for y, i, j in splits.tolist():
         if not stack:
             raise CertificateError("the tree goes on after its last leaf")
@@ -110,7 +125,11 @@ def cells_bound(lumped: Lumped, floor: float, proof: Mapping[str, Any]) -> float
         leaf = leaves[used_leaves].tolist()
         used_leaves += 1
         nu = [cell.nu(leaf[1 + o * k : 1 + (o + 1) * k]) for o, cell in enumerate(cells)]
-        worst = worst.max(_dual_value(parts, logs, nu, leaf[0], b))
+        kappa = [arb(x) for x in leaf[1 + outputs * k :]]
+        bound = _dual_value(columns, logs, nu + [[x] * k for x in kappa], leaf[0], b)
+        for x, d in zip(kappa, bounds, strict=True):
+            bound += x * d
+        worst = worst.max(bound)
     if stack or used_leaves != len(leaves):
         raise CertificateError("the tree's leaves do not cover every posterior")
     return balls.round_up(worst + slack)

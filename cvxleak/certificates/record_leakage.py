@@ -21,7 +21,8 @@ proof: {"groups": [one entry per class]}. An entry bounds its group by the least
   together in "outputs" are merged first, at the price of the largest log-ratio of the merged
   columns, since I(A;Y) <= I(A;Y') + I(A;Y|Y');
 - "slabs": a tree of slabs of the conditional laws with multipliers at each leaf, the second bound
-  of `cvxleak.branch_and_bound`.
+  of `cvxleak.branch_and_bound`;
+- "dataset": multipliers of the bound I(A;Y) <= (1 - q) H(A) + q I(X;Y), without any tree.
 
 An entry {"same_as": j} refers to an earlier one whose lumped problem is identical.
 """
@@ -34,15 +35,16 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from flint import arb, fmpz
+from flint import arb, arb_mat, fmpz
 
 from cvxleak.certificates import balls, reading
 from cvxleak.certificates.law_slabs import slabs_bound
 from cvxleak.certificates.outputs import Matrix, rows_by_value
 from cvxleak.certificates.packing import unpack
 from cvxleak.certificates.posterior_cells import cells_bound
+from cvxleak.certificates.whole_dataset import dataset_bound
 from cvxleak.errors import CertificateError
-from cvxleak.model import Lumped, Mechanism
+from cvxleak.model import Limits, Lumped, Mechanism
 
 __all__ = ["about", "audited_groups", "prove", "prove_balance", "prove_lower", "prove_upper"]
 
@@ -148,25 +150,31 @@ def prove_lower(lumped: Lumped, floor: float, weights: Sequence[float]) -> float
         raise CertificateError(
             f"the witness has entropy {float(entropy.mid())!r}, below the floor {floor!r}"
         )
-    zero = arb(0)
-    joint: Matrix = [[zero] * lumped.rows.shape[1] for _ in lumped.values]
-    for share, a, row in zip(w, lumped.value_index, lumped.rows, strict=True):
-        if not share == 0:
-            into = joint[int(a)]
-            for y, q in enumerate(balls.normalized(row)):
-                into[y] += share * q
+    joint: Matrix = []
+    for a in range(len(lumped.values)):
+        # The exact sums of the rows divide the weights: fewer divisions than entries.
+        used = [g for g in np.flatnonzero(lumped.value_index == a).tolist() if not w[g] == 0]
+        rows = arb_mat(lumped.rows[used].tolist())
+        sums = rows * arb_mat([[1]] * rows.ncols())
+        shares = arb_mat([[w[g] / sums[i, 0] for i, g in enumerate(used)]])
+        image = shares * rows
+        joint.append([image[0, y] for y in range(lumped.rows.shape[1])])
     return max(balls.round_down(balls.mutual_information(joint)), 0.0)
 
 
-def prove_upper(lumped: Lumped, floor: float, entry: Mapping[str, Any]) -> float:
-    """Return a float above the leakage of one lumped problem, by the least bound of its entry."""
+def prove_upper(
+    lumped: Lumped, floor: float, entry: Mapping[str, Any], limits: Limits | None = None
+) -> float:
+    """Return a float above the leakage of one lumped problem, by the least bound of its entry.
+
+    With `limits`, only adversaries that meet them count.
+    """
     bounds = [balls.round_up(arb(len(lumped.values)).log())]
     if "choices" in entry:
         bounds.append(_choices_bound(lumped, unpack(entry["choices"])))
-    if "cells" in entry:
-        bounds.append(cells_bound(lumped, floor, entry["cells"]))
-    if "slabs" in entry:
-        bounds.append(slabs_bound(lumped, floor, entry["slabs"]))
+    for kind, bound in (("dataset", dataset_bound), ("cells", cells_bound), ("slabs", slabs_bound)):
+        if kind in entry:
+            bounds.append(bound(lumped, floor, entry[kind], limits))
     return min(bounds)
 
 

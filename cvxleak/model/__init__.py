@@ -1,12 +1,14 @@
-"""What is given: priors, channels, record spaces, queries, mechanisms, distortions."""
+"""What is given: priors, channels, record spaces, queries, mechanisms, distortions, source sets."""
 
 from cvxleak.model.additive import AdditiveQuery
 from cvxleak.model.channel import Channel, as_channel
 from cvxleak.model.distortion import Distortion
-from cvxleak.model.lumping import Lumped
+from cvxleak.model.lumping import Limits, Lumped
 from cvxleak.model.mechanism import Mechanism
+from cvxleak.model.polytope import Polytope
 from cvxleak.model.prior import Prior, as_prior
 from cvxleak.model.query import Query
+from cvxleak.model.sources import SourceSet, as_sources
 from cvxleak.model.space import RecordSpace
 from cvxleak.model.table import TableQuery
 
@@ -14,12 +16,16 @@ __all__ = [
     "AdditiveQuery",
     "Channel",
     "Distortion",
+    "Limits",
     "Lumped",
     "Mechanism",
+    "Polytope",
     "Prior",
     "Query",
     "RecordSpace",
+    "SourceSet",
     "TableQuery",
     "as_channel",
     "as_prior",
+    "as_sources",
 ]

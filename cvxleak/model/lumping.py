@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cvxleak._validation import (
     Array,
+    frozen_array,
     in_order,
     label_tuple,
     probability_rows,
@@ -21,7 +22,7 @@ from cvxleak._validation import (
 from cvxleak._value import Value
 from cvxleak.errors import ValidationError
 
-__all__ = ["Lumped"]
+__all__ = ["Limits", "Lumped"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -58,6 +59,21 @@ class Lumped(Value):
     Notes
     -----
     Built by `Mechanism.lumped`.
+
+    Examples
+    --------
+    A parity shows two rows to each value of a record; half of the 2^9 contexts lead to each:
+
+    >>> from cvxleak.model import AdditiveQuery, Mechanism, RecordSpace
+    >>> parity = AdditiveQuery(RecordSpace.binary(10), [(0, 1)] * 10, modulus=2)
+    >>> lumped = Mechanism(parity, [[0.9, 0.1], [0.1, 0.9]]).lumped(0)
+    >>> lumped.value_index, lumped.multiplicities
+    (array([0, 0, 1, 1]), (256, 256, 256, 256))
+    >>> lumped.rows
+    array([[0.1, 0.9],
+           [0.9, 0.1],
+           [0.1, 0.9],
+           [0.9, 0.1]])
     """
 
     values: tuple[Hashable, ...]
@@ -113,6 +129,19 @@ class Lumped(Value):
         return read_only(np.array([math.log(m) for m in self.multiplicities]))
 
     @cached_property
+    def log_shares(self) -> tuple[Array, Array]:
+        """Logarithms of the uniform prior: of a group given its value, and of the values."""
+        totals = [0] * len(self.values)
+        for a, m in zip(self.value_index, self.multiplicities, strict=True):
+            totals[int(a)] += m
+        groups = [
+            _log_ratio(m, totals[int(a)])
+            for a, m in zip(self.value_index, self.multiplicities, strict=True)
+        ]
+        values = [_log_ratio(total, self.size) for total in totals]
+        return read_only(np.array(groups)), read_only(np.array(values))
+
+    @cached_property
     def size(self) -> int:
         """Number |X| of datasets, exactly."""
         return sum(self.multiplicities)
@@ -136,3 +165,53 @@ class Lumped(Value):
             f"Lumped({len(self.values)} values, {len(self.multiplicities)} groups, "
             f"{len(self.outputs)} outputs, log|X| = {self.max_entropy:.6g})"
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Limits(Value):
+    """Linear limits on a lumped adversary: <C_j, w> <= d_j for each j.
+
+    Attributes
+    ----------
+    coefficients : array, shape (J, N)
+        C_j, a number for each group of the lumped problem.
+    bounds : array, shape (J,)
+        d_j.
+
+    Raises
+    ------
+    ValidationError
+        Arrays that do not fit each other, or numbers that are not finite.
+
+    Examples
+    --------
+    >>> from cvxleak.model import Limits
+    >>> Limits([[1.0, 0.0, 1.0]], [0.5]).bounds
+    array([0.5])
+    """
+
+    coefficients: Array
+    bounds: Array
+
+    def __post_init__(self) -> None:
+        coefficients = frozen_array(self.coefficients, "coefficients", 2)
+        bounds = frozen_array(self.bounds, "bounds", 1)
+        if len(coefficients) != len(bounds):
+            raise ValidationError(
+                f"bounds: found {len(bounds)}; one is needed for each of the "
+                f"{len(coefficients)} rows of coefficients"
+            )
+        object.__setattr__(self, "coefficients", coefficients)
+        object.__setattr__(self, "bounds", bounds)
+
+    @classmethod
+    def none(cls, lumped: Lumped) -> Limits:
+        """Return no limits at all."""
+        return cls(np.zeros((0, len(lumped.rows))), np.zeros(0))
+
+
+def _log_ratio(part: int, whole: int) -> float:
+    """Return log(part / whole) for whole numbers of any size."""
+    if part.bit_length() + 1000 > whole.bit_length():
+        return math.log(part / whole)
+    return math.log(part) - math.log(whole)

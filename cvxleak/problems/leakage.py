@@ -119,7 +119,8 @@ class RecordLeakage:
         tol : float
             Relative gap to reach: upper - lower <= max(tol * upper, 1e-7 nats).
         time_limit : float or None
-            Seconds after which the bracket reached is returned (status BRACKETED).
+            Seconds after which the bracket reached is returned (status BRACKETED). Everything
+            counts, also setting up and proving; a single step of a very large problem may overrun.
         rng : int, numpy.random.Generator or None
             Random starts of the local search; the same seed gives the same answer.
         verbose : bool
@@ -131,8 +132,13 @@ class RecordLeakage:
         -------
         Bound
             `lower` is the leakage under `witness` (an `Adversary`); `upper` is proved by
-            `certificate`; `shadow_prices["entropy_floor"]` estimates dL/db. An interrupt
-            (Ctrl-C) ends the search like a time limit does.
+            `certificate`; `shadow_prices["entropy_floor"]` estimates dL/db.
+
+        Notes
+        -----
+        Ctrl-C ends the search like a time limit does: the bracket reached is proved and returned,
+        with ``stats["stopped"] == "interrupted"``, and what called `solve` goes on. A second
+        Ctrl-C before it returns raises KeyboardInterrupt, which stops a sweep as well.
         """
         return Audit(self, rng).run(tol, time_limit, verbose=verbose, progress=progress)
 

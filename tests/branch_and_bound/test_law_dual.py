@@ -79,7 +79,8 @@ def test_any_valid_multipliers_bound_every_adversary_in_the_slabs(seed, k, lam, 
         short = (q * vertices.negentropy - vertices.mix(nu)).max()
         nu = nu + max(short, 0.0)
     for w in rng.dirichlet(np.full(size, 0.5), size=100):
-        inside = all(ends[a, 0] - 1e-12 <= dual.mean(a, w) <= ends[a, 1] + 1e-12 for a in range(k))
+        means = [w[g] @ x[g] / w[g].sum() for g in dual.groups]
+        inside = all(ends[a, 0] - 1e-12 <= means[a] <= ends[a, 1] + 1e-12 for a in range(k))
         if inside:
             floor = lumped_entropy(w, lumped)
             bound = LawDual(lumped, floor, x).value(lam, q, tau, nu)
@@ -95,7 +96,7 @@ def test_derivatives():
 
     def smooth(z):
         nu = np.concatenate([z[5:], z[1] * dual.negentropy[fixed]])
-        return dual._smooth(z[0], z[1], z[2:5], nu, free, fixed)
+        return dual._smooth(z[0], z[1], z[2:5], np.zeros(0), nu, free, fixed)
 
     point = smooth(base)
     nu = np.concatenate([base[5:], base[1] * dual.negentropy[fixed]])

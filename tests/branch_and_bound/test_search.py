@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from itertools import pairwise
 
 import numpy as np
@@ -81,6 +82,61 @@ def test_an_interrupt_in_a_batch_keeps_the_bound_valid():
     assert nodes.count(None) == len(leaves)
 
 
+def run_on(search, limit=400, on_weights=lambda weights: None):
+    search.run(lambda: 0.0, resolution=1e-5, stop=never, on_weights=on_weights, node_limit=limit)
+
+
+def volume(search):
+    """Share of all posteriors that the leaves' cells hold: 1 if they cover and do not overlap."""
+    nodes, _ = search.preorder()
+    stack = [np.broadcast_to(np.eye(2), (3, 2, 2)).copy()]
+    total = 0.0
+    for split in nodes:
+        vertices = stack.pop()
+        if split is None:
+            total += np.abs(np.linalg.det(vertices)).prod()
+            continue
+        y, i, j, t = split
+        point = (1 - t) * vertices[y, i] + t * vertices[y, j]
+        for replaced in (i, j):
+            child = vertices.copy()
+            child[y, replaced] = point
+            stack.append(child)
+    return total
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_an_interrupt_at_any_line_loses_no_node(seed):
+    search = CellSearch(modular_sum(4, 3, 0.1), 2.3)
+    run_on(search, 60)
+    before = search.upper
+    left = int(np.random.default_rng(seed).integers(1, 1500))
+
+    def trace(frame, event, arg):
+        nonlocal left
+        if not frame.f_code.co_filename.endswith("best_first.py"):
+            return None
+        if event == "line":
+            left -= 1
+            if left == 0:
+                raise KeyboardInterrupt
+        return trace
+
+    sys.settrace(trace)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run_on(search, 5000)
+    finally:
+        sys.settrace(None)
+    assert search.upper <= before
+    assert search.upper >= max(leaf.bound for leaf in search.preorder()[1]) - 1e-15
+    assert volume(search) == pytest.approx(1.0, abs=1e-12)
+    run_on(search, search.nodes + 300)
+    assert search.upper < before
+    assert volume(search) == pytest.approx(1.0, abs=1e-12)
+    assert search.upper == max(leaf.bound for leaf in search.preorder()[1])
+
+
 def test_stop_stops_the_search():
     search = CellSearch(modular_sum(4, 3, 0.1), 2.3)
     search.run(lambda: 0.0, resolution=1e-5, stop=lambda: True, on_weights=lambda w: None)
@@ -98,6 +154,18 @@ def test_proportional_outputs_are_merged():
     same, trivial = merge_outputs(merged)
     assert np.allclose(same.rows, merged.rows, rtol=1e-15)
     assert trivial == [[0], [1], [2]]
+
+
+def test_a_thousand_outputs_are_merged_at_once():
+    base = np.random.default_rng(0).dirichlet(np.ones(500), size=6)
+    rows = np.concatenate([0.3 * base, 0.7 * base], axis=1)[
+        :, np.random.default_rng(1).permutation(1000)
+    ]
+    lumped = Mechanism.from_channel(RecordSpace([(0, 1), range(3)]), rows).lumped(0)
+    merged, partition = merge_outputs(lumped)
+    assert sorted(y for group in partition for y in group) == list(range(1000))
+    assert {len(group) for group in partition} == {2}
+    assert np.allclose(np.sort(merged.rows.sum(axis=0)), np.sort(base.sum(axis=0)))
 
 
 def test_nearly_proportional_outputs_are_not_merged():

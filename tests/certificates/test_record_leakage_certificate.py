@@ -8,14 +8,20 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from cvxleak.certificates import Certificate, verify
+from cvxleak.certificates.balls import precision
 from cvxleak.certificates.packing import pack, unpack
+from cvxleak.certificates.whole_dataset import dataset_bound
 from cvxleak.errors import CertificateError
+from cvxleak.measures import lumped_entropy, lumped_information
 from cvxleak.mechanisms import truncated_geometric
-from cvxleak.model import AdditiveQuery, Channel, Mechanism, RecordSpace
-from cvxleak.problems import balance, record_leakage
+from cvxleak.model import AdditiveQuery, Channel, Limits, Mechanism, RecordSpace
+from cvxleak.problems import balance, group_leakage, record_leakage
 from cvxleak.queries import count
+from cvxleak.result import Status
 
 
 def mechanism() -> Mechanism:
@@ -339,3 +345,67 @@ def test_tampered_slabs_fail(slabs_certificate):
     assert not verify(slabs_with(slabs_certificate, cuts=pack(cuts * np.nan))).passed
     assert not verify(slabs_with(slabs_certificate, functional=pack(functional[::-1]))).passed
     assert not verify(slabs_with(slabs_certificate, functional=pack(functional[:-1]))).passed
+
+
+@pytest.fixture(scope="module")
+def dataset_certificate() -> Certificate:
+    """A certificate with the bound by the whole dataset: eight records of nine."""
+    noise = np.full((4, 4), 0.2 / 3)
+    np.fill_diagonal(noise, 0.8)
+    query = AdditiveQuery(RecordSpace.binary(9), [(0, 1)] * 9, modulus=4)
+    found = group_leakage(Mechanism(query, noise), 8, 3.6)
+    assert found.status is Status.CERTIFIED
+    assert found.certificate is not None
+    assert set(found.certificate.proof["groups"][0]) == {"records", "dataset"}
+    return found.certificate
+
+
+def test_the_bound_by_the_dataset_passes_and_matters(dataset_certificate):
+    assert verify(dataset_certificate).passed
+    entry = dataset_certificate.proof["groups"][0]
+    multipliers = unpack(entry["dataset"]["multipliers"]).copy()
+    output = unpack(entry["dataset"]["output"]).copy()
+
+    def answer(**changes):
+        dataset = {**entry["dataset"], **changes}
+        return verify(
+            rehashed(dataset_certificate, proof={"groups": [{**entry, "dataset": dataset}]})
+        )
+
+    for place, value in [(0, -1.0), (1, -0.1), (1, 1.1), (1, np.nan), (0, np.inf)]:
+        changed = multipliers.copy()
+        changed[place] = value
+        assert not answer(multipliers=pack(changed)).passed
+    assert "upper end" in answer(multipliers=pack(multipliers * [1, 0.5])).reason
+    assert not answer(multipliers=pack(multipliers[:1])).passed
+    for law in (output[:-1], -output, 2 * output, output * [1, 1, 1, 0], output[[0, 0, 0, 0]]):
+        assert not answer(output=pack(law)).passed
+    shifted = output + np.array([0.1, -0.1, 0, 0])
+    assert "upper end" in answer(output=pack(shifted)).reason
+    assert not answer(more=1).passed
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    lam=st.sampled_from([0.0, 1e-6, 0.1, 2.0, 1e5]),
+    q=st.sampled_from([0.0, 0.3, 1.0]),
+    limited=st.booleans(),
+)
+def test_any_multipliers_of_the_dataset_bound_every_adversary(seed, lam, q, limited):
+    rng = np.random.default_rng(seed)
+    rows = rng.dirichlet(np.full(3, 0.5), size=6)
+    lumped = Mechanism.from_channel(RecordSpace([range(2), range(3)]), rows).lumped(0)
+    size = len(lumped.rows)
+    w = rng.dirichlet(np.full(size, 0.4))
+    limits = Limits(rng.normal(size=(1, size)), [0.0]) if limited else Limits.none(lumped)
+    limits = Limits(limits.coefficients, limits.coefficients @ w)
+    kappa = rng.exponential(size=len(limits.bounds))
+    proof = {
+        "multipliers": pack(np.array([lam, q, *kappa])),
+        "output": pack(rng.dirichlet(np.ones(3))),
+    }
+    floor = lumped_entropy(w, lumped)
+    with precision():
+        bound = dataset_bound(lumped, floor, proof, limits)
+    assert lumped_information(w, lumped) <= bound + 1e-12 * (1 + lam)

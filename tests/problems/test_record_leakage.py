@@ -355,6 +355,42 @@ def test_certified_bracket_can_be_refined():
     assert (again.lower, again.upper) == (fine.lower, fine.upper)
 
 
+def test_no_time_at_all_still_gives_a_bracket():
+    groups = group_leakage(random_mechanism(4, (2, 2, 2, 2), 3), 2, 1.0, time_limit=0.0)
+    assert groups.status is Status.BRACKETED
+    assert groups.upper == pytest.approx(math.log(4))
+    assert verify(groups.certificate).passed
+    finished = groups.refine(0.2)
+    assert finished.status is Status.CERTIFIED
+    assert finished.upper < groups.upper
+    assert verify(finished.certificate).passed
+
+
+def test_hundreds_of_outputs_within_the_time_limit():
+    from cvxleak.mechanisms import truncated_geometric
+    from cvxleak.queries import count
+
+    mechanism = Mechanism(count(400), truncated_geometric(400, 0.5))
+    for floor in (150.0, 276.5):
+        bound = record_leakage(mechanism, floor, time_limit=0.2)
+        assert 0.5 < bound.lower <= bound.upper <= LOG2 + 1e-15
+        assert verify(bound.certificate).passed
+
+
+@pytest.mark.parametrize("tol", [1e-4, 1e-5, 1e-8])
+@pytest.mark.parametrize("short", [0.0, 1e-12, 1e-7, 1e-3])
+def test_floors_near_the_maximum(tol, short):
+    mechanism = Mechanism.from_channel(RecordSpace([range(3)]), [[1, 0], [0, 1], [0, 1]])
+    bound = record_leakage(mechanism, math.log(3) - short, tol=tol, time_limit=10)
+    assert bound.status is Status.CERTIFIED
+    assert bound.stats["stopped"] == "the gap is within the tolerance"
+    uniform = h(1 / 3)
+    assert uniform - 1e-12 <= bound.upper
+    assert bound.lower <= uniform + 2 * math.sqrt(short) + 1e-12
+    binary = record_leakage(random_mechanism(8, (2, 3), 3), math.log(6) - short, tol=tol)
+    assert binary.status is Status.CERTIFIED
+
+
 def test_interrupt_returns_the_bracket_reached():
     def interrupt(lower, upper, nodes):
         if nodes > 100:

@@ -1,0 +1,276 @@
+"""One class of groups of records under audit: its lumped problem, its bounds, their proof."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from cvxleak._validation import Array
+from cvxleak.branch_and_bound import (
+    BestFirst,
+    CellSearch,
+    Choices,
+    LawSearch,
+    WholeDataset,
+    bound_by_dataset,
+    bound_choices,
+    merge_outputs,
+)
+from cvxleak.branch_and_bound.whole_dataset import NEWTON_LIMIT
+from cvxleak.certificates import record_leakage as prover
+from cvxleak.certificates.balls import precision
+from cvxleak.certificates.packing import pack
+from cvxleak.iterative import joint_blahut_arimoto
+from cvxleak.model import Lumped
+
+__all__ = ["AuditedGroup"]
+
+STARTS = 30
+"""Random starts of the local search, per lumped problem; fewer where a step takes long."""
+
+STEPS = 1000
+"""Most steps of the local search in one go; fewer where a step takes long."""
+
+WORK = 5 * 10**7
+"""About how many numbers one go of the local search may touch."""
+
+CELLS_LIMIT = 2500
+"""Most multipliers of a cell; past it a Newton step takes many seconds."""
+
+SLABS_LIMIT = 700
+"""Most groups and outputs together for which slabs are tried: a Newton step solves for them all."""
+
+NODES = {"cells": 500, "slabs": 25}
+"""Most nodes that are bounded in one turn."""
+
+TURN = 10**9
+"""About how many multiplications one turn may take, if that is more than one node."""
+
+NEWTON_STEPS = 15
+"""About how many Newton steps a node takes."""
+
+CALIBRATION = {"cells": 100, "slabs": 5}
+"""Leaves of the tree whose proof is timed, so that the whole proof ends within the time limit."""
+
+DATASET_WORK = 3 * 10**7
+"""About how many numbers the search for the dataset's capacity may touch."""
+
+Search = BestFirst[Any, Any, Any]
+
+
+class AuditedGroup:
+    """What is known about one class of groups of records.
+
+    Everything is done on demand, in the order that pays: `prepare` once, then turns of the
+    searches. Whatever was done, `upper` is valid.
+    """
+
+    def __init__(self, records: tuple[int, ...], lumped: Lumped, floor: float) -> None:
+        self.records = records
+        self.lumped = lumped
+        self.floor = floor
+        self.weights = lumped.uniform()  # where the local search ended last
+        self.batches = 0
+        self.searches: list[Search] = []
+        self._prepared = 0
+        self._merged: tuple[Lumped, list[list[int]]] | None = None
+        self._alphabet = float(np.log(len(lumped.values)))
+        self._choices: Choices | None = None
+        self._dataset: WholeDataset | None = None
+        self._seconds_per_leaf: dict[str, float] = {}
+        self._idle: dict[str, list[int]] = {}
+        self._proved: tuple[float, str, dict[str, Any], float] | None = None
+
+    @property
+    def upper(self) -> float:
+        """The least of the bounds."""
+        return min(bound for _, bound in self._bounds())
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes bounded so far."""
+        return sum(search.nodes for search in self.searches)
+
+    @property
+    def starts(self) -> int:
+        """How many random starts the local search can afford."""
+        return int(np.clip(WORK / 20 / self.lumped.rows.size, 2, STARTS))
+
+    @property
+    def steps(self) -> int:
+        """How many steps from that many starts the local search can afford in one go."""
+        return int(np.clip(WORK / self.starts / self.lumped.rows.size, 5, STEPS))
+
+    def prepare(
+        self,
+        offer: Callable[[Array], object],
+        climb: Callable[[int], object],
+        threshold: Callable[[], float],
+        stop: Callable[[], bool],
+    ) -> None:
+        """Bound the leakage without a tree, and look for adversaries; each part only once."""
+        if self._prepared == 0:
+            offer(self.lumped.uniform())
+            climb(self.starts)
+            self._prepared = 1
+        if self._prepared == 1 and not stop():
+            self._choices = bound_choices(self._merge()[0])
+            if self._choices is not None:
+                offer(self._choices.witnesses[0])
+            self._prepared = 2
+        if self._prepared == 2 and self.upper > threshold() and not stop():
+            merged, outputs = self._merge()
+            guess = self.weights
+            if merged.rows.shape[1] > NEWTON_LIMIT:
+                guess = _knows_most(merged, self.floor, guess)
+            found = bound_by_dataset(merged, self.floor, guess, stop=stop)
+            self._dataset = self._spread(found, outputs)
+            self._prepared = 3
+
+    def advance(
+        self,
+        threshold: Callable[[], float],
+        resolution: float,
+        stop: Callable[[], bool],
+        on_weights: Callable[[Array], None],
+    ) -> bool:
+        """Give each search a turn, less and less often to those that do not get on.
+
+        Returns false if there is no search, because the problem is too large for all.
+        """
+        if not self.searches:
+            self.searches = self._new_searches()
+        best = self.upper
+        for search in self.searches:
+            skip = self._idle.setdefault(search.kind, [0, 0])
+            if skip[0] > 0:
+                skip[0] -= 1
+                continue
+            before = search.upper
+            search.run(
+                threshold,
+                resolution=resolution,
+                stop=stop,
+                on_weights=on_weights,
+                node_limit=search.nodes + self._turn(search),
+            )
+            if search.upper <= threshold() or stop():
+                break
+            # Work on a bound that stays behind another one is lost in the end.
+            gained = before - search.upper
+            if search.upper > best and gained < 0.1 * (search.upper - best):
+                skip[1] += 1
+                skip[0] = skip[1]
+            else:
+                skip[1] = 0
+        return bool(self.searches)
+
+    def proof_seconds(self) -> float:
+        """Return how long the proof will take, from a timed proof of a small tree."""
+        if not self.searches:
+            return 0.0
+        search = min(self.searches, key=lambda search: search.upper)
+        if search.kind not in self._seconds_per_leaf:
+            if search.leaves < CALIBRATION[search.kind]:
+                return 0.0
+            start = time.monotonic()
+            with precision():
+                entry = {search.kind: search.encoded(self._merge()[1], "<f8")}
+                prover.prove_upper(self.lumped, self.floor, entry)
+            self._seconds_per_leaf[search.kind] = (time.monotonic() - start) / search.leaves
+        return self._seconds_per_leaf[search.kind] * search.leaves
+
+    def proved(self, dtype: str) -> tuple[dict[str, Any], float]:
+        """Return what proves the upper end, and the upper end that it proves.
+
+        Where single precision costs more than rounding may, the multipliers are kept in double.
+        """
+        upper = self.upper
+        if self._proved is not None and self._proved[:2] == (upper, dtype):
+            return self._proved[2:]
+        entry = self._entry(dtype)
+        proved = prover.prove_upper(self.lumped, self.floor, entry)
+        if dtype == "<f4" and proved > upper + 1e-6 * abs(upper) + 1e-9:
+            entry = self._entry("<f8")
+            proved = prover.prove_upper(self.lumped, self.floor, entry)
+        self._proved = (upper, dtype, entry, proved)
+        return entry, proved
+
+    def _bounds(self) -> list[tuple[str, float]]:
+        """Return all bounds by name, those first that are the simplest to prove."""
+        bounds = [("alphabet", self._alphabet)]
+        if self._choices is not None:
+            bounds.append(("choices", self._choices.upper))
+        if self._dataset is not None:
+            bounds.append(("dataset", self._dataset.upper))
+        return bounds + [(search.kind, search.upper) for search in self.searches]
+
+    def _entry(self, dtype: str) -> dict[str, Any]:
+        """Return what proves the least bound, and the one without a floor if there is one."""
+        entry: dict[str, Any] = {"records": list(self.records)}
+        if self._choices is not None and self._choices.upper < self._alphabet:
+            entry["choices"] = pack(self._choices.inputs)
+        least = self.upper
+        kind = next(kind for kind, bound in self._bounds() if bound <= least + 1e-15)
+        if kind == "dataset" and self._dataset is not None:
+            found = self._dataset
+            entry[kind] = {
+                "multipliers": pack(np.array([found.lam, found.q, *found.kappa])),
+                "output": pack(found.output),
+            }
+        for search in self.searches:
+            if search.kind == kind:
+                entry[kind] = search.encoded(self._merge()[1], dtype)
+        return entry
+
+    def _merge(self) -> tuple[Lumped, list[list[int]]]:
+        if self._merged is None:
+            self._merged = merge_outputs(self.lumped)
+        return self._merged
+
+    def _spread(self, found: WholeDataset, outputs: list[list[int]]) -> WholeDataset:
+        """Return the bound with each merged output's probability spread over its members."""
+        totals = self.lumped.rows.sum(axis=0)
+        law = np.zeros(len(totals))
+        for share, members in zip(found.output, outputs, strict=True):
+            law[members] = share * totals[members] / max(float(totals[members].sum()), 1e-300)
+        law = np.where(totals > 0, np.maximum(law, 1e-200), 0.0)
+        return found.with_output(law / law.sum())
+
+    def _new_searches(self) -> list[Search]:
+        merged, _ = self._merge()
+        groups, outputs = merged.rows.shape
+        searches: list[Search] = []
+        if 1 + outputs * len(merged.values) <= CELLS_LIMIT:
+            searches.append(CellSearch(merged, self.floor))
+        if groups + outputs <= SLABS_LIMIT:
+            searches.append(LawSearch(merged, self.floor, self.weights))
+        return searches
+
+    def _turn(self, search: Search) -> int:
+        groups, outputs = self._merge()[0].rows.shape
+        if search.kind == "cells":
+            size = outputs * len(self.lumped.values)
+            work = size**3 + groups * outputs**2
+        else:
+            size = groups + outputs
+            work = size**3 + groups * size**2
+        return int(np.clip(TURN / (NEWTON_STEPS * work), 1, NODES[search.kind]))
+
+
+def _knows_most(lumped: Lumped, floor: float, start: Array) -> Array:
+    """Return an adversary who learns much about the whole dataset, one group of it per value."""
+    size = len(lumped.rows)
+    whole = Lumped(
+        values=range(size),
+        outputs=lumped.outputs,
+        value_index=np.arange(size),
+        rows=lumped.rows,
+        multiplicities=lumped.multiplicities,
+        contexts=lumped.contexts,
+    )
+    steps = int(np.clip(DATASET_WORK // lumped.rows.size, 1, 300))
+    return joint_blahut_arimoto(whole, floor, starts=start[None], max_iterations=steps).point
