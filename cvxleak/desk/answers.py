@@ -1,0 +1,153 @@
+"""What a desk says: a release, a report, a verification."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cvxleak.result import unit_scale
+
+__all__ = ["DeskReport", "DeskVerification", "Exposure", "Release"]
+
+
+@dataclass(frozen=True)
+class Release:
+    """One answer of the desk.
+
+    Attributes
+    ----------
+    number : int
+        Its place in the ledger, from 1.
+    party : str
+    output : hashable
+        The released value.
+    distortion : tuple of float
+        Proved ends of the least expected distortion within the budgets: the kernel that was used
+        has the upper one.
+    epsilon, delta : float
+        The budgets of the request, in nats.
+    copy_of : int or None
+        The earlier release that this one repeats; it tells nobody anything who has that one.
+    """
+
+    number: int
+    party: str
+    output: Hashable
+    distortion: tuple[float, float]
+    epsilon: float
+    delta: float
+    copy_of: int | None = None
+
+
+@dataclass(frozen=True)
+class Exposure:
+    """What a party, or several who collude, may have learned.
+
+    Attributes
+    ----------
+    parties : tuple of str
+        Empty for everybody together, whoever they are.
+    leakage : float
+        Rounded up. In ex-ante mode I(V; X), what their outputs V tell. In realized mode
+        the sum of I(Rhat; X | Z = z) over all releases, to anybody, up to their last one: an output
+        may depend on all that was released before, and so may tell of it.
+    counted : float
+        What is counted against the budget: the leakage; in realized mode the sum over their own
+        releases, what these add for somebody who knows all that was released before.
+    budget : float
+        What `counted` may come to; infinite where the ledger sets no budget.
+    """
+
+    parties: tuple[str, ...]
+    leakage: float
+    counted: float
+    budget: float
+
+
+@dataclass(frozen=True)
+class DeskReport:
+    """The state of a ledger.
+
+    Attributes
+    ----------
+    mode : str
+    releases : int
+    histories : int
+        Classes of histories that the next kernel has to tell apart, |Z| after merging.
+    exposures : tuple of Exposure
+        Each party, each coalition, and everybody together (last).
+    unit : str
+        ``"nats"`` or ``"bits"``.
+    """
+
+    mode: str
+    releases: int
+    histories: int
+    exposures: tuple[Exposure, ...]
+    unit: str = "nats"
+
+    def to(self, unit: str) -> DeskReport:
+        """Return the same report in ``"nats"`` or ``"bits"``, leakages rounded up."""
+        scale = unit_scale(self.unit) / unit_scale(unit)
+        if scale == 1.0:
+            return self
+        exposures = [
+            Exposure(
+                who.parties,
+                _up(scale * who.leakage),
+                _up(scale * who.counted),
+                scale * who.budget,
+            )
+            for who in self.exposures
+        ]
+        return replace(self, exposures=tuple(exposures), unit=unit)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as plain data; an infinite budget is None."""
+        return {
+            "mode": self.mode,
+            "unit": self.unit,
+            "releases": self.releases,
+            "histories": self.histories,
+            "exposures": [
+                {
+                    "parties": list(who.parties) or None,
+                    "leakage": who.leakage,
+                    "counted": who.counted,
+                    "budget": None if math.isinf(who.budget) else who.budget,
+                }
+                for who in self.exposures
+            ],
+        }
+
+    def __str__(self) -> str:
+        lines = [f"{self.releases} releases, {self.histories} classes of histories ({self.mode})"]
+        for who in self.exposures:
+            name = " + ".join(who.parties) or "everybody"
+            limit = "no budget" if math.isinf(who.budget) else f"budget {who.budget:.6g}"
+            text = f"{name}: at most {who.leakage:.6g} {self.unit}"
+            if who.counted != who.leakage:
+                text += f", {who.counted:.6g} counted"
+            lines.append(f"{text} ({limit})")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class DeskVerification:
+    """What recomputing a ledger from its first row on found.
+
+    Attributes
+    ----------
+    passed : bool
+    complaints : tuple of str
+        What is wrong; empty if nothing is.
+    """
+
+    passed: bool
+    complaints: tuple[str, ...]
+
+
+def _up(value: float) -> float:
+    return value if value == 0 else math.nextafter(value, math.inf)

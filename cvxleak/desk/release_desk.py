@@ -1,0 +1,369 @@
+"""`ReleaseDesk`: answers the requests of several parties, one after the other, within budgets."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from itertools import combinations
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cvxleak._validation import short
+from cvxleak.certificates.packing import pack, unpack
+from cvxleak.desk.answers import DeskReport, DeskVerification, Exposure, Release
+from cvxleak.desk.budgets import Budgets, Limits, party_name
+from cvxleak.desk.choosing import choose_kernel, within
+from cvxleak.desk.history import Entry, History, Observer
+from cvxleak.desk.kernels import GRID, copied, draw, expected_cost, mean_cost
+from cvxleak.desk.ledger import Ledger
+from cvxleak.desk.realized import RealizedHistory
+from cvxleak.errors import CvxleakError, ValidationError
+from cvxleak.model import Channel, Distortion, Prior, as_channel
+
+__all__ = ["ReleaseDesk"]
+
+Mode = Literal["ex_ante", "realized"]
+MODES = ("ex_ante", "realized")
+LISTED_PARTIES = 4
+"""Up to this many parties a report lists every coalition."""
+
+
+class ReleaseDesk:
+    """A desk that releases data to several parties who may collude (SEQUENTIAL, section VI).
+
+    For each request R_k of a party the desk solves SEQUENTIAL's problem (1) with all earlier
+    outputs as Z: least E d(R, Rhat) over kernels p(rhat | z, x) such that what the party got so
+    far, with the new output, tells at most `epsilon` about X, and what everybody got tells at most
+    `delta`. It then draws the output, records it, and hands it out.
+
+    Parameters
+    ----------
+    path : path-like
+        A ledger that `create` made.
+
+    Raises
+    ------
+    ValidationError
+        No ledger is there.
+
+    Notes
+    -----
+    *Which joint.* In mode ``"ex_ante"`` the joint is p(x) prod_k p(rhat_k | c_(k-1), x), over all
+    histories that were possible, c being the class of the history; the claims I(V; X) <= budget
+    hold for it, before anything is drawn, provided that the requests themselves do not depend on
+    what was released. In mode ``"realized"`` the kernel is made for the history that was realized
+    only, from p(x | z); requests may depend on it. What is limited there is the sum over a party's
+    releases of I(Rhat; X | Z = z), what they add for somebody who knows z; a party that does not
+    know z may learn of it from what it gets, which `report` counts. Nothing is claimed ex ante.
+
+    *The data.* x is an argument of `request` and stays there: neither the ledger nor an error
+    message holds it. The kernel is found before x is looked at.
+
+    *Crashes.* A release is one transaction. It is on the disk before the output is returned, and
+    if the program dies before, there was no release. Requests of several processes wait for each
+    other.
+
+    *Kernels* have probabilities that are multiples of 2^-20. Leakages are computed from them in
+    exact and in ball arithmetic, so the budgets are truly met.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from cvxleak.desk import ReleaseDesk
+    >>> place = pathlib.Path(tempfile.mkdtemp()) / "ledger.db"
+    >>> desk = ReleaseDesk.create(place, {"no": 0.7, "yes": 0.3}, epsilon=0.1, delta=0.2)
+    >>> first = desk.request("Ann", x="no")
+    >>> again = desk.request("Bob", x="no")  # the same budget: the same answer
+    >>> again.output == first.output, again.copy_of
+    (True, 1)
+    >>> desk.report().exposures[-1].leakage <= 0.1
+    True
+    >>> desk.verify().passed
+    True
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._ledger = Ledger(path)
+        heading = self._ledger.heading
+        try:
+            self._mode: Mode = heading["mode"]
+            self._prior = Prior.from_dict(heading["prior"])
+            self._budgets = Budgets.from_dict(heading["budgets"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValidationError(f"path: {self._ledger.path} holds a damaged heading") from error
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        prior: Prior | Mapping[Any, float] | ArrayLike,
+        *,
+        epsilon: float | Mapping[str, float],
+        delta: float,
+        coalitions: Mapping[Iterable[str], float] | None = None,
+        mode: Mode = "ex_ante",
+    ) -> ReleaseDesk:
+        """Make a new ledger.
+
+        Parameters
+        ----------
+        path : path-like
+            Where; nothing may be there yet.
+        prior : Prior, mapping or array_like, shape (|X|,)
+            p(x), the model of the data: what an outsider believes.
+        epsilon : float or mapping of str to float
+            Most that one party may learn, in nats; with a mapping, only the parties named in it
+            are served.
+        delta : float
+            Most that all parties together may learn, in nats.
+        coalitions : mapping of tuples of str to float, optional
+            Most that some parties may learn together.
+        mode : {"ex_ante", "realized"}
+            Which joint distribution the budgets are about; see the class.
+
+        Raises
+        ------
+        ValidationError
+            A bad argument, or something is at `path` already.
+        """
+        if mode not in MODES:
+            raise ValidationError(f"mode: found {short(mode)}; it must be one of {MODES}")
+        budgets = Budgets(epsilon, delta, coalitions)
+        heading = {"mode": mode, "prior": _model(prior).to_dict(), "budgets": budgets.to_dict()}
+        Ledger.create(path, heading)
+        return cls(path)
+
+    @property
+    def prior(self) -> Prior:
+        """The model p(x)."""
+        return self._prior
+
+    @property
+    def mode(self) -> Mode:
+        """Which joint distribution the budgets are about."""
+        return self._mode
+
+    def request(
+        self,
+        party: str,
+        request: Channel | Mapping[Any, Hashable] | ArrayLike | None = None,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        *,
+        x: Hashable,
+        distortion: Distortion | ArrayLike | None = None,
+        time_limit: float | None = None,
+    ) -> Release:
+        """Answer a request, and record the answer before it is returned.
+
+        Parameters
+        ----------
+        party : str
+            Who asks.
+        request : Channel, mapping or array_like, shape (|X|, |R|), optional
+            p(r | x), what the party wants to know; a mapping gives one r for each x. The data
+            itself if left out. The released values are the labels of R.
+        epsilon, delta : float, optional
+            Budgets of this request in nats, at most the ledger's, which are used if left out.
+            `delta` must not be smaller than in an earlier request.
+        x : hashable
+            The true data, a label of the model. It is used to draw and never kept.
+        distortion : Distortion or array_like, shape (|R|, |R|), optional
+            d(r, rhat); the Hamming distortion if left out.
+        time_limit : float, optional
+            Seconds for the search; the best kernel found by then is used.
+
+        Raises
+        ------
+        ValidationError
+            A bad argument.
+        InfeasibleError
+            The budgets are more than the ledger allows, or less than what was told already; the
+            message gives the budgets that are possible. The ledger is unchanged.
+        """
+        name = party_name(party, "party")
+        try:
+            place = self._prior.labels.index(x)
+        except ValueError:
+            # Without the value: messages end up in logs.
+            raise ValidationError("x: it is not one of the model's values") from None
+        channel = self._request(request)
+        cost = self._distortion(distortion, channel)
+        with self._ledger.release() as writer:
+            earlier = writer.releases
+            limits = self._limits(name, epsilon, delta, earlier)
+            history = self._history(earlier, [who for who in limits if who is not None])
+            past = [_outputs(content) for content in earlier]
+            choice = choose_kernel(history, name, channel, cost, limits, past, time_limit)
+            content = {
+                "party": name,
+                "request": channel.to_dict(),
+                "distortion": cost.to_dict(),
+                "epsilon": limits[frozenset([name])],
+                "delta": limits[None],
+                "kernel": pack(choice.kernel, "<i4"),
+                "expected_distortion": list(choice.distortion),
+                "copy_of": choice.copy_of,
+                "output": draw(choice.kernel[history.realized, place].tolist()),
+            }
+            writer.record(content)
+        return _release(len(earlier) + 1, content)
+
+    def releases(self) -> list[Release]:
+        """Return what was released so far, first to last."""
+        found = self._ledger.releases()
+        return [_release(number, content) for number, content in enumerate(found, start=1)]
+
+    def report(self) -> DeskReport:
+        """Return what each party and each coalition may have learned so far.
+
+        With more than four parties, the coalitions that have a budget, and everybody together.
+        """
+        contents = self._ledger.releases()
+        parties = sorted({content["party"] for content in contents})
+        groups: list[tuple[str, ...]] = [(party,) for party in parties]
+        if len(parties) <= LISTED_PARTIES:
+            sizes = range(2, len(parties))
+            groups += [group for size in sizes for group in combinations(parties, size)]
+        groups += [
+            group for group in sorted(tuple(sorted(who)) for who in self._budgets.coalitions)
+            if group not in groups
+        ]  # fmt: skip
+        history = self._history(contents)
+        exposures = []
+        for group in groups:
+            who = frozenset(group)
+            history = self._history(contents, [who])
+            counted = history.leakage(who)[1]
+            exposures.append(Exposure(group, history.knowable(who), counted, self._budgets.of(who)))
+        everybody = history.leakage()[1]
+        exposures.append(Exposure((), everybody, everybody, self._budgets.delta))
+        return DeskReport(self._mode, len(contents), history.classes, tuple(exposures))
+
+    def verify(self) -> DeskVerification:
+        """Recompute every release's leakage and distortion, and see that its budgets were met."""
+        complaints = self._ledger.broken()
+        number = 0
+        try:
+            contents = self._ledger.releases()
+            history = self._history([])
+            for number, content in enumerate(contents, start=1):
+                earlier = contents[: number - 1]
+                found = self._complaints(history, content, earlier)
+                complaints += [f"release {number}: {what}" for what in found]
+                history.add(_entry(content))
+                limits = self._limits(
+                    content["party"], content["epsilon"], content["delta"], earlier
+                )
+                followed = [who for who in limits if who is not None]
+                complaints += [
+                    f"release {number}: {who} may know too much"
+                    for who in within(self._history(contents[:number], followed), limits)
+                ]
+        except (CvxleakError, KeyError, TypeError, ValueError, IndexError) as error:
+            complaints.append(f"release {number}: it cannot be recomputed: {error}")
+        return DeskVerification(not complaints, tuple(complaints))
+
+    def _complaints(
+        self,
+        history: History | RealizedHistory,
+        content: dict[str, Any],
+        earlier: Sequence[dict[str, Any]],
+    ) -> list[str]:
+        """Return what is wrong with a release beside the budgets."""
+        complaints = []
+        kernel = unpack(content["kernel"])
+        channel = Channel.from_dict(content["request"])
+        cost = Distortion.from_dict(content["distortion"])
+        if not (kernel.ndim == 3 and (kernel >= 0).all() and (kernel.sum(axis=-1) == GRID).all()):
+            return ["the kernel's rows are not probabilities"]
+        lower, upper = content["expected_distortion"]
+        costs = mean_cost(channel.matrix, cost.matrix)
+        if not lower <= expected_cost(history.joint, kernel, costs) <= upper:
+            complaints.append("the expected distortion is another than recorded")
+        source = content["copy_of"]
+        if source is not None:
+            past = history.release_of_class(source - 1)
+            same = _outputs(earlier[source - 1]) == list(channel.outputs)
+            if not same or (kernel != copied([r or 0 for r in past], kernel.shape)).any():
+                complaints.append(f"it is no copy of release {source}")
+        return complaints
+
+    def _limits(
+        self,
+        party: str,
+        epsilon: float | None,
+        delta: float | None,
+        earlier: Sequence[dict[str, Any]],
+    ) -> Limits:
+        before = max((content["delta"] for content in earlier), default=0.0)
+        return self._budgets.of_request(party, epsilon, delta, before)
+
+    def _history(
+        self, contents: Sequence[dict[str, Any]], observers: Iterable[Observer] = ()
+    ) -> History | RealizedHistory:
+        law = self._prior.probabilities.tolist()
+        entries = map(_entry, contents)
+        if self._mode == "realized":
+            return RealizedHistory(law, entries)
+        return History(law, entries, observers)
+
+    def _request(self, request: Any) -> Channel:
+        labels = self._prior.labels
+        if request is None:
+            return Channel(np.eye(len(labels)), labels, labels)
+        if isinstance(request, Mapping):
+            missing = [label for label in labels if label not in request]
+            if missing or len(request) != len(labels):
+                raise ValidationError(
+                    f"request: a mapping needs one value for each of {short(labels)}"
+                )
+            values = list(dict.fromkeys(request[label] for label in labels))
+            matrix = [[float(request[label] == value) for value in values] for label in labels]
+            return Channel(matrix, labels, values)
+        given = as_channel(request, "request")
+        if not isinstance(request, Channel) and len(given.inputs) == len(labels):
+            return Channel(given.matrix, labels, given.outputs)
+        return given.select(labels, None, "request")
+
+    def _distortion(self, distortion: Any, channel: Channel) -> Distortion:
+        values = channel.outputs
+        if distortion is None:
+            return Distortion.hamming(values)
+        if isinstance(distortion, Distortion):
+            return distortion.select(values, values, "distortion")
+        return Distortion(distortion, values, values)
+
+
+def _entry(content: dict[str, Any]) -> Entry:
+    return Entry(content["party"], unpack(content["kernel"]).tolist(), content["output"])
+
+
+def _model(prior: Any) -> Prior:
+    if isinstance(prior, Prior):
+        return prior
+    if hasattr(prior, "iloc"):
+        return Prior.from_pandas(prior)
+    if isinstance(prior, Mapping):
+        return Prior(list(prior.values()), list(prior))
+    return Prior(prior)
+
+
+def _outputs(content: dict[str, Any]) -> list[Any]:
+    """Return the labels of a release's outputs."""
+    return list(Channel.from_dict(content["request"]).outputs)
+
+
+def _release(number: int, content: dict[str, Any]) -> Release:
+    lower, upper = content["expected_distortion"]
+    return Release(
+        number,
+        content["party"],
+        _outputs(content)[content["output"]],
+        (lower, upper),
+        content["epsilon"],
+        content["delta"],
+        content["copy_of"],
+    )

@@ -1,0 +1,369 @@
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from cvxleak.desk import ReleaseDesk
+from cvxleak.desk import release_desk as module
+from cvxleak.errors import InfeasibleError, ValidationError
+from cvxleak.measures import mutual_information
+from cvxleak.model import Channel, Distortion, Prior
+
+PEOPLE = {("f", "no"): 0.3, ("f", "yes"): 0.2, ("m", "no"): 0.1, ("m", "yes"): 0.4}
+SEX = {x: x[0] for x in PEOPLE}
+ANSWER = {x: x[1] for x in PEOPLE}
+TRUTH = ("f", "yes")
+
+
+@pytest.fixture
+def place(tmp_path):
+    return tmp_path / "ledger.db"
+
+
+def new(place, **options):
+    return ReleaseDesk.create(place, PEOPLE, **({"epsilon": 0.2, "delta": 0.3} | options))
+
+
+def exposure(desk, *parties):
+    found = [who for who in desk.report().exposures if who.parties == parties]
+    assert len(found) == 1
+    return found[0]
+
+
+def test_a_day_at_the_desk(place):
+    desk = new(place, coalitions={("Ann", "Bob"): 0.25})
+    releases = [
+        desk.request("Ann", SEX, x=TRUTH),
+        desk.request("Bob", ANSWER, x=TRUTH),
+        desk.request("Cyd", x=TRUTH, epsilon=0.1),
+        desk.request("Ann", ANSWER, x=TRUTH),
+    ]
+    assert [release.number for release in releases] == [1, 2, 3, 4]
+    assert releases[0].output in {"f", "m"}
+    assert releases[2].output in PEOPLE
+    assert desk.releases() == ReleaseDesk(place).releases() == releases
+    for party, budget in (("Ann", 0.2), ("Bob", 0.2), ("Cyd", 0.2)):
+        assert 0 < exposure(desk, party).leakage <= budget == exposure(desk, party).budget
+    assert exposure(desk, "Cyd").leakage <= 0.1
+    assert exposure(desk, "Ann", "Bob").leakage <= 0.25
+    assert exposure(desk).leakage <= 0.3
+    assert exposure(desk).leakage >= exposure(desk, "Ann", "Bob").leakage
+    assert json.loads(json.dumps(desk.report().to_dict()))["releases"] == 4
+    assert "everybody: at most" in str(desk.report())
+    assert desk.verify().passed
+
+
+def test_the_first_release_is_the_rate_distortion_optimum(place):
+    """A fair bit within epsilon nats: flip it with h(flip) = log 2 - epsilon."""
+    desk = ReleaseDesk.create(place, [0.5, 0.5], epsilon=0.2, delta=0.2)
+    lower, upper = desk.request("Ann", x=1).distortion
+    flip = upper
+    assert np.isclose(mutual_information([0.5, 0.5], [[1 - flip, flip], [flip, 1 - flip]]), 0.2,
+                      atol=1e-5)  # fmt: skip
+    assert lower <= upper <= lower + 1e-5
+
+
+@pytest.mark.parametrize("mode", ["ex_ante", "realized"])
+def test_the_same_request_twice_gets_the_same_answer(place, mode):
+    desk = new(place, mode=mode)
+    first = desk.request("Ann", SEX, 0.2, 0.2, x=TRUTH)
+    assert first.copy_of is None
+    for party in ("Bob", "Ann", "Cyd"):
+        again = desk.request(party, SEX, 0.2, 0.2, x=TRUTH)
+        assert again.output == first.output
+        assert again.copy_of == 1
+    before, after = exposure(desk, "Ann").counted, exposure(desk).counted
+    assert after == pytest.approx(before, abs=1e-30)
+    assert desk.verify().passed
+
+
+def test_a_copy_counts_for_who_gets_it(place):
+    """In realized mode a copy adds nothing for who knows all, but may tell a newcomer."""
+    desk = new(place, mode="realized")
+    desk.request("Ann", SEX, 0.2, 0.2, x=TRUTH)
+    desk.request("Bob", SEX, 0.2, 0.2, x=TRUTH)
+    assert exposure(desk, "Bob").counted < 1e-30
+    assert exposure(desk, "Bob").leakage >= exposure(desk, "Ann").counted > 0.1
+
+
+def test_releases_add_up_to_what_the_budgets_allow(place):
+    desk = new(place, epsilon=0.05, delta=0.08)
+    for party, request in (("Ann", SEX), ("Ann", ANSWER), ("Bob", ANSWER), ("Ann", None)):
+        desk.request(party, request, x=TRUTH)
+    assert exposure(desk, "Ann").leakage <= 0.05
+    assert exposure(desk).leakage <= 0.08
+    # What is spent is spent: a smaller budget cannot be kept any more.
+    with pytest.raises(InfeasibleError, match=r"epsilon: .*Ann may have learned 0\.0[45]"):
+        desk.request("Ann", SEX, epsilon=0.01, x=TRUTH)
+    assert len(desk.releases()) == 4
+
+
+def test_budgets_beyond_the_ledger_are_refused(place):
+    desk = new(place, epsilon={"Ann": 0.2, "Bob": 0.1})
+    desk.request("Ann", SEX, 0.1, 0.2, x=TRUTH)
+    size = place.stat().st_size
+    for party, epsilon, delta, error, found in (
+        ("Bob", 0.2, 0.3, InfeasibleError, "epsilon: found 0.2; the ledger allows at most 0.1"),
+        ("Ann", 0.2, 0.5, InfeasibleError, "delta: found 0.5; the ledger allows at most 0.3"),
+        ("Eve", 0.1, 0.3, InfeasibleError, r"party: found 'Eve'; this ledger serves \['Ann', 'Bob"),
+        ("Ann", 0.1, 0.15, ValidationError, "delta: found 0.15; an earlier request had 0.2"),
+        ("Ann", 0.1, 0.05, ValidationError, "delta"),
+        ("Ann", -0.1, 0.3, ValidationError, "epsilon"),
+        ("Ann", 0.2, float("nan"), ValidationError, "delta"),
+        ("Ann", 0.01, 0.3, InfeasibleError, "epsilon: found 0.01; Ann may have learned 0.0999"),
+        ("", 0.1, 0.3, ValidationError, "party: found ''"),
+        (3, 0.1, 0.3, ValidationError, "party: found 3"),
+    ):
+        with pytest.raises(error, match=found):
+            desk.request(party, SEX, epsilon, delta, x=TRUTH)
+    assert len(desk.releases()) == 1
+    assert place.stat().st_size == size
+
+
+def test_the_data_is_nowhere(place):
+    """Neither the file nor an error message holds x."""
+    secret = {"zz-secret-name": 0.5, "zz-other-name": 0.5}
+    desk = ReleaseDesk.create(place, secret, epsilon=0.1, delta=0.1)
+    with pytest.raises(ValidationError, match="x: it is not one of the model's values") as caught:
+        desk.request("Ann", x="zz-unknown-person")
+    assert "unknown-person" not in str(caught.value)
+    for _ in range(3):
+        desk.request("Ann", {"zz-secret-name": 0, "zz-other-name": 1}, x="zz-secret-name")
+    connection = sqlite3.connect(place)
+    texts = [row for row in connection.execute("SELECT content FROM release")]
+    connection.close()
+    other = place.with_name("other.db")
+    # The same requests about the other person: apart from what was drawn, the same ledger.
+    twin = ReleaseDesk.create(other, secret, epsilon=0.1, delta=0.1)
+    for _ in range(3):
+        twin.request("Ann", {"zz-secret-name": 0, "zz-other-name": 1}, x="zz-other-name")
+    connection = sqlite3.connect(other)
+    twins = [row for row in connection.execute("SELECT content FROM release")]
+    connection.close()
+    for (one,), (two,) in zip(texts, twins, strict=True):
+        mine, theirs = json.loads(one), json.loads(two)
+        mine.pop("output"), theirs.pop("output")
+        assert mine == theirs
+
+
+def test_requests_of_every_form(place):
+    desk = new(place)
+    rows = [[0.9, 0.1], [0.2, 0.8], [0.9, 0.1], [0.2, 0.8]]
+    assert desk.request("Ann", rows, x=TRUTH).output in {0, 1}
+    shuffled = list(reversed(PEOPLE))
+    channel = Channel(list(reversed(rows)), shuffled, ["lo", "hi"])
+    cost = Distortion([[0, 2], [1, 0]], ["hi", "lo"], ["hi", "lo"])
+    assert desk.request("Bob", channel, x=TRUTH, distortion=cost).output in {"lo", "hi"}
+    for request, found in (
+        ({("f", "no"): 1}, "request: a mapping needs one value for each"),
+        ([[0.5, 0.5]], "inputs"),
+        ([[0.5, 0.6]] * 4, "sums to"),
+        ("sex", "request"),
+    ):
+        with pytest.raises(ValidationError, match=found):
+            desk.request("Bob", request, x=TRUTH)
+    with pytest.raises(ValidationError, match=r"(distortion|matrix|inputs): "):
+        desk.request("Bob", SEX, x=TRUTH, distortion=[[0.0, 1.0]])
+    assert len(desk.releases()) == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        ({"mode": "both"}, "mode: found 'both'"),
+        ({"epsilon": 0.4}, "epsilon"),
+        ({"delta": float("inf")}, "delta"),
+        ({"delta": -1.0}, "delta"),
+        ({"epsilon": {"": 0.1}}, "epsilon: found ''"),
+        ({"coalitions": {("Ann", "Bob"): 0.5}}, "coalitions"),
+        ({"coalitions": {"Ann": 0.1}}, "coalitions: found 'Ann'"),
+    ],
+)
+def test_bad_ledgers_are_not_made(place, change, found):
+    with pytest.raises(ValidationError, match=found):
+        new(place, **change)
+    assert not place.exists()
+    assert list(place.parent.iterdir()) == []
+
+
+def test_files_that_are_no_ledger(place):
+    with pytest.raises(ValidationError, match="there is no ledger"):
+        ReleaseDesk(place)
+    place.write_text("hello")
+    with pytest.raises(ValidationError, match="not a ledger"):
+        ReleaseDesk(place)
+    with pytest.raises(ValidationError, match="is there already"):
+        new(place)
+    assert place.read_text() == "hello"
+    place.unlink()
+    sqlite3.connect(place).executescript("CREATE TABLE ledger (key TEXT, value TEXT);")
+    with pytest.raises(ValidationError, match="not a ledger"):
+        ReleaseDesk(place)
+    with pytest.raises(ValidationError, match="cannot write"):
+        new(place.parent / "missing" / "ledger.db")
+
+
+def change(place, number, edit):
+    """Edit a release in the file, its hashes recomputed."""
+    connection = sqlite3.connect(place)
+    rows = connection.execute("SELECT number, content FROM release ORDER BY number").fetchall()
+    (heading,) = connection.execute("SELECT value FROM ledger WHERE key = 'heading'").fetchone()
+    before = module.Ledger(place)._seed
+    assert heading
+    for row, content in rows:
+        if row == number:
+            data = json.loads(content)
+            edit(data)
+            content = json.dumps(data)
+        from cvxleak.desk.ledger import _digest
+
+        before = _digest(before, content)
+        connection.execute(
+            "UPDATE release SET content = ?, sha256 = ? WHERE number = ?", (content, before, row)
+        )
+    connection.commit()
+    connection.close()
+
+
+@pytest.mark.parametrize("mode", ["ex_ante", "realized"])
+def test_a_changed_ledger_does_not_verify(place, mode):
+    def fill():
+        place.unlink(missing_ok=True)
+        desk = new(place, mode=mode)
+        desk.request("Ann", SEX, 0.1, 0.2, x=TRUTH)
+        desk.request("Bob", ANSWER, x=TRUTH)
+        desk.request("Bob", SEX, x=TRUTH, epsilon=0.2)
+        assert desk.verify().passed
+        return desk
+
+    desk = fill()
+    connection = sqlite3.connect(place)
+    connection.execute("UPDATE release SET content = replace(content, 'Bob', 'Cyd')")
+    connection.commit()
+    connection.close()
+    assert any("was changed after" in complaint for complaint in desk.verify().complaints)
+    desk = fill()
+    connection = sqlite3.connect(place)
+    connection.execute("DELETE FROM release WHERE number = 2")
+    connection.commit()
+    connection.close()
+    assert any("missing" in complaint for complaint in desk.verify().complaints)
+
+    # With hashes that fit again, what is recomputed does not.
+    from cvxleak.certificates.packing import pack
+
+    def louder(data):
+        data["kernel"] = pack(np.array([[[module.GRID, 0]] * 2 + [[0, module.GRID]] * 2]), "<i4")
+        data["output"] = 0
+
+    for number, edit in (
+        (1, lambda data: data.update(epsilon=0.05)),
+        (1, lambda data: data.update(delta=0.1, epsilon=0.05)),
+        (2, lambda data: data.update(delta=0.05)),
+        (2, lambda data: data.update(delta=3.0)),
+        (1, lambda data: data.update(expected_distortion=[0.0, 0.01])),
+        (1, louder),
+        (1, lambda data: data.update(kernel=pack(np.ones((1, 4, 2)), "<i4"))),
+        (1, lambda data: data.pop("kernel")),
+        (1, lambda data: data.update(output=7)),
+        (2, lambda data: data.update(copy_of=1)),
+    ):
+        desk = fill()
+        change(place, number, edit)
+        assert not desk.verify().passed
+
+
+SERVE = """
+import sys
+from cvxleak.desk import ReleaseDesk
+desk = ReleaseDesk(sys.argv[1])
+for turn in range(int(sys.argv[3])):
+    release = desk.request(sys.argv[2], [[0.8, 0.2], [0.2, 0.8]], x=turn % 2)
+    print(release.number, release.output, flush=True)
+"""
+
+
+def serve(place, party, turns):
+    return subprocess.Popen(
+        [sys.executable, "-c", SERVE, os.fspath(place), party, str(turns)],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_a_killed_process_has_released_nothing_unrecorded(tmp_path):
+    rng = np.random.default_rng(0)
+    for attempt in range(3):
+        place = tmp_path / f"{attempt}.db"
+        desk = ReleaseDesk.create(place, [0.5, 0.5], epsilon=0.1, delta=0.1, mode="realized")
+        process = serve(place, "Ann", 10_000)
+        assert process.stdout is not None
+        handed = [process.stdout.readline().split()]
+        time.sleep(0.3 * rng.random())
+        process.send_signal(signal.SIGKILL)
+        handed += [line.split() for line in process.stdout.read().splitlines()]
+        process.wait()
+        process.stdout.close()
+        recorded = {str(release.number): str(release.output) for release in desk.releases()}
+        whole = [pair for pair in handed if len(pair) == 2]
+        assert whole
+        assert all(recorded[number] == output for number, output in whole)
+        # At most the one that was on its way is recorded and was not handed out.
+        assert len(recorded) <= len(handed) + 1
+        assert desk.verify().passed
+        assert desk.request("Bob", x=0).number == len(recorded) + 1
+
+
+def test_two_processes_take_turns(tmp_path):
+    place = tmp_path / "ledger.db"
+    desk = ReleaseDesk.create(place, [0.5, 0.5], epsilon=0.1, delta=0.1, mode="realized")
+    processes = [serve(place, party, 8) for party in ("Ann", "Bob")]
+    outputs = [process.communicate()[0].split() for process in processes]
+    numbers = sorted(int(n) for output in outputs for n in output[::2])
+    assert numbers == list(range(1, 17))
+    assert desk.verify().passed
+    assert [release.party for release in desk.releases()].count("Ann") == 8
+
+
+def test_nothing_is_recorded_when_the_search_fails(place, monkeypatch):
+    desk = new(place)
+    desk.request("Ann", SEX, x=TRUTH)
+
+    def fail(*_):
+        raise RuntimeError("the power went out")
+
+    for name in ("choose_kernel", "draw", "pack"):
+        with monkeypatch.context() as patch:
+            patch.setattr(module, name, fail)
+            with pytest.raises(RuntimeError):
+                desk.request("Bob", SEX, x=TRUTH)
+        assert len(desk.releases()) == 1
+    assert desk.request("Bob", SEX, x=TRUTH).number == 2
+
+
+def test_histories_grow_only_as_they_differ(place):
+    """Requests about a fair bit: only how many ones came out matters, not where."""
+    desk = ReleaseDesk.create(place, [0.5, 0.5], epsilon=0.05, delta=0.6)
+    sizes = []
+    for party in "ABCDEF":
+        desk.request(party, x=0, epsilon=0.05, delta=0.6)
+        sizes.append(desk.report().histories)
+    assert all(after <= before + 1 or after <= 2 * before for before, after in pairwise(sizes))
+    assert sizes[-1] < 2**6
+    assert desk.verify().passed
+
+
+def test_a_prior_object_is_a_model(place):
+    desk = ReleaseDesk.create(place, Prior([0.5, 0.5], ["a", "b"]), epsilon=0.0, delta=0.0)
+    assert desk.prior == Prior([0.5, 0.5], ["a", "b"])
+    assert desk.mode == "ex_ante"
+    release = desk.request("Ann", x="a")
+    assert release.distortion[1] == 0.5
+    assert exposure(desk).leakage == 0
