@@ -1,5 +1,9 @@
 """Channels that are useful for every source of a set and leak as little as possible (HAMMING)."""
 
+from cvxleak.problems.local_dp.least_distortion import (
+    MinDistortionLocalDP,
+    min_distortion_local_dp,
+)
 from cvxleak.problems.local_dp.least_epsilon import MinLocalDP, min_local_dp
 
-__all__ = ["MinLocalDP", "min_local_dp"]
+__all__ = ["MinDistortionLocalDP", "MinLocalDP", "min_distortion_local_dp", "min_local_dp"]

@@ -27,6 +27,7 @@ from cvxleak.problems.local_dp.statement import (
     Sources,
     candidate_channel,
     distance_from_hull,
+    labeled_distortion,
     read_budget,
     read_costs,
     read_sources,
@@ -43,7 +44,7 @@ STEPS = (0.0, *(2.0**-k for k in range(52, 15, -3)))
 """Relative moves to the safe side, in turn, until the exact check agrees."""
 
 
-EXTRA = (0.0, 1e-9, 1e-7, 1e-5, 1e-3)
+EXTRA = (0.0, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3)
 """Relative surplus of the budgets whose worst mixtures are tried."""
 
 
@@ -121,7 +122,7 @@ class MinLocalDP:
     ) -> None:
         known = read_sources(sources)
         costs = read_costs(distortion, known)
-        given = None if distortion is None else _labeled(costs, known)
+        given = None if distortion is None else labeled_distortion(costs, known)
         object.__setattr__(self, "sources", known)
         object.__setattr__(self, "distortion_budget", read_budget(distortion_budget, costs))
         object.__setattr__(self, "distortion", given)
@@ -188,7 +189,9 @@ class MinLocalDP:
             absolute=tol,
             witness=witness,
             certificate=certificate,
-            shadow_prices={"distortion_budget": found.price if 0 < upper < math.inf else 0.0},
+            shadow_prices={
+                "distortion_budget": float(found.price) if 0 < upper < math.inf else 0.0
+            },
             stats=stats,
             resume=self._refine,
         )
@@ -327,9 +330,11 @@ class MinLocalDP:
                     return
                 rest = 1 - Fraction(budget)
                 room = np.array([float(max(rest - p, 0)) for p in worst.exact(self.sources)])
-                v = hamming.potentials_for_budget(worst.law, room, budget)
-                v = at_least(v, v, budget)
-                yield {"mixture": worst.to_dict(), "potentials": v.tolist()}
+                # A potential of zero claims nothing of its column: right where there is no room.
+                for known in (np.where(room < 1e-14, 0.0, room), room):
+                    v = hamming.potentials_for_budget(worst.law, known, budget)
+                    v = at_least(v, v, budget)
+                    yield {"mixture": worst.to_dict(), "potentials": v.tolist()}
 
         return _Found(channels, proofs, mixture, slope / ratio, 3), constant
 
@@ -349,7 +354,10 @@ class MinLocalDP:
         def channels() -> Iterator[Array]:
             if bracket.least is not None:
                 for step in STEPS:
-                    yield program.channel(bracket.least, bracket.upper * (1 + step))
+                    # A larger ratio leaves more room above the least entries, or below the largest.
+                    wider = 1 + step
+                    yield program.channel(bracket.least, bracket.upper * wider)
+                    yield program.channel(bracket.least / wider, bracket.upper * wider)
             yield least_distortion_rows(costs.matrix)
 
         def proofs() -> Iterator[dict[str, Any]]:
@@ -483,10 +491,6 @@ def _exact(costs: Costs, sources: SourceSet) -> _Found:
     proof = {"mixture": mixture.to_dict(), "potentials": [0.0] * sources.size}
     channel = least_distortion_rows(costs.matrix)
     return _Found(lambda: iter([channel]), lambda: iter([proof]), mixture, -math.inf, 1)
-
-
-def _labeled(costs: Costs, sources: SourceSet) -> Distortion:
-    return Distortion(costs.matrix, sources.labels, costs.outputs)
 
 
 def _too_small(budget: float, least: float) -> str:

@@ -22,6 +22,7 @@ __all__ = [
     "Sources",
     "candidate_channel",
     "distance_from_hull",
+    "labeled_distortion",
     "read_budget",
     "read_costs",
     "read_sources",
@@ -73,6 +74,11 @@ def read_costs(distortion: Distortion | ArrayLike | None, sources: SourceSet) ->
         )
     same = matrix.shape == hamming.shape and np.array_equal(matrix, hamming)
     return Costs(matrix, outputs, bool(same))
+
+
+def labeled_distortion(costs: Costs, sources: SourceSet) -> Distortion:
+    """Return the distortion with the labels of the outcomes and of the outputs."""
+    return Distortion(costs.matrix, sources.labels, costs.outputs)
 
 
 def read_budget(budget: float, costs: Costs) -> float:

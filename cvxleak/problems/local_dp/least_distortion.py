@@ -1,0 +1,313 @@
+"""`MinDistortionLocalDP`: the least worst-case distortion at a given epsilon."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cvxleak._validation import Array, real_number
+from cvxleak.certificates import Certificate
+from cvxleak.certificates.local_dp import prove_distortion
+from cvxleak.errors import CertificateError, SolverError
+from cvxleak.measures import dp_failure_probability, local_dp_epsilon
+from cvxleak.model import Channel, Distortion, Prior, SourceSet
+from cvxleak.problems.check import Check
+from cvxleak.problems.local_dp import approximate, hamming
+from cvxleak.problems.local_dp.general import RowProgram
+from cvxleak.problems.local_dp.least_epsilon import MinLocalDP
+from cvxleak.problems.local_dp.linear import Mixture, supports
+from cvxleak.problems.local_dp.statement import (
+    Costs,
+    Sources,
+    candidate_channel,
+    labeled_distortion,
+    read_costs,
+    read_sources,
+)
+from cvxleak.result import Bound
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+
+__all__ = ["MinDistortionLocalDP", "min_distortion_local_dp"]
+
+STEPS = (0.0, *(2.0**-k for k in range(52, 15, -3)))
+LARGEST_EPSILON = 100.0
+
+
+@dataclass(frozen=True)
+class MinDistortionLocalDP:
+    """The problem: the least worst-case distortion of an (epsilon, delta)-private channel.
+
+    minimize max over the laws P of the set of sum_{x,y} P(x) Q(y|x) d(x,y) over channels Q that are
+    (epsilon, delta)-locally differentially private: the converse of `MinLocalDP`.
+
+    Parameters
+    ----------
+    sources : SourceSet, Prior, or iterable of laws
+        What is known about the true law; a set and its hull give the same answer.
+    epsilon : float
+        In nats, from 0 to 100.
+    distortion : Distortion or array_like, shape (k, m), optional
+        d; Hamming distortion if left out.
+    delta : float
+        From 0 to 1; 0 for pure differential privacy.
+
+    Raises
+    ------
+    ValidationError
+        Arguments that are not valid or do not fit.
+
+    Notes
+    -----
+    HAMMING (5), a linear program; for Hamming distortion it has k + 1 columns (see
+    `cvxleak.problems.local_dp.hamming`).
+
+    Examples
+    --------
+    >>> import math
+    >>> from cvxleak.problems.local_dp import MinDistortionLocalDP
+    >>> print(MinDistortionLocalDP([[0.7, 0.15, 0.06, 0.04, 0.03, 0.02]], math.log(45)).solve())
+    local DP distortion: 0.1 to 0.1 distortion (CERTIFIED)
+    """
+
+    sources: SourceSet
+    epsilon: float
+    distortion: Distortion | None
+    delta: float
+
+    def __init__(
+        self,
+        sources: Sources,
+        epsilon: float,
+        distortion: Distortion | ArrayLike | None = None,
+        *,
+        delta: float = 0.0,
+    ) -> None:
+        known = read_sources(sources)
+        given = None
+        if distortion is not None:
+            given = labeled_distortion(read_costs(distortion, known), known)
+        object.__setattr__(self, "sources", known)
+        object.__setattr__(self, "epsilon", real_number(epsilon, "epsilon", 0.0, LARGEST_EPSILON))
+        object.__setattr__(self, "distortion", given)
+        object.__setattr__(self, "delta", real_number(delta, "delta", 0.0, 1.0))
+
+    def solve(self, *, tol: float = 1e-9) -> Bound:
+        """Return the bracket of the least worst-case distortion.
+
+        Parameters
+        ----------
+        tol : float
+            The gap to reach, in the unit of d.
+
+        Returns
+        -------
+        Bound
+            `upper` is the worst-case distortion of the `witness`, a `Channel` that is
+            (epsilon, delta)-private exactly, as stored; `lower` is proved by duality. The unit is
+            that of d. ``shadow_prices["epsilon"]`` is the derivative in epsilon; `stats` has the
+            ``worst_source``.
+
+        Raises
+        ------
+        ValidationError
+            An option out of range.
+        SolverError
+            The linear program could not be solved.
+
+        Examples
+        --------
+        >>> from cvxleak.problems.local_dp import MinDistortionLocalDP
+        >>> bound = MinDistortionLocalDP([[0.5, 0.3, 0.2]], 0.0).solve()
+        >>> round(bound.upper, 12), bound.witness.matrix[0]
+        (0.5, array([1., 0., 0.]))
+        """
+        tol = real_number(tol, "tol", 0.0)
+        begin = time.monotonic()
+        costs = read_costs(self.distortion, self.sources)
+        mixture, slope, channels, proofs = self._search(costs)
+        best: dict[str, Any] = {}
+        channel, upper = self._first_private(channels, costs)
+        lower = 0.0
+        for proof in proofs:
+            ends = self._ends(channel, proof, costs)
+            if ends is not None:
+                lower, best = ends[0], proof
+                break
+        witness = self._witness(channel, costs)
+        certificate = Certificate(
+            "local-dp-distortion",
+            self._problem(costs),
+            lower,
+            upper,
+            witness,
+            best,
+            unit="distortion",
+        )
+        return Bound.proved(
+            "local DP distortion",
+            lower,
+            upper,
+            tol=0.0,
+            absolute=tol,
+            unit="distortion",
+            witness=Channel(channel, self.sources.labels, costs.outputs),
+            certificate=certificate,
+            shadow_prices={"epsilon": float(slope * math.exp(self.epsilon))},
+            stats={
+                "seconds": time.monotonic() - begin,
+                "worst_source": Prior(mixture.law / mixture.law.sum(), self.sources.labels),
+            },
+        )
+
+    def check(self, candidate: Channel | ArrayLike, *, bound: Bound | None = None) -> Check:
+        """Judge a channel that was found elsewhere: its worst-case distortion and its privacy.
+
+        Parameters
+        ----------
+        candidate : Channel or array_like, shape (k, m)
+            It need not be stochastic: the result says how far it is from that.
+        bound : Bound, optional
+            An earlier result of `solve`; computed if left out.
+
+        Raises
+        ------
+        ValidationError
+            A shape that does not fit, or entries that are not finite.
+
+        Examples
+        --------
+        >>> from cvxleak.problems.local_dp import MinDistortionLocalDP
+        >>> MinDistortionLocalDP([[0.5, 0.5]], 1.0).check([[0.75, 0.25], [0.25, 0.75]]).violations
+        mappingproxy({... 'epsilon within the budget': 0.0986...})
+        """
+        bound = self.solve() if bound is None else bound
+        costs = read_costs(self.distortion, self.sources)
+        channel, violations = candidate_channel(candidate, self.sources, costs)
+        if self.delta == 0:
+            over = local_dp_epsilon(channel) - self.epsilon
+            violations["epsilon within the budget"] = max(0.0, over)
+        else:
+            over = dp_failure_probability(channel, self.epsilon) - self.delta
+            violations["delta within the budget"] = max(0.0, over)
+        cost = (channel.matrix * costs.matrix).sum(axis=1)
+        return Check(self.sources.worst(cost)[0], violations, bound, maximize=False)
+
+    def to_cvxpy(self) -> cp.Problem:
+        """Return the problem in plain CVXPY, with the channel as its variable ``channel``.
+
+        Examples
+        --------
+        >>> from cvxleak.problems.local_dp import MinDistortionLocalDP
+        >>> problem = MinDistortionLocalDP([[0.5, 0.3, 0.2]], 1.5).to_cvxpy()
+        >>> round(float(problem.solve()), 4)
+        0.3086
+        """
+        program = MinLocalDP(self.sources, 0.0, self.distortion, delta=self.delta)
+        return program.to_cvxpy(self.epsilon)
+
+    def _search(
+        self, costs: Costs
+    ) -> tuple[Mixture, float, Iterator[Array], Iterator[dict[str, Any]]]:
+        """Return the worst mixture, the slope in e^epsilon, channels and proofs to try."""
+        ratio = math.exp(self.epsilon)
+        size = self.sources.size
+        if self.delta > 0:
+            best = approximate.ApproximateProgram(self.sources, costs.matrix, self.delta).at(ratio)
+            flat = np.tile(best.channel.mean(axis=0), (size, 1))
+            proof = {"mixture": best.mixture.to_dict(), "comparisons": best.to_list()}
+            mixed = ((1 - step) * best.channel + step * flat for step in STEPS)
+            return best.mixture, best.slope, mixed, iter([proof])
+        if costs.is_hamming and ratio > 1:
+            distortions, mixture, slope = hamming.distortions_for_ratio(self.sources, ratio)
+            v = hamming.potentials_for_ratio(mixture.law, ratio)
+            # Towards a constant output, for which the distortions sum to k - 1.
+            room = size - 1 - float(distortions.sum())
+            flat = distortions + room * (1 - distortions) / max(float((1 - distortions).sum()), 1.0)
+            moved = ((1 - step) * distortions + step * flat for step in STEPS)
+            channels = (hamming.channel_of_distortions(d) for d in moved)
+            return mixture, slope, channels, _lowered(mixture, v, v)
+        program = RowProgram(self.sources, costs.matrix)
+        best = program.at(ratio)
+        if ratio == 1:
+            flat = np.tile(best.least / best.least.sum(), (size, 1))
+            rows = iter([flat])
+        else:
+            # Less than the ratio above the same least entries, which then need a larger sum.
+            rows = (program.channel(*_narrowed(best.least, ratio, step)) for step in STEPS)
+        law = best.mixture.law * max(float(np.abs(best.potentials).sum()), 1e-300)
+        return best.mixture, best.slope, rows, _lowered(best.mixture, best.potentials, law)
+
+    def _first_private(self, channels: Iterator[Array], costs: Costs) -> tuple[Array, float]:
+        for channel in channels:
+            ends = self._ends(channel, {}, costs)
+            if ends is not None:
+                return channel, ends[1]
+        raise SolverError("no channel was found that is private in exact arithmetic")
+
+    def _ends(
+        self, channel: Array, proof: dict[str, Any], costs: Costs
+    ) -> tuple[float, float] | None:
+        try:
+            return prove_distortion(self._problem(costs), self._witness(channel, costs), proof)
+        except CertificateError:
+            return None
+
+    def _problem(self, costs: Costs) -> dict[str, Any]:
+        return {
+            "sources": self.sources.parts_to_list(),
+            "distortion": costs.stored,
+            "delta": self.delta,
+            "epsilon": self.epsilon,
+        }
+
+    def _witness(self, channel: Array, costs: Costs) -> dict[str, Any]:
+        cost = (channel * costs.matrix).sum(axis=1)
+        return {"channel": channel.tolist(), "supports": supports(self.sources, cost)}
+
+
+def min_distortion_local_dp(
+    sources: Sources,
+    epsilon: float,
+    distortion: Distortion | ArrayLike | None = None,
+    *,
+    delta: float = 0.0,
+    tol: float = 1e-9,
+) -> Bound:
+    """Return the least worst-case distortion: `MinDistortionLocalDP(...).solve(...)`.
+
+    Parameters
+    ----------
+    sources, epsilon, distortion, delta
+        As for `MinDistortionLocalDP`.
+    tol : float
+        As for `MinDistortionLocalDP.solve`.
+
+    Examples
+    --------
+    >>> import math
+    >>> from cvxleak.problems.local_dp import min_distortion_local_dp
+    >>> bound = min_distortion_local_dp([[0.25] * 4], math.log(9))
+    >>> print(bound)
+    local DP distortion: 0.25 to 0.25 distortion (CERTIFIED)
+    """
+    return MinDistortionLocalDP(sources, epsilon, distortion, delta=delta).solve(tol=tol)
+
+
+def _lowered(mixture: Mixture, potentials: Array, direction: Array) -> Iterator[dict[str, Any]]:
+    for step in STEPS:
+        lowered = potentials - step * direction
+        yield {"mixture": mixture.to_dict(), "potentials": lowered.tolist()}
+
+
+def _narrowed(least: Array, ratio: float, step: float) -> tuple[Array, float]:
+    narrow = 1 + (ratio - 1) * (1 - step)
+    total = float(least.sum())
+    return least * max(1.0, (1 + 2**-50) / (narrow * total)), narrow
