@@ -15,6 +15,19 @@ from cvxleak.measures.distortion import (
     worst_case_distortion,
 )
 from cvxleak.measures.entropy import entropy, lumped_entropy
+from cvxleak.measures.envelope_bounds import (
+    adaptive_composition_bound,
+    composition_bound,
+    envelope_lower_bound,
+    envelope_upper_bound,
+    output_count_bound,
+    tail_average_bound,
+)
+from cvxleak.measures.events import (
+    binary_envelope,
+    event_envelope,
+    event_leakage,
+)
 from cvxleak.measures.gradients import (
     entropy_gradient,
     entropy_gradient_conditional,
@@ -40,6 +53,15 @@ from cvxleak.measures.leakage import (
     pml,
     record_max_information,
 )
+from cvxleak.measures.pointwise import (
+    dp_tail_bound,
+    pml_failure_probability,
+    pml_left_quantile,
+    pml_limit,
+    pml_right_quantile,
+    psi_1,
+    psi_2,
+)
 from cvxleak.measures.privacy import (
     dp_failure_probability,
     local_dp_epsilon,
@@ -49,6 +71,17 @@ from cvxleak.measures.privacy import (
     record_dp_failure_probability,
     record_privacy_profile,
 )
+from cvxleak.measures.response import (
+    EnvelopePiece,
+    four_level_prior,
+    response_binary_envelope,
+    response_condition,
+    response_dp_epsilon,
+    response_envelope,
+    response_envelope_pieces,
+    response_lower_bound,
+    response_upper_bound,
+)
 from cvxleak.measures.vulnerability import (
     bayes_vulnerability,
     multiplicative_bayes_capacity,
@@ -57,8 +90,12 @@ from cvxleak.measures.vulnerability import (
 
 __all__ = [
     "ChainRule",
+    "EnvelopePiece",
+    "adaptive_composition_bound",
     "balance_value",
     "bayes_vulnerability",
+    "binary_envelope",
+    "composition_bound",
     "composition_budget",
     "composition_chain_rule",
     "composition_slack",
@@ -66,11 +103,17 @@ __all__ = [
     "conditional_mutual_information",
     "conditional_record_information",
     "dp_failure_probability",
+    "dp_tail_bound",
     "entropy",
     "entropy_gradient",
     "entropy_gradient_conditional",
     "entropy_gradient_marginal",
+    "envelope_lower_bound",
+    "envelope_upper_bound",
+    "event_envelope",
+    "event_leakage",
     "expected_distortion",
+    "four_level_prior",
     "group_budget",
     "group_chain_rule",
     "group_information",
@@ -88,16 +131,31 @@ __all__ = [
     "mechanism_distortion",
     "multiplicative_bayes_capacity",
     "mutual_information",
+    "output_count_bound",
     "pml",
+    "pml_failure_probability",
+    "pml_left_quantile",
+    "pml_limit",
+    "pml_right_quantile",
     "posterior_bayes_vulnerability",
     "privacy_profile",
     "product_max_information",
+    "psi_1",
+    "psi_2",
     "record_channel",
     "record_dp_epsilon",
     "record_dp_failure_probability",
     "record_information",
     "record_max_information",
     "record_privacy_profile",
+    "response_binary_envelope",
+    "response_condition",
+    "response_dp_epsilon",
+    "response_envelope",
+    "response_envelope_pieces",
+    "response_lower_bound",
+    "response_upper_bound",
+    "tail_average_bound",
     "unrestricted_budget",
     "worst_case_distortion",
 ]

@@ -1,0 +1,246 @@
+"""The PML envelope: the level that leakage keeps to after any post-processing."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from numpy.typing import ArrayLike
+
+from cvxleak._validation import real_number
+from cvxleak.certificates import Certificate
+from cvxleak.certificates.balls import precision
+from cvxleak.certificates.envelope import prove_envelope
+from cvxleak.measures.pointwise import pml_right_quantile
+from cvxleak.measures.privacy import TIE
+from cvxleak.model import Channel, Prior, as_channel, as_prior
+from cvxleak.problems.check import Check
+from cvxleak.problems.envelope.failure import FailureProbability
+from cvxleak.problems.envelope.search import largest_level
+from cvxleak.problems.envelope.statement import Data, read_candidate
+from cvxleak.result import Bound
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+
+__all__ = ["PMLEnvelope", "pml_envelope"]
+
+
+@dataclass(frozen=True)
+class PMLEnvelope:
+    """The problem eps_c(delta): the largest PML delta-quantile of a post-processing.
+
+    Whatever is done with the output, its pointwise maximal leakage exceeds eps_c(delta) with
+    probability delta at most, and no smaller level has this property.
+
+    Parameters
+    ----------
+    prior : Prior or array_like, shape (k,)
+        The law of the input. Inputs of probability zero do not count.
+    channel : Channel or array_like, shape (k, m)
+        The rows q(y|x).
+    delta : float
+        In [0, 1]. At 0 the limit from above, the largest leakage of an output; at 1 the limit from
+        below, which need not be 0.
+    tie : float, optional
+        A mass within this relative distance of delta is taken to equal it: the envelope is that at
+        delta (1 - `tie`), which is no smaller. Where it jumps at delta, rounding would otherwise
+        decide on which side of the jump delta lies. With 0 the floats are meant as stored.
+
+    Raises
+    ------
+    ValidationError
+        If the prior and the channel do not fit, or a number is out of range.
+
+    See Also
+    --------
+    FailureProbability : The inverse function.
+    envelope_curve : All delta at once.
+    cvxleak.measures.response_envelope : In closed form, for randomized response.
+
+    Notes
+    -----
+    ENVELOPE section IV and Theorem 2: eps_c(delta) is the largest epsilon at which the linear
+    program of `FailureProbability`, not strict, has a value of delta or more.
+
+    Examples
+    --------
+    >>> import math
+    >>> from cvxleak.problems.envelope import PMLEnvelope
+    >>> mechanism = [[0, 0, 0.5, 0.5], [0, 0, 0.5, 0.5], [0, 0.2, 0.4, 0.4], [0.2, 0, 0.4, 0.4]]
+    >>> bound = PMLEnvelope([0.25] * 4, mechanism, 0.1).solve()
+    >>> round(math.exp(bound.lower), 9)  # ENVELOPE, after Theorem 2: log 4 for delta <= .1
+    4.0
+    >>> print(PMLEnvelope([0.25] * 4, mechanism, 0.5).solve())
+    PML envelope: 0.4128452 to 0.4128452 nats (CERTIFIED)
+    """
+
+    prior: Prior
+    channel: Channel
+    delta: float
+    tie: float
+
+    def __init__(
+        self,
+        prior: Prior | ArrayLike,
+        channel: Channel | ArrayLike,
+        delta: float,
+        *,
+        tie: float = TIE,
+    ) -> None:
+        rows = as_channel(channel)
+        for name, value in {
+            "prior": as_prior(prior, len(rows.inputs), labels=rows.inputs),
+            "channel": rows,
+            "delta": real_number(delta, "delta", 0.0, 1.0),
+            "tie": real_number(tie, "tie", 0.0, 1.0, open_high=True),
+        }.items():
+            object.__setattr__(self, name, value)
+
+    def solve(self, *, tol: float = 1e-9, time_limit: float | None = None) -> Bound:
+        """Return the envelope's bracket, in nats.
+
+        Parameters
+        ----------
+        tol : float
+            The gap that counts as closed. The search goes on to the limit of double precision.
+        time_limit : float, optional
+            Seconds after which the bracket reached is returned.
+
+        Returns
+        -------
+        Bound
+            `lower` is the PML delta-quantile of the `witness`, a `Channel` from the outputs to
+            symbols; `upper` is a level at which the dual function, at the certificate's
+            multipliers, is below delta. Both are computed in exact integer arithmetic, by the code
+            that checks the certificate.
+
+        Raises
+        ------
+        ValidationError
+            An option out of range.
+
+        Examples
+        --------
+        >>> from cvxleak.certificates import verify
+        >>> from cvxleak.measures import pml_right_quantile
+        >>> from cvxleak.problems.envelope import PMLEnvelope
+        >>> statement = PMLEnvelope([0.3, 0.7], [[0.8, 0.2], [0.3, 0.7]], 0.6)
+        >>> bound = statement.solve()
+        >>> round(bound.lower, 6), bound.gap < 1e-9, verify(bound.certificate).passed
+        (0.35364, True, True)
+        >>> after = statement.channel.then(bound.witness)
+        >>> round(float(pml_right_quantile(statement.prior, after, 0.6)), 6)
+        0.35364
+        """
+        real_number(tol, "tol", 0.0)
+        begin = time.perf_counter()
+        deadline = math.inf if time_limit is None else begin + real_number(time_limit, "time_limit")
+        data = Data(self.prior, self.channel)
+        delta = self.delta * (1 - self.tie)
+        levels = largest_level(data.program, delta, deadline)
+        stored = data.stored() | {"delta": delta}
+        witness = data.witness(levels.below)
+        proof = {"multipliers": data.multipliers(levels.above), "level": levels.above.level}
+        with precision():
+            lower, upper = prove_envelope(stored, witness, proof)
+        return Bound.proved(
+            "PML envelope",
+            lower,
+            upper,
+            tol=0.0,
+            absolute=tol,
+            witness=data.post_processing(witness),
+            certificate=Certificate("pml-envelope", stored, lower, upper, witness, proof),
+            stats={
+                "seconds": time.perf_counter() - begin,
+                "levels": levels.tried,
+                "pivots": data.program.pivots,
+            },
+            resume=self._refine,
+        )
+
+    def check(
+        self,
+        candidate: Channel | ArrayLike,
+        *,
+        bound: Bound | None = None,
+        tol: float = 1e-9,
+        time_limit: float | None = None,
+    ) -> Check:
+        """Judge a post-processing that was found elsewhere by its PML delta-quantile.
+
+        Parameters
+        ----------
+        candidate, bound, tol, time_limit
+            As for `FailureProbability.check`.
+
+        Raises
+        ------
+        ValidationError
+            Another number of rows than outputs, or rows without a positive entry.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from cvxleak.problems.envelope import PMLEnvelope
+        >>> print(PMLEnvelope([0.3, 0.7], [[0.8, 0.2], [0.3, 0.7]], 0.6).check(np.eye(2)))
+        feasible; value 0.2411621 nats
+        proved optimum: 0.35364 to 0.35364 nats; the candidate falls short by 0.112478 to 0.112478
+        """
+        rows = read_candidate(candidate, self.channel.outputs)
+        after = self.channel.then(rows.channel)
+        value = float(pml_right_quantile(self.prior, after, self.delta))
+        if bound is None:
+            bound = self.solve(tol=tol, time_limit=time_limit)
+        return Check(value, rows.violations, bound.to("nats"), maximize=True)
+
+    def to_cvxpy(self, epsilon: float) -> cp.Problem:
+        """Return the linear program at one level in plain CVXPY, for reference.
+
+        eps_c(delta) is the largest epsilon at which its value is delta or more.
+
+        Examples
+        --------
+        >>> from cvxleak.problems.envelope import PMLEnvelope
+        >>> statement = PMLEnvelope([0.3, 0.7], [[0.8, 0.2], [0.3, 0.7]], 0.6)
+        >>> value = statement.to_cvxpy(statement.solve().lower).solve(solver="HIGHS")
+        >>> round(float(value), 6)
+        0.6
+        """
+        return FailureProbability(
+            self.prior, self.channel, epsilon, strict=False, tie=0.0
+        ).to_cvxpy()
+
+    def _refine(self, tol: float, time_limit: float | None) -> Bound:
+        return self.solve(tol=tol, time_limit=time_limit)
+
+
+def pml_envelope(
+    prior: Prior | ArrayLike,
+    channel: Channel | ArrayLike,
+    delta: float,
+    *,
+    tie: float = TIE,
+    tol: float = 1e-9,
+    time_limit: float | None = None,
+) -> Bound:
+    """Return eps_c(delta) as a proved bracket: `PMLEnvelope(...).solve(...)`.
+
+    Parameters
+    ----------
+    prior, channel, delta, tie
+        As for `PMLEnvelope`.
+    tol, time_limit
+        As for `PMLEnvelope.solve`.
+
+    Examples
+    --------
+    >>> from cvxleak.mechanisms import randomized_response
+    >>> from cvxleak.problems.envelope import pml_envelope
+    >>> print(pml_envelope([0.2, 0.3, 0.5], randomized_response(3, 1.0), 0.5))
+    PML envelope: 0.5842648 to 0.5842648 nats (CERTIFIED)
+    """
+    return PMLEnvelope(prior, channel, delta, tie=tie).solve(tol=tol, time_limit=time_limit)

@@ -1,0 +1,293 @@
+"""The probability that pointwise maximal leakage exceeds a level after any post-processing."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cvxleak._validation import real_number
+from cvxleak.certificates import Certificate
+from cvxleak.certificates.balls import precision
+from cvxleak.certificates.envelope import prove_failure_probability
+from cvxleak.errors import ValidationError
+from cvxleak.measures.pointwise import pml_failure_probability
+from cvxleak.measures.privacy import TIE
+from cvxleak.model import Channel, Prior, as_channel, as_prior
+from cvxleak.problems.check import Check
+from cvxleak.problems.envelope.statement import Data, read_candidate
+from cvxleak.result import Bound
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+
+__all__ = ["FailureProbability", "failure_probability"]
+
+
+@dataclass(frozen=True)
+class FailureProbability:
+    """The problem delta_c(epsilon) = sup over post-processings Z of P{ l(Z) > epsilon }.
+
+    l is the pointwise maximal leakage about X, and X - Y - Z: Z is any function of the output,
+    randomized or not. The value is that of a linear program (Notes).
+
+    Parameters
+    ----------
+    prior : Prior or array_like, shape (k,)
+        The law of the input. Inputs of probability zero do not count.
+    channel : Channel or array_like, shape (k, m)
+        The rows q(y|x).
+    epsilon : float
+        Finite and not negative, in nats.
+    strict : bool, optional
+        With False, sup P{ l(Z) >= epsilon }. The two differ only where epsilon is the largest
+        information density of an input, where both jump: from left-continuous to right-continuous.
+    tie : float, optional
+        A leakage within so many nats of epsilon is taken to equal it: the level is
+        epsilon + `tie` if strict, and epsilon - `tie` if not. With 0 the floats are meant exactly
+        as stored, and rounding decides on which side of a jump epsilon lies.
+
+    Raises
+    ------
+    ValidationError
+        If the prior and the channel do not fit, or a number is out of range.
+
+    See Also
+    --------
+    PMLEnvelope : The inverse function.
+
+    Notes
+    -----
+    ENVELOPE (8). Of a post-processing, merge the outcomes that leak too much by the input x that
+    attains their leakage: P(z|x) / P(z) stays above e^epsilon. So with w_xy the probability that
+    output y becomes the symbol of x,
+
+        maximize sum_xy P(y) w_xy
+        subject to w >= 0, sum_x w_xy <= 1 for each y,
+                   sum_y w_xy (q(y|x) - e^epsilon P(y)) >= 0 for each x,
+
+    over the inputs with a q(y|x) >= e^epsilon P(y); if strict, with a q(y|x) > e^epsilon P(y).
+
+    Examples
+    --------
+    >>> from math import log
+    >>> from cvxleak.problems.envelope import FailureProbability
+    >>> mechanism = [[0, 0, 0.5, 0.5], [0, 0, 0.5, 0.5], [0, 0.2, 0.4, 0.4], [0.2, 0, 0.4, 0.4]]
+    >>> print(FailureProbability([0.25] * 4, mechanism, log(10 / 9)).solve())  # not the .1 of Y
+    failure probability: 1 to 1 probability (CERTIFIED)
+    >>> print(FailureProbability([0.25] * 4, mechanism, log(2)).solve())
+    failure probability: 0.28 to 0.28 probability (CERTIFIED)
+    """
+
+    prior: Prior
+    channel: Channel
+    epsilon: float
+    strict: bool
+    tie: float
+
+    def __init__(
+        self,
+        prior: Prior | ArrayLike,
+        channel: Channel | ArrayLike,
+        epsilon: float,
+        *,
+        strict: bool = True,
+        tie: float = TIE,
+    ) -> None:
+        rows = as_channel(channel)
+        if not isinstance(strict, bool):
+            raise ValidationError(f"strict: expected True or False, found {strict!r:.40}")
+        for name, value in {
+            "prior": as_prior(prior, len(rows.inputs), labels=rows.inputs),
+            "channel": rows,
+            "epsilon": real_number(epsilon, "epsilon", 0.0, open_high=True),
+            "strict": strict,
+            "tie": real_number(tie, "tie", 0.0, open_high=True),
+        }.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def threshold(self) -> float:
+        """The level that counts, ties included, in nats."""
+        return self.epsilon + self.tie if self.strict else self.epsilon - self.tie
+
+    def solve(self, *, tol: float = 1e-9, time_limit: float | None = None) -> Bound:
+        """Return the probability's bracket.
+
+        Parameters
+        ----------
+        tol : float
+            The gap to reach.
+        time_limit : float, optional
+            Seconds after which the bracket reached is returned.
+
+        Returns
+        -------
+        Bound
+            `lower` is what the `witness` attains, a `Channel` from the outputs to symbols; `upper`
+            is the dual function at the certificate's multipliers. Both are computed in exact
+            integer arithmetic, by the code that checks the certificate.
+
+        Raises
+        ------
+        ValidationError
+            An option out of range.
+
+        Examples
+        --------
+        >>> from cvxleak.certificates import verify
+        >>> from cvxleak.measures import pml_failure_probability
+        >>> from cvxleak.model import Channel
+        >>> from cvxleak.problems.envelope import FailureProbability
+        >>> prior, noisy = [0.3, 0.7], [[0.8, 0.2], [0.3, 0.7]]
+        >>> bound = FailureProbability(prior, noisy, 0.4).solve()
+        >>> round(bound.lower, 6), bound.gap < 1e-9, verify(bound.certificate).passed
+        (0.564058, True, True)
+        >>> after = Channel(noisy).then(bound.witness)
+        >>> round(pml_failure_probability(prior, after, 0.4), 6)
+        0.564058
+        """
+        real_number(tol, "tol", 0.0)
+        begin = time.perf_counter()
+        deadline = math.inf if time_limit is None else begin + real_number(time_limit, "time_limit")
+        data = Data(self.prior, self.channel)
+        # Beyond the largest leakage there is nothing to find, however far.
+        level = math.exp(min(self.threshold, 700.0))
+        vertex = data.program.solve(
+            level, strict=self.strict, tol=max(tol / 4, 1e-13), deadline=deadline
+        )
+        stored = data.stored() | {"epsilon": self.threshold, "strict": self.strict}
+        witness, proof = data.witness(vertex), {"multipliers": data.multipliers(vertex)}
+        with precision():
+            lower, upper = prove_failure_probability(stored, witness, proof)
+        certificate = Certificate(
+            "failure-probability", stored, lower, upper, witness, proof, unit="probability"
+        )
+        return Bound.proved(
+            "failure probability",
+            lower,
+            upper,
+            tol=0.0,
+            absolute=tol,
+            unit="probability",
+            witness=data.post_processing(witness),
+            certificate=certificate,
+            stats={"seconds": time.perf_counter() - begin, "pivots": data.program.pivots},
+            resume=self._refine,
+        )
+
+    def check(
+        self,
+        candidate: Channel | ArrayLike,
+        *,
+        bound: Bound | None = None,
+        tol: float = 1e-9,
+        time_limit: float | None = None,
+    ) -> Check:
+        """Judge a post-processing that was found elsewhere against the certified bracket.
+
+        Parameters
+        ----------
+        candidate : Channel or array_like, shape (m, symbols)
+            P(z|y), its rows in the order of the channel's outputs or labeled by them. They need not
+            be laws: the result says how far they are from it. The value is that of their positive
+            part, each row divided by its sum.
+        bound : Bound, optional
+            An earlier result of `solve`; computed with `tol` and `time_limit` if left out.
+
+        Raises
+        ------
+        ValidationError
+            Another number of rows than outputs, or rows without a positive entry.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from cvxleak.problems.envelope import FailureProbability
+        >>> statement = FailureProbability([0.3, 0.7], [[0.8, 0.2], [0.3, 0.7]], 0.4)
+        >>> print(statement.check(np.eye(2)))  # the output as it is
+        feasible; value 0.45 probability
+        proved optimum: 0.564058 to 0.564058 probability; the candidate falls short by 0.114058 to 0.114058
+        """
+        rows = read_candidate(candidate, self.channel.outputs)
+        value = pml_failure_probability(
+            self.prior,
+            self.channel.then(rows.channel),
+            self.epsilon,
+            strict=self.strict,
+            tie=self.tie,
+        )
+        if bound is None:
+            bound = self.solve(tol=tol, time_limit=time_limit)
+        return Check(value, rows.violations, bound, maximize=True)
+
+    def to_cvxpy(self) -> cp.Problem:
+        """Return the linear program in plain CVXPY, with the variable ``weights``, for reference.
+
+        Its rows are the inputs and its columns the outputs: give the transpose, with what is left
+        of each output in one column more, to `check`. Ties are not considered.
+
+        Examples
+        --------
+        >>> from cvxleak.problems.envelope import FailureProbability
+        >>> problem = FailureProbability([0.3, 0.7], [[0.8, 0.2], [0.3, 0.7]], 0.4).to_cvxpy()
+        >>> round(float(problem.solve(solver="HIGHS")), 6)
+        0.564058
+        """
+        # Here, so that everything else works where CVXPY is not installed.
+        import cvxpy as cp
+
+        rows, law = self.channel.matrix, self.prior.probabilities
+        output = law @ rows
+        excess = rows - math.exp(self.epsilon) * output
+        w = cp.Variable(rows.shape, nonneg=True, name="weights")
+        reaches = (excess > 0) if self.strict else (excess >= 0)
+        able = (law > 0) & (reaches & (rows > 0)).any(axis=1)
+        constraints: list[Any] = [cp.sum(w, axis=0) <= 1]
+        constraints.append(cp.sum(cp.multiply(w, excess), axis=1) >= 0)
+        if not able.all():
+            constraints.append(w[np.flatnonzero(~able)] == 0)
+        return cp.Problem(cp.Maximize(cp.sum(w @ output)), constraints)
+
+    def _refine(self, tol: float, time_limit: float | None) -> Bound:
+        return self.solve(tol=tol, time_limit=time_limit)
+
+
+def failure_probability(
+    prior: Prior | ArrayLike,
+    channel: Channel | ArrayLike,
+    epsilon: float,
+    *,
+    strict: bool = True,
+    tie: float = TIE,
+    tol: float = 1e-9,
+    time_limit: float | None = None,
+) -> Bound:
+    """Return delta_c(epsilon) as a proved bracket: `FailureProbability(...).solve(...)`.
+
+    Parameters
+    ----------
+    prior, channel, epsilon, strict, tie
+        As for `FailureProbability`.
+    tol, time_limit
+        As for `FailureProbability.solve`.
+
+    Examples
+    --------
+    The strict and the other probability of a mechanism all of whose outputs leak the same:
+
+    >>> from cvxleak.mechanisms import pml_extremal
+    >>> from cvxleak.problems.envelope import failure_probability
+    >>> prior = [0.2, 0.3, 0.5]
+    >>> mechanism = pml_extremal(prior, 0.1)
+    >>> failure_probability(prior, mechanism, 0.1).upper
+    0.0
+    >>> round(failure_probability(prior, mechanism, 0.1, strict=False).lower, 9)
+    1.0
+    """
+    problem = FailureProbability(prior, channel, epsilon, strict=strict, tie=tie)
+    return problem.solve(tol=tol, time_limit=time_limit)

@@ -1,0 +1,268 @@
+"""The linear program of the envelope at a fixed level, by column generation.
+
+    maximize sum_xy u_xy
+    subject to u >= 0, sum_x u_xy <= P(y), sum_y u_xy (r_xy - t) >= 0, r_xy = P(y|x) / P(y)
+
+u_xy is the mass of output y that goes to the symbol of input x, and t = e^epsilon. The dual
+function at multipliers mu >= 0 of the last constraints is
+
+    D(mu, t) = sum_y P(y) max(0, max_x [1 + mu_x (r_xy - t)]).
+
+Few inputs matter for an output, so a master problem over some columns, and pricing over all of
+them, takes the place of the program with |X| |Y| columns. Where there are many more outputs than
+inputs, outputs are merged as well: merging is a post-processing, so the value stays a lower bound; D
+over all outputs is an upper bound; and groups whose outputs disagree on the maximum are split.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+
+import highspy
+import numpy as np
+from numpy.typing import NDArray
+
+from cvxleak._validation import Array
+from cvxleak.errors import SolverError
+
+__all__ = ["Program", "Vertex"]
+
+Indices = NDArray[np.intp]
+
+ROUNDING = 2e-14
+"""Relative surplus that a symbol keeps, so that it reaches its level in exact arithmetic too."""
+
+SEPARATE = 2000
+"""Up to this many outputs, none are merged at first."""
+
+_FIRST_COLUMNS = 6
+_MORE_COLUMNS = 3
+_CELLS = 64
+
+
+@dataclass(frozen=True)
+class Vertex:
+    """A solution at one level.
+
+    Attributes
+    ----------
+    level : float
+        t.
+    inputs, outputs, masses : arrays of one length
+        The positive u_xy, every symbol of level t at least, in exact arithmetic too.
+    value : float
+        Their sum, a lower end.
+    multipliers : array, shape (inputs,)
+        mu; infinite for inputs that cannot have a symbol at this level.
+    prices : array, shape (outputs,)
+        max(0, max_x [1 + mu_x (r_xy - t)]).
+    bound : float
+        D(mu, t), an upper end up to rounding.
+    """
+
+    level: float
+    inputs: Indices
+    outputs: Indices
+    masses: Array
+    value: float
+    multipliers: Array
+    prices: Array
+    bound: float
+
+
+class Program:
+    """The programs of one prior and channel at all levels; each solution starts from the last.
+
+    Parameters
+    ----------
+    prior : array, shape (n,)
+        Positive.
+    rows : array, shape (n, m)
+        P(y|x); every column has a positive entry.
+    """
+
+    def __init__(self, prior: Array, rows: Array) -> None:
+        self.output = prior @ rows
+        self.ratios = np.minimum(rows / self.output, 1e200)
+        self.jumps: Array = self.ratios.max(axis=1)
+        self.pivots = 0
+        n, m = rows.shape
+        self._cells: Indices = np.arange(m) if m <= max(SEPARATE, 4 * n) else self._first_cells()
+        self._group()
+
+    def solve(
+        self,
+        level: float,
+        *,
+        strict: bool = False,
+        tol: float = 1e-12,
+        deadline: float = math.inf,
+    ) -> Vertex:
+        """Return a solution whose two ends differ by at most `tol`, as far as rounding allows.
+
+        With `strict`, symbols have to exceed the level: inputs whose ratios do not are left out.
+        After the deadline, on the clock of `time.perf_counter`, no further columns are added: the
+        two ends still hold.
+        """
+        able = self.jumps > level if strict else self.jumps >= level
+        if not able.any():
+            none, nothing = np.zeros(0, dtype=np.intp), np.zeros(len(self.output))
+            mu = np.full(len(able), np.inf)
+            return Vertex(level, none, none, np.zeros(0), 0.0, mu, nothing, 0.0)
+        while True:
+            masses, mu, value = self._price_out(level, able, tol, deadline)
+            reduced = 1 + mu[able, None] * (self.ratios[able] - level)
+            prices = np.maximum(reduced.max(axis=0), 0.0)
+            bound = float(self.output @ prices)
+            exact = len(self._mass) == len(self.output) or bound - value <= tol
+            if exact or time.perf_counter() > deadline:
+                break
+            if not self._split(np.where(prices > 0, reduced.argmax(axis=0) + 1, 0)):
+                break
+        inputs, outputs, masses = self._repaired(masses, level)
+        multipliers = np.where(able, mu, np.inf)
+        value = float(masses.sum())
+        return Vertex(level, inputs, outputs, masses, value, multipliers, prices, bound)
+
+    def _first_cells(self) -> Indices:
+        """Return cells of outputs with the same best input and neighboring largest ratios."""
+        best, top = self.ratios.argmax(axis=0), self.ratios.max(axis=0)
+        rank = np.argsort(np.argsort(top, kind="stable"), kind="stable")
+        return np.unique(best * _CELLS + rank * _CELLS // len(top), return_inverse=True)[1]
+
+    def _group(self) -> None:
+        """Set up the master problem for the present cells."""
+        m, count = len(self.output), int(self._cells.max()) + 1
+        if count == m:
+            self._mass, self._ratios = self.output, self.ratios
+        else:
+            self._mass = np.bincount(self._cells, self.output)
+            weighted = self.ratios * self.output
+            sums = [np.bincount(self._cells, row, minlength=count) for row in weighted]
+            self._ratios = np.array(sums) / self._mass
+        n = len(self._ratios)
+        first = min(_FIRST_COLUMNS, n)
+        best = np.argpartition(-self._ratios, first - 1, axis=0)[:first]
+        self._rows, self._columns = best.ravel(), np.tile(np.arange(count), first)
+        self._basis: highspy.HighsBasis | None = None
+
+    def _split(self, pattern: Indices) -> bool:
+        """Split the cells whose outputs differ in their pattern; say whether there were any.
+
+        Then the dual functions with and without merging agree at the present multipliers.
+        """
+        code = self._cells * (int(pattern.max()) + 1) + pattern
+        cells = np.unique(code, return_inverse=True)[1]
+        if cells.max() == self._cells.max():
+            return False
+        self._cells = cells
+        self._group()
+        return True
+
+    def _price_out(
+        self, level: float, able: NDArray[np.bool_], tol: float, deadline: float
+    ) -> tuple[Array, Array, float]:
+        """Solve the master problem, adding columns until no more than `tol` / 2 can be gained."""
+        while True:
+            masses, mu, nu = self._solve_master(level, able)
+            reduced = np.where(able[:, None], 1 + mu[:, None] * (self._ratios - level), -np.inf)
+            value = float(masses.sum())
+            bound = float(self._mass @ np.maximum(reduced.max(axis=0), 0.0))
+            if bound - value <= tol / 2 or time.perf_counter() > deadline:
+                return masses, mu, value
+            reduced[self._rows, self._columns] = -np.inf
+            more = min(_MORE_COLUMNS, len(reduced))
+            rows = np.argpartition(-reduced, more - 1, axis=0)[:more]
+            columns = np.broadcast_to(np.arange(reduced.shape[1]), rows.shape)
+            gains = np.take_along_axis(reduced, rows, axis=0) - nu
+            worth = gains > 1e-13
+            if not worth.any():
+                return masses, mu, value
+            self._rows = np.concatenate([self._rows, rows[worth]])
+            self._columns = np.concatenate([self._columns, columns[worth]])
+
+    def _solve_master(self, level: float, able: NDArray[np.bool_]) -> tuple[Array, Array, Array]:
+        """Return the masses of the present columns, mu and the prices of the outputs."""
+        n, count = self._ratios.shape
+        size, scale = len(self._rows), float(count)
+        model = highspy.HighsLp()
+        model.num_col_, model.num_row_ = size, n + count
+        model.sense_ = highspy.ObjSense.kMaximize
+        model.col_cost_ = np.ones(size)
+        model.col_lower_ = np.zeros(size)
+        model.col_upper_ = np.where(able[self._rows], np.inf, 0.0)
+        model.row_lower_ = np.concatenate([np.zeros(n), np.full(count, -np.inf)])
+        model.row_upper_ = np.concatenate([np.full(n, np.inf), scale * self._mass])
+        matrix = model.a_matrix_
+        matrix.format_ = highspy.MatrixFormat.kColwise
+        matrix.start_ = np.arange(0, 2 * size + 1, 2, dtype=np.int32)
+        matrix.index_ = np.stack([self._rows, n + self._columns], axis=1).ravel().astype(np.int32)
+        excess = self._ratios[self._rows, self._columns] - level
+        matrix.value_ = np.stack([excess, np.ones(size)], axis=1).ravel()
+        solver = _solver()
+        solver.passModel(model)
+        if self._basis is not None:
+            status = list(self._basis.col_status)
+            status += [highspy.HighsBasisStatus.kLower] * (size - len(status))
+            self._basis.col_status = status
+            solver.setBasis(self._basis)
+        solver.run()
+        if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            raise SolverError(f"HiGHS stopped with {solver.getModelStatus()}")
+        self.pivots += solver.getInfo().simplex_iteration_count
+        self._basis = solver.getBasis()
+        solution = solver.getSolution()
+        masses = np.maximum(np.array(solution.col_value), 0.0) / scale
+        duals = np.array(solution.row_dual)
+        return masses, np.maximum(-duals[:n], 0.0), np.maximum(duals[n:], 0.0)
+
+    def _repaired(self, masses: Array, level: float) -> tuple[Indices, Indices, Array]:
+        """Return the positive masses, trimmed until every constraint holds, for all outputs."""
+        used = masses > 1e-18
+        x, g, u = self._rows[used], self._columns[used], masses[used]
+        load = np.bincount(g, u, minlength=len(self._mass)) / self._mass
+        u = u / np.maximum(1.0, load * (1 + 4e-16))[g]
+        ratio = self._ratios[x, g]
+        # By symbol, from the largest ratio down, as far as the mean stays at the level.
+        order = np.lexsort((-ratio, x))
+        x, g, u, ratio = x[order], g[order], u[order], ratio[order]
+        kept = u.copy()
+        symbol, surplus = -1, 0.0
+        for i, (now, mass, r) in enumerate(
+            zip(x.tolist(), u.tolist(), ratio.tolist(), strict=True)
+        ):
+            if now != symbol:
+                symbol, surplus = now, 0.0
+            need = level - r + ROUNDING * (level + r)  # per unit of mass
+            if need > 0:
+                kept[i] = mass = min(mass, surplus / need)
+            surplus = max(surplus - need * mass, 0.0)
+        positive = kept > 0
+        x, g, share = x[positive], g[positive], kept[positive] / self._mass[g[positive]]
+        if len(self._mass) == len(self.output):
+            return x, g, kept[positive]
+        # Every output of a cell is shared out as the cell is.
+        order = np.argsort(self._cells, kind="stable")
+        start = np.searchsorted(self._cells[order], np.arange(len(self._mass) + 1))
+        sizes = (start[1:] - start[:-1])[g]
+        entry = np.repeat(np.arange(len(g)), sizes)
+        offset = np.arange(len(entry)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        outputs = order[start[g][entry] + offset]
+        return x[entry], outputs, share[entry] * self.output[outputs]
+
+
+def _solver() -> highspy.Highs:
+    solver = highspy.Highs()
+    options = {
+        "output_flag": False,
+        "presolve": "off",
+        "threads": 1,
+        "primal_feasibility_tolerance": 1e-10,
+        "dual_feasibility_tolerance": 1e-10,
+        "small_matrix_value": 1e-12,
+    }
+    for name, value in options.items():
+        solver.setOptionValue(name, value)
+    return solver
