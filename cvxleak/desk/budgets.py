@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,7 +44,7 @@ class Budgets:
         self,
         epsilon: float | Mapping[str, float],
         delta: float,
-        coalitions: Mapping[Iterable[str], float] | None = None,
+        coalitions: Mapping[tuple[str, ...], float] | None = None,
     ) -> None:
         most = real_number(delta, "delta", 0.0, open_high=True)
         if isinstance(epsilon, Mapping):

@@ -102,7 +102,7 @@ class ReleaseDesk:
         *,
         epsilon: float | Mapping[str, float],
         delta: float,
-        coalitions: Mapping[Iterable[str], float] | None = None,
+        coalitions: Mapping[tuple[str, ...], float] | None = None,
         mode: Mode = "ex_ante",
     ) -> ReleaseDesk:
         """Make a new ledger.
