@@ -3,6 +3,7 @@
 from cvxleak.problems.adversary import Adversary
 from cvxleak.problems.channel_capacity import Capacity, capacity
 from cvxleak.problems.check import Check
+from cvxleak.problems.curve import LeakageCurve, leakage_curve
 from cvxleak.problems.leakage import (
     RecordLeakage,
     balance,
@@ -15,10 +16,12 @@ __all__ = [
     "Adversary",
     "Capacity",
     "Check",
+    "LeakageCurve",
     "RecordLeakage",
     "balance",
     "balance_of",
     "capacity",
     "group_leakage",
+    "leakage_curve",
     "record_leakage",
 ]

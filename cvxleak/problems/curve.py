@@ -1,0 +1,235 @@
+"""`leakage_curve`: the maximal leakage over a grid of entropy floors, monotone and proved."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from cvxleak._validation import Array, in_order, real_number
+from cvxleak.certificates import Certificate
+from cvxleak.certificates.bundle import save_certificates
+from cvxleak.errors import CertificateError, ValidationError
+from cvxleak.model import Mechanism
+from cvxleak.problems.leakage import TOLERANCE, RecordLeakage
+from cvxleak.result import ABSOLUTE_TOLERANCE, Bound
+
+__all__ = ["LeakageCurve", "leakage_curve"]
+
+
+@dataclass(frozen=True)
+class LeakageCurve:
+    """Brackets of L(b) for increasing entropy floors b, neither end of which ever rises.
+
+    Attributes
+    ----------
+    entropy_floors : tuple of float
+        b, in nats, strictly increasing.
+    bounds : tuple of Bound
+        One bracket for each. Its witness meets the floor, and its certificate proves it; either may
+        be that of a neighbor's audit, since L(b) does not increase with b.
+    solved : tuple of bool
+        Whether the floor was audited itself, or is settled by its neighbors.
+    seconds : float
+        How long all of it took.
+
+    Examples
+    --------
+    >>> from cvxleak.mechanisms import binary_symmetric
+    >>> from cvxleak.model import Mechanism
+    >>> from cvxleak.problems import leakage_curve
+    >>> from cvxleak.queries import parity
+    >>> floors = [0.0, 0.6, 1.2, 1.6, 2.0]
+    >>> curve = leakage_curve(Mechanism(parity(3), binary_symmetric(0.1)), floors)
+    >>> curve.lower.round(3)
+    array([0.368, 0.368, 0.368, 0.281, 0.05 ])
+    >>> curve.solved
+    (True, False, True, True, True)
+    """
+
+    entropy_floors: tuple[float, ...]
+    bounds: tuple[Bound, ...]
+    solved: tuple[bool, ...]
+    seconds: float
+
+    @property
+    def lower(self) -> Array:
+        """The attained ends, one for each floor."""
+        return np.array([bound.lower for bound in self.bounds])
+
+    @property
+    def upper(self) -> Array:
+        """The proved ends, one for each floor."""
+        return np.array([bound.upper for bound in self.bounds])
+
+    def to(self, unit: str) -> LeakageCurve:
+        """Return the same curve in ``"nats"`` or ``"bits"``; the floors stay in nats."""
+        return replace(self, bounds=tuple(bound.to(unit) for bound in self.bounds))
+
+    def to_frame(self) -> Any:
+        """Return a pandas DataFrame with a row for each floor (needs pandas)."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "entropy_floor": self.entropy_floors,
+                "lower": self.lower,
+                "upper": self.upper,
+                "unit": [bound.unit for bound in self.bounds],
+                "status": [bound.status.name for bound in self.bounds],
+                "solved": self.solved,
+            }
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the certificates of all floors to one file, which `verify` reads.
+
+        Raises
+        ------
+        ValidationError
+            The file cannot be written.
+        """
+        save_certificates([_certificate(bound) for bound in self.bounds], path)
+
+    def __str__(self) -> str:
+        rows = [
+            f"{b:.6g}: {bound.lower:.7g} to {bound.upper:.7g} {bound.unit} ({bound.status.name})"
+            for b, bound in zip(self.entropy_floors, self.bounds, strict=True)
+        ]
+        return "\n".join(["leakage by entropy floor", *rows])
+
+
+def leakage_curve(
+    mechanism: Mechanism,
+    entropy_floors: Iterable[float],
+    record: int | None = None,
+    *,
+    tol: float = TOLERANCE,
+    time_limit: float | None = None,
+    rng: int | np.random.Generator | None = 0,
+) -> LeakageCurve:
+    """Return brackets of L(b) = max over records and priors with H(X) >= b of I(X_i;Y).
+
+    L does not increase with b (DALENIUS Lemma 1): an adversary who meets a floor meets every lower
+    one, and what bounds the leakage at a floor bounds it at every higher one. So the floors are
+    audited from the outside in, and where the ends of a stretch are within the tolerance of each
+    other, as on the plateau at low floors, nothing in between is audited at all. Afterwards each
+    floor gets the best lower end among the floors above it and the best upper end among those
+    below.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+    entropy_floors : iterable of float
+        b, in nats, strictly increasing, from 0 to log|X|.
+    record : int, optional
+        One record only; the worst of all records at each floor if left out.
+    tol : float
+        Relative gap to reach at every floor: upper - lower <= max(tol * upper, 1e-7 nats).
+    time_limit : float, optional
+        Seconds for the whole curve. Each audit gets an equal share of what is left.
+    rng : int, numpy.random.Generator or None
+        Random starts of the local search; the same seed gives the same answer.
+
+    Returns
+    -------
+    LeakageCurve
+
+    Raises
+    ------
+    ValidationError
+        No floors, or not strictly increasing, or an option out of range.
+    InfeasibleError
+        A floor above log|X|.
+
+    Notes
+    -----
+    LEAKAGE draws such curves from local optima (its Figure 3), and finds them not monotone.
+
+    Examples
+    --------
+    >>> from cvxleak.mechanisms import random_rounding
+    >>> from cvxleak.model import Mechanism
+    >>> from cvxleak.problems import leakage_curve
+    >>> from cvxleak.queries import count
+    >>> rounded = Mechanism(count(4), random_rounding(4, base=3))
+    >>> print(leakage_curve(rounded, [0.0, 1.5, 2.5]))
+    leakage by entropy floor
+    0: 0.6931472 to 0.6931472 nats (CERTIFIED)
+    1.5: 0.67507... to 0.6751... nats (CERTIFIED)
+    2.5: 0.26664... to 0.2666... nats (CERTIFIED)
+    """
+    begin = time.monotonic()
+    floors = tuple(
+        real_number(b, "entropy_floors", 0.0) for b in in_order(entropy_floors, "entropy_floors")
+    )
+    if not floors or any(low >= high for low, high in pairwise(floors)):
+        raise ValidationError("entropy_floors: expected strictly increasing numbers, at least one")
+    real_number(tol, "tol", 0.0, 1.0, open_high=True)
+    if time_limit is not None:
+        real_number(time_limit, "time_limit", 0.0)
+    problems = [RecordLeakage(mechanism, b, record) for b in floors]
+    generator = np.random.default_rng(rng)
+    audited: dict[int, Bound] = {}
+
+    def audit(place: int, waiting: int) -> None:
+        left = None if time_limit is None else max(0.0, begin + time_limit - time.monotonic())
+        share = None if left is None else left / waiting
+        audited[place] = problems[place].solve(tol=tol, time_limit=share, rng=generator)
+
+    last = len(floors) - 1
+    audit(0, len(floors))
+    if last:
+        audit(last, last)
+    stretches = [(0, last)]
+    while stretches:
+        # The widest first: where time runs out, all of the curve has been looked at.
+        stretches.sort(key=lambda ends: ends[1] - ends[0])
+        low, high = stretches.pop()
+        upper, lower = audited[low].upper, audited[high].lower
+        if high - low < 2 or upper - lower <= max(tol * upper, ABSOLUTE_TOLERANCE):
+            continue
+        middle = (low + high) // 2
+        audit(middle, 1 + sum(b - a - 1 for a, b in [*stretches, (low, middle), (middle, high)]))
+        stretches += [(low, middle), (middle, high)]
+    bounds = tuple(_tightest(audited, place, b, tol) for place, b in enumerate(floors))
+    solved = tuple(place in audited for place in range(len(floors)))
+    return LeakageCurve(floors, bounds, solved, time.monotonic() - begin)
+
+
+def _tightest(audited: dict[int, Bound], place: int, floor: float, tol: float) -> Bound:
+    """Return the bracket at a floor: the best witness from above, the best proof from below."""
+    proving = min((i for i in audited if i <= place), key=lambda i: (audited[i].upper, -i))
+    attaining = max((i for i in audited if i >= place), key=lambda i: (audited[i].lower, -i))
+    if proving == attaining == place:
+        return audited[place]
+    low, high = audited[proving], audited[attaining]
+    proof, witness = _certificate(low), _certificate(high)
+    certificate = Certificate(
+        proof.kind,
+        {**proof.problem, "entropy_floor": min(floor, witness.problem["entropy_floor"])},
+        high.lower,
+        low.upper,
+        witness.witness,
+        proof.proof,
+    )
+    return Bound.proved(
+        low.name,
+        high.lower,
+        low.upper,
+        tol=tol,
+        witness=high.witness,
+        certificate=certificate,
+        shadow_prices=audited.get(place, high).shadow_prices,
+    )
+
+
+def _certificate(bound: Bound) -> Certificate:
+    if bound.certificate is None:
+        raise CertificateError(f"{bound.name}: an audit without a certificate")
+    return bound.certificate

@@ -1,0 +1,130 @@
+"""Leakage curves: monotone, each bracket proved, and settled by its neighbors where it can be."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+from scipy.special import entr
+
+from cvxleak.certificates import read_certificates, verify
+from cvxleak.errors import InfeasibleError, ValidationError
+from cvxleak.mechanisms import binary_symmetric, random_rounding, truncated_geometric
+from cvxleak.model import Mechanism
+from cvxleak.problems import record_leakage
+from cvxleak.problems.curve import LeakageCurve, leakage_curve
+from cvxleak.queries import count, parity
+from cvxleak.result import Status
+
+LOG2 = math.log(2)
+
+
+def h(p: float) -> float:
+    return float(entr([p, 1 - p]).sum())
+
+
+def parity_leakage(n: int, flip: float, floor: float) -> float:
+    rest = floor - (n - 1) * LOG2
+    if rest <= 0:
+        return LOG2 - h(flip)
+    alpha = brentq(lambda a: h(a) - rest, 0, 0.5) if rest < LOG2 else 0.5
+    return LOG2 - h(alpha * (1 - flip) + (1 - alpha) * flip)
+
+
+def test_the_curve_of_parity_is_the_closed_form():
+    floors = np.linspace(0, 4 * LOG2, 25)
+    curve = leakage_curve(Mechanism(parity(4), binary_symmetric(0.2)), floors)
+    for b, bound in zip(floors, curve.bounds, strict=True):
+        exact = parity_leakage(4, 0.2, b)
+        assert bound.lower <= exact + 1e-9
+        assert bound.upper >= exact - 1e-9
+        assert bound.gap <= max(1e-4 * bound.upper, 1e-7)
+        assert verify(bound.certificate).passed
+    # The plateau, 19 of 25 floors, takes few audits: its ends settle what lies between.
+    assert sum(curve.solved[:18]) <= 3
+
+
+@pytest.fixture(scope="module")
+def curve() -> LeakageCurve:
+    mechanism = Mechanism(count(3), truncated_geometric(3, 1.0))
+    return leakage_curve(mechanism, np.linspace(0, 3 * LOG2, 12), tol=1e-2)
+
+
+def test_the_ends_do_not_rise(curve):
+    assert np.all(np.diff(curve.lower) <= 0)
+    assert np.all(np.diff(curve.upper) <= 0)
+    assert all(bound.status is Status.CERTIFIED for bound in curve.bounds)
+
+
+def test_the_brackets_meet_those_of_single_audits(curve):
+    mechanism = Mechanism(count(3), truncated_geometric(3, 1.0))
+    for b, bound in zip(curve.entropy_floors, curve.bounds, strict=True):
+        single = record_leakage(mechanism, b, tol=1e-3)
+        assert bound.lower <= single.upper
+        assert bound.upper >= single.lower
+
+
+def test_each_floor_has_a_witness_and_a_certificate_of_its_own(curve, tmp_path):
+    for b, bound in zip(curve.entropy_floors, curve.bounds, strict=True):
+        assert bound.witness.entropy >= b - 1e-9
+        assert bound.witness.leakage == pytest.approx(bound.lower, abs=1e-9)
+        assert bound.certificate.problem["entropy_floor"] == pytest.approx(b, abs=1e-12)
+        verification = verify(bound.certificate)
+        assert verification.passed, verification.reason
+    path = tmp_path / "curve.json"
+    curve.save(path)
+    assert len(read_certificates(path)) == len(curve.bounds)
+
+
+def test_ends_taken_from_neighbors_are_proved_for_the_floor_in_between():
+    # With no time for a search the audits are rough, and monotonicity does the rest.
+    mechanism = Mechanism(count(6), random_rounding(6, 3))
+    floors = np.linspace(2.5, 6 * LOG2, 9)
+    rough = leakage_curve(mechanism, floors, time_limit=0.0)
+    assert np.all(np.diff(rough.lower) <= 0)
+    assert np.all(np.diff(rough.upper) <= 0)
+    for b, bound in zip(floors, rough.bounds, strict=True):
+        assert verify(bound.certificate).passed
+        assert bound.certificate.problem["entropy_floor"] == pytest.approx(b, abs=1e-12)
+        assert bound.lower <= record_leakage(mechanism, b, tol=1e-2).upper
+
+
+def test_one_floor_and_one_record():
+    mechanism = Mechanism(count(3), random_rounding(3, 3))
+    (bound,) = leakage_curve(mechanism, [1.5], record=0).bounds
+    single = record_leakage(mechanism, 1.5, record=0)
+    assert (bound.lower, bound.upper) == (single.lower, single.upper)
+
+
+def test_frame_unit_and_text(curve):
+    frame = curve.to_frame()
+    assert list(frame["entropy_floor"]) == list(curve.entropy_floors)
+    assert np.all(frame["lower"] <= frame["upper"])
+    assert set(frame["status"]) == {"CERTIFIED"}
+    bits = curve.to("bits")
+    assert bits.upper == pytest.approx(curve.upper / LOG2)
+    assert set(bits.to_frame()["unit"]) == {"bits"}
+    assert str(curve).count("\n") == len(curve.bounds)
+
+
+@pytest.mark.parametrize(
+    ("floors", "options", "error", "match"),
+    [
+        ([], {}, ValidationError, "strictly increasing"),
+        ([1.0, 1.0], {}, ValidationError, "strictly increasing"),
+        ([1.0, 0.5], {}, ValidationError, "strictly increasing"),
+        ([1.0, math.nan], {}, ValidationError, "entropy_floors"),
+        ([-1.0], {}, ValidationError, "entropy_floors"),
+        (1.0, {}, ValidationError, "entropy_floors"),
+        ([1.0, 2.1], {}, InfeasibleError, r"log\|X\|"),
+        ([1.0], {"tol": -1.0}, ValidationError, "tol"),
+        ([1.0], {"time_limit": -1.0}, ValidationError, "time_limit"),
+        ([1.0], {"record": 3}, ValidationError, "record"),
+    ],
+)
+def test_bad_arguments(floors, options, error, match):
+    mechanism = Mechanism(count(3), random_rounding(3, 3))
+    with pytest.raises(error, match=match):
+        leakage_curve(mechanism, floors, **options)
