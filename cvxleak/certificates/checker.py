@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from cvxleak.certificates import capacity, record_leakage
+from cvxleak.certificates import capacity, envelope, fixed_prior, record_leakage
 from cvxleak.certificates.balls import precision
 from cvxleak.certificates.bundle import is_bundle, members
 from cvxleak.certificates.format import Certificate, read_json
@@ -39,8 +39,16 @@ class Prover(NamedTuple):
 
 PROVERS = {
     "capacity": Prover(capacity.prove, about=capacity.about),
+    "failure-probability": Prover(
+        envelope.prove_failure_probability, "probability", envelope.about_failure_probability
+    ),
+    "pml-envelope": Prover(envelope.prove_envelope, about=envelope.about_envelope),
     "record-leakage": Prover(record_leakage.prove, about=record_leakage.about),
     "balance": Prover(record_leakage.prove_balance, about=record_leakage.about),
+    "fixed-prior-leakage": Prover(fixed_prior.prove_leakage, about=fixed_prior.about),
+    "fixed-prior-distortion": Prover(
+        fixed_prior.prove_distortion, "distortion", about=fixed_prior.about
+    ),
 }
 """How each kind is checked."""
 

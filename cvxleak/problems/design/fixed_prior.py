@@ -1,0 +1,453 @@
+"""The best channel when the adversary's prior is known, or is one of finitely many."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cvxleak._validation import Array, instance, real_number
+from cvxleak.certificates import Certificate
+from cvxleak.errors import ValidationError
+from cvxleak.iterative.design_terms import DesignTerms
+from cvxleak.model import Channel, Distortion, Prior, Query, RecordSpace
+from cvxleak.problems.check import Check
+from cvxleak.problems.design.fixed_prior_native import Found, solve
+from cvxleak.problems.design.fixed_prior_statement import (
+    INFORMATION,
+    PRIVACY,
+    Statement,
+    amount,
+    read_priors,
+    stochastic,
+)
+from cvxleak.problems.design.private_utility import (
+    private_content,
+    private_excess,
+    solve_private,
+)
+from cvxleak.result import Bound
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+
+    from cvxleak.problems.design.own_constraints import OwnConstraints, Rule
+
+__all__ = ["DesignForPrior", "design_for_prior"]
+
+
+@dataclass(frozen=True)
+class DesignForPrior:
+    r"""The channel q(y|x) with the best trade of leakage for distortion, for known priors.
+
+    With one prior p and measure "total" this is the rate-distortion function
+
+        R(D) = min I(X;Y) subject to sum_{x,y} p(x) q(y|x) d(x,y) <= D,
+
+    or, with minimize="distortion", its inverse. All forms are one convex (or linear) program:
+
+    - minimize="leakage": least leakage for an expected distortion of at most `budget`;
+    - minimize="distortion": least expected distortion for a leakage of at most `budget`;
+    - `slope` s in place of a budget: least leakage + s times distortion.
+
+    Parameters
+    ----------
+    prior : Prior, array_like of shape (n,), or a sequence of such
+        What the adversary believes; of several priors the worst counts. With a record space, laws
+        on the datasets.
+    distortion : Distortion or array_like, shape (n, m)
+        d(x, y) >= 0. With a `Query` as `space`, d(f(x), y) with one row per value of the query.
+    budget : float, optional
+        The distortion, or the leakage in nats, that is allowed.
+    slope : float, optional
+        s >= 0 in nats per unit of d. Exactly one of `budget` and `slope` is given.
+    measure : str
+        What leakage means:
+
+        - "total": I(X;Y),
+        - "record": max_i I(X_i;Y) over the records of `space`,
+        - "local_dp", "pml", "maximal_leakage": the least epsilon for which the channel is locally
+          differentially private; max_y max_x log q(y|x)/p(y); log sum_y max_x q(y|x). The
+          distortion is minimized subject to these; the last two take one prior.
+    minimize : str, optional
+        "leakage" or "distortion"; "leakage" if left out and the measure is an information.
+    space : RecordSpace or Query, optional
+        For measure "record": the datasets, of which each gets a row.
+    source : Prior, array_like, or a sequence of such, optional
+        The laws under which the distortion counts, the worst of them; those of the adversary if
+        left out.
+    constraints : callable or sequence of callables
+        Constraints of your own: each gets the CVXPY variable of the channel, shape (n, m), and
+        returns CVXPY constraints.
+
+    Raises
+    ------
+    ValidationError
+        Arguments that do not fit each other.
+
+    Notes
+    -----
+    Fixed-prior form of LEAKAGE Problems 2 and 3; Shannon (1959) for "total" with one prior.
+
+    Examples
+    --------
+    A fair bit under Hamming distortion, R(D) = log 2 - h(D):
+
+    >>> from cvxleak.model import Distortion
+    >>> from cvxleak.problems.design.fixed_prior import DesignForPrior
+    >>> bound = DesignForPrior([0.5, 0.5], Distortion.hamming([0, 1]), 0.1).solve()
+    >>> print(bound)
+    least leakage: 0.3680642 to 0.3680642 nats (CERTIFIED)
+    >>> bound.witness.matrix.round(6)
+    array([[0.9, 0.1],
+           [0.1, 0.9]])
+    >>> round(bound.shadow_prices["budget"], 6)  # dR/dD = -log(0.9 / 0.1)
+    -2.197225
+    """
+
+    priors: tuple[Prior, ...]
+    distortion: Distortion
+    budget: float | None
+    slope: float | None
+    measure: str
+    minimize: str
+    space: RecordSpace | Query | None
+    sources: tuple[Prior, ...] | None
+    constraints: tuple[Rule, ...]
+
+    def __init__(
+        self,
+        prior: Any,
+        distortion: Distortion | ArrayLike,
+        budget: float | None = None,
+        *,
+        slope: float | None = None,
+        measure: str = "total",
+        minimize: str | None = None,
+        space: RecordSpace | Query | None = None,
+        source: Any = None,
+        constraints: OwnConstraints = (),
+    ) -> None:
+        if measure not in INFORMATION + PRIVACY:
+            allowed = INFORMATION + PRIVACY
+            raise ValidationError(f"measure: found {measure!r}; allowed: {allowed}")
+        if minimize is None:
+            minimize = "leakage" if measure in INFORMATION else "distortion"
+        if minimize not in ("leakage", "distortion"):
+            raise ValidationError(
+                f"minimize: found {minimize!r}; allowed: 'leakage' and 'distortion'"
+            )
+        if (budget is None) == (slope is None):
+            raise ValidationError("budget: give exactly one of it and slope")
+        if measure in PRIVACY and (minimize == "leakage" or slope is not None):
+            raise ValidationError(
+                f"measure: {measure!r} bounds the channel while the distortion is minimized; "
+                "it takes a budget and minimize='distortion'"
+            )
+        if space is not None and not isinstance(space, RecordSpace | Query):
+            raise ValidationError("space: expected a RecordSpace or a Query")
+        if not isinstance(distortion, Distortion):
+            distortion = Distortion(distortion)
+        priors = read_priors(prior, "prior")
+        if measure in PRIVACY and measure != "local_dp" and len(priors) > 1:
+            raise ValidationError(f"prior: found {len(priors)}; {measure!r} takes one")
+        rules: tuple[Rule, ...] = ()
+        if callable(constraints) or constraints != ():
+            from cvxleak.problems.design.own_constraints import as_rules
+
+            rules = as_rules(constraints)
+        fields = {
+            "priors": priors,
+            "distortion": distortion,
+            "budget": None if budget is None else amount(budget, "budget"),
+            "slope": None if slope is None else amount(slope, "slope"),
+            "measure": measure,
+            "minimize": minimize,
+            "space": space,
+            "sources": None if source is None else read_priors(source, "source"),
+            "constraints": rules,
+        }
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+        # Now, so that arguments that do not fit are found here.
+        _ = self._statement
+
+    @cached_property
+    def _statement(self) -> Statement:
+        return Statement.read(
+            self.priors, self.distortion, self.space, self.sources, self.measure == "record"
+        )
+
+    @property
+    def _goal(self) -> str:
+        if self.slope is not None:
+            return "sum"
+        return "information" if self.minimize == "leakage" else "distortion"
+
+    @property
+    def _number(self) -> float:
+        return self.budget if self.budget is not None else self.slope  # pyright: ignore[reportReturnType]
+
+    def solve(
+        self,
+        *,
+        tol: float | None = None,
+        time_limit: float | None = None,
+        solver: str | None = None,
+        solver_options: Mapping[str, Any] | None = None,
+    ) -> Bound:
+        """Return the least value between two proved ends, with the channel that attains the upper.
+
+        Parameters
+        ----------
+        tol : float, optional
+            The gap to reach, in nats or in units of the largest distortion: 1e-8, or 1e-5 with
+            constraints of your own, if left out.
+        time_limit : float, optional
+            Seconds after which the interior-point method stops; the bracket is then as wide as it
+            is. It has no say over the linear programs of the privacy measures and over CVXPY.
+        solver : str, optional
+            CVXPY's solver for problems with constraints of your own; CVXPY's choice if left out.
+        solver_options : mapping, optional
+            Its options.
+
+        Returns
+        -------
+        Bound
+            `witness` is the `Channel`; it meets the budget in exact arithmetic, and the upper end
+            is its value. `shadow_prices` has the derivative of the value in the ``"budget"`` or the
+            ``"slope"`` (-inf where a distortion budget is the least possible). `refine` solves
+            again.
+
+        Raises
+        ------
+        InfeasibleError
+            A distortion budget below the least possible, which the message names.
+        SolverError
+            A solver of CVXPY or SciPy failed.
+
+        Notes
+        -----
+        One prior, total leakage: Newton's method on the m output probabilities and the slope
+        (`cvxleak.iterative.rate_distortion_interior_point`). Several priors, or records: an
+        interior-point method on the channel (`cvxleak.iterative.design_interior_point`). Privacy
+        measures: a linear program. Constraints of your own: CVXPY; the least value of the tangent
+        on your set, part of the lower end, is then the solver's, with its relative error taken to
+        be at most 1e-8, and your constraints are met as well as the solver meets them: see `check`.
+
+        A budget so large that an output which does not look at the input will do gives exactly 0
+        and such a channel.
+
+        Examples
+        --------
+        >>> from cvxleak.certificates import verify
+        >>> from cvxleak.problems.design.fixed_prior import DesignForPrior
+        >>> hamming = [[0.0, 1.0], [1.0, 0.0]]
+        >>> bound = DesignForPrior([0.5, 0.5], hamming, 0.25, minimize="distortion").solve()
+        >>> round(bound.lower, 6), bound.gap < 1e-8, verify(bound.certificate).passed
+        (0.162107, True, True)
+        """
+        begin = time.perf_counter()
+        accuracy = 1e-5 if self.constraints else 1e-8
+        if tol is not None:
+            accuracy = real_number(tol, "tol", 0.0)
+        if time_limit is not None:
+            real_number(time_limit, "time_limit", 0.0)
+        content, found = self._found(accuracy, time_limit, solver, dict(solver_options or {}))
+        information = self._goal != "distortion"
+        unit = "nats" if information else "distortion"
+        lower, upper = min(found.lower, found.upper), found.upper
+        certificate = Certificate(
+            "fixed-prior-leakage" if information else "fixed-prior-distortion",
+            content,
+            lower,
+            upper,
+            {"channel": found.channel.tolist()},
+            found.proof,
+            unit=unit,
+        )
+        scale = 1.0 if information else float(self._statement.distortion.max()) or 1.0
+        names = {"information": "leakage", "distortion": "distortion", "sum": "leakage + slope d"}
+        return Bound.proved(
+            f"least {names[self._goal]}",
+            lower,
+            upper,
+            tol=0.0,
+            absolute=accuracy * scale,
+            unit=unit,
+            witness=self._statement.channel(found.channel),
+            certificate=certificate,
+            shadow_prices={"slope" if self.slope is not None else "budget": found.price},
+            stats={"seconds": time.perf_counter() - begin} | found.stats,
+            resume=lambda tol, limit: self.solve(
+                tol=tol, time_limit=limit, solver=solver, solver_options=solver_options
+            ),
+        )
+
+    def check(
+        self,
+        candidate: Channel | ArrayLike,
+        *,
+        bound: Bound | None = None,
+        tol: float | None = None,
+        time_limit: float | None = None,
+    ) -> Check:
+        """Judge a channel that was found elsewhere against the certified bracket.
+
+        Parameters
+        ----------
+        candidate : Channel or array_like, shape (n, m)
+            Its rows need not be distributions: the result says how far they are from that. Its
+            value, and whether it meets the budget, are those of the rows' positive parts divided
+            by their sums; your own constraints are measured on the candidate as it is.
+        bound : Bound, optional
+            An earlier result of `solve`; computed with `tol` and `time_limit` if left out.
+
+        Raises
+        ------
+        ValidationError
+            Another shape, entries that are not finite, a row without a positive entry.
+
+        Examples
+        --------
+        >>> from cvxleak.problems.design.fixed_prior import DesignForPrior
+        >>> design = DesignForPrior([0.5, 0.5], [[0.0, 1.0], [1.0, 0.0]], 0.2)
+        >>> check = design.check([[0.9, 0.1], [0.2, 0.8]])
+        >>> check.feasible, check.shortfall[0] > 0.05
+        (True, True)
+        """
+        matrix = self._statement.candidate(candidate)
+        violations = {
+            "entries are non-negative": max(0.0, -float(matrix.min())),
+            "rows sum to 1": float(np.abs(matrix.sum(axis=1) - 1).max()),
+        }
+        rows = stochastic(matrix)
+        leak, spent = self._measured(rows)
+        if self._goal == "information":
+            value = leak
+            violations["distortion is within the budget"] = max(spent - self._number, 0.0)
+        elif self._goal == "sum":
+            value = leak + self._number * spent
+        else:
+            value = spent
+            if self.measure in INFORMATION:
+                missed = max(leak - self._number, 0.0)
+            else:
+                missed = private_excess(self._statement, self.measure, self._number, rows)
+            violations["leakage is within the budget"] = missed
+        if self.constraints:
+            from cvxleak.problems.design.own_constraints import own_violations
+
+            violations |= own_violations(self.constraints, matrix)
+        if bound is None:
+            bound = self.solve(tol=tol, time_limit=time_limit)
+        return Check(value, violations, instance(bound, Bound, "bound").to("nats"), maximize=False)
+
+    def to_cvxpy(self) -> cp.Problem:
+        """Return the problem in plain CVXPY, with the channel as its variable ``channel``.
+
+        It is the textbook form, on all n m entries, and what a solver returns for it is neither
+        feasible nor proved: give the channel to `check`. From some 50 inputs on CLARABEL gives up
+        on it.
+
+        Examples
+        --------
+        >>> from cvxleak.problems.design.fixed_prior import DesignForPrior
+        >>> design = DesignForPrior([0.5, 0.5], [[0.0, 1.0], [1.0, 0.0]], 0.1)
+        >>> problem = design.to_cvxpy()
+        >>> round(float(problem.solve(solver="CLARABEL")), 5)
+        0.36806
+        """
+        from cvxleak.problems.design.fixed_prior_own import program
+
+        stated = program(self._statement, self.measure, self._goal, self._number, self.constraints)
+        return stated.problem
+
+    def _found(
+        self, tol: float, time_limit: float | None, solver: str | None, options: dict[str, Any]
+    ) -> tuple[dict[str, Any], Found]:
+        """Return the certificate's problem and what was found."""
+        statement, goal, number = self._statement, self._goal, self._number
+        if self.constraints:
+            # Here, so that everything else works where CVXPY is not installed.
+            from cvxleak.problems.design.fixed_prior_own import solve_with_own
+
+            found, content = solve_with_own(
+                statement, self.measure, goal, number, self.constraints, solver, options
+            )
+            return content, found
+        if self.measure in PRIVACY:
+            content = private_content(statement, self.measure, number)
+            return content, solve_private(statement, self.measure, number)
+        name = "slope" if goal == "sum" else "budget"
+        return statement.content(goal, name, number), solve(
+            statement, goal, number, tol, time_limit
+        )
+
+    def _measured(self, rows: Array) -> tuple[float, float]:
+        """Return leakage (of an information) and distortion of a channel."""
+        statement = self._statement
+        laws = statement.sources / statement.sources.sum(axis=1, keepdims=True)
+        spent = float((laws @ (rows * statement.distortion).sum(axis=1)).max())
+        if self.measure not in INFORMATION:
+            return math.nan, spent
+        tables = tuple(table / table.sum() for table in statement.secrets)
+        return float(DesignTerms(tables, np.zeros((1, *rows.shape))).information(rows).max()), spent
+
+
+def design_for_prior(
+    prior: Any,
+    distortion: Distortion | ArrayLike,
+    budget: float | None = None,
+    *,
+    slope: float | None = None,
+    measure: str = "total",
+    minimize: str | None = None,
+    space: RecordSpace | Query | None = None,
+    source: Any = None,
+    constraints: OwnConstraints = (),
+    tol: float | None = None,
+    time_limit: float | None = None,
+    solver: str | None = None,
+    solver_options: Mapping[str, Any] | None = None,
+) -> Bound:
+    """Return the best channel for known priors: `DesignForPrior(...).solve(...)`.
+
+    Parameters
+    ----------
+    prior, distortion, budget, slope, measure, minimize, space, source, constraints
+        As for `DesignForPrior`.
+    tol, time_limit, solver, solver_options
+        As for `DesignForPrior.solve`.
+
+    Examples
+    --------
+    The least distortion of a survey answer that is 1-locally differentially private:
+
+    >>> from cvxleak.model import Distortion
+    >>> from cvxleak.problems.design.fixed_prior import design_for_prior
+    >>> error = Distortion.hamming(["no", "yes"])
+    >>> bound = design_for_prior([0.4, 0.6], error, 1.0, measure="local_dp")
+    >>> print(bound)
+    least distortion: 0.2689414 to 0.2689414 distortion (CERTIFIED)
+    """
+    design = DesignForPrior(
+        prior,
+        distortion,
+        budget,
+        slope=slope,
+        measure=measure,
+        minimize=minimize,
+        space=space,
+        source=source,
+        constraints=constraints,
+    )
+    return design.solve(
+        tol=tol, time_limit=time_limit, solver=solver, solver_options=solver_options
+    )

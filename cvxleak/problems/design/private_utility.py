@@ -1,0 +1,163 @@
+"""Least distortion under a bound on every output: local DP, PML, maximal leakage; all linear.
+
+The linear program is solved by HiGHS (in SciPy). Its channel is repaired, its multipliers become
+the penalty of the certificate, and both ends are computed by the checker itself.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linprog
+from scipy.sparse import coo_array, csr_array, hstack, identity, kron, vstack
+
+from cvxleak._validation import Array
+from cvxleak.certificates.balls import precision
+from cvxleak.certificates.fixed_prior import prove_distortion
+from cvxleak.errors import CertificateError, SolverError
+from cvxleak.problems.design.fixed_prior_native import Found, mixed, most_useful_constant
+from cvxleak.problems.design.fixed_prior_statement import Statement
+
+__all__ = ["private_content", "private_excess", "solve_private"]
+
+NAMES = {"local_dp": "local-dp", "pml": "pml", "maximal_leakage": "maximal-leakage"}
+
+MARGIN = 1e-12
+"""Relative room that a repaired channel is given."""
+
+DUST = 1e-12
+"""Columns that a solver leaves below this are empty."""
+
+
+def private_content(statement: Statement, measure: str, budget: float) -> dict[str, Any]:
+    """Return what a certificate says about the problem."""
+    content = statement.content("distortion", "budget", budget)
+    del content["secrets"]
+    content["privacy"] = NAMES[measure]
+    if measure != "local_dp":
+        content["prior"] = statement.laws[0].tolist()
+    return content
+
+
+def private_excess(statement: Statement, measure: str, budget: float, channel: Array) -> float:
+    """Return by how much a channel misses the bound, at the worst output."""
+    factor = math.exp(min(budget, 700.0))
+    prior = statement.laws[0] / statement.laws[0].sum()
+    if measure == "local_dp":
+        high, low = channel.max(axis=0), factor * channel.min(axis=0)
+    elif measure == "pml":
+        high, low = channel[prior > 0].max(axis=0), factor * (prior @ channel)
+    else:
+        high, low = np.array([channel[prior > 0].max(axis=0).sum()]), np.array([factor])
+    return max(float((high - low).max()), 0.0)
+
+
+def solve_private(statement: Statement, measure: str, budget: float) -> Found:
+    """Minimize the worst-case distortion subject to the measure's bound."""
+    content = private_content(statement, measure, budget)
+    solution, penalty, prices, price = _program(statement, measure, budget)
+    channel = _repaired(statement, measure, budget, solution)
+    proof = {"prices": prices.tolist(), "penalty": penalty.tolist(), "own": []}
+    try:
+        with precision():
+            lower, upper = prove_distortion(content, {"channel": channel.tolist()}, proof)
+    except CertificateError as error:
+        raise SolverError(f"the linear program's solution cannot be repaired ({error})") from error
+    return Found(channel, proof, lower, upper, price, {"stopped": "the linear program is solved"})
+
+
+def _program(
+    statement: Statement, measure: str, budget: float
+) -> tuple[Array, Array, Array, float]:
+    """Return the solver's channel, the penalty, the sources' prices, and the budget's price."""
+    d, sources = statement.distortion, statement.sources
+    n, m = d.shape
+    factor = math.exp(min(budget, 700.0))
+    scale = float(d.max()) or 1.0
+    prior = statement.laws[0] / statement.laws[0].sum()
+    seen = np.arange(n) if measure == "local_dp" else np.flatnonzero(prior > 0)
+    # Unknowns: q (n m, row-major), t (m), and the worst distortion.
+    cells = (seen[:, None] * m + np.arange(m)).ravel()
+    count = len(cells)
+    pick = csr_array((np.ones(count), (np.arange(count), cells)), shape=(count, n * m))
+    spread = kron(np.ones((len(seen), 1)), identity(m), format="csr")  # t_y for each cell
+    none = csr_array((count, 1))
+    rows: list[Any]
+    if measure == "local_dp":
+        rows = [hstack([pick, -factor * spread, none]), hstack([-pick, spread, none])]
+    elif measure == "pml":
+        output = kron(prior[None], identity(m), format="csr")
+        rows = [hstack([pick - factor * (spread @ output), csr_array((count, m)), none])]
+    else:
+        total = coo_array(np.r_[np.zeros(n * m), np.ones(m), 0.0][None])
+        rows = [hstack([pick, -spread, none]), total]
+    costs = (sources[:, :, None] * d / scale).reshape(len(sources), n * m)
+    rows.append(
+        hstack([csr_array(costs), csr_array((len(sources), m)), -np.ones((len(sources), 1))])
+    )
+    matrix = csr_array(vstack(rows))
+    right = np.zeros(sum(block.shape[0] for block in rows))
+    if measure == "maximal_leakage":
+        right[count] = factor
+    sums = hstack([kron(identity(n), np.ones((1, m))), csr_array((n, m + 1))], format="csr")
+    answer = linprog(
+        np.r_[np.zeros(n * m + m), 1.0],
+        A_ub=matrix,
+        b_ub=right,
+        A_eq=sums,
+        b_eq=np.ones(n),
+        method="highs",
+    )
+    if answer.x is None:
+        raise SolverError(f"the linear program was not solved: {answer.message}")
+    duals = -np.asarray(answer.ineqlin.marginals)
+    penalty = np.zeros((n, m))
+    penalty[seen] = duals[:count].reshape(len(seen), m) * scale
+    if measure == "local_dp":
+        penalty -= duals[count : 2 * count].reshape(n, m) * scale
+    else:
+        penalty = np.maximum(penalty, 0.0)
+    prices = np.maximum(duals[-len(sources) :], 0.0)
+    if not prices.sum() > 0:
+        prices = np.ones(len(sources))
+    x = np.maximum(answer.x, 0.0)
+    channel = x[: n * m].reshape(n, m)
+    # The budget enters as e^budget, times t, the output law, or alone.
+    if measure == "local_dp":
+        bound = np.maximum(penalty, 0.0).sum(axis=0) @ x[n * m : n * m + m]
+    elif measure == "pml":
+        bound = penalty.sum(axis=0) @ (prior @ channel)
+    else:
+        bound = penalty.sum(axis=0).max()
+    return channel, penalty, prices, -factor * float(bound)
+
+
+def _repaired(statement: Statement, measure: str, budget: float, solution: Array) -> Array:
+    """Mix with an output that does not look at the input until the bound certainly holds."""
+    channel = np.where(solution.max(axis=0) > DUST, solution, 0.0)
+    channel /= channel.sum(axis=1, keepdims=True)
+    law = most_useful_constant(statement)
+    used = channel.max(axis=0) > 0
+    # Every output in use needs some of it: that is where the room comes from.
+    blend = 0.5 * law + 0.5 * used / used.sum()
+    target = np.tile(blend, (len(channel), 1))
+    share = 0.0
+    while share < 1:
+        rows = mixed(channel, target, share)
+        if _with_margin(statement, measure, budget, rows):
+            return rows
+        share = max(4 * share, 1e-15)
+    return np.tile(law, (len(channel), 1))
+
+
+def _with_margin(statement: Statement, measure: str, budget: float, channel: Array) -> bool:
+    factor = math.exp(min(budget, 700.0)) * (1 - MARGIN)
+    prior = statement.laws[0] / statement.laws[0].sum()
+    if measure == "local_dp":
+        return bool((channel.max(axis=0) <= factor * channel.min(axis=0)).all())
+    peaks = channel[prior > 0].max(axis=0)
+    if measure == "pml":
+        return bool((peaks <= factor * (prior @ channel)).all())
+    return bool(peaks.sum() <= factor)
