@@ -1,7 +1,6 @@
 import cvxpy as cp
 import numpy as np
 import pytest
-from scipy.special import entr
 
 from cvxleak import measures
 from cvxleak.constraints import (
@@ -14,15 +13,12 @@ from cvxleak.constraints import (
 from cvxleak.errors import ValidationError
 from cvxleak.expressions import mutual_information
 from cvxleak.model import AdditiveQuery, Mechanism, RecordSpace
-
-
-def h(x):
-    return float(entr(x) + entr(1 - x))
+from tests.reference import binary_entropy
 
 
 def rate(k, D):
     """Rate-distortion function of a uniform source under Hamming distortion."""
-    return np.log(k) - h(D) - D * np.log(k - 1)
+    return np.log(k) - binary_entropy(D) - D * np.log(k - 1)
 
 
 # Each set on data: it begins at the measure.
@@ -101,7 +97,7 @@ def test_record_mi_budget_bounds_what_parity_tells(flip, solver, best):
     parity = AdditiveQuery(RecordSpace.binary(n), [(0, 1)] * n, modulus=2)
     knows = np.array([0.5 if x[1:] == (0, 0) else 0.0 for x in parity.space.datasets()])
     law = np.array([[0.5, 0.0], [0.0, 0.5]])
-    budget = np.log(2) - h(flip)
+    budget = np.log(2) - binary_entropy(flip)
     Q = cp.Variable((2, 2))
     for prior in (knows, law):
         rules = row_stochastic(Q) + record_mi_budget(prior, parity, Q, 0, budget)

@@ -1,16 +1,12 @@
 import cvxpy as cp
 import numpy as np
 import pytest
-from scipy.special import entr, rel_entr
+from scipy.special import rel_entr
 
 from cvxleak import expressions, measures
 from cvxleak.errors import ValidationError
 from cvxleak.model import AdditiveQuery, Channel, Mechanism, Prior, RecordSpace, TableQuery
-
-
-def h(x):
-    """Binary entropy."""
-    return float(entr(x) + entr(1 - x))
+from tests.reference import binary_entropy as h
 
 
 def channel_set(k, m=None):

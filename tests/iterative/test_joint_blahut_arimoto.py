@@ -13,27 +13,9 @@ from cvxleak.errors import InfeasibleError, ValidationError
 from cvxleak.iterative import joint_blahut_arimoto, meet_entropy_floor
 from cvxleak.iterative._joint_update import Updater
 from cvxleak.model import AdditiveQuery, Mechanism, RecordSpace
+from tests.reference import binary_entropy, modular, rounded_count, symmetric
 
 SEEDS = st.integers(0, 2**32 - 1)
-
-
-def symmetric(m, flip):
-    return np.where(np.eye(m, dtype=bool), 1 - flip, flip / (m - 1))
-
-
-def modular(n, m, flip):
-    query = AdditiveQuery(RecordSpace.binary(n), [(0, 1)] * n, modulus=m)
-    return Mechanism(query, symmetric(m, flip))
-
-
-def rounded_count(n, base):
-    query = AdditiveQuery(RecordSpace.binary(n), [(0, 1)] * n)
-    matrix = np.zeros((n + 1, n // base + 2))
-    for count in range(n + 1):
-        low, rest = divmod(count, base)
-        matrix[count, low] = 1 - rest / base
-        matrix[count, low + 1] += rest / base
-    return Mechanism(query, matrix[:, matrix.any(axis=0)])
 
 
 def random_lumped(seed, *, sparse=False):
@@ -55,10 +37,6 @@ def entropy(lumped, w):
 def information(lumped, w):
     joint = np.add.reduceat(w[:, None] * lumped.rows, lumped.starts)
     return rel_entr(joint, np.outer(joint.sum(axis=1), joint.sum(axis=0))).sum()
-
-
-def binary_entropy(p):
-    return float(entr([p, 1 - p]).sum())
 
 
 @settings(max_examples=60)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
-from scipy.special import entr, rel_entr
+from scipy.special import entr
 
 from cvxleak.errors import InfeasibleError, ValidationError
 from cvxleak.iterative import (
@@ -30,19 +30,10 @@ from cvxleak.measures import (
     information_gradient_marginal,
     record_information,
 )
-from cvxleak.model import AdditiveQuery, Mechanism, RecordSpace
+from cvxleak.model import Mechanism, RecordSpace
+from tests.reference import LOG2, information, modular
 
 SEEDS = st.integers(0, 2**32 - 1)
-LOG2 = math.log(2)
-
-
-def modular(n, m, flip):
-    query = AdditiveQuery(RecordSpace.binary(n), [(0, 1)] * n, modulus=m)
-    return Mechanism(query, np.where(np.eye(m, dtype=bool), 1 - flip, flip / (m - 1)))
-
-
-def information(joint):
-    return rel_entr(joint, np.outer(joint.sum(axis=1), joint.sum(axis=0))).sum()
 
 
 def random_view(seed, values=2, contexts=3, outputs=3, sharpness=0.7):

@@ -5,8 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.optimize import brentq, minimize_scalar
-from scipy.special import entr
+from scipy.optimize import minimize_scalar
 
 from cvxleak.errors import ValidationError
 from cvxleak.measures import (
@@ -22,10 +21,7 @@ from cvxleak.measures import (
     unrestricted_budget,
 )
 from cvxleak.model import Mechanism, RecordSpace
-
-
-def h(p):
-    return float(entr(p) + entr(1 - p))
+from tests.reference import binary_entropy, parity_leakage
 
 
 def capacity(rows):
@@ -48,16 +44,6 @@ def individual_capacity(mechanism):
         zero, one = np.moveaxis(table, record, 0).reshape(2, 2 ** (n - 1), -1)
         best = max(best, *(capacity([a, b]) for a, b in itertools.product(zero, one)))
     return best
-
-
-def parity_leakage(n, p, b):
-    """C_1^b of the parity of n bits through a flip p (a closed form)."""
-    doubt = b - (n - 1) * math.log(2)
-    if doubt <= 0:
-        return math.log(2) - h(p)
-    # At full doubt rounding may leave no sign change; then alpha is 1/2.
-    alpha = brentq(lambda a: h(a) - doubt, 0, 0.5) if doubt < h(0.5) - 1e-12 else 0.5
-    return math.log(2) - h(alpha * (1 - p) + (1 - alpha) * p)
 
 
 def priors(n, seed):
@@ -149,7 +135,7 @@ def test_balance_is_monotone_and_starts_at_zero():
     gains = [balance_value(parity_leakage(4, 0.1, 0), parity_leakage(4, 0.1, b)) for b in floors]
     assert gains[0] == 0
     assert all(np.diff(gains) >= 0)
-    assert gains[-1] == pytest.approx(math.log(2) - h(0.1))
+    assert gains[-1] == pytest.approx(math.log(2) - binary_entropy(0.1))
 
 
 def test_slacks_are_the_least_that_will_do():

@@ -20,10 +20,7 @@ from cvxleak.measures import (
     record_information,
 )
 from cvxleak.model import AdditiveQuery, Channel, Mechanism, Prior, RecordSpace
-
-
-def h(p):
-    return float(entr(p) + entr(1 - p))
+from tests.reference import binary_entropy as h
 
 
 def information_of(joint):

@@ -23,6 +23,7 @@ from cvxleak.model import (
     TableQuery,
 )
 from cvxleak.model._groups import GROUP_LIMIT, kinds_of_groups
+from tests.reference import information
 
 seeds = st.integers(0, 2**32 - 1)
 few = settings(max_examples=60)
@@ -52,11 +53,6 @@ def random_group(rng, mechanism):
     n = mechanism.space.records
     group = rng.permutation(n)[: rng.integers(1, n + 1)].tolist()
     return group[0] if len(group) == 1 and rng.random() < 0.5 else group
-
-
-def information(joint):
-    """I of a joint distribution on A x Y."""
-    return entr(joint.sum(axis=0)).sum() + entr(joint.sum(axis=1)).sum() - entr(joint).sum()
 
 
 def lumped_joint(lumped, w):

@@ -22,10 +22,19 @@ from cvxleak.queries import count, modular_sum, pair_sum
 from cvxleak.result import Bound, Status
 
 TOL = 1e-3
-STYLES = ("dirichlet", "sparse", "certain", "equal", "tiny", "near")
-SHAPES = ((1,), (2,), (3,), (1, 2), (2, 2), (3, 2), (2, 1, 2), (2, 2, 2), (2, 3, 2), (2, 2, 2, 2))
+# Repeated are those that a mistake is likelier to show in.
+STYLES = (*("dirichlet", "sparse", "tiny") * 3, "certain", "equal", "near")
+SHAPES = (
+    (1,),
+    (3,),
+    (1, 2),
+    (2, 1, 2),
+    *((2,), (2, 2), (3, 2), (2, 2, 2), (2, 3, 2), (2,) * 4) * 2,
+)
+OUTPUTS = (1, 2, 2, 3, 3, 3, 4, 4)
 SHARES = st.one_of(
-    st.sampled_from([0.0, 1.0, 1 - 1e-9, 1 - 1e-4, 0.5, 1e-9]), st.floats(0.0, 1.0, width=32)
+    st.sampled_from([0.0, 1.0, 1 - 1e-9, 1 - 1e-4, 1e-9]),
+    *[st.integers(1, 999).map(lambda thousandths: thousandths / 1000)] * 4,
 )
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -62,7 +71,7 @@ def random_rows(rng: np.random.Generator, style: str, size: int, outputs: int) -
 def channels(draw: st.DrawFn) -> Mechanism:
     """A mechanism on its whole record space."""
     shape, style = draw(st.sampled_from(SHAPES)), draw(st.sampled_from(STYLES))
-    rng, outputs = np.random.default_rng(draw(SEEDS)), draw(st.integers(1, 4))
+    rng, outputs = np.random.default_rng(draw(SEEDS)), draw(st.sampled_from(OUTPUTS))
     rows = random_rows(rng, style, math.prod(shape), outputs)
     return Mechanism.from_channel(RecordSpace([range(n) for n in shape]), rows)
 
@@ -70,10 +79,12 @@ def channels(draw: st.DrawFn) -> Mechanism:
 @st.composite
 def sums(draw: st.DrawFn) -> Mechanism:
     """A mechanism about a sum over binary records."""
-    n = draw(st.integers(1, 6))
+    n = draw(st.sampled_from((1, 2, 2, 3, 3, 4, 5, 6)))
     query = draw(st.sampled_from([count(n), modular_sum(n, 2), modular_sum(n, 3), pair_sum(n)]))
     rng, style = np.random.default_rng(draw(SEEDS)), draw(st.sampled_from(STYLES))
-    return Mechanism(query, random_rows(rng, style, len(query.values), draw(st.integers(1, 4))))
+    return Mechanism(
+        query, random_rows(rng, style, len(query.values), draw(st.sampled_from(OUTPUTS)))
+    )
 
 
 def values_and_entropies(weights: np.ndarray, lumped: Lumped) -> tuple[np.ndarray, np.ndarray]:
@@ -162,8 +173,6 @@ def check_audit(mechanism: Mechanism, share: float, seed: int) -> None:
         check_bracket(problem, finer, attained)
         assert finer.lower >= bound.lower - 1e-12
         assert finer.upper <= bound.upper + 1e-12
-        # What was found by force is not far below what is attained, unless the search is weak.
-        assert finer.lower <= finer.upper
 
 
 def check_capacity(mechanism: Mechanism, seed: int) -> None:
@@ -193,14 +202,14 @@ def test_some_capacities(mechanism: Mechanism, seed: int):
 
 @pytest.mark.slow
 @given(channels(), SHARES, SEEDS)
-@many(1500)
+@many(3000)
 def test_many_audits_of_channels(mechanism: Mechanism, share: float, seed: int):
     check_audit(mechanism, share, seed)
 
 
 @pytest.mark.slow
 @given(sums(), SHARES, SEEDS)
-@many(1500)
+@many(3000)
 def test_many_audits_of_sums(mechanism: Mechanism, share: float, seed: int):
     check_audit(mechanism, share, seed)
 
