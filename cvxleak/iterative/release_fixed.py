@@ -1,0 +1,265 @@
+"""Algorithms 1 and 2 of SEQUENTIAL: a release for given multipliers, by Blahut–Arimoto."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cvxleak._validation import Array, real_number, whole_number
+from cvxleak.iterative._release_data import ReleaseData, information_loss, multipliers
+from cvxleak.iterative.history import IterativeResult
+from cvxleak.model import Distortion
+
+__all__ = ["distortion_blahut_arimoto", "information_blahut_arimoto"]
+
+Cost = Callable[[Array], Array]
+"""Cost of each row and output at a kernel, given as logarithms."""
+
+
+def distortion_blahut_arimoto(
+    joint: ArrayLike,
+    mu_1: float,
+    mu_2: float,
+    *,
+    distortion: Distortion | ArrayLike | None = None,
+    outputs: int | None = None,
+    start: ArrayLike | None = None,
+    tol: float = 1e-9,
+    max_iterations: int = 100_000,
+    time_limit: float | None = None,
+) -> IterativeResult:
+    r"""Minimize E d(R̂,R) + mu_1 I(R̂;X) + mu_2 I(R̂,Z;X) over kernels p(r̂|z,x).
+
+    One update is
+
+        p(r̂|z,x) <- ( q_1(r̂)^mu_1 q_2(z|r̂,x)^mu_1 q_3(r̂|z)^mu_2 e^{-E[d(r̂,R)|z,x]}
+                     )^{1 / (mu_1 + mu_2)} / eta(z,x),
+
+    where q_1, q_2 and q_3 are the laws p(r̂), p(z|r̂,x) and p(r̂|z) of the whole previous kernel.
+
+    Parameters
+    ----------
+    joint : array_like, shape (R, Z, X)
+        The law p(r,z,x) of request, earlier outputs (taken together) and dataset.
+    mu_1, mu_2 : float
+        Multipliers >= 0, in units of distortion per nat (SEQUENTIAL counts in bits: its multiplier
+        divided by log 2 is this one).
+    distortion : Distortion or array_like, shape (R, outputs), optional
+        d(r, r̂); Hamming if left out.
+    outputs : int, optional
+        How many values R̂ has; as many as R if left out.
+    start : array_like, shape (Z, X, outputs), optional
+        Initial kernel; Algorithm 1 starts from q_1, q_2, q_3, which a kernel determines. If left
+        out, half uniform and half the kernel of least distortion. Zeros stay zeros.
+    tol : float
+        Stop when the gap is at most this, in units of distortion.
+    max_iterations : int
+    time_limit : float, optional
+        In seconds.
+
+    Returns
+    -------
+    IterativeResult
+        `value` is the objective and `point` the kernel, shape (Z, X, outputs); `history` has
+        ``objective`` and ``gap``, by iterate. The optimum lies in [value - gap, value].
+
+    Raises
+    ------
+    ValidationError
+        Not a joint law, arguments that do not fit it, or an option out of range.
+
+    Notes
+    -----
+    SEQUENTIAL Algorithm 1, Proposition 1 and Theorem 1, with these corrections: the exponent of
+    q_2 in the normalizer is mu_1, as in the numerator (line 5 prints mu_2); all of p is updated
+    before q_1, q_2, q_3 are (lines 7 to 9 stand inside the sweep); and mu_1 = mu_2 = 0, where the
+    exponent 1 / (mu_1 + mu_2) is none, returns the kernel of least expected distortion.
+
+    Since q_1(r̂) q_2(z|r̂,x) p(x) / p(z,x) is p(r̂|z,x) over p(x|r̂) / p(x), an update equals
+
+        log p <- log p - G / (mu_1 + mu_2) - log eta,
+        G = E[d(r̂,R)|z,x] + mu_1 log( p(x|r̂) / p(x) ) + mu_2 log( p(x|r̂,z) / p(x|z) ),
+
+    which is how it is computed, in logarithms: outputs may die out without underflow. G is the
+    objective's gradient over p(z,x). As the objective is convex and I is at least the mean of a
+    log ratio at any other kernel, sum p(z,x) ( sum_r̂ p G - min_r̂ G ) bounds the distance to the
+    optimum; this is ``gap``.
+
+    Examples
+    --------
+    Table II(b) of the paper, whose multipliers are per bit:
+
+    >>> import numpy as np
+    >>> from cvxleak.iterative import distortion_blahut_arimoto
+    >>> joint = [[[0.024, 0.228], [0.063, 0.203]], [[0.203, 0.013], [0.228, 0.038]]]
+    >>> mu = 0.1 / np.log(2)
+    >>> distortion_blahut_arimoto(joint, mu, mu).point.round(3)[:, :, 0]
+    array([[0.041, 0.975],
+           [0.143, 0.887]])
+    """
+    data = ReleaseData.of(joint, distortion, outputs)
+    prices = multipliers(mu_1, mu_2)
+    log_kernel = _halfway(data.cost) if start is None else data.start(start)
+    return _descend(
+        data, prices, lambda _: data.cost, log_kernel, tol, max_iterations, time_limit, True
+    )
+
+
+def information_blahut_arimoto(
+    joint: ArrayLike,
+    mu_1: float,
+    mu_2: float,
+    *,
+    outputs: int | None = None,
+    start: ArrayLike | None = None,
+    restarts: int = 10,
+    tol: float = 1e-9,
+    max_iterations: int = 10_000,
+    time_limit: float | None = None,
+    rng: np.random.Generator | int | None = None,
+) -> IterativeResult:
+    r"""Look for a small -I(R̂;R) + mu_1 I(R̂;X) + mu_2 I(R̂,Z;X) over kernels p(r̂|z,x).
+
+    The updates are those of `distortion_blahut_arimoto`, with D( p(r|z,x) || q_4(r|r̂) ) in place
+    of the expected distortion, where q_4 is the law of R given r̂ under the previous kernel. With
+    mu_2 = 0 and Z - X - R it is the information bottleneck's iteration.
+
+    Parameters
+    ----------
+    joint : array_like, shape (R, Z, X)
+        The law p(r,z,x).
+    mu_1, mu_2 : float
+        Multipliers >= 0: nats per nat.
+    outputs : int, optional
+        How many values R̂ has; as many as R if left out.
+    start : array_like, shape (Z, X, outputs), optional
+        A kernel to start from, instead of random ones.
+    restarts : int
+        How many random kernels to start from.
+    tol : float
+        Stop when the gap, which measures how stationary the kernel is, is at most this many nats.
+    max_iterations : int
+        For each start.
+    time_limit : float, optional
+        In seconds, for all starts together.
+    rng : numpy.random.Generator or int, optional
+        Where the starts come from.
+
+    Returns
+    -------
+    IterativeResult
+        The run with the least objective: `value` is that of its last kernel `point`. The objective
+        is not convex, so this is an upper bound of its minimum and nothing else.
+
+    Raises
+    ------
+    ValidationError
+        Not a joint law, arguments that do not fit it, or an option out of range.
+
+    Notes
+    -----
+    SEQUENTIAL Algorithm 2, objective (13), with the corrections of `distortion_blahut_arimoto`.
+    Tishby, Pereira and Bialek (1999) for mu_2 = 0. The objective never rises. At mu_1 = mu_2 = 0
+    every row goes to the output of least divergence, as in the limit.
+
+    Examples
+    --------
+    >>> from cvxleak.iterative import information_blahut_arimoto
+    >>> joint = [[[0.45, 0.05]], [[0.05, 0.45]]]
+    >>> run = information_blahut_arimoto(joint, 0.1, 0.1, rng=0)
+    >>> -0.24 < run.value < -0.22
+    True
+    """
+    data = ReleaseData.of(joint, None, outputs)
+    prices = multipliers(mu_1, mu_2)
+    whole_number(restarts, "restarts", 1)
+    generator = np.random.default_rng(rng)
+    begin = time.perf_counter()
+    best: IterativeResult | None = None
+    for _ in range(restarts if start is None else 1):
+        left = None if time_limit is None else time_limit - (time.perf_counter() - begin)
+        if best is not None and left is not None and left <= 0:
+            break
+        log_kernel = data.start(start, generator)
+        run = _descend(
+            data,
+            prices,
+            lambda log_kernel: information_loss(data, log_kernel),
+            log_kernel,
+            tol,
+            max_iterations,
+            None if left is None else max(left, 0.0),
+            False,
+        )
+        if best is None or run.value < best.value:
+            best = run
+    assert best is not None  # there is at least one start
+    return best
+
+
+def _descend(
+    data: ReleaseData,
+    prices: tuple[float, float],
+    cost: Cost,
+    log_kernel: Array,
+    tol: float,
+    max_iterations: int,
+    time_limit: float | None,
+    convex: bool,
+) -> IterativeResult:
+    real_number(tol, "tol", 0.0)
+    whole_number(max_iterations, "max_iterations", 0)
+    seconds = math.inf if time_limit is None else real_number(time_limit, "time_limit", 0.0)
+    begin = time.perf_counter()
+    weights, total = data.terms.weights, sum(prices)
+    # I(R̂,Z;X) = I(Z;X) + I(R̂;X|Z); the iteration sees the second term alone.
+    constant = prices[1] * _earlier_information(data)
+    history: dict[str, list[float]] = {"objective": [], "gap": []}
+    while True:
+        kernel = np.exp(log_kernel)
+        gradient = cost(log_kernel)
+        for price, ratio in zip(prices, data.terms.log_ratios(log_kernel), strict=True):
+            if price > 0:
+                gradient = gradient + price * np.where(kernel > 0, ratio, 0.0)
+        mean = np.einsum("ij,ij->i", kernel, np.where(kernel > 0, gradient, 0.0))
+        history["objective"].append(float(weights @ mean) + constant)
+        history["gap"].append(float(weights @ (mean - gradient.min(axis=1))))
+        iterations = len(history["gap"]) - 1
+        if history["gap"][-1] <= tol:
+            stopped = "the gap is within tol" if convex else "stationary within tol"
+        elif iterations == max_iterations:
+            stopped = "max_iterations reached"
+        elif time.perf_counter() - begin > seconds:
+            stopped = "time_limit reached"
+        else:
+            if total > 0:
+                log_kernel = log_kernel - gradient / total
+                log_kernel = log_kernel - log_kernel.max(axis=1, keepdims=True)
+                log_kernel = log_kernel - np.log(np.exp(log_kernel).sum(axis=1, keepdims=True))
+            else:
+                log_kernel = _least(gradient)
+            continue
+        point = data.terms.kernel(kernel)
+        return IterativeResult(history["objective"][-1], point, iterations, stopped, history)
+
+
+def _least(cost: Array) -> Array:
+    """Return the logarithms of the kernel that gives each row its cheapest output."""
+    with np.errstate(divide="ignore"):
+        return np.log(np.eye(cost.shape[1])[cost.argmin(axis=1)])
+
+
+def _halfway(cost: Array) -> Array:
+    outputs = cost.shape[1]
+    return np.log(0.5 / outputs + 0.5 * np.eye(outputs)[cost.argmin(axis=1)])
+
+
+def _earlier_information(data: ReleaseData) -> float:
+    """Return I(Z;X), in nats."""
+    terms = data.terms
+    x = np.bincount(terms.x, terms.weights, minlength=terms.shape[1])[terms.x]
+    return float(terms.weights @ (terms.coalitions[1].log_chance[:, 0] - np.log(x)))

@@ -1,0 +1,352 @@
+"""Algorithm 3 of SEQUENTIAL: a grid of multipliers, a search among them, and time-sharing."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import linprog
+
+from cvxleak._validation import Array, real_number
+from cvxleak.errors import InfeasibleError, ValidationError
+from cvxleak.iterative._release_data import ReleaseData, information_loss
+from cvxleak.iterative.history import IterativeResult
+from cvxleak.iterative.release_fixed import distortion_blahut_arimoto, information_blahut_arimoto
+from cvxleak.model import Distortion
+
+__all__ = ["MultiplierPoint", "Utility", "multiplier_grid", "release_search"]
+
+Utility = Literal["distortion", "information"]
+
+COARSE = (0.0, 0.01, 0.1, 1.0)
+"""Multipliers of the grid that the search begins with, in units of the range of the costs."""
+
+
+@dataclass(frozen=True)
+class MultiplierPoint:
+    """A point of the curve D(epsilon, delta) or I(epsilon, delta), and the kernel that attains it.
+
+    Attributes
+    ----------
+    mu_1, mu_2 : float
+        The multipliers, per nat.
+    value : float
+        E d(R̂,R), or I(R̂;R) in nats.
+    epsilon, delta : float
+        I(R̂;X) and I(R̂,Z;X), in nats.
+    kernel : array, shape (Z, X, outputs)
+    dual : float
+        For a distortion, what bounds every kernel's d + mu_1 I(R̂;X) + mu_2 I(R̂,Z;X) from below.
+    """
+
+    mu_1: float
+    mu_2: float
+    value: float
+    epsilon: float
+    delta: float
+    kernel: Array
+    dual: float
+
+
+class _Curve:
+    """Runs Blahut–Arimoto for pairs of multipliers and measures the kernels."""
+
+    def __init__(
+        self,
+        joint: ArrayLike,
+        utility: Utility,
+        distortion: Distortion | ArrayLike | None,
+        outputs: int | None,
+        rng: np.random.Generator,
+    ) -> None:
+        if utility not in ("distortion", "information"):
+            raise ValidationError(
+                f"utility: found {utility!r}; allowed: 'distortion', 'information'"
+            )
+        if utility == "information" and distortion is not None:
+            raise ValidationError("distortion: found one; utility 'information' has none")
+        self.data = ReleaseData.of(joint, distortion, outputs)
+        self.convex = utility == "distortion"
+        self._rng = rng
+        self._matrix = distortion
+        self._outputs = self.data.cost.shape[1]
+        law = np.zeros(self.data.terms.shape)
+        law[self.data.terms.z, self.data.terms.x] = self.data.terms.weights
+        independent = np.outer(law.sum(axis=1), law.sum(axis=0))
+        positive = law > 0
+        self.earlier = float(law[positive] @ np.log(law[positive] / independent[positive]))
+
+    @property
+    def scale(self) -> float:
+        return (float(np.ptp(self.data.cost, axis=1).max()) or 1.0) if self.convex else 1.0
+
+    def point(
+        self, mu: tuple[float, float], start: Array | None, tol: float, max_iterations: int
+    ) -> MultiplierPoint:
+        joint = self.data.joint
+        if self.convex:
+            run = distortion_blahut_arimoto(
+                joint,
+                *mu,
+                distortion=self._matrix,
+                outputs=self._outputs,
+                start=start,
+                tol=tol,
+                max_iterations=max_iterations,
+            )
+        else:
+            run = information_blahut_arimoto(
+                joint,
+                *mu,
+                outputs=self._outputs,
+                restarts=3,
+                tol=tol,
+                max_iterations=max_iterations,
+                rng=self._rng,
+            )
+        gap = float(run.history["gap"][-1])
+        return self.measured(mu, run.point, run.value - gap if self.convex else -math.inf)
+
+    def measured(
+        self, mu: tuple[float, float], kernel: Array, dual: float = -math.inf
+    ) -> MultiplierPoint:
+        terms = self.data.terms
+        rows = terms.rows(kernel)
+        epsilon, more = terms.information(rows)
+        if self.convex:
+            value = float(terms.weights @ (rows * self.data.cost).sum(axis=1))
+        else:
+            with np.errstate(divide="ignore"):
+                loss = information_loss(self.data, np.log(rows))
+            value = -float(terms.weights @ np.where(rows > 0, rows * loss, 0.0).sum(axis=1))
+        return MultiplierPoint(
+            *mu, value, max(float(epsilon), 0.0), self.earlier + max(float(more), 0.0), kernel, dual
+        )
+
+    def constant(self) -> MultiplierPoint:
+        """Return the best release that says nothing."""
+        best = int((self.data.terms.weights @ self.data.cost).argmin())
+        kernel = np.zeros((*self.data.terms.shape, self._outputs))
+        kernel[..., best] = 1.0
+        return self.measured((math.inf, math.inf), kernel)
+
+
+def multiplier_grid(
+    joint: ArrayLike,
+    mu_1: Sequence[float],
+    mu_2: Sequence[float],
+    *,
+    utility: Utility = "distortion",
+    distortion: Distortion | ArrayLike | None = None,
+    outputs: int | None = None,
+    tol: float = 1e-9,
+    max_iterations: int = 5_000,
+    rng: np.random.Generator | int | None = None,
+) -> tuple[MultiplierPoint, ...]:
+    """Return points of the curve D(epsilon, delta), or points below I(epsilon, delta).
+
+    One for each pair of multipliers, by Algorithm 1 (each run starts near the previous one's
+    kernel) or Algorithm 2.
+
+    Parameters
+    ----------
+    joint : array_like, shape (R, Z, X)
+        The law p(r,z,x).
+    mu_1, mu_2 : sequence of float
+        Multipliers >= 0 per nat: the grid is all pairs.
+    utility : {"distortion", "information"}
+    distortion, outputs
+        As in `distortion_blahut_arimoto`.
+    tol, max_iterations
+        Of each run.
+    rng : numpy.random.Generator or int, optional
+        For the random starts of Algorithm 2.
+
+    Raises
+    ------
+    ValidationError
+        Arguments that do not fit.
+
+    Notes
+    -----
+    SEQUENTIAL Algorithm 3, lines 4 to 9, and Figs. 3 and 5.
+
+    Examples
+    --------
+    >>> from cvxleak.iterative import multiplier_grid
+    >>> joint = [[[0.45, 0.05]], [[0.05, 0.45]]]
+    >>> [round(point.value, 3) for point in multiplier_grid(joint, [0.0, 0.1, 1.0], [0.0])]
+    [0.1, 0.1, 0.5]
+    """
+    curve = _Curve(joint, utility, distortion, outputs, np.random.default_rng(rng))
+    points: list[MultiplierPoint] = []
+    for one in mu_1:
+        start = None
+        for two in mu_2:
+            point = curve.point((one, two), start, tol, max_iterations)
+            points.append(point)
+            start = 0.9 * point.kernel + 0.1 / point.kernel.shape[2]
+    return tuple(points)
+
+
+def release_search(
+    joint: ArrayLike,
+    epsilon: float,
+    delta: float,
+    *,
+    utility: Utility = "distortion",
+    distortion: Distortion | ArrayLike | None = None,
+    outputs: int | None = None,
+    tol: float = 1e-8,
+    max_rounds: int = 100,
+    time_limit: float | None = None,
+    rng: np.random.Generator | int | None = None,
+) -> IterativeResult:
+    """Choose a release under budgets by a search over multipliers.
+
+    Minimize E d(R̂,R), or look for a large I(R̂;R), subject to I(R̂;X) <= epsilon and
+    I(R̂,Z;X) <= delta.
+
+    Parameters
+    ----------
+    joint : array_like, shape (R, Z, X)
+        The law p(r,z,x).
+    epsilon, delta : float
+        Budgets, in nats.
+    utility : {"distortion", "information"}
+    distortion, outputs
+        As in `distortion_blahut_arimoto`.
+    tol : float
+        For a distortion: stop when the gap is at most this share of the range of the costs.
+    max_rounds : int
+        Most Blahut–Arimoto runs after the grid.
+    time_limit : float, optional
+        In seconds; the grid itself is always finished.
+    rng : numpy.random.Generator or int, optional
+        For the random starts of Algorithm 2.
+
+    Returns
+    -------
+    IterativeResult
+        `point` is a kernel, shape (Z, X, outputs), that meets the budgets up to rounding, and
+        `value` its utility. `history` has ``objective``, the best value so far; for a distortion
+        also ``lower``, the best bound so far that a dual value gives.
+
+    Raises
+    ------
+    ValidationError
+        Arguments that do not fit.
+    InfeasibleError
+        delta below I(Z;X), which the earlier outputs have already told.
+
+    Notes
+    -----
+    SEQUENTIAL Algorithm 3, with its line 10 made precise. The points (D, epsilon, delta) of all
+    runs so far are time-shared as well as they can be: a linear program over their weights. By
+    convexity the mixture of kernels with these weights meets the budgets, which are inequalities
+    and need not be used up. The program's own multipliers are the next pair to try, and
+    dual(mu) - mu_1 epsilon - mu_2 delta at each pair bounds D(epsilon, delta) from below, so the
+    search knows when it has arrived. For an information the mixtures of two kernels are tried
+    one by one, since mixing loses utility; what comes out is a feasible release, not an optimum.
+
+    Examples
+    --------
+    >>> from cvxleak.iterative import release_search
+    >>> joint = [[[0.024, 0.228], [0.063, 0.203]], [[0.203, 0.013], [0.228, 0.038]]]
+    >>> round(release_search(joint, 0.05, 0.104).value, 5)
+    0.36888
+    """
+    real_number(epsilon, "epsilon", 0.0)
+    real_number(delta, "delta", 0.0)
+    real_number(tol, "tol", 0.0)
+    begin = time.perf_counter()
+    curve = _Curve(joint, utility, distortion, outputs, np.random.default_rng(rng))
+    if delta < curve.earlier:
+        raise InfeasibleError(
+            f"delta: found {delta!r}; the earlier outputs tell I(Z;X) = {curve.earlier!r} nats "
+            "already, so it must be at least that"
+        )
+    scale = curve.scale
+    points = [curve.constant()]
+    for one in COARSE:
+        for two in COARSE:
+            mu = scale * one, scale * two
+            points.append(curve.point(mu, None, 1e-3 * tol * scale, 500))
+    history: dict[str, list[float]] = {"objective": [], "lower": []}
+    budgets = epsilon, delta
+    if not curve.convex:
+        best = _best_pair(curve, points, budgets)
+        return IterativeResult(
+            best.value, best.kernel, len(points), "grid searched", {"objective": [best.value]}
+        )
+    while True:
+        weights, mu, value = _time_share(points, budgets)
+        kernel = np.sum([w * p.kernel for w, p in zip(weights, points, strict=True)], axis=0)
+        duals = [p.dual - p.mu_1 * epsilon - p.mu_2 * delta for p in points[1:]]
+        history["objective"].append(value)
+        history["lower"].append(max(duals))
+        rounds = len(duals) - len(COARSE) ** 2
+        if value - max(duals) <= tol * scale:
+            stopped = "the gap is within tol"
+        elif rounds >= max_rounds:
+            stopped = "max_rounds reached"
+        elif time_limit is not None and time.perf_counter() - begin > time_limit:
+            stopped = "time_limit reached"
+        else:
+            near = 0.999 * kernel + 0.001 / kernel.shape[2]
+            points.append(curve.point(mu, near, 0.1 * tol * scale, 20_000))
+            continue
+        return IterativeResult(value, kernel, len(duals), stopped, history)
+
+
+def _time_share(
+    points: Sequence[MultiplierPoint], budgets: tuple[float, float]
+) -> tuple[Array, tuple[float, float], float]:
+    """Return the weights of the best mixture of points, the budgets' multipliers, and its value."""
+    leaks = np.array([[p.epsilon for p in points], [p.delta for p in points]])
+    program = linprog(
+        [p.value for p in points],
+        A_ub=leaks,
+        b_ub=budgets,
+        A_eq=np.ones((1, len(points))),
+        b_eq=[1.0],
+        method="highs",
+        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+    )
+    weights = np.maximum(program.x, 0.0)
+    # The constant release, first of the points, takes what rounding has put over a budget.
+    weights[1:] *= min(1.0, 1 / weights.sum())
+    weights[0] = 1 - weights[1:].sum()
+    mu_1, mu_2 = np.maximum(-program.ineqlin.marginals, 0.0)
+    value = float(weights @ [p.value for p in points])
+    return weights, (float(mu_1), float(mu_2)), value
+
+
+def _best_pair(
+    curve: _Curve, points: Sequence[MultiplierPoint], budgets: tuple[float, float]
+) -> MultiplierPoint:
+    """Return the most useful of the points and the mixtures of two that meet the budgets."""
+
+    def fits(point: MultiplierPoint) -> bool:
+        return point.epsilon <= budgets[0] and point.delta <= budgets[1]
+
+    inside = [point for point in points if fits(point)]
+    best = max(inside, key=lambda point: point.value)
+    for outer in points:
+        if fits(outer) or outer.value <= best.value:
+            continue
+        for inner in inside:
+            low, high = 0.0, 1.0
+            for _ in range(30):
+                share = (low + high) / 2
+                mixture = share * outer.kernel + (1 - share) * inner.kernel
+                point = curve.measured((math.nan, math.nan), mixture)
+                low, high = (share, high) if fits(point) else (low, share)
+                if fits(point) and point.value > best.value:
+                    best = point
+    return best

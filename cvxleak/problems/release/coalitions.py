@@ -1,0 +1,193 @@
+"""Coalitions: who may pool which outputs, and what they may learn together."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cvxleak._validation import frozen_array, in_order, real_number, short, whole_number
+from cvxleak._value import Value
+from cvxleak.errors import ValidationError
+from cvxleak.problems.release.joint import ReleaseJoint
+
+__all__ = ["Coalition", "any_of", "named_coalitions"]
+
+Coalitions = Mapping[Any, float] | Iterable[tuple[Any, float]]
+
+
+@dataclass(frozen=True, eq=False)
+class Coalition(Value):
+    """Parties that may pool their outputs with the new one.
+
+    Attributes
+    ----------
+    name : str
+        What results call its budget.
+    classes : tuple of int
+        What it sees of the earlier outputs z: equal for those it cannot tell apart; numbered 0, 1,
+        ... in the order in which they first occur.
+    budget : float
+        Most nats that I(R̂,S;X) may come to; infinite if there is no such bound.
+    price : float
+        What a nat of I(R̂,S;X) costs in the objective.
+    """
+
+    name: str
+    classes: tuple[int, ...]
+    budget: float = math.inf
+    price: float = 0.0
+
+    @classmethod
+    def seeing(
+        cls,
+        joint: ReleaseJoint,
+        members: Any,
+        budget: float = math.inf,
+        price: float = 0.0,
+        *,
+        name: str,
+    ) -> Coalition:
+        """Return the coalition that sees some of the earlier outputs.
+
+        `members` has the names of the outputs (`ReleaseJoint.names`), or is an integer array that
+        gives the class of each z, of shape (Z,) or (Z_1, ..., Z_j).
+        """
+        sizes = joint.shape[1]
+        if isinstance(members, np.ndarray):
+            table = frozen_array(members, "coalitions", members.ndim)
+            if table.shape not in (sizes, (math.prod(sizes),)):
+                raise ValidationError(
+                    f"coalitions: found classes of shape {table.shape}; the earlier outputs have "
+                    f"shape {sizes}"
+                )
+            keys = table.ravel()
+        else:
+            axes = []
+            for member in in_order(members, "coalitions"):
+                if member not in joint.names or joint.names.index(member) in axes:
+                    raise ValidationError(
+                        f"coalitions: found {short(member)} among the members {short(members)}; "
+                        f"members are different ones of {short(joint.names)}"
+                    )
+                axes.append(joint.names.index(member))
+            grid = np.indices(sizes).reshape(len(sizes), -1)
+            keys = np.zeros(grid.shape[1], dtype=int)
+            for axis in sorted(axes):
+                keys = keys * sizes[axis] + grid[axis]
+        first: dict[Any, int] = {}
+        classes = tuple(first.setdefault(key, len(first)) for key in keys.tolist())
+        return cls(name, classes, budget, price)
+
+    def refines(self, other: Coalition) -> bool:
+        """Whether it sees everything that the other one sees."""
+        pairs = set(zip(self.classes, other.classes, strict=True))
+        return len(pairs) == max(self.classes) + 1
+
+    @property
+    def array(self) -> NDArray[np.intp]:
+        """The classes as an array."""
+        return np.array(self.classes, dtype=np.intp)
+
+
+def any_of(size: int, names: int | Iterable[Hashable], budget: float) -> dict[Any, float]:
+    """Return the coalitions of the new party with any `size` - 1 of the earlier ones.
+
+    So that whichever `size` parties collude, the new one among them, learn at most `budget`.
+    Smaller coalitions learn less and need no constraint; coalitions without the new party are not
+    affected by its release.
+
+    Parameters
+    ----------
+    size : int
+        How many parties collude, at least 1.
+    names : int or iterable of hashable
+        The earlier outputs, or how many there are.
+    budget : float
+
+    Raises
+    ------
+    ValidationError
+        More than there are.
+
+    Examples
+    --------
+    Any two of three parties:
+
+    >>> from cvxleak.problems.release import any_of
+    >>> any_of(2, 2, 0.3)
+    {(0,): 0.3, (1,): 0.3}
+    """
+    parties = tuple(range(names)) if isinstance(names, int) else in_order(names, "names")
+    whole_number(size, "size", 1, len(parties) + 1)
+    return dict.fromkeys(itertools.combinations(parties, size - 1), budget)
+
+
+def named_coalitions(
+    joint: ReleaseJoint,
+    epsilon: float,
+    delta: float,
+    coalitions: Coalitions | None,
+    scale: float,
+) -> tuple[Coalition, ...]:
+    """Return all coalitions with budgets, in nats, after checking that the budgets fit together.
+
+    `scale` is the number of nats in a unit of the given budgets.
+
+    Raises
+    ------
+    ValidationError
+        A budget that is none, a coalition twice, or one with a larger budget than one that sees
+        more.
+    """
+    found = [
+        Coalition.seeing(joint, (), _budget(epsilon, "epsilon", scale), name="epsilon"),
+        Coalition.seeing(joint, joint.names, _budget(delta, "delta", scale), name="delta"),
+    ]
+    pairs: Iterable[Any] = () if coalitions is None else coalitions
+    items = pairs.items() if isinstance(pairs, Mapping) else in_order(pairs, "coalitions")
+    for number, item in enumerate(items):
+        if not isinstance(item, tuple) or len(item) != 2:
+            raise ValidationError(
+                f"coalitions: found {short(item)}; pairs of members and a budget are needed"
+            )
+        members, budget = item
+        label = number if isinstance(members, np.ndarray) else short(members)
+        name = f"coalitions[{label}]"
+        found.append(Coalition.seeing(joint, members, _budget(budget, name, scale), name=name))
+    names = [coalition.name for coalition in found]
+    if len(set(names)) < len(names):
+        raise ValidationError(f"coalitions: found one twice among {short(names[2:])}")
+    for small, large in itertools.permutations(found, 2):
+        if large.refines(small) and not small.refines(large) and small.budget > large.budget:
+            if math.isfinite(small.budget):
+                raise ValidationError(
+                    f"{small.name}: found {small.budget / scale!r}; it must be at most "
+                    f"{large.name}, which sees as much and more and has {large.budget / scale!r}"
+                )
+    if math.isfinite(epsilon) and epsilon > delta:
+        raise ValidationError(f"epsilon: found {epsilon!r}; it must be at most delta, {delta!r}")
+    return tuple(found)
+
+
+def _budget(value: Any, name: str, scale: float) -> float:
+    if isinstance(value, float) and value == math.inf:
+        return value
+    return real_number(value, name, 0.0, open_high=True) * scale
+
+
+def non_decreasing(budgets: ArrayLike, name: str) -> None:
+    """Check that budgets of successive releases do not fall."""
+    values = frozen_array(budgets, name, 1)
+    falls = np.flatnonzero(np.diff(values) < 0)
+    if len(falls):
+        k = int(falls[0])
+        raise ValidationError(
+            f"{name}: found {values[k]!r} and then {values[k + 1]!r}; what all parties together "
+            "may learn must not decrease"
+        )

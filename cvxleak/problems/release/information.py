@@ -1,0 +1,170 @@
+"""The information problem of a release: feasible values by local search, bounds by cells."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import entr
+
+from cvxleak._validation import Array
+from cvxleak.certificates import Certificate
+from cvxleak.certificates.packing import pack
+from cvxleak.certificates.release import prove_information
+from cvxleak.problems.release.candidates import information, value_of
+from cvxleak.problems.release.cells import CellTree
+from cvxleak.problems.release.inner import Inner, proved
+from cvxleak.result import Bound
+
+if TYPE_CHECKING:
+    from cvxleak.problems.release.statement import ReleaseProblem
+
+__all__ = ["solve_information"]
+
+CELLS = 200
+"""Most cells; the relaxed problem has an output for each."""
+ENTRIES = 20_000
+"""Most entries of the relaxed problem's kernel: what is affordable."""
+STEPS = 100
+"""Most steps of a local search."""
+
+
+def solve_information(
+    problem: ReleaseProblem, tol: float, limit: float, restarts: int, rng: np.random.Generator
+) -> Bound:
+    """Return what `ReleaseProblem.solve` does, for utility "information"."""
+    begin = time.perf_counter()
+    search = _Search(problem, begin + limit)
+    search.refine(tol)
+    search.ascend(search.merged(), tol)
+    for _ in range(restarts):
+        if search.upper - search.value <= tol or not search.inner.left:
+            break
+        search.ascend(rng.dirichlet(np.full(search.requests, 0.5), len(problem.outputs)), tol)
+    return search.bound(tol, begin)
+
+
+class _Search:
+    """The best kernel and the best proof of a bound so far."""
+
+    def __init__(self, problem: ReleaseProblem, deadline: float) -> None:
+        self.problem = problem
+        self.inner = Inner(problem, deadline)
+        self.requests = len(problem.joint.requests)
+        self._request: Array = self.inner.joint.sum(axis=(1, 2))
+        self._given = np.moveaxis(self.inner.joint, 0, 2)[self.inner.terms.z, self.inner.terms.x]
+        self._told = sum(
+            coalition.price * information(self.inner.law, coalition.array)
+            for coalition in problem.coalitions
+        )
+        self.kernel = np.zeros((*self.inner.law.shape, len(problem.outputs)))
+        self.kernel[..., 0] = 1.0
+        self.value = -self._told
+        self.upper = math.inf
+        self.steps = 0
+        self._laws, self._masses = self._request[None, :], np.ones(1)
+
+    def refine(self, tol: float) -> None:
+        """Bound the optimum, cutting the cells in use until interpolation costs less than `tol`."""
+        tree = CellTree(self.requests)
+        gap = 1e-3
+        most = min(CELLS, ENTRIES // len(self.inner.terms.weights))
+        while True:
+            solved = self.inner.solve(-tree.slopes.T, gap)
+            self.steps += 1
+            upper = float(entr(self._request).sum()) - solved.point.lower - self._told
+            if upper < self.upper:
+                self.upper, self.solved = upper, solved
+                self.proof = {"cells": tree.to_dict(), "coalitions": solved.proof}
+            laws, masses = self._posteriors(solved.point.kernel)
+            self._laws, self._masses = laws, masses
+            slack = masses * ((laws * tree.slopes).sum(axis=1) + entr(laws).sum(axis=1))
+            total = float(slack.sum())
+            if not self.inner.left or (total <= 0.5 * tol and gap <= 0.1 * tol):
+                return
+            gap = max(0.01 * total, 0.1 * tol)
+            if total <= 0.5 * tol:
+                continue
+            leaves = tree.leaves
+            wide = [j for j in np.argsort(-slack) if slack[j] > 0.25 * tol / len(leaves)]
+            wide = wide[: max(0, most - len(leaves))]
+            if not any([tree.split(leaves[j], laws[j]) for j in wide]):
+                return
+
+    def merged(self) -> Array:
+        """Return the relaxed problem's laws of R, merged until there is one for each output."""
+        used = self._masses > 1e-6
+        laws, masses = list(self._laws[used]), list(self._masses[used])
+        while len(laws) > len(self.problem.outputs):
+            pairs = [(i, j) for i in range(len(laws)) for j in range(i)]
+            costs = [_merging(masses[i], laws[i], masses[j], laws[j]) for i, j in pairs]
+            i, j = pairs[int(np.argmin(costs))]
+            total = masses[i] + masses[j]
+            laws[j] = (masses[i] * laws[i] + masses[j] * laws[j]) / total
+            masses[j] = total
+            del laws[i], masses[i]
+        missing = len(self.problem.outputs) - len(laws)
+        return np.array(laws + [self._request] * missing)
+
+    def ascend(self, laws: Array, tol: float) -> None:
+        """Maximize E log( q(R|r̂) / p(R) ), then let q be the posterior, and so on.
+
+        For any q it is at most I(R̂;R), with equality at the posterior, so no step loses.
+        """
+        value = -math.inf
+        for _ in range(STEPS):
+            floored = (1 - 1e-9) * laws + 1e-9 * self._request
+            positive = self._request > 0
+            ratio = floored / np.where(positive, self._request, 1.0)
+            solved = self.inner.solve(-np.log(np.where(positive, ratio, 1.0)).T, 0.01 * tol)
+            self.steps += 1
+            before, value = value, self._offer(solved.point.kernel)
+            if value - before <= 0.1 * tol or not self.inner.left:
+                return
+            laws, _ = self._posteriors(solved.point.kernel)
+
+    def bound(self, tol: float, begin: float) -> Bound:
+        """State and prove what was found."""
+        problem = self.problem
+        statement = self.inner.statement() | {"outputs": len(problem.outputs)}
+        witness, ends = proved(self.inner, self.kernel, statement, self.proof, prove_information)
+        certificate = Certificate(
+            "release-information", statement, *ends, {"kernel": pack(witness)}, self.proof
+        )
+        multipliers = self.inner.multipliers(self.solved)
+        return Bound.proved(
+            "release information",
+            *ends,
+            tol=0.0,
+            absolute=tol,
+            witness=problem.shaped(witness),
+            certificate=certificate,
+            shadow_prices=multipliers,
+            stats={
+                "seconds": time.perf_counter() - begin,
+                "iterations": self.steps,
+                "cells": len(self.proof["cells"]["slopes"]),
+                "multipliers": multipliers,
+            },
+        ).to(problem.unit)
+
+    def _offer(self, kernel: Array) -> float:
+        rows = self.inner.terms.rows(kernel)
+        value = value_of(self.problem, self.inner.terms, rows)
+        if value > self.value:
+            self.value, self.kernel = value, kernel
+        return value
+
+    def _posteriors(self, kernel: Array) -> tuple[Array, Array]:
+        """Return the law of R given each output, and the law of the output."""
+        joint = self.inner.terms.rows(kernel).T @ self._given
+        masses = joint.sum(axis=1)
+        return joint / np.where(masses > 0, masses, 1.0)[:, None], masses
+
+
+def _merging(p: float, one: Array, q: float, other: Array) -> float:
+    """Return what merging two outputs loses of I(R̂;R)."""
+    mean = (p * one + q * other) / (p + q)
+    return float((p + q) * entr(mean).sum() - p * entr(one).sum() - q * entr(other).sum())

@@ -1,0 +1,190 @@
+"""The convex problem inside both utilities: solve it, make its kernel exactly feasible, state it."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from cvxleak._validation import Array
+from cvxleak.certificates import balls
+from cvxleak.certificates.packing import pack
+from cvxleak.certificates.release import LEAST
+from cvxleak.errors import CertificateError
+from cvxleak.iterative._release_terms import ReleaseTerms
+from cvxleak.iterative.release_newton import ReleasePoint, release_interior_point
+from cvxleak.result import unit_scale
+
+if TYPE_CHECKING:
+    from cvxleak.problems.release.statement import ReleaseProblem
+
+__all__ = ["Inner", "Solved", "proved"]
+
+SHARES = (0.0, 1e-15, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3, 1.0)
+"""How much of a constant release is added until the budgets are proved to be met."""
+
+
+class Solved(NamedTuple):
+    """A point of the inner problem and what proves its bound."""
+
+    point: ReleasePoint
+    proof: list[dict[str, Any]]
+
+
+class Inner:
+    """Costs for kernels of a release problem, minimized within its budgets and prices.
+
+    Parameters
+    ----------
+    problem : ReleaseProblem
+    deadline : float
+        The reading of `time.perf_counter` at which to stop.
+    """
+
+    def __init__(self, problem: ReleaseProblem, deadline: float) -> None:
+        self.problem = problem
+        self.rooms = problem.rooms()
+        self.terms: ReleaseTerms = problem.terms()
+        self.deadline = deadline
+        law = problem.joint.flat / problem.joint.flat.sum()
+        self.joint: Array = law
+        self.law: Array = law.sum(axis=0)
+        # p(r|z,x); rows of probability zero count nowhere.
+        self.request: Array = (
+            np.moveaxis(law, 0, 2) / np.where(self.law > 0, self.law, 1.0)[..., None]
+        )
+
+    @property
+    def left(self) -> float:
+        """Seconds until the deadline."""
+        return max(self.deadline - time.perf_counter(), 0.0)
+
+    def solve(self, distortion: Array, gap: float, nudge: float = 0.0) -> Solved:
+        """Minimize E d(R,j) + prices over kernels onto the columns j, to a gap of about `gap`.
+
+        Budgets get a price of their own, which costs `nudge` at most: where one does not bind, or
+        kernels tie, less is told. Both are relative to the range of the costs.
+        """
+        cost = self.request @ distortion
+        scale = float(np.ptp(self.terms.rows(cost), axis=1).max()) or 1.0
+        outputs = distortion.shape[1]
+        most = math.log(max(outputs, 2))
+        # No release of so few values can tell more than that: such a budget does not bind.
+        rooms = np.where(self.rooms >= most, math.inf, self.rooms)
+        prices = np.array([coalition.price for coalition in self.problem.coalitions])
+        bounded = np.isfinite(self.rooms) & (self.rooms > 0)
+        extra = nudge * scale / (most * max(1, int(bounded.sum()))) * bounded
+        point = release_interior_point(
+            self.law,
+            cost,
+            [coalition.array for coalition in self.problem.coalitions],
+            rooms.tolist(),
+            (prices + extra).tolist(),
+            tol=gap,
+            time_limit=self.left,
+        )
+        proof = []
+        for c, (room, reference) in enumerate(zip(rooms, point.references, strict=True)):
+            multiplier = 0.0
+            if math.isfinite(room) and room > 0:
+                multiplier = float(point.multipliers[c] + extra[c])
+            counts = multiplier + prices[c] > 0 or room == 0
+            proof.append(
+                {"multiplier": multiplier, "reference": pack(reference) if counts else None}
+            )
+        return Solved(point, proof)
+
+    def cleaned(self, kernel: Array, distortion: Array, tolerance: float) -> Array:
+        """Return the kernel without outputs that it hardly uses, if it gets no worse by that."""
+        if (self.rooms == 0).any():
+            return kernel
+        rows = self.terms.rows(kernel)
+        cost = self.terms.rows(self.request @ distortion)
+        weights = self.terms.weights
+        prices = np.array([coalition.price for coalition in self.problem.coalitions])
+
+        def objective(rows: Array) -> tuple[float, bool]:
+            leakage = self.terms.information(rows)
+            value = float(weights @ (rows * cost).sum(axis=1)) + float(prices @ leakage)
+            return value, bool((leakage <= self.rooms * (1 - 1e-15) - 1e-15).all())
+
+        before, _ = objective(rows)
+        for threshold in (1e-2, 1e-3, 1e-4, 1e-6, 1e-8):
+            trial = np.where(rows < threshold, 0.0, rows)
+            trial = trial / trial.sum(axis=1, keepdims=True)
+            value, fits = objective(trial)
+            if fits and value <= before + tolerance:
+                return self.terms.kernel(trial)
+        return kernel
+
+    def feasible(self, kernel: Array, share: float) -> Array:
+        """Return the kernel blended with a constant release, and constant where it has to be."""
+        rows = self.terms.rows(kernel)
+        mean = self.terms.weights @ rows
+        least = {
+            coalition.classes
+            for coalition, room in zip(self.problem.coalitions, self.rooms, strict=True)
+            if room == 0
+        }
+        if len(least) > 1:
+            return self.terms.kernel(np.tile(mean, (len(rows), 1)))
+        if least:  # what makes it independent must not meet a zero
+            mean = (mean + 1 / len(mean)) / 2
+            share = max(share, 1e-14)
+        return self.terms.kernel((1 - share) * rows + share * mean)
+
+    def statement(self) -> dict[str, Any]:
+        """Return the certificate's problem, but for what the utility adds."""
+        coalitions = [
+            {
+                "classes": list(coalition.classes),
+                "price": coalition.price,
+                "budget": LEAST if room == 0 else _finite(coalition.budget),
+            }
+            for coalition, room in zip(self.problem.coalitions, self.rooms, strict=True)
+        ]
+        return {"joint": pack(self.problem.joint.flat), "coalitions": coalitions}
+
+    def multipliers(self, solved: Solved) -> dict[str, float]:
+        """Return mu per unit of information, by the names of the budgets."""
+        scale = unit_scale(self.problem.unit)
+        found = {}
+        for coalition, room, mu, reference in zip(
+            self.problem.coalitions,
+            self.rooms,
+            solved.point.multipliers,
+            solved.point.references,
+            strict=True,
+        ):
+            if room == 0:
+                # Around independence distortion falls like a root of the room, if it falls at all.
+                found[coalition.name] = math.inf if np.ptp(reference) > 1e-6 else 0.0
+            elif math.isfinite(room):
+                found[coalition.name] = float(mu) * scale
+        return found
+
+
+def proved(
+    inner: Inner,
+    kernel: Array,
+    statement: Mapping[str, Any],
+    proof: Mapping[str, Any],
+    prove: Callable[..., tuple[float, float]],
+) -> tuple[Array, tuple[float, float]]:
+    """Return the kernel, moved until its budgets are proved to be met, and the proved ends."""
+    with balls.precision():
+        for share in SHARES[:-1]:
+            witness = inner.feasible(kernel, share)
+            try:
+                return witness, prove(statement, {"kernel": pack(witness)}, proof)
+            except CertificateError:
+                continue
+        witness = inner.feasible(kernel, SHARES[-1])
+        return witness, prove(statement, {"kernel": pack(witness)}, proof)
+
+
+def _finite(budget: float) -> float | None:
+    return budget if math.isfinite(budget) else None

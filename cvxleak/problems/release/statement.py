@@ -1,0 +1,413 @@
+"""`ReleaseProblem`: what to answer when others may share the answers they got."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cvxleak._validation import Array, label_tuple, real_number, short, whole_number
+from cvxleak._value import Value
+from cvxleak.errors import InfeasibleError, ValidationError
+from cvxleak.iterative._release_terms import ReleaseTerms
+from cvxleak.model import Distortion
+from cvxleak.problems.check import Check
+from cvxleak.problems.release.candidates import check_kernel, information
+from cvxleak.problems.release.coalitions import Coalition, Coalitions, named_coalitions
+from cvxleak.problems.release.joint import ReleaseJoint
+from cvxleak.result import Bound, unit_scale
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+
+__all__ = ["ReleaseProblem", "Utility", "release_lagrangian", "release_problem"]
+
+Utility = Literal["distortion", "information"]
+
+ROUNDING = 1e-14
+"""A budget this near to I(S;X), in nats, is read as I(S;X): a float can tell no more."""
+
+
+@dataclass(frozen=True, eq=False)
+class ReleaseProblem(Value):
+    """The best answer to a request within budgets for all who may see it.
+
+    Over the kernels k(r̂|z,x),
+
+        minimize  E d(R,R̂) + sum_c price_c I(R̂,S_c;X)    (utility "distortion")
+        maximize  I(R̂;R) - sum_c price_c I(R̂,S_c;X)      (utility "information")
+        subject to  I(R̂,S_c;X) <= budget_c for each coalition c,
+
+    where S_c is what coalition c has seen of the earlier outputs Z: nothing, for the party that
+    asks; all of it, if everybody shares (SEQUENTIAL, problems (1), (2) and (4), section VIII).
+
+    Made by `release_problem` (budgets) and `release_lagrangian` (prices).
+
+    Attributes
+    ----------
+    joint : ReleaseJoint
+        The law of R, Z and X.
+    utility : {"distortion", "information"}
+    distortion : Distortion or None
+        d(r, r̂), for the first utility.
+    outputs : tuple of hashable
+        The labels of R̂.
+    coalitions : tuple of Coalition
+        Budgets in nats, prices per nat.
+    unit : str
+        In which budgets were given; that of shadow prices and of an information.
+    """
+
+    joint: ReleaseJoint
+    utility: Utility
+    distortion: Distortion | None
+    outputs: tuple[Hashable, ...]
+    coalitions: tuple[Coalition, ...]
+    unit: str = "nats"
+
+    def solve(
+        self,
+        *,
+        tol: float = 1e-7,
+        time_limit: float | None = None,
+        restarts: int = 10,
+        rng: np.random.Generator | int | None = None,
+    ) -> Bound:
+        """Return the bracket of the optimal value and the kernel that attains its one end.
+
+        Parameters
+        ----------
+        tol : float
+            The gap to reach; for a distortion, as a share of the range of d.
+        time_limit : float, optional
+            Seconds after which the search ends with what it has.
+        restarts : int
+            For an information, from how many random points the local search starts.
+        rng : numpy.random.Generator or int, optional
+            For an information, where they come from.
+
+        Returns
+        -------
+        Bound
+            `witness` is the kernel, an array of shape (Z_1, ..., Z_j, X, R̂), exactly feasible as
+            the certificate reads it: each row divided by its sum and, where one coalition has no
+            room, p(r̂|s) - p(r̂|s,x), which is zero but for rounding, added to k(r̂|z,x). Rows of
+            probability zero have the law of R̂ given z.
+
+            Distortion: `upper` is attained, in units of d; `lower` is proved by multipliers. Among
+            kernels of nearly equal distortion it is one that leaks little: a coalition with room to
+            spare has a price of a few `tol`, so a request that comes again gets the old answer.
+
+            Information: `lower` is attained, the best of the local searches. `upper` holds for any
+            number of outputs. Only CERTIFIED, when they meet, means an optimum.
+
+            `shadow_prices` are the derivatives of the optimal value in the budgets, by their names
+            (``"epsilon"``, ``"delta"``): -mu_1 and -mu_2 of the paper for a distortion; infinite
+            where there is no room. `stats` has ``multipliers``, mu by name, and ``iterations``.
+
+        Raises
+        ------
+        InfeasibleError
+            A budget below what the coalition knows already; the message has that number.
+        ValidationError
+            An option out of range.
+
+        Notes
+        -----
+        A budget within 1e-14 nats of I(S;X) is read as equal to it: then R̂ and X are independent
+        given S.
+        """
+        from cvxleak.problems.release.distortion import solve_distortion
+        from cvxleak.problems.release.information import solve_information
+
+        real_number(tol, "tol", 0.0, open_low=True)
+        limit = math.inf if time_limit is None else real_number(time_limit, "time_limit", 0.0)
+        if self.utility == "distortion":
+            return solve_distortion(self, tol, limit)
+        whole_number(restarts, "restarts", 0)
+        return solve_information(self, tol, limit, restarts, np.random.default_rng(rng))
+
+    def check(self, candidate: Any, *, bound: Bound | None = None, tol: float = 1e-7) -> Check:
+        """Judge a kernel that was found elsewhere against the certified bracket.
+
+        Parameters
+        ----------
+        candidate : array_like, shape (Z_1, ..., Z_j, X, R̂) or (Z, X, R̂)
+            p(r̂|z,x). The rows need not be distributions: the result says how far they are from it.
+            The value is that of their positive parts, divided by their sums.
+        bound : Bound, optional
+            An earlier result of `solve`; computed with `tol` if left out.
+
+        Raises
+        ------
+        ValidationError
+            Another shape, numbers that are not finite, or a row without a positive entry.
+
+        Examples
+        --------
+        >>> from cvxleak.problems.release import release_problem
+        >>> statement = release_problem([[[0.45, 0.05]], [[0.05, 0.45]]], epsilon=0.1)
+        >>> print(statement.check([[[0.75, 0.25], [0.25, 0.75]]]))
+        infeasible; value 0.3 distortion
+        I(R̂;X) <= epsilon: violated by 0.0308
+        proved optimum: 0.32351... to 0.32351... distortion; the candidate falls short by 0 to 0
+        """
+        if bound is None:
+            bound = self.solve(tol=tol)
+        return check_kernel(self, candidate, bound)
+
+    def to_cvxpy(self) -> cp.Problem:
+        """Return the distortion problem in plain CVXPY, with the kernel as variable ``kernel``.
+
+        The variable has one row for each (z, x) of positive probability, in order, and one column
+        for each output; `to_kernel` makes a candidate for `check` of it.
+
+        Raises
+        ------
+        ValidationError
+            Utility "information": that problem is not convex.
+        InfeasibleError
+            As `solve`.
+
+        Examples
+        --------
+        >>> from cvxleak.problems.release import release_problem
+        >>> statement = release_problem([[[0.45, 0.05]], [[0.05, 0.45]]], epsilon=0.1)
+        >>> program = statement.to_cvxpy()
+        >>> round(float(program.solve(solver="CLARABEL")), 4)
+        0.3235
+        """
+        from cvxleak.problems.release.program import conic_program
+
+        if self.utility == "information":
+            raise ValidationError("utility: found 'information', which is not a convex problem")
+        return conic_program(self)
+
+    def to_kernel(self, rows: ArrayLike) -> Array:
+        """Return the rows of positive probability as a kernel of shape (Z_1, ..., Z_j, X, R̂)."""
+        terms = self.terms()
+        values = np.asarray(rows, dtype=float)
+        if values.shape != (len(terms.weights), len(self.outputs)):
+            raise ValidationError(
+                f"rows: found shape {values.shape}; "
+                f"{(len(terms.weights), len(self.outputs))} is needed"
+            )
+        return self.shaped(terms.kernel(values))
+
+    def shaped(self, kernel: Array) -> Array:
+        """Return a kernel of shape (Z, X, R̂) with one axis for each earlier output."""
+        _, sizes, datasets = self.joint.shape
+        return kernel.reshape((*sizes, datasets, kernel.shape[-1]))
+
+    def terms(self) -> ReleaseTerms:
+        """Return the rows of positive probability, and the coalitions on them."""
+        return ReleaseTerms(
+            self.joint.flat.sum(axis=0), [coalition.array for coalition in self.coalitions]
+        )
+
+    def rooms(self) -> Array:
+        """Return what a release may add to what each coalition knows: budget - I(S;X), in nats.
+
+        Exactly 0 where that is so up to rounding.
+
+        Raises
+        ------
+        InfeasibleError
+            Less than 0.
+        ValidationError
+            A budget that is positive, but not so that a float can tell.
+        """
+        law = self.joint.flat.sum(axis=0)
+        law = law / law.sum()
+        rooms = []
+        for coalition in self.coalitions:
+            known = information(law, coalition.array)
+            room = coalition.budget - known
+            if known == 0 and 0 < room < ROUNDING:
+                raise ValidationError(
+                    f"{coalition.name}: found {coalition.budget!r} nats; it must be 0 or at least "
+                    f"{ROUNDING}"
+                )
+            if room < -ROUNDING:
+                scale = unit_scale(self.unit)
+                raise InfeasibleError(
+                    f"{coalition.name}: found {coalition.budget / scale!r}; the earlier outputs "
+                    f"that this coalition has seen tell {known / scale!r} {self.unit} about the "
+                    "dataset already, so it must be at least that"
+                )
+            rooms.append(0.0 if abs(room) <= ROUNDING else room)
+        return np.array(rooms)
+
+
+def release_problem(
+    joint: ReleaseJoint | ArrayLike,
+    epsilon: float = math.inf,
+    delta: float = math.inf,
+    utility: Utility = "distortion",
+    distortion: Distortion | ArrayLike | None = None,
+    coalitions: Coalitions | None = None,
+    outputs: int | Iterable[Hashable] | None = None,
+    unit: str = "nats",
+) -> ReleaseProblem:
+    """State the problem of answering a request within budgets (SEQUENTIAL, problem (2)).
+
+    Parameters
+    ----------
+    joint : ReleaseJoint, pandas.Series or array_like, shape (R, Z, X) or (R, Z_1, ..., Z_j, X)
+        The law of the request R, of the earlier outputs and of the dataset X; (R, X) if there are
+        no earlier outputs.
+    epsilon : float
+        Most that the new output alone may tell: I(R̂;X) <= epsilon. Unbounded if left out.
+    delta : float
+        Most that it may tell together with all earlier ones: I(R̂,Z;X) <= delta.
+    utility : {"distortion", "information"}
+        Minimize E d(R,R̂), or maximize I(R̂;R).
+    distortion : Distortion or array_like, shape (R, R̂), optional
+        d(r, r̂), rows matched to the joint's requests; Hamming if left out.
+    coalitions : mapping or list of pairs, optional
+        Members and budget of further coalitions: I(R̂,Z_S;X) <= budget, where S are the members,
+        a tuple of positions (or names) of earlier outputs; `any_of` makes all of one size. In a
+        list the members may also be an integer array over z, equal where the coalition sees the
+        same.
+    outputs : int or iterable of hashable, optional
+        How many values R̂ has, or their labels; those of the distortion, or of R, if left out.
+    unit : {"nats", "bits"}
+        Of the budgets.
+
+    Returns
+    -------
+    ReleaseProblem
+
+    Raises
+    ------
+    ValidationError
+        Arguments that do not fit; epsilon > delta, or any coalition with a larger budget than one
+        that sees more.
+
+    Notes
+    -----
+    That delta must not decrease from one release to the next concerns the sequence of problems, and
+    is checked by `release_sequence`.
+
+    Examples
+    --------
+    The paper's Table I, whose budgets are in bits:
+
+    >>> from cvxleak.problems.release import release_problem
+    >>> joint = [[[0.024, 0.228], [0.063, 0.203]], [[0.203, 0.013], [0.228, 0.038]]]
+    >>> bound = release_problem(joint, 0.1, 0.2, unit="bits").solve()
+    >>> print(bound)
+    release distortion: 0.3480... to 0.3480... distortion (CERTIFIED)
+    """
+    law = ReleaseJoint.of(joint)
+    scale = unit_scale(unit)
+    found = named_coalitions(law, epsilon, delta, coalitions, scale)
+    return ReleaseProblem(law, *_goal(law, utility, distortion, outputs), found, unit)
+
+
+def release_lagrangian(
+    joint: ReleaseJoint | ArrayLike,
+    mu_1: float,
+    mu_2: float,
+    utility: Utility = "distortion",
+    distortion: Distortion | ArrayLike | None = None,
+    outputs: int | Iterable[Hashable] | None = None,
+    unit: str = "nats",
+) -> ReleaseProblem:
+    """State the problem with multipliers in place of budgets (SEQUENTIAL, problems (4) and (13)).
+
+    Minimize E d(R,R̂) + mu_1 I(R̂;X) + mu_2 I(R̂,Z;X), or maximize
+    I(R̂;R) - mu_1 I(R̂;X) - mu_2 I(R̂,Z;X), over all kernels. The constant
+    - mu_1 epsilon - mu_2 delta of problem (4) is left out.
+
+    Parameters
+    ----------
+    joint, utility, distortion, outputs
+        As in `release_problem`.
+    mu_1, mu_2 : float
+        Multipliers >= 0, per unit of information.
+    unit : {"nats", "bits"}
+        Of that information: the paper's multipliers are per bit.
+
+    Raises
+    ------
+    ValidationError
+        Arguments that do not fit.
+
+    See Also
+    --------
+    cvxleak.iterative.distortion_blahut_arimoto : The paper's method for it, Algorithm 1.
+    cvxleak.iterative.information_blahut_arimoto : Algorithm 2.
+
+    Examples
+    --------
+    Table II(b):
+
+    >>> from cvxleak.problems.release import release_lagrangian
+    >>> joint = [[[0.024, 0.228], [0.063, 0.203]], [[0.203, 0.013], [0.228, 0.038]]]
+    >>> release_lagrangian(joint, 0.1, 0.1, unit="bits").solve().witness[:, :, 0].round(3)
+    array([[0.041, 0.975],
+           [0.143, 0.887]])
+    """
+    law = ReleaseJoint.of(joint)
+    scale = unit_scale(unit)
+    prices = [
+        real_number(mu_1, "mu_1", 0.0, open_high=True),
+        real_number(mu_2, "mu_2", 0.0, open_high=True),
+    ]
+    if utility == "distortion":  # per nat; for an information the units cancel
+        prices = [price / scale for price in prices]
+    found = (
+        Coalition.seeing(law, (), price=prices[0], name="mu_1"),
+        Coalition.seeing(law, law.names, price=prices[1], name="mu_2"),
+    )
+    return ReleaseProblem(law, *_goal(law, utility, distortion, outputs), found, unit)
+
+
+def _goal(
+    joint: ReleaseJoint,
+    utility: Utility,
+    distortion: Distortion | ArrayLike | None,
+    outputs: int | Iterable[Hashable] | None,
+) -> tuple[Utility, Distortion | None, tuple[Hashable, ...]]:
+    if utility not in ("distortion", "information"):
+        raise ValidationError(
+            f"utility: found {short(utility)}; allowed: 'distortion', 'information'"
+        )
+    if outputs is None:
+        labels = None
+    elif isinstance(outputs, Iterable):
+        labels = tuple(outputs)
+        labels = label_tuple(labels, len(labels), "outputs")
+    else:
+        count = whole_number(outputs, "outputs", 1)
+        labels = (*joint.requests[:count], *_fresh(joint.requests, count))
+    if labels == ():
+        raise ValidationError("outputs: found none; at least one is needed")
+    if utility == "information":
+        if distortion is not None:
+            raise ValidationError("distortion: found one; utility 'information' has none")
+        return utility, None, joint.requests if labels is None else labels
+    if distortion is None:
+        matrix = Distortion.hamming(joint.requests, labels)
+    elif isinstance(distortion, Distortion):
+        matrix = distortion.select(joint.requests, labels, "distortion")
+    else:
+        matrix = Distortion(distortion, None, labels)
+        if matrix.shape[0] != len(joint.requests):
+            raise ValidationError(
+                f"distortion: found shape {matrix.shape}; it must have "
+                f"{len(joint.requests)} rows, one per request"
+            )
+        matrix = Distortion(matrix.matrix, joint.requests, labels)
+    return utility, matrix, matrix.outputs
+
+
+def _fresh(used: tuple[Hashable, ...], count: int) -> tuple[Hashable, ...]:
+    """Return labels for the outputs beyond as many as there are requests."""
+    free = (n for n in range(len(used) + count + len(used)) if n not in used)
+    return tuple(next(free) for _ in range(count - len(used)))
