@@ -5,6 +5,7 @@ from cvxleak.branch_and_bound.cell_search import CellSearch
 from cvxleak.branch_and_bound.choices import Choices, bound_choices
 from cvxleak.branch_and_bound.law_search import LawSearch
 from cvxleak.branch_and_bound.outputs import merge_outputs
+from cvxleak.branch_and_bound.symmetries import find_symmetries
 from cvxleak.branch_and_bound.whole_dataset import WholeDataset, bound_by_dataset
 
 __all__ = [
@@ -15,5 +16,6 @@ __all__ = [
     "WholeDataset",
     "bound_by_dataset",
     "bound_choices",
+    "find_symmetries",
     "merge_outputs",
 ]

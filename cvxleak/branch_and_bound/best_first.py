@@ -31,11 +31,14 @@ S = TypeVar("S")
 
 @dataclass(frozen=True)
 class Bounded(Generic[L, S]):
-    """What bounding a node gave: its multipliers, where to split it, a relaxed maximizer."""
+    """What bounding a node gave: its multipliers, where to split it, a relaxed maximizer.
+
+    There is no maximizer where the node was found to be superfluous.
+    """
 
     leaf: L
     split: S
-    weights: Array
+    weights: Array | None
 
 
 class BestFirst(ABC, Generic[R, L, S]):
@@ -179,7 +182,9 @@ class BestFirst(ABC, Generic[R, L, S]):
         regions = [self._regions[node] for node in nodes]
         results = self._bound(regions, leaves, threshold, accuracy, stop)
         self.nodes += len(nodes)
-        on_weights(np.stack([result.weights for result in results]))
+        weights = [result.weights for result in results if result.weights is not None]
+        if weights:
+            on_weights(np.stack(weights))
         for node, result in zip(nodes, results, strict=True):
             leaf = min(self._leaves[node], result.leaf, key=lambda leaf: leaf.bound)
             self._leaves[node] = leaf

@@ -15,9 +15,15 @@ from cvxleak.branch_and_bound.cells import Split, split_points
 from cvxleak.branch_and_bound.means import first_multiplier
 from cvxleak.branch_and_bound.node_dual import Cells, NodeDual
 from cvxleak.certificates.packing import pack
+from cvxleak.certificates.symmetry import Symmetry, gains, largest_multiplicities, moved_groups
 from cvxleak.model import Limits, Lumped
 
 __all__ = ["CellLeaf", "CellSearch"]
+
+STRICTLY = 1e-9
+"""A symmetry has to gain this much everywhere in a region, so that rounding does not matter."""
+
+NOWHERE: Split = (0, 0, 0, 0.0)
 
 BATCH = 128
 """Most nodes that are bounded at once."""
@@ -25,7 +31,10 @@ BATCH = 128
 
 @dataclass(frozen=True)
 class CellLeaf:
-    """Multipliers (lam, mu, kappa) of a node's dual, and the bound U that they prove."""
+    """Multipliers (lam, mu, kappa) of a node's dual, and the bound U that they prove.
+
+    Where lam = -1 - i the node is superfluous: symmetry i makes better ones of its adversaries.
+    """
 
     bound: float
     lam: float
@@ -36,15 +45,27 @@ class CellLeaf:
 class CellSearch(BestFirst[Array, CellLeaf, Split]):
     """Upper bounds on max I(w) subject to F(w) >= entropy_floor, by cells of the posteriors.
 
-    A region is an array of the vertices of one cell per output, shape (|Y|, k, k).
+    A region is an array of the vertices of one cell per output, shape (|Y|, k, k). Of regions
+    that `symmetries` of the problem move onto one another all but one are left out, if there are no
+    limits.
     """
 
     kind = "cells"
 
-    def __init__(self, lumped: Lumped, entropy_floor: float, limits: Limits | None = None) -> None:
-        self._dual = NodeDual(lumped, entropy_floor, limits)
-        self.batch = min(BATCH, self._dual.batch)
+    def __init__(
+        self,
+        lumped: Lumped,
+        entropy_floor: float,
+        limits: Limits | None = None,
+        symmetries: Sequence[Symmetry] = (),
+    ) -> None:
         k, outputs = len(lumped.values), lumped.rows.shape[1]
+        self.symmetries = list(symmetries) if limits is None else []
+        moves = [moved_groups(lumped, one) for one in self.symmetries]
+        largest = largest_multiplicities(lumped, [move for move in moves if move is not None])
+        self._gains = gains(self.symmetries, k, outputs)
+        self._dual = NodeDual(replace(lumped, multiplicities=largest), entropy_floor, limits)
+        self.batch = min(BATCH, self._dual.batch)
         # U(0, 0) = log k at the root, where every cell is the whole simplex.
         super().__init__(
             np.broadcast_to(np.eye(k), (outputs, k, k)),
@@ -60,8 +81,12 @@ class CellSearch(BestFirst[Array, CellLeaf, Split]):
         """Return the tree as `cvxleak.certificates.posterior_cells` reads it."""
         splits, leaves = self.preorder()
         edges = [split[:3] if split else (-1, -1, -1) for split in splits]
-        multipliers = np.array([[leaf.lam, *leaf.mu.ravel(), *leaf.kappa] for leaf in leaves])
-        return {
+        multipliers = np.array(
+            [[leaf.lam, *(leaf.mu.ravel() * (leaf.lam >= 0)), *leaf.kappa] for leaf in leaves]
+        )
+        pairs = [[*one.values, *one.outputs] for one in self.symmetries]
+        symmetries = {"symmetries": pack(np.array(pairs), "<i4")} if pairs else {}
+        return symmetries | {
             "outputs": [list(group) for group in outputs],
             "splits": pack(np.array(edges, dtype=np.int32), "<i4"),
             "cuts": pack(np.array([split[3] for split in splits if split], dtype=float)),
@@ -76,7 +101,42 @@ class CellSearch(BestFirst[Array, CellLeaf, Split]):
         accuracy: float,
         stop: Callable[[], bool],
     ) -> list[Bounded[CellLeaf, Split]]:
-        cells = Cells.of(np.stack(regions))
+        vertices = np.stack(regions)
+        results: list[Bounded[CellLeaf, Split] | None] = [
+            None
+            if by is None
+            else Bounded(replace(leaf, bound=-np.inf, lam=-1.0 - by), NOWHERE, None)
+            for by, leaf in zip(self._superfluous(vertices), leaves, strict=True)
+        ]
+        kept = [place for place, result in enumerate(results) if result is None]
+        if kept:
+            bounded = self._solve(
+                vertices[kept], [leaves[i] for i in kept], threshold, accuracy, stop
+            )
+            for place, result in zip(kept, bounded, strict=True):
+                results[place] = result
+        return [result for result in results if result is not None]
+
+    def _superfluous(self, vertices: Array) -> list[int | None]:
+        """Return for each node a symmetry that makes better adversaries of all of its own."""
+        if not self.symmetries:
+            return [None] * len(vertices)
+        most = np.einsum("iya,byja->biyj", self._gains, vertices).max(axis=3).sum(axis=2)
+        best = most.argmin(axis=1)
+        return [
+            int(i) if least < -STRICTLY else None
+            for i, least in zip(best, most[np.arange(len(best)), best], strict=True)
+        ]
+
+    def _solve(
+        self,
+        vertices: Array,
+        leaves: Sequence[CellLeaf],
+        threshold: float,
+        accuracy: float,
+        stop: Callable[[], bool],
+    ) -> list[Bounded[CellLeaf, Split]]:
+        cells = Cells.of(vertices)
         root = self.nodes == 0
         least = first_multiplier(self._dual.surplus) if root else 1e-6
         lam = np.array([max(leaf.lam, least) for leaf in leaves])

@@ -3,7 +3,8 @@
 Each leaf confines the posterior of A given output y to a simplex with vertices V_y, and its
 multipliers (lam, mu) prove U(lam, mu) for it (`cvxleak.branch_and_bound.node_dual` derives U); any
 multipliers >= 0 do. The splits are replayed from the root, whose cells are whole simplices, so the
-leaves cover every posterior.
+leaves cover every posterior. A leaf with lam = -1 - i instead is one that symmetry i makes
+superfluous (`cvxleak.certificates.symmetry`).
 """
 
 from __future__ import annotations
@@ -17,10 +18,19 @@ from flint import arb, arb_mat, fmpz
 from cvxleak.certificates import balls
 from cvxleak.certificates.outputs import Ball, Matrix, merged_rows, rows_by_value
 from cvxleak.certificates.packing import unpack
+from cvxleak.certificates.symmetry import (
+    Symmetry,
+    gains,
+    largest_multiplicities,
+    moved_groups,
+)
 from cvxleak.errors import CertificateError
 from cvxleak.model import Limits, Lumped
 
 __all__ = ["cells_bound"]
+
+SYMMETRY_LIMIT = 10**8
+"""Most probabilities that symmetries may have to be compared with."""
 
 
 class _Cell:
@@ -83,8 +93,9 @@ def cells_bound(
     """
     limits = Limits.none(lumped) if limits is None else limits
     rows, slack = merged_rows(lumped, proof["outputs"])
+    symmetries, multiplicities = _symmetries(lumped, proof, limits)
     logs: list[list[Ball]] = [[] for _ in lumped.values]
-    for a, multiplicity in zip(lumped.value_index, lumped.multiplicities, strict=True):
+    for a, multiplicity in zip(lumped.value_index, multiplicities, strict=True):
         logs[int(a)].append(arb(fmpz(multiplicity)).log())
     splits, cuts = unpack(proof["splits"]), unpack(proof["cuts"])
     leaves = unpack(proof["leaves"])
@@ -92,8 +103,11 @@ def cells_bound(
     width = 1 + outputs * k + len(limits.bounds)
     if leaves.ndim != 2 or leaves.shape[1] != width or not np.isfinite(leaves).all():
         raise CertificateError("the leaves do not fit the lumped problem")
-    if (leaves < 0).any():
-        raise CertificateError("a multiplier is negative")
+    superfluous = leaves[:, 0] < 0
+    if (leaves[:, 1:] < 0).any() or leaves[superfluous, 1:].any():
+        raise CertificateError("a multiplier is negative, or one of a superfluous leaf is not 0")
+    if not np.isin(leaves[superfluous, 0], -1.0 - np.arange(len(symmetries))).all():
+        raise CertificateError("a leaf has lam < 0, and names no symmetry")
     if splits.ndim != 2 or splits.shape[1] != 3 or cuts.shape != (int((splits[:, 0] >= 0).sum()),):
         raise CertificateError("the splits are malformed")
     root = _Cell([[arb(int(i == j)) for j in range(k)] for i in range(k)])
@@ -124,6 +138,9 @@ def cells_bound(
             continue
         leaf = leaves[used_leaves].tolist()
         used_leaves += 1
+        if leaf[0] < 0:
+            _check_superfluous(cells, symmetries[int(-1 - leaf[0])])
+            continue
         nu = [cell.nu(leaf[1 + o * k : 1 + (o + 1) * k]) for o, cell in enumerate(cells)]
         kappa = [arb(x) for x in leaf[1 + outputs * k :]]
         bound = _dual_value(columns, logs, nu + [[x] * k for x in kappa], leaf[0], b)
@@ -133,6 +150,47 @@ def cells_bound(
     if stack or used_leaves != len(leaves):
         raise CertificateError("the tree's leaves do not cover every posterior")
     return balls.round_up(worst + slack)
+
+
+def _symmetries(
+    lumped: Lumped, proof: Mapping[str, Any], limits: Limits
+) -> tuple[list[list[list[int]]], Sequence[int]]:
+    """Return what each symmetry gains per output and value, and the multiplicities to go with."""
+    if "symmetries" not in proof:
+        return [], lumped.multiplicities
+    k, outputs = len(lumped.values), lumped.rows.shape[1]
+    table = unpack(proof["symmetries"])
+    if table.ndim != 2 or table.shape[1] != k + outputs or table.dtype != np.dtype("<i4"):
+        raise CertificateError("the symmetries do not fit the lumped problem")
+    if table.shape[0] * lumped.rows.size > SYMMETRY_LIMIT:
+        raise CertificateError("there are too many symmetries to check")
+    if len(limits.bounds) or any(len(group) != 1 for group in proof["outputs"]):
+        raise CertificateError("symmetries go with neither limits nor merged outputs")
+    if [group[0] for group in proof["outputs"]] != list(range(outputs)):
+        raise CertificateError("symmetries need the outputs in their order")
+    found = [Symmetry(tuple(row[:k]), tuple(row[k:])) for row in table.tolist()]
+    moves = []
+    for one in found:
+        move = moved_groups(lumped, one)
+        if move is None:
+            raise CertificateError(f"{one} is no symmetry of the rows")
+        moves.append(move)
+    return gains(found, k, outputs).astype(int).tolist(), largest_multiplicities(lumped, moves)
+
+
+def _check_superfluous(cells: Sequence[_Cell], gain: Sequence[Sequence[int]]) -> None:
+    """Raise unless T falls short of its value after the symmetry, in all of the cells."""
+    total = arb(0)
+    for cell, weights in zip(cells, gain, strict=True):
+        most = arb.neg_inf()
+        for vertex in cell.vertices:
+            value = arb(0)
+            for p, weight in zip(vertex, weights, strict=True):
+                value += p * weight
+            most = most.max(value)
+        total += most
+    if not total < 0:
+        raise CertificateError("a leaf is called superfluous, and is not")
 
 
 def _dual_value(

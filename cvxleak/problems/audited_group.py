@@ -17,6 +17,7 @@ from cvxleak.branch_and_bound import (
     WholeDataset,
     bound_by_dataset,
     bound_choices,
+    find_symmetries,
     merge_outputs,
 )
 from cvxleak.branch_and_bound.whole_dataset import NEWTON_LIMIT
@@ -245,7 +246,11 @@ class AuditedGroup:
         groups, outputs = merged.rows.shape
         searches: list[Search] = []
         if 1 + outputs * len(merged.values) <= CELLS_LIMIT:
-            searches.append(CellSearch(merged, self.floor))
+            # Of the rows as they are stored, since that is what a certificate can check.
+            whole = [[y] for y in range(outputs)] == self._merge()[1]
+            symmetries = find_symmetries(self.lumped) if whole else []
+            problem = self.lumped if symmetries else merged
+            searches.append(CellSearch(problem, self.floor, symmetries=symmetries))
         if groups + outputs <= SLABS_LIMIT:
             searches.append(LawSearch(merged, self.floor, self.weights))
         return searches
