@@ -1,0 +1,374 @@
+"""Certificate kinds ``min-leakage`` and ``min-distortion``: designed channels, both ends proved.
+
+The channels have one row per value of a statistic of the dataset that loses nothing
+(`cvxleak.certificates.design_rows`), or, if the problem says so, sees the query only.
+
+problem: {"query": f, "rows", "distortion": d(f, y), "sources": laws, "objective": {"size": k, 0 for
+the whole dataset}, "entropy_floor": b or null, "priors": laws or null, "budget": D or L, or null
+for none, "own": what the user's own constraints are taken to imply}. Each entry {"matrix": M,
+"at_least": c} of "own" says that sum M q >= c; that they imply it is not checked here.
+
+witness: {"channel"}. It meets the budget in exact arithmetic.
+
+proof: {"leakage", "cuts", "sources"}. The leakage of the witness is bounded
+
+- for adversaries with H(X) >= b by an audit's witness and proof (`record_leakage`);
+- for the whole dataset by lam log sum_r m_r exp(D(q_r || t) / lam) - lam b, which follows from
+  I(X;Y) <= sum_r w_r D(q_r || t) and H(X) >= b; for lam = 0 by max_r D(q_r || t);
+- for given priors by its value;
+- by 0 if all rows are the same.
+
+The other end: each cut names an adversary, that is a group of records and the mass w on its cells
+(value a, row r), or one of the given priors. For any law phi(a|y),
+
+    I(q) >= sum_{a,r,y} w_{a,r} q_{r,y} log(phi(a|y) / pi_a),
+
+because the difference is sum_y s_y D(rho_y || phi_y). So with multipliers theta of the cuts and
+beta of the sources P_k, a linear function of q bounds the Lagrangian from below, and its least
+value over row-stochastic q is sum_r min_y of its coefficients. Least leakage: sum theta = 1, and
+beta_k (E_k - D) is added; least distortion: sum beta = 1, and theta_j (I_j - L) is added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+from flint import arb, fmpq, fmpz
+
+from cvxleak.certificates import balls, reading, record_leakage
+from cvxleak.certificates.design_rows import Law, Rows
+from cvxleak.certificates.outputs import Ball, Matrix
+from cvxleak.certificates.rationals import float_above, normalized_rows, rational
+from cvxleak.errors import CertificateError
+from cvxleak.model import Channel, Distortion, Mechanism, Query
+from cvxleak.model._groups import kinds_of_groups
+
+__all__ = [
+    "Statement",
+    "about",
+    "exact_distortions",
+    "leakage_of_priors",
+    "prove_min_distortion",
+    "prove_min_leakage",
+    "total_above",
+]
+
+KEYS = {
+    "query",
+    "rows",
+    "distortion",
+    "sources",
+    "objective",
+    "entropy_floor",
+    "priors",
+    "budget",
+    "own",
+}
+
+
+def prove_min_leakage(
+    problem: Mapping[str, Any], witness: Mapping[str, Any], proof: Mapping[str, Any]
+) -> tuple[float, float]:
+    """Return proved lower and upper ends of the least leakage, in nats."""
+    statement = Statement(problem)
+    channel = statement.channel(witness)
+    reading.parts(proof, {"leakage", "cuts", "sources", "own"}, "the proof")
+    if statement.budget is not None:
+        budget = rational(statement.budget)
+        if any(cost > budget for cost in statement.distortions(channel)):
+            raise CertificateError("the channel's distortion is above the budget")
+    return statement.dual(proof, leakage=True), statement.leakage_above(channel, proof["leakage"])
+
+
+def prove_min_distortion(
+    problem: Mapping[str, Any], witness: Mapping[str, Any], proof: Mapping[str, Any]
+) -> tuple[float, float]:
+    """Return proved lower and upper ends of the least distortion, in its own unit."""
+    statement = Statement(problem)
+    channel = statement.channel(witness)
+    reading.parts(proof, {"leakage", "cuts", "sources", "own"}, "the proof")
+    if statement.budget is None:
+        raise CertificateError("the problem has no budget")
+    if not statement.leakage_above(channel, proof["leakage"]) <= statement.budget:
+        raise CertificateError("the channel's leakage is not proved to be within the budget")
+    upper = float_above(max(statement.distortions(channel)))
+    return statement.dual(proof, leakage=False), upper
+
+
+def about(problem: Mapping[str, Any]) -> str:
+    """Say what a problem that was proved is about."""
+    size = problem["objective"]["size"]
+    who = {0: "the whole dataset", 1: "the worst record"}.get(
+        size, f"the worst group of {size} records"
+    )
+    if problem["priors"] is None:
+        whom = f"adversaries of at least {float(problem['entropy_floor']):.12g} nats of doubt"
+    else:
+        whom = f"{len(problem['priors'])} given priors"
+    seen = "channels of the query" if problem["rows"]["form"] == "query" else "channels of the data"
+    own = ", under conditions of the user's own" if problem["own"] else ""
+    return f"{seen}, leakage about {who} to {whom}{own}"
+
+
+class Statement:
+    """A design problem as a certificate states it."""
+
+    def __init__(self, problem: Mapping[str, Any]) -> None:
+        reading.parts(problem, KEYS, "the problem")
+        query = Query.from_dict(problem["query"])
+        reading.parts(problem["objective"], {"size"}, "the objective")
+        self.size = reading.count(problem["objective"]["size"], "the size")
+        if self.size > query.space.records:
+            raise CertificateError(f"the space has no groups of {self.size} records")
+        self.sources = _laws(problem["sources"], query)
+        self.priors = None if problem["priors"] is None else _laws(problem["priors"], query)
+        given = [*self.sources, *(self.priors or [])]
+        self.rows = Rows.from_dict(problem["rows"], query, given, self.size == 0)
+        cost = Distortion.from_dict(problem["distortion"])
+        if cost.inputs != query.values:
+            raise CertificateError("the distortion is not about the values of the query")
+        self.cost = cost.matrix[self.rows.values]
+        floor = problem["entropy_floor"]
+        if (floor is None) is (self.priors is None):
+            raise CertificateError("the adversaries are not stated, or stated twice")
+        self.floor = None if floor is None else reading.number(floor, "the entropy floor")
+        budget = problem["budget"]
+        self.budget = None if budget is None else reading.number(budget, "the budget")
+        if not isinstance(problem["own"], list):
+            raise CertificateError("own: expected a list")
+        self.own = [self._half_space(entry) for entry in problem["own"]]
+
+    def channel(self, witness: Mapping[str, Any]) -> Channel:
+        """Return the witness, one row per value of the rows' query."""
+        reading.parts(witness, {"channel"}, "the witness")
+        channel = Channel.from_dict(witness["channel"])
+        if channel.shape != self.cost.shape:
+            raise CertificateError(
+                f"the channel has shape {channel.shape}; the problem needs {self.cost.shape}"
+            )
+        return channel
+
+    def distortions(self, channel: Channel) -> list[fmpq]:
+        """Return the exact expected distortion under each source."""
+        return exact_distortions(self.rows, self.sources, self.cost.tolist(), channel)
+
+    def leakage_above(self, channel: Channel, proof: Any) -> float:
+        """Return a float above the leakage of a channel."""
+        matrix = channel.matrix
+        if (matrix == matrix[0]).all():
+            return 0.0
+        if self.priors is not None:
+            return leakage_of_priors(self.rows, self.priors, self.size, channel)
+        assert self.floor is not None
+        if self.size == 0:
+            reading.parts(proof, {"output", "multiplier"}, "the leakage's proof")
+            output = reading.numbers(proof["output"], "the output law", matrix.shape[1])
+            multiplier = reading.number(proof["multiplier"], "the multiplier")
+            return total_above(self.rows.sizes, channel, self.floor, output, multiplier)
+        reading.parts(proof, {"witness", "proof"}, "the leakage's proof")
+        audit = {
+            "mechanism": Mechanism(self.rows.query, channel.matrix).to_dict(),
+            "entropy_floor": self.floor,
+            "size": self.size,
+            "records": None,
+        }
+        return record_leakage.prove(audit, proof["witness"], proof["proof"])[1]
+
+    def dual(self, proof: Mapping[str, Any], *, leakage: bool) -> float:
+        """Return a float below the optimal value, from the cuts and the multipliers."""
+        rows, outputs = self.cost.shape
+        if not isinstance(proof["cuts"], list):
+            raise CertificateError("cuts: expected a list")
+        slopes = [self._slopes(cut, outputs) for cut in proof["cuts"]]
+        if leakage and not slopes:
+            return 0.0
+        theta = _multipliers([cut["multiplier"] for cut in proof["cuts"]], len(slopes), leakage)
+        beta = _multipliers(proof["sources"], len(self.sources), not leakage)
+        gamma = _multipliers(proof["own"], len(self.own), False)
+        total: Matrix = [[arb(0)] * outputs for _ in range(rows)]
+        for share, slope in zip(theta, slopes, strict=True):
+            if not share == 0:
+                _add(total, share, slope)
+        for share, law in zip(beta, self.sources, strict=True):
+            if not share == 0:
+                masses = [share * arb(mass) for mass in self.rows.masses(law)]
+                for r, mass in enumerate(masses):
+                    if not mass == 0:
+                        into = total[r]
+                        for y, d in enumerate(self.cost[r].tolist()):
+                            into[y] += mass * d
+        value = arb(0)
+        for share, (matrix, least) in zip(gamma, self.own, strict=True):
+            value += share * least
+            _add(total, -share, [[arb(entry) for entry in row] for row in matrix])
+        for row in total:
+            least = row[0]
+            for entry in row[1:]:
+                least = least.min(entry)
+            value += least
+        spent = beta if leakage else theta
+        if self.budget is None:
+            if any(not share == 0 for share in spent):
+                raise CertificateError("there are multipliers of a budget that is not there")
+        else:
+            value -= sum(spent, arb(0)) * self.budget
+        return max(balls.round_down(value), 0.0)
+
+    def _slopes(self, cut: Any, outputs: int) -> Matrix:
+        """Return the coefficients of one cut's linear minorant."""
+        known = self.priors is not None
+        which = "prior" if known else "weights"
+        reading.parts(cut, {"records", which, "posterior", "multiplier"}, "a cut")
+        (group,) = reading.groups([cut["records"]], "a cut's records")
+        if len(group) != self.size:
+            raise CertificateError(f"a cut is about {len(group)} records; {self.size} are attacked")
+        cells = self.rows.cells(group)
+        if known:
+            place = reading.count(cut["prior"], "a cut's prior")
+            assert self.priors is not None
+            if place >= len(self.priors):
+                raise CertificateError(f"there is no prior {place}")
+            masses = [arb(mass) for mass in self.rows.masses(self.priors[place], group)]
+        else:
+            masses = balls.normalized(reading.numbers(cut["weights"], "an adversary", len(cells)))
+            entropy = balls.entropy(masses)
+            for mass, (_, _, m) in zip(masses, cells, strict=True):
+                entropy += mass * arb(fmpz(m)).log()
+            if not entropy >= self.floor:
+                raise CertificateError(
+                    f"an adversary has entropy {float(entropy.mid())!r}, below {self.floor!r}"
+                )
+        return _minorant(cells, masses, cut["posterior"], len(self.rows.sizes), outputs)
+
+    def _half_space(self, entry: Any) -> tuple[list[list[float]], float]:
+        reading.parts(entry, {"matrix", "at_least"}, "an implied condition")
+        rows, outputs = self.cost.shape
+        if not isinstance(entry["matrix"], list) or len(entry["matrix"]) != rows:
+            raise CertificateError(f"an implied condition has not {rows} rows")
+        matrix = [reading.numbers(row, "an implied condition", outputs) for row in entry["matrix"]]
+        return matrix, reading.number(entry["at_least"], "an implied condition")
+
+
+def exact_distortions(
+    rows: Rows, sources: Sequence[Law], cost: Sequence[Sequence[float]], channel: Channel
+) -> list[fmpq]:
+    """Return the exact expected distortion of a channel on `rows` under each source."""
+    price = []
+    for row, costs in zip(normalized_rows(channel.matrix.tolist()), cost, strict=True):
+        total = fmpq(0)
+        for q, d in zip(row, costs, strict=True):
+            if q != 0 and d != 0:
+                total += q * rational(d)
+        price.append(total)
+    result = []
+    for law in sources:
+        total = fmpq(0)
+        for mass, spent in zip(rows.masses(law), price, strict=True):
+            total += mass * spent
+        result.append(total)
+    return result
+
+
+def leakage_of_priors(rows: Rows, priors: Sequence[Law], size: int, channel: Channel) -> float:
+    """Return a float above the largest leakage about a group of `size` records to given priors."""
+    matrix = [balls.normalized(row) for row in channel.matrix.tolist()]
+    worst = 0.0
+    for law in priors:
+        for group in attacked_groups(rows, size, law):
+            cells = rows.cells(group)
+            joint: Matrix = [[arb(0)] * len(matrix[0]) for _ in range(1 + cells[-1][0])]
+            for (a, r, _), mass in zip(cells, rows.masses(law, group), strict=True):
+                if mass != 0:
+                    _add_row(joint[a], arb(mass), matrix[r])
+            worst = max(worst, balls.round_up(balls.mutual_information(joint)))
+    return worst
+
+
+def attacked_groups(rows: Rows, size: int, law: Law) -> list[tuple[int, ...]]:
+    """Return the groups of records that a prior has to be evaluated for."""
+    if size == 0:
+        return [()]
+    if law.on == "datasets":
+        return list(combinations(range(rows.statistic.space.records), size))
+    return kinds_of_groups(rows.statistic.exchangeable(), size)
+
+
+def total_above(
+    sizes: Sequence[int], channel: Channel, floor: float, output: Sequence[float], multiplier: float
+) -> float:
+    """Return a float above max I(X;Y) over H(X) >= floor, for any output law and multiplier."""
+    if not multiplier >= 0:
+        raise CertificateError("the multiplier is negative")
+    logs = [t.log() if t > 0 else None for t in balls.normalized(output)]
+    divergences = []
+    for row in channel.matrix.tolist():
+        total = arb(0)
+        for q, log_t in zip(balls.normalized(row), logs, strict=True):
+            if not q == 0:
+                if log_t is None:
+                    raise CertificateError("the output law misses an output")
+                total += q * (q.log() - log_t)
+        divergences.append(total)
+    if multiplier == 0:
+        return max(balls.round_up(total) for total in divergences)
+    lam = arb(multiplier)
+    terms = [d / lam + arb(fmpz(m)).log() for d, m in zip(divergences, sizes, strict=True)]
+    return balls.round_up(lam * balls.log_sum_exp(terms) - lam * floor)
+
+
+def _minorant(
+    cells: Sequence[tuple[int, int, int]],
+    masses: Sequence[Ball],
+    posterior: Any,
+    rows: int,
+    outputs: int,
+) -> Matrix:
+    """Return the coefficients sum_a w_{a,r} log(phi(a|y) / pi_a)."""
+    values = 1 + cells[-1][0]
+    if not isinstance(posterior, list) or len(posterior) != values:
+        raise CertificateError(f"a posterior has not {values} rows")
+    table = [reading.numbers(row, "a posterior", outputs) for row in posterior]
+    logs = [[arb(0)] * outputs for _ in range(values)]
+    for y, column in enumerate(zip(*table, strict=True)):
+        for a, share in enumerate(balls.normalized(column)):
+            logs[a][y] = share.log() if share > 0 else None
+    marginal = [arb(0)] * values
+    for (a, _, _), mass in zip(cells, masses, strict=True):
+        marginal[a] += mass
+    result: Matrix = [[arb(0)] * outputs for _ in range(rows)]
+    for (a, r, _), mass in zip(cells, masses, strict=True):
+        if mass == 0:
+            continue
+        if None in logs[a]:
+            raise CertificateError("a posterior rules out a value that the adversary allows")
+        log_pi = marginal[a].log()
+        into = result[r]
+        for y, log_phi in enumerate(logs[a]):
+            into[y] += mass * (log_phi - log_pi)
+    return result
+
+
+def _laws(values: Any, query: Query) -> list[Law]:
+    if not isinstance(values, list) or not values:
+        raise CertificateError("expected a list of laws")
+    return [Law.from_dict(value, query) for value in values]
+
+
+def _multipliers(values: Any, size: int, shares: bool) -> list[Ball]:
+    """Return non-negative multipliers as balls, divided by their sum if they are shares."""
+    given = reading.numbers(values, "the multipliers", size)
+    if any(value < 0 for value in given):
+        raise CertificateError("a multiplier is negative")
+    return balls.normalized(given) if shares else [arb(value) for value in given]
+
+
+def _add(total: Matrix, share: Ball, matrix: Matrix) -> None:
+    for into, row in zip(total, matrix, strict=True):
+        _add_row(into, share, row)
+
+
+def _add_row(into: list[Ball], share: Ball, row: Sequence[Ball]) -> None:
+    for y, entry in enumerate(row):
+        into[y] += share * entry

@@ -1,0 +1,149 @@
+"""The master of a design in CVXPY: for the user's own constraints, and for any solver.
+
+The same program as in `cvxleak.problems.design.interior`, with s = W Q and s_y as variables of
+their own, so that the cones are as many as the adversaries' cells (value, output).
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+from scipy.sparse import csr_array, kron
+from scipy.special import entr
+
+from cvxleak._validation import Array
+from cvxleak.errors import InfeasibleError, SolverError
+from cvxleak.problems.design.interior import Master, MasterPoint
+from cvxleak.problems.design.own_constraints import Rule, own_constraints
+
+__all__ = ["Conic", "Implied"]
+
+MARGIN = 1e-7
+"""What is taken off a linear program's value for the solver's error, relative to 1 + |value|."""
+
+Implied = dict[str, Any]
+"""{"matrix": M, "at_least": c}: what own constraints imply, sum M q >= c."""
+
+
+class Conic:
+    """CVXPY programs over the channels that meet the user's own constraints.
+
+    Parameters
+    ----------
+    shape : (rows, outputs)
+    rules : sequence of callables
+        The user's own constraints.
+    solver, options
+        For CVXPY.
+    """
+
+    def __init__(
+        self,
+        shape: tuple[int, int],
+        rules: tuple[Rule, ...],
+        solver: str | None,
+        options: dict[str, Any],
+    ) -> None:
+        self.shape, self.rules = shape, rules
+        self._solver, self._options = solver, options
+
+    def solve(self, master: Master, deadline: float = np.inf) -> tuple[MasterPoint, Implied | None]:
+        """Return the master's optimum, and what its lower end takes from own constraints."""
+        q, stochastic = self._channel()
+        t = cp.Variable()
+        many, values, _ = master.joint.shape
+        s = cp.Variable((many * values, self.shape[1]))
+        output = cp.Variable((many, self.shape[1]))
+        fold = csr_array(kron(np.eye(many), np.ones((1, values))))
+        own = master.joint.sum(axis=2)
+        joint = csr_array(master.joint.reshape(many * values, -1))
+        seen = np.flatnonzero(own.ravel() > 0)  # a cone on what is always zero has no interior
+        terms = cp.sum(cp.rel_entr(s[seen], (fold.T @ output)[seen]), axis=1)
+        information = fold[:, seen] @ terms + entr(own).sum(axis=1)
+        ceiling: Any = t if master.leakage else master.budget
+        leaks = information <= ceiling
+        rules: list[Any] = [*stochastic, s == joint @ q, output == fold @ s, leaks]
+        spends = None
+        if len(master.cost):
+            spent = cp.Constant(master.cost.reshape(len(master.cost), -1)) @ cp.vec(q, order="C")
+            spends = spent <= (master.budget if master.leakage else t)
+            rules.append(spends)
+        problem = self._solved(cp.Problem(cp.Minimize(t), rules), deadline)
+        if problem.status in (cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE):
+            raise InfeasibleError("budget: no channel meets it together with the constraints")
+        matrix = _stochastic(q.value)
+        theta = np.maximum(np.atleast_1d(leaks.dual_value), 0.0)
+        beta = np.zeros(len(master.cost))
+        if spends is not None:
+            beta = np.maximum(np.atleast_1d(spends.dual_value), 0.0)
+        scale = float((theta if master.leakage else beta).sum())
+        theta, beta = theta / scale, beta / scale
+        joint_law, _, informations = master.informations(matrix)
+        objective = informations if master.leakage else master.distortions(matrix)
+        point = MasterPoint(matrix, float(objective.max()), -np.inf, theta, beta, matrix)
+        if not self.rules:
+            return replace(point, lower=master.bound(joint_law, theta, beta)), None
+        slope = master.coefficients(joint_law, theta, beta)
+        least = self.least(slope, deadline)[0]
+        implied = {"matrix": slope.tolist(), "at_least": least}
+        paid = float((beta if master.leakage else theta).sum()) * master.budget
+        return replace(point, lower=least - paid), implied
+
+    def least(self, slope: Array, deadline: float = np.inf) -> tuple[float, Array]:
+        """Return a number below min sum slope q, less the solver's error, and the minimizer."""
+        q, rules = self._channel()
+        problem = cp.Problem(cp.Minimize(cp.sum(cp.multiply(slope, q))), rules)
+        self._solved(problem, deadline)
+        if q.value is None:
+            raise InfeasibleError("constraints: no channel meets them")
+        value = float(problem.value)  # pyright: ignore[reportArgumentType]
+        return value - MARGIN * (1 + abs(value)), _stochastic(q.value)
+
+    def least_worst(self, cost: Array) -> Array:
+        """Return a channel of least worst-case distortion among those that meet the constraints."""
+        q, rules = self._channel()
+        return self._least_worst(q, rules, cost, q)
+
+    def constant(self, cost: Array) -> Array | None:
+        """Return the best output law for all rows alike, or None if none meets the constraints."""
+        q, rules = self._channel()
+        law = cp.Variable(self.shape[1])
+        rules.append(q == cp.outer(np.ones(self.shape[0]), law))
+        try:
+            return self._least_worst(q, rules, cost, law)[0]
+        except InfeasibleError:
+            return None
+
+    def _least_worst(
+        self, q: cp.Variable, rules: list[Any], cost: Array, wanted: cp.Variable
+    ) -> Array:
+        spent = cp.Constant(cost.reshape(len(cost), -1)) @ cp.vec(q, order="C")
+        problem = self._solved(cp.Problem(cp.Minimize(cp.max(spent)), rules), np.inf)
+        if problem.status not in cp.settings.SOLUTION_PRESENT or wanted.value is None:
+            raise InfeasibleError("constraints: no channel meets them")
+        return _stochastic(np.atleast_2d(wanted.value))
+
+    def _channel(self) -> tuple[cp.Variable, list[Any]]:
+        q = cp.Variable(self.shape, name="channel")
+        rules: list[Any] = [q >= 0, cp.sum(q, axis=1) == 1]
+        return q, rules + own_constraints(self.rules, q)
+
+    def _solved(self, problem: cp.Problem, deadline: float) -> cp.Problem:
+        limit: dict[str, Any] = {}
+        left = deadline - time.monotonic()
+        if self._solver in (None, "CLARABEL") and np.isfinite(left):
+            limit = {"time_limit": max(left, 1.0)}
+        try:
+            problem.solve(solver=self._solver, **limit, **self._options)
+        except cp.SolverError as error:
+            raise SolverError(f"the master failed: {error}") from error
+        return problem
+
+
+def _stochastic(matrix: Any) -> Array:
+    q = np.maximum(np.asarray(matrix, dtype=float), 0.0)
+    return q / q.sum(axis=1, keepdims=True)

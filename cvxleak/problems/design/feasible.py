@@ -1,0 +1,117 @@
+"""Channels that are exactly what they have to be: stochastic, within a budget, constant."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from flint import fmpq
+from scipy.optimize import linprog
+
+from cvxleak._validation import Array
+from cvxleak.certificates.rationals import rational
+from cvxleak.errors import SolverError
+
+__all__ = ["Costs", "snapped"]
+
+UNIT = 2.0**-50
+"""Entries of a released channel are multiples of this, so that its rows sum to 1 exactly."""
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Expected distortions of channels, in floating point and exactly.
+
+    Attributes
+    ----------
+    table : array, shape (K, R, Y)
+        P_k(r) d(r, y), rounded.
+    masses : list of lists of fmpq, shape (K, R)
+        The sources, exactly.
+    price : array, shape (R, Y)
+        d(r, y).
+    """
+
+    table: Array
+    masses: list[list[fmpq]]
+    price: Array
+
+    def exact(self, matrix: Array) -> list[fmpq]:
+        """Return the exact expected distortion under each source; rows sum to 1 exactly."""
+        paid = []
+        for row, costs in zip(matrix.tolist(), self.price.tolist(), strict=True):
+            total = fmpq(0)
+            for q, d in zip(row, costs, strict=True):
+                if q and d:
+                    total += rational(q) * rational(d)
+            paid.append(total)
+        return [
+            sum((mass * spent for mass, spent in zip(law, paid, strict=True)), fmpq(0))
+            for law in self.masses
+        ]
+
+    def worst(self, matrix: Array) -> float:
+        """Return the largest expected distortion, in floating point."""
+        return float(np.tensordot(self.table, matrix, 2).max())
+
+    def least(self) -> Array:
+        """Return a channel of least worst-case distortion."""
+        sources, rows, outputs = self.table.shape
+        if sources == 1:
+            return _chosen(self.price)
+        # min t: E_k(q) <= t, rows stochastic.
+        flat = self.table.reshape(sources, -1)
+        sums = np.kron(np.eye(rows), np.ones(outputs))
+        found = linprog(
+            np.append(np.zeros(rows * outputs), 1.0),
+            A_ub=np.column_stack([flat, -np.ones(sources)]),
+            b_ub=np.zeros(sources),
+            A_eq=np.column_stack([sums, np.zeros(rows)]),
+            b_eq=np.ones(rows),
+            method="highs",
+        )
+        if found.x is None:
+            raise SolverError(f"the channel of least distortion was not found: {found.message}")
+        return snapped(found.x[:-1].reshape(rows, outputs))
+
+    def constant(self) -> Array:
+        """Return the output law of least worst-case distortion that ignores the data, (Y,)."""
+        spent = self.table.sum(axis=1)
+        if len(spent) == 1:
+            return _chosen(spent)[0]
+        sources, outputs = spent.shape
+        found = linprog(
+            np.append(np.zeros(outputs), 1.0),
+            A_ub=np.column_stack([spent, -np.ones(sources)]),
+            b_ub=np.zeros(sources),
+            A_eq=np.append(np.ones(outputs), 0.0)[None],
+            b_eq=[1.0],
+            method="highs",
+        )
+        if found.x is None:
+            raise SolverError(f"the constant of least distortion was not found: {found.message}")
+        return snapped(found.x[:-1][None])[0]
+
+
+def snapped(matrix: Array, least: float = 0.0) -> Array:
+    """Return a channel near `matrix` whose rows sum to 1 exactly, as rational numbers.
+
+    Entries below `least` become zero; what is left over goes to the largest entry of the row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cvxleak.problems.design.feasible import snapped
+    >>> from fractions import Fraction
+    >>> sum(map(Fraction, snapped(np.full((1, 3), 1 / 3))[0].tolist()))
+    Fraction(1, 1)
+    """
+    q = np.where(matrix > least, matrix, 0.0)
+    q = np.floor(q / q.sum(axis=1, keepdims=True) / UNIT) * UNIT
+    # Sums and differences of multiples of 2^-50 up to 1 are exact.
+    q[np.arange(len(q)), q.argmax(axis=1)] += 1.0 - q.sum(axis=1)
+    return q
+
+
+def _chosen(costs: Array) -> Array:
+    return np.eye(costs.shape[1])[costs.argmin(axis=1)]

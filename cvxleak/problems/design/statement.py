@@ -1,0 +1,220 @@
+"""What `MinLeakage` and `MinDistortion` are given, checked and reduced to rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cvxleak._validation import Array, in_order, instance, real_number, whole_number
+from cvxleak.certificates.design_rows import Law, Rows
+from cvxleak.errors import InfeasibleError, ValidationError
+from cvxleak.model import Channel, Distortion, Mechanism, Prior, Query, SourceSet, as_prior
+from cvxleak.model.prior import has_labels
+from cvxleak.problems.design.adversaries import Opponents
+from cvxleak.problems.design.feasible import Costs
+from cvxleak.problems.design.own_constraints import OwnConstraints, Rule, as_rules
+from cvxleak.problems.design.symmetry import find_rows
+
+__all__ = ["OBJECTIVES", "Problem", "read_law"]
+
+OBJECTIVES = ("record", "group", "total")
+
+STATED_ROWS = 512
+"""Most datasets that get a row each because own constraints are about them."""
+
+
+class Problem:
+    """The part of a design problem that does not depend on which budget is minimized.
+
+    Built from the arguments of `cvxleak.problems.design.MinLeakage`.
+    """
+
+    def __init__(
+        self,
+        query: Query,
+        distortion: Distortion | ArrayLike,
+        entropy_floor: float | None,
+        source: Any,
+        sources: Any,
+        outputs: Iterable[Hashable] | None,
+        constraints: OwnConstraints,
+        objective: str,
+        size: int,
+        priors: Any,
+        rows: str,
+    ) -> None:
+        self.query = instance(query, Query, "query")
+        if objective not in OBJECTIVES:
+            raise ValidationError(f"objective: found {objective!r}; allowed: {OBJECTIVES}")
+        self.objective = objective
+        self.size = {"record": 1, "total": 0}.get(
+            objective, whole_number(size, "size", 1, query.space.records)
+        )
+        self.distortion = _distortion(query, distortion, outputs)
+        self.sources = _sources(query, source, sources)
+        self.rules: tuple[Rule, ...] = as_rules(constraints)
+        self.priors: list[Law] | None = None
+        if priors is not None:
+            self.priors = _laws(query, priors, "priors")
+        if (entropy_floor is None) is (priors is None):
+            raise ValidationError(
+                "entropy_floor: give either it (all adversaries with that much doubt) or priors"
+            )
+        self.entropy_floor: float | None = None
+        if entropy_floor is not None:
+            self.entropy_floor = real_number(entropy_floor, "entropy_floor", 0.0)
+            most = query.space.max_entropy
+            if self.entropy_floor > most * (1 + 1e-12):
+                raise InfeasibleError(
+                    f"entropy_floor: found {self.entropy_floor!r} nats; no prior on the datasets "
+                    f"has more than log|X| = {most!r} nats"
+                )
+        self.form = rows
+        if self.rules and rows == "auto":
+            if query.space.size > STATED_ROWS:
+                raise ValidationError(
+                    f"rows: with constraints of your own there is one row per dataset, and there "
+                    f"are more than {STATED_ROWS}; choose 'orbits' if the constraints are "
+                    "invariant, or 'query'"
+                )
+            self.form = "datasets"
+
+    @cached_property
+    def rows(self) -> Rows:
+        """The rows of the channel."""
+        laws = [*self.sources, *(self.priors or [])]
+        return find_rows(self.query, laws, self.form, self.size == 0)
+
+    @cached_property
+    def costs(self) -> Costs:
+        """The sources and the distortion on the rows."""
+        masses = [self.rows.masses(law) for law in self.sources]
+        price = self.distortion.matrix[self.rows.values]
+        share = np.array([[int(m.p) / int(m.q) for m in law] for law in masses])
+        return Costs(share[:, :, None] * price, masses, price)
+
+    def opponents(self, rng: int | np.random.Generator | None) -> Opponents:
+        """Return the adversaries."""
+        return Opponents(self.rows, self.size, self.entropy_floor, self.priors, rng)
+
+    def channel(self, matrix: Array) -> Channel:
+        """Return a channel on the rows."""
+        return Channel(matrix, self.rows.query.values, self.distortion.outputs)
+
+    def candidate(self, candidate: Any) -> Array:
+        """Return the matrix on the rows that somebody proposes; it need not be stochastic.
+
+        Raises
+        ------
+        ValidationError
+            Another shape than one row per row of the problem, or per value of the query.
+        """
+        names, outputs = self.rows.query.values, self.distortion.outputs
+        if isinstance(candidate, Mechanism):
+            candidate = candidate.channel
+        if isinstance(candidate, Channel):
+            known = set(candidate.inputs)
+            wanted = names if known >= set(names) else self.query.values
+            given = candidate.select(wanted, outputs, "candidate").matrix
+        else:
+            try:
+                given = np.asarray(candidate, dtype=float)
+            except (TypeError, ValueError) as error:
+                raise ValidationError(f"candidate: expected a matrix ({error})") from error
+        shapes = {(len(names), len(outputs)), (len(self.query.values), len(outputs))}
+        if given.shape not in shapes or not np.isfinite(given).all():
+            raise ValidationError(
+                f"candidate: found shape {given.shape}; finite numbers of one of the shapes "
+                f"{sorted(shapes)} are needed"
+            )
+        return given if len(given) == len(names) else given[self.rows.values]
+
+    def content(self, budget: float) -> dict[str, Any]:
+        """Return what a certificate says about the problem."""
+        return {
+            "query": self.query.to_dict(),
+            "rows": self.rows.to_dict(),
+            "distortion": self.distortion.to_dict(),
+            "sources": [law.to_dict() for law in self.sources],
+            "objective": {"size": self.size},
+            "priors": None if self.priors is None else [law.to_dict() for law in self.priors],
+            "budget": None if budget == math.inf else budget,
+        }
+
+
+def read_law(query: Query, given: Any, name: str) -> Law:
+    """Return a law on the datasets: None is the uniform one.
+
+    One on as many outcomes as there are datasets is about these; one on the values of the query is
+    spread evenly over the datasets that share a value.
+    """
+    if given is None:
+        return Law("uniform")
+    space, count = query.space, len(query.values)
+    # Labels decide; where there are none, the number of outcomes does.
+    prior = given if isinstance(given, Prior) else None
+    size = len(prior) if prior is not None else np.size(given)
+    on_values = size == count and (
+        size != space.size or (has_labels(given) and set(_labels(given)) == set(query.values))
+    )
+    if on_values:
+        law = as_prior(given, count, name, query.values if has_labels(given) else None)
+        return Law("values", tuple(law.probabilities.tolist()))
+    if size != space.size:
+        raise ValidationError(
+            f"{name}: found {size} outcomes; one per dataset ({space.size:.6g}) or per value of "
+            f"the query ({count}) is needed"
+        )
+    return Law("datasets", tuple(space.law(given, name).tolist()))
+
+
+def _labels(given: Any) -> Sequence[Hashable]:
+    return given.labels if isinstance(given, Prior) else list(given.index)
+
+
+def _laws(query: Query, given: Any, name: str) -> list[Law]:
+    if isinstance(given, SourceSet):
+        if any(part.polytopes for part in given.parts):
+            raise ValidationError(
+                f"{name}: found a set with polytopes; finite sets and hulls of laws are allowed"
+            )
+        given = [Prior(law, given.labels) for part in given.parts for law in part.points]
+    if isinstance(given, Prior):
+        raise ValidationError(f"{name}: found one Prior; a list of laws is needed")
+    laws = in_order(given, name)
+    if not laws:
+        raise ValidationError(f"{name}: found none; at least one law is needed")
+    return [read_law(query, law, f"{name}[{k}]") for k, law in enumerate(laws)]
+
+
+def _sources(query: Query, source: Any, sources: Any) -> list[Law]:
+    if sources is None:
+        return [read_law(query, source, "source")]
+    if source is not None:
+        raise ValidationError("sources: found both it and source; one of them says what is known")
+    return _laws(query, sources, "sources")
+
+
+def _distortion(
+    query: Query, distortion: Distortion | ArrayLike, outputs: Iterable[Hashable] | None
+) -> Distortion:
+    names = None if outputs is None else in_order(outputs, "outputs")
+    if isinstance(distortion, Distortion):
+        return distortion.select(query.values, names, "distortion")
+    matrix = Distortion(distortion).matrix
+    if matrix.shape[0] != len(query.values):
+        raise ValidationError(
+            f"distortion: found {matrix.shape[0]} rows; the query has {len(query.values)} values"
+        )
+    if names is None and matrix.shape[1] == len(query.values):
+        names = query.values
+    if names is not None and len(names) != matrix.shape[1]:
+        raise ValidationError(
+            f"outputs: found {len(names)} labels; the distortion has {matrix.shape[1]} columns"
+        )
+    return Distortion(matrix, query.values, names)
