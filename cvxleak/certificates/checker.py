@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from cvxleak.certificates import capacity, envelope, fixed_prior, record_leakage
+from cvxleak.certificates import capacity, envelope, fixed_prior, record_leakage, release
 from cvxleak.certificates.balls import precision
 from cvxleak.certificates.bundle import is_bundle, members
 from cvxleak.certificates.format import Certificate, read_json
@@ -49,6 +49,8 @@ PROVERS = {
     "fixed-prior-distortion": Prover(
         fixed_prior.prove_distortion, "distortion", about=fixed_prior.about
     ),
+    "release-distortion": Prover(release.prove_distortion, "distortion", release.about),
+    "release-information": Prover(release.prove_information, about=release.about),
 }
 """How each kind is checked."""
 

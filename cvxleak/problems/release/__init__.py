@@ -2,6 +2,7 @@
 
 from cvxleak.problems.release.coalitions import Coalition, any_of
 from cvxleak.problems.release.joint import ReleaseJoint
+from cvxleak.problems.release.sequence import release_sequence, release_surface
 from cvxleak.problems.release.statement import (
     ReleaseProblem,
     release_lagrangian,
@@ -15,4 +16,6 @@ __all__ = [
     "any_of",
     "release_lagrangian",
     "release_problem",
+    "release_sequence",
+    "release_surface",
 ]

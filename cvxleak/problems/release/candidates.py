@@ -15,26 +15,14 @@ from cvxleak.result import Bound, unit_scale
 if TYPE_CHECKING:
     from cvxleak.problems.release.statement import ReleaseProblem
 
-__all__ = ["check_kernel", "value_of"]
+__all__ = ["candidate_kernel", "check_kernel", "information", "value_of"]
 
 
 def check_kernel(problem: ReleaseProblem, candidate: Any, bound: Bound) -> Check:
     """Return what `ReleaseProblem.check` does."""
-    _, sizes, datasets = problem.joint.shape
-    shape = (*sizes, datasets, len(problem.outputs))
-    flat = (problem.joint.flat.shape[1], *shape[-2:])
-    try:
-        kernel = np.asarray(candidate, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise ValidationError(
-            f"candidate: expected an array of numbers, found {short(candidate)}"
-        ) from error
-    if kernel.shape not in (shape, flat) or not np.isfinite(kernel).all():
-        raise ValidationError(
-            f"candidate: found shape {kernel.shape}; finite numbers of shape {shape} are needed"
-        )
+    flat = candidate_kernel(problem, candidate, "candidate")
     terms = problem.terms()
-    rows = terms.rows(kernel.reshape(flat))
+    rows = terms.rows(flat)
     positive = np.maximum(rows, 0.0)
     sums = positive.sum(axis=1, keepdims=True)
     if not sums.min() > 0:
@@ -56,6 +44,24 @@ def check_kernel(problem: ReleaseProblem, candidate: Any, bound: Bound) -> Check
     if problem.utility == "information":
         return Check(value / scale, violations, bound.to(problem.unit), maximize=True)
     return Check(value, violations, bound, maximize=False)
+
+
+def candidate_kernel(problem: ReleaseProblem, candidate: Any, name: str) -> Array:
+    """Return finite numbers of a kernel's shape as an array of shape (Z, X, R̂)."""
+    _, sizes, datasets = problem.joint.shape
+    shape = (*sizes, datasets, len(problem.outputs))
+    flat = (problem.joint.flat.shape[1], *shape[-2:])
+    try:
+        kernel = np.asarray(candidate, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValidationError(
+            f"{name}: expected an array of numbers, found {short(candidate)}"
+        ) from error
+    if kernel.shape not in (shape, flat) or not np.isfinite(kernel).all():
+        raise ValidationError(
+            f"{name}: found shape {kernel.shape}; finite numbers of shape {shape} are needed"
+        )
+    return kernel.reshape(flat)
 
 
 def value_of(problem: ReleaseProblem, terms: ReleaseTerms, kernel: Array) -> float:

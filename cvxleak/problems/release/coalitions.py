@@ -76,7 +76,7 @@ class Coalition(Value):
                         f"members are different ones of {short(joint.names)}"
                     )
                 axes.append(joint.names.index(member))
-            grid = np.indices(sizes).reshape(len(sizes), -1)
+            grid = np.indices(sizes).reshape(len(sizes), math.prod(sizes))
             keys = np.zeros(grid.shape[1], dtype=int)
             for axis in sorted(axes):
                 keys = keys * sizes[axis] + grid[axis]

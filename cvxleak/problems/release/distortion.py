@@ -20,14 +20,16 @@ if TYPE_CHECKING:
 __all__ = ["solve_distortion"]
 
 
-def solve_distortion(problem: ReleaseProblem, tol: float, limit: float) -> Bound:
+def solve_distortion(
+    problem: ReleaseProblem, tol: float, limit: float, start: Array | None = None
+) -> Bound:
     """Return what `ReleaseProblem.solve` does, for utility "distortion"."""
     begin = time.perf_counter()
     assert problem.distortion is not None
     distortion: Array = problem.distortion.matrix
     inner = Inner(problem, begin + limit)
     # The gap is far below what a nudge may cost, or nudging would not be noticed.
-    solved = inner.solve(distortion, 1e-4 * tol, nudge=0.1 * tol)
+    solved = inner.solve(distortion, 1e-4 * tol, nudge=0.1 * tol, start=start)
     scale = float(np.ptp(distortion)) or 1.0
     kernel = inner.cleaned(solved.point.kernel, distortion, 0.1 * tol * scale)
     statement = inner.statement() | {"distortion": pack(distortion)}

@@ -27,7 +27,7 @@ CELLS = 200
 """Most cells; the relaxed problem has an output for each."""
 ENTRIES = 20_000
 """Most entries of the relaxed problem's kernel: what is affordable."""
-STEPS = 100
+STEPS = 50
 """Most steps of a local search."""
 
 

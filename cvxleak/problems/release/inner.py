@@ -62,7 +62,8 @@ class Inner:
         """Seconds until the deadline."""
         return max(self.deadline - time.perf_counter(), 0.0)
 
-    def solve(self, distortion: Array, gap: float, nudge: float = 0.0) -> Solved:
+    def solve(self, distortion: Array, gap: float, *, nudge: float = 0.0, start: Array | None = None
+    ) -> Solved:
         """Minimize E d(R,j) + prices over kernels onto the columns j, to a gap of about `gap`.
 
         Budgets get a price of their own, which costs `nudge` at most: where one does not bind, or
@@ -84,6 +85,7 @@ class Inner:
             rooms.tolist(),
             (prices + extra).tolist(),
             tol=gap,
+            start=start,
             time_limit=self.left,
         )
         proof = []

@@ -16,7 +16,7 @@ from cvxleak.errors import InfeasibleError, ValidationError
 from cvxleak.iterative._release_terms import ReleaseTerms
 from cvxleak.model import Distortion
 from cvxleak.problems.check import Check
-from cvxleak.problems.release.candidates import check_kernel, information
+from cvxleak.problems.release.candidates import candidate_kernel, check_kernel, information
 from cvxleak.problems.release.coalitions import Coalition, Coalitions, named_coalitions
 from cvxleak.problems.release.joint import ReleaseJoint
 from cvxleak.result import Bound, unit_scale
@@ -74,7 +74,8 @@ class ReleaseProblem(Value):
         *,
         tol: float = 1e-7,
         time_limit: float | None = None,
-        restarts: int = 10,
+        start: ArrayLike | None = None,
+        restarts: int = 5,
         rng: np.random.Generator | int | None = None,
     ) -> Bound:
         """Return the bracket of the optimal value and the kernel that attains its one end.
@@ -85,6 +86,8 @@ class ReleaseProblem(Value):
             The gap to reach; for a distortion, as a share of the range of d.
         time_limit : float, optional
             Seconds after which the search ends with what it has.
+        start : array_like, shape (Z_1, ..., Z_j, X, R̂), optional
+            For a distortion, a kernel to start near: the witness of a similar problem.
         restarts : int
             For an information, from how many random points the local search starts.
         rng : numpy.random.Generator or int, optional
@@ -127,7 +130,11 @@ class ReleaseProblem(Value):
         real_number(tol, "tol", 0.0, open_low=True)
         limit = math.inf if time_limit is None else real_number(time_limit, "time_limit", 0.0)
         if self.utility == "distortion":
-            return solve_distortion(self, tol, limit)
+            if start is not None:
+                start = candidate_kernel(self, start, "start")
+            return solve_distortion(self, tol, limit, start)
+        if start is not None:
+            raise ValidationError("start: found one; utility 'information' has starts of its own")
         whole_number(restarts, "restarts", 0)
         return solve_information(self, tol, limit, restarts, np.random.default_rng(rng))
 
