@@ -138,14 +138,18 @@ class PMLEnvelope:
         real_number(tol, "tol", 0.0)
         begin = time.perf_counter()
         deadline = math.inf if time_limit is None else begin + real_number(time_limit, "time_limit")
-        data = Data(self.prior, self.channel)
         delta = self.delta * (1 - self.tie)
+        data = Data(self.prior, self.channel, delta or 1.0)
         levels = largest_level(data.program, delta, deadline)
         stored = data.stored() | {"delta": delta}
         witness = data.witness(levels.below)
         proof = {"multipliers": data.multipliers(levels.above), "level": levels.above.level}
         with precision():
             lower, upper = prove_envelope(stored, witness, proof)
+            if math.isinf(upper):
+                # Rounding spoiled the multipliers; above all leakages none are needed.
+                proof["level"] = float(data.program.jumps.max()) * (1 + 1e-12)
+                lower, upper = prove_envelope(stored, witness, proof)
         return Bound.proved(
             "PML envelope",
             lower,

@@ -10,8 +10,8 @@ function at multipliers mu >= 0 of the last constraints is
 
 Few inputs matter for an output, so a master problem over some columns, and pricing over all of
 them, takes the place of the program with |X| |Y| columns. Where there are many more outputs than
-inputs, outputs are merged as well: merging is a post-processing, so the value stays a lower bound; D
-over all outputs is an upper bound; and groups whose outputs disagree on the maximum are split.
+inputs, outputs are merged as well: merging is a post-processing, so the value stays a lower bound;
+D over all outputs is an upper bound; and groups whose outputs disagree on the maximum are split.
 """
 
 from __future__ import annotations
@@ -34,8 +34,14 @@ Indices = NDArray[np.intp]
 ROUNDING = 2e-14
 """Relative surplus that a symbol keeps, so that it reaches its level in exact arithmetic too."""
 
+LIFT = 2e-13
+"""The master problem asks of symbols so much more, relatively, so that few have to be trimmed."""
+
 SEPARATE = 2000
 """Up to this many outputs, none are merged at first."""
+
+HUGE = 1e6
+"""From this ratio on, the variables of the master problem are shares and not masses."""
 
 _FIRST_COLUMNS = 6
 _MORE_COLUMNS = 3
@@ -81,13 +87,17 @@ class Program:
         Positive.
     rows : array, shape (n, m)
         P(y|x); every column has a positive entry.
+    mass : float
+        Order of magnitude of the masses that matter.
     """
 
-    def __init__(self, prior: Array, rows: Array) -> None:
+    def __init__(self, prior: Array, rows: Array, mass: float = 1.0) -> None:
+        self._scale = 1 / max(mass, 1e-15)
         self.output = prior @ rows
         self.ratios = np.minimum(rows / self.output, 1e200)
         self.jumps: Array = self.ratios.max(axis=1)
         self.pivots = 0
+        self._huge = bool(self.jumps.max() > HUGE)
         n, m = rows.shape
         self._cells: Indices = np.arange(m) if m <= max(SEPARATE, 4 * n) else self._first_cells()
         self._group()
@@ -184,43 +194,73 @@ class Program:
             self._columns = np.concatenate([self._columns, columns[worth]])
 
     def _solve_master(self, level: float, able: NDArray[np.bool_]) -> tuple[Array, Array, Array]:
-        """Return the masses of the present columns, mu and the prices of the outputs."""
+        """Return the masses of the present columns, mu and the prices of the outputs.
+
+        HiGHS sees numbers near 1: the symbols' rows are divided by their largest entry, and where
+        ratios are huge the variables are shares of an output and not masses.
+        """
         n, count = self._ratios.shape
-        size, scale = len(self._rows), float(count)
+        size, scale = len(self._rows), count * self._scale
+        unit = self._mass[self._columns] * scale if self._huge else np.ones(size)
+        capacity = np.ones(count) if self._huge else scale * self._mass
+        # An input whose largest ratio is at the level keeps its symbol.
+        levels = np.clip(self.jumps, level, level * (1 + LIFT))
+        excess = (self._ratios[self._rows, self._columns] - levels[self._rows]) * unit
+        largest = np.zeros(n)
+        np.maximum.at(largest, self._rows, np.abs(excess))
+        largest[largest == 0] = 1.0
         model = highspy.HighsLp()
         model.num_col_, model.num_row_ = size, n + count
         model.sense_ = highspy.ObjSense.kMaximize
-        model.col_cost_ = np.ones(size)
+        model.col_cost_ = unit
         model.col_lower_ = np.zeros(size)
         model.col_upper_ = np.where(able[self._rows], np.inf, 0.0)
         model.row_lower_ = np.concatenate([np.zeros(n), np.full(count, -np.inf)])
-        model.row_upper_ = np.concatenate([np.full(n, np.inf), scale * self._mass])
+        model.row_upper_ = np.concatenate([np.full(n, np.inf), capacity])
         matrix = model.a_matrix_
         matrix.format_ = highspy.MatrixFormat.kColwise
         matrix.start_ = np.arange(0, 2 * size + 1, 2, dtype=np.int32)
         matrix.index_ = np.stack([self._rows, n + self._columns], axis=1).ravel().astype(np.int32)
-        excess = self._ratios[self._rows, self._columns] - level
-        matrix.value_ = np.stack([excess, np.ones(size)], axis=1).ravel()
+        entries = np.stack([excess / largest[self._rows], np.ones(size)], axis=1)
+        matrix.value_ = entries.ravel()
+        solver = self._run(model)
+        solution = solver.getSolution()
+        values, duals = np.array(solution.col_value), np.array(solution.row_dual)
+        if len(values) != size or len(duals) != n + count:
+            raise SolverError(f"HiGHS stopped with {solver.getModelStatus()}")
+        masses = np.maximum(np.nan_to_num(values), 0.0) * unit / scale
+        mu = np.maximum(-np.nan_to_num(duals[:n]), 0.0) / largest
+        nu = np.maximum(np.nan_to_num(duals[n:]), 0.0)
+        return masses, mu, nu / (scale * self._mass) if self._huge else nu
+
+    def _run(self, model: highspy.HighsLp) -> highspy.Highs:
+        """Solve from the last basis; where that does not end well, from none.
+
+        An answer that HiGHS itself does not call optimal is taken too: whatever the point and the
+        multipliers are, both ends are computed from them anew.
+        """
         solver = _solver()
         solver.passModel(model)
         if self._basis is not None:
             status = list(self._basis.col_status)
-            status += [highspy.HighsBasisStatus.kLower] * (size - len(status))
+            status += [highspy.HighsBasisStatus.kLower] * (model.num_col_ - len(status))
             self._basis.col_status = status
             solver.setBasis(self._basis)
         solver.run()
-        if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
-            raise SolverError(f"HiGHS stopped with {solver.getModelStatus()}")
-        self.pivots += solver.getInfo().simplex_iteration_count
+        self.pivots += max(solver.getInfo().simplex_iteration_count, 0)
         self._basis = solver.getBasis()
-        solution = solver.getSolution()
-        masses = np.maximum(np.array(solution.col_value), 0.0) / scale
-        duals = np.array(solution.row_dual)
-        return masses, np.maximum(-duals[:n], 0.0), np.maximum(duals[n:], 0.0)
+        if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            self._basis = None
+            solver = _solver()
+            solver.setOptionValue("primal_feasibility_tolerance", 1e-9)
+            solver.setOptionValue("dual_feasibility_tolerance", 1e-9)
+            solver.passModel(model)
+            solver.run()
+        return solver
 
     def _repaired(self, masses: Array, level: float) -> tuple[Indices, Indices, Array]:
         """Return the positive masses, trimmed until every constraint holds, for all outputs."""
-        used = masses > 1e-18
+        used = masses > 1e-15 * self._mass[self._columns]
         x, g, u = self._rows[used], self._columns[used], masses[used]
         load = np.bincount(g, u, minlength=len(self._mass)) / self._mass
         u = u / np.maximum(1.0, load * (1 + 4e-16))[g]

@@ -69,8 +69,13 @@ def largest_level(program: Program, delta: float, deadline: float = math.inf) ->
             low = level
         else:
             high = min(high, level, _bounded_by(program, vertex, delta))
-    below = _moved(program, low, -CLOSE, lambda vertex: vertex.value >= delta)
-    above = _moved(program, high, CLOSE, lambda vertex: vertex.bound < delta or not vertex.bound)
+    # With a margin for the rounding of value and bound, since both are proved exactly afterwards.
+    below = _moved(
+        program, low, -CLOSE, lambda vertex: vertex.value * (1 - 1e-14) >= delta < vertex.value
+    )
+    above = _moved(program, high, CLOSE, lambda vertex: vertex.bound < delta * (1 - 1e-13))
+    if not above.bound < delta * (1 - 1e-13):
+        above = program.solve(float(program.jumps.max()) * (1 + CLOSE))  # no symbol is left
     return Levels(below, above, tried)
 
 
@@ -151,6 +156,6 @@ def _moved(program: Program, level: float, step: float, wanted: Callable[[Vertex
     """
     while True:
         vertex = program.solve(max(level * (1 + step), 0.5))
-        if wanted(vertex) or abs(step) > 1e-3:
+        if wanted(vertex) or abs(step) > 1e-2:
             return vertex
         step *= 4

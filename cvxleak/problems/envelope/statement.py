@@ -30,14 +30,16 @@ class Data:
     program : Program
     """
 
-    def __init__(self, prior: Prior | ArrayLike, channel: Channel | ArrayLike) -> None:
+    def __init__(
+        self, prior: Prior | ArrayLike, channel: Channel | ArrayLike, mass: float = 1.0
+    ) -> None:
         self.channel = as_channel(channel)
         self.prior = as_prior(prior, len(self.channel.inputs), labels=self.channel.inputs)
         self._inputs = np.flatnonzero(self.prior.probabilities)
         rows = self.channel.matrix[self._inputs]
         law = self.prior.probabilities[self._inputs]
         self._outputs = np.flatnonzero(law @ rows)
-        self.program = Program(law, rows[:, self._outputs])
+        self.program = Program(law, rows[:, self._outputs], mass)
 
     def stored(self) -> dict[str, Any]:
         """Return the data of a certificate."""
