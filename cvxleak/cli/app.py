@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from cvxleak._version import __version__
-from cvxleak.cli.commands import audit, capacity, verify
+from cvxleak.cli.commands import audit, capacity, desk, verify
 
 __all__ = ["app", "main"]
 
@@ -27,6 +27,7 @@ app = typer.Typer(
 app.command()(audit.audit)
 app.command()(capacity.capacity)
 app.command()(verify.verify)
+app.add_typer(desk.desk, name="desk")
 
 
 def main() -> None:

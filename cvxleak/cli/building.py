@@ -25,6 +25,7 @@ __all__ = [
     "build_prior",
     "build_query",
     "load_task",
+    "prior_counts",
 ]
 
 
@@ -100,12 +101,8 @@ def build_prior(given: Given, query: Query) -> Prior | None:
                 "it is the law of the only record of a local mechanism; here there are "
                 f"{query.space.records} records"
             )
-        counts = spec.prior.counts
-    if spec.prior.file is not None:
-        with given.at("prior.file"):
-            counts = _read_counts(given.file(spec.prior.file))
+    counts = prior_counts(given)
     with given.at("prior"):
-        assert counts is not None
         alphabet = query.space.alphabets[0]
         named = {_named(text, alphabet): count for text, count in counts.items()}
         missing = [value for value in alphabet if value not in named]
@@ -114,6 +111,17 @@ def build_prior(given: Given, query: Query) -> Prior | None:
         if len(named) != len(counts):
             raise ValidationError("two keys stand for the same value of the record")
         return Prior.from_counts({value: named[value] for value in alphabet})
+
+
+def prior_counts(given: Given) -> dict[str, float]:
+    """Return the numbers of [prior], by the names that the spec or its file gives."""
+    source = given.spec.prior
+    assert source is not None
+    if source.file is not None:
+        with given.at("prior.file"):
+            return _read_counts(given.file(source.file))
+    assert source.counts is not None
+    return source.counts
 
 
 def build_mechanism(given: Given, query: Query, prior: Prior | None) -> Mechanism:

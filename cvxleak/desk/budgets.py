@@ -133,5 +133,7 @@ def _within(name: str, value: float | None, cap: float) -> float:
         return cap
     number = real_number(value, name, 0.0)
     if number > cap:
-        raise InfeasibleError(f"{name}: found {number!r}; the ledger allows at most {cap!r}")
+        raise InfeasibleError(
+            f"{name}: found {number!r} nats; the ledger allows at most {cap!r} nats"
+        )
     return number

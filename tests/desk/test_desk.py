@@ -110,8 +110,20 @@ def test_budgets_beyond_the_ledger_are_refused(place):
     desk.request("Ann", SEX, 0.1, 0.2, x=TRUTH)
     size = place.stat().st_size
     for party, epsilon, delta, error, found in (
-        ("Bob", 0.2, 0.3, InfeasibleError, "epsilon: found 0.2; the ledger allows at most 0.1"),
-        ("Ann", 0.2, 0.5, InfeasibleError, "delta: found 0.5; the ledger allows at most 0.3"),
+        (
+            "Bob",
+            0.2,
+            0.3,
+            InfeasibleError,
+            "epsilon: found 0.2 nats; the ledger allows at most 0.1 nats",
+        ),
+        (
+            "Ann",
+            0.2,
+            0.5,
+            InfeasibleError,
+            "delta: found 0.5 nats; the ledger allows at most 0.3 nats",
+        ),
         ("Eve", 0.1, 0.3, InfeasibleError, r"party: found 'Eve'; this ledger serves \['Ann', 'Bob"),
         ("Ann", 0.1, 0.15, ValidationError, "delta: found 0.15; an earlier request had 0.2"),
         ("Ann", 0.1, 0.05, ValidationError, "delta"),

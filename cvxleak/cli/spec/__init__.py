@@ -1,6 +1,7 @@
 """The schema of SPEC.toml. docs/specs.md documents it; the tests compare the two."""
 
 from cvxleak.cli.spec.audits import Adversary, Audit
+from cvxleak.cli.spec.desks import Desk
 from cvxleak.cli.spec.distortions import (
     Absolute,
     Cost,
@@ -46,6 +47,7 @@ __all__ = [
     "Constant",
     "Cost",
     "Count",
+    "Desk",
     "DiscretizedGaussian",
     "DiscretizedLaplace",
     "DistortionMatrix",

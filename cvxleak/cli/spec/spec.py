@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from cvxleak.cli.spec.audits import Adversary, Audit
+from cvxleak.cli.spec.desks import Desk
 from cvxleak.cli.spec.distortions import Cost
 from cvxleak.cli.spec.mechanisms import Noise
 from cvxleak.cli.spec.priors import Source
@@ -32,6 +33,7 @@ class Spec(Section):
     audit: Audit = Audit()
     prior: Source | None = None
     distortion: Annotated[Cost, Field(discriminator="kind")] | None = None
+    desk: Desk | None = None
 
     @model_validator(mode="after")
     def _one_space(self) -> Spec:
