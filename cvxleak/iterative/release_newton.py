@@ -246,14 +246,14 @@ class _Newton:
         count = k.shape[1] + len(budgets)
         comp = (float((joint * zeta).sum()) + float(mu[budgets] @ room[budgets])) / count
         tau = self._centering * comp
-        target = tau / k - gradient
-        for c in budgets:
-            target = target - (tau / room[c] - mu[c]) * ratios[c]
-        direction, lift, multiplied = self._solve(joint, slopes, ratios, target)
+        shortage = room[budgets] - tau / mu[budgets]
+        direction, lift, multiplied = self._solve(
+            joint, slopes, ratios, tau / k - gradient, shortage
+        )
 
         dzeta = tau / k - zeta - zeta / joint * direction
         dmu = np.zeros(len(mu))
-        dmu[budgets] = tau / room[budgets] - mu[budgets] + lift
+        dmu[budgets] = lift
         nu = [old + new for old, new in zip(self._nu, multiplied, strict=True)]
         self._bound(joint, direction, ratios, np.maximum(mu + dmu, 0.0), nu)
 
@@ -278,9 +278,9 @@ class _Newton:
         self.exhausted = not comp > 1e-15 * self.scale or self._stalled >= 12
 
     def _solve(
-        self, joint: Array, slopes: Array, ratios: list[Array], target: Array
+        self, joint: Array, slopes: Array, ratios: list[Array], target: Array, shortage: Array
     ) -> tuple[Array, Array, list[Array]]:
-        """Return the Newton direction, and the multipliers' part for budgets and equalities."""
+        """Return the Newton direction, and what it adds to the multipliers of the budgets and nu."""
         n, outputs = joint.shape
         diagonal = self._zeta / joint
         columns, inverse = [], []
@@ -306,12 +306,17 @@ class _Newton:
         inverse.append(np.zeros(n))
 
         U = hstack(columns, format="csr")
+        # Without the rows' multipliers, which would cost all digits near the end.
+        target = target - (target / diagonal).sum(axis=1, keepdims=True) / (1 / diagonal).sum(
+            axis=1, keepdims=True
+        )
         spread = 1 / diagonal.ravel()
         transposed = U.T.tocsr()
         matrix = transposed @ (diags_array(spread) @ U)
         right = transposed @ (spread * target.ravel())
         tail = len(right) - n
         head = tail - sum(sizes)
+        right[head - len(shortage) : head] -= shortage
         if sizes:
             # The equalities depend on each other (their sum over r̂ is one of the rows' sums).
             floor = 1e-11 * float(matrix.diagonal()[head:tail].max())

@@ -62,7 +62,8 @@ class Inner:
         """Seconds until the deadline."""
         return max(self.deadline - time.perf_counter(), 0.0)
 
-    def solve(self, distortion: Array, gap: float, *, nudge: float = 0.0, start: Array | None = None
+    def solve(
+        self, distortion: Array, gap: float, *, nudge: float = 0.0, start: Array | None = None
     ) -> Solved:
         """Minimize E d(R,j) + prices over kernels onto the columns j, to a gap of about `gap`.
 
