@@ -5,5 +5,13 @@ from cvxleak.problems.local_dp.least_distortion import (
     min_distortion_local_dp,
 )
 from cvxleak.problems.local_dp.least_epsilon import MinLocalDP, min_local_dp
+from cvxleak.problems.local_dp.least_information import MinInformation, min_information
 
-__all__ = ["MinDistortionLocalDP", "MinLocalDP", "min_distortion_local_dp", "min_local_dp"]
+__all__ = [
+    "MinDistortionLocalDP",
+    "MinInformation",
+    "MinLocalDP",
+    "min_distortion_local_dp",
+    "min_information",
+    "min_local_dp",
+]

@@ -99,7 +99,7 @@ class MinDistortionLocalDP:
         object.__setattr__(self, "distortion", given)
         object.__setattr__(self, "delta", real_number(delta, "delta", 0.0, 1.0))
 
-    def solve(self, *, tol: float = 1e-9) -> Bound:
+    def solve(self, *, tol: float = 1e-8) -> Bound:
         """Return the bracket of the least worst-case distortion.
 
         Parameters
@@ -242,8 +242,9 @@ class MinDistortionLocalDP:
         else:
             # Less than the ratio above the same least entries, which then need a larger sum.
             rows = (program.channel(*_narrowed(best.least, ratio, step)) for step in STEPS)
-        law = best.mixture.law * max(float(np.abs(best.potentials).sum()), 1e-300)
-        return best.mixture, best.slope, rows, _lowered(best.mixture, best.potentials, law)
+        # Evenly, because rounding also touches the rows of sources without weight.
+        even = np.full(size, max(float(np.abs(best.potentials).sum()), 1e-300))
+        return best.mixture, best.slope, rows, _lowered(best.mixture, best.potentials, even)
 
     def _first_private(self, channels: Iterator[Array], costs: Costs) -> tuple[Array, float]:
         for channel in channels:
@@ -279,7 +280,7 @@ def min_distortion_local_dp(
     distortion: Distortion | ArrayLike | None = None,
     *,
     delta: float = 0.0,
-    tol: float = 1e-9,
+    tol: float = 1e-8,
 ) -> Bound:
     """Return the least worst-case distortion: `MinDistortionLocalDP(...).solve(...)`.
 
