@@ -25,7 +25,7 @@ from cvxleak.certificates import record_leakage as prover
 from cvxleak.certificates.balls import precision
 from cvxleak.certificates.packing import pack
 from cvxleak.iterative import joint_blahut_arimoto
-from cvxleak.model import Lumped
+from cvxleak.model import Limits, Lumped
 
 __all__ = ["AuditedGroup"]
 
@@ -66,13 +66,21 @@ class AuditedGroup:
     """What is known about one class of groups of records.
 
     Everything is done on demand, in the order that pays: `prepare` once, then turns of the
-    searches. Whatever was done, `upper` is valid.
+    searches. Whatever was done, `upper` is valid: for all adversaries, or with `limits` for those
+    that meet them (what `offer` and `climb` do has to meet them too).
     """
 
-    def __init__(self, records: tuple[int, ...], lumped: Lumped, floor: float) -> None:
+    def __init__(
+        self,
+        records: tuple[int, ...],
+        lumped: Lumped,
+        floor: float,
+        limits: Limits | None = None,
+    ) -> None:
         self.records = records
         self.lumped = lumped
         self.floor = floor
+        self.limits = limits
         self.weights = lumped.uniform()  # where the local search ended last
         self.batches = 0
         self.searches: list[Search] = []
@@ -127,7 +135,7 @@ class AuditedGroup:
             guess = self.weights
             if merged.rows.shape[1] > NEWTON_LIMIT:
                 guess = _knows_most(merged, self.floor, guess)
-            found = bound_by_dataset(merged, self.floor, guess, stop=stop)
+            found = bound_by_dataset(merged, self.floor, guess, self.limits, stop=stop)
             self._dataset = self._spread(found, outputs)
             self._prepared = 3
 
@@ -180,7 +188,7 @@ class AuditedGroup:
             start = time.monotonic()
             with precision():
                 entry = {search.kind: search.encoded(self._merge()[1], "<f8")}
-                prover.prove_upper(self.lumped, self.floor, entry)
+                prover.prove_upper(self.lumped, self.floor, entry, self.limits)
             self._seconds_per_leaf[search.kind] = (time.monotonic() - start) / search.leaves
         return self._seconds_per_leaf[search.kind] * search.leaves
 
@@ -193,10 +201,10 @@ class AuditedGroup:
         if self._proved is not None and self._proved[:2] == (upper, dtype):
             return self._proved[2:]
         entry = self._entry(dtype)
-        proved = prover.prove_upper(self.lumped, self.floor, entry)
+        proved = prover.prove_upper(self.lumped, self.floor, entry, self.limits)
         if dtype == "<f4" and proved > upper + 1e-6 * abs(upper) + 1e-9:
             entry = self._entry("<f8")
-            proved = prover.prove_upper(self.lumped, self.floor, entry)
+            proved = prover.prove_upper(self.lumped, self.floor, entry, self.limits)
         self._proved = (upper, dtype, entry, proved)
         return entry, proved
 
@@ -248,11 +256,11 @@ class AuditedGroup:
         if 1 + outputs * len(merged.values) <= CELLS_LIMIT:
             # Of the rows as they are stored, since that is what a certificate can check.
             whole = [[y] for y in range(outputs)] == self._merge()[1]
-            symmetries = find_symmetries(self.lumped) if whole else []
+            symmetries = find_symmetries(self.lumped) if whole and self.limits is None else []
             problem = self.lumped if symmetries else merged
-            searches.append(CellSearch(problem, self.floor, symmetries=symmetries))
+            searches.append(CellSearch(problem, self.floor, self.limits, symmetries))
         if groups + outputs <= SLABS_LIMIT:
-            searches.append(LawSearch(merged, self.floor, self.weights))
+            searches.append(LawSearch(merged, self.floor, self.weights, self.limits))
         return searches
 
     def _turn(self, search: Search) -> int:
