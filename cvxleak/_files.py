@@ -12,12 +12,13 @@ from collections.abc import Hashable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from cvxleak._validation import short
 from cvxleak.errors import ValidationError
 
 
 def write_atomic(path: str | os.PathLike[str], text: str | bytes) -> None:
     """Write `text` to `path` so that a reader sees the old file or the new one, never a part."""
-    target = Path(os.path.realpath(path))
+    target = Path(os.path.realpath(checked_path(path)))
     data = text.encode() if isinstance(text, str) else text
     temporary = target.parent / f".cvxleak-{secrets.token_hex(8)}"
     try:
@@ -37,10 +38,19 @@ def write_atomic(path: str | os.PathLike[str], text: str | bytes) -> None:
         raise ValidationError(f"path: cannot write {os.fspath(path)!r}: {error}") from error
 
 
+def checked_path(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
+    """Return a path, or say that it is none."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise ValidationError(f"path: expected text or a path, found {short(path)}")
+    return path
+
+
 def read_text(path: str | os.PathLike[str]) -> str:
     """Return the text of a file, with one clear error for whatever is wrong with it."""
     try:
-        return Path(path).read_text(encoding="utf-8-sig")
+        return Path(checked_path(path)).read_text(encoding="utf-8-sig")
+    except ValidationError:
+        raise
     except (OSError, ValueError) as error:
         raise ValidationError(f"path: cannot read {os.fspath(path)!r}: {error}") from error
 

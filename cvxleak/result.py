@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Self
 
+from cvxleak._validation import short
 from cvxleak.certificates import Certificate
 from cvxleak.errors import ValidationError
 
@@ -55,10 +56,9 @@ def unit_scale(unit: str) -> float:
     >>> round(unit_scale("bits"), 6)
     0.693147
     """
-    try:
-        return UNITS[unit]
-    except KeyError:
-        raise ValidationError(f"unit: found {unit!r}; allowed: {sorted(UNITS)}") from None
+    if not isinstance(unit, str) or unit not in UNITS:
+        raise ValidationError(f"unit: found {short(unit)}; allowed: {sorted(UNITS)}")
+    return UNITS[unit]
 
 
 @dataclass(frozen=True)

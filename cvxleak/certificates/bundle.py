@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cvxleak._files import write_atomic
+from cvxleak._validation import in_order, instance
 from cvxleak.certificates.format import Certificate, read_json
 from cvxleak.errors import CertificateError, ValidationError
 
@@ -38,9 +39,10 @@ def save_certificates(certificates: Sequence[Certificate], path: str | os.PathLi
     ...     verify(f"{folder}/both.json").reason
     'all 2 certificates hold'
     """
-    if not certificates:
+    given = in_order(certificates, "certificates")
+    if not given:
         raise ValidationError("certificates: found none; a file holds at least one")
-    content = [certificate.to_dict() for certificate in certificates]
+    content = [instance(one, Certificate, "certificates").to_dict() for one in given]
     document = {"format": BUNDLE, "version": VERSION, "certificates": content}
     write_atomic(path, json.dumps(content[0] if len(content) == 1 else document) + "\n")
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import Array, in_order, whole_number
+from cvxleak._validation import SIZE_LIMIT, Array, in_order, whole_number
 from cvxleak.errors import ValidationError
 from cvxleak.measures._laws import aligned
 from cvxleak.measures.events import binary_envelope
@@ -105,7 +105,7 @@ def output_count_bound(outputs: int, delta: ArrayLike) -> Array:
     2.079442
     """
     level = probabilities_in(delta, "delta")
-    return _over(float(np.log(whole_number(outputs, "outputs", 1))), level)[()]
+    return _over(float(np.log(whole_number(outputs, "outputs", 1, SIZE_LIMIT))), level)[()]
 
 
 def tail_average_bound(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import Array, frozen_array
+from cvxleak._validation import Array, frozen_array, plain_array
 from cvxleak.errors import ValidationError
 from cvxleak.measures._laws import aligned
 from cvxleak.measures.pointwise import probabilities_in
@@ -62,7 +62,7 @@ def event_leakage(
     0.0
     """
     p, rows = aligned(prior, channel)
-    share = frozen_array(np.asarray(event), "event", 1)
+    share = frozen_array(plain_array(event, "event"), "event", 1)
     if len(share) != rows.shape[1]:
         raise ValidationError(f"event: found {len(share)} weights; {rows.shape[1]} are needed")
     if not ((share >= 0) & (share <= 1)).all():

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import Array, real_number, whole_number
+from cvxleak._validation import SIZE_LIMIT, Array, plain_array, real_number, whole_number
 from cvxleak.measures._laws import aligned, law
 from cvxleak.measures.leakage import pml
 from cvxleak.measures.privacy import TIE
@@ -322,14 +322,14 @@ def dp_tail_bound(delta: float, epsilon: float, k: int) -> float:
     """
     slack = real_number(delta, "delta", 0.0, 1.0)
     eps = real_number(epsilon, "epsilon", 0.0, open_low=True, open_high=True)
-    return min(1.0, slack / -float(np.expm1(-(whole_number(k, "k", 2) - 1) * eps)))
+    return min(1.0, slack / -float(np.expm1(-(whole_number(k, "k", 2, SIZE_LIMIT) - 1) * eps)))
 
 
 def probabilities_in(values: ArrayLike, name: str) -> Array:
     """Return numbers in [0, 1] as an array, or say which one is not."""
-    if np.ndim(values) == 0:
-        return np.array(real_number(np.asarray(values)[()], name, 0.0, 1.0))
-    array = np.asarray(values)
+    array = plain_array(values, name)
+    if array.ndim == 0:
+        return np.array(real_number(array[()], name, 0.0, 1.0))
     for value in array.ravel().tolist():
         real_number(value, name, 0.0, 1.0)
     return array.astype(float)

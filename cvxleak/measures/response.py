@@ -23,7 +23,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import Array, real_number, whole_number
+from cvxleak._validation import CELL_LIMIT, Array, real_number, whole_number
 from cvxleak.errors import ValidationError
 from cvxleak.measures._laws import law
 from cvxleak.measures.pointwise import probabilities_in
@@ -93,7 +93,7 @@ def four_level_prior(k: int, rho: float) -> Prior:
     >>> four_level_prior(4, 0.1).probabilities
     array([0.175, 0.225, 0.275, 0.325])
     """
-    if whole_number(k, "k", 4) % 4:
+    if whole_number(k, "k", 4, CELL_LIMIT) % 4:
         raise ValidationError(f"k: found {k}; it must be a multiple of 4")
     step = real_number(rho, "rho", 0.0, 1 / 3, open_low=True, open_high=True)
     return Prior(np.repeat((1 + step * np.array([-3.0, -1.0, 1.0, 3.0])) / k, k // 4))
@@ -354,7 +354,7 @@ def response_dp_epsilon(k: int, epsilon: float, delta: ArrayLike) -> Array:
     >>> response_dp_epsilon(3, 1.0, [0.0, 0.1, 0.9]).round(6)
     array([1.      , 0.809353, 0.      ])
     """
-    data = _Response(np.full(whole_number(k, "k", 2), 1 / k), epsilon)
+    data = _Response(np.full(whole_number(k, "k", 2, CELL_LIMIT), 1 / k), epsilon)
     return _evaluated(delta, lambda d: max((data.alpha - d) / data.beta, 1.0))
 
 

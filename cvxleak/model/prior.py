@@ -248,7 +248,7 @@ def as_prior(
     else:
         array = probability_rows(prior, name, 1)
         result = Prior(array, labels if labels is not None and len(labels) == len(array) else None)
-    if len(result) != size:
+    if len(result) != whole_number(size, "size", 0):
         raise ValidationError(f"{name}: found {len(result)} outcomes; {short(size)} are needed")
     if labels is None or result.labels == labels:
         return result

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from cvxleak import measures
-from cvxleak._validation import Array
+from cvxleak._validation import Array, instance
 from cvxleak.errors import ValidationError
 from cvxleak.model import Channel, Distortion, Mechanism, Prior
 from cvxleak.report import names
@@ -79,6 +79,7 @@ class Formulas:
 
     def under(self, prior: Prior) -> Iterator[Quantity]:
         """Yield the measures of a local mechanism whose record has a known law."""
+        instance(prior, Prior, "prior")
         if self.mechanism.space.records != 1:
             raise ValidationError(
                 "prior: it is the law of the only record of a local mechanism; here there are "

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from scipy.optimize import root_scalar
 from scipy.special import rel_entr
 
-from cvxleak._validation import real_number, whole_number
+from cvxleak._validation import SIZE_LIMIT, real_number, whole_number
 
 __all__ = ["GuessRise", "guess_rise"]
 
@@ -96,7 +96,7 @@ def guess_rise(leakage: float, values: int) -> GuessRise:
     (0.4, 0.42899)
     """
     amount = real_number(leakage, "leakage", 0.0)
-    k = whole_number(values, "values", 1)
+    k = whole_number(values, "values", 1, SIZE_LIMIT)
     most = 1.0 - 1.0 / k
     pinsker = min(math.sqrt(amount / 2.0), most)
     if amount >= math.log(k) or amount <= TINY:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cvxleak._validation import real_number, whole_number
+from cvxleak._validation import in_order, instance, real_number, whole_number
 from cvxleak.errors import InfeasibleError, ValidationError
 from cvxleak.model import Mechanism
 from cvxleak.result import unit_scale
@@ -61,13 +61,16 @@ def check_targets(
     >>> check_targets(Mechanism(parity(4), binary_symmetric(0.1)), [2, 0], [1])
     [Target(record=0, size=1), Target(record=2, size=1)]
     """
-    n = mechanism.space.records
+    n = instance(mechanism, Mechanism, "mechanism").space.records
+    sizes = sorted(
+        {whole_number(size, "group_sizes", 1, n) for size in in_order(group_sizes, "group_sizes")}
+    )
     if records is None:
-        sizes = sorted({whole_number(size, "group_sizes", 1, n) for size in group_sizes})
         return [Target(None, size) for size in sizes]
-    if list(group_sizes) != [1]:
+    if sizes != [1]:
         raise ValidationError("group_sizes: give either records or group sizes, not both")
-    places = sorted({whole_number(record, "records", 0, n - 1) for record in records})
+    given = in_order(records, "records")
+    places = sorted({whole_number(record, "records", 0, n - 1) for record in given})
     return [Target(record, 1) for record in places]
 
 
@@ -92,8 +95,9 @@ def check_floors(
     >>> check_floors(Mechanism(parity(4), binary_symmetric(0.1)), [3, 1.5, 3], "bits")
     [1.5, 3.0]
     """
-    most = mechanism.space.max_entropy / unit_scale(unit)
-    floors = {real_number(floor, "entropy_floor", 0.0) for floor in entropy_floors}
+    most = instance(mechanism, Mechanism, "mechanism").space.max_entropy / unit_scale(unit)
+    given = in_order(entropy_floors, "entropy_floors")
+    floors = {real_number(floor, "entropy_floor", 0.0) for floor in given}
     for floor in floors:
         if floor > most * (1 + 1e-12):
             raise InfeasibleError(
