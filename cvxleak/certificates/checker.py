@@ -8,7 +8,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from cvxleak.certificates import capacity, envelope, fixed_prior, record_leakage, release
+from cvxleak.certificates import (
+    capacity,
+    design,
+    envelope,
+    fixed_prior,
+    local_dp,
+    min_information,
+    record_leakage,
+    release,
+)
 from cvxleak.certificates.balls import precision
 from cvxleak.certificates.bundle import is_bundle, members
 from cvxleak.certificates.format import Certificate, read_json
@@ -39,6 +48,8 @@ class Prover(NamedTuple):
 
 PROVERS = {
     "capacity": Prover(capacity.prove, about=capacity.about),
+    "min-leakage": Prover(design.prove_min_leakage, about=design.about),
+    "min-distortion": Prover(design.prove_min_distortion, "distortion", design.about),
     "failure-probability": Prover(
         envelope.prove_failure_probability, "probability", envelope.about_failure_probability
     ),
@@ -51,6 +62,9 @@ PROVERS = {
     ),
     "release-distortion": Prover(release.prove_distortion, "distortion", release.about),
     "release-information": Prover(release.prove_information, about=release.about),
+    "local-dp": Prover(local_dp.prove, about=local_dp.about),
+    "local-dp-distortion": Prover(local_dp.prove_distortion, "distortion", local_dp.about),
+    "min-information": Prover(min_information.prove, about=min_information.about),
 }
 """How each kind is checked."""
 

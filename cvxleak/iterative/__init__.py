@@ -23,6 +23,7 @@ from cvxleak.iterative.rate_distortion import (
 from cvxleak.iterative.release_fixed import distortion_blahut_arimoto, information_blahut_arimoto
 from cvxleak.iterative.release_newton import ReleasePoint, release_interior_point
 from cvxleak.iterative.release_search import MultiplierPoint, multiplier_grid, release_search
+from cvxleak.iterative.saddle import Saddle, information_saddle
 from cvxleak.model.simplex import project_to_simplex
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "MultiplierPoint",
     "RatePoint",
     "ReleasePoint",
+    "Saddle",
     "adaptive_penalty",
     "alternating_design",
     "alternating_leakage",
@@ -44,6 +46,7 @@ __all__ = [
     "distortion_blahut_arimoto",
     "exponentiated_gradient",
     "information_blahut_arimoto",
+    "information_saddle",
     "joint_blahut_arimoto",
     "marginal_blahut_arimoto",
     "meet_entropy_floor",

@@ -98,7 +98,7 @@ def information_saddle(
     --------
     HAMMING Lemma 5, log 2 - h(D):
 
-    >>> from cvxleak.iterative.saddle import information_saddle
+    >>> from cvxleak.iterative import information_saddle
     >>> run = information_saddle([[[0.5, 0.5]]], [[0, 1], [1, 0]], 0.1)
     >>> round(run.value, 6)
     0.368064

@@ -11,17 +11,35 @@ from cvxleak.problems.leakage import (
     group_leakage,
     record_leakage,
 )
+from cvxleak.problems.local_dp import (
+    Classification,
+    MinDistortionLocalDP,
+    MinInformation,
+    MinLocalDP,
+    classify,
+    min_distortion_local_dp,
+    min_information,
+    min_local_dp,
+)
 
 __all__ = [
     "Adversary",
     "Capacity",
     "Check",
+    "Classification",
     "LeakageCurve",
+    "MinDistortionLocalDP",
+    "MinInformation",
+    "MinLocalDP",
     "RecordLeakage",
     "balance",
     "balance_of",
     "capacity",
+    "classify",
     "group_leakage",
     "leakage_curve",
+    "min_distortion_local_dp",
+    "min_information",
+    "min_local_dp",
     "record_leakage",
 ]
