@@ -154,6 +154,9 @@ def prove_lower(lumped: Lumped, floor: float, weights: Sequence[float]) -> float
     for a in range(len(lumped.values)):
         # The exact sums of the rows divide the weights: fewer divisions than entries.
         used = [g for g in np.flatnonzero(lumped.value_index == a).tolist() if not w[g] == 0]
+        if not used:
+            joint.append([arb(0)] * lumped.rows.shape[1])
+            continue
         rows = arb_mat(lumped.rows[used].tolist())
         sums = rows * arb_mat([[1]] * rows.ncols())
         shares = arb_mat([[w[g] / sums[i, 0] for i, g in enumerate(used)]])
