@@ -22,7 +22,10 @@ Lower end, for any reference, with G_k the gradient of I_k there:
 
     sum_x min_y ( sum_k w_k G_k(x,y) + sum_j mu_j p_j(x) d(x,y) ) - (w or mu, as fits) budget,
 
-since I_k is convex and homogeneous of degree one in the channel, so I_k(q) >= <G_k, q>. With a
+since I_k is convex and homogeneous of degree one in the channel, so I_k(q) >= <G_k, q>. In place
+of "reference" the proof may have "posteriors", laws phi_k(a|y) of each secret for every output, and
+then G_k(x,y) = sum_a P_k(a,x) log( phi_k(a|y) / pi_k(a) ) (those of a channel give its gradient;
+any others a smaller linear function, by Gibbs' inequality). With a
 single law p of the input and the reference e^{-s d(x,y)} alpha_x it is the dual of Blahut (1972)
 and Csiszár (1974): sum_x p_x log alpha_x - log max_y sum_x p_x alpha_x e^{-s d(x,y)} - s D. For
 "privacy" the penalty prices the constraints; see `penalized`.
@@ -174,7 +177,8 @@ class _Statement:
     def lower(self, proof: Mapping[str, Any]) -> float:
         """Return the dual bound, rounded down."""
         n, m = self.shape
-        wanted = {"prices", "penalty"} if self.privacy else {"prices", "weights", "reference"}
+        tangents = "posteriors" if "posteriors" in proof else "reference"
+        wanted = {"prices", "penalty"} if self.privacy else {"prices", "weights", tangents}
         parts(proof, wanted | {"own"}, "the proof")
         prices = _shares(proof["prices"], "the prices", len(self.sources))
         weights = _shares(proof.get("weights", []), "the weights", len(self.secrets))
@@ -198,6 +202,13 @@ class _Statement:
         if self.privacy is not None:
             penalty = _matrix(proof["penalty"], "the penalty", n, m)
             offset = self.penalized(cost, penalty)
+        elif tangents == "posteriors":
+            given = proof["posteriors"]
+            if not isinstance(given, list) or len(given) != len(self.secrets):
+                raise CertificateError("the posteriors: expected a matrix for each secret")
+            for weight, table, posteriors in zip(weights, self.secrets, given, strict=True):
+                rows = _matrix(posteriors, "the posteriors", n if self.total else len(table), m)
+                _add_posteriors(cost, weight, table, rows, self.total)
         else:
             reference = _matrix(proof["reference"], "the reference", n, m)
             if any(entry < 0 for row in reference for entry in row):
@@ -343,6 +354,25 @@ def _add_table_gradient(cost: Balls, weight: arb, table: Balls, reference: Any) 
         for line, s, log_pi in zip(used, joint, log_prior, strict=True):
             slope = weight * ((s.log() if s > 0 else arb.neg_inf()) - log_pi - log_output)
             for x, share in enumerate(line):
+                if not share == 0:
+                    cost[x][y] += share * slope
+
+
+def _add_posteriors(
+    cost: Balls, weight: arb, table: Balls, posteriors: list[list[float]], total: bool
+) -> None:
+    """Add w sum_a P(a,x) log( phi(a|y) / pi(a) ); each column of phi is divided by its sum."""
+    prior = table[0] if total else [sum(line, arb(0)) for line in table]
+    for y in range(len(cost[0])):
+        column = balls.normalized([row[y] for row in posteriors])
+        for a, (phi, pi) in enumerate(zip(column, prior, strict=True)):
+            if pi == 0:
+                continue
+            slope = weight * ((phi.log() if phi > 0 else arb.neg_inf()) - pi.log())
+            if total:
+                cost[a][y] += pi * slope
+                continue
+            for x, share in enumerate(table[a]):
                 if not share == 0:
                     cost[x][y] += share * slope
 

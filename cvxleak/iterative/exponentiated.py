@@ -190,7 +190,7 @@ def exponentiated_gradient(
     >>> q, hamming = np.array([[0.8, 0.2], [0.2, 0.8]]), 1 - np.eye(2)
     >>> fair = [0.5, 0.5]
     >>> run = exponentiated_gradient(q, fair, fair, hamming, 0.1, 4.0, decrease="variance")
-    >>> run.history["objective"][0] > run.value
+    >>> bool(run.history["objective"][0] > run.value)
     True
     """
     trade = Trade.checked(prior, source, distortion)

@@ -67,8 +67,11 @@ def mirror_prox(
     The saddle function sum_k w_k I_k(q) + s sum_j nu_j E_j(q) is convex in q and linear in the laws
     w and nu (Nemirovski, SIAM J. Optim. 15, 2004). The prox function is entropy, that of row x
     weighted by the row's mass, and the step adapts to the operator's change along it. With one
-    law of X and one source, a step of length 1 is Blahut's iteration. The gap is evaluated at the
-    present iterate and at the mean of all.
+    law of X and one source, a step of length 1 is Blahut's iteration. Values are those of the
+    present iterate and of the mean of all. So are lower ends, by their tangents; another is
+    sum_x min_y of the mean of all gradients in q, which bounds the value because each of them is a
+    tangent, and which makes the gap of the means fall like 1/k. The `point`'s reference and
+    multipliers are those of the best single tangent.
 
     Examples
     --------
@@ -88,8 +91,9 @@ def mirror_prox(
     saddle = _Saddle(terms, s)
     now, eta = saddle.start(), 1.0
     history: dict[str, list[float]] = {name: [] for name in ("objective", "lower", "gap", "step")}
-    total, mean = 0.0, now
-    upper, lower, best, tangents, prices = math.inf, -math.inf, now, now, now
+    total, mean, costs = 0.0, now, np.zeros_like(now.q)
+    upper, lower, tangent = math.inf, -math.inf, -math.inf
+    best = tangents = prices = now
     due = 0
     while True:
         steps = len(history["step"])
@@ -102,8 +106,9 @@ def mirror_prox(
                     upper, best = value, point
                 for multipliers in (now, mean):
                     bound = saddle.bound(point.q, multipliers)
-                    if bound > lower:
-                        lower, tangents, prices = bound, point, multipliers
+                    if bound > tangent:
+                        tangent, tangents, prices = bound, point, multipliers
+            lower = max(lower, tangent, float(costs.min(axis=1).sum()))
             for name, number in zip(
                 ("objective", "lower", "gap"), (upper, lower, upper - lower), strict=True
             ):
@@ -128,6 +133,7 @@ def mirror_prox(
         total += eta
         share = eta / total
         mean = _Point(*(a + share * (b - a) for a, b in zip(mean, half, strict=True)))
+        costs += share * (there.q - costs)
         now = ahead
         history["step"].append(eta)
         eta *= 1.2

@@ -9,22 +9,21 @@ certificate stores it as the half-space that they are taken to imply.
 
 from __future__ import annotations
 
-import math
+import warnings
 from typing import Any, NamedTuple
 
 import cvxpy as cp
 import numpy as np
-from scipy.special import entr
+from scipy.special import entr, softmax
 
 from cvxleak._validation import Array
 from cvxleak.certificates.balls import precision
 from cvxleak.certificates.fixed_prior import prove_distortion, prove_leakage
 from cvxleak.constraints import local_dp, maximal_leakage, pml
 from cvxleak.errors import CertificateError, InfeasibleError, SolverError
-from cvxleak.iterative.design_terms import DesignTerms
 from cvxleak.problems.design.fixed_prior_native import Found
 from cvxleak.problems.design.fixed_prior_statement import Statement, stochastic
-from cvxleak.problems.design.own_constraints import Rule, own_constraints, relaxed
+from cvxleak.problems.design.own_constraints import TIGHT, Rule, own_constraints, relaxed
 from cvxleak.problems.design.private_utility import private_content
 
 __all__ = ["Program", "program", "solve_with_own"]
@@ -32,21 +31,14 @@ __all__ = ["Program", "program", "solve_with_own"]
 MARGINS = (1e-8, 1e-7, 1e-6, 1e-5)
 """How much tighter inequalities are made for the solver, which misses them by about as much."""
 
-TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
-"""CLARABEL's options unless the user has others: where it stops short, it says so and goes on."""
-
 DOUBT = 1e-8
 """What is taken off a solver's optimal value of the tangent program, relative to its size."""
 
-FLOOR = 1e-12
-"""Smallest entry of the tangent's reference: below it a solver's point is noise."""
-
-DYING = 1e-5
-"""Outputs less likely than this for every input are taken to be noise altogether."""
-
 DUST = 1e-7
-REFERENCES = 60
-"""Most tangents that are tried."""
+"""Columns below this are a solver's noise."""
+
+LEAST_WEIGHT = 1e-9
+TINY = 1e-250
 
 
 class Program(NamedTuple):
@@ -56,6 +48,7 @@ class Program(NamedTuple):
     channel: cp.Variable
     leaks: list[cp.Constraint]
     costs: list[cp.Constraint]
+    cones: list[cp.ExpCone]
 
 
 def program(
@@ -71,7 +64,8 @@ def program(
     `margin` tightens the budget and the user's inequalities by so much.
     """
     n, m = statement.distortion.shape
-    q = cp.Variable((n, m), nonneg=True, name="channel")
+    # Finite bounds: CVXPY multiplies bounds by constants, and infinity by 0 is not a number.
+    q = cp.Variable((n, m), bounds=[0, 1], name="channel")
     scale = float(statement.distortion.max()) or 1.0
     level, spent = cp.Variable(name="leakage"), cp.Variable(name="distortion")
     costs: list[cp.Constraint] = [
@@ -79,15 +73,15 @@ def program(
         for law in statement.sources
     ]
     leaks: list[cp.Constraint] = []
+    cones: list[cp.ExpCone] = []
     rest: list[Any] = [cp.sum(q, axis=1) == 1]
     if measure in ("total", "record"):
-        leaks = [_information(table, q) <= level for table in statement.secrets]
-    elif measure == "local_dp":
-        rest += local_dp(q, max(number - margin, 0.0))
-    elif measure == "pml":
-        rest += pml(statement.laws[0], q, max(number - margin, 0.0))
+        for table in statement.secrets:
+            information, cone = _information(table, q)
+            leaks.append(information <= level)
+            cones.append(cone)
     else:
-        rest += maximal_leakage(statement.laws[0], q, max(number - margin, 0.0))
+        rest += _private(statement, measure, max(number - margin, 0.0), q)
     objective = {"information": level, "distortion": spent, "sum": level + number * spent}[minimize]
     if minimize == "information":
         rest.append(spent <= number - margin * scale)
@@ -95,7 +89,8 @@ def program(
         rest.append(level <= number - margin)
     for constraint in own_constraints(rules, q):
         rest += relaxed(constraint, -margin) if margin else [constraint]
-    return Program(cp.Problem(cp.Minimize(objective), [*leaks, *costs, *rest]), q, leaks, costs)
+    problem = cp.Problem(cp.Minimize(objective), [*leaks, *cones, *costs, *rest])
+    return Program(problem, q, leaks, costs, cones)
 
 
 def solve_with_own(
@@ -148,24 +143,20 @@ def _ends(
     if minimize != "information":
         total = 1.0 if minimize == "distortion" else number
         prices = prices * (total / prices.sum()) if prices.sum() > 0 else prices + total
-    terms = DesignTerms(
-        tuple(table / table.sum() for table in statement.secrets),
-        (statement.sources / statement.sources.sum(axis=1, keepdims=True))[:, :, None]
-        * statement.distortion,
-    )
-    tangent = _Tangent(statement, measure, number, rules, not information, solver, options)
-    linear = np.tensordot(prices, terms.costs, 1)
-    reference = np.maximum(channel, FLOOR)
-    if information:
-        reference, matrix, least = _best_reference(terms, weights, linear, reference, tangent)
-    else:
-        matrix, least = linear, tangent.least(linear)[0]
+    laws = statement.sources / statement.sources.sum(axis=1, keepdims=True)
+    matrix = (prices @ laws)[:, None] * statement.distortion
+    posteriors = []
+    for table, cone, weight in zip(statement.secrets, stated.cones, weights, strict=False):
+        phi = _posteriors(table, cone, weight)
+        posteriors.append(phi.tolist())
+        matrix = matrix + weight * _slope(table, phi)
+    least = _least(statement, measure, number, rules, matrix, not information, solver, options)
     own = [{"matrix": matrix.tolist(), "at_least": least}]
     proof: dict[str, Any] = {"prices": prices.tolist(), "own": [1.0]}
     if information:
         name = "slope" if minimize == "sum" else "budget"
         content = statement.content(minimize, name, number) | {"own": own}
-        proof |= {"weights": weights.tolist(), "reference": reference.tolist()}
+        proof |= {"weights": weights.tolist(), "posteriors": posteriors}
     else:
         content = private_content(statement, measure, number) | {"own": own}
         proof |= {"penalty": np.zeros_like(channel).tolist()}
@@ -178,77 +169,54 @@ def _ends(
     price = {
         "information": -float(prices.sum()),
         "distortion": -float(weights.sum()) if information else np.nan,
-        "sum": float(np.max(np.einsum("jxy,xy->j", terms.costs, channel))),
+        "sum": float((laws @ (channel * statement.distortion).sum(axis=1)).max()),
     }[minimize]
     stats = {"solver": solver or stated.problem.solver_stats.solver_name}
     stats |= {"stopped": stated.problem.status}
     return Found(channel, proof, lower, upper, price, stats), content
 
 
-class _Tangent:
-    """The least value of linear functions on the user's set of channels."""
-
-    def __init__(
-        self,
-        statement: Statement,
-        measure: str,
-        number: float,
-        rules: tuple[Rule, ...],
-        private: bool,
-        solver: str | None,
-        options: dict[str, Any],
-    ) -> None:
-        shape = statement.distortion.shape
-        self.q = cp.Variable(shape, nonneg=True)
-        self.slope = cp.Parameter(shape)
-        rest: list[Any] = [cp.sum(self.q, axis=1) == 1, *own_constraints(rules, self.q)]
-        if private:
-            rest += {
-                "local_dp": lambda: local_dp(self.q, number),
-                "pml": lambda: pml(statement.laws[0], self.q, number),
-                "maximal_leakage": lambda: maximal_leakage(statement.laws[0], self.q, number),
-            }[measure]()
-        self.problem = cp.Problem(cp.Minimize(cp.sum(cp.multiply(self.slope, self.q))), rest)
-        linear = self.problem.is_lp()
-        self.solver, self.options = ("HIGHS", {}) if linear else (solver, options)
-
-    def least(self, matrix: Array) -> tuple[float, Array]:
-        """Return the least value less the solver's error, and a channel that attains it."""
-        size = float(np.abs(matrix).max()) or 1.0
-        self.slope.value = matrix / size
-        status = _run(self.problem, self.solver, self.options)
-        if status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
-            raise SolverError(f"the tangent program was not solved: {status}")
-        value = float(self.problem.value) * size  # pyright: ignore[reportArgumentType]
-        q = np.maximum(np.asarray(self.q.value), 0.0)
-        return value - DOUBT * (abs(value) + float(np.abs(matrix * q).sum())), q
+def _least(
+    statement: Statement,
+    measure: str,
+    number: float,
+    rules: tuple[Rule, ...],
+    matrix: Array,
+    private: bool,
+    solver: str | None,
+    options: dict[str, Any],
+) -> float:
+    """Return the least value of a linear function on the user's set, less the solver's error."""
+    q = cp.Variable(matrix.shape, bounds=[0, 1])
+    size = float(np.abs(matrix).max()) or 1.0
+    rest: list[Any] = [cp.sum(q, axis=1) == 1, *own_constraints(rules, q)]
+    if private:
+        rest += _private(statement, measure, number, q)
+    problem = cp.Problem(cp.Minimize(cp.sum(cp.multiply(matrix / size, q))), rest)
+    linear = problem.is_lp()
+    status = _run(problem, "HIGHS" if linear else solver, {} if linear else options)
+    if status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
+        raise SolverError(f"the tangent program was not solved: {status}")
+    value = float(problem.value) * size  # pyright: ignore[reportArgumentType]
+    return value - DOUBT * (abs(value) + float(np.abs(matrix * q.value).sum()))
 
 
-def _best_reference(
-    terms: DesignTerms, weights: Array, linear: Array, reference: Array, tangent: _Tangent
-) -> tuple[Array, Array, float]:
-    """Return the reference of the best lower end, its tangent, and the tangent's least value.
+def _private(
+    statement: Statement, measure: str, number: float, q: cp.Variable
+) -> list[cp.Constraint]:
+    if measure == "local_dp":
+        return local_dp(q, number)
+    return {"pml": pml, "maximal_leakage": maximal_leakage}[measure](statement.laws[0], q, number)
 
-    Outputs that die out have columns of noise in the solver's channel. Wherever the tangent's
-    minimizer uses such an output, the reference's column is moved towards the minimizer's, which
-    raises the tangent there.
-    """
-    dying = reference.max(axis=0) < DYING
-    best = reference, linear, -math.inf
-    for attempt in range(REFERENCES):
-        matrix = linear + np.tensordot(weights, terms.slopes(reference), 1)
-        least, q = tangent.least(matrix)
-        if least > best[2]:
-            best = reference, matrix, least
-        used = np.flatnonzero(dying & (q.max(axis=0) > DYING))
-        if not len(used):
-            break
-        share = 1 / (attempt + 2)
-        columns = (1 - share) * reference[:, used] / reference[:, used].sum(axis=0)
-        columns += share * q[:, used] / q[:, used].sum(axis=0)
-        reference = reference.copy()
-        reference[:, used] = columns
-    return best
+
+def _slope(table: Array, phi: Array) -> Array:
+    """Return sum_a P(a,x) log( phi(a|y) / pi(a) )."""
+    table = table / table.sum()
+    own = table if table.ndim == 1 else table.sum(axis=1)
+    used = own > 0
+    logs = np.zeros_like(phi)
+    logs[used] = np.log(phi[used]) - np.log(own[used])[:, None]
+    return own[:, None] * logs if table.ndim == 1 else table.T @ logs
 
 
 def _nearest(
@@ -277,19 +245,47 @@ def _nearest(
     )
 
 
-def _information(table: Array, q: cp.Variable) -> Any:
-    """Return H(A) - H(A|Y) of a secret, with the law of the output as a variable of its own."""
-    joint = table / table.sum()
-    if joint.ndim == 1:
-        seen = np.flatnonzero(joint > 0)
-        cells = cp.multiply(joint[seen][:, None], q[seen])
-        own = joint[seen]
+def _information(table: Array, q: cp.Variable) -> tuple[Any, cp.ExpCone]:
+    """Return H(A) - H(A|Y) of a secret, and the cones that hold it: their duals are wanted.
+
+    u >= s log(s / r) for the joint law s and the output's law r is the cone s e^(-u/s) <= r.
+    """
+    joint = _seen(table)
+    if table.ndim == 1:
+        used = np.flatnonzero(table > 0)
+        cells, own = cp.multiply(joint[:, None], q[used]), joint
     else:
-        joint = joint[joint.sum(axis=1) > 0]
         cells, own = joint @ q, joint.sum(axis=1)
-    # A product with ones: broadcasting a row is not in every version's canonical form.
     output = cp.outer(np.ones(len(own)), cp.sum(cells, axis=0))
-    return cp.sum(cp.rel_entr(cells, output)) + float(entr(own).sum())
+    u = cp.Variable(cells.shape)
+    return cp.sum(u) + float(entr(own).sum()), cp.ExpCone(-u, cells, output)
+
+
+def _seen(table: Array) -> Array:
+    """Return a secret's law without the values that never occur."""
+    table = table / table.sum()
+    return table[table > 0] if table.ndim == 1 else table[table.sum(axis=1) > 0]
+
+
+def _posteriors(table: Array, cone: cp.ExpCone, weight: float) -> Array:
+    """Return laws phi(a|y), one column per output, from the dual solution of the cones.
+
+    The dual cone's point (-w, b, c) stands for the tangent w u >= -b s - c r, and the best phi for
+    given b is proportional to e^(-b / w). Duals are accurate where the logarithm of a tiny primal
+    entry is not.
+    """
+    joint = _seen(table)
+    own = joint if joint.ndim == 1 else joint.sum(axis=1)
+    duals: Any = cone.dual_value
+    if duals is None or weight < LEAST_WEIGHT:
+        logs = np.tile(np.log(own)[:, None], (1, cone.y.shape[1]))
+    else:
+        logs = -np.reshape(duals[1], cone.y.shape, order="C") / weight
+    phi = np.maximum(softmax(logs, axis=0), TINY)
+    full = table if table.ndim == 1 else table.sum(axis=1)
+    result = np.zeros((len(full), phi.shape[1]))
+    result[full > 0] = phi
+    return result
 
 
 def _dual(constraint: cp.Constraint) -> float:
@@ -301,7 +297,10 @@ def _run(problem: cp.Problem, solver: str | None, options: dict[str, Any]) -> st
     if solver is None and not options:
         solver, options = "CLARABEL", TIGHT
     try:
-        problem.solve(solver=solver, **options)
+        with warnings.catch_warnings():
+            # Accuracy is not taken on trust: what is found is evaluated.
+            warnings.filterwarnings("ignore", "Solution may be inaccurate", UserWarning)
+            problem.solve(solver=solver, **options)
     except cp.SolverError as error:
         return str(error)
     return str(problem.status)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -17,13 +18,24 @@ from numpy.typing import ArrayLike
 from cvxleak._validation import Array, frozen_array, in_order, short
 from cvxleak.errors import SolverError, ValidationError
 
-__all__ = ["OwnConstraints", "Rule", "as_rules", "own_constraints", "own_violations", "relaxed"]
+__all__ = [
+    "TIGHT",
+    "OwnConstraints",
+    "Rule",
+    "as_rules",
+    "own_constraints",
+    "own_violations",
+    "relaxed",
+]
 
 Rule = Callable[[cp.Variable], cp.Constraint | Iterable[Any]]
 """Gets the channel variable, returns a constraint or a list (of lists) of constraints."""
 
 OwnConstraints = Rule | Sequence[Rule]
 """What the argument `constraints` of a design problem may be."""
+
+TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
+"""Options of CLARABEL: where it stops short of them, it says so and its point is still used."""
 
 _HOW = "write it as a function of the channel variable, for example lambda Q: [Q[0, 0] >= 0.5]"
 
@@ -125,7 +137,9 @@ def own_violations(
     {'constraints[0]': 0.25}
     """
     values = frozen_array(matrix, "matrix", 2)
-    channel = cp.Variable(values.shape)
+    # Finite bounds: CVXPY multiplies bounds by constants, and infinity by 0 is not a number.
+    widest = 1 + float(np.abs(values).max(initial=0.0))
+    channel = cp.Variable(values.shape, bounds=[-widest, widest])
     parts = _by_rule(constraints, channel)
     everything = [constraint for part in parts for constraint in part]
     further = {v.id for constraint in everything for v in constraint.variables()} - {channel.id}
@@ -232,8 +246,15 @@ def _choose_further(
     slack = cp.Variable(nonneg=True)
     rules = [part for constraint in everything for part in relaxed(constraint, slack)]
     problem = cp.Problem(cp.Minimize(slack), [*rules, channel == values])
+    options: dict[str, Any] = {}
+    if solver is None:
+        solver = "HIGHS" if problem.is_lp() else "CLARABEL"
+        options = {} if solver == "HIGHS" else TIGHT
     try:
-        problem.solve(solver=solver)
+        with warnings.catch_warnings():
+            # Accuracy is not taken on trust: the violations are evaluated.
+            warnings.filterwarnings("ignore", "Solution may be inaccurate", UserWarning)
+            problem.solve(solver=solver, **options)
     except cp.SolverError as error:
         raise SolverError(
             f"constraints: no values were found for their further variables ({error})"
