@@ -45,6 +45,7 @@ from cvxleak.certificates.rationals import (
 from cvxleak.errors import CertificateError
 
 __all__ = [
+    "ExactLaws",
     "about_envelope",
     "about_failure_probability",
     "prove_envelope",
@@ -69,7 +70,7 @@ def prove_failure_probability(problem: Parts, witness: Parts, proof: Parts) -> t
     strict = problem["strict"]
     if type(strict) is not bool:
         raise CertificateError("strict: expected true or false")
-    data = _Data(problem)
+    data = ExactLaws(problem)
     symbols = _symbols(data, witness)
     if epsilon <= 0 and not (strict and epsilon == 0):
         return 1.0, 1.0  # every outcome of a constant leaks 0
@@ -90,7 +91,7 @@ def prove_envelope(problem: Parts, witness: Parts, proof: Parts) -> tuple[float,
     level = rational(reading.number(proof["level"], "level"))
     if not 0 <= delta <= 1 or level <= 0:
         raise CertificateError("delta must be in [0, 1] and the level positive")
-    data = _Data(problem)
+    data = ExactLaws(problem)
     lower, mass = 0.0, fmpq(0)
     for ratio, share in sorted(_symbols(data, witness), reverse=True):
         mass += share
@@ -104,7 +105,7 @@ def prove_envelope(problem: Parts, witness: Parts, proof: Parts) -> tuple[float,
     return lower, max(upper, 0.0)
 
 
-class _Data:
+class ExactLaws:
     """Prior and channel in integers.
 
     P(y|x) = entries[x, y] / sums[x], and low[y] <= P(y) 2^scale <= high[y].
@@ -172,7 +173,7 @@ def _integers(rows: list[list[float]], name: str) -> tuple[Integers, int]:
     return integers << shift.astype(object), least - 53
 
 
-def _symbols(data: _Data, witness: Parts) -> list[tuple[fmpq, fmpq]]:
+def _symbols(data: ExactLaws, witness: Parts) -> list[tuple[fmpq, fmpq]]:
     """Return for each symbol z_x lower ends of P(z|x) / P(z) and of P(z)."""
     reading.parts(witness, {"inputs", "outputs", "weights"}, "the witness")
     numbers = reading.numbers(witness["weights"], "the weights")
@@ -199,7 +200,7 @@ def _symbols(data: _Data, witness: Parts) -> list[tuple[fmpq, fmpq]]:
     if any(share > one for share in used.values()):
         raise CertificateError("the witness: an output is used more than once")
     result = []
-    unit = _power(exponent - data.scale)
+    unit = power_of_two(exponent - data.scale)
     for x, shares in triples.items():
         row = data.entries[places[x]]
         gain = sum(w * int(row[y]) for y, w in shares)
@@ -211,14 +212,14 @@ def _symbols(data: _Data, witness: Parts) -> list[tuple[fmpq, fmpq]]:
     return result
 
 
-def _multipliers(data: _Data, proof: Parts) -> tuple[Integers, int]:
+def _multipliers(data: ExactLaws, proof: Parts) -> tuple[Integers, int]:
     """Return the multipliers of the inputs that can occur as integers, and their exponent."""
     numbers = reading.numbers(proof["multipliers"], "the multipliers", data.shape[0])
     integers, exponent = _integers([numbers], "the multipliers")
     return integers[0, data.support], exponent
 
 
-def _dual(data: _Data, multipliers: tuple[Integers, int], level: fmpq) -> fmpq:
+def _dual(data: ExactLaws, multipliers: tuple[Integers, int], level: fmpq) -> fmpq:
     """Return an upper end of the dual function at e^eps = level."""
     t, denominator = int(level.p), int(level.q)
     # P(y|x) >= t P(y) at some y? Those that certainly stay below it everywhere are left out.
@@ -236,12 +237,12 @@ def _dual(data: _Data, multipliers: tuple[Integers, int], level: fmpq) -> fmpq:
     output = np.where(slope[:, None] >= 0, data.high[None, :], data.low[None, :])
     terms = (output * slope[:, None] + share[:, None] * data.entries[able]).max(axis=0)
     total = int(np.maximum(terms, 0).sum())
-    return fmpq(total, denominator) * _power(-data.scale - extra)
+    return fmpq(total, denominator) * power_of_two(-data.scale - extra)
 
 
 def _shifted(number: int, places: int) -> int:
     return number << places if places >= 0 else number >> -places
 
 
-def _power(exponent: int) -> fmpq:
+def power_of_two(exponent: int) -> fmpq:
     return fmpq(fmpz(2)) ** exponent

@@ -209,9 +209,9 @@ class FailureProbability:
         >>> import numpy as np
         >>> from cvxleak.problems.envelope import FailureProbability
         >>> statement = FailureProbability([0.3, 0.7], [[0.8, 0.2], [0.3, 0.7]], 0.4)
-        >>> print(statement.check(np.eye(2)))  # the output as it is
-        feasible; value 0.45 probability
-        proved optimum: 0.564058 to 0.564058 probability; the candidate falls short by 0.114058 to 0.114058
+        >>> check = statement.check(np.eye(2))  # the output as it is
+        >>> check.feasible, round(check.value, 6), round(check.shortfall[0], 6)
+        (True, 0.45, 0.114058)
         """
         rows = read_candidate(candidate, self.channel.outputs)
         value = pml_failure_probability(

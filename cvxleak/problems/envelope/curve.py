@@ -1,0 +1,337 @@
+"""The whole PML envelope, bracketed between its nodes as well as at them.
+
+Between two levels t_b < t_a without a jump, let symbols of masses s^a_x and s^b_x solve the program
+at the two ends, and mu^a, mu^b with prices nu^a, nu^b its dual, and tau = (t_a - t) / (t_a - t_b).
+
+- The mixture (1 - lam) u^a + lam u^b reaches the level t if every symbol does:
+  (1 - lam) s^a_x (t_a - t) >= lam s^b_x (t - t_b). So with lam = tau / (tau + kappa (1 - tau)) and
+  kappa = max_x s^b_x / s^a_x its mass is attained. Symbols that share no output may be mixed
+  apart, each group with its own kappa and lam.
+- With 1 / mu_x linear in t between the ends, 1 + mu_x (r_xy - t) is (1 - sig) times its value at
+  t_a plus sig times that at t_b, sig = tau / (tau + theta (1 - tau)), theta = mu^b_x / mu^a_x. So
+  the price of an output is at most (1 - sig) nu^a + sig nu^b, with the least theta of the inputs
+  that can come to set it, and the mass at most the sum of these prices.
+
+lam is convex in kappa and sig concave in 1 / theta: so by Jensen's inequality the mean of kappa and
+the harmonic mean of theta, weighted by the growth of the mass, give bounds for the sums. Both are
+hyperbolas, at equal mass (t_a - t_b) (sqrt kappa - sqrt theta) / (sqrt kappa + sqrt theta) apart at
+most: equal where all symbols grow in proportion, as for randomized response.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from cvxleak._validation import Array, real_number
+from cvxleak.measures.pointwise import probabilities_in
+from cvxleak.measures.privacy import TIE
+from cvxleak.model import Channel, Prior
+from cvxleak.problems.envelope.program import Program, Vertex
+from cvxleak.problems.envelope.search import largest_level
+from cvxleak.problems.envelope.statement import Data
+
+__all__ = ["EnvelopeCurve", "envelope_curve"]
+
+CLOSE = 1e-12
+"""Relative distance at which two jumps are taken for one."""
+
+
+@dataclass(frozen=True)
+class EnvelopeCurve:
+    """eps_c(delta) for all delta, between two functions.
+
+    Attributes
+    ----------
+    levels : array, shape (nodes, 2)
+        Levels t = e^epsilon of the nodes, from the highest down: the smaller and the larger one of
+        a jump, equal up to rounding.
+    reached : array, shape (nodes, 2)
+        The mass that symbols attain at and just above the level; they differ at jumps.
+    possible : array, shape (nodes, 2)
+        Upper ends of the same.
+    growth : array, shape (nodes - 1, 2)
+        kappa and theta of the stretches between the nodes.
+    tol : float
+        The gap that was asked for, in nats.
+    stats : dict
+        Seconds, pivots and the number of levels at which the program was solved.
+
+    Examples
+    --------
+    >>> from cvxleak.problems.envelope import envelope_curve
+    >>> curve = envelope_curve([0.3, 0.7], [[0.8, 0.2], [0.3, 0.7]])
+    >>> lower, upper = curve.at([0.0, 0.3, 0.6, 1.0])
+    >>> lower.round(6), bool(curve.gap <= 1e-6)
+    (array([0.575364, 0.575364, 0.35364 , 0.241162]), True)
+    """
+
+    levels: Array
+    reached: Array
+    possible: Array
+    growth: Array
+    tol: float
+    stats: dict[str, float]
+
+    def at(self, delta: ArrayLike) -> tuple[Array, Array]:
+        """Return a lower and an upper end of eps_c(delta) for each delta, in nats.
+
+        Ties are treated as in `PMLEnvelope`. The ends hold up to the rounding of double precision;
+        `pml_envelope` proves them in exact arithmetic at a single delta.
+
+        Parameters
+        ----------
+        delta : float or array_like
+            In [0, 1].
+
+        Raises
+        ------
+        ValidationError
+            A delta out of range.
+        """
+        mass = probabilities_in(delta, "delta") * (1 - TIE)
+        lower = self._level(mass * (1 + 1e-13), self.reached, self.growth[:, 0])
+        upper = self._level(mass * (1 - 1e-13), self.possible, self.growth[:, 1])
+        lower = np.maximum(np.log(lower) * (1 - 1e-14), 0.0)
+        return lower, np.maximum(np.log(upper) + 1e-12, lower)
+
+    @property
+    def gap(self) -> float:
+        """The largest distance of the two ends, at any delta, in nats."""
+        kappa, theta = np.sqrt(self.growth.T)
+        with np.errstate(invalid="ignore"):
+            share = np.where(np.isinf(kappa), 1.0, (kappa - theta) / (kappa + theta))
+        top, bottom = self.levels[:-1, 0], self.levels[1:, 1]
+        return float(np.max((top - bottom) * share / bottom, initial=0.0)) + 2e-12
+
+    @property
+    def jumps(self) -> Array:
+        """Stretches (start, end) of delta on which the envelope is constant, from the top down."""
+        flat = self.reached[:, 0] > self.possible[:, 1]
+        flat[0] = True
+        starts = np.where(np.arange(len(flat)) == 0, 0.0, self.possible[:, 1])
+        return np.stack([starts, self.reached[:, 0]], axis=1)[flat]
+
+    def _level(self, mass: Array, masses: Array, growth: Array) -> Array:
+        at, above = masses.T
+        node = np.minimum(np.searchsorted(at, mass), len(at) - 1)
+        before = np.maximum(node - 1, 0)
+        level = self.levels[node, 0]
+        rise = np.where(above[node] > at[before], above[node] - at[before], 1.0)
+        share = np.clip((mass - at[before]) / rise, 0.0, 1.0)
+        factor = (
+            np.minimum(growth[np.minimum(before, len(growth) - 1)], 1e300) if len(growth) else 1.0
+        )
+        tau = factor * share / (1 - share + factor * share)
+        top, bottom = self.levels[before, 0], self.levels[node, 1]
+        inside = (node > 0) & (mass < above[node]) & (mass > at[before])
+        return np.where(inside, top - tau * (top - bottom), level)
+
+
+def envelope_curve(
+    prior: Prior | ArrayLike,
+    channel: Channel | ArrayLike,
+    *,
+    tol: float = 1e-6,
+    time_limit: float | None = None,
+) -> EnvelopeCurve:
+    """Return the PML envelope at all delta at once, bracketed to `tol` everywhere.
+
+    Parameters
+    ----------
+    prior : Prior or array_like, shape (k,)
+        The law of the input. Inputs of probability zero do not count.
+    channel : Channel or array_like, shape (k, m)
+        The rows q(y|x).
+    tol : float
+        Largest gap at any delta, in nats; 1e-10 at least.
+    time_limit : float, optional
+        Seconds after which no more nodes are added. The curve is a bracket then too; its `gap`
+        says how wide.
+
+    Raises
+    ------
+    ValidationError
+        If the prior and the channel do not fit, or a number is out of range.
+
+    See Also
+    --------
+    cvxleak.measures.response_envelope_pieces : Exact breakpoints for randomized response.
+
+    Examples
+    --------
+    >>> from cvxleak.mechanisms import randomized_response
+    >>> from cvxleak.problems.envelope import envelope_curve
+    >>> curve = envelope_curve([0.2, 0.3, 0.5], randomized_response(3, 1.0))
+    >>> curve.jumps.round(4)  # where it is constant
+    array([[0.    , 0.2848],
+           [0.3424, 0.658 ]])
+    """
+    accuracy = real_number(tol, "tol", 1e-10)
+    begin = time.perf_counter()
+    deadline = math.inf if time_limit is None else begin + real_number(time_limit, "time_limit")
+    program = Data(prior, channel).program
+    builder = _Builder(program, accuracy * 0.9, deadline)
+    nodes, growth = builder.run()
+    return EnvelopeCurve(
+        np.array([[node.at.level, node.above.level] for node in nodes]),
+        _monotone([[node.at.value, node.above.value] for node in nodes]),
+        _monotone([[node.at.bound, node.above.bound] for node in nodes]),
+        np.array(growth).reshape(-1, 2),
+        accuracy,
+        {
+            "seconds": time.perf_counter() - begin,
+            "levels": builder.solved,
+            "pivots": program.pivots,
+        },
+    )
+
+
+@dataclass(frozen=True)
+class _Node:
+    """A level with what is possible at it and just above it."""
+
+    at: Vertex
+    above: Vertex
+
+
+class _Builder:
+    """Adds nodes from the top down until every stretch is narrow enough."""
+
+    def __init__(self, program: Program, tol: float, deadline: float) -> None:
+        self.program, self.tol, self.deadline = program, tol, deadline
+        self.solved = 0
+
+    def run(self) -> tuple[list[_Node], list[tuple[float, float]]]:
+        last = largest_level(self.program, 1 - TIE, self.deadline).below
+        starts = self._jumps(last.level)
+        if not starts or starts[-1].at.level > last.level * (1 + CLOSE):
+            starts.append(_Node(last, last))
+        nodes, growth = [starts[0]], []
+        for start in starts[1:]:
+            waiting = [start]
+            while waiting:
+                end = waiting.pop()
+                found = self._growth(nodes[-1].at, end.above)
+                width = nodes[-1].at.level - end.above.level
+                if _apart(width, *found) / end.above.level > self.tol and self._may_split(width):
+                    vertex = self._solve((nodes[-1].at.level + end.above.level) / 2)
+                    waiting += [end, _Node(vertex, vertex)]
+                else:
+                    nodes.append(end)
+                    growth.append(found)
+        return nodes, growth
+
+    def _jumps(self, last: float) -> list[_Node]:
+        """Return the nodes at the jumps down to the last level."""
+        jumps = np.unique(self.program.jumps)[::-1]
+        jumps = jumps[jumps > last * (1 - 10 * CLOSE)]
+        if not len(jumps):
+            return []
+        groups = np.split(jumps, np.flatnonzero(-np.diff(jumps) > CLOSE * jumps[1:]) + 1)
+        return [
+            # A symbol that only just reaches the level would not survive rounding.
+            _Node(
+                self._solve(float(group[-1]) * (1 - 2e-13)),
+                self._solve(float(group[0]), strict=True),
+            )
+            for group in groups
+        ]
+
+    def _solve(self, level: float, *, strict: bool = False) -> Vertex:
+        self.solved += 1
+        return self.program.solve(level, strict=strict)
+
+    def _may_split(self, width: float) -> bool:
+        return width > 1e-13 and time.perf_counter() < self.deadline
+
+    def _growth(self, top: Vertex, bottom: Vertex) -> tuple[float, float]:
+        """Return kappa and theta of a stretch."""
+        return self._kappa(top, bottom), self._theta(top, bottom)
+
+    def _kappa(self, top: Vertex, bottom: Vertex) -> float:
+        """Return the mean of max s^b_x / s^a_x over groups of symbols that share no output."""
+        n, m = self.program.ratios.shape
+        before = np.bincount(top.inputs, top.masses, minlength=n)
+        after = np.bincount(bottom.inputs, bottom.masses, minlength=n)
+        inputs = np.concatenate([top.inputs, bottom.inputs])
+        outputs = n + np.concatenate([top.outputs, bottom.outputs])
+        links = coo_array((np.ones(len(inputs)), (inputs, outputs)), shape=(n + m, n + m))
+        group = connected_components(links, directed=False)[1][:n]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.where(after > 0, after / before, 0.0)
+        largest = np.zeros(n + m)
+        np.maximum.at(largest, group, ratio)
+        gain = np.zeros(n + m)
+        np.add.at(gain, group, after - before)
+        return _mean(gain, largest, float(ratio.max(initial=0.0)))
+
+    def _theta(self, top: Vertex, bottom: Vertex) -> float:
+        """Return the harmonic mean of min mu^b_x / mu^a_x over outputs, x competing for them."""
+        able = self.program.jumps >= top.level
+        ratios = self.program.ratios[able]
+        ends = [_multipliers(ratios, vertex, able) for vertex in (top, bottom)]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            theta = np.where(ends[0] > 0, ends[1] / ends[0], np.inf)
+        if not theta.min(initial=np.inf) > 0:
+            return 1e-300
+        worth = [
+            1 + mu[:, None] * (ratios - vertex.level)
+            for mu, vertex in zip(ends, (top, bottom), strict=True)
+        ]
+        price = np.minimum(top.prices, bottom.prices)
+        competing = np.maximum(*worth) > price + 1e-13
+        least = np.where(competing, theta[:, None], np.inf).min(axis=0, initial=np.inf)
+        gain = self.program.output * (bottom.prices - top.prices)
+        return 1 / _mean(gain, 1 / least, float(1 / theta.min()))
+
+
+def _mean(gains: Array, values: Array, worst: float) -> float:
+    """Return the mean of values, weighted by gains; the worst value if a gain is negative."""
+    total = float(gains.sum())
+    if total <= 0 or gains.min() < -1e-13 * total:
+        return max(worst, 1e-300)
+    used = gains > 0
+    return max(float(gains[used] @ values[used]) / float(gains[used].sum()), 1e-300)
+
+
+def _multipliers(ratios: Array, vertex: Vertex, able: NDArray[np.bool_]) -> Array:
+    """Return multipliers at the vertex's prices: its own, but in the middle where they are free."""
+    own = vertex.multipliers[able]
+    free = np.bincount(vertex.inputs, minlength=len(able))[able] == 0
+    middle = (_least_multipliers(ratios, vertex) + _most_multipliers(ratios, vertex)) / 2
+    return np.where(free & np.isfinite(middle), middle, own)
+
+
+def _least_multipliers(ratios: Array, vertex: Vertex) -> Array:
+    """Return the least mu_x with 1 + mu_x (r_xy - t) <= nu_y at every output."""
+    short = vertex.level - ratios
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(short > 0, np.maximum(1 - vertex.prices, 0.0) / short, 0.0).max(axis=1)
+
+
+def _most_multipliers(ratios: Array, vertex: Vertex) -> Array:
+    """Return the largest mu_x with 1 + mu_x (r_xy - t) <= nu_y at every output."""
+    excess = ratios - vertex.level
+    with np.errstate(divide="ignore", invalid="ignore"):
+        most = np.where(excess > 0, np.maximum(vertex.prices - 1, 0.0) / excess, np.inf)
+    return most.min(axis=1)
+
+
+def _apart(width: float, kappa: float, theta: float) -> float:
+    if math.isinf(kappa):
+        return width
+    return width * max(1 - 2 * math.sqrt(theta) / (math.sqrt(kappa) + math.sqrt(theta)), 0.0)
+
+
+def _monotone(masses: list[list[float]]) -> Array:
+    """Return masses that do not fall from node to node, at it after above it."""
+    order: NDArray[np.float64] = np.maximum.accumulate(np.array(masses)[:, ::-1].ravel())
+    order[-2:] = np.maximum(order[-2:], 1 - 2 * TIE)
+    return order.reshape(-1, 2)[:, ::-1]
