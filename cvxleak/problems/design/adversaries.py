@@ -192,16 +192,24 @@ class Opponents:
         return Audited(bound.upper, bound.lower, cut, proof)
 
     def entropy_price(self, matrix: Array, cut: Cut) -> float:
-        """Return lam, minus the derivative of what an adversary learns in the entropy floor."""
+        """Return lam, minus the derivative of what an adversary learns in the entropy floor.
+
+        At a maximizer of I under F(w) >= b, the gradient of I is a constant plus
+        lam log(w_g / m_g): lam is the slope of the regression of one on the other.
+        """
         if cut.prior is not None:
             return 0.0
         lumped = self._lumped(cut.group, matrix)
-        start = 0.999 * cut.weights + 0.001 * lumped.uniform()
-        run = joint_blahut_arimoto(
-            lumped, self.floor, starts=start[None] / start.sum(), max_iterations=100
-        )
-        multiplier = float(run.history["multiplier"][-1])
-        return multiplier if np.isfinite(multiplier) else 0.0
+        joint = cut.joint @ matrix
+        alone = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0)
+        ratio = np.log(np.where(joint > 0, joint, 1.0) / np.where(joint > 0, alone, 1.0))
+        gradient = (lumped.rows * ratio[lumped.value_index]).sum(axis=1)
+        seen = cut.weights > 0
+        w = cut.weights[seen]
+        depth = np.log(w) - lumped.log_multiplicity[seen]
+        depth -= w @ depth
+        spread = float(w @ depth**2)
+        return max(float(w @ (depth * gradient[seen])) / spread, 0.0) if spread > 1e-20 else 0.0
 
     def audit_priors(self, channel: Channel) -> Audited:
         """Return what the given priors learn."""

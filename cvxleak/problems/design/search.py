@@ -27,6 +27,7 @@ from cvxleak.certificates.balls import precision
 from cvxleak.certificates.rationals import float_above, rational
 from cvxleak.errors import InfeasibleError, SolverError
 from cvxleak.model import Mechanism
+from cvxleak.problems.check import FEASIBILITY_TOLERANCE
 from cvxleak.problems.design.adversaries import Audit, Audited, Cut, Opponents
 from cvxleak.problems.design.conic import Conic, Implied
 from cvxleak.problems.design.designed import Design, Round
@@ -45,6 +46,9 @@ STALLED = 40
 """Rounds without progress after which the search gives up."""
 
 ROUNDS = 500
+
+LEAST_LEAKAGE = 1e-7
+"""A master of least distortion keeps to no less than this many nats: it needs an interior."""
 
 QUICK = 0.9
 """Tolerance of the first audit of a channel, which is to find adversaries."""
@@ -134,6 +138,7 @@ class _Run:
         self.tight = False
         self.cycled = False
         self.seen: list[Cut] = []
+        self.aim = budget if self.leakage else max(budget, LEAST_LEAKAGE)
         self.promise = math.inf  # what the best channel so far may turn out to be worth
         self.attempted = math.inf  # the gap of the last sharp audit, had it succeeded
         self._anchor()
@@ -152,7 +157,9 @@ class _Run:
     @property
     def target(self) -> float:
         """The gap to reach, a little inside the tolerance."""
-        return max(0.9 * self.options.tol * self.ends[1], 0.8 * ABSOLUTE_TOLERANCE)
+        best = min(self.ends[1], self.promise)
+        relative = 0.9 * self.options.tol * best if math.isfinite(best) else 0.0
+        return max(relative, 0.8 * ABSOLUTE_TOLERANCE)
 
     def go(self) -> str:
         """Work until the gap is within the tolerance or something ends it; say what."""
@@ -164,7 +171,7 @@ class _Run:
             stopped = "interrupted"
         if self.upper is None:
             # Always a witness: at worst the constant, or the anchor.
-            self._try(self._fallback(), 0.5)
+            self._try(self.anchor if self.leakage else self.haven, 0.5)
         return stopped
 
     # What every search starts from -------------------------------------------------------------
@@ -172,14 +179,19 @@ class _Run:
     def _anchor(self) -> None:
         """Find the channel of least distortion, the best constant, and check the budget."""
         self.anchor = self.costs.least()
-        self.constant: Array | None = self.costs.constant()
+        law: Array | None = self.costs.constant()
+        self.haven, self.haven_leaks = np.tile(law, (len(self.anchor), 1)), 0.0
         if self.problem.rules:
             self.anchor = snapped(self.conic.least_worst(self.costs.table))
-            violated = own_violations(self.problem.rules, self._spread())
-            if max(violated.values(), default=0.0) > 1e-9:
+            violated = own_violations(self.problem.rules, self.haven)
+            if max(violated.values(), default=0.0) > FEASIBILITY_TOLERANCE:
                 law = self.conic.constant(self.costs.table)
-                self.constant = None if law is None else snapped(law[None])[0]
+                self.haven = (
+                    None if law is None else np.tile(snapped(law[None])[0], (len(self.anchor), 1))
+                )
         least = max(self.costs.exact(self.anchor))
+        if not self.leakage and self.haven is None:
+            self._find_haven()
         if self.leakage and math.isfinite(self.budget):
             given = rational(self.budget)
             if given < least:
@@ -189,15 +201,16 @@ class _Run:
                 )
             self.tight = given == least and len(self.costs.table) == 1 and not self.problem.rules
 
-    def _spread(self) -> Array:
-        """Return the channel of constant output."""
-        assert self.constant is not None
-        return np.tile(self.constant, (len(self.anchor), 1))
-
-    def _fallback(self) -> Array:
-        if self.leakage or self.constant is None:
-            return self.anchor
-        return self._spread()
+    def _find_haven(self) -> None:
+        """Take the channel of least leakage, where own constraints rule out all constants."""
+        options = replace(self.options, tol=0.01)
+        bound = Search(self.problem, True, 0).run(math.inf, options)
+        self.haven, self.haven_leaks = bound.witness.channel.matrix, bound.upper
+        if bound.upper > self.budget:
+            raise InfeasibleError(
+                f"budget: found {self.budget!r} nats; under the constraints the least leakage of a "
+                f"channel is between {bound.lower!r} and {bound.upper!r}"
+            )
 
     def _affordable(self, matrix: Array) -> bool:
         if not self.leakage or not math.isfinite(self.budget):
@@ -209,13 +222,12 @@ class _Run:
         if self.upper is not None:
             return None
         if self.leakage:
-            if self.constant is not None and self._affordable(self._spread()):
-                self._try(self._spread(), 0.5)
+            if self.haven is not None and self._affordable(self.haven):
+                self._try(self.haven, 0.5)
                 return "a constant output is within the budget"
             return None
         self._bounded_by_distortion()
-        if self.constant is not None and self.budget <= 0:
-            self._try(self._spread(), 0.5)
+        self._try(self.haven, 0.5)
         self._try(self.anchor, 0.1 * self.options.tol)
         if self._done():
             return "the least distortion of all channels is within the budget"
@@ -237,6 +249,8 @@ class _Run:
 
     def _rounds(self) -> str:
         stalled, matrix = 0, self._first()
+        if self.search.known:
+            matrix = self._master(matrix).channel
         while True:
             if time.monotonic() > self.deadline:
                 return f"the time limit of {self.options.time_limit:g} s was reached"
@@ -268,7 +282,7 @@ class _Run:
             free = price <= price.min(axis=1, keepdims=True)
             free |= (self.costs.table[0] == 0).all(axis=1, keepdims=True)
             return free / free.sum(axis=1, keepdims=True)
-        far = 0.9 * self._spread() + 0.1 * blank
+        far = 0.9 * self.haven + 0.1 * blank
         near = self.anchor
         if not self.leakage or not math.isfinite(self.budget):
             return 0.5 * near + 0.5 * far
@@ -293,7 +307,7 @@ class _Run:
             else:
                 self._offer(released, audited)
         if self.opponents.priors is None:
-            self._keep(learned)
+            self._keep(learned, released)
 
     def _promising(self, value: float) -> bool:
         """Whether a channel may be so much better than the best so far that it is audited."""
@@ -302,7 +316,7 @@ class _Run:
         lower = self.lower.value
         return value < self.promise - 0.1 * (self.promise - lower) or value - lower <= self.target
 
-    def _keep(self, learned: list[tuple[float, Cut]]) -> None:
+    def _keep(self, learned: list[tuple[float, Cut]], matrix: Array) -> None:
         """Make adversaries cuts, but for those that are no news to the master."""
         if self.options.strategy == "alternate":
             cut = max(learned, key=lambda pair: pair[0])[1]
@@ -310,10 +324,12 @@ class _Run:
             self.cycled = any(cut.like(other) for other in self.seen)
             self.seen.append(cut)
             return
-        level = self.lower.value if self.leakage else self.budget
+        level = -math.inf
+        if self.search.known:
+            known = self._stated([known.cut for known in self.search.known])
+            level = float(known.informations(matrix)[2].max())
         for value, cut in learned:
-            news = value > level or not self.search.known
-            if news and not any(cut.like(known.cut) for known in self.search.known):
+            if value > level and not any(cut.like(other.cut) for other in self.search.known):
                 self.search.known.append(_Known(cut))
 
     def _value(self, matrix: Array, worst: float) -> float:
@@ -321,11 +337,11 @@ class _Run:
         return worst if self.leakage else self.costs.worst(self._mixed(matrix, worst))
 
     def _mixed(self, matrix: Array, leaks: float) -> Array:
-        """Return the mixture with a constant that keeps the leakage's budget."""
-        share = 1.0 if leaks <= self.budget else self.budget / leaks * (1 - 1e-9)
-        if share == 1.0 or self.constant is None:
+        """Return the mixture with the haven that keeps the leakage's budget."""
+        if leaks <= self.budget:
             return matrix
-        return snapped(share * matrix + (1 - share) * self._spread())
+        share = (self.budget - self.haven_leaks) / (leaks - self.haven_leaks) * (1 - 1e-9)
+        return snapped(share * matrix + (1 - share) * self.haven)
 
     def _take(self, matrix: Array, audit: Audit, worst: float) -> list[tuple[float, Cut]]:
         """Audit the best channel so far as sharply as it deserves, and make it the witness.
@@ -354,7 +370,8 @@ class _Run:
             if self.leakage or state.upper <= self.budget:
                 break
             # The mixture's leakage is at most in proportion to that of the channel.
-            worst = max(worst, self.budget) * state.upper / self.budget
+            worst = max(worst, self.budget)
+            worst += (state.upper - self.budget) * worst / max(self.budget, 1e-300)
             self.attempted = math.inf
         self.promise = min(before, self._value(matrix, max(worst, *(v for v, _ in found))))
         return found
@@ -418,6 +435,9 @@ class _Run:
         else:
             best = min(self.promise, self.ends[1])
             gap = max(0.3 * (best - self.lower.value), 0.1 * self.target)
+            if not math.isfinite(gap):
+                reach = self.costs.worst(self.haven) - self.costs.worst(self.anchor)
+                gap = 1e-3 * (1.0 if self.leakage else reach)
             point = master.solve(self._interior(matrix, master), gap, self.deadline)
         if not np.isfinite(point.lower):
             if not self.uses_conic:
@@ -425,10 +445,14 @@ class _Run:
             return point
         if self.tight:
             point = self._priced(point, master)
+        if not self.leakage:
+            # What the multipliers prove for the budget that was asked for.
+            moved = float(point.theta.sum()) * (self.aim - self.budget)
+            point = replace(point, lower=point.lower + moved)
         if point.lower > self.lower.value:
             self.lower = _Lower(point.lower, cuts, point, implied)
         for known, theta in zip(self.search.known, point.theta, strict=True):
-            known.idle = 0 if theta > 1e-3 * point.theta.max() else known.idle + 1
+            known.idle = 0 if theta > 1e-2 * point.theta.max() else known.idle + 1
         if self.opponents.priors is None and len(cuts) > 20:
             self.search.known = [k for k in self.search.known if k.idle < IDLE]
         return point
@@ -441,14 +465,13 @@ class _Run:
         cost = self.costs.table
         if self.tight or (self.leakage and not math.isfinite(self.budget)):
             cost = cost[:0]
-        budget = self.budget if math.isfinite(self.budget) else 0.0
-        return Master(joint, cost, budget, self.leakage)
+        return Master(joint, cost, self.aim if math.isfinite(self.aim) else 0.0, self.leakage)
 
     def _interior(self, matrix: Array, master: Master) -> Array:
         """Return a strictly feasible channel near `matrix` for the master to start from."""
         blank = np.where(matrix > 0, 1.0, 0.0) if self.tight else np.ones(matrix.shape)
         blank /= blank.sum(axis=1, keepdims=True)
-        far = blank if self.tight else 0.9 * self._spread() + 0.1 * blank
+        far = blank if self.tight else 0.9 * self.haven + 0.1 * blank
         if self.leakage:
             point = (1 - 1e-6) * matrix + 1e-6 * blank
             if not len(master.cost):
@@ -466,18 +489,15 @@ class _Run:
         while True:
             point = (1 - share) * matrix + share * far
             point = (1 - 1e-6) * point + 1e-6 * blank if share < 1 else far
-            if (master.informations(point)[2] < 0.99 * self.budget).all():
+            if (master.informations(point)[2] < 0.99 * self.aim).all():
                 return point
             if share == 1.0:
-                constant = self._spread()
                 shift = 0.5
-                while not (master.informations(point)[2] < 0.99 * self.budget).all():
-                    point = shift * far + (1 - shift) * constant
+                while not (master.informations(point)[2] < 0.99 * self.aim).all():
+                    point = shift * far + (1 - shift) * self.haven
                     shift /= 2
                     if shift < 1e-12:
-                        raise SolverError(
-                            f"budget: {self.budget!r} nats is too small to be told from zero"
-                        )
+                        raise SolverError("the master has no interior")
                 return point
             share = min(1.0, max(1.5 * share, 1e-3))
 

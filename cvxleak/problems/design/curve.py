@@ -1,0 +1,119 @@
+"""`design_curve`: the trade-off between leakage and distortion, budget after budget."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cvxleak._validation import Array, in_order, instance, real_number
+from cvxleak.errors import ValidationError
+from cvxleak.problems.design.distortion import MinDistortion
+from cvxleak.problems.design.leakage import TIME_LIMIT, TOLERANCE, MinLeakage, make_options
+from cvxleak.problems.design.search import Search
+from cvxleak.result import Bound
+
+__all__ = ["DesignCurve", "design_curve"]
+
+
+@dataclass(frozen=True)
+class DesignCurve:
+    """Brackets of a trade-off for increasing budgets.
+
+    Attributes
+    ----------
+    budgets : tuple of float
+        D for `MinLeakage`, L for `MinDistortion`, increasing.
+    bounds : tuple of Bound
+        One bracket for each, with its own witness and certificate.
+    seconds : float
+        How long all of it took.
+    """
+
+    budgets: tuple[float, ...]
+    bounds: tuple[Bound, ...]
+    seconds: float
+
+    @property
+    def lower(self) -> Array:
+        """Lower ends."""
+        return np.array([bound.lower for bound in self.bounds])
+
+    @property
+    def upper(self) -> Array:
+        """Upper ends."""
+        return np.array([bound.upper for bound in self.bounds])
+
+    def to_frame(self) -> Any:
+        """Return one row per budget as a pandas DataFrame (needs pandas)."""
+        import pandas as pd
+
+        frame = pd.concat([bound.to_frame() for bound in self.bounds], ignore_index=True)
+        frame.insert(0, "budget", list(self.budgets))
+        return frame
+
+
+def design_curve(
+    problem: MinLeakage | MinDistortion,
+    budgets: Iterable[float],
+    *,
+    tol: float = TOLERANCE,
+    time_limit: float | None = TIME_LIMIT,
+    solver: str | None = None,
+    solver_options: dict[str, Any] | None = None,
+    rng: int | np.random.Generator | None = 0,
+    verbose: bool = False,
+) -> DesignCurve:
+    """Solve a design problem for many budgets; adversaries that were met once are met for all.
+
+    A cut is an adversary, and what an adversary learns does not depend on the budget. So each
+    point starts with the cuts of its neighbor, and needs a few rounds only.
+
+    Parameters
+    ----------
+    problem : MinLeakage or MinDistortion
+        Its own budget is not used.
+    budgets : iterable of float
+        Distinct budgets, in any order.
+    tol, solver, solver_options, rng, verbose
+        As for `MinLeakage.solve`.
+    time_limit : float or None
+        For the whole curve: each point gets an equal share of what is left.
+
+    Raises
+    ------
+    ValidationError
+        Not a design problem, or no budgets.
+    InfeasibleError
+        A budget that no channel meets.
+
+    Examples
+    --------
+    >>> from cvxleak.model import AdditiveQuery, RecordSpace
+    >>> from cvxleak.problems.design import MinLeakage, design_curve
+    >>> parity = AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2, modulus=2)
+    >>> problem = MinLeakage(parity, distortion=[[0, 1], [1, 0]], budget=0.1, entropy_floor=0.0)
+    >>> curve = design_curve(problem, [0.05, 0.1, 0.2, 0.5])
+    >>> curve.upper.round(3)
+    array([0.495, 0.368, 0.193, 0.   ])
+    """
+    if not isinstance(problem, MinLeakage | MinDistortion):
+        instance(problem, MinLeakage, "problem")
+    given = in_order(budgets, "budgets")
+    points = sorted({real_number(budget, f"budgets[{k}]", 0.0) for k, budget in enumerate(given)})
+    if not points:
+        raise ValidationError("budgets: found none; at least one is needed")
+    search = Search(problem.problem, isinstance(problem, MinLeakage), rng)
+    start = time.monotonic()
+    bounds = []
+    for done, budget in enumerate(points):
+        share = None
+        if time_limit is not None:
+            left = max(start + time_limit - time.monotonic(), 0.0)
+            share = left / (len(points) - done)
+        options = make_options(tol, share, "cutting_set", solver, solver_options, verbose)
+        bounds.append(search.run(budget, options))
+    return DesignCurve(tuple(points), tuple(bounds), time.monotonic() - start)
