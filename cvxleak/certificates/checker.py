@@ -15,6 +15,7 @@ from cvxleak.certificates import (
     fixed_prior,
     local_dp,
     min_information,
+    pml_mechanism,
     record_leakage,
     release,
 )
@@ -54,6 +55,7 @@ PROVERS = {
         envelope.prove_failure_probability, "probability", envelope.about_failure_probability
     ),
     "pml-envelope": Prover(envelope.prove_envelope, about=envelope.about_envelope),
+    "pml-mechanism": Prover(pml_mechanism.prove, "utility", pml_mechanism.about),
     "record-leakage": Prover(record_leakage.prove, about=record_leakage.about),
     "balance": Prover(record_leakage.prove_balance, about=record_leakage.about),
     "fixed-prior-leakage": Prover(fixed_prior.prove_leakage, about=fixed_prior.about),
