@@ -131,8 +131,12 @@ class ReleaseLaw:
         R̂ and X are independent given s under it. For several such coalitions at once no formula
         is that simple, and only a constant release is accepted.
         """
-        least = {watcher.classes: watcher for watcher in self.watchers if watcher.least}
-        if not least:
+        least = {
+            tuple(self.classes(watcher)): watcher
+            for watcher in self.watchers
+            if watcher.least and len(set(self.pairs(watcher))) > len(set(self.classes(watcher)))
+        }
+        if not least:  # nobody, or only who knows the dataset anyway
             return kernel
         if len(least) > 1:
             raise CertificateError("where several coalitions have no room, the release is constant")

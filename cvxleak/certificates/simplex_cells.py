@@ -37,7 +37,9 @@ def slopes_of_cells(cells: Any, size: int) -> list[list[float]]:
             if leaves == len(slopes):
                 raise CertificateError("a cell has no slopes")
             for vertex in vertices:
-                height = sum((v * arb(n) for v, n in zip(vertex, slopes[leaves])), arb(0))
+                height = sum(
+                    (v * arb(n) for v, n in zip(vertex, slopes[leaves], strict=True)), arb(0)
+                )
                 if not height + balls.entropy(vertex) >= 0:
                     raise CertificateError("the slopes of a cell do not bound -H on it")
             leaves += 1

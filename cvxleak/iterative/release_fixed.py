@@ -179,26 +179,24 @@ def information_blahut_arimoto(
     whole_number(restarts, "restarts", 1)
     generator = np.random.default_rng(rng)
     begin = time.perf_counter()
-    best: IterativeResult | None = None
-    for _ in range(restarts if start is None else 1):
-        left = None if time_limit is None else time_limit - (time.perf_counter() - begin)
-        if best is not None and left is not None and left <= 0:
+    seconds = math.inf if time_limit is None else real_number(time_limit, "time_limit", 0.0)
+    runs: list[IterativeResult] = []
+    while len(runs) < (restarts if start is None else 1):
+        left = max(seconds - (time.perf_counter() - begin), 0.0)
+        if runs and left == 0:
             break
-        log_kernel = data.start(start, generator)
         run = _descend(
             data,
             prices,
             lambda log_kernel: information_loss(data, log_kernel),
-            log_kernel,
+            data.start(start, generator),
             tol,
             max_iterations,
-            None if left is None else max(left, 0.0),
+            left,
             False,
         )
-        if best is None or run.value < best.value:
-            best = run
-    assert best is not None  # there is at least one start
-    return best
+        runs.append(run)
+    return min(runs, key=lambda run: run.value)
 
 
 def _descend(
@@ -220,12 +218,12 @@ def _descend(
     constant = prices[1] * _earlier_information(data)
     history: dict[str, list[float]] = {"objective": [], "gap": []}
     while True:
-        kernel = np.exp(log_kernel)
+        kernel, possible = np.exp(log_kernel), log_kernel > -math.inf
         gradient = cost(log_kernel)
         for price, ratio in zip(prices, data.terms.log_ratios(log_kernel), strict=True):
             if price > 0:
-                gradient = gradient + price * np.where(kernel > 0, ratio, 0.0)
-        mean = np.einsum("ij,ij->i", kernel, np.where(kernel > 0, gradient, 0.0))
+                gradient = gradient + price * np.where(possible, ratio, 0.0)
+        mean = np.einsum("ij,ij->i", kernel, np.where(possible, gradient, 0.0))
         history["objective"].append(float(weights @ mean) + constant)
         history["gap"].append(float(weights @ (mean - gradient.min(axis=1))))
         iterations = len(history["gap"]) - 1
@@ -244,7 +242,8 @@ def _descend(
                 log_kernel = _least(gradient)
             continue
         point = data.terms.kernel(kernel)
-        return IterativeResult(history["objective"][-1], point, iterations, stopped, history)
+        arrays = {name: np.array(values) for name, values in history.items()}
+        return IterativeResult(history["objective"][-1], point, iterations, stopped, arrays)
 
 
 def _least(cost: Array) -> Array:

@@ -90,7 +90,7 @@ def release_interior_point(
     prices : sequence of float, optional
         kappa >= 0 for each coalition, in units of cost per nat; 0 if left out.
     tol : float
-        Gap at which to stop, as a share of the range of the cost.
+        Gap at which to stop, in units of cost.
     start : array, shape (Z, X, outputs), optional
         A kernel to start from, blended with the uniform one as far as it has to be.
     max_iterations : int
@@ -138,7 +138,7 @@ def release_interior_point(
     iterations = 0
     for iterations in range(1, max_iterations + 1):  # noqa: B007
         solver.step()
-        if solver.gap <= tol * solver.scale:
+        if solver.gap <= tol:
             stopped = "the gap is within tol"
             break
         if solver.exhausted:
@@ -177,11 +177,14 @@ class _Newton:
         self.weights = terms.weights[:, None]
         self.prices = np.zeros(len(rooms)) if prices is None else np.asarray(prices, dtype=float)
         self.budgets = np.flatnonzero((rooms > 0) & np.isfinite(rooms))
-        self.exact = np.flatnonzero(rooms == 0)
-        self.scale = float(np.ptp(cost, axis=1).max()) or 1.0
+        # Where s determines x, nothing is left to be independent of.
+        spread = np.array([c.pairs.size > c.classes.size for c in terms.coalitions], dtype=bool)
+        self.exact = np.flatnonzero((rooms == 0) & spread)
+        self.scale = float(np.ptp(cost, axis=1).max() or np.abs(cost).max() or 1.0)
         self._systems = [_Indicators(coalition, outputs) for coalition in terms.coalitions]
         self._equalities = [self._systems[c].independence for c in self.exact]
-        self._nu = [np.zeros(equality.shape[1]) for equality in self._equalities]
+        self._sizes = [terms.coalitions[c].pairs.size * outputs for c in self.exact]
+        self._nu = [np.zeros(size) for size in self._sizes]
         cells = np.arange(n * outputs)
         self._row_sums = csr_array((np.ones(len(cells)), (cells, cells // outputs)))
         uniform = np.full((n, outputs), 1 / outputs)
@@ -280,7 +283,7 @@ class _Newton:
     def _solve(
         self, joint: Array, slopes: Array, ratios: list[Array], target: Array, shortage: Array
     ) -> tuple[Array, Array, list[Array]]:
-        """Return the Newton direction, and what it adds to the multipliers of the budgets and nu."""
+        """Return the Newton direction, and how the budgets' multipliers and nu change."""
         n, outputs = joint.shape
         diagonal = self._zeta / joint
         columns, inverse = [], []
@@ -299,7 +302,7 @@ class _Newton:
         for c in self.budgets:
             columns.append(csr_array(ratios[c].reshape(-1, 1)))
             inverse.append(np.array([self._room[c] / self._mu[c]]))
-        sizes = [equality.shape[1] for equality in self._equalities]
+        sizes = self._sizes
         columns += self._equalities
         inverse += [np.zeros(size) for size in sizes]
         columns.append(self._row_sums)
@@ -356,7 +359,7 @@ class _Newton:
         for c, equality, free in zip(self.exact, self._equalities, nu, strict=True):
             references[c] = (equality @ free).reshape(joint.shape)
             gradient = gradient + references[c]
-        lower = total + float(self.terms.weights @ gradient.min(axis=1))
+        lower = float(total + self.terms.weights @ gradient.min(axis=1))
         if lower > self.lower:
             self.lower, self.multipliers, self.references = lower, mu, references
 
@@ -377,8 +380,8 @@ class _Indicators:
         classes = coalition.classes.index[first]
         rows = (classes[:, None] * outputs + np.arange(outputs)).ravel()
         chances = np.repeat(coalition.chance[first, 0], outputs)
-        shape = (self.classes.shape[1], self.pairs.shape[1])
-        spread = csr_array((chances, (rows, np.arange(shape[1]))), shape=shape)
+        shape = coalition.classes.size * outputs, len(chances)
+        spread = csr_array((chances, (rows, np.arange(len(chances)))), shape=shape)
         return csr_array(self.pairs - self.classes @ spread)
 
 

@@ -86,7 +86,12 @@ class _Curve:
         return (float(np.ptp(self.data.cost, axis=1).max()) or 1.0) if self.convex else 1.0
 
     def point(
-        self, mu: tuple[float, float], start: Array | None, tol: float, max_iterations: int
+        self,
+        mu: tuple[float, float],
+        start: Array | None,
+        tol: float,
+        max_iterations: int,
+        seconds: float | None = None,
     ) -> MultiplierPoint:
         joint = self.data.joint
         if self.convex:
@@ -98,6 +103,7 @@ class _Curve:
                 start=start,
                 tol=tol,
                 max_iterations=max_iterations,
+                time_limit=seconds,
             )
         else:
             run = information_blahut_arimoto(
@@ -181,7 +187,7 @@ def multiplier_grid(
     >>> from cvxleak.iterative import multiplier_grid
     >>> joint = [[[0.45, 0.05]], [[0.05, 0.45]]]
     >>> [round(point.value, 3) for point in multiplier_grid(joint, [0.0, 0.1, 1.0], [0.0])]
-    [0.1, 0.1, 0.5]
+    [0.1, 0.1, 0.348]
     """
     curve = _Curve(joint, utility, distortion, outputs, np.random.default_rng(rng))
     points: list[MultiplierPoint] = []
@@ -259,11 +265,12 @@ def release_search(
     >>> from cvxleak.iterative import release_search
     >>> joint = [[[0.024, 0.228], [0.063, 0.203]], [[0.203, 0.013], [0.228, 0.038]]]
     >>> round(release_search(joint, 0.05, 0.104).value, 5)
-    0.36888
+    0.36873
     """
     real_number(epsilon, "epsilon", 0.0)
     real_number(delta, "delta", 0.0)
     real_number(tol, "tol", 0.0)
+    seconds = math.inf if time_limit is None else real_number(time_limit, "time_limit", 0.0)
     begin = time.perf_counter()
     curve = _Curve(joint, utility, distortion, outputs, np.random.default_rng(rng))
     if delta < curve.earlier:
@@ -281,9 +288,8 @@ def release_search(
     budgets = epsilon, delta
     if not curve.convex:
         best = _best_pair(curve, points, budgets)
-        return IterativeResult(
-            best.value, best.kernel, len(points), "grid searched", {"objective": [best.value]}
-        )
+        arrays = {"objective": np.array([best.value])}
+        return IterativeResult(best.value, best.kernel, len(points), "grid searched", arrays)
     while True:
         weights, mu, value = _time_share(points, budgets)
         kernel = np.sum([w * p.kernel for w, p in zip(weights, points, strict=True)], axis=0)
@@ -295,13 +301,14 @@ def release_search(
             stopped = "the gap is within tol"
         elif rounds >= max_rounds:
             stopped = "max_rounds reached"
-        elif time_limit is not None and time.perf_counter() - begin > time_limit:
+        elif seconds < (spent := time.perf_counter() - begin):
             stopped = "time_limit reached"
         else:
             near = 0.999 * kernel + 0.001 / kernel.shape[2]
-            points.append(curve.point(mu, near, 0.1 * tol * scale, 20_000))
+            points.append(curve.point(mu, near, 0.1 * tol * scale, 20_000, seconds - spent))
             continue
-        return IterativeResult(value, kernel, len(duals), stopped, history)
+        arrays = {name: np.array(values) for name, values in history.items()}
+        return IterativeResult(value, kernel, len(duals), stopped, arrays)
 
 
 def _time_share(

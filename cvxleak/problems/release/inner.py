@@ -1,13 +1,15 @@
-"""The convex problem inside both utilities: solve it, make its kernel exactly feasible, state it."""
+"""The convex problem inside both utilities: solved, made exactly feasible, and stated."""
 
 from __future__ import annotations
 
 import math
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cvxleak._validation import Array
 from cvxleak.certificates import balls
@@ -25,6 +27,10 @@ __all__ = ["Inner", "Solved", "proved"]
 
 SHARES = (0.0, 1e-15, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3, 1.0)
 """How much of a constant release is added until the budgets are proved to be met."""
+
+
+TINY = 1e-8
+"""Room, in nats, below which the interior-point method may run out of digits."""
 
 
 class Solved(NamedTuple):
@@ -48,6 +54,7 @@ class Inner:
         self.problem = problem
         self.rooms = problem.rooms()
         self.terms: ReleaseTerms = problem.terms()
+        self.prices = np.array([coalition.price for coalition in problem.coalitions])
         self.deadline = deadline
         law = problem.joint.flat / problem.joint.flat.sum()
         self.joint: Array = law
@@ -70,35 +77,60 @@ class Inner:
         Budgets get a price of their own, which costs `nudge` at most: where one does not bind, or
         kernels tie, less is told. Both are relative to the range of the costs.
         """
-        cost = self.request @ distortion
-        scale = float(np.ptp(self.terms.rows(cost), axis=1).max()) or 1.0
-        outputs = distortion.shape[1]
-        most = math.log(max(outputs, 2))
+        scale = float(np.ptp(distortion)) or 1.0
+        most = math.log(max(distortion.shape[1], 2))
         # No release of so few values can tell more than that: such a budget does not bind.
         rooms = np.where(self.rooms >= most, math.inf, self.rooms)
-        prices = np.array([coalition.price for coalition in self.problem.coalitions])
-        bounded = np.isfinite(self.rooms) & (self.rooms > 0)
-        extra = nudge * scale / (most * max(1, int(bounded.sum()))) * bounded
-        point = release_interior_point(
-            self.law,
-            cost,
-            [coalition.array for coalition in self.problem.coalitions],
-            rooms.tolist(),
-            (prices + extra).tolist(),
-            tol=gap,
-            start=start,
-            time_limit=self.left,
-        )
+        bounded = np.isfinite(rooms) & (rooms > 0)
+        extra = np.where(bounded, nudge * scale / (most * max(1, int(bounded.sum()))), 0.0)
+        point = self._point(distortion, rooms, extra, gap * scale, start)
+        tiny = bounded & (rooms < TINY)
+        if tiny.any() and point.value - point.lower > TINY * scale:
+            # Too little room for the digits there are: without any, and what a little is worth.
+            shut = self._point(distortion, np.where(tiny, 0.0, rooms), extra, gap * scale, None)
+            opened = self._opened(shut, rooms, tiny)
+            if opened.value - opened.lower < point.value - point.lower:
+                point = opened
         proof = []
         for c, (room, reference) in enumerate(zip(rooms, point.references, strict=True)):
             multiplier = 0.0
             if math.isfinite(room) and room > 0:
                 multiplier = float(point.multipliers[c] + extra[c])
-            counts = multiplier + prices[c] > 0 or room == 0
+            counts = multiplier + self.prices[c] > 0 or room == 0
             proof.append(
                 {"multiplier": multiplier, "reference": pack(reference) if counts else None}
             )
         return Solved(point, proof)
+
+    def _point(
+        self, distortion: Array, rooms: Array, extra: Array, gap: float, start: Array | None
+    ) -> ReleasePoint:
+        return release_interior_point(
+            self.law,
+            self.request @ distortion,
+            [coalition.array for coalition in self.problem.coalitions],
+            rooms.tolist(),
+            (self.prices + extra).tolist(),
+            tol=gap,
+            start=start,
+            time_limit=self.left,
+        )
+
+    def _opened(self, point: ReleasePoint, rooms: Array, tiny: NDArray[np.bool_]) -> ReleasePoint:
+        """Return a point for no room as one for a little: the references nu as log ratios nu / mu.
+
+        That costs mu room + Var(nu) / (2 mu) to second order, which is least at the mu chosen.
+        """
+        multipliers, references = point.multipliers.copy(), list(point.references)
+        lower = point.lower
+        for c in np.flatnonzero(tiny):
+            nu = references[c][self.problem.coalitions[c].array[self.terms.z], self.terms.x]
+            output = self.terms.rows(point.kernel) * self.terms.weights[:, None]
+            variance = float((output * nu**2).sum())
+            multipliers[c] = max(math.sqrt(variance / (2 * rooms[c])), 1e-300)
+            references[c] = references[c] / multipliers[c]
+            lower -= math.sqrt(2 * variance * rooms[c])
+        return replace(point, lower=lower, multipliers=multipliers, references=tuple(references))
 
     def cleaned(self, kernel: Array, distortion: Array, tolerance: float) -> Array:
         """Return the kernel without outputs that it hardly uses, if it gets no worse by that."""
@@ -107,11 +139,10 @@ class Inner:
         rows = self.terms.rows(kernel)
         cost = self.terms.rows(self.request @ distortion)
         weights = self.terms.weights
-        prices = np.array([coalition.price for coalition in self.problem.coalitions])
 
         def objective(rows: Array) -> tuple[float, bool]:
             leakage = self.terms.information(rows)
-            value = float(weights @ (rows * cost).sum(axis=1)) + float(prices @ leakage)
+            value = float(weights @ (rows * cost).sum(axis=1)) + float(self.prices @ leakage)
             return value, bool((leakage <= self.rooms * (1 - 1e-15) - 1e-15).all())
 
         before, _ = objective(rows)
@@ -128,9 +159,9 @@ class Inner:
         rows = self.terms.rows(kernel)
         mean = self.terms.weights @ rows
         least = {
-            coalition.classes
-            for coalition, room in zip(self.problem.coalitions, self.rooms, strict=True)
-            if room == 0
+            tuple(coalition.classes.index)
+            for coalition, room in zip(self.terms.coalitions, self.rooms, strict=True)
+            if room == 0 and coalition.pairs.size > coalition.classes.size
         }
         if len(least) > 1:
             return self.terms.kernel(np.tile(mean, (len(rows), 1)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import cvxpy as cp
 import numpy as np
@@ -20,7 +20,8 @@ __all__ = ["conic_program"]
 def conic_program(problem: ReleaseProblem) -> cp.Problem:
     """Return what `ReleaseProblem.to_cvxpy` does.
 
-    I(R̂;X|S) = sum p(s,x) k(r̂|s,x) log( k(r̂|s,x) / k(r̂|s) ): a cone for each (r̂,s,x). A coalition without room has linear equations instead.
+    I(R̂;X|S) = sum p(s,x) k(r̂|s,x) log( k(r̂|s,x) / k(r̂|s) ): a cone for each (r̂,s,x). A coalition
+    without room has linear equations instead.
     """
     assert problem.distortion is not None
     terms = problem.terms()
@@ -30,7 +31,7 @@ def conic_program(problem: ReleaseProblem) -> cp.Problem:
     outputs = len(problem.outputs)
     kernel = cp.Variable((len(terms.weights), outputs), name="kernel", nonneg=True)
     objective = cp.sum(cp.multiply(given @ problem.distortion.matrix, kernel))
-    constraints: list[cp.Constraint] = [cp.sum(kernel, axis=1) == 1]
+    constraints: list[Any] = [cp.sum(kernel, axis=1) == 1]
     for stated, coalition, room in zip(problem.coalitions, terms.coalitions, rooms, strict=True):
         if not (stated.price > 0 or np.isfinite(room)):
             continue

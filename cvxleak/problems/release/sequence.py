@@ -121,7 +121,7 @@ def release_surface(
     >>> from cvxleak.problems.release import release_surface
     >>> surface = release_surface([[[0.45, 0.05]], [[0.05, 0.45]]], [0.0, 0.1], [0.1])
     >>> [round(row[0].upper, 4) for row in surface]
-    [0.5, 0.3235]
+    [0.5, 0.3242]
     """
     law = ReleaseJoint.of(joint)
     rows = []

@@ -161,7 +161,7 @@ class ReleaseProblem(Value):
         >>> print(statement.check([[[0.75, 0.25], [0.25, 0.75]]]))
         infeasible; value 0.3 distortion
         I(R̂;X) <= epsilon: violated by 0.0308
-        proved optimum: 0.32351... to 0.32351... distortion; the candidate falls short by 0 to 0
+        proved optimum: 0.324... to 0.324... distortion; the candidate falls short by 0 to 0
         """
         if bound is None:
             bound = self.solve(tol=tol)
@@ -186,7 +186,7 @@ class ReleaseProblem(Value):
         >>> statement = release_problem([[[0.45, 0.05]], [[0.05, 0.45]]], epsilon=0.1)
         >>> program = statement.to_cvxpy()
         >>> round(float(program.solve(solver="CLARABEL")), 4)
-        0.3235
+        0.3242
         """
         from cvxleak.problems.release.program import conic_program
 
@@ -308,7 +308,7 @@ def release_problem(
     >>> joint = [[[0.024, 0.228], [0.063, 0.203]], [[0.203, 0.013], [0.228, 0.038]]]
     >>> bound = release_problem(joint, 0.1, 0.2, unit="bits").solve()
     >>> print(bound)
-    release distortion: 0.3480... to 0.3480... distortion (CERTIFIED)
+    release distortion: 0.3475999 to 0.3475999 distortion (CERTIFIED)
     """
     law = ReleaseJoint.of(joint)
     scale = unit_scale(unit)
