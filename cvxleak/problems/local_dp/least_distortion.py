@@ -15,7 +15,7 @@ from cvxleak._validation import Array, real_number
 from cvxleak.certificates import Certificate
 from cvxleak.certificates.local_dp import prove_distortion
 from cvxleak.errors import CertificateError, SolverError
-from cvxleak.measures import dp_failure_probability, local_dp_epsilon
+from cvxleak.measures import local_dp_epsilon, privacy_profile
 from cvxleak.model import Channel, Distortion, Prior, SourceSet
 from cvxleak.problems.check import Check
 from cvxleak.problems.local_dp import approximate, hamming
@@ -195,7 +195,7 @@ class MinDistortionLocalDP:
             over = local_dp_epsilon(channel) - self.epsilon
             violations["epsilon within the budget"] = max(0.0, over)
         else:
-            over = dp_failure_probability(channel, self.epsilon) - self.delta
+            over = privacy_profile(channel, self.epsilon) - self.delta
             violations["delta within the budget"] = max(0.0, over)
         cost = (channel.matrix * costs.matrix).sum(axis=1)
         return Check(self.sources.worst(cost)[0], violations, bound, maximize=False)
@@ -221,7 +221,7 @@ class MinDistortionLocalDP:
         size = self.sources.size
         if self.delta > 0:
             best = approximate.ApproximateProgram(self.sources, costs.matrix, self.delta).at(ratio)
-            flat = np.tile(best.channel.mean(axis=0), (size, 1))
+            flat = np.full(best.channel.shape, 1 / best.channel.shape[1])
             proof = {"mixture": best.mixture.to_dict(), "comparisons": best.to_list()}
             mixed = ((1 - step) * best.channel + step * flat for step in STEPS)
             return best.mixture, best.slope, mixed, iter([proof])

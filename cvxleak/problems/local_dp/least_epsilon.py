@@ -16,7 +16,7 @@ from cvxleak._validation import Array, real_number
 from cvxleak.certificates import Certificate
 from cvxleak.certificates.local_dp import prove
 from cvxleak.errors import CertificateError, InfeasibleError, SolverError
-from cvxleak.measures import dp_failure_probability, local_dp_epsilon
+from cvxleak.measures import local_dp_epsilon, privacy_profile
 from cvxleak.model import Channel, Distortion, Prior, SourceSet, as_prior
 from cvxleak.problems.check import Check
 from cvxleak.problems.local_dp import approximate, hamming, slopes
@@ -44,19 +44,23 @@ STEPS = (0.0, *(2.0**-k for k in range(52, 15, -3)))
 """Relative moves to the safe side, in turn, until the exact check agrees."""
 
 
-EXTRA = (0.0, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3)
+SURPLUS = (1e-3, 1e-6, 1e-9)
 """Relative surplus of the budgets whose worst mixtures are tried."""
+
+LARGER = (1e-11, 1e-9, 1e-7, 1e-5)
+"""Relative surplus of the ratios at which a channel within the budget is looked for."""
 
 
 @dataclass(frozen=True)
 class _Found:
-    """A channel and multipliers from which the two ends are proved."""
+    """Channels and multipliers from which the two ends are proved, and the epsilon to expect."""
 
     channels: Callable[[], Iterator[Array]]
     proofs: Callable[[], Iterator[dict[str, Any]]]
     mixture: Mixture | None
     price: float
     programs: int
+    target: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -276,15 +280,15 @@ class MinLocalDP:
             return local_dp_epsilon(channel)
         # Where the privacy profile comes down to delta.
         low, high = 0.0, 1.0
-        if dp_failure_probability(channel, low) <= self.delta:
+        if privacy_profile(channel, low) <= self.delta:
             return 0.0
-        while dp_failure_probability(channel, high) > self.delta:
+        while privacy_profile(channel, high) > self.delta:
             low, high = high, 2 * high
             if high > 1024:
                 return math.inf
         while high - low > 1e-12 * high:
             middle = (low + high) / 2
-            inside = dp_failure_probability(channel, middle) <= self.delta
+            inside = privacy_profile(channel, middle) <= self.delta
             low, high = (low, middle) if inside else (middle, high)
         return high
 
@@ -320,15 +324,8 @@ class MinLocalDP:
                 yield hamming.channel_of_distortions(less)
 
         def proofs() -> Iterator[dict[str, Any]]:
-            for more in EXTRA:
-                # Where a constant output under the worst mixture just meets the budget, rounding
-                # spoils the proof; the mixture for a budget a little larger is away from there.
-                try:
-                    larger = budget * (1 + more)
-                    worst = hamming.distortions_for_budget(self.sources, larger)[1]
-                except SolverError:
-                    return
-                rest = 1 - Fraction(budget)
+            rest = 1 - Fraction(budget)
+            for worst in self._near(mixture, budget):
                 room = np.array([float(max(rest - p, 0)) for p in worst.exact(self.sources)])
                 # A potential of zero claims nothing of its column: right where there is no room.
                 for known in (np.where(room < 1e-14, 0.0, room), room):
@@ -337,6 +334,22 @@ class MinLocalDP:
                     yield {"mixture": worst.to_dict(), "potentials": v.tolist()}
 
         return _Found(channels, proofs, mixture, slope / ratio, 3), constant
+
+    def _near(self, mixture: Mixture, budget: float) -> Iterator[Mixture]:
+        """Yield the worst mixture, and some next to it.
+
+        Where a constant output just meets the budget under the worst mixture, rounding spoils the
+        proof. The mixture for a budget a little larger is away from there, and a step towards it is
+        enough.
+        """
+        yield mixture
+        for more in SURPLUS:
+            try:
+                other = hamming.distortions_for_budget(self.sources, budget * (1 + more))[1]
+            except SolverError:  # a constant output meets the larger budget
+                continue
+            for step in (1e-13, 1e-11, 1e-8, 1.0):
+                yield mixture.towards(other, step)
 
     def _general(self, costs: Costs, tol: float, deadline: float) -> tuple[_Found, float]:
         budget, size = self.distortion_budget, self.sources.size
@@ -353,11 +366,14 @@ class MinLocalDP:
 
         def channels() -> Iterator[Array]:
             if bracket.least is not None:
-                for step in STEPS:
+                for step in STEPS[:6]:
                     # A larger ratio leaves more room above the least entries, or below the largest.
                     wider = 1 + step
                     yield program.channel(bracket.least, bracket.upper * wider)
                     yield program.channel(bracket.least / wider, bracket.upper * wider)
+                for step in LARGER:
+                    best = program.at(bracket.upper * (1 + step))
+                    yield program.channel(best.least, best.ratio)
             yield least_distortion_rows(costs.matrix)
 
         def proofs() -> Iterator[dict[str, Any]]:
@@ -377,8 +393,13 @@ class MinLocalDP:
         rough = least_distortion_rows(costs.matrix)
 
         def channels() -> Iterator[Array]:
-            for step in STEPS:
-                yield (1 - step) * above.channel + step * rough
+            # A little of one law for all inputs, so that no zero is beside a positive entry.
+            flat = np.full(rough.shape, 1 / rough.shape[1])
+            for step in STEPS[1:]:
+                yield (1 - step) * above.channel + step * flat
+                mixed = (1 - step) * above.channel + step * rough
+                yield (1 - step) * mixed + step * flat
+            yield above.channel
             yield rough
 
         def proofs() -> Iterator[dict[str, Any]]:
@@ -390,7 +411,8 @@ class MinLocalDP:
                 }
 
         price = 1 / (above.slope * above.ratio) if above.slope < 0 else 0.0
-        return _Found(channels, proofs, above.mixture, price, count)
+        target = math.log(above.ratio)
+        return _Found(channels, proofs, above.mixture, price, count, target)
 
     def _meets_budget(self, channel: Array, costs: Costs) -> bool:
         return self._ends(channel, {}, costs) is not None
@@ -412,11 +434,17 @@ class MinLocalDP:
         self, found: _Found, costs: Costs, tol: float, least: float
     ) -> tuple[float, float, Channel, Certificate | None]:
         """Return the ends, the witness and the certificate: the first channel, the best proof."""
-        channel = next((Q for Q in found.channels() if self._meets_budget(Q, costs)), None)
+        best: dict[str, Any] = {}
+        lower, upper, channel = 0.0, math.inf, None
+        for trial in found.channels():
+            ends = self._ends(trial, best, costs)
+            if ends is not None and (channel is None or ends[1] < upper):
+                channel, upper = trial, ends[1]
+            # Pure privacy: the first one is as good as any. Else a zero may cost a lot.
+            if upper < math.inf and (self.delta == 0 or upper - found.target <= tol / 2):
+                break
         if channel is None:
             raise InfeasibleError(_too_small(self.distortion_budget, least))
-        best: dict[str, Any] = {}
-        lower, upper = self._ends(channel, best, costs) or (0.0, math.inf)
         for proof in found.proofs():
             ends = self._ends(channel, proof, costs)
             if ends is not None and ends[0] > lower:

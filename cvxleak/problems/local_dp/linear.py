@@ -64,6 +64,23 @@ class Mixture:
         used = [(w / total, law) for w, law in zip(weights, laws, strict=True) if w]
         return [sum((w * law[x] for w, law in used), Fraction(0)) for x in range(sources.size)]
 
+    def towards(self, other: Mixture, step: float) -> Mixture:
+        """Return (1 - step) times this mixture plus step times another one."""
+        members = []
+        for (one, law), (two, more) in zip(self.members, other.members, strict=True):
+            heads = (1 - step) * one, step * two
+            if law is None or more is None:
+                exact = more if law is None else law
+            else:
+                share = Fraction(heads[1]) / Fraction(sum(heads))
+                exact = tuple((1 - share) * p + share * q for p, q in zip(law, more, strict=True))
+            members.append((sum(heads), exact))
+        return Mixture(
+            (1 - step) * self.law + step * other.law,
+            (1 - step) * self.weights + step * other.weights,
+            tuple(members),
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Return the mixture as certificates store it."""
         return {
