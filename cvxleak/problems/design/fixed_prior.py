@@ -352,9 +352,9 @@ class DesignForPrior:
     def to_cvxpy(self) -> cp.Problem:
         """Return the problem in plain CVXPY, with the channel as its variable ``channel``.
 
-        It is the textbook form, on all n m entries, and what a solver returns for it is neither
-        feasible nor proved: give the channel to `check`. From some 50 inputs on CLARABEL gives up
-        on it.
+        It is the form on all n m entries, with H(A) - H(A|Y) for the information, and takes a
+        solver a hundred times as long as `solve`. What a solver returns for it is neither feasible
+        nor proved: give the channel to `check`.
 
         Examples
         --------

@@ -31,7 +31,7 @@ TINY = 1e-300
 LEAST_REFERENCE = 1e-250
 """Smallest entry of a reference: the fast logarithms have an error bound down to 2^-900."""
 
-EXACT_CELLS = 4096
+EXACT_CELLS = 256
 """Up to so many cells the ends are computed in ball arithmetic at once."""
 
 STEEP = 600.0
@@ -159,7 +159,7 @@ def _corners(statement: Statement, minimize: str, number: float, sharp: Array) -
         idle = {"weights": [1.0] * k, "prices": [0.0] * j, "reference": flat.tolist(), "own": []}
         why = {"stopped": "the budget allows an output that does not look at the input"}
         yield Found(_constant(statement), idle, 0.0, 0.0, 0.0, why)
-        if len(statement.sources) == 1 and number <= _just_above(statement):
+        if number <= _just_above(statement):
             yield _steepest(statement)
     if minimize == "distortion":
         # Any single source gives a lower end; the one with the largest is what counts.
@@ -168,24 +168,25 @@ def _corners(statement: Statement, minimize: str, number: float, sharp: Array) -
         idle = {"weights": [0.0] * k, "prices": prices, "reference": flat.tolist(), "own": []}
         why = {"stopped": "the budget allows the least distortion"}
         yield Found(sharp, idle, 0.0, 0.0, 0.0, why)
-        if j == 1:
-            yield Found(_steepest(statement).channel, idle, 0.0, 0.0, 0.0, why)
+        yield Found(_steepest(statement).channel, idle, 0.0, 0.0, 0.0, why)
         if number == 0:
             yield _blind(statement)
 
 
 def _just_above(statement: Statement) -> float:
     """Return the largest budget that counts as the least distortion."""
-    costs = statement.sources @ statement.distortion
     least, _ = least_distortion(statement)
-    return least + 1e-13 * max(float(costs.min()) - least, 0.0)
+    most = float((statement.sources @ statement.distortion).max())
+    return least + 1e-13 * max(most - least, 0.0)
 
 
 def _steepest(statement: Statement) -> Found:
     """Return the channel of least information among those of least distortion."""
     d = statement.distortion
     excess = d - d.min(axis=1, keepdims=True)
-    mass = statement.sources[0]
+    nearest = statement.sources @ d.min(axis=1)
+    # Where a source that is at its least distortion sees an input, there is no choice.
+    mass = statement.sources[nearest >= nearest.max() * (1 - 1e-12)].mean(axis=0)
     positive = (mass[:, None] * excess)[(mass[:, None] * excess) > 0]
     slope = STEEP / float(positive.min()) if positive.size else 1.0
     found = _interior(statement, "sum", slope, 1e-10, None)
@@ -256,8 +257,7 @@ def _feasible(
     yield _repaired(statement, minimize, number, channel, sharp)
     if minimize == "information":
         yield sharp
-        if len(statement.sources) == 1:
-            yield _steepest(statement).channel
+        yield _steepest(statement).channel
     elif minimize == "distortion":
         yield _constant(statement)
 
