@@ -1,4 +1,4 @@
-"""The command line: ``cvxleak audit``, ``cvxleak verify`` and ``cvxleak capacity``.
+"""The command line, ``cvxleak``: a module of `cvxleak.cli.commands` for each command.
 
 Importing it loads nothing that a command may not need; checking a certificate needs no CVXPY.
 """

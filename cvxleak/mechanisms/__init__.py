@@ -4,6 +4,12 @@ Each mechanism's docstring gives its formula, where it comes from, and what it g
 stands for the individual channel capacity (DALENIUS Theorem 2): the largest I(X_i; Y) over the
 records i and all adversaries.
 
+Arguments have one meaning throughout: ``k`` is a number of values (m in LEAKAGE), ``n`` one of
+records, ``flip`` the probability of a wrong output, ``epsilon`` a level of differential privacy or
+of pointwise maximal leakage in nats, ``leakage`` a wanted bound on C_1 in nats, ``scale`` and
+``variance`` what their names say (both are N in DALENIUS), and ``peak`` the largest absolute value
+of a query (T).
+
 What a wanted bound on C_1 asks for (DALENIUS Corollaries 1 to 4):
 
 ===============================  ==============================  =================================
