@@ -1,0 +1,280 @@
+"""Pictures (matplotlib, the ``plot`` extra): each draws one result on one pair of axes.
+
+A bracket is shaded from its lower to its upper end, so that what is not known is seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cvxleak._validation import Array, instance, short
+from cvxleak.errors import ValidationError
+from cvxleak.measures import lumped_channel
+from cvxleak.model import Channel, Prior
+from cvxleak.problems import Adversary, LeakageCurve
+from cvxleak.sweeps import Sweep
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = [
+    "plot_bracket",
+    "plot_channel",
+    "plot_curve",
+    "plot_posterior",
+    "plot_prior",
+    "plot_sweep",
+]
+
+INK = "#1f4e79"
+"""One dark color, told apart from its own shade in print and by everybody."""
+
+READABLE = 24
+"""Up to this many cells in a row are labeled with their numbers."""
+
+
+def plot_bracket(
+    x: Sequence[float] | Array,
+    lower: Sequence[float] | Array,
+    upper: Sequence[float] | Array,
+    *,
+    label: str | None = None,
+    color: str = INK,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw a function that is known to lie between two others, and shade what is between.
+
+    Parameters
+    ----------
+    x, lower, upper : array_like, shape (n,)
+        Points in increasing order and both ends there.
+    label : str, optional
+        For the legend.
+    color : str
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure if left out.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ValidationError
+        Different lengths, or matplotlib missing.
+
+    Examples
+    --------
+    >>> from cvxleak.plots import plot_bracket
+    >>> axes = plot_bracket([0, 1, 2], [0.9, 0.5, 0.1], [1.0, 0.6, 0.1], label="leakage")
+    >>> len(axes.lines), len(axes.collections)
+    (2, 1)
+    """
+    points, low, high = (np.asarray(part, dtype=float) for part in (x, lower, upper))
+    if not points.shape == low.shape == high.shape or points.ndim != 1:
+        raise ValidationError(
+            f"lower, upper: found shapes {low.shape} and {high.shape}; x has {points.shape}"
+        )
+    axes = _axes(ax)
+    axes.fill_between(points, low, high, color=color, alpha=0.25, linewidth=0)
+    axes.plot(points, high, color=color, linewidth=1.4, label=label)
+    axes.plot(points, low, color=color, linewidth=0.8, linestyle="--")
+    if len(points) > 1:
+        axes.set_xlim(points.min(), points.max())
+    return axes
+
+
+def plot_curve(curve: LeakageCurve, *, label: str | None = None, ax: Axes | None = None) -> Axes:
+    """Draw L(b), the most that an adversary with at least b of doubt learns about one record.
+
+    Parameters
+    ----------
+    curve : LeakageCurve
+        What `leakage_curve` returned.
+    label, ax
+        As for `plot_bracket`.
+
+    Examples
+    --------
+    >>> from cvxleak import Mechanism
+    >>> from cvxleak.mechanisms import binary_symmetric
+    >>> from cvxleak.plots import plot_curve
+    >>> from cvxleak.problems import leakage_curve
+    >>> from cvxleak.queries import parity
+    >>> curve = leakage_curve(Mechanism(parity(2), binary_symmetric(0.1)), [0, 0.7, 1.2])
+    >>> plot_curve(curve).get_xlabel()
+    'entropy floor b (nats)'
+    """
+    instance(curve, LeakageCurve, "curve")
+    unit = curve.bounds[0].unit
+    axes = plot_bracket(curve.entropy_floors, curve.lower, curve.upper, label=label, ax=ax)
+    axes.set_xlabel(f"entropy floor b ({unit})")
+    axes.set_ylabel(f"record leakage L(b) ({unit})")
+    axes.set_ylim(bottom=0)
+    return axes
+
+
+def plot_sweep(
+    results: Sweep, coordinate: str, *, label: str | None = None, ax: Axes | None = None
+) -> Axes:
+    """Draw the bounds of a sweep over one of its coordinates; points without a bound are left out.
+
+    Parameters
+    ----------
+    results : Sweep
+        What `sweep` returned. Its other coordinates must have one value each.
+    coordinate : str
+        Whose values go along the horizontal axis.
+    label, ax
+        As for `plot_bracket`.
+
+    Raises
+    ------
+    ValidationError
+        No such coordinate, values that are no numbers, or another coordinate that varies.
+
+    Examples
+    --------
+    >>> from cvxleak import capacity
+    >>> from cvxleak.mechanisms import binary_symmetric
+    >>> from cvxleak.plots import plot_sweep
+    >>> from cvxleak.sweeps import sweep
+    >>> results = sweep(lambda flip: capacity(binary_symmetric(flip)), {"flip": [0.1, 0.3]})
+    >>> plot_sweep(results, "flip").get_xlabel()
+    'flip'
+    """
+    instance(results, Sweep, "results")
+    rows = [row for row in results if not np.isnan(row.lower)]
+    if not rows or coordinate not in rows[0].point:
+        known = sorted(rows[0].point) if rows else []
+        raise ValidationError(f"coordinate: found {short(coordinate)}; it must be one of {known}")
+    others = {tuple(v for k, v in row.point.items() if k != coordinate) for row in rows}
+    if len(others) > 1:
+        raise ValidationError(
+            "results: more than one coordinate varies; draw one curve for each value of the others"
+        )
+    try:
+        rows.sort(key=lambda row: float(row.point[coordinate]))
+    except (TypeError, ValueError) as error:
+        raise ValidationError(
+            f"coordinate: {coordinate!r} has values that are no numbers"
+        ) from error
+    axes = plot_bracket(
+        [float(row.point[coordinate]) for row in rows],
+        [row.lower for row in rows],
+        [row.upper for row in rows],
+        label=label,
+        ax=ax,
+    )
+    axes.set_xlabel(coordinate)
+    axes.set_ylabel(rows[0].unit or "value")
+    return axes
+
+
+def plot_channel(channel: Channel, *, ax: Axes | None = None) -> Axes:
+    """Draw a channel's matrix: a row for each input, a column for each output.
+
+    Examples
+    --------
+    >>> from cvxleak.mechanisms import randomized_response
+    >>> from cvxleak.plots import plot_channel
+    >>> plot_channel(randomized_response(3, 1.0)).get_xlabel()
+    'output'
+    """
+    instance(channel, Channel, "channel")
+    axes = _heat(channel.matrix, channel.inputs, channel.outputs, ax)
+    axes.set_xlabel("output")
+    axes.set_ylabel("input")
+    return axes
+
+
+def plot_prior(prior: Prior, *, ax: Axes | None = None) -> Axes:
+    """Draw a probability distribution as bars.
+
+    Examples
+    --------
+    >>> from cvxleak import Prior
+    >>> from cvxleak.plots import plot_prior
+    >>> len(plot_prior(Prior([0.2, 0.8], ["no", "yes"])).patches)
+    2
+    """
+    instance(prior, Prior, "prior")
+    axes = _axes(ax)
+    axes.bar(range(len(prior)), prior.probabilities, color=INK)
+    _ticks(axes.xaxis, axes.set_xticks, prior.labels)
+    axes.set_ylabel("probability")
+    return axes
+
+
+def plot_posterior(adversary: Adversary, *, ax: Axes | None = None) -> Axes:
+    """Draw what an adversary believes about the record before and after each output.
+
+    Parameters
+    ----------
+    adversary : Adversary
+        The `witness` of an audit, say.
+
+    Examples
+    --------
+    >>> from cvxleak import Mechanism, record_leakage
+    >>> from cvxleak.mechanisms import binary_symmetric
+    >>> from cvxleak.plots import plot_posterior
+    >>> from cvxleak.queries import parity
+    >>> bound = record_leakage(Mechanism(parity(2), binary_symmetric(0.1)), entropy_floor=0.5)
+    >>> plot_posterior(bound.witness).get_ylabel()
+    'value of the record'
+    """
+    instance(adversary, Adversary, "adversary")
+    law, channel = lumped_channel(adversary.weights, adversary.lumped)
+    after = channel.posterior(law)
+    beliefs = np.column_stack([law.probabilities, after.matrix.T])
+    axes = _heat(beliefs, law.labels, ("before", *after.inputs), ax)
+    axes.axvline(0.5, color="white", linewidth=4)
+    axes.set_xlabel("belief before, and after each output")
+    axes.set_ylabel("value of the record")
+    return axes
+
+
+def _axes(ax: Axes | None) -> Axes:
+    if ax is not None:
+        return ax
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ValidationError(
+            "ax: pictures need matplotlib: pip install 'cvxleak[plot]'"
+        ) from error
+    # Not through pyplot: no window, no global state, and nothing to close.
+    return Figure(figsize=(6.0, 4.0), layout="constrained").subplots()
+
+
+def _heat(
+    matrix: Array, rows: Sequence[Hashable], columns: Sequence[Hashable], ax: Axes | None
+) -> Axes:
+    axes = _axes(ax)
+    axes.imshow(matrix, cmap="Blues", vmin=0.0, vmax=matrix.max(), aspect="auto")
+    _ticks(axes.xaxis, axes.set_xticks, columns)
+    _ticks(axes.yaxis, axes.set_yticks, rows)
+    if max(matrix.shape) <= READABLE // 2:
+        for (i, j), value in np.ndenumerate(matrix):
+            shade = "white" if value > 0.55 * matrix.max() else "black"
+            number = f"{value:.3f}".rstrip("0").rstrip(".")
+            axes.text(j, i, number, ha="center", va="center", color=shade, fontsize=8)
+    return axes
+
+
+def _ticks(axis: Any, place: Any, labels: Sequence[Hashable]) -> None:
+    """Label each cell, or so many that they can be read."""
+    step = -(-len(labels) // READABLE)
+    shown = range(0, len(labels), step)
+    names = [_text(labels[i]) for i in shown]
+    crowded = axis.axis_name == "x" and sum(len(name) + 2 for name in names) > 60
+    place(shown, names, rotation=90 if crowded else 0)
+
+
+def _text(label: Hashable) -> str:
+    text = ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
+    return text if len(text) <= 16 else text[:15] + "…"

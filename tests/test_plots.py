@@ -1,0 +1,115 @@
+"""What the pictures hold; how they look was looked at."""
+
+import math
+import sys
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from cvxleak import Channel, Mechanism, Prior, capacity, record_leakage
+from cvxleak.errors import ValidationError
+from cvxleak.mechanisms import binary_symmetric, truncated_geometric
+from cvxleak.plots import (
+    plot_bracket,
+    plot_channel,
+    plot_curve,
+    plot_posterior,
+    plot_prior,
+    plot_sweep,
+)
+from cvxleak.problems import leakage_curve
+from cvxleak.queries import parity
+from cvxleak.sweeps import Sweep, SweepRow, sweep
+
+PARITY = Mechanism(parity(2), binary_symmetric(0.1))
+
+
+def ends(axes):
+    """Return (x, upper, lower) as drawn."""
+    upper, lower = axes.lines
+    np.testing.assert_array_equal(upper.get_xdata(), lower.get_xdata())
+    return upper.get_xdata(), upper.get_ydata(), lower.get_ydata()
+
+
+def drawn(axes):
+    """Return the numbers behind a heat map, once it has been rendered."""
+    axes.figure.savefig("/dev/null", format="png")
+    return np.asarray(axes.images[0].get_array())
+
+
+def test_a_bracket_shows_both_ends_and_what_is_between():
+    ax = Figure().subplots()
+    assert plot_bracket([0, 1], [1, 2], [1.5, 2.5], ax=ax, label="two", color="k") is ax
+    x, upper, lower = ends(ax)
+    assert (x.tolist(), upper.tolist(), lower.tolist()) == ([0, 1], [1.5, 2.5], [1, 2])
+    (shade,) = ax.collections
+    vertices = shade.get_paths()[0].vertices
+    assert {tuple(v) for v in vertices} >= {(0, 1), (0, 1.5), (1, 2), (1, 2.5)}
+    assert plot_bracket([1], [1], [1]).lines
+    with pytest.raises(ValidationError, match="lower, upper: found shapes"):
+        plot_bracket([0, 1], [1], [1, 2])
+
+
+def test_a_curve():
+    curve = leakage_curve(PARITY, [0.0, 1.0, 1.3], tol=1e-3)
+    x, upper, lower = ends(plot_curve(curve))
+    assert x.tolist() == [0.0, 1.0, 1.3]
+    np.testing.assert_array_equal(upper, curve.upper)
+    np.testing.assert_array_equal(lower, curve.lower)
+    assert "bits" in plot_curve(curve.to("bits")).get_ylabel()
+    with pytest.raises(ValidationError, match="curve"):
+        plot_curve([1, 2])
+
+
+def test_a_sweep():
+    results = sweep(lambda flip: capacity(binary_symmetric(flip)), {"flip": [0.5, 0.1]})
+    x, upper, _ = ends(plot_sweep(results, "flip"))
+    assert x.tolist() == [0.1, 0.5]
+    assert upper[0] == results.rows[1].upper
+    nothing = SweepRow({"flip": 0.2}, math.nan, math.nan, "", "INFEASIBLE", 0.0, "no")
+    assert len(ends(plot_sweep(Sweep((*results.rows, nothing)), "flip"))[0]) == 2
+    for coordinate, rows, found in (
+        ("flop", results.rows, "coordinate: found 'flop'"),
+        ("flip", (nothing,), "coordinate"),
+        ("flip", (SweepRow({"flip": "a"}, 0, 0, "", "COMPUTED", 0),), "no numbers"),
+    ):
+        with pytest.raises(ValidationError, match=found):
+            plot_sweep(Sweep(rows), coordinate)
+    surface = sweep(lambda a, b: a + b, {"a": [1, 2], "b": [3, 4]})
+    with pytest.raises(ValidationError, match="more than one coordinate varies"):
+        plot_sweep(surface, "a")
+
+
+def test_a_channel():
+    axes = plot_channel(Channel([[0.9, 0.1], [0.25, 0.75]], ["no", "yes"], ["n", "y"]))
+    assert drawn(axes).tolist() == [[0.9, 0.1], [0.25, 0.75]]
+    assert [text.get_text() for text in axes.texts] == ["0.9", "0.1", "0.25", "0.75"]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["no", "yes"]
+    large = plot_channel(truncated_geometric(60, 0.5))
+    assert drawn(large).shape == (61, 61)
+    assert len(large.get_xticks()) <= 24
+    assert not large.texts
+
+
+def test_a_prior():
+    axes = plot_prior(Prior([0.2, 0.8], [("a", 1), "a label that goes on and on"]))
+    assert [bar.get_height() for bar in axes.patches] == [0.2, 0.8]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["a, 1", "a label that go…"]
+    axes.figure.savefig("/dev/null", format="png")
+
+
+def test_the_posterior_of_the_worst_adversary():
+    adversary = record_leakage(PARITY, entropy_floor=0.0).witness
+    axes = plot_posterior(adversary)
+    beliefs = drawn(axes)
+    np.testing.assert_allclose(beliefs.sum(axis=0), 1.0)
+    np.testing.assert_allclose(beliefs[:, 0], 0.5, atol=1e-6)
+    np.testing.assert_allclose(beliefs[:, 1:].max(axis=0), 0.9, atol=1e-6)
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["before", "0", "1"]
+
+
+def test_without_matplotlib(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(ValidationError, match=r"pip install 'cvxleak\[plot\]'"):
+        plot_prior(Prior([1.0]))
