@@ -30,6 +30,12 @@ class Release:
         The budgets of the request, in nats.
     copy_of : int or None
         The earlier release that this one repeats; it tells nobody anything who has that one.
+
+    Examples
+    --------
+    >>> from cvxleak.desk import Release
+    >>> Release(1, "Ann", "yes", (0.2, 0.21), epsilon=0.1, delta=0.2).output
+    'yes'
     """
 
     number: int
@@ -58,6 +64,12 @@ class Exposure:
         releases, what these add for somebody who knows all that was released before.
     budget : float
         What `counted` may come to; infinite where the ledger sets no budget.
+
+    Examples
+    --------
+    >>> from cvxleak.desk import Exposure
+    >>> Exposure(("Ann", "Bob"), leakage=0.12, counted=0.12, budget=0.2).parties
+    ('Ann', 'Bob')
     """
 
     parties: tuple[str, ...]
@@ -80,6 +92,13 @@ class DeskReport:
         Each party, each coalition, and everybody together (last).
     unit : str
         ``"nats"`` or ``"bits"``.
+
+    Examples
+    --------
+    >>> from cvxleak.desk import DeskReport, Exposure
+    >>> print(DeskReport("ex_ante", 1, 2, (Exposure((), 0.1, 0.1, 0.2),)))
+    1 releases, 2 classes of histories (ex_ante)
+    everybody: at most 0.1 nats (budget 0.2)
     """
 
     mode: str
@@ -143,6 +162,12 @@ class DeskVerification:
     passed : bool
     complaints : tuple of str
         What is wrong; empty if nothing is.
+
+    Examples
+    --------
+    >>> from cvxleak.desk import DeskVerification
+    >>> DeskVerification(False, ("release 2 is missing",)).passed
+    False
     """
 
     passed: bool
