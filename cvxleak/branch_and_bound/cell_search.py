@@ -12,6 +12,7 @@ from scipy.special import entr
 from cvxleak._validation import Array
 from cvxleak.branch_and_bound.best_first import BestFirst, Bounded
 from cvxleak.branch_and_bound.cells import Split, split_points
+from cvxleak.branch_and_bound.coarse import Coarse
 from cvxleak.branch_and_bound.means import first_multiplier
 from cvxleak.branch_and_bound.node_dual import Cells, NodeDual
 from cvxleak.certificates.packing import pack
@@ -47,7 +48,7 @@ class CellSearch(BestFirst[Array, CellLeaf, Split]):
 
     A region is an array of the vertices of one cell per output, shape (|Y|, k, k). Of regions
     that `symmetries` of the problem move onto one another all but one are left out, if there are no
-    limits.
+    limits. Outputs may have been merged at a price (`coarse`, with `lumped` what it came to).
     """
 
     kind = "cells"
@@ -58,19 +59,23 @@ class CellSearch(BestFirst[Array, CellLeaf, Split]):
         entropy_floor: float,
         limits: Limits | None = None,
         symmetries: Sequence[Symmetry] = (),
+        coarse: Coarse | None = None,
     ) -> None:
         k, outputs = len(lumped.values), lumped.rows.shape[1]
+        self.coarse = coarse
         self.symmetries = list(symmetries) if limits is None else []
         moves = [moved_groups(lumped, one) for one in self.symmetries]
         largest = largest_multiplicities(lumped, [move for move in moves if move is not None])
         self._gains = gains(self.symmetries, k, outputs)
-        self._dual = NodeDual(replace(lumped, multiplicities=largest), entropy_floor, limits)
+        problem = replace(lumped, multiplicities=largest)
+        price = None if coarse is None else coarse.price
+        self._dual = NodeDual(problem, entropy_floor, limits, price)
         self.batch = min(BATCH, self._dual.batch)
         # U(0, 0) = log k at the root, where every cell is the whole simplex.
         super().__init__(
             np.broadcast_to(np.eye(k), (outputs, k, k)),
             CellLeaf(
-                float(np.log(k)),
+                float(np.log(k)) + (0.0 if coarse is None else float(coarse.price.max())),
                 0.0,
                 np.zeros((outputs, k)),
                 np.zeros(len(self._dual.limits.bounds)),
@@ -86,12 +91,17 @@ class CellSearch(BestFirst[Array, CellLeaf, Split]):
         )
         pairs = [[*one.values, *one.outputs] for one in self.symmetries]
         symmetries = {"symmetries": pack(np.array(pairs), "<i4")} if pairs else {}
-        return symmetries | {
-            "outputs": [list(group) for group in outputs],
-            "splits": pack(np.array(edges, dtype=np.int32), "<i4"),
-            "cuts": pack(np.array([split[3] for split in splits if split], dtype=float)),
-            "leaves": pack(multipliers, dtype),
-        }
+        law = {"output": pack(self.coarse.output)} if self.coarse else {}
+        return (
+            symmetries
+            | law
+            | {
+                "outputs": [list(group) for group in outputs],
+                "splits": pack(np.array(edges, dtype=np.int32), "<i4"),
+                "cuts": pack(np.array([split[3] for split in splits if split], dtype=float)),
+                "leaves": pack(multipliers, dtype),
+            }
+        )
 
     def _bound(
         self,

@@ -16,7 +16,8 @@ c_{a,g} = sum_y R_{a,g}(y) nu_{y,a},
     phi_a = lam log sum_g m_{a,g} exp(c_{a,g} / lam)      (max_g c_{a,g} at lam = 0).
 
 Linear limits <C_j, w> <= d_j on the adversary add multipliers kappa >= 0: sum_j kappa_j C_{j,a,g}
-is taken from c_{a,g}, and <kappa, d> added to U.
+is taken from c_{a,g}, and <kappa, d> added to U. A price <e, w>, to be added to the leakage
+(`cvxleak.branch_and_bound.coarse`), is added to c.
 
 Any multipliers give a valid bound, so nothing here has to converge for the search to be right.
 `NodeDual` minimizes U for many nodes at once with a primal-dual interior-point method.
@@ -141,7 +142,13 @@ class _Point:
 class NodeDual:
     """Minimizes U for batches of nodes of one lumped problem, perhaps under linear limits."""
 
-    def __init__(self, lumped: Lumped, entropy_floor: float, limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        lumped: Lumped,
+        entropy_floor: float,
+        limits: Limits | None = None,
+        price: Array | None = None,
+    ) -> None:
         self.values = len(lumped.values)
         self.outputs = lumped.rows.shape[1]
         self.limits = Limits.none(lumped) if limits is None else limits
@@ -155,6 +162,10 @@ class NodeDual:
         # Values with fewer groups than others are filled up with copies that have no weight.
         self.columns = np.repeat(columns[lumped.starts][:, None], shape[1], axis=1)
         self.columns[self._place] = columns
+        self._price = np.zeros(shape)
+        if price is not None:
+            self._price += price[lumped.starts][:, None]
+            self._price[self._place] = price
         self._columns_t = np.ascontiguousarray(self.columns.swapaxes(1, 2))
         log_shares, log_values = lumped.log_shares
         self._log_values = log_values[:, None]
@@ -323,10 +334,11 @@ class NodeDual:
         best.weights[active] = point.weights
 
     def _coefficients(self, cells: Cells, mu: Array, kappa: Array) -> Array:
-        """Return c[a, b, g] = sum_y R_{a,g}(y) nu[b, y, a] - sum_j kappa[b, j] C_{j,a,g}."""
+        """Return c[a, b, g] = sum_y R_{a,g}(y) nu[b,y,a] - sum_j kappa[b,j] C_{j,a,g} + e_{a,g}."""
         nu = cells.offset + np.einsum("byaj,byj->bya", cells.inverse, mu)
         nu = np.concatenate([nu, np.repeat(kappa[..., None], self.values, axis=2)], axis=1)
-        return np.matmul(np.ascontiguousarray(nu.transpose(2, 0, 1)), self._columns_t)
+        c = np.matmul(np.ascontiguousarray(nu.transpose(2, 0, 1)), self._columns_t)
+        return c + self._price[:, None, :]
 
     def _moments(self, v: Array) -> Array:
         """Return E_v[column_i column_j], shape (k, B, columns, columns), for v[a, b, g]."""

@@ -11,7 +11,7 @@ from cvxleak.certificates import balls
 from cvxleak.errors import CertificateError
 from cvxleak.model import Lumped
 
-__all__ = ["Ball", "Matrix", "merged_rows", "rows_by_value"]
+__all__ = ["Ball", "Matrix", "coarse_rows", "merged_rows", "rows_by_value"]
 
 Ball = Any
 Matrix = list[list[Ball]]
@@ -25,11 +25,49 @@ def rows_by_value(lumped: Lumped, rows: Matrix) -> list[Matrix]:
     return parts
 
 
-def merged_rows(lumped: Lumped, outputs: Sequence[Sequence[int]]) -> tuple[Matrix, Ball]:
-    """Return the rows with outputs merged, and an upper bound on what the merging can hide."""
+def coarse_rows(
+    lumped: Lumped, outputs: Sequence[Sequence[int]], output: Sequence[float]
+) -> tuple[Matrix, list[Ball]]:
+    """Return the rows with outputs merged, and for each what the merging can hide at most.
+
+    That is D(R || t) - D(R' || t') for the law t = `output`, with R' and t' merged: the mean under
+    the adversary bounds I(X;Y|Y'), for any law t.
+    """
+    members = _partition(lumped, outputs)
+    t = balls.normalized(output)
+    if len(t) != lumped.rows.shape[1]:
+        raise CertificateError("the output law does not fit the lumped problem")
+    merged: Matrix = []
+    prices: list[Ball] = []
+    for entries in lumped.rows:
+        row = balls.normalized(entries)
+        sums, price = [], arb(0)
+        for group in members:
+            total, mass = arb(0), arb(0)
+            for y in group:
+                total += row[y]
+                mass += t[y]
+            sums.append(total)
+            for y in group if len(group) > 1 else ():
+                if not row[y] == 0:
+                    if not t[y] > 0:
+                        raise CertificateError("the output law misses an output that can occur")
+                    price += row[y] * (row[y] * mass / (total * t[y])).log()
+        merged.append(sums)
+        prices.append(price)
+    return merged, prices
+
+
+def _partition(lumped: Lumped, outputs: Sequence[Sequence[int]]) -> list[list[int]]:
     members = [[int(y) for y in group] for group in outputs]
     if sorted(y for group in members for y in group) != list(range(lumped.rows.shape[1])):
         raise CertificateError("the merged outputs are not a partition")
+    return members
+
+
+def merged_rows(lumped: Lumped, outputs: Sequence[Sequence[int]]) -> tuple[Matrix, Ball]:
+    """Return the rows with outputs merged, and an upper bound on what the merging can hide."""
+    members = _partition(lumped, outputs)
     rows = [balls.normalized(row) for row in lumped.rows]
     slack = arb(0)
     merged: Matrix = [[] for _ in rows]

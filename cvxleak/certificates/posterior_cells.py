@@ -16,7 +16,7 @@ import numpy as np
 from flint import arb, arb_mat, fmpz
 
 from cvxleak.certificates import balls
-from cvxleak.certificates.outputs import Ball, Matrix, merged_rows, rows_by_value
+from cvxleak.certificates.outputs import Ball, Matrix, coarse_rows, merged_rows, rows_by_value
 from cvxleak.certificates.packing import unpack
 from cvxleak.certificates.symmetry import (
     Symmetry,
@@ -92,7 +92,12 @@ def cells_bound(
     With `limits`, of the adversaries with <C_j, w> <= d_j: their multipliers kappa_j follow mu.
     """
     limits = Limits.none(lumped) if limits is None else limits
-    rows, slack = merged_rows(lumped, proof["outputs"])
+    if "output" in proof:
+        rows, charges = coarse_rows(lumped, proof["outputs"], unpack(proof["output"]).tolist())
+        slack = arb(0)
+    else:
+        rows, slack = merged_rows(lumped, proof["outputs"])
+        charges = [arb(0)] * len(rows)
     symmetries, multiplicities = _symmetries(lumped, proof, limits)
     logs: list[list[Ball]] = [[] for _ in lumped.values]
     for a, multiplicity in zip(lumped.value_index, multiplicities, strict=True):
@@ -115,13 +120,13 @@ def cells_bound(
     used_cuts = used_leaves = 0
     worst = arb.neg_inf()
     b = arb(floor)
-    # A limit is a column of numbers, like an output, with -kappa in place of nu.
-    prices = [
-        rows_by_value(lumped, [[-arb(x)] for x in row.tolist()]) for row in limits.coefficients
-    ]
+    # What merging costs and the limits are columns of numbers, like an output: with 1 and -kappa in
+    # place of nu.
+    prices = [[[-arb(x)] for x in row] for row in limits.coefficients.tolist()]
+    extra = [rows_by_value(lumped, column) for column in ([[x] for x in charges], *prices)]
     columns = [
-        arb_mat([[*row, *(price[a][g][0] for price in prices)] for g, row in enumerate(part)])
-        for a, part in enumerate(rows_by_value(lumped, rows))
+        arb_mat([[*row, *(part[a][g][0] for part in extra)] for g, row in enumerate(own)])
+        for a, own in enumerate(rows_by_value(lumped, rows))
     ]
     bounds = [arb(d) for d in limits.bounds.tolist()]
     for y, i, j in splits.tolist():
@@ -143,7 +148,9 @@ def cells_bound(
             continue
         nu = [cell.nu(leaf[1 + o * k : 1 + (o + 1) * k]) for o, cell in enumerate(cells)]
         kappa = [arb(x) for x in leaf[1 + outputs * k :]]
-        bound = _dual_value(columns, logs, nu + [[x] * k for x in kappa], leaf[0], b)
+        bound = _dual_value(
+            columns, logs, [*nu, [arb(1)] * k, *([x] * k for x in kappa)], leaf[0], b
+        )
         for x, d in zip(kappa, bounds, strict=True):
             bound += x * d
         worst = worst.max(bound)

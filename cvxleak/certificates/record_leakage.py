@@ -19,7 +19,7 @@ proof: {"groups": [one entry per class]}. An entry bounds its group by the least
   `cvxleak.branch_and_bound`), whose bounds U(lam, mu) >= the leakage in the leaf for any
   multipliers >= 0; the splits are replayed, so the leaves cover every posterior. Outputs listed
   together in "outputs" are merged first, at the price of the largest log-ratio of the merged
-  columns, since I(A;Y) <= I(A;Y') + I(A;Y|Y');
+  columns, since I(A;Y) <= I(A;Y') + I(A;Y|Y'), or at a price that a law on the outputs proves;
 - "slabs": a tree of slabs of the conditional laws with multipliers at each leaf, the second bound
   of `cvxleak.branch_and_bound`;
 - "dataset": multipliers of the bound I(A;Y) <= (1 - q) H(A) + q I(X;Y), without any tree.

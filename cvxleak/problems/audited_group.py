@@ -13,10 +13,12 @@ from cvxleak.branch_and_bound import (
     BestFirst,
     CellSearch,
     Choices,
+    Coarse,
     LawSearch,
     WholeDataset,
     bound_by_dataset,
     bound_choices,
+    coarsen,
     find_symmetries,
     merge_outputs,
 )
@@ -35,7 +37,7 @@ STARTS = 30
 STEPS = 1000
 """Most steps of the local search in one go; fewer where a step takes long."""
 
-WORK = 5 * 10**7
+WORK = 10**8
 """About how many numbers one go of the local search may touch."""
 
 CELLS_LIMIT = 2500
@@ -55,6 +57,12 @@ NEWTON_STEPS = 15
 
 CALIBRATION = {"cells": 100, "slabs": 5}
 """Leaves of the tree whose proof is timed, so that the whole proof ends within the time limit."""
+
+MANY_OUTPUTS = 12
+"""Least number of outputs for which a tree on fewer, merged at a price, goes first."""
+
+DATASET_ACCURACY = 1e-6
+"""Nats to which the bound by the dataset is made as small as it can be."""
 
 DATASET_WORK = 3 * 10**7
 """About how many numbers the search for the dataset's capacity may touch."""
@@ -89,8 +97,10 @@ class AuditedGroup:
         self._alphabet = float(np.log(len(lumped.values)))
         self._choices: Choices | None = None
         self._dataset: WholeDataset | None = None
-        self._seconds_per_leaf: dict[str, float] = {}
-        self._idle: dict[str, list[int]] = {}
+        self._seconds_per_leaf: dict[int, float] = {}
+        self._idle: dict[int, list[int]] = {}
+        self._coarse: tuple[CellSearch, Coarse] | None = None
+        self._budget = np.inf  # of the price of merging outputs
         self._proved: tuple[float, str, dict[str, Any], float] | None = None
 
     @property
@@ -135,7 +145,9 @@ class AuditedGroup:
             guess = self.weights
             if merged.rows.shape[1] > NEWTON_LIMIT:
                 guess = _knows_most(merged, self.floor, guess)
-            found = bound_by_dataset(merged, self.floor, guess, self.limits, stop=stop)
+            found = bound_by_dataset(
+                merged, self.floor, guess, self.limits, accuracy=DATASET_ACCURACY, stop=stop
+            )
             self._dataset = self._spread(found, outputs)
             self._prepared = 3
 
@@ -152,11 +164,15 @@ class AuditedGroup:
         """
         if not self.searches:
             self.searches = self._new_searches()
+        elif self.upper > threshold():
+            self._refine_outputs(threshold() - resolution, resolution)
         best = self.upper
         for search in self.searches:
-            skip = self._idle.setdefault(search.kind, [0, 0])
+            skip = self._idle.setdefault(id(search), [0, 0])
             if skip[0] > 0:
                 skip[0] -= 1
+                continue
+            if self._waits(search):
                 continue
             before = search.upper
             search.run(
@@ -182,15 +198,15 @@ class AuditedGroup:
         if not self.searches:
             return 0.0
         search = min(self.searches, key=lambda search: search.upper)
-        if search.kind not in self._seconds_per_leaf:
+        if id(search) not in self._seconds_per_leaf:
             if search.leaves < CALIBRATION[search.kind]:
                 return 0.0
             start = time.monotonic()
             with precision():
-                entry = {search.kind: search.encoded(self._merge()[1], "<f8")}
+                entry = {search.kind: search.encoded(self._outputs(search), "<f8")}
                 prover.prove_upper(self.lumped, self.floor, entry, self.limits)
-            self._seconds_per_leaf[search.kind] = (time.monotonic() - start) / search.leaves
-        return self._seconds_per_leaf[search.kind] * search.leaves
+            self._seconds_per_leaf[id(search)] = (time.monotonic() - start) / search.leaves
+        return self._seconds_per_leaf[id(search)] * search.leaves
 
     def proved(self, dtype: str) -> tuple[dict[str, Any], float]:
         """Return what proves the upper end, and the upper end that it proves.
@@ -231,8 +247,9 @@ class AuditedGroup:
                 "output": pack(found.output),
             }
         for search in self.searches:
-            if search.kind == kind:
-                entry[kind] = search.encoded(self._merge()[1], dtype)
+            if search.kind == kind and search.upper <= least + 1e-15:
+                entry[kind] = search.encoded(self._outputs(search), dtype)
+                break
         return entry
 
     def _merge(self) -> tuple[Lumped, list[list[int]]]:
@@ -263,8 +280,44 @@ class AuditedGroup:
             searches.append(LawSearch(merged, self.floor, self.weights, self.limits))
         return searches
 
+    def _waits(self, search: Search) -> bool:
+        """Whether a tree of cells has to wait until one with fewer outputs got as far as it can."""
+        return (
+            self._coarse is not None
+            and isinstance(search, CellSearch)
+            and search is not self._coarse[0]
+        )
+
+    def _outputs(self, search: Search) -> list[list[int]]:
+        """Return which outputs are merged in a search."""
+        coarse = search.coarse if isinstance(search, CellSearch) else None
+        return self._merge()[1] if coarse is None else coarse.partition
+
+    def _refine_outputs(self, attained: float, resolution: float) -> None:
+        """Start a tree on few outputs, or on more once the price is most of what keeps it up."""
+        outputs = len(self._merge()[1])
+        if self._budget == 0.0 or outputs < MANY_OUTPUTS:
+            return
+        if self._coarse is None:
+            budget = 0.4 * resolution
+        elif self._coarse[0].upper - attained <= 2 * float(self.weights @ self._coarse[1].price):
+            budget = 0.3 * self._budget
+        else:
+            return
+        found = coarsen(self.lumped, self.weights, budget)
+        if self._coarse is None and (found is None or len(found.partition) > outputs / 2):
+            # For a start a bound that cannot reach the tolerance is better than none.
+            budget = max(budget, 0.02 * attained)
+            found = coarsen(self.lumped, self.weights, budget)
+        if found is None or len(found.partition) >= outputs:
+            self._budget, self._coarse = 0.0, None
+            return
+        search = CellSearch(found.lumped, self.floor, self.limits, coarse=found)
+        self._budget, self._coarse = budget, (search, found)
+        self.searches.insert(0, search)
+
     def _turn(self, search: Search) -> int:
-        groups, outputs = self._merge()[0].rows.shape
+        groups, outputs = len(self.lumped.rows), len(self._outputs(search))
         if search.kind == "cells":
             size = outputs * len(self.lumped.values)
             work = size**3 + groups * outputs**2
