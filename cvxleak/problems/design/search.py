@@ -302,7 +302,8 @@ class _Run:
             audited = audit.run(QUICK, self._until(1.0, 0.05))
             learned.append((audited.value, audited.cut))
             worst = max(value for value, _ in learned)
-            if self._value(released, worst) < self.promise:
+            value = self._value(released, worst)
+            if value < self.promise or value - self.lower.value <= 0.8 * self.target:
                 learned += self._take(released, audit, worst)
             else:
                 self._offer(released, audited)
@@ -364,7 +365,7 @@ class _Run:
                 return found
             needed = max(0.3 * (value - self.lower.value), 0.2 * self.target)
             final = value - self.lower.value <= 0.8 * self.target
-            state = audit.run(needed / max(value, needed), self._until(2.0, 0.1, final))
+            state = audit.run(self._sharpness(needed, value), self._until(2.0, 0.1, final))
             self._offer(released, state)
             found.append((state.value, state.cut))
             if self.leakage or state.upper <= self.budget:
@@ -375,6 +376,14 @@ class _Run:
             self.attempted = math.inf
         self.promise = min(before, self._value(matrix, max(worst, *(v for v, _ in found))))
         return found
+
+    def _sharpness(self, needed: float, value: float) -> float:
+        """Return the tolerance of an audit that makes the value certain within `needed`."""
+        if self.leakage:
+            return needed / max(value, needed)
+        point = self.lower.point
+        slope = value / max(self.budget, 1e-300) if point is None else float(point.theta.sum())
+        return needed / max(slope * self.budget, needed)
 
     def _worthwhile(self, value: float) -> bool:
         """Whether a witness of this value would be so much better that a sharp audit pays.

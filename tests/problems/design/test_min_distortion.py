@@ -1,0 +1,149 @@
+import math
+
+import numpy as np
+import pytest
+
+from cvxleak.certificates import verify
+from cvxleak.errors import InfeasibleError
+from cvxleak.model import Distortion
+from cvxleak.problems import record_leakage
+from cvxleak.problems.design import MinDistortion, min_distortion, min_leakage
+from cvxleak.queries import count, parity
+from cvxleak.result import Status
+
+WRONG = Distortion.hamming([0, 1])
+
+
+def check(bound, tol=1e-3):
+    assert bound.status is Status.CERTIFIED
+    assert bound.upper - bound.lower <= max(tol * bound.upper, 1e-7)
+    answer = verify(bound.certificate)
+    assert answer.passed, answer.reason
+    assert bound.unit == "distortion"
+    return bound.witness
+
+
+@pytest.mark.parametrize(("leakage", "budget"), [(0.435088, 0.05), (0.327610, 0.1), (0.17332, 0.2)])
+def test_it_is_the_inverse_of_least_leakage(leakage, budget):
+    bound = min_distortion(parity(3), distortion=WRONG, budget=leakage, entropy_floor=1.5)
+    check(bound)
+    assert bound.lower - 2e-5 <= budget <= bound.upper + 2e-5
+
+
+@pytest.mark.parametrize("flip", [0.05, 0.2, 0.4])
+def test_two_bits_without_doubt(flip):
+    # LEAKAGE Fig. 7: the binary symmetric channel is optimal.
+    budget = math.log(2) + flip * math.log(flip) + (1 - flip) * math.log(1 - flip)
+    bound = min_distortion(parity(2), distortion=WRONG, budget=budget, entropy_floor=0.0)
+    check(bound)
+    assert bound.lower - 1e-9 <= flip <= bound.upper + 1e-9
+
+
+def test_the_witness_is_within_the_leakage_budget():
+    bound = min_distortion(
+        count(2), distortion=Distortion.absolute(range(3)), budget=0.2, entropy_floor=0.9
+    )
+    design = check(bound)
+    assert record_leakage(design.mechanism, 0.9, tol=1e-6).lower <= 0.2
+    assert design.leakage <= 0.2
+    back = min_leakage(
+        count(2), distortion=Distortion.absolute(range(3)), budget=bound.upper, entropy_floor=0.9
+    )
+    assert back.lower <= 0.2
+    assert back.upper >= 0.2 - 2e-3
+
+
+def test_nothing_may_leak():
+    bound = min_distortion(parity(3), distortion=WRONG, budget=0.0, entropy_floor=1.5)
+    design = check(bound)
+    assert bound.upper == 0.5
+    assert design.leakage == 0.0
+
+
+def test_a_large_budget_costs_nothing():
+    bound = min_distortion(parity(3), distortion=WRONG, budget=1.0, entropy_floor=1.5)
+    check(bound)
+    assert (bound.lower, bound.upper) == (0.0, 0.0)
+
+
+def test_a_coarse_output_costs_at_least_its_rounding():
+    rounded = Distortion.absolute(range(4), [0, 3])
+    bound = min_distortion(count(3), distortion=rounded, budget=1.0, entropy_floor=1.0)
+    check(bound)
+    assert bound.upper == 0.75
+
+
+def test_the_worst_of_several_sources_counts():
+    arguments = {"distortion": WRONG, "budget": 0.2, "entropy_floor": 1.5}
+    sources = [[0.3, 0.7], [0.6, 0.4]]
+    together = min_distortion(parity(3), sources=sources, **arguments)
+    check(together)
+    each = [min_distortion(parity(3), source=source, **arguments) for source in sources]
+    assert max(bound.lower for bound in each) <= together.upper
+
+
+@pytest.mark.parametrize("objective", ["group", "total"])
+def test_other_objectives(objective):
+    bound = min_distortion(
+        parity(2), distortion=WRONG, budget=0.2, entropy_floor=0.9, objective=objective, size=2
+    )
+    check(bound)
+
+
+def test_known_priors():
+    prior = [0.4, 0.1, 0.1, 0.4]
+    bound = min_distortion(
+        parity(2), distortion=WRONG, budget=0.05, priors=[[0.9, 0, 0, 0.1], prior]
+    )
+    check(bound)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        lambda Q: Q[0, 0] >= 0.95,
+        lambda Q: [Q[0, 0] >= 0.85, Q[1, 1] >= 0.6],
+    ],
+)
+def test_own_constraints(rule):
+    bound = min_distortion(
+        parity(3), distortion=WRONG, budget=0.2, entropy_floor=1.5, constraints=rule, rows="orbits"
+    )
+    design = check(bound)
+    assert design.own_violation < 1e-7
+    free = min_distortion(parity(3), distortion=WRONG, budget=0.2, entropy_floor=1.5)
+    assert bound.upper >= free.lower
+
+
+def test_constraints_that_leak_too_much_name_the_least():
+    def rule(Q):
+        return [Q[0, 0] >= 0.85, Q[1, 1] >= 0.8]
+
+    with pytest.raises(InfeasibleError, match=r"between 0\.20"):
+        min_distortion(
+            parity(3),
+            distortion=WRONG,
+            budget=0.1,
+            entropy_floor=1.5,
+            constraints=rule,
+            rows="orbits",
+        )
+
+
+def test_alternation_is_honest():
+    problem = MinDistortion(parity(3), distortion=WRONG, budget=0.2, entropy_floor=1.5)
+    sharp, bound = problem.solve(), problem.solve(strategy="alternate")
+    assert bound.lower <= sharp.upper
+    assert bound.upper >= sharp.lower
+    assert verify(bound.certificate).passed
+
+
+def test_check_judges_a_candidate():
+    problem = MinDistortion(parity(2), distortion=WRONG, budget=0.2, entropy_floor=0.0)
+    bound = problem.solve()
+    quiet = problem.check([[0.7, 0.3], [0.3, 0.7]], bound=bound)
+    assert quiet.feasible
+    assert quiet.value == pytest.approx(0.3)
+    assert quiet.shortfall[0] > 0.05
+    loud = problem.check(np.eye(2), bound=bound)
+    assert not loud.feasible
