@@ -325,7 +325,11 @@ class _Newton:
             floor = 1e-11 * float(matrix.diagonal()[head:tail].max())
             inverse[-1 - len(sizes) : -1] = [np.full(size, floor) for size in sizes]
             right[head:tail] += hstack(self._equalities).T @ joint.ravel()
-        matrix = (matrix + diags_array(np.concatenate(inverse))).tocsc()
+        matrix = matrix + diags_array(np.concatenate(inverse))
+        # Pivots are compared in size, so all unknowns get the same.
+        sizing = diags_array(1 / np.sqrt(np.abs(matrix.diagonal()) + 1e-300))
+        matrix = (sizing @ matrix @ sizing).tocsc()
+        right = sizing @ right
         if matrix.shape[0] <= DENSE:
             found = np.linalg.solve(matrix.toarray(), right)
         else:
@@ -336,6 +340,7 @@ class _Newton:
                 options={"SymmetricMode": True},
             )
             found = factors.solve(right)
+        found = sizing @ found
         direction = spread * (target.ravel() - U @ found)
         multiplied = np.split(found[head:tail], np.cumsum(sizes)[:-1]) if sizes else []
         return direction.reshape(n, outputs), found[head - len(self.budgets) : head], multiplied

@@ -25,7 +25,7 @@ __all__ = ["solve_information"]
 
 CELLS = 200
 """Most cells; the relaxed problem has an output for each."""
-ENTRIES = 20_000
+ENTRIES = 5_000
 """Most entries of the relaxed problem's kernel: what is affordable."""
 STEPS = 50
 """Most steps of a local search."""

@@ -179,7 +179,8 @@ class ReleaseJoint(Value):
         joint: Array = law / law.sum()
         for number, kernel in enumerate(kernels):
             name = f"kernels[{number}]"
-            steps = probability_rows(kernel, name, number + 2)
+            steps = frozen_array(kernel, name, number + 2)
+            probability_rows(steps.reshape(-1, steps.shape[-1]), name, 2)
             if steps.shape[:-1] != joint.shape:
                 raise ValidationError(
                     f"{name}: found shape {steps.shape}; the first axes must be {joint.shape}"
