@@ -333,5 +333,5 @@ def _apart(width: float, kappa: float, theta: float) -> float:
 def _monotone(masses: list[list[float]]) -> Array:
     """Return masses that do not fall from node to node, at it after above it."""
     order: NDArray[np.float64] = np.maximum.accumulate(np.array(masses)[:, ::-1].ravel())
-    order[-2:] = np.maximum(order[-2:], 1 - 2 * TIE)
+    order[-1] = max(order[-1], 1 - TIE)
     return order.reshape(-1, 2)[:, ::-1]

@@ -139,7 +139,7 @@ class PMLEnvelope:
         begin = time.perf_counter()
         deadline = math.inf if time_limit is None else begin + real_number(time_limit, "time_limit")
         delta = self.delta * (1 - self.tie)
-        data = Data(self.prior, self.channel, delta or 1.0)
+        data = Data(self.prior, self.channel, delta or 1e-15)
         levels = largest_level(data.program, delta, deadline)
         stored = data.stored() | {"delta": delta}
         witness = data.witness(levels.below)

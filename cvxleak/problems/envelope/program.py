@@ -123,9 +123,7 @@ class Program:
             return Vertex(level, none, none, np.zeros(0), 0.0, mu, nothing, 0.0)
         while True:
             masses, mu, value = self._price_out(level, able, tol, deadline)
-            reduced = 1 + mu[able, None] * (self.ratios[able] - level)
-            prices = np.maximum(reduced.max(axis=0), 0.0)
-            bound = float(self.output @ prices)
+            mu, reduced, prices, bound = self._priced(mu, level, able)
             exact = len(self._mass) == len(self.output) or bound - value <= tol
             if exact or time.perf_counter() > deadline:
                 break
@@ -135,6 +133,24 @@ class Program:
         multipliers = np.where(able, mu, np.inf)
         value = float(masses.sum())
         return Vertex(level, inputs, outputs, masses, value, multipliers, prices, bound)
+
+    def _priced(
+        self, mu: Array, level: float, able: NDArray[np.bool_]
+    ) -> tuple[Array, Array, Array, float]:
+        """Return multipliers, 1 + mu (r - t), its largest positive parts, and the dual function.
+
+        With huge ratios the multipliers are enlarged a little if that helps: what HiGHS tolerates
+        in an output of large mass may outweigh all the mass that is to be bounded.
+        """
+
+        def priced(step: float) -> tuple[Array, Array, Array, float]:
+            trial = mu * (1 + step)
+            reduced = 1 + trial[able, None] * (self.ratios[able] - level)
+            prices = np.maximum(reduced.max(axis=0), 0.0)
+            return trial, reduced, prices, float(self.output @ prices)
+
+        steps = (0.0, 1e-13, 1e-11, 1e-9, 1e-7) if self._huge else (0.0,)
+        return min((priced(step) for step in steps), key=lambda trial: trial[3])
 
     def _first_cells(self) -> Indices:
         """Return cells of outputs with the same best input and neighboring largest ratios."""

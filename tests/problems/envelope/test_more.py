@@ -1,0 +1,198 @@
+"""The curve, repeated releases, and the best mechanism under epsilon-PML."""
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+
+from cvxleak.certificates import verify
+from cvxleak.errors import ValidationError
+from cvxleak.measures import (
+    composition_bound,
+    envelope_upper_bound,
+    max_information,
+    maximal_leakage,
+    mutual_information,
+    response_envelope,
+)
+from cvxleak.mechanisms import pml_extremal, randomized_response
+from cvxleak.model import Channel
+from cvxleak.problems.envelope import (
+    PMLMechanism,
+    envelope_curve,
+    optimal_pml_mechanism,
+    pml_envelope,
+    release_types,
+    repeated_releases,
+)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_curve_holds_everywhere_and_is_narrow(seed):
+    rng = np.random.default_rng(seed)
+    n, m = rng.integers(2, 7, size=2)
+    prior, rows = rng.dirichlet(np.ones(n)), rng.dirichlet(np.ones(m), size=n)
+    curve = envelope_curve(prior, rows, tol=1e-5)
+    assert curve.gap <= 1e-5
+    delta = np.concatenate([[0.0, 1.0], rng.random(25), curve.jumps.ravel().clip(0, 1)])
+    lower, upper = curve.at(delta)
+    assert (upper - lower <= curve.gap + 1e-11).all()
+    for d, low, high in zip(delta, lower, upper, strict=True):
+        exact = pml_envelope(prior, rows, float(d))
+        assert low <= exact.upper + 1e-9
+        assert high >= exact.lower - 1e-9
+    order = np.linspace(0, 1, 2001)
+    for end in curve.at(order):
+        assert (np.diff(end) <= 1e-9).all()
+
+
+@pytest.mark.parametrize("k", [2, 3, 6])
+def test_curve_of_randomized_response_is_sharp(k):
+    rng = np.random.default_rng(k)
+    prior = rng.dirichlet(np.ones(k))
+    curve = envelope_curve(prior, randomized_response(k, 1.0))
+    delta = np.linspace(0, 1, 301)
+    lower, upper = curve.at(delta)
+    exact = response_envelope(prior, 1.0, delta)
+    assert (lower <= exact + 1e-9).all()
+    assert (upper >= exact - 1e-9).all()
+    assert (upper - lower).max() <= 1e-6
+
+
+def test_curve_without_variation_and_without_time():
+    curve = envelope_curve([0.2, 0.3, 0.5], pml_extremal([0.2, 0.3, 0.5], 0.1))
+    lower, upper = curve.at([0.0, 0.5, 1.0])
+    assert lower == pytest.approx(0.1, abs=1e-9)
+    assert upper == pytest.approx(0.1, abs=1e-9)
+    assert envelope_curve([0.5, 0.5], [[0.5, 0.5]] * 2).at(0.5)[1] < 1e-9
+    rng = np.random.default_rng(1)
+    prior, rows = np.full(8, 1 / 8), rng.dirichlet(np.ones(8), size=8)
+    hasty = envelope_curve(prior, rows, time_limit=0.0)
+    for delta in (0.1, 0.6):
+        exact = pml_envelope(prior, rows, delta)
+        lower, upper = hasty.at(delta)
+        assert lower <= exact.upper + 1e-9
+        assert exact.lower <= upper + 1e-9
+    assert float(upper - lower) <= hasty.gap + 1e-9
+    with pytest.raises(ValidationError, match="tol"):
+        envelope_curve(prior, rows, tol=0.0)
+    with pytest.raises(ValidationError, match="delta"):
+        hasty.at(2.0)
+
+
+def sequences(channel, releases):
+    """Return the channel to the sequence of outputs, without types."""
+    result = channel
+    for _ in range(releases - 1):
+        result = result.product(channel)
+    return result
+
+
+@pytest.mark.parametrize("releases", [1, 2, 4])
+def test_types_leak_what_sequences_leak(releases):
+    rng = np.random.default_rng(releases)
+    prior = rng.dirichlet(np.ones(3))
+    channel = Channel(rng.dirichlet(np.ones(3), size=3))
+    for delta in (0.01, 0.2, 0.8):
+        types = repeated_releases(prior, channel, releases, delta)
+        whole = pml_envelope(prior, sequences(channel, releases), delta)
+        assert types.lower == pytest.approx(whole.lower, abs=1e-8)
+        assert types.upper <= composition_bound(prior, [channel] * releases, delta) + 1e-9
+
+
+def test_types_are_counted_and_refused():
+    types = release_types([[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]], 4)
+    assert len(types.outputs) == math.comb(6, 2)
+    law = dict(zip(types.outputs, types.matrix[0], strict=True))
+    for counts in ((4, 0, 0), (1, 1, 2)):
+        ways = sum(
+            tuple(sequence.count(y) for y in range(3)) == counts
+            for sequence in product(range(3), repeat=4)
+        )
+        chance = ways * np.prod(np.power([0.5, 0.3, 0.2], counts))
+        assert law[counts] == pytest.approx(chance, rel=1e-12)
+    # Proportional outputs are merged first.
+    assert len(release_types([[0.25, 0.25, 0.5], [0.4, 0.4, 0.2]], 9).outputs) == 10
+    with pytest.raises(ValidationError, match="makes 176851 types of 4 outputs"):
+        release_types(randomized_response(4, 1.0), 100)
+    with pytest.raises(ValidationError, match="releases"):
+        release_types(np.eye(2), 0)
+
+
+def test_leakage_of_many_releases_tends_to_that_of_the_secret():
+    prior = [0.2, 0.3, 0.5]
+    bound = repeated_releases(prior, randomized_response(3, 1.0), 200, 0.1)
+    assert bound.gap < 1e-9
+    secret = pml_envelope(prior, np.eye(3), 0.1)
+    assert bound.upper <= secret.upper + 1e-9
+    assert bound.lower > secret.lower - 0.05
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_best_mechanism(seed):
+    rng = np.random.default_rng(seed)
+    n, m = rng.integers(2, 6, size=2)
+    prior, utility = rng.dirichlet(np.ones(n)), rng.normal(size=(n, m))
+    if seed == 0:
+        prior[0] = 0.0
+        prior /= prior.sum()
+    statement = PMLMechanism(prior, utility, rng.uniform(0.05, 1))
+    bound = statement.solve()
+    assert bound.gap < 1e-8
+    assert verify(bound.certificate).passed
+    assert bound.lower == pytest.approx(statement.to_cvxpy().solve(solver="HIGHS"), abs=1e-7)
+    assert max_information(prior, bound.witness) <= statement.epsilon + 1e-12
+    check = statement.check(bound.witness, bound=bound)
+    assert check.feasible
+    assert abs(check.shortfall[0]) < 1e-8
+    # The envelope of what leaks epsilon at most is epsilon at most.
+    assert pml_envelope(prior, bound.witness, 0.2).upper <= statement.epsilon + 1e-9
+
+
+@pytest.mark.parametrize("epsilon", [0.02, 0.1, 0.2])
+def test_extremal_mechanism_is_optimal_for_its_tangent(epsilon):
+    prior = np.array([0.2, 0.3, 0.5])
+    mechanism = pml_extremal(prior, epsilon)
+    utility = np.log(mechanism.matrix / prior)
+    bound = optimal_pml_mechanism(prior, utility, epsilon)
+    assert bound.upper == pytest.approx(mutual_information(prior, mechanism), abs=1e-9)
+
+
+def test_randomized_response_at_an_equal_envelope_is_no_better():
+    prior, epsilon_r = np.array([0.2, 0.3, 0.5]), 1.0
+    response = randomized_response(3, epsilon_r)
+    most = max_information(prior, response)
+    bound = optimal_pml_mechanism(prior, np.eye(3), most)
+    truth = float(prior @ np.diag(response.matrix))
+    assert bound.lower > truth + 0.1
+    assert pml_envelope(prior, bound.witness, 0.5).upper <= most + 1e-9
+
+
+def test_mechanism_without_leakage_and_without_a_bound():
+    prior, utility = [0.3, 0.7], [[1.0, 0.0], [0.0, 1.0]]
+    none = optimal_pml_mechanism(prior, utility, 0.0)
+    assert none.lower == pytest.approx(0.7)
+    assert none.upper == pytest.approx(0.7)
+    assert optimal_pml_mechanism(prior, utility, 5.0).lower == pytest.approx(1.0)
+    check = PMLMechanism(prior, utility, 0.1).check(np.eye(2))
+    assert not check.feasible
+    for arguments, name in (
+        ((prior, [[1.0, 0.0]], 0.1), "prior"),
+        ((prior, [[1.0], [math.inf]], 0.1), "utility"),
+        ((prior, utility, -1.0), "epsilon"),
+        ((prior, utility, 0.1, ["a"]), "outputs"),
+    ):
+        with pytest.raises(ValidationError, match=name):
+            PMLMechanism(*arguments)
+    with pytest.raises(ValidationError, match="candidate"):
+        PMLMechanism(prior, utility, 0.1).check(np.eye(3))
+
+
+def test_maximal_leakage_of_types_bounds_the_envelope():
+    prior, channel = [0.5, 0.5], randomized_response(2, 0.5)
+    types = release_types(channel, 20)
+    assert maximal_leakage(prior, types) < 20 * maximal_leakage(prior, channel)
+    assert repeated_releases(prior, channel, 20, 0.1).upper <= envelope_upper_bound(
+        prior, types, 0.1
+    )
