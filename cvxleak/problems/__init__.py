@@ -21,17 +21,31 @@ from cvxleak.problems.local_dp import (
     min_information,
     min_local_dp,
 )
+from cvxleak.problems.release import (
+    Coalition,
+    ReleaseJoint,
+    ReleaseProblem,
+    any_of,
+    release_lagrangian,
+    release_problem,
+    release_sequence,
+    release_surface,
+)
 
 __all__ = [
     "Adversary",
     "Capacity",
     "Check",
     "Classification",
+    "Coalition",
     "LeakageCurve",
     "MinDistortionLocalDP",
     "MinInformation",
     "MinLocalDP",
     "RecordLeakage",
+    "ReleaseJoint",
+    "ReleaseProblem",
+    "any_of",
     "balance",
     "balance_of",
     "capacity",
@@ -42,4 +56,8 @@ __all__ = [
     "min_information",
     "min_local_dp",
     "record_leakage",
+    "release_lagrangian",
+    "release_problem",
+    "release_sequence",
+    "release_surface",
 ]
