@@ -14,6 +14,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,6 +27,8 @@ from cvxleak.iterative.history import IterativeResult
 from cvxleak.model import Channel
 
 __all__ = ["Saddle", "information_saddle", "least_lagrangian"]
+
+RESTARTS = 20
 
 SMALLEST = 1e-250
 """Probabilities are kept from underflowing, so that all logarithms are finite."""
@@ -124,7 +127,8 @@ def information_saddle(
         value, rows, outputs = least_lagrangian(
             hulls, np.split(w, ends), (s @ vertices)[:, None] * d, start=start[0]
         )
-        start[0] = outputs
+        # An output that has all but vanished would not come back.
+        start[0] = 0.99 * outputs + 0.01 / outputs.shape[1]
         costs = (rows * d).sum(axis=1)
         divergence = [
             hull @ (rows * (np.log(rows) - np.log(t))).sum(axis=1)
@@ -140,23 +144,35 @@ def information_saddle(
 
     z = np.concatenate([np.full(count, 1 / count), np.full(count, 1 / count)])
     history.append(-dual(z)[0])
-    run = minimize(
-        dual,
-        z,
-        jac=True,
-        method="SLSQP",
-        bounds=[(0, 1)] * count + [(0, None)] * count,
-        constraints=[
-            {
-                "type": "eq",
-                "fun": lambda z: z[:count].sum() - 1,
-                "jac": lambda z: np.concatenate([np.ones(count), np.zeros(count)]),
-            }
-        ],
-        callback=watch,
-        options={"ftol": tol, "maxiter": steps},
-    )
-    w, s = np.maximum(run.x[:count], 0.0), np.maximum(run.x[count:], 0.0)
+    stopped = "no further ascent"
+    for _ in range(RESTARTS):
+        before = history[-1]
+        run: Any = minimize(
+            dual,
+            z,
+            jac=True,
+            method="SLSQP",
+            bounds=[(0, 1)] * count + [(0, None)] * count,
+            constraints=[
+                {
+                    "type": "eq",
+                    "fun": lambda z: z[:count].sum() - 1,
+                    "jac": lambda z: np.concatenate([np.ones(count), np.zeros(count)]),
+                }
+            ],
+            callback=watch,
+            options={"ftol": tol / 10, "maxiter": steps},
+        )
+        if -float(run.fun) > before:
+            z = run.x
+        if time.monotonic() > stop:
+            stopped = "time limit"
+            break
+        # A restart forgets the curvature, which inexact gradients can spoil.
+        if -float(run.fun) <= before + tol:
+            break
+        history.append(-float(run.fun))
+    w, s = np.maximum(z[:count], 0.0), np.maximum(z[count:], 0.0)
     w = w / w.sum()
     _, rows, _ = least_lagrangian(hulls, np.split(w, ends), (s @ vertices)[:, None] * d)
     saddle = Saddle(Channel(rows), tuple(np.split(w, ends)), tuple(np.split(s, ends)))
@@ -165,7 +181,7 @@ def information_saddle(
         value,
         saddle,
         len(history) - 1,
-        str(run.message).rstrip("."),
+        stopped,
         {"objective": np.array(history)},
     )
 
@@ -176,8 +192,8 @@ def least_lagrangian(
     costs: Array,
     *,
     start: Array | None = None,
-    tol: float = 1e-13,
-    max_iterations: int = 20_000,
+    tol: float = 1e-12,
+    max_iterations: int = 3_000,
 ) -> tuple[float, Array, Array]:
     """Return min over Q of sum_k W_k I(P_k;Q) + sum_{x,y} Q(y|x) costs(x,y), by Blahut's iteration.
 
@@ -224,10 +240,7 @@ def least_lagrangian(
     # Inputs without mass go where the costs are least; any positive scale does for the others.
     scale = np.maximum(masses.sum(axis=0), 1e-12)[:, None]
     m = costs.shape[1]
-    # An output that has all but vanished would not come back.
-    t = np.full((len(hulls), m), 1 / m)
-    if start is not None:
-        t = 0.9 * start + 0.1 * t
+    t = np.full((len(hulls), m), 1 / m) if start is None else np.maximum(start, SMALLEST)
     rows = np.full(costs.shape, 1 / m)
     for _ in range(max_iterations):
         exponent = (masses.T @ np.log(t) - costs) / scale

@@ -179,9 +179,9 @@ class MinInformation:
             self._shares(part, law) for part, law in zip(self.sources.parts, laws, strict=True)
         ]
         mixed = [w * s for w, s in zip(weights, spread, strict=True)]
-        _, tangent, outputs = least_lagrangian(
-            hulls, mixed, prices.law[:, None] * price * costs.matrix
-        )
+        costed = prices.law[:, None] * price * costs.matrix
+        # From the solver's output laws: they are all but optimal, and the tangent may be anywhere.
+        _, tangent, _ = least_lagrangian(hulls, mixed, costed, start=given, max_iterations=100)
         proof = {
             "channel": tangent.tolist(),
             "price": price,
@@ -442,39 +442,38 @@ def min_information(
 
 
 def worst_information(sources: SourceSet, channel: Channel) -> float:
-    """Return max over the set of I(P;Q), up to 1e-10 nats on parts that are not single laws."""
+    """Return max over the set of I(P;Q); on parts that are not single laws an upper end of it."""
     values = []
     for part in sources.parts:
         if part.is_point:
             values.append(mutual_information(part.points[0] / part.points[0].sum(), channel))
-            continue
-        alone = SourceSet._of([part], sources.labels)
-        values.append(_largest_information(alone, channel.matrix))
+        else:
+            alone = SourceSet._of([part], sources.labels)
+            values.append(_largest_information(alone, channel.matrix))
     return max(values)
 
 
 def _largest_information(sources: SourceSet, matrix: Array) -> float:
-    """Maximize the concave I(P;Q) by Frank and Wolfe's method with exact steps."""
+    """Maximize the concave I(P;Q) by Frank and Wolfe's method; return its least upper end."""
     from scipy.optimize import minimize_scalar
 
-    _, start = sources.worst(np.zeros(sources.size))
-    p, value = start.probabilities, 0.0
-    for _ in range(20_000):
+    p, least = sources.worst(np.zeros(sources.size))[1].probabilities, math.inf
+    for _ in range(500):
         divergence = _divergences(matrix, p @ matrix)
-        upper, vertex = sources.worst(np.minimum(divergence, 1e6))
+        upper, vertex = sources.worst(divergence)
+        least = min(least, upper)
         value = float(p @ np.where(p > 0, divergence, 0.0))
-        if upper - value <= 1e-10:
-            return value
+        if least - value <= 1e-9:
+            break
         direction = vertex.probabilities - p
 
         def loss(step: float, p: Array = p, direction: Array = direction) -> float:
             law = p + step * direction
-            costs = _divergences(matrix, law @ matrix)
-            return -float(law @ np.where(law > 0, costs, 0.0))
+            return -float(law @ np.where(law > 0, _divergences(matrix, law @ matrix), 0.0))
 
         step: Any = minimize_scalar(loss, bounds=(0.0, 1.0), method="bounded")
-        p = p + max(float(step.x), 1e-12) * direction
-    return value
+        p = p + float(step.x) * direction
+    return least
 
 
 def _divergences(matrix: Array, t: Array) -> Array:

@@ -1,0 +1,196 @@
+"""Certificates about source sets: every number matters, and hostile proofs prove nothing false."""
+
+import copy
+import math
+
+import numpy as np
+import pytest
+from flint import fmpq
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cvxleak.certificates import verify
+from cvxleak.certificates.balls import precision
+from cvxleak.certificates.checker import PROVERS
+from cvxleak.certificates.local_dp import prove, prove_distortion, released_ratio
+from cvxleak.errors import CertificateError
+from cvxleak.measures import privacy_profile
+from cvxleak.model import SourceSet
+from cvxleak.problems import min_distortion_local_dp, min_information, min_local_dp
+
+TWO = [[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]]
+BOX = SourceSet.box([0.4, 0.2, 0.1], [0.6, 0.4, 0.3])
+STEPS = [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
+
+BOUNDS = {
+    "pure": lambda: min_local_dp(TWO, 0.3),
+    "polytope": lambda: min_local_dp(BOX, 0.25, STEPS),
+    "approximate": lambda: min_local_dp(TWO, 0.3, delta=0.05),
+    "converse": lambda: min_distortion_local_dp(TWO, 1.2),
+    "approximate converse": lambda: min_distortion_local_dp(BOX, 1.2, delta=0.05),
+    "information": lambda: min_information(TWO, 0.3),
+    "information of a hull": lambda: min_information(SourceSet.hull(TWO), 0.3),
+    "information of a box": lambda: min_information(BOX, 0.3),
+}
+
+
+def certificate(name):
+    return BOUNDS[name]().certificate.to_dict()
+
+
+def holds(content):
+    """Whether the parts, whatever the hash, prove the claim."""
+    prover = PROVERS[content["kind"]].prove
+    try:
+        with precision():
+            lower, upper = prover(content["problem"], content["witness"], content["proof"])
+    except CertificateError:
+        return False
+    claim = content["claim"]
+    return lower >= claim["lower"] and upper <= claim["upper"]
+
+
+def places(value, path=()):
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield from places(part, (*path, key))
+    elif isinstance(value, list):
+        for i, part in enumerate(value):
+            yield from places(part, (*path, i))
+    else:
+        yield path
+
+
+def changed(content, path, change):
+    result = copy.deepcopy(content)
+    part = result
+    for key in path[:-1]:
+        part = part[key]
+    part[path[-1]] = change(part[path[-1]])
+    return result
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_intact(name):
+    content = certificate(name)
+    assert holds(content)
+    assert verify(content).passed
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_wrong_kinds_of_values_fail(name):
+    content = certificate(name)
+    for part in ("problem", "witness", "proof"):
+        for path in places(content[part], (part,)):
+            for change in (lambda v: True, lambda v: [v], lambda v: {"a": v}):
+                assert not holds(changed(content, path, change)), path
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_missing_and_additional_parts_fail(name):
+    content = certificate(name)
+    for part in ("problem", "witness", "proof"):
+        for key in list(content[part]):
+            less = copy.deepcopy(content)
+            del less[part][key]
+            assert not holds(less), key
+        more = copy.deepcopy(content)
+        more[part]["more"] = 1.0
+        assert not holds(more)
+
+
+@pytest.mark.parametrize("name", ["pure", "converse"])
+def test_every_number_of_a_tight_proof_matters(name):
+    content = certificate(name)
+    for part in ("witness", "proof"):
+        for path in places(content[part], (part,)):
+            if path[1] == "mixture":
+                continue
+            # A larger entry of the channel, a larger or a smaller potential.
+            for factor in (1.001, 0.999):
+                assert not holds(changed(content, path, lambda v, f=factor: v * f + (f - 1) * 0.1))
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_a_better_claim_fails(name):
+    content = certificate(name)
+    for key, sign in (("lower", 1), ("upper", -1)):
+        better = copy.deepcopy(content)
+        better["claim"][key] += sign * 1e-4
+        assert not holds(better)
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_another_problem_fails(name):
+    content = certificate(name)
+    end = "epsilon" if "epsilon" in content["problem"] else "budget"
+    for factor in (0.9, 1.1):
+        assert not holds(changed(content, ("problem", end), lambda v, f=factor: v * f))
+
+
+def test_a_law_outside_of_its_polytope_fails():
+    content = certificate("polytope")
+    path = ("proof", "mixture", "members", 0, "law")
+    for law in (
+        ["1/3", "1/3", "1/3"],
+        ["1/2", "1/2", "0"],
+        ["0.5", "0.3", "0.2"],
+        ["1/0", "1", "0"],
+    ):
+        assert not holds(changed(content, path, lambda v, law=law: law))
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 10_000))
+def test_random_proofs_never_prove_too_much(seed):
+    rng = np.random.default_rng(seed)
+    bound = min_local_dp(TWO, 0.3)
+    content = bound.certificate
+    law = rng.dirichlet(np.ones(2) * 0.5)
+    v = rng.normal(0.1, 0.2, size=3) * rng.integers(0, 2, size=3)
+    proof = {"mixture": {"weights": law.tolist(), "members": []}, "potentials": v.tolist()}
+    try:
+        assert prove(content.problem, content.witness, proof)[0] <= bound.upper
+    except CertificateError:
+        pass
+    converse = min_distortion_local_dp(TWO, 1.2)
+    try:
+        parts = converse.certificate
+        assert prove_distortion(parts.problem, parts.witness, proof)[0] <= converse.upper
+    except CertificateError:
+        pass
+
+
+def test_a_column_without_any_cost_proves_nothing():
+    # Potentials equal to the costs of the constant first output: epsilon 0 is possible.
+    problem = {
+        "sources": SourceSet([[0.5, 0.5]]).parts_to_list(),
+        "distortion": [[0.5, 1.0], [0.5, 1.0]],
+        "delta": 0.0,
+        "budget": 0.5,
+    }
+    witness = {"channel": [[1.0, 0.0], [1.0, 0.0]], "supports": []}
+    proof = {"mixture": {"weights": [1.0], "members": []}, "potentials": [0.25, 0.25]}
+    assert prove(problem, witness, proof) == (0.0, 0.0)
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 10_000))
+def test_released_ratio_is_where_the_profile_meets_delta(seed):
+    rng = np.random.default_rng(seed)
+    rows = rng.dirichlet(np.ones(4) * 0.7, size=3)
+    exact = [[fmpq(*float(q).as_integer_ratio()) for q in row] for row in rows]
+    delta = fmpq(1, int(rng.integers(2, 40)))
+    ratio = released_ratio(exact, delta)
+    assert ratio is not None
+    epsilon = math.log(float(ratio))
+    size = float(delta)
+    assert privacy_profile(rows, epsilon) <= size + 1e-12
+    if epsilon > 0:
+        assert privacy_profile(rows, epsilon * (1 - 1e-6)) >= size - 1e-9
+
+
+def test_zero_beside_a_positive_entry():
+    assert released_ratio([[fmpq(1), fmpq(0)], [fmpq(1, 2), fmpq(1, 2)]], fmpq(0)) is None
+    assert released_ratio([[fmpq(1), fmpq(0)], [fmpq(1, 2), fmpq(1, 2)]], fmpq(1, 4)) is None
+    assert released_ratio([[fmpq(1), fmpq(0)], [fmpq(1, 2), fmpq(1, 2)]], fmpq(1, 2)) == 1
