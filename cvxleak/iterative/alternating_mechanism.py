@@ -225,7 +225,7 @@ def alternating_design(
             stopped = "time_limit reached"
             break
     names = ("objective", "adversary", "distortion", "residual", "step", "penalties", "period")
-    history = dict(zip(names, np.array(rows).T, strict=True))
+    history: dict[str, Array] = dict(zip(names, np.array(rows).T, strict=True))
     cycles = int((history["period"] > 0).sum())
     if cycles:
         stopped += f"; {cycles} of {len(rows)} rounds went back to an earlier mechanism"

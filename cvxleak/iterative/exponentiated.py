@@ -275,7 +275,8 @@ def descend(objective: Penalized, channel: Array, search: Search) -> IterativeRe
             stopped = f"a step moved q by less than tol={search.tol:g}"
             break
     columns = np.array(rows).T
-    history = dict(zip(("objective", "leakage", "distortion"), columns, strict=True))
+    names = ("objective", "leakage", "distortion")
+    history: dict[str, Array] = dict(zip(names, columns, strict=True))
     history["step"] = np.array(steps)
     return IterativeResult(value, q, len(steps), stopped, history)
 

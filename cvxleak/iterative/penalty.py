@@ -178,7 +178,7 @@ def penalized_design(
     point = repaired(trade, goal, budget, best)
     value = trade.informations(point).max() if goal == "leakage" else trade.distortion(point)
     names = ("objective", "leakage", "distortion", "residual", "penalty", "step")
-    history = dict(zip(names, np.array(rows).T, strict=True))
+    history: dict[str, Array] = dict(zip(names, np.array(rows).T, strict=True))
     reason = "; ".join([stopped, *sorted(f"inside: {text}" for text in inner)])
     return IterativeResult(float(value), point, len(rows), reason, history)
 

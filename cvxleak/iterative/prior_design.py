@@ -25,8 +25,11 @@ CENTERING_STEPS = 40
 DYING = 1e-3
 """Outputs less likely than this for every input may be on their way out."""
 
-TO_BOUNDARY = 0.9
-"""Share of the way to the boundary; more, and log q would change too much in one step."""
+TO_BOUNDARY = {True: 0.9, False: 0.6}
+"""Share of the way to the boundary, for laws of X and for tables.
+
+With more, log q changes too much in a step, and outputs that die out lose their shape.
+"""
 
 TINY = 1e-300
 
@@ -148,20 +151,23 @@ def design_interior_point(
     history: dict[str, list[float]] = {
         name: [] for name in ("objective", "lower", "distortion", "gap", "step")
     }
-    best, gap, fruitless, singular = None, math.inf, 0, False
+    best = dual = path.assessed()
+    gap, fruitless, singular = math.inf, 0, False
     while True:
-        objective, lower, missed, point = path.assessed()
-        now = abs(objective - lower) + missed
-        for name, value in zip(
+        now = path.assessed()
+        for name, number in zip(
             ("objective", "lower", "distortion", "gap"),
-            (objective, lower, float(path.spent.max()) * path.scale, now),
+            (now.objective, now.lower, now.distortion, now.gap(now)),
             strict=True,
         ):
-            history[name].append(value)
-        if best is None or now < gap:
-            best, gap, fruitless = (objective, point), now, 0
-        else:
-            fruitless += 1
+            history[name].append(number)
+        # The best channel and the best multipliers need not be from the same iterate.
+        if now.lower > dual.lower:
+            dual = now
+        if now.gap(dual) < best.gap(dual):
+            best = now
+        fruitless = 0 if best.gap(dual) < gap else fruitless + 1
+        gap = min(gap, best.gap(dual))
         if gap <= enough:
             stopped = "the gap is within tol"
         elif len(history["step"]) == cap:
@@ -178,7 +184,27 @@ def design_interior_point(
                 singular = True
             continue
         arrays = {name: np.array(values) for name, values in history.items()}
-        return IterativeResult(best[0], best[1], len(history["step"]), stopped, arrays)
+        point = dual.point._replace(channel=best.point.channel)
+        return IterativeResult(best.objective, point, len(history["step"]), stopped, arrays)
+
+
+class _Assessed(NamedTuple):
+    """An iterate's value, what it exceeds the budgets by, and what its multipliers prove."""
+
+    objective: float
+    excess: Array
+    distortion: float
+    lower: float
+    budget_prices: Array
+    point: DesignPoint
+
+    def gap(self, dual: _Assessed) -> float:
+        """Return value less bound, the excess counted at ten times the multipliers' prices.
+
+        At the prices themselves points off the budget would pass: the Lagrangian is flat there.
+        """
+        missed = 10 * float(dual.budget_prices @ np.maximum(self.excess, 0.0))
+        return abs(self.objective - dual.lower + missed)
 
 
 class _Step(NamedTuple):
@@ -236,8 +262,8 @@ class _CentralPath:
             self.prices[k:] = prices[1][1] / j
             self.z *= max(1.0, prices[1][1])
 
-    def assessed(self) -> tuple[float, float, float, DesignPoint]:
-        """Return the objective, the dual bound, what the budget is missed by, and the point."""
+    def assessed(self) -> _Assessed:
+        """Return what the iterate is worth."""
         w, mu = self.prices[: self.k].copy(), self.prices[self.k :].copy()
         if self.goal == "information_budget":
             w, mu = w / mu.sum(), mu / mu.sum()
@@ -257,17 +283,20 @@ class _CentralPath:
             lower = max(lower, dual_bound(self.terms, slopes, w, mu))
         leak, spent = float(self.values.max()), float(self.spent.max())
         unit = self.scale if self.goal == "information_budget" else 1.0
+        excess, priced = np.zeros(1), np.zeros(1)
         if self.goal == "distortion_budget":
             lower -= float(mu.sum() * self.limits[-1])
-            objective, missed = leak, float(mu @ np.maximum(self.spent - self.limits[-1], 0))
+            objective, excess, priced = leak, self.spent - self.limits[-1], mu
         elif self.goal == "information_budget":
             lower -= float(w.sum() * self.limits[0])
-            objective, missed = spent, float(w @ np.maximum(self.values - self.limits[0], 0))
+            objective, excess, priced = spent, self.values - self.limits[0], w
         else:
-            objective, missed = leak + float(self.cost[1]) * spent, 0.0
+            objective = leak + float(self.cost[1]) * spent
         channel = self.q / self.q.sum(axis=1, keepdims=True)
         point = DesignPoint(channel, reference, w * unit, mu * unit / self.scale)
-        return objective * unit, lower * unit, missed * unit, point
+        return _Assessed(
+            objective * unit, excess, spent * self.scale, lower * unit, priced * unit, point
+        )
 
     def advance(self) -> float:
         """Do a Newton step and return its length."""
@@ -285,7 +314,7 @@ class _CentralPath:
             target - self.q * self.z - affine.q * affine.z,
             target - self.slacks * self.prices - affine.slacks * affine.prices,
         )
-        length = min(self._lengths(step, TO_BOUNDARY))
+        length = min(self._lengths(step, TO_BOUNDARY[self.terms.total]))
         self.q = np.maximum(self.q + length * step.q, TINY)
         self.z = np.maximum(self.z + length * step.z, TINY)
         self.slacks = self.slacks + length * step.slacks

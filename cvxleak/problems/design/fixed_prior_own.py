@@ -198,7 +198,7 @@ def _least(
     if status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
         raise SolverError(f"the tangent program was not solved: {status}")
     value = float(problem.value) * size  # pyright: ignore[reportArgumentType]
-    return value - DOUBT * (abs(value) + float(np.abs(matrix * q.value).sum()))
+    return value - DOUBT * (abs(value) + float(np.abs(matrix * np.asarray(q.value)).sum()))
 
 
 def _private(
