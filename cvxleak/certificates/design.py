@@ -161,16 +161,18 @@ class Statement:
             return 0.0
         if self.priors is not None:
             return leakage_of_priors(self.rows, self.priors, self.size, channel)
-        assert self.floor is not None
+        floor = self.floor
+        if floor is None:
+            raise CertificateError("the adversaries are not stated")
         if self.size == 0:
             reading.parts(proof, {"output", "multiplier"}, "the leakage's proof")
             output = reading.numbers(proof["output"], "the output law", matrix.shape[1])
             multiplier = reading.number(proof["multiplier"], "the multiplier")
-            return total_above(self.rows.sizes, channel, self.floor, output, multiplier)
+            return total_above(self.rows.sizes, channel, floor, output, multiplier)
         reading.parts(proof, {"witness", "proof"}, "the leakage's proof")
         audit = {
             "mechanism": Mechanism(self.rows.query, channel.matrix).to_dict(),
-            "entropy_floor": self.floor,
+            "entropy_floor": floor,
             "size": self.size,
             "records": None,
         }
@@ -218,25 +220,24 @@ class Statement:
 
     def _slopes(self, cut: Any, outputs: int) -> Matrix:
         """Return the coefficients of one cut's linear minorant."""
-        known = self.priors is not None
-        which = "prior" if known else "weights"
+        priors = self.priors
+        which = "weights" if priors is None else "prior"
         reading.parts(cut, {"records", which, "posterior", "multiplier"}, "a cut")
         (group,) = reading.groups([cut["records"]], "a cut's records")
         if len(group) != self.size:
             raise CertificateError(f"a cut is about {len(group)} records; {self.size} are attacked")
         cells = self.rows.cells(group)
-        if known:
+        if priors is not None:
             place = reading.count(cut["prior"], "a cut's prior")
-            assert self.priors is not None
-            if place >= len(self.priors):
+            if place >= len(priors):
                 raise CertificateError(f"there is no prior {place}")
-            masses = [arb(mass) for mass in self.rows.masses(self.priors[place], group)]
+            masses = [arb(mass) for mass in self.rows.masses(priors[place], group)]
         else:
             masses = balls.normalized(reading.numbers(cut["weights"], "an adversary", len(cells)))
             entropy = balls.entropy(masses)
             for mass, (_, _, m) in zip(masses, cells, strict=True):
                 entropy += mass * arb(fmpz(m)).log()
-            if not entropy >= self.floor:
+            if self.floor is None or not entropy >= self.floor:
                 raise CertificateError(
                     f"an adversary has entropy {float(entropy.mid())!r}, below {self.floor!r}"
                 )
@@ -330,7 +331,7 @@ def _minorant(
     if not isinstance(posterior, list) or len(posterior) != values:
         raise CertificateError(f"a posterior has not {values} rows")
     table = [reading.numbers(row, "a posterior", outputs) for row in posterior]
-    logs = [[arb(0)] * outputs for _ in range(values)]
+    logs: list[list[Any]] = [[None] * outputs for _ in range(values)]
     for y, column in enumerate(zip(*table, strict=True)):
         for a, share in enumerate(balls.normalized(column)):
             logs[a][y] = share.log() if share > 0 else None

@@ -76,10 +76,10 @@ class Conic:
         if problem.status in (cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE):
             raise InfeasibleError("budget: no channel meets it together with the constraints")
         matrix = _stochastic(q.value)
-        theta = np.maximum(np.atleast_1d(leaks.dual_value), 0.0)
+        theta = _multipliers(leaks)
         beta = np.zeros(len(master.cost))
         if spends is not None:
-            beta = np.maximum(np.atleast_1d(spends.dual_value), 0.0)
+            beta = _multipliers(spends)
         scale = float((theta if master.leakage else beta).sum())
         theta, beta = theta / scale, beta / scale
         joint_law, _, informations = master.informations(matrix)
@@ -122,8 +122,8 @@ class Conic:
         self, q: cp.Variable, rules: list[Any], cost: Array, wanted: cp.Variable
     ) -> Array:
         spent = cp.Constant(cost.reshape(len(cost), -1)) @ cp.vec(q, order="C")
-        problem = self._solved(cp.Problem(cp.Minimize(cp.max(spent)), rules), np.inf)
-        if problem.status not in cp.settings.SOLUTION_PRESENT or wanted.value is None:
+        self._solved(cp.Problem(cp.Minimize(cp.max(spent)), rules), np.inf)
+        if wanted.value is None:
             raise InfeasibleError("constraints: no channel meets them")
         return _stochastic(np.atleast_2d(wanted.value))
 
@@ -142,6 +142,10 @@ class Conic:
         except cp.SolverError as error:
             raise SolverError(f"the master failed: {error}") from error
         return problem
+
+
+def _multipliers(constraint: Any) -> Array:
+    return np.maximum(np.atleast_1d(np.asarray(constraint.dual_value, dtype=float)), 0.0)
 
 
 def _stochastic(matrix: Any) -> Array:

@@ -19,8 +19,10 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import entr
 
 from cvxleak._validation import Array
@@ -78,17 +80,19 @@ class Master:
     budget: float
     leakage: bool
 
-    def __post_init__(self) -> None:
-        size = self.joint.shape
-        object.__setattr__(self, "_flat", self.joint.reshape(size[0] * size[1], size[2]))
-        object.__setattr__(self, "_marginal", self.joint.sum(axis=1))
-        object.__setattr__(self, "_entropy", entr(self.joint.sum(axis=2)).sum(axis=1))
+    @cached_property
+    def _flat(self) -> Array:
+        return self.joint.reshape(-1, self.joint.shape[2])
+
+    @cached_property
+    def _entropy(self) -> Array:
+        return entr(self.joint.sum(axis=2)).sum(axis=1)
 
     def informations(self, channel: Array) -> tuple[Array, Array, Array]:
         """Return s (J, A, Y), its sums over a (J, Y), and I_j."""
-        s = (self._flat @ channel).reshape(*self.joint.shape[:2], -1)  # pyright: ignore
+        s = (self._flat @ channel).reshape(*self.joint.shape[:2], -1)
         output = s.sum(axis=1)
-        information = self._entropy - entr(s).sum(axis=(1, 2)) + entr(output).sum(axis=1)  # pyright: ignore
+        information = self._entropy - entr(s).sum(axis=(1, 2)) + entr(output).sum(axis=1)
         return s, output, information
 
     def distortions(self, channel: Array) -> Array:
@@ -175,7 +179,7 @@ class Master:
     def _newton(
         self,
         q: Array,
-        free: Array,
+        free: NDArray[np.bool_],
         s: Array,
         output: Array,
         room_i: Array,
@@ -187,7 +191,7 @@ class Master:
     ) -> tuple[Array, float, Array, Array, Array] | None:
         """Return the step towards the central path at mu, or None where it is not defined."""
         many, values, rows = self.joint.shape
-        flat, marginal = self._flat, self._marginal  # pyright: ignore
+        flat, marginal = self._flat, self.joint.sum(axis=1)
         safe_s, safe_o = np.maximum(s, TINY), np.maximum(output, TINY)
         slope = np.log(safe_s / safe_o[:, None])
         gradient = np.einsum("jar,jay->yrj", self.joint, slope, optimize=True)

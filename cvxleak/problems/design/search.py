@@ -21,19 +21,14 @@ from typing import Any
 import numpy as np
 
 from cvxleak._validation import Array
-from cvxleak.certificates import Certificate
-from cvxleak.certificates import design as prover
-from cvxleak.certificates.balls import precision
-from cvxleak.certificates.rationals import float_above, rational
+from cvxleak.certificates.rationals import float_above
 from cvxleak.errors import InfeasibleError, SolverError
-from cvxleak.model import Mechanism
-from cvxleak.problems.check import FEASIBILITY_TOLERANCE
 from cvxleak.problems.design.adversaries import Audit, Audited, Cut, Opponents
 from cvxleak.problems.design.conic import Conic, Implied
-from cvxleak.problems.design.designed import Design, Round
-from cvxleak.problems.design.feasible import snapped
+from cvxleak.problems.design.designed import Round
+from cvxleak.problems.design.footing import Footing
+from cvxleak.problems.design.found import Found, Lower, Upper
 from cvxleak.problems.design.interior import Master, MasterPoint
-from cvxleak.problems.design.own_constraints import own_violations
 from cvxleak.problems.design.statement import Problem
 from cvxleak.result import ABSOLUTE_TOLERANCE, Bound
 
@@ -74,25 +69,6 @@ class _Known:
     idle: int = 0
 
 
-@dataclass(frozen=True)
-class _Lower:
-    """What proves the lower end."""
-
-    value: float
-    cuts: list[Cut]
-    point: MasterPoint | None
-    implied: Implied | None = None
-
-
-@dataclass(frozen=True)
-class _Upper:
-    """What attains the upper end."""
-
-    value: float
-    matrix: Array
-    audited: Audited
-
-
 class Search:
     """The state of a design: it can be run for one budget after the other, and run on."""
 
@@ -103,19 +79,12 @@ class Search:
         self.opponents: Opponents = problem.opponents(rng)
         self.costs = problem.costs
         self.known: list[_Known] = [_Known(cut) for cut in self.opponents.known]
-        self._seconds = 0.0
 
     def run(self, budget: float, options: Options) -> Bound:
         """Return the proved bracket for one budget; cuts of earlier budgets are kept."""
         start = time.monotonic()
         run = _Run(self, budget, options, start)
-        stopped = run.go()
-        return run.bound(stopped, lambda tol, limit: self._again(run, tol, limit))
-
-    def _again(self, run: _Run, tol: float, time_limit: float | None) -> Bound:
-        run.resume(tol, time_limit)
-        stopped = run.go()
-        return run.bound(stopped, lambda tol, limit: self._again(run, tol, limit))
+        return run.go()
 
 
 class _Run:
@@ -131,23 +100,25 @@ class _Run:
         rules = self.problem.rules
         shape = self.costs.price.shape
         self.conic = Conic(shape, rules, options.solver, options.solver_options)
-        self.uses_conic = bool(rules) or options.solver is not None
         self.rounds: list[Round] = []
-        self.lower = _Lower(0.0, [], None)
-        self.upper: _Upper | None = None
-        self.tight = False
+        self.lower = Lower()
+        self.upper: Upper | None = None
         self.cycled = False
         self.seen: list[Cut] = []
         self.aim = budget if self.leakage else max(budget, LEAST_LEAKAGE)
         self.promise = math.inf  # what the best channel so far may turn out to be worth
         self.attempted = math.inf  # the gap of the last sharp audit, had it succeeded
-        self._anchor()
+        self.footing = Footing(self.problem, self.leakage, budget, self.conic)
+        if not self.leakage and self.footing.haven is None:
+            self._find_haven()
+        self.uses_conic = bool(rules) or options.solver is not None or self.footing.thin
 
-    def resume(self, tol: float, time_limit: float | None) -> None:
-        """Set the search up to go on."""
+    def resume(self, tol: float, time_limit: float | None) -> Bound:
+        """Go on to a sharper tolerance."""
         self.options = replace(self.options, tol=tol, time_limit=time_limit)
         self.begin = time.monotonic()
         self.deadline = math.inf if time_limit is None else self.begin + time_limit
+        return self.go()
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -161,8 +132,8 @@ class _Run:
         relative = 0.9 * self.options.tol * best if math.isfinite(best) else 0.0
         return max(relative, 0.8 * ABSOLUTE_TOLERANCE)
 
-    def go(self) -> str:
-        """Work until the gap is within the tolerance or something ends it; say what."""
+    def go(self) -> Bound:
+        """Work until the gap is within the tolerance or something ends it."""
         try:
             stopped = self._settled()
             if stopped is None:
@@ -170,65 +141,43 @@ class _Run:
         except KeyboardInterrupt:
             stopped = "interrupted"
         if self.upper is None:
-            # Always a witness: at worst the constant, or the anchor.
-            self._try(self.anchor if self.leakage else self.haven, 0.5)
-        return stopped
-
-    # What every search starts from -------------------------------------------------------------
-
-    def _anchor(self) -> None:
-        """Find the channel of least distortion, the best constant, and check the budget."""
-        self.anchor = self.costs.least()
-        law: Array | None = self.costs.constant()
-        self.haven, self.haven_leaks = np.tile(law, (len(self.anchor), 1)), 0.0
-        if self.problem.rules:
-            self.anchor = snapped(self.conic.least_worst(self.costs.table))
-            violated = own_violations(self.problem.rules, self.haven)
-            if max(violated.values(), default=0.0) > FEASIBILITY_TOLERANCE:
-                law = self.conic.constant(self.costs.table)
-                self.haven = (
-                    None if law is None else np.tile(snapped(law[None])[0], (len(self.anchor), 1))
-                )
-        least = max(self.costs.exact(self.anchor))
-        if not self.leakage and self.haven is None:
-            self._find_haven()
-        if self.leakage and math.isfinite(self.budget):
-            given = rational(self.budget)
-            if given < least:
-                raise InfeasibleError(
-                    f"budget: found {self.budget!r}; the least distortion that any channel has is "
-                    f"{float_above(least)!r}"
-                )
-            self.tight = given == least and len(self.costs.table) == 1 and not self.problem.rules
+            # Always a witness: at worst one of the two that every search starts from.
+            self._try(self.footing.anchor if self.leakage else self.footing.safe, 0.5)
+        if self.upper is None:
+            raise SolverError("no channel was proved to be within the budget")
+        self.spent += time.monotonic() - self.begin
+        stats = {"seconds": self.spent, "rounds": len(self.rounds), "stopped": stopped}
+        if self.options.strategy == "alternate":
+            stats["cycled"] = self.cycled
+        found = Found(
+            self.problem, self.opponents, self.leakage, self.budget, self.lower, self.upper
+        )
+        return found.bound(tuple(self.rounds), self.options.tol, stats, self.resume)
 
     def _find_haven(self) -> None:
         """Take the channel of least leakage, where own constraints rule out all constants."""
         options = replace(self.options, tol=0.01)
         bound = Search(self.problem, True, 0).run(math.inf, options)
-        self.haven, self.haven_leaks = bound.witness.channel.matrix, bound.upper
+        self.footing.haven = bound.witness.channel.matrix
+        self.footing.haven_leaks = bound.upper
         if bound.upper > self.budget:
             raise InfeasibleError(
                 f"budget: found {self.budget!r} nats; under the constraints the least leakage of a "
                 f"channel is between {bound.lower!r} and {bound.upper!r}"
             )
 
-    def _affordable(self, matrix: Array) -> bool:
-        if not self.leakage or not math.isfinite(self.budget):
-            return True
-        return max(self.costs.exact(matrix)) <= rational(self.budget)
-
     def _settled(self) -> str | None:
         """Try the two ends of the trade-off, where one channel is the answer at once."""
         if self.upper is not None:
             return None
         if self.leakage:
-            if self.haven is not None and self._affordable(self.haven):
-                self._try(self.haven, 0.5)
+            if self.footing.haven is not None and self.footing.affordable(self.footing.haven):
+                self._try(self.footing.haven, 0.5)
                 return "a constant output is within the budget"
             return None
         self._bounded_by_distortion()
-        self._try(self.haven, 0.5)
-        self._try(self.anchor, 0.1 * self.options.tol)
+        self._try(self.footing.safe, 0.5)
+        self._try(self.footing.anchor, 0.1 * self.options.tol)
         if self._done():
             return "the least distortion of all channels is within the budget"
         return None
@@ -237,9 +186,9 @@ class _Run:
         """Least distortion: what no channel can beat, whatever it leaks."""
         if self.problem.rules:
             return
-        exact = [float(m) for m in np.tensordot(self.costs.table, self.anchor, 2)]
+        exact = [float(m) for m in np.tensordot(self.costs.table, self.footing.anchor, 2)]
         if len(exact) == 1:
-            self.lower = _Lower(exact[0] * (1 - 1e-12), [], None)
+            self.lower = Lower(exact[0] * (1 - 1e-12))
 
     # The loop ------------------------------------------------------------------------------------
 
@@ -248,7 +197,7 @@ class _Run:
         return math.isfinite(upper) and upper - lower <= self.target
 
     def _rounds(self) -> str:
-        stalled, matrix = 0, self._first()
+        stalled, matrix = 0, self.footing.first()
         if self.search.known:
             matrix = self._master(matrix).channel
         while True:
@@ -271,28 +220,9 @@ class _Run:
             if stalled > STALLED:
                 return "no further progress"
 
-    def _first(self) -> Array:
-        """Return a channel to start from: between the anchor and a constant."""
-        blank = np.full(self.anchor.shape, 1 / self.anchor.shape[1])
-        if self.problem.rules:
-            return self.anchor
-        if self.tight:
-            # Whatever costs more than the least is out of the question.
-            price = self.costs.price
-            free = price <= price.min(axis=1, keepdims=True)
-            free |= (self.costs.table[0] == 0).all(axis=1, keepdims=True)
-            return free / free.sum(axis=1, keepdims=True)
-        far = 0.9 * self.haven + 0.1 * blank
-        near = self.anchor
-        if not self.leakage or not math.isfinite(self.budget):
-            return 0.5 * near + 0.5 * far
-        least, most = self.costs.worst(near), self.costs.worst(far)
-        share = min(0.999, 0.7 * (self.budget - least) / max(most - least, 1e-300))
-        return (1 - share) * near + share * far
-
     def _confront(self, matrix: Array) -> None:
         """Look for a channel's adversaries; audit it if it may be the best so far."""
-        released = self._repaired(matrix)
+        released = self.footing.repaired(matrix, min(1e-9, 1e-4 * self.options.tol))
         learned: list[tuple[float, Cut]] = []
         if self.opponents.priors is None and self.options.strategy != "alternate":
             cuts = [known.cut for known in self.search.known]
@@ -335,14 +265,7 @@ class _Run:
 
     def _value(self, matrix: Array, worst: float) -> float:
         """Return what a channel, made feasible, is worth if `worst` is all that it leaks."""
-        return worst if self.leakage else self.costs.worst(self._mixed(matrix, worst))
-
-    def _mixed(self, matrix: Array, leaks: float) -> Array:
-        """Return the mixture with the haven that keeps the leakage's budget."""
-        if leaks <= self.budget:
-            return matrix
-        share = (self.budget - self.haven_leaks) / (leaks - self.haven_leaks) * (1 - 1e-9)
-        return snapped(share * matrix + (1 - share) * self.haven)
+        return worst if self.leakage else self.costs.worst(self.footing.mixed(matrix, worst))
 
     def _take(self, matrix: Array, audit: Audit, worst: float) -> list[tuple[float, Cut]]:
         """Audit the best channel so far as sharply as it deserves, and make it the witness.
@@ -355,7 +278,7 @@ class _Run:
         released = matrix
         for _ in range(4):
             if not self.leakage:
-                released = self._mixed(matrix, worst)
+                released = self.footing.mixed(matrix, worst)
                 if released is not matrix:
                     audit = self.opponents.audit(self.problem.channel(released))
             value = self._value(matrix, worst)
@@ -408,31 +331,16 @@ class _Run:
     def _offer(self, matrix: Array, audited: Audited) -> None:
         """Take a channel as the witness if it is feasible, and better than the present one."""
         if self.leakage:
-            value, feasible = audited.upper, self._affordable(matrix)
+            value, feasible = audited.upper, self.footing.affordable(matrix)
         else:
             value = float_above(max(self.costs.exact(matrix)))
             feasible = audited.upper <= self.budget
         if feasible and value < self.ends[1]:
-            self.upper = _Upper(value, matrix, audited)
+            self.upper = Upper(value, matrix, audited)
 
     def _try(self, matrix: Array, tol: float) -> None:
         audit = self.opponents.audit(self.problem.channel(matrix))
         self._offer(matrix, audit.run(tol, self.deadline))
-
-    def _repaired(self, matrix: Array) -> Array:
-        """Return a channel nearby whose rows are exact and whose budget is truly met."""
-        least = min(1e-9, 1e-4 * self.options.tol)
-        released = snapped(matrix, least)
-        if not self.leakage or not math.isfinite(self.budget):
-            return released
-        share = 0.0
-        while not self._affordable(released):
-            over = self.costs.worst(released) - self.budget
-            room = max(self.budget - self.costs.worst(self.anchor), 1e-300)
-            share = min(1.0, max(4 * share, 1e-15, over / (over + room)))
-            mixed = (1 - share) * released + share * self.anchor
-            released = self.anchor if share == 1.0 else snapped(mixed)
-        return released
 
     def _master(self, matrix: Array) -> MasterPoint:
         """Solve the master for the adversaries known, and raise the lower end."""
@@ -445,21 +353,21 @@ class _Run:
             best = min(self.promise, self.ends[1])
             gap = max(0.3 * (best - self.lower.value), 0.1 * self.target)
             if not math.isfinite(gap):
-                reach = self.costs.worst(self.haven) - self.costs.worst(self.anchor)
+                reach = self.costs.worst(self.footing.safe) - self.costs.worst(self.footing.anchor)
                 gap = 1e-3 * (1.0 if self.leakage else reach)
-            point = master.solve(self._interior(matrix, master), gap, self.deadline)
+            point = master.solve(self.footing.interior(matrix, master), gap, self.deadline)
         if not np.isfinite(point.lower):
             if not self.uses_conic:
                 raise SolverError("the master's multipliers prove nothing")
             return point
-        if self.tight:
-            point = self._priced(point, master)
+        if self.footing.tight:
+            point = self.footing.priced(point, master)
         if not self.leakage:
             # What the multipliers prove for the budget that was asked for.
             moved = float(point.theta.sum()) * (self.aim - self.budget)
             point = replace(point, lower=point.lower + moved)
         if point.lower > self.lower.value:
-            self.lower = _Lower(point.lower, cuts, point, implied)
+            self.lower = Lower(point.lower, tuple(cuts), point, implied)
         for known, theta in zip(self.search.known, point.theta, strict=True):
             known.idle = 0 if theta > 1e-2 * point.theta.max() else known.idle + 1
         if self.opponents.priors is None and len(cuts) > 20:
@@ -468,60 +376,13 @@ class _Run:
 
     def _stated(self, cuts: list[Cut]) -> Master:
         values = max(len(cut.joint) for cut in cuts)
-        joint = np.zeros((len(cuts), values, len(self.anchor)))
+        joint = np.zeros((len(cuts), values, len(self.footing.anchor)))
         for into, cut in zip(joint, cuts, strict=True):
             into[: len(cut.joint)] = cut.joint
         cost = self.costs.table
-        if self.tight or (self.leakage and not math.isfinite(self.budget)):
+        if self.footing.tight or (self.leakage and not math.isfinite(self.budget)):
             cost = cost[:0]
         return Master(joint, cost, self.aim if math.isfinite(self.aim) else 0.0, self.leakage)
-
-    def _interior(self, matrix: Array, master: Master) -> Array:
-        """Return a strictly feasible channel near `matrix` for the master to start from."""
-        blank = np.where(matrix > 0, 1.0, 0.0) if self.tight else np.ones(matrix.shape)
-        blank /= blank.sum(axis=1, keepdims=True)
-        far = blank if self.tight else 0.9 * self.haven + 0.1 * blank
-        if self.leakage:
-            point = (1 - 1e-6) * matrix + 1e-6 * blank
-            if not len(master.cost):
-                return point
-            # The anchor has the most room in the budget.
-            share, inner = 0.0, (1 - 1e-6) * self.anchor + 1e-6 * blank
-            room = self.budget - self.costs.worst(self.anchor)
-            while self.costs.worst(inner) > self.budget - 0.5 * room:
-                inner = 0.5 * inner + 0.5 * self.anchor
-            while self.costs.worst(point) > self.budget - 1e-3 * room:
-                share = max(2 * share, 1e-3)
-                point = (1 - share) * point + share * inner if share < 1 else inner
-            return point
-        share = 0.0
-        while True:
-            point = (1 - share) * matrix + share * far
-            point = (1 - 1e-6) * point + 1e-6 * blank if share < 1 else far
-            if (master.informations(point)[2] < 0.99 * self.aim).all():
-                return point
-            if share == 1.0:
-                shift = 0.5
-                while not (master.informations(point)[2] < 0.99 * self.aim).all():
-                    point = shift * far + (1 - shift) * self.haven
-                    shift /= 2
-                    if shift < 1e-12:
-                        raise SolverError("the master has no interior")
-                return point
-            share = min(1.0, max(1.5 * share, 1e-3))
-
-    def _priced(self, point: MasterPoint, master: Master) -> MasterPoint:
-        """Price the budget that leaves no choice so high that no other output pays."""
-        s = master.informations(point.reference)[0]
-        slope = master.coefficients(s, point.theta, np.zeros(0))
-        table = self.costs.table[0]
-        excess = table - table.min(axis=1, keepdims=True)
-        out = excess > 0
-        least = np.where(out, np.inf, slope).min(axis=1, keepdims=True)
-        needed = np.where(out, (least - slope) / np.where(out, excess, 1.0), 0.0)
-        beta = max(float(needed.max()), 0.0) * (1 + 1e-9)
-        lower = float((slope + beta * table).min(axis=1).sum()) - beta * self.budget
-        return replace(point, lower=lower, beta=np.array([beta]))
 
     def _log(self) -> None:
         lower, upper = self.ends
@@ -532,134 +393,3 @@ class _Run:
                 f"{seconds:7.1f} s  round {len(self.rounds)}: {lower:.7g} to {upper:.7g}, "
                 f"{len(self.search.known)} adversaries"
             )
-
-    # The result ----------------------------------------------------------------------------------
-
-    def bound(self, stopped: str, resume: Any) -> Bound:
-        """Return the bracket with its certificate."""
-        assert self.upper is not None
-        best = self.upper
-        content, proof = self._stored()
-        name = "least leakage" if self.leakage else "least distortion"
-        kind = "min-leakage" if self.leakage else "min-distortion"
-        with precision():
-            statement = prover.Statement(content)
-            lower = statement.dual(proof, leakage=self.leakage)
-        channel = self.problem.channel(best.matrix)
-        upper = best.value
-        unit = "nats" if self.leakage else "distortion"
-        certificate = Certificate(
-            kind, content, lower, upper, {"channel": channel.to_dict()}, proof, unit=unit
-        )
-        prices = self._prices()
-        violated = 0.0
-        if self.problem.rules:
-            violated = max(own_violations(self.problem.rules, best.matrix).values(), default=0.0)
-        self.spent += time.monotonic() - self.begin
-        design = Design(
-            Mechanism(self.problem.rows.query, channel),
-            float_above(max(self.costs.exact(best.matrix))),
-            best.audited.upper,
-            best.audited.cut,
-            tuple(self.rounds),
-            self._binding(best),
-            violated,
-        )
-        stats = {
-            "seconds": self.spent,
-            "rounds": len(self.rounds),
-            "cuts": len(self.lower.cuts),
-            "rows": len(best.matrix),
-            "stopped": stopped,
-        }
-        if self.options.strategy == "alternate":
-            stats["cycled"] = self.cycled
-        return Bound.proved(
-            name,
-            lower,
-            upper,
-            tol=self.options.tol,
-            unit=unit,
-            witness=design,
-            certificate=certificate,
-            shadow_prices=prices,
-            stats=stats,
-            resume=resume,
-        )
-
-    def _stored(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return what the certificate says about the problem, and its proof."""
-        content = self.problem.content(self.budget)
-        content["entropy_floor"] = None if self.problem.priors is not None else self.opponents.floor
-        content["own"] = [] if self.lower.implied is None else [self.lower.implied]
-        sources = len(self.costs.table)
-        point, cuts = self.lower.point, []
-        beta = np.zeros(sources)
-        if not self.leakage:
-            beta[:] = 1.0
-        if point is not None:
-            beta[: len(point.beta)] = point.beta
-            for cut, theta in zip(self.lower.cuts, point.theta.tolist(), strict=True):
-                if theta > 0:
-                    cuts.append(self._entry(cut, theta, point.reference))
-        assert self.upper is not None
-        proof = {
-            "leakage": self.upper.audited.proof,
-            "cuts": cuts,
-            "sources": beta.tolist(),
-            "own": [1.0] * len(content["own"]),
-        }
-        return content, proof
-
-    def _entry(self, cut: Cut, theta: float, reference: Array) -> dict[str, Any]:
-        joint = np.maximum(cut.joint @ reference, 1e-300)
-        posterior = joint / joint.sum(axis=0)
-        who: dict[str, Any] = (
-            {"weights": cut.weights.tolist()} if cut.prior is None else {"prior": cut.prior}
-        )
-        return {
-            "records": list(cut.group),
-            **who,
-            "posterior": posterior.tolist(),
-            "multiplier": theta,
-        }
-
-    def _prices(self) -> dict[str, float]:
-        point = self.lower.point
-        free = {"budget": 0.0} if math.isfinite(self.budget) else {}
-        if self.opponents.priors is None:
-            free["entropy_floor"] = 0.0
-        if point is None:
-            return free
-        prices = dict(free)
-        if "budget" in prices:
-            prices["budget"] = -float((point.beta if self.leakage else point.theta).sum())
-        if "entropy_floor" in prices:
-            matrix = self._repaired(point.channel)
-            total = 0.0
-            for cut, theta in zip(self.lower.cuts, point.theta.tolist(), strict=True):
-                if theta > 1e-3 * point.theta.max():
-                    total += theta * self.opponents.entropy_price(matrix, cut)
-            prices["entropy_floor"] = -total
-        return prices
-
-    def _binding(self, best: _Upper) -> tuple[str, ...]:
-        point, names = self.lower.point, []
-        if point is None:
-            return ()
-        many = len(self.costs.table)
-        for k, beta in enumerate(point.beta.tolist()):
-            if beta > 1e-6 * max(1.0, float(point.beta.max())):
-                which = "" if many == 1 else f" under sources[{k}]"
-                names.append(f"distortion{which}")
-        groups = {
-            cut.group for cut, t in zip(self.lower.cuts, point.theta, strict=True) if t > 1e-6
-        }
-        names += [f"leakage about {self._called(group)}" for group in sorted(groups)]
-        return tuple(names)
-
-    def _called(self, group: tuple[int, ...]) -> str:
-        if not group:
-            return "the whole dataset"
-        plural = "s" if len(group) > 1 else ""
-        return f"record{plural} " + ", ".join(str(i) for i in group)

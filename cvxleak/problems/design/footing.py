@@ -1,0 +1,175 @@
+"""Where a search stands firm: channels that are feasible whatever the adversaries are."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from cvxleak._validation import Array
+from cvxleak.certificates.rationals import float_above, rational
+from cvxleak.errors import InfeasibleError, SolverError
+from cvxleak.problems.check import FEASIBILITY_TOLERANCE
+from cvxleak.problems.design.conic import Conic
+from cvxleak.problems.design.feasible import snapped
+from cvxleak.problems.design.interior import Master, MasterPoint
+from cvxleak.problems.design.own_constraints import own_violations
+from cvxleak.problems.design.statement import Problem
+
+__all__ = ["Footing"]
+
+THIN = 1e-9
+"""A budget with less room than this part of the whole range has no interior to speak of."""
+
+
+class Footing:
+    """The channel of least distortion, one of least leakage, and what is made from them.
+
+    Attributes
+    ----------
+    anchor : array, shape (R, Y)
+        A channel of least distortion.
+    haven : array or None
+        A channel of constant output, of those the one of least distortion; None if own constraints
+        rule all of them out. `find_haven` then says what takes its place.
+    haven_leaks : float
+        An upper end of its leakage.
+    tight : bool
+        The budget is the least distortion: every output that costs more is out of the question.
+    thin : bool
+        The budget is hardly more, so that there is no interior.
+    """
+
+    def __init__(self, problem: Problem, leakage: bool, budget: float, conic: Conic) -> None:
+        self.costs, self.leakage, self.budget = problem.costs, leakage, budget
+        self.own = bool(problem.rules)
+        self.anchor = self.costs.least()
+        rows = len(self.anchor)
+        self.haven: Array | None = np.tile(self.costs.constant(), (rows, 1))
+        self.haven_leaks = 0.0
+        if self.own:
+            self.anchor = snapped(conic.least_worst(self.costs.table))
+            violated = own_violations(problem.rules, self.haven)
+            if max(violated.values(), default=0.0) > FEASIBILITY_TOLERANCE:
+                law = conic.constant(self.costs.table)
+                self.haven = None if law is None else np.tile(snapped(law[None])[0], (rows, 1))
+        self.tight = self.thin = False
+        if self.capped:
+            least, given = max(self.costs.exact(self.anchor)), rational(budget)
+            if given < least:
+                raise InfeasibleError(
+                    f"budget: found {budget!r}; the least distortion that any channel has is "
+                    f"{float_above(least)!r}"
+                )
+            self.tight = given == least and len(self.costs.table) == 1 and not self.own
+            room = budget - self.costs.worst(self.anchor)
+            self.thin = not self.tight and room <= THIN * max(budget, float(self.costs.table.max()))
+
+    @property
+    def capped(self) -> bool:
+        """Whether there is a budget on the distortion."""
+        return self.leakage and math.isfinite(self.budget)
+
+    @property
+    def safe(self) -> Array:
+        """The haven, where there is one."""
+        if self.haven is None:
+            raise SolverError("there is no channel of little leakage to mix with")
+        return self.haven
+
+    def affordable(self, matrix: Array) -> bool:
+        """Whether a channel meets the budget on the distortion, exactly."""
+        if not self.capped:
+            return True
+        return max(self.costs.exact(matrix)) <= rational(self.budget)
+
+    def first(self) -> Array:
+        """Return a channel to start from: between the anchor and a constant."""
+        blank = np.full(self.anchor.shape, 1 / self.anchor.shape[1])
+        if self.own:
+            return self.anchor
+        if self.tight:
+            # Whatever costs more than the least is out of the question.
+            price = self.costs.price
+            free = price <= price.min(axis=1, keepdims=True)
+            free |= (self.costs.table[0] == 0).all(axis=1, keepdims=True)
+            return free / free.sum(axis=1, keepdims=True)
+        far = 0.9 * self.safe + 0.1 * blank
+        near = self.anchor
+        if not self.capped:
+            return 0.5 * near + 0.5 * far
+        least, most = self.costs.worst(near), self.costs.worst(far)
+        share = min(0.999, 0.7 * (self.budget - least) / max(most - least, 1e-300))
+        return (1 - share) * near + share * far
+
+    def mixed(self, matrix: Array, leaks: float) -> Array:
+        """Return the mixture with the haven that keeps the leakage's budget."""
+        if leaks <= self.budget:
+            return matrix
+        share = (self.budget - self.haven_leaks) / (leaks - self.haven_leaks) * (1 - 1e-9)
+        return snapped(share * matrix + (1 - share) * self.safe)
+
+    def repaired(self, matrix: Array, least: float) -> Array:
+        """Return a channel nearby whose rows are exact and whose budget is truly met.
+
+        Entries below `least` become zero.
+        """
+        released = snapped(matrix, least)
+        if not self.capped:
+            return released
+        share = 0.0
+        while not self.affordable(released):
+            over = self.costs.worst(released) - self.budget
+            room = max(self.budget - self.costs.worst(self.anchor), 1e-300)
+            share = min(1.0, max(4 * share, 1e-15, over / (over + room)))
+            mixed = (1 - share) * released + share * self.anchor
+            released = self.anchor if share == 1.0 else snapped(mixed)
+        return released
+
+    def interior(self, matrix: Array, master: Master) -> Array:
+        """Return a strictly feasible channel near `matrix` for the master to start from."""
+        blank = np.where(matrix > 0, 1.0, 0.0) if self.tight else np.ones(matrix.shape)
+        blank /= blank.sum(axis=1, keepdims=True)
+        far = blank if self.tight else 0.9 * self.safe + 0.1 * blank
+        if self.leakage:
+            point = (1 - 1e-6) * matrix + 1e-6 * blank
+            if not len(master.cost):
+                return point
+            # The anchor has the most room in the budget.
+            share, inner = 0.0, (1 - 1e-6) * self.anchor + 1e-6 * blank
+            room = self.budget - self.costs.worst(self.anchor)
+            while self.costs.worst(inner) > self.budget - 0.5 * room:
+                inner = 0.5 * inner + 0.5 * self.anchor
+            while self.costs.worst(point) > self.budget - 1e-3 * room:
+                share = max(2 * share, 1e-3)
+                point = (1 - share) * point + share * inner if share < 1 else inner
+            return point
+        share = 0.0
+        while True:
+            point = (1 - share) * matrix + share * far
+            point = (1 - 1e-6) * point + 1e-6 * blank if share < 1 else far
+            if (master.informations(point)[2] < 0.99 * master.budget).all():
+                return point
+            if share == 1.0:
+                shift = 0.5
+                while not (master.informations(point)[2] < 0.99 * master.budget).all():
+                    point = shift * far + (1 - shift) * self.safe
+                    shift /= 2
+                    if shift < 1e-12:
+                        raise SolverError("the master has no interior")
+                return point
+            share = min(1.0, max(1.5 * share, 1e-3))
+
+    def priced(self, point: MasterPoint, master: Master) -> MasterPoint:
+        """Price the budget that leaves no choice so high that no other output pays."""
+        s = master.informations(point.reference)[0]
+        slope = master.coefficients(s, point.theta, np.zeros(0))
+        table = self.costs.table[0]
+        excess = table - table.min(axis=1, keepdims=True)
+        out = excess > 0
+        least = np.where(out, np.inf, slope).min(axis=1, keepdims=True)
+        needed = np.where(out, (least - slope) / np.where(out, excess, 1.0), 0.0)
+        beta = max(float(needed.max()), 0.0) * (1 + 1e-9)
+        lower = float((slope + beta * table).min(axis=1).sum()) - beta * self.budget
+        return replace(point, lower=lower, beta=np.array([beta]))

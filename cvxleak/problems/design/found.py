@@ -1,0 +1,176 @@
+"""What a search has found, as a bound with its certificate."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cvxleak._validation import Array
+from cvxleak.certificates import Certificate
+from cvxleak.certificates import design as prover
+from cvxleak.certificates.balls import precision
+from cvxleak.certificates.rationals import float_above
+from cvxleak.model import Mechanism
+from cvxleak.problems.design.adversaries import Audited, Cut, Opponents
+from cvxleak.problems.design.conic import Implied
+from cvxleak.problems.design.designed import Design, Round
+from cvxleak.problems.design.interior import MasterPoint
+from cvxleak.problems.design.own_constraints import own_violations
+from cvxleak.problems.design.statement import Problem
+from cvxleak.result import Bound
+
+__all__ = ["Found", "Lower", "Upper"]
+
+
+@dataclass(frozen=True)
+class Lower:
+    """What proves the lower end: cuts with multipliers, and what own constraints imply."""
+
+    value: float = 0.0
+    cuts: tuple[Cut, ...] = ()
+    point: MasterPoint | None = None
+    implied: Implied | None = None
+
+
+@dataclass(frozen=True)
+class Upper:
+    """What attains the upper end: a channel, and the audit of its leakage."""
+
+    value: float
+    matrix: Array
+    audited: Audited
+
+
+@dataclass(frozen=True)
+class Found:
+    """Both ends of a design problem."""
+
+    problem: Problem
+    opponents: Opponents
+    leakage: bool
+    budget: float
+    lower: Lower
+    upper: Upper
+
+    def bound(
+        self, rounds: tuple[Round, ...], tol: float, stats: dict[str, Any], resume: Any
+    ) -> Bound:
+        """Return the bracket with its certificate."""
+        best = self.upper
+        content, proof = self._stored()
+        name = "least leakage" if self.leakage else "least distortion"
+        kind = "min-leakage" if self.leakage else "min-distortion"
+        with precision():
+            statement = prover.Statement(content)
+            lower = statement.dual(proof, leakage=self.leakage)
+        channel = self.problem.channel(best.matrix)
+        upper = best.value
+        unit = "nats" if self.leakage else "distortion"
+        certificate = Certificate(
+            kind, content, lower, upper, {"channel": channel.to_dict()}, proof, unit=unit
+        )
+        prices = self._prices()
+        violated = 0.0
+        if self.problem.rules:
+            violated = max(own_violations(self.problem.rules, best.matrix).values(), default=0.0)
+        design = Design(
+            Mechanism(self.problem.rows.query, channel),
+            float_above(max(self.problem.costs.exact(best.matrix))),
+            best.audited.upper,
+            best.audited.cut,
+            rounds,
+            self._binding(),
+            violated,
+        )
+        stats |= {"cuts": len(self.lower.cuts), "rows": len(best.matrix)}
+        return Bound.proved(
+            name,
+            lower,
+            upper,
+            tol=tol,
+            unit=unit,
+            witness=design,
+            certificate=certificate,
+            shadow_prices=prices,
+            stats=stats,
+            resume=resume,
+        )
+
+    def _stored(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return what the certificate says about the problem, and its proof."""
+        content = self.problem.content(self.budget)
+        content["entropy_floor"] = None if self.problem.priors is not None else self.opponents.floor
+        content["own"] = [] if self.lower.implied is None else [self.lower.implied]
+        sources = len(self.problem.costs.table)
+        point, cuts = self.lower.point, []
+        beta = np.zeros(sources)
+        if not self.leakage:
+            beta[:] = 1.0
+        if point is not None:
+            beta[: len(point.beta)] = point.beta
+            for cut, theta in zip(self.lower.cuts, point.theta.tolist(), strict=True):
+                if theta > 0:
+                    cuts.append(self._entry(cut, theta, point.reference))
+        proof = {
+            "leakage": self.upper.audited.proof,
+            "cuts": cuts,
+            "sources": beta.tolist(),
+            "own": [1.0] * len(content["own"]),
+        }
+        return content, proof
+
+    def _entry(self, cut: Cut, theta: float, reference: Array) -> dict[str, Any]:
+        joint = np.maximum(cut.joint @ reference, 1e-300)
+        posterior = joint / joint.sum(axis=0)
+        who: dict[str, Any] = (
+            {"weights": cut.weights.tolist()} if cut.prior is None else {"prior": cut.prior}
+        )
+        return {
+            "records": list(cut.group),
+            **who,
+            "posterior": posterior.tolist(),
+            "multiplier": theta,
+        }
+
+    def _prices(self) -> dict[str, float]:
+        point = self.lower.point
+        free = {"budget": 0.0} if math.isfinite(self.budget) else {}
+        if self.opponents.priors is None:
+            free["entropy_floor"] = 0.0
+        if point is None:
+            return free
+        prices = dict(free)
+        if "budget" in prices:
+            prices["budget"] = -float((point.beta if self.leakage else point.theta).sum())
+        if "entropy_floor" in prices:
+            matrix = point.channel
+            total = 0.0
+            for cut, theta in zip(self.lower.cuts, point.theta.tolist(), strict=True):
+                if theta > 1e-3 * point.theta.max():
+                    total += theta * self.opponents.entropy_price(matrix, cut)
+            prices["entropy_floor"] = -total
+        return prices
+
+    def _binding(self) -> tuple[str, ...]:
+        point, names = self.lower.point, []
+        if point is None:
+            return ()
+        many = len(self.problem.costs.table)
+        for k, beta in enumerate(point.beta.tolist()):
+            if beta > 1e-6 * max(1.0, float(point.beta.max())):
+                which = "" if many == 1 else f" under sources[{k}]"
+                names.append(f"distortion{which}")
+        groups = {
+            cut.group for cut, t in zip(self.lower.cuts, point.theta, strict=True) if t > 1e-6
+        }
+        names += [f"leakage about {self._called(group)}" for group in sorted(groups)]
+        return tuple(names)
+
+    def _called(self, group: tuple[int, ...]) -> str:
+        if not group:
+            return "the whole dataset"
+        plural = "s" if len(group) > 1 else ""
+        return f"record{plural} " + ", ".join(str(i) for i in group)
