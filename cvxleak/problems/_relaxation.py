@@ -20,7 +20,8 @@ from cvxleak.model import Lumped
 __all__ = ["Relaxation"]
 
 SMALLEST = 1e-12
-"""Probabilities of a solver's point are raised to this before anything is divided by them."""
+"""Probabilities of a solver's point are raised to this, and multipliers below it are taken for 0,
+before anything is divided by them."""
 
 
 class Relaxation(ABC):
@@ -146,9 +147,8 @@ class Relaxation(ABC):
         coefficients, bounds, prices = _tangents(self._extra, self.weights)
         shift, constant = prices @ coefficients, float(prices @ bounds)
         lam = max(float(np.asarray(self._floor.dual_value).item()), 0.0)
-        return constant + min(
-            self._value(c - shift, at) for c in self._linear() for at in (lam, 0.0)
-        )
+        lams = (lam, 0.0) if lam > SMALLEST else (0.0,)
+        return constant + min(self._value(c - shift, at) for c in self._linear() for at in lams)
 
     @abstractmethod
     def _state(self) -> tuple[cp.Expression, list[cp.Constraint], cp.Constraint]:

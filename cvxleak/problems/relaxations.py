@@ -209,7 +209,7 @@ class TimeSharingRelaxation(Relaxation):
 
         maximize H(Y) - sum_{a,j,P} theta_{a,j,P} H(P R_a)
         subject to w_{a,j} = sum_P theta_{a,j,P} P, theta >= 0, w_a = sum_j w_{a,j},
-                   H(A) + sum_{a,j} |w_{a,j}| H(w_{a,j} / |w_{a,j}|) + <w, log m> >= b.
+        and H(A) + sum_{a,j} |w_{a,j}| H(w_{a,j} / |w_{a,j}|) + <w, log m> >= b.
 
     It bounds L(b) for any functional and any number of slabs. With one slab it is the
     `DatasetCapacityRelaxation`; as they get narrower its value falls to the time-sharing value
