@@ -231,7 +231,10 @@ def test_files_are_written(run: Run, write: Write, tmp_path: Path):
     lines = checked.stdout.splitlines()
     assert len(lines) == 4
     assert all(line.startswith("PASS") for line in lines)
-    assert "record-leakage at entropy floor 3.9" in lines[1]
+    assert lines[1].startswith(
+        "PASS  2 of 3: record-leakage, the worst of 6 records, "
+        "adversaries of at least 3.9 nats of doubt: "
+    )
     assert lines[-1] == "PASS  all 3 certificates hold"
     answer = verify(proof)
     assert answer.passed
@@ -336,7 +339,9 @@ def test_capacity(run: Run, tmp_path: Path):
     assert "0.531004     0.531005  bits         certified" in result.stdout
     # A single proof is a certificate like any other.
     assert verify(proof).passed
-    assert run("verify", proof).stdout.startswith("PASS  capacity: 0.36806")
+    assert run("verify", proof).stdout.startswith(
+        "PASS  capacity, a channel of 2 inputs and 2 outputs: 0.36806"
+    )
     document = json.loads(run("capacity", channel, "--json", "-").stdout)
     assert document["command"] == "capacity"
     assert document["spec"] == "bsc.csv"

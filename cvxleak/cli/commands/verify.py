@@ -57,7 +57,5 @@ def _claim(answer: Verification) -> str:
     claim = answer.certificate
     if not answer.passed or claim is None:
         return answer.reason
-    about, floor = claim.kind, claim.problem.get("entropy_floor")
-    if isinstance(floor, float):
-        about += f" at entropy floor {floor:g}"
+    about = f"{claim.kind}, {answer.about}" if answer.about else claim.kind
     return f"{about}: {claim.lower!r} to {claim.upper!r} {claim.unit}, {answer.reason}"
