@@ -47,6 +47,16 @@ class ReleasePoint:
         or the free multipliers nu(r̂,s,x) of a coalition without room.
     iterations : int
     stopped : str
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cvxleak.iterative import release_interior_point
+    >>> cost = 1 - np.eye(2)[None]
+    >>> point = release_interior_point(np.array([[0.5, 0.5]]), cost, [np.array([0])], [np.inf])
+    >>> point.kernel.round(6)
+    array([[[1., 0.],
+            [0., 1.]]])
     """
 
     kernel: Array
@@ -128,7 +138,7 @@ def release_interior_point(
     >>> point = release_interior_point(
     ...     np.array([[0.5, 0.5]]), 1 - np.eye(2)[None], [np.array([0])], [room]
     ... )
-    >>> round(point.value, 8), round(point.lower, 8)
+    >>> round(point.value, 6), round(point.lower, 6)
     (0.1, 0.1)
     """
     begin = time.perf_counter()

@@ -42,6 +42,13 @@ class MultiplierPoint:
     kernel : array, shape (Z, X, outputs)
     dual : float
         For a distortion, what bounds every kernel's d + mu_1 I(R̂;X) + mu_2 I(R̂,Z;X) from below.
+
+    Examples
+    --------
+    >>> from cvxleak.iterative import multiplier_grid
+    >>> (point,) = multiplier_grid([[[0.45, 0.05]], [[0.05, 0.45]]], [10.0], [0.0])
+    >>> round(point.value, 3), round(point.epsilon, 3)
+    (0.5, 0.0)
     """
 
     mu_1: float

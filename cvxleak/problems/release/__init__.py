@@ -3,11 +3,8 @@
 from cvxleak.problems.release.coalitions import Coalition, any_of
 from cvxleak.problems.release.joint import ReleaseJoint
 from cvxleak.problems.release.sequence import release_sequence, release_surface
-from cvxleak.problems.release.statement import (
-    ReleaseProblem,
-    release_lagrangian,
-    release_problem,
-)
+from cvxleak.problems.release.statement import ReleaseProblem
+from cvxleak.problems.release.stating import release_lagrangian, release_problem
 
 __all__ = [
     "Coalition",

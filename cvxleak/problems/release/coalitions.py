@@ -36,6 +36,14 @@ class Coalition(Value):
         Most nats that I(R̂,S;X) may come to; infinite if there is no such bound.
     price : float
         What a nat of I(R̂,S;X) costs in the objective.
+
+    Examples
+    --------
+    >>> from cvxleak.problems.release import release_problem
+    >>> joint = [[[0.024, 0.228], [0.063, 0.203]], [[0.203, 0.013], [0.228, 0.038]]]
+    >>> everybody = release_problem(joint, 0.1, 0.2).coalitions[1]
+    >>> everybody.name, everybody.classes, everybody.budget
+    ('delta', (0, 1), 0.2)
     """
 
     name: str

@@ -148,6 +148,7 @@ class _Search:
                 "cells": len(self.proof["cells"]["slopes"]),
                 "multipliers": multipliers,
             },
+            resume=lambda tol, time_limit: problem.solve(tol=tol, time_limit=time_limit),
         ).to(problem.unit)
 
     def _offer(self, kernel: Array) -> float:

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import in_order
+from cvxleak._validation import frozen_array, in_order
 from cvxleak.errors import InfeasibleError, ValidationError
 from cvxleak.model import Channel, Distortion, Prior
 from cvxleak.problems.release.coalitions import non_decreasing
 from cvxleak.problems.release.joint import ReleaseJoint
-from cvxleak.problems.release.statement import Utility, release_problem
+from cvxleak.problems.release.statement import Utility
+from cvxleak.problems.release.stating import release_problem
 from cvxleak.result import Bound
 
 __all__ = ["release_sequence", "release_surface"]
@@ -87,8 +88,8 @@ def release_sequence(
 
 def release_surface(
     joint: ReleaseJoint | ArrayLike,
-    epsilon: Sequence[float],
-    delta: Sequence[float],
+    epsilon: ArrayLike,
+    delta: ArrayLike,
     *,
     distortion: Distortion | ArrayLike | None = None,
     outputs: int | None = None,
@@ -101,7 +102,7 @@ def release_surface(
     ----------
     joint, distortion, outputs, unit
         As in `release_problem`.
-    epsilon, delta : sequence of float
+    epsilon, delta : array_like, shapes (n,) and (m,)
         Budgets; a row of the result for each epsilon.
     tol : float
         The gap to reach, as in `ReleaseProblem.solve`.
@@ -124,11 +125,12 @@ def release_surface(
     [0.5, 0.3242]
     """
     law = ReleaseJoint.of(joint)
+    everybodys = frozen_array(delta, "delta", 1).tolist()
     rows = []
-    for own in epsilon:
+    for own in frozen_array(epsilon, "epsilon", 1).tolist():
         row: list[Bound | None] = []
         start = None
-        for everybody in delta:
+        for everybody in everybodys:
             found = None
             if own <= everybody or math.isinf(own):
                 problem = release_problem(

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import Array, label_tuple, real_number, short, whole_number
+from cvxleak._validation import Array, real_number, whole_number
 from cvxleak._value import Value
 from cvxleak.errors import InfeasibleError, ValidationError
 from cvxleak.iterative._release_terms import ReleaseTerms
 from cvxleak.model import Distortion
 from cvxleak.problems.check import Check
 from cvxleak.problems.release.candidates import candidate_kernel, check_kernel, information
-from cvxleak.problems.release.coalitions import Coalition, Coalitions, named_coalitions
+from cvxleak.problems.release.coalitions import Coalition
 from cvxleak.problems.release.joint import ReleaseJoint
 from cvxleak.result import Bound, unit_scale
 
 if TYPE_CHECKING:
     import cvxpy as cp
 
-__all__ = ["ReleaseProblem", "Utility", "release_lagrangian", "release_problem"]
+__all__ = ["ReleaseProblem", "Utility"]
 
 Utility = Literal["distortion", "information"]
 
@@ -60,6 +60,15 @@ class ReleaseProblem(Value):
         Budgets in nats, prices per nat.
     unit : str
         In which budgets were given; that of shadow prices and of an information.
+
+    Examples
+    --------
+    >>> from cvxleak.problems.release import release_problem
+    >>> joint = [[[0.024, 0.228], [0.063, 0.203]], [[0.203, 0.013], [0.228, 0.038]]]
+    >>> problem = release_problem(joint, 0.05, 0.1)
+    >>> bound = problem.solve()
+    >>> bound.witness.shape, round(bound.shadow_prices["epsilon"], 3)
+    ((2, 2, 2), -0.92)
     """
 
     joint: ReleaseJoint
@@ -123,6 +132,15 @@ class ReleaseProblem(Value):
         -----
         A budget within 1e-14 nats of I(S;X) is read as equal to it: then R̂ and X are independent
         given S.
+
+        Examples
+        --------
+        >>> from cvxleak import verify
+        >>> from cvxleak.problems.release import release_problem
+        >>> joint = [[[0.024, 0.228], [0.063, 0.203]], [[0.203, 0.013], [0.228, 0.038]]]
+        >>> bound = release_problem(joint, 0.05, 0.1).solve()
+        >>> bound.gap < 1e-7, verify(bound.certificate).passed
+        (True, True)
         """
         from cvxleak.problems.release.distortion import solve_distortion
         from cvxleak.problems.release.information import solve_information
@@ -195,7 +213,16 @@ class ReleaseProblem(Value):
         return conic_program(self)
 
     def to_kernel(self, rows: ArrayLike) -> Array:
-        """Return the rows of positive probability as a kernel of shape (Z_1, ..., Z_j, X, R̂)."""
+        """Return the rows of positive probability as a kernel of shape (Z_1, ..., Z_j, X, R̂).
+
+        Examples
+        --------
+        >>> from cvxleak.problems.release import release_problem
+        >>> problem = release_problem([[0.5, 0.0], [0.0, 0.5]], 0.1)
+        >>> problem.to_kernel([[0.9, 0.1], [0.2, 0.8]])
+        array([[0.9, 0.1],
+               [0.2, 0.8]])
+        """
         terms = self.terms()
         values = np.asarray(rows, dtype=float)
         if values.shape != (len(terms.weights), len(self.outputs)):
@@ -248,173 +275,3 @@ class ReleaseProblem(Value):
                 )
             rooms.append(0.0 if abs(room) <= ROUNDING else room)
         return np.array(rooms)
-
-
-def release_problem(
-    joint: ReleaseJoint | ArrayLike,
-    epsilon: float = math.inf,
-    delta: float = math.inf,
-    utility: Utility = "distortion",
-    distortion: Distortion | ArrayLike | None = None,
-    coalitions: Coalitions | None = None,
-    outputs: int | Iterable[Hashable] | None = None,
-    unit: str = "nats",
-) -> ReleaseProblem:
-    """State the problem of answering a request within budgets (SEQUENTIAL, problem (2)).
-
-    Parameters
-    ----------
-    joint : ReleaseJoint, pandas.Series or array_like, shape (R, Z, X) or (R, Z_1, ..., Z_j, X)
-        The law of the request R, of the earlier outputs and of the dataset X; (R, X) if there are
-        no earlier outputs.
-    epsilon : float
-        Most that the new output alone may tell: I(R̂;X) <= epsilon. Unbounded if left out.
-    delta : float
-        Most that it may tell together with all earlier ones: I(R̂,Z;X) <= delta.
-    utility : {"distortion", "information"}
-        Minimize E d(R,R̂), or maximize I(R̂;R).
-    distortion : Distortion or array_like, shape (R, R̂), optional
-        d(r, r̂), rows matched to the joint's requests; Hamming if left out.
-    coalitions : mapping or list of pairs, optional
-        Members and budget of further coalitions: I(R̂,Z_S;X) <= budget, where S are the members,
-        a tuple of positions (or names) of earlier outputs; `any_of` makes all of one size. In a
-        list the members may also be an integer array over z, equal where the coalition sees the
-        same.
-    outputs : int or iterable of hashable, optional
-        How many values R̂ has, or their labels; those of the distortion, or of R, if left out.
-    unit : {"nats", "bits"}
-        Of the budgets.
-
-    Returns
-    -------
-    ReleaseProblem
-
-    Raises
-    ------
-    ValidationError
-        Arguments that do not fit; epsilon > delta, or any coalition with a larger budget than one
-        that sees more.
-
-    Notes
-    -----
-    That delta must not decrease from one release to the next concerns the sequence of problems, and
-    is checked by `release_sequence`.
-
-    Examples
-    --------
-    The paper's Table I, whose budgets are in bits:
-
-    >>> from cvxleak.problems.release import release_problem
-    >>> joint = [[[0.024, 0.228], [0.063, 0.203]], [[0.203, 0.013], [0.228, 0.038]]]
-    >>> bound = release_problem(joint, 0.1, 0.2, unit="bits").solve()
-    >>> print(bound)
-    release distortion: 0.3475999 to 0.3475999 distortion (CERTIFIED)
-    """
-    law = ReleaseJoint.of(joint)
-    scale = unit_scale(unit)
-    found = named_coalitions(law, epsilon, delta, coalitions, scale)
-    return ReleaseProblem(law, *_goal(law, utility, distortion, outputs), found, unit)
-
-
-def release_lagrangian(
-    joint: ReleaseJoint | ArrayLike,
-    mu_1: float,
-    mu_2: float,
-    utility: Utility = "distortion",
-    distortion: Distortion | ArrayLike | None = None,
-    outputs: int | Iterable[Hashable] | None = None,
-    unit: str = "nats",
-) -> ReleaseProblem:
-    """State the problem with multipliers in place of budgets (SEQUENTIAL, problems (4) and (13)).
-
-    Minimize E d(R,R̂) + mu_1 I(R̂;X) + mu_2 I(R̂,Z;X), or maximize
-    I(R̂;R) - mu_1 I(R̂;X) - mu_2 I(R̂,Z;X), over all kernels. The constant
-    - mu_1 epsilon - mu_2 delta of problem (4) is left out.
-
-    Parameters
-    ----------
-    joint, utility, distortion, outputs
-        As in `release_problem`.
-    mu_1, mu_2 : float
-        Multipliers >= 0, per unit of information.
-    unit : {"nats", "bits"}
-        Of that information: the paper's multipliers are per bit.
-
-    Raises
-    ------
-    ValidationError
-        Arguments that do not fit.
-
-    See Also
-    --------
-    cvxleak.iterative.distortion_blahut_arimoto : The paper's method for it, Algorithm 1.
-    cvxleak.iterative.information_blahut_arimoto : Algorithm 2.
-
-    Examples
-    --------
-    Table II(b):
-
-    >>> from cvxleak.problems.release import release_lagrangian
-    >>> joint = [[[0.024, 0.228], [0.063, 0.203]], [[0.203, 0.013], [0.228, 0.038]]]
-    >>> release_lagrangian(joint, 0.1, 0.1, unit="bits").solve().witness[:, :, 0].round(3)
-    array([[0.041, 0.975],
-           [0.143, 0.887]])
-    """
-    law = ReleaseJoint.of(joint)
-    scale = unit_scale(unit)
-    prices = [
-        real_number(mu_1, "mu_1", 0.0, open_high=True),
-        real_number(mu_2, "mu_2", 0.0, open_high=True),
-    ]
-    if utility == "distortion":  # per nat; for an information the units cancel
-        prices = [price / scale for price in prices]
-    found = (
-        Coalition.seeing(law, (), price=prices[0], name="mu_1"),
-        Coalition.seeing(law, law.names, price=prices[1], name="mu_2"),
-    )
-    return ReleaseProblem(law, *_goal(law, utility, distortion, outputs), found, unit)
-
-
-def _goal(
-    joint: ReleaseJoint,
-    utility: Utility,
-    distortion: Distortion | ArrayLike | None,
-    outputs: int | Iterable[Hashable] | None,
-) -> tuple[Utility, Distortion | None, tuple[Hashable, ...]]:
-    if utility not in ("distortion", "information"):
-        raise ValidationError(
-            f"utility: found {short(utility)}; allowed: 'distortion', 'information'"
-        )
-    if outputs is None:
-        labels = None
-    elif isinstance(outputs, Iterable):
-        labels = tuple(outputs)
-        labels = label_tuple(labels, len(labels), "outputs")
-    else:
-        count = whole_number(outputs, "outputs", 1)
-        labels = (*joint.requests[:count], *_fresh(joint.requests, count))
-    if labels == ():
-        raise ValidationError("outputs: found none; at least one is needed")
-    if utility == "information":
-        if distortion is not None:
-            raise ValidationError("distortion: found one; utility 'information' has none")
-        return utility, None, joint.requests if labels is None else labels
-    if distortion is None:
-        matrix = Distortion.hamming(joint.requests, labels)
-    elif isinstance(distortion, Distortion):
-        matrix = distortion.select(joint.requests, labels, "distortion")
-    else:
-        matrix = Distortion(distortion, None, labels)
-        if matrix.shape[0] != len(joint.requests):
-            raise ValidationError(
-                f"distortion: found shape {matrix.shape}; it must have "
-                f"{len(joint.requests)} rows, one per request"
-            )
-        matrix = Distortion(matrix.matrix, joint.requests, labels)
-    return utility, matrix, matrix.outputs
-
-
-def _fresh(used: tuple[Hashable, ...], count: int) -> tuple[Hashable, ...]:
-    """Return labels for the outputs beyond as many as there are requests."""
-    free = (n for n in range(len(used) + count + len(used)) if n not in used)
-    return tuple(next(free) for _ in range(count - len(used)))
