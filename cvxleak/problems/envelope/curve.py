@@ -171,7 +171,8 @@ def envelope_curve(
     >>> curve = envelope_curve([0.2, 0.3, 0.5], randomized_response(3, 1.0))
     >>> curve.jumps.round(4)  # where it is constant
     array([[0.    , 0.2848],
-           [0.3424, 0.658 ]])
+           [0.3424, 0.658 ],
+           [0.894 , 1.    ]])
     """
     accuracy = real_number(tol, "tol", 1e-10)
     begin = time.perf_counter()

@@ -93,6 +93,7 @@ class Program:
 
     def __init__(self, prior: Array, rows: Array, mass: float = 1.0) -> None:
         self._scale = 1 / max(mass, 1e-15)
+        self._solver = _solver()
         self.output = prior @ rows
         self.ratios = np.minimum(rows / self.output, 1e200)
         self.jumps: Array = self.ratios.max(axis=1)
@@ -173,6 +174,7 @@ class Program:
         best = np.argpartition(-self._ratios, first - 1, axis=0)[:first]
         self._rows, self._columns = best.ravel(), np.tile(np.arange(count), first)
         self._basis: highspy.HighsBasis | None = None
+        self._basis_columns = 0
 
     def _split(self, pattern: Indices) -> bool:
         """Split the cells whose outputs differ in their pattern; say whether there were any.
@@ -255,16 +257,17 @@ class Program:
         An answer that HiGHS itself does not call optimal is taken too: whatever the point and the
         multipliers are, both ends are computed from them anew.
         """
-        solver = _solver()
+        solver = self._solver
         solver.passModel(model)
         if self._basis is not None:
-            status = list(self._basis.col_status)
-            status += [highspy.HighsBasisStatus.kLower] * (model.num_col_ - len(status))
-            self._basis.col_status = status
+            more = model.num_col_ - self._basis_columns
+            if more:
+                new = [highspy.HighsBasisStatus.kLower] * more
+                self._basis.col_status = [*self._basis.col_status, *new]
             solver.setBasis(self._basis)
         solver.run()
         self.pivots += max(solver.getInfo().simplex_iteration_count, 0)
-        self._basis = solver.getBasis()
+        self._basis, self._basis_columns = solver.getBasis(), model.num_col_
         if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             self._basis = None
             solver = _solver()
