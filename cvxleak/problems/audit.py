@@ -35,6 +35,9 @@ SINGLE_PRECISION = 1e-6
 ENTRY_SECONDS = 2e-7
 """About how long the proof of the lower end takes, per probability in the lumped rows."""
 
+HARD = 32
+"""Batches of nodes after which a problem counts as hard: more random starts may find more."""
+
 WITHIN = "the gap is within the tolerance"
 INTERRUPTED = "interrupted"
 
@@ -193,6 +196,8 @@ class Audit:
             # Powers of two: the local search takes a vanishing share of the time.
             if group.batches & (group.batches - 1) == 0:
                 self._climb(group, weights[:8])
+                if group.batches >= HARD:
+                    self._climb(group, group.starts)
 
         resolution = self._target(tol) - self.lower
         return group.advance(lambda: self._target(tol), resolution, stop, on_weights)

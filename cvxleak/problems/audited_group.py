@@ -46,7 +46,7 @@ CELLS_LIMIT = 2500
 SLABS_LIMIT = 700
 """Most groups and outputs together for which slabs are tried: a Newton step solves for them all."""
 
-NODES = {"cells": 500, "slabs": 25}
+NODES = {"cells": 500, "slabs": 15}
 """Most nodes that are bounded in one turn."""
 
 TURN = 10**9
