@@ -26,7 +26,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import sparse
 
 from cvxleak._validation import Array
 from cvxleak.errors import SolverError
@@ -42,6 +41,10 @@ __all__ = [
     "potentials_for_ratio",
     "smallest_probability",
 ]
+
+
+SMALL = 1e-3
+"""Budgets below this are tried with the symmetric channel first."""
 
 
 def constant_output(sources: SourceSet) -> tuple[float, Array, Mixture]:
@@ -81,31 +84,35 @@ def smallest_probability(sources: SourceSet) -> tuple[float, Mixture]:
     return float(mixture.law.min()), mixture
 
 
-def distortions_for_budget(sources: SourceSet, budget: float) -> tuple[Array, Mixture, float]:
+def distortions_for_budget(
+    sources: SourceSet, budget: float
+) -> tuple[Array, Mixture, float] | None:
     """Return the distortions of an optimal channel, the worst mixture, and the price of distortion.
 
-    The price is the derivative of e^epsilon in the budget. The budget must be positive and too
-    small for a constant output.
+    The price is the derivative of e^epsilon in the budget, which must be positive. None, or
+    distortions with sum k - 1, if a constant output meets it.
     """
     size = sources.size
-    least, mixture = smallest_probability(sources)
-    if budget <= (size - 1) * least:
-        return np.full(size, budget), mixture, -(size - 1) / budget**2
+    if budget < SMALL:
+        # The program would be badly scaled; more often than not it is not needed.
+        least, mixture = smallest_probability(sources)
+        if budget <= (size - 1) * least:
+            return np.full(size, budget), mixture, -(size - 1) / budget**2
     # Columns z and t.
-    cost = sparse.hstack([sparse.eye_array(size), sparse.csr_array((size, 1))])
-    program = SourceProgram(sources, cost, np.append(np.zeros(size), budget))
-    below = sparse.hstack([sparse.eye_array(size), -np.ones((size, 1))])
-    total = np.append(np.ones(size), 1.0 - size)[None]
+    program = SourceProgram(sources, np.eye(size, size + 1), np.append(np.zeros(size), budget))
+    rows = np.zeros((size + 1, size + 1))
+    rows[:size, :size], rows[:size, size] = np.eye(size), -1.0
+    rows[size, :size], rows[size, size] = 1.0, 1.0 - size
     best = program.minimize(
         np.append(-np.ones(size), size - 1.0),
-        [(1, None)] * size + [(1, None)],
-        sparse.vstack([below, total]),
+        [(1, None)] * (size + 1),
+        rows,
         np.zeros(size + 1),
     )
-    if best is None:
-        raise SolverError("HiGHS: found no distortions that meet the budget")
+    if best is None or best.mixture is None:
+        return None
     scale = best.columns[size]
-    return best.columns[:size] / scale, _certain(best), -best.price * scale
+    return best.columns[:size] / scale, best.mixture, -best.price * scale
 
 
 def distortions_for_ratio(sources: SourceSet, ratio: float) -> tuple[Array, Mixture, float]:
@@ -210,8 +217,7 @@ def _worst(
 ) -> Solution:
     """Minimize objective . a + max_P P . a subject to linear rows on a."""
     size = sources.size
-    cost = sparse.hstack([sparse.eye_array(size), sparse.csr_array((size, 1))])
-    program = SourceProgram(sources, cost, np.append(np.zeros(size), 1.0))
+    program = SourceProgram(sources, np.eye(size, size + 1), np.append(np.zeros(size), 1.0))
     best = program.minimize(
         np.append(objective, 1.0),
         [*bounds, (None, None)],

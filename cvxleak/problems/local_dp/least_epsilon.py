@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from cvxleak._validation import Array, real_number
 from cvxleak.certificates import Certificate
 from cvxleak.certificates.local_dp import prove
-from cvxleak.errors import CertificateError, InfeasibleError, SolverError
+from cvxleak.errors import CertificateError, InfeasibleError
 from cvxleak.measures import local_dp_epsilon, privacy_profile
 from cvxleak.model import Channel, Distortion, Prior, SourceSet, as_prior
 from cvxleak.problems.check import Check
@@ -96,8 +96,8 @@ class MinLocalDP:
     with Newton's steps in e^epsilon. delta > 0: the same steps over the full linear program.
 
     The least epsilon is not continuous in D: where a constant output just meets the budget it
-    falls to 0 from a positive number. The budget is taken as the float that is stored, so 0.3 is a
-    little less than 3/10; `stats` has ``constant_distortion``, the float from which epsilon is 0.
+    falls to 0 from a positive number. The budget is taken as the float that is stored, and 0.3 is a
+    little less than 1 - 0.7.
 
     Examples
     --------
@@ -175,12 +175,11 @@ class MinLocalDP:
         least = self.sources.worst(costs.least())[0]
         if self.distortion_budget < least * (1 - 1e-12):
             raise InfeasibleError(_too_small(self.distortion_budget, least))
-        found, constant = self._search(costs, tol, begin + limit)
+        found = self._search(costs, tol, begin + limit)
         lower, upper, witness, certificate = self._proved(found, costs, tol, least)
         stats = {
             "seconds": time.monotonic() - begin,
             "programs": found.programs,
-            "constant_distortion": constant,
             "worst_source": None
             if found.mixture is None
             else Prior(found.mixture.law / found.mixture.law.sum(), self.sources.labels),
@@ -300,22 +299,33 @@ class MinLocalDP:
             "budget": self.distortion_budget,
         }
 
-    def _search(self, costs: Costs, tol: float, deadline: float) -> tuple[_Found, float]:
+    def _search(self, costs: Costs, tol: float, deadline: float) -> _Found:
         if self.delta > 0:
-            return self._approximate(costs, tol, deadline), math.nan
+            return self._approximate(costs, tol, deadline)
         if costs.is_hamming:
             return self._hamming(costs)
         return self._general(costs, tol, deadline)
 
-    def _hamming(self, costs: Costs) -> tuple[_Found, float]:
+    def _hamming(self, costs: Costs) -> _Found:
         size, budget = self.sources.size, self.distortion_budget
-        constant, law, mixture = hamming.constant_output(self.sources)
-        flat = np.tile(law, (size, 1))
-        if self._meets_budget(flat, costs):
-            return _constant(flat, mixture), constant
+        # One certain output: what the linear program leaves out.
+        alone = [1 - float(p) for p in _least_probabilities(self.sources)]
+        j = int(np.argmin(alone))
+        if alone[j] <= budget * (1 + 1e-12):
+            flat = np.tile(np.eye(size)[j], (size, 1))
+            if self._meets_budget(flat, costs):
+                return _constant(flat, None)
         if budget == 0:
-            return _exact(costs, self.sources), constant
-        distortions, mixture, slope = hamming.distortions_for_budget(self.sources, budget)
+            return _exact(costs, self.sources)
+        found = hamming.distortions_for_budget(self.sources, budget)
+        if found is None or found[0].sum() >= (size - 1) * (1 - 1e-9):
+            _, law, mixture = hamming.constant_output(self.sources)
+            flat = np.tile(law, (size, 1))
+            if self._meets_budget(flat, costs):
+                return _constant(flat, mixture)
+            # It does but for rounding: nothing is proved, and next to nothing is leaked.
+            found = found or (1 - law, mixture, 0.0)
+        distortions, mixture, slope = found
         ratio = 1 + max(size - 1 - float(distortions.sum()), 0.0) / float(distortions.min())
 
         def channels() -> Iterator[Array]:
@@ -333,7 +343,7 @@ class MinLocalDP:
                     v = at_least(v, v, budget)
                     yield {"mixture": worst.to_dict(), "potentials": v.tolist()}
 
-        return _Found(channels, proofs, mixture, slope / ratio, 3), constant
+        return _Found(channels, proofs, mixture, slope / ratio, 1)
 
     def _near(self, mixture: Mixture, budget: float) -> Iterator[Mixture]:
         """Yield the worst mixture, and some next to it.
@@ -344,22 +354,21 @@ class MinLocalDP:
         """
         yield mixture
         for more in SURPLUS:
-            try:
-                other = hamming.distortions_for_budget(self.sources, budget * (1 + more))[1]
-            except SolverError:  # a constant output meets the larger budget
+            other = hamming.distortions_for_budget(self.sources, budget * (1 + more))
+            if other is None:  # a constant output meets the larger budget
                 continue
             for step in (1e-13, 1e-11, 1e-8, 1.0):
-                yield mixture.towards(other, step)
+                yield mixture.towards(other[1], step)
 
-    def _general(self, costs: Costs, tol: float, deadline: float) -> tuple[_Found, float]:
+    def _general(self, costs: Costs, tol: float, deadline: float) -> _Found:
         budget, size = self.distortion_budget, self.sources.size
         program = RowProgram(self.sources, costs.matrix)
         flat = program.at(1.0)
         law = np.tile(flat.least / flat.least.sum(), (size, 1))
         if self._meets_budget(law, costs):
-            return _constant(law, flat.mixture), flat.value
+            return _constant(law, flat.mixture)
         if budget == 0:
-            return _exact(costs, self.sources), flat.value
+            return _exact(costs, self.sources)
         bracket = slopes.least_ratio_for_budget(
             program, costs.matrix, budget, tol / 4, deadline, start=flat
         )
@@ -382,8 +391,7 @@ class MinLocalDP:
             yield {"mixture": mixture.to_dict(), "potentials": v.tolist()}
 
         price = 1 / (bracket.slope * bracket.upper) if bracket.slope < 0 else -math.inf
-        found = _Found(channels, proofs, bracket.mixture, price, bracket.iterations)
-        return found, flat.value
+        return _Found(channels, proofs, bracket.mixture, price, bracket.iterations)
 
     def _approximate(self, costs: Costs, tol: float, deadline: float) -> _Found:
         program = approximate.ApproximateProgram(self.sources, costs.matrix, self.delta)
@@ -434,23 +442,28 @@ class MinLocalDP:
         self, found: _Found, costs: Costs, tol: float, least: float
     ) -> tuple[float, float, Channel, Certificate | None]:
         """Return the ends, the witness and the certificate: the first channel, the best proof."""
+        proofs = found.proofs()
+        first = next(proofs, {})
         best: dict[str, Any] = {}
         lower, upper, channel = 0.0, math.inf, None
         for trial in found.channels():
-            ends = self._ends(trial, best, costs)
+            ends, used = self._ends(trial, first, costs), first
+            if ends is None and first:
+                ends, used = self._ends(trial, {}, costs), {}
             if ends is not None and (channel is None or ends[1] < upper):
                 channel, upper = trial, ends[1]
+                lower, best = ends[0], used
             # Pure privacy: the first one is as good as any. Else a zero may cost a lot.
             if upper < math.inf and (self.delta == 0 or upper - found.target <= tol / 2):
                 break
         if channel is None:
             raise InfeasibleError(_too_small(self.distortion_budget, least))
-        for proof in found.proofs():
+        for proof in proofs:
+            if lower == upper or upper - lower <= tol:
+                break
             ends = self._ends(channel, proof, costs)
             if ends is not None and ends[0] > lower:
                 lower, best = ends[0], proof
-            if lower == upper or upper - lower <= tol:
-                break
         certificate = None
         if upper < math.inf:
             parts = self._problem(costs), lower, upper, self._witness(channel, costs), best
@@ -503,7 +516,16 @@ def at_least(potentials: Array, direction: Array, total: float) -> Array:
     return potentials
 
 
-def _constant(channel: Array, mixture: Mixture) -> _Found:
+def _least_probabilities(sources: SourceSet) -> Array:
+    """Return min_P P(x) for each outcome."""
+    least = sources.points.min(axis=0, initial=1.0)
+    for body in sources.polytopes:
+        supported = [-body.support(-row).value for row in np.eye(sources.size)]
+        least = np.minimum(least, supported)
+    return least
+
+
+def _constant(channel: Array, mixture: Mixture | None) -> _Found:
     return _Found(lambda: iter([channel]), lambda: iter([]), mixture, 0.0, 1)
 
 

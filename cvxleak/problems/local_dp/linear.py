@@ -122,8 +122,9 @@ class SourceProgram:
     Parameters
     ----------
     sources : SourceSet
-    cost : sparse matrix, shape (k, columns)
-        a as a linear function of the program's columns.
+    cost : ndarray or sparse matrix, shape (k, columns)
+        a as a linear function of the program's columns. With an array, and without polytopes, all
+        rows are arrays.
     ceiling : ndarray, shape (columns,)
         theta as a linear function of them.
     """
@@ -132,6 +133,12 @@ class SourceProgram:
         self._sources = sources
         size, columns = sources.size, len(ceiling)
         points, bodies = sources.points, sources.polytopes
+        self._columns, self._extra = columns, 0
+        self._heights, self._bounds = [], []
+        if not bodies and isinstance(cost, np.ndarray):
+            # Sparse matrices cost more to make than such a program to solve.
+            self._rows: Any = points @ cost - ceiling
+            return
         cost = sparse.csr_array(cost)
         own = [sparse.csr_array(points @ cost - ceiling)]
         extra: list[Any] = [sparse.csr_array((len(points), 0))]
@@ -152,7 +159,6 @@ class SourceProgram:
             for body in bodies
             for bound in [(0, None)] * len(body.bound) + [(None, None)] + [(0, None)] * (2 * size)
         ]
-        self._columns = columns
 
     def minimize(
         self,
@@ -172,13 +178,17 @@ class SourceProgram:
         """
         pad = self._extra
         count = 0 if sides is None else len(sides)
-        top = self._rows if rows is None else sparse.vstack([_padded(rows, pad), self._rows])
+        if isinstance(self._rows, np.ndarray):
+            top = self._rows if rows is None else np.vstack([rows, self._rows])
+        else:
+            padded = [] if rows is None else [_padded(rows, pad)]
+            top = sparse.csr_array(sparse.vstack([*padded, self._rows]))
         right = np.concatenate([np.zeros(0) if sides is None else sides, np.zeros(self.height)])
         answer = linprog(
             np.concatenate([objective, np.zeros(pad)]),
-            sparse.csr_array(top),
+            top,
             right,
-            None if equations is None else _padded(equations, pad),
+            equations if equations is None or not pad else _padded(equations, pad),
             totals,
             [*bounds, *self._bounds],
             method="highs",

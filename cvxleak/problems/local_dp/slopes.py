@@ -78,6 +78,8 @@ def least_ratio_for_budget(
         if proved > lower:
             lower, mixture, potentials = proved, best.mixture, moved
         attained = program.least_ratio(best.least, budget, lower)
+        if best.value <= budget * (1 + 1e-13) and (attained is None or attained > trial):
+            attained = trial  # the budget is met with nothing to spare
         if attained is not None and attained < upper:
             upper, least = attained, best.least
         if upper == math.inf and trial == LARGEST:
