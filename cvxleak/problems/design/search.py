@@ -238,7 +238,7 @@ class _Run:
             else:
                 self._offer(released, audited)
         if self.opponents.priors is None:
-            self._keep(learned, released)
+            self._keep(learned)
 
     def _promising(self, value: float) -> bool:
         """Whether a channel may be so much better than the best so far that it is audited."""
@@ -247,7 +247,7 @@ class _Run:
         lower = self.lower.value
         return value < self.promise - 0.1 * (self.promise - lower) or value - lower <= self.target
 
-    def _keep(self, learned: list[tuple[float, Cut]], matrix: Array) -> None:
+    def _keep(self, learned: list[tuple[float, Cut]]) -> None:
         """Make adversaries cuts, but for those that are no news to the master."""
         if self.options.strategy == "alternate":
             cut = max(learned, key=lambda pair: pair[0])[1]
@@ -255,12 +255,10 @@ class _Run:
             self.cycled = any(cut.like(other) for other in self.seen)
             self.seen.append(cut)
             return
-        level = -math.inf
-        if self.search.known:
-            known = self._stated([known.cut for known in self.search.known])
-            level = float(known.informations(matrix)[2].max())
+        level = self.lower.value if self.leakage else self.budget
         for value, cut in learned:
-            if value > level and not any(cut.like(other.cut) for other in self.search.known):
+            news = value > level or not self.search.known
+            if news and not any(cut.like(other.cut) for other in self.search.known):
                 self.search.known.append(_Known(cut))
 
     def _value(self, matrix: Array, worst: float) -> float:
@@ -366,11 +364,13 @@ class _Run:
             # What the multipliers prove for the budget that was asked for.
             moved = float(point.theta.sum()) * (self.aim - self.budget)
             point = replace(point, lower=point.lower + moved)
-        if point.lower > self.lower.value:
+        better = point.lower > self.lower.value
+        if better:
             self.lower = Lower(point.lower, tuple(cuts), point, implied)
         for known, theta in zip(self.search.known, point.theta, strict=True):
-            known.idle = 0 if theta > 1e-2 * point.theta.max() else known.idle + 1
-        if self.opponents.priors is None and len(cuts) > 20:
+            known.idle = 0 if theta > 1e-3 * point.theta.max() else known.idle + 1
+        # Cuts are dropped on progress only, so that they cannot come and go in a cycle.
+        if better and self.opponents.priors is None and len(cuts) > 20:
             self.search.known = [k for k in self.search.known if k.idle < IDLE]
         return point
 
