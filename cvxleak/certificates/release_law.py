@@ -18,8 +18,8 @@ __all__ = ["LEAST", "Ball", "ReleaseLaw", "floats"]
 LEAST = "least"
 """The budget I(S;X) of a coalition: a release must not add to what it knows."""
 
-SIZE_LIMIT = 1 << 23
-"""Most numbers that one part of a check goes through: about a minute's work."""
+SIZE_LIMIT = 1 << 21
+"""Most numbers that one part of a check goes through: some ten seconds, some hundred megabytes."""
 
 Ball = Any
 Rows = Sequence[Sequence[Ball]]

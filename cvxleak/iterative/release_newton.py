@@ -260,9 +260,13 @@ class _Newton:
         comp = (float((joint * zeta).sum()) + float(mu[budgets] @ room[budgets])) / count
         tau = self._centering * comp
         shortage = room[budgets] - tau / mu[budgets]
-        direction, lift, multiplied = self._solve(
-            joint, slopes, ratios, tau / k - gradient, shortage
-        )
+        try:
+            direction, lift, multiplied = self._solve(
+                joint, slopes, ratios, tau / k - gradient, shortage
+            )
+        except (np.linalg.LinAlgError, RuntimeError):  # singular: so both libraries say it
+            self.exhausted = True
+            return
 
         dzeta = tau / k - zeta - zeta / joint * direction
         dmu = np.zeros(len(mu))

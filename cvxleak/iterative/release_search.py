@@ -46,9 +46,9 @@ class MultiplierPoint:
     Examples
     --------
     >>> from cvxleak.iterative import multiplier_grid
-    >>> (point,) = multiplier_grid([[[0.45, 0.05]], [[0.05, 0.45]]], [10.0], [0.0])
+    >>> (point,) = multiplier_grid([[[0.45, 0.05]], [[0.05, 0.45]]], [0.5], [0.0])
     >>> round(point.value, 3), round(point.epsilon, 3)
-    (0.5, 0.0)
+    (0.234, 0.24)
     """
 
     mu_1: float

@@ -31,7 +31,7 @@ class Coalition(Value):
         What results call its budget.
     classes : tuple of int
         What it sees of the earlier outputs z: equal for those it cannot tell apart; numbered 0, 1,
-        ... in the order in which they first occur.
+        ... in the order in which they first occur. 0 for what cannot occur.
     budget : float
         Most nats that I(R̂,S;X) may come to; infinite if there is no such bound.
     price : float
@@ -88,8 +88,12 @@ class Coalition(Value):
             keys = np.zeros(grid.shape[1], dtype=int)
             for axis in sorted(axes):
                 keys = keys * sizes[axis] + grid[axis]
+        possible: list[bool] = (joint.flat.sum(axis=(0, 2)) > 0).tolist()
         first: dict[Any, int] = {}
-        classes = tuple(first.setdefault(key, len(first)) for key in keys.tolist())
+        for key, occurs in zip(keys.tolist(), possible, strict=True):
+            if occurs:
+                first.setdefault(key, len(first))
+        classes = tuple(first.get(key, 0) for key in keys.tolist())
         return cls(name, classes, budget, price)
 
     def refines(self, other: Coalition) -> bool:
@@ -157,6 +161,7 @@ def named_coalitions(
         Coalition.seeing(joint, (), _budget(epsilon, "epsilon", scale), name="epsilon"),
         Coalition.seeing(joint, joint.names, _budget(delta, "delta", scale), name="delta"),
     ]
+    seen: list[set[Hashable] | None] = [set(), set(joint.names)]
     pairs: Iterable[Any] = () if coalitions is None else coalitions
     items = pairs.items() if isinstance(pairs, Mapping) else in_order(pairs, "coalitions")
     for number, item in enumerate(items):
@@ -168,16 +173,20 @@ def named_coalitions(
         label = number if isinstance(members, np.ndarray) else short(members)
         name = f"coalitions[{label}]"
         found.append(Coalition.seeing(joint, members, _budget(budget, name, scale), name=name))
+        seen.append(None if isinstance(members, np.ndarray) else set(members))
     names = [coalition.name for coalition in found]
     if len(set(names)) < len(names):
         raise ValidationError(f"coalitions: found one twice among {short(names[2:])}")
-    for small, large in itertools.permutations(found, 2):
-        if large.refines(small) and not small.refines(large) and small.budget > large.budget:
-            if math.isfinite(small.budget):
-                raise ValidationError(
-                    f"{small.name}: found {small.budget / scale!r}; it must be at most "
-                    f"{large.name}, which sees as much and more and has {large.budget / scale!r}"
-                )
+    for (small, few), (large, many) in itertools.permutations(zip(found, seen, strict=True), 2):
+        if few is None or many is None:
+            more = large.refines(small) and not small.refines(large)
+        else:  # an output of one value is still somebody's
+            more = few < many
+        if more and math.isfinite(small.budget) and small.budget > large.budget:
+            raise ValidationError(
+                f"{small.name}: found {small.budget / scale!r}; it must be at most that of "
+                f"{large.name}, which sees as much and more and has {large.budget / scale!r}"
+            )
     if math.isfinite(epsilon) and epsilon > delta:
         raise ValidationError(f"epsilon: found {epsilon!r}; it must be at most delta, {delta!r}")
     return tuple(found)

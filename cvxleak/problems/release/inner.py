@@ -105,16 +105,31 @@ class Inner:
     def _point(
         self, distortion: Array, rooms: Array, extra: Array, gap: float, start: Array | None
     ) -> ReleasePoint:
-        return release_interior_point(
+        """Solve with one coalition, the tightest, for all that see the same; all are paid."""
+        found: dict[tuple[int, ...], list[int]] = {}
+        for c, coalition in enumerate(self.problem.coalitions):
+            found.setdefault(coalition.classes, []).append(c)
+        groups = [sorted(group, key=lambda c: float(rooms[c])) for group in found.values()]
+        point = release_interior_point(
             self.law,
             self.request @ distortion,
-            [coalition.array for coalition in self.problem.coalitions],
-            rooms.tolist(),
-            (self.prices + extra).tolist(),
+            [self.problem.coalitions[group[0]].array for group in groups],
+            [float(rooms[group[0]]) for group in groups],
+            [float((self.prices + extra)[group].sum()) for group in groups],
             tol=gap,
             start=start,
             time_limit=self.left,
         )
+        multipliers = np.zeros(len(rooms))
+        references: dict[int, Array] = {}
+        for group, mu, reference in zip(groups, point.multipliers, point.references, strict=True):
+            multipliers[group[0]] = mu
+            # Without room the reference stands for a multiplier, which only one of them has.
+            alone = rooms[group[0]] == 0
+            references |= {c: 0 * reference if alone else reference for c in group}
+            references[group[0]] = reference
+        ordered = tuple(references[c] for c in range(len(rooms)))
+        return replace(point, multipliers=multipliers, references=ordered)
 
     def _opened(self, point: ReleasePoint, rooms: Array, tiny: NDArray[np.bool_]) -> ReleasePoint:
         """Return a point for no room as one for a little: the references nu as log ratios nu / mu.

@@ -287,6 +287,24 @@ def test_coalitions_cost_something_and_any_of_is_all_of_one_size():
     assert any_of(4, "abc", 0.2) == {("a", "b", "c"): 0.2}
 
 
+@pytest.mark.parametrize("budget", [0.0, 1e-4, 0.05])
+def test_coalitions_that_see_the_same_count_once(budget):
+    # The second output has one value, so who sees it sees nothing.
+    joint = random_joint(3, (2, 2, 1, 3))
+    once = release_problem(joint, budget).solve()
+    told = leakage(joint, np.ones((2, 1, 3, 1)), (0,))
+    several = {(1,): budget, (0,): told + 1.0, (0, 1): told + 1.0}
+    bound = release_problem(joint, budget, coalitions=several).solve()
+    assert bound.upper == pytest.approx(once.upper, abs=1e-8)
+    assert bound.status is Status.CERTIFIED
+    assert verify(bound.certificate).passed
+    # Nor does an earlier output count that cannot have happened.
+    padded = np.concatenate([joint, np.zeros((2, 1, 1, 3))], axis=1)
+    more = release_problem(padded, budget, coalitions=several).solve()
+    assert more.upper == pytest.approx(once.upper, abs=1e-8)
+    assert more.status is Status.CERTIFIED
+
+
 def test_more_outputs_never_hurt_and_labels_are_kept():
     joint = random_joint(2, (3, 2, 3))
     values = [release_problem(joint, 0.2, outputs=n).solve() for n in (1, 2, 3, 4)]
