@@ -12,7 +12,8 @@ from typing import Annotated
 import typer
 
 from cvxleak._version import __version__
-from cvxleak.cli.commands import audit, capacity, desk, verify
+from cvxleak.cli.commands import audit, capacity, desk, envelope, verify
+from cvxleak.cli.options import Several
 
 __all__ = ["app", "main"]
 
@@ -24,7 +25,8 @@ app = typer.Typer(
     add_completion=False,
 )
 # In the order of --help; a command with subcommands is a Typer of its own (app.add_typer).
-app.command()(audit.audit)
+app.command(cls=Several)(audit.audit)
+app.command(cls=Several)(envelope.envelope)
 app.command()(capacity.capacity)
 app.command()(verify.verify)
 app.add_typer(desk.desk, name="desk")

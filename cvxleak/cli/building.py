@@ -21,6 +21,7 @@ from cvxleak.report import check_targets
 __all__ = [
     "Task",
     "build_distortion",
+    "build_local",
     "build_mechanism",
     "build_prior",
     "build_query",
@@ -134,6 +135,16 @@ def build_mechanism(given: Given, query: Query, prior: Prior | None) -> Mechanis
             return Mechanism(query, channel.matrix if _bare(path) else channel)
     with given.at("mechanism"):
         return Mechanism(query, _channel(given, noise, query, prior))
+
+
+def build_local(given: Given, command: str) -> tuple[Prior, Channel]:
+    """Return the law of the only record and the channel from its value to the output."""
+    given.needs(command, "mechanism", ("query", "space"), "prior")
+    query = build_query(given)
+    prior = build_prior(given, query)
+    assert prior is not None
+    mechanism = build_mechanism(given, query, prior)
+    return prior, Channel(mechanism.to_channel().matrix, prior.labels, mechanism.outputs)
 
 
 def _channel(

@@ -50,6 +50,17 @@ class Given:
         self.files: dict[str, str] = {}
         self._hash = sha256(data)
 
+    @property
+    def title(self) -> str:
+        """The first line of what a command prints."""
+        return self.spec.title or self.name
+
+    @property
+    def prior_source(self) -> list[str]:
+        """The line that says where the numbers of [prior] are from, if the spec does."""
+        prior = self.spec.prior
+        return [] if prior is None or prior.source is None else [f"Prior: {prior.source}"]
+
     def needs(self, command: str, *sections: str | tuple[str, ...]) -> None:
         """See that the sections are there which a command needs; of a tuple, any one.
 

@@ -3,12 +3,56 @@
 from __future__ import annotations
 
 import enum
+from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
-__all__ = ["Json", "Proof", "SpecPath", "TimeLimit", "Tolerance", "Unit", "Units", "check_limits"]
+__all__ = [
+    "Gap",
+    "Json",
+    "Picture",
+    "Proof",
+    "Several",
+    "SpecPath",
+    "TimeLimit",
+    "Tolerance",
+    "Unit",
+    "Units",
+    "check_limits",
+]
+
+
+class Several(TyperCommand):
+    """A command whose repeatable options take several numbers at once: --delta 0.1 0.2."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Give every number that follows such an option the option's name."""
+        repeatable = {
+            name for option in self.params if getattr(option, "multiple", 0) for name in option.opts
+        }
+        spread: list[str] = []
+        option = ""
+        for place, arg in enumerate(args):
+            if arg == "--":
+                return super().parse_args(ctx, [*spread, *args[place:]])
+            if arg in repeatable:
+                option = arg
+            elif not _is_number(arg):
+                option = ""
+            elif option and spread[-1] != option:
+                spread.append(option)
+            spread.append(arg)
+        return super().parse_args(ctx, spread)
+
+
+def _is_number(text: str) -> bool:
+    with suppress(ValueError):
+        float(text)
+        return True
+    return False
 
 
 class Units(enum.StrEnum):
@@ -38,6 +82,14 @@ TimeLimit = Annotated[
 ]
 Tolerance = Annotated[
     float, typer.Option("--tol", metavar="T", help="Relative gap between the ends to reach.")
+]
+Gap = Annotated[
+    float,
+    typer.Option("--tol", metavar="T", help="Gap between the ends to reach, in nats."),
+]
+Picture = Annotated[
+    str | None,
+    typer.Option("--plot", metavar="PATH", help="Also draw it: a .png, .svg or .pdf file."),
 ]
 
 

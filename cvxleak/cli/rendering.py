@@ -33,7 +33,20 @@ LEAKAGES = {
     names.GROUP_LEAKAGE: "What one output tells about a group of records together",
 }
 GUESSES = (names.GUESS_BEFORE, names.GUESS_AFTER, names.FANO, names.PINSKER)
-TABLES = (*LEAKAGES, names.BALANCE, names.PML)
+BOUNDS = (names.PML_QUANTILE, names.EVENT_ENVELOPE, names.TAIL_AVERAGE, names.THEOREM_3)
+FAILURES = (
+    (names.FAILURE, names.RELEASED_FAILURE, ">"),
+    (names.FAILURE_OR_EQUAL, names.RELEASED_FAILURE_OR_EQUAL, "≥"),
+)
+IN_TABLES = {
+    *LEAKAGES,
+    *GUESSES,
+    names.BALANCE,
+    names.PML,
+    names.ENVELOPE,
+    *BOUNDS,
+    *(name for kind in FAILURES for name in kind[:2]),
+}
 
 
 def amount(value: float, rounding: str = ROUND_HALF_EVEN) -> str:
@@ -53,8 +66,13 @@ def render(report: Report, console: Console, heading: Sequence[str]) -> None:
             page.leakages(report, name, title)
     if report.named(names.BALANCE):
         page.balance(report)
-    others = [q for q in report.quantities if q.name not in (*TABLES, *GUESSES)]
-    page.entries(others)
+    if report.named(names.ENVELOPE):
+        page.envelope(report)
+    if report.named(names.FAILURE):
+        page.failures(report)
+    others = [q for q in report.quantities if q.name not in IN_TABLES]
+    if others:
+        page.entries(others)
     if report.named(names.PML):
         page.outcomes(report)
     if any(quantity.status == Status.BRACKETED.name for quantity in report.quantities):
@@ -133,6 +151,59 @@ class _Page:
         self._show(f"Balance: what knowing more brings, in {report.unit}", table)
         for _, run in groupby(rows, lambda q: q.meaning):
             self.write(next(run).meaning, indent="  ")
+
+    def envelope(self, report: Report) -> None:
+        """Print the envelope between its bounds, a line for each delta."""
+        about = {(q.delta, q.name): q for q in report.quantities}
+        table = _table()
+        for column in (
+            "\ndelta",
+            "as it is\nreleased",
+            "some event\nleaks",
+            "envelope\nlower",
+            "\nupper",
+        ):
+            table.add_column(column, justify="right")
+        table.add_column("\nstatus")
+        for column in ("tail\naverage", "bound of\nTheorem 3"):
+            table.add_column(column, justify="right")
+        rows = report.named(names.ENVELOPE)
+        for quantity in rows:
+            released, event, tail, theorem = (
+                amount(about[quantity.delta, name].upper) for name in BOUNDS
+            )
+            status = _status(quantity)
+            delta = f"{quantity.delta:g}"
+            table.add_row(delta, released, event, *_ends(quantity), status, tail, theorem)
+        self._show(f"PML envelope: leakage after any post-processing, in {report.unit}", table)
+        self.write(f"First line: {rows[0].meaning}", indent="  ")
+        self.write(
+            "released: the leakage that the output as it is exceeds with probability delta at "
+            "most. some event: the most that the news of an event of probability delta or more "
+            "leaks, a lower bound. tail average, Theorem 3: upper bounds.",
+            "dim",
+            "  ",
+        )
+
+    def failures(self, report: Report) -> None:
+        """Print the failure probabilities, two lines for each level."""
+        about = {(q.epsilon, q.name): q for q in report.quantities}
+        table = _table()
+        for column in ("leakage\nepsilon", "as it is\nreleased", "at most\nlower", "\nupper"):
+            table.add_column(column, justify="right")
+        table.add_column("\nstatus")
+        rows = report.named(names.FAILURE)
+        for row in rows:
+            for name, released, sign in FAILURES:
+                quantity = about[row.epsilon, name]
+                table.add_row(
+                    f"{sign} {row.epsilon:g}",
+                    amount(about[row.epsilon, released].upper),
+                    *_ends(quantity),
+                    _status(quantity),
+                )
+        self._show(f"Probability of a leakage above epsilon, or as large, in {report.unit}", table)
+        self.write(f"First line: {rows[0].meaning}", indent="  ")
 
     def entries(self, quantities: Sequence[Quantity]) -> None:
         """Print a line of numbers for each quantity and, over the whole width, what it means."""

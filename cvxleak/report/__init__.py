@@ -1,6 +1,7 @@
-"""Reports: every measure that applies to a mechanism, in one unit, with what it means."""
+"""Reports: what a command found, number by number, in one unit, with what it means."""
 
 from cvxleak.report.audit import audit_report, capacity_report
+from cvxleak.report.envelope import check_levels, check_probabilities, envelope_report
 from cvxleak.report.guessing import GuessRise, guess_rise
 from cvxleak.report.quantity import BOUND, COMPUTED, Quantity, Report
 from cvxleak.report.targets import Target, check_floors, check_targets
@@ -17,6 +18,9 @@ __all__ = [
     "audit_report",
     "capacity_report",
     "check_floors",
+    "check_levels",
+    "check_probabilities",
     "check_targets",
+    "envelope_report",
     "guess_rise",
 ]

@@ -32,18 +32,7 @@ def capacity_of(
         bound = capacity(channel, **options)
     finally:
         watch.end()
-    shown = bound.to(unit)
-    return Quantity(
-        names.CAPACITY,
-        # The conversion of units rounds outward, below 0 even.
-        max(shown.lower, 0.0),
-        shown.upper,
-        unit,
-        bound.status.name,
-        meaning,
-        bound.stats["seconds"],
-        certificate=bound.certificate,
-    )
+    return Quantity.of_bound(names.CAPACITY, bound, unit, meaning)
 
 
 class Formulas:

@@ -11,7 +11,11 @@ __all__ = [
     "BALANCE",
     "CAPACITY",
     "DISTORTION",
+    "ENVELOPE",
+    "EVENT_ENVELOPE",
     "EXPECTED_DISTORTION",
+    "FAILURE",
+    "FAILURE_OR_EQUAL",
     "FANO",
     "GROUP_LEAKAGE",
     "GUESS_AFTER",
@@ -22,11 +26,16 @@ __all__ = [
     "MUTUAL_INFORMATION",
     "PINSKER",
     "PML",
+    "PML_QUANTILE",
     "POSTERIOR_GUESS",
     "PRIOR_GUESS",
     "PROBABILITY",
     "RECORD_DP",
     "RECORD_LEAKAGE",
+    "RELEASED_FAILURE",
+    "RELEASED_FAILURE_OR_EQUAL",
+    "TAIL_AVERAGE",
+    "THEOREM_3",
     "WORST_CASE_DISTORTION",
 ]
 
@@ -48,6 +57,15 @@ POSTERIOR_GUESS = "posterior guess"
 PML = "pointwise maximal leakage"
 WORST_CASE_DISTORTION = "worst-case distortion"
 EXPECTED_DISTORTION = "expected distortion"
+ENVELOPE = "PML envelope"
+PML_QUANTILE = "PML quantile"
+EVENT_ENVELOPE = "event envelope"
+THEOREM_3 = "Theorem 3 bound"
+TAIL_AVERAGE = "tail average bound"
+FAILURE = "failure probability"
+FAILURE_OR_EQUAL = "failure probability, or equal"
+RELEASED_FAILURE = "released failure probability"
+RELEASED_FAILURE_OR_EQUAL = "released failure probability, or equal"
 
 ALL = (
     RECORD_LEAKAGE,
@@ -68,6 +86,15 @@ ALL = (
     PML,
     WORST_CASE_DISTORTION,
     EXPECTED_DISTORTION,
+    ENVELOPE,
+    PML_QUANTILE,
+    EVENT_ENVELOPE,
+    THEOREM_3,
+    TAIL_AVERAGE,
+    FAILURE,
+    FAILURE_OR_EQUAL,
+    RELEASED_FAILURE,
+    RELEASED_FAILURE_OR_EQUAL,
 )
 """Every name, in the order of the documentation."""
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from cvxleak.certificates import Certificate
+from cvxleak.model import Channel
+from cvxleak.result import Bound
 
 __all__ = ["BOUND", "COMPUTED", "Quantity", "Report"]
 
@@ -42,6 +44,10 @@ class Quantity:
         Least entropy of the adversaries that it is about, in the report's unit.
     outcome : hashable or None
         The output that it is about.
+    delta : float or None
+        The probability that it is about.
+    epsilon : float or None
+        The level of leakage that it is about, in the report's unit.
     certificate : Certificate or None
         What proves it.
 
@@ -64,7 +70,26 @@ class Quantity:
     record: int | tuple[int, ...] | None = None
     entropy_floor: float | None = None
     outcome: Hashable | None = None
+    delta: float | None = None
+    epsilon: float | None = None
     certificate: Certificate | None = field(default=None, repr=False)
+
+    @classmethod
+    def of_bound(cls, name: str, bound: Bound, unit: str, meaning: str, **about: Any) -> Self:
+        """Return what was proved, with its certificate; information is converted to `unit`."""
+        shown = bound.to(unit)
+        return cls(
+            name,
+            # The conversion of units rounds outward, below 0 even.
+            max(shown.lower, 0.0),
+            shown.upper,
+            shown.unit,
+            bound.status.name,
+            meaning,
+            bound.stats["seconds"],
+            certificate=bound.certificate,
+            **about,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the quantity as JSON data: fixed keys, infinity as the text "inf"."""
@@ -78,16 +103,15 @@ class Quantity:
             "seconds": round(self.seconds, 6),
             "meaning": self.meaning,
         }
-        if self.entropy_floor is not None:
-            data["entropy_floor"] = self.entropy_floor
-        if self.outcome is not None:
-            data["outcome"] = self.outcome
+        for key in ("entropy_floor", "outcome", "delta", "epsilon"):
+            if getattr(self, key) is not None:
+                data[key] = getattr(self, key)
         return data
 
 
 @dataclass(frozen=True)
 class Report:
-    """All quantities of an audit.
+    """All quantities of an audit, or of another command.
 
     Attributes
     ----------
@@ -95,9 +119,12 @@ class Report:
         ``"nats"`` or ``"bits"``: the unit of every information quantity in it.
     quantities : tuple of Quantity
     facts : mapping
-        Sizes of what was audited: ``records``, ``query_values``, ``outputs``, ``max_entropy``.
+        Sizes and the like of what it is about; for an audit ``records``, ``query_values``,
+        ``outputs``, ``max_entropy``.
     interrupted : bool
         Whether somebody ended a search early; the brackets hold all the same.
+    channel : Channel or None
+        The channel that was designed, if one was asked for.
 
     Examples
     --------
@@ -116,6 +143,7 @@ class Report:
     quantities: tuple[Quantity, ...]
     facts: Mapping[str, Any]
     interrupted: bool = False
+    channel: Channel | None = None
 
     def named(self, name: str) -> list[Quantity]:
         """Return the quantities of that name, in order."""

@@ -88,22 +88,16 @@ class Searches:
     def _leakage(self, target: Target, floor: float, bound: Bound) -> Iterator[Quantity]:
         witness = bound.witness
         records = witness.records
-        shown = bound.to(self.unit)
         values = len(witness.lumped.values)
         about: dict[str, Any] = {
             "record": records if len(records) > 1 else records[0],
             "entropy_floor": floor,
         }
-        yield Quantity(
+        yield Quantity.of_bound(
             names.RECORD_LEAKAGE if target.size == 1 else names.GROUP_LEAKAGE,
-            # The conversion of units rounds outward, below 0 even.
-            max(shown.lower, 0.0),
-            shown.upper,
+            bound,
             self.unit,
-            bound.status.name,
             say.leakage(target.subject, bound.lower, bound.upper, values, self.unit),
-            bound.stats["seconds"],
-            certificate=bound.certificate,
             **about,
         )
         before, after = witness.guess()

@@ -5,13 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable
 
+from cvxleak.report import names
 from cvxleak.result import unit_scale
 
 __all__ = [
+    "ENVELOPE_BOUNDS",
     "balance",
     "capacity",
     "channel_capacity",
+    "envelope",
     "expected_distortion",
+    "failure",
     "guess",
     "known_guess",
     "leakage",
@@ -22,6 +26,7 @@ __all__ = [
     "percent",
     "pml",
     "record_dp",
+    "released_failure",
     "rise",
     "worst_case_distortion",
 ]
@@ -31,6 +36,26 @@ COMPLETE = 1e-6
 
 NOTHING = 1e-6
 """Leakage in nats that counts as none."""
+
+ENVELOPE_BOUNDS = {
+    names.PML_QUANTILE: (
+        "What the output as it is released keeps to, but for that probability; post-processing "
+        "can only raise it."
+    ),
+    names.EVENT_ENVELOPE: (
+        "What the news leaks that an event of at least that probability has happened: a lower "
+        "bound on the envelope."
+    ),
+    names.THEOREM_3: (
+        "The smaller of maximal leakage + log 1/delta and the largest leakage of an output: an "
+        "upper bound on the envelope."
+    ),
+    names.TAIL_AVERAGE: (
+        "The log of the mean of e^leakage over the worst outputs of that probability: an upper "
+        "bound on the envelope, never above that of Theorem 3."
+    ),
+}
+"""What is said beside the envelope, by its name."""
 
 
 def percent(share: float, rounding: Callable[[float], int] = round) -> str:
@@ -160,6 +185,30 @@ def pml(outcome: Hashable, nats: float) -> str:
     )
 
 
+def envelope(delta: float, nats: float) -> str:
+    """Sentence for the PML envelope at one delta."""
+    return (
+        "Whatever is done with the output, what comes out multiplies the gain that any adversary "
+        f"can expect by at most {_factor(nats)}, but for a probability of {delta:g}."
+    )
+
+
+def failure(nats: float, strict: bool) -> str:
+    """Sentence for the failure probability at one level."""
+    return (
+        "The largest chance, over everything that can be done with the output, that what comes out "
+        f"multiplies the gain that an adversary can expect by {_level(nats, strict)}."
+    )
+
+
+def released_failure(nats: float, strict: bool) -> str:
+    """Sentence for the failure probability of the output as it is."""
+    return (
+        "The chance that the output as it is released multiplies the gain that an adversary can "
+        f"expect by {_level(nats, strict)}."
+    )
+
+
 def worst_case_distortion() -> str:
     """Sentence for the distortion at the worst dataset."""
     return "Expected error of the output, at the dataset for which it is largest."
@@ -172,3 +221,7 @@ def expected_distortion(whose: str) -> str:
 
 def _factor(nats: float) -> str:
     return f"{math.exp(nats):.4g}" if nats < 700 else f"e^{nats:.4g}"
+
+
+def _level(nats: float, strict: bool) -> str:
+    return f"{'more than' if strict else 'at least'} {_factor(nats)}"

@@ -37,6 +37,9 @@ LONG = (
 )
 
 
+COMMANDS = ("audit", "envelope", "capacity", "verify", "desk")
+
+
 def quantities(result: Result) -> dict[tuple[str, float | None], dict]:
     document = json.loads(result.stdout)
     return {(q["name"], q.get("entropy_floor")): q for q in document["quantities"]}
@@ -61,7 +64,7 @@ def test_version(run: Run):
 def test_help_names_every_command(run: Run):
     result = run("--help")
     assert result.exit_code == 0
-    assert all(command in result.stdout for command in ("audit", "verify", "capacity"))
+    assert all(f"\n  {command} " in result.stdout for command in COMMANDS)
 
 
 def test_help_loads_nothing_heavy():
@@ -144,6 +147,8 @@ def test_documented_names_are_the_real_ones(run: Run, write: Write):
     spec = write(COUNT, ROUNDING, FLOORS, group, name="group.toml")
     short = run("audit", spec, "--time-limit", "0", "--json", "-")
     names |= {name for name, _ in quantities(short)}
+    levels = ["--delta", 0.1, "--epsilon", 0.2]
+    names |= {name for name, _ in quantities(run("envelope", write(LOCAL), *levels, "--json", "-"))}
     # Every name is in use, and every one is documented.
     assert names == set(ALL)
     for name in ALL:
@@ -192,6 +197,20 @@ def test_floors_on_the_command_line_replace_those_of_the_spec(run: Run, write: W
         run("audit", path, "--entropy-floor", 3, "--entropy-floor", 2, "--json", "-")
     )
     assert [floor for name, floor in found if name == "record leakage"] == [0.0, 2.0, 3.0]
+
+
+def test_numbers_may_follow_one_option(run: Run, write: Write):
+    path = write(COUNT, ROUNDING, FLOORS)
+    for arguments in (
+        [path, "--entropy-floor", 3, 2, "--json", "-", "--tol", 0.01],
+        ["--entropy-floor", 3, 2, path, "--json", "-", "--tol", 0.01],
+        ["--entropy-floor", 3, "--entropy-floor", 2, "--json", "-", "--tol", 0.01, "--", path],
+    ):
+        found = quantities(run("audit", *arguments))
+        assert [floor for name, floor in found if name == "record leakage"] == [0.0, 2.0, 3.0]
+    result = run("audit", path, "--tol", 0.01, 0.02)
+    assert result.exit_code == 2
+    assert "unexpected extra argument" in result.stderr
 
 
 def test_units_govern_inputs_and_outputs(run: Run, write: Write):

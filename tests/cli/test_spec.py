@@ -165,6 +165,7 @@ def sections() -> dict[str, list[type[schema.Section]]]:
         "audit": [schema.Audit],
         "prior": [schema.Source],
         "distortion": list(get_args(schema.Cost)),
+        "envelope": [schema.Envelope],
         "desk": [schema.Desk],
     }
 

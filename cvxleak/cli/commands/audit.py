@@ -100,7 +100,4 @@ def _heading(task: Task) -> list[str]:
     if spec.mechanism is not None:
         outputs = counted(len(task.mechanism.outputs), "output")
         steps.append(f"{spec.mechanism.kind} ({outputs})")
-    lines = [spec.title or task.given.name, " -> ".join(steps)]
-    if spec.prior is not None and spec.prior.source is not None:
-        lines.append(f"Prior: {spec.prior.source}")
-    return lines
+    return [task.given.title, " -> ".join(steps), *task.given.prior_source]

@@ -9,7 +9,7 @@ import typer
 
 from cvxleak.cli.complaints import complaining, place
 from cvxleak.cli.documents import check_targets, counted, publish, report_document
-from cvxleak.cli.options import Json, Proof, Unit, Units, check_limits
+from cvxleak.cli.options import Gap, Json, Proof, Unit, Units, check_limits
 
 __all__ = ["capacity"]
 
@@ -22,9 +22,7 @@ def capacity(
     units: Unit = Units.nats,
     json_path: Json = None,
     certificate: Proof = None,
-    tol: Annotated[
-        float, typer.Option(metavar="T", help="Gap between the ends to reach, in nats.")
-    ] = 1e-9,
+    tol: Gap = 1e-9,
 ) -> None:
     """Compute the capacity of a channel, with a proof."""
     with complaining():

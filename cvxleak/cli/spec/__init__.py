@@ -9,6 +9,7 @@ from cvxleak.cli.spec.distortions import (
     Hamming,
     Squared,
 )
+from cvxleak.cli.spec.envelopes import Envelope
 from cvxleak.cli.spec.mechanisms import (
     BinarySymmetric,
     Constant,
@@ -51,6 +52,7 @@ __all__ = [
     "DiscretizedGaussian",
     "DiscretizedLaplace",
     "DistortionMatrix",
+    "Envelope",
     "Exponential",
     "GeneralizedSymmetric",
     "Hamming",

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from cvxleak.cli.spec.audits import Adversary, Audit
 from cvxleak.cli.spec.desks import Desk
 from cvxleak.cli.spec.distortions import Cost
+from cvxleak.cli.spec.envelopes import Envelope
 from cvxleak.cli.spec.mechanisms import Noise
 from cvxleak.cli.spec.priors import Source
 from cvxleak.cli.spec.queries import Query, Space
@@ -33,6 +34,7 @@ class Spec(Section):
     audit: Audit = Audit()
     prior: Source | None = None
     distortion: Annotated[Cost, Field(discriminator="kind")] | None = None
+    envelope: Envelope = Envelope()
     desk: Desk | None = None
 
     @model_validator(mode="after")

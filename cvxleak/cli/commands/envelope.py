@@ -1,0 +1,118 @@
+"""``cvxleak envelope``: the leakage that holds up under any post-processing, per delta."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cvxleak.cli.complaints import complaining, place
+from cvxleak.cli.documents import check_targets, counted, publish, report_document
+from cvxleak.cli.options import (
+    Gap,
+    Json,
+    Picture,
+    Proof,
+    SpecPath,
+    TimeLimit,
+    Unit,
+    Units,
+    check_limits,
+)
+
+if TYPE_CHECKING:
+    from cvxleak.cli.given import Given
+
+__all__ = ["envelope"]
+
+Deltas = Annotated[
+    list[float] | None,
+    typer.Option(
+        metavar="D...", help="Probabilities at which the envelope is wanted; replace the spec's."
+    ),
+]
+Epsilons = Annotated[
+    list[float] | None,
+    typer.Option(
+        metavar="E...",
+        help="Levels, in --units, at which the failure probability is wanted; replace the spec's.",
+    ),
+]
+
+
+def envelope(
+    spec: SpecPath,
+    delta: Deltas = None,
+    epsilon: Epsilons = None,
+    units: Unit = Units.nats,
+    json_path: Json = None,
+    certificate: Proof = None,
+    plot: Picture = None,
+    time_limit: TimeLimit = 60.0,
+    tol: Gap = 1e-9,
+) -> None:
+    """Compute the PML envelope: leakage that holds up under any post-processing."""
+    with complaining():
+        from rich.console import Console
+
+        from cvxleak.cli.building import build_local
+        from cvxleak.cli.given import Given
+        from cvxleak.cli.pictures import check_picture, draw_envelope, save_picture
+        from cvxleak.cli.watching import Display
+        from cvxleak.report import envelope_report
+
+        check_limits(tol, time_limit)
+        targets = {"--json": json_path, "--certificate": certificate, "--plot": plot}
+        check_targets(spec, targets)
+        check_picture(plot)
+        given = Given(spec)
+        prior, channel = build_local(given, "envelope")
+        deltas, epsilons = wanted(given, delta, epsilon, units.value)
+        with Display(Console(stderr=True), units.value) as watch:
+            report = envelope_report(
+                prior,
+                channel,
+                deltas,
+                epsilons,
+                unit=units.value,
+                tol=tol,
+                time_limit=time_limit,
+                watch=watch,
+            )
+            if plot is not None:
+                watch.begin("drawing")
+                save_picture(draw_envelope(prior, channel, deltas, units.value, time_limit), plot)
+        document = report_document(report.to_dict(), command="envelope", **given.identity())
+        inputs, outputs = channel.shape
+        heading = [given.title, f"{counted(inputs, 'value')} -> {counted(outputs, 'output')}"]
+        heading += given.prior_source
+        publish(report, document, heading, json_path=json_path, certificate=certificate)
+
+
+def wanted(
+    given: Given, delta: list[float] | None, epsilon: list[float] | None, units: str
+) -> tuple[list[float], list[float]]:
+    """Return the probabilities, and the levels in `units`, of the command line or of the spec."""
+    from cvxleak.errors import ValidationError
+    from cvxleak.report import check_levels, check_probabilities
+    from cvxleak.result import unit_scale
+
+    stated = given.spec.envelope
+    if delta:
+        with place("--delta"):
+            deltas = check_probabilities(delta)
+    else:
+        with given.at("envelope.delta", naming=False):
+            deltas = check_probabilities(stated.delta)
+    if epsilon:
+        with place("--epsilon"):
+            levels = check_levels(epsilon)
+    else:
+        factor = unit_scale(stated.unit or units) / unit_scale(units)
+        with given.at("envelope.epsilon", naming=False):
+            levels = [factor * level for level in check_levels(stated.epsilon)]
+    if not deltas and not levels:
+        raise ValidationError(
+            f"{given.path}: envelope needs --delta or --epsilon, or [envelope] in the spec"
+        )
+    return deltas, levels
