@@ -176,7 +176,9 @@ def envelope_curve(
     """
     accuracy = real_number(tol, "tol", 1e-10)
     begin = time.perf_counter()
-    deadline = math.inf if time_limit is None else begin + real_number(time_limit, "time_limit")
+    deadline = (
+        math.inf if time_limit is None else begin + real_number(time_limit, "time_limit", 0.0)
+    )
     program = Data(prior, channel).program
     builder = _Builder(program, accuracy * 0.9, deadline)
     nodes, growth = builder.run()

@@ -137,7 +137,9 @@ class PMLEnvelope:
         """
         real_number(tol, "tol", 0.0)
         begin = time.perf_counter()
-        deadline = math.inf if time_limit is None else begin + real_number(time_limit, "time_limit")
+        deadline = (
+            math.inf if time_limit is None else begin + real_number(time_limit, "time_limit", 0.0)
+        )
         delta = self.delta * (1 - self.tie)
         data = Data(self.prior, self.channel, delta or 1e-15)
         levels = largest_level(data.program, delta, deadline)

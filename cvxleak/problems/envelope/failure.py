@@ -153,7 +153,9 @@ class FailureProbability:
         """
         real_number(tol, "tol", 0.0)
         begin = time.perf_counter()
-        deadline = math.inf if time_limit is None else begin + real_number(time_limit, "time_limit")
+        deadline = (
+            math.inf if time_limit is None else begin + real_number(time_limit, "time_limit", 0.0)
+        )
         data = Data(self.prior, self.channel)
         # Beyond the largest leakage there is nothing to find, however far.
         level = math.exp(min(self.threshold, 700.0))
