@@ -20,9 +20,9 @@ from cvxleak.iterative.rate_distortion import (
     blahut_rate_distortion,
     rate_distortion_interior_point,
 )
+from cvxleak.iterative.release_curve import MultiplierPoint, multiplier_grid, release_search
 from cvxleak.iterative.release_fixed import distortion_blahut_arimoto, information_blahut_arimoto
 from cvxleak.iterative.release_newton import ReleasePoint, release_interior_point
-from cvxleak.iterative.release_search import MultiplierPoint, multiplier_grid, release_search
 from cvxleak.iterative.saddle import Saddle, information_saddle
 from cvxleak.model.simplex import project_to_simplex
 
