@@ -19,13 +19,16 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import highspy
 import numpy as np
 from numpy.typing import NDArray
 
 from cvxleak._validation import Array
 from cvxleak.errors import SolverError
+
+if TYPE_CHECKING:
+    import highspy
 
 __all__ = ["Program", "Vertex"]
 
@@ -227,6 +230,8 @@ class Program:
         largest = np.zeros(n)
         np.maximum.at(largest, self._rows, np.abs(excess))
         largest[largest == 0] = 1.0
+        import highspy
+
         model = highspy.HighsLp()
         model.num_col_, model.num_row_ = size, n + count
         model.sense_ = highspy.ObjSense.kMaximize
@@ -257,6 +262,8 @@ class Program:
         An answer that HiGHS itself does not call optimal is taken too: whatever the point and the
         multipliers are, both ends are computed from them anew.
         """
+        import highspy
+
         solver = self._solver
         solver.passModel(model)
         if self._basis is not None:
@@ -313,6 +320,9 @@ class Program:
 
 
 def _solver() -> highspy.Highs:
+    # Here, so that `cvxleak.problems` can be imported where HiGHS is not installed.
+    import highspy
+
     solver = highspy.Highs()
     options = {
         "output_flag": False,
