@@ -81,7 +81,7 @@ def classify(sources: Sources, *, tol: float = 1e-9, cap: int = 1000) -> Classif
 
     Examples
     --------
-    >>> from cvxleak.problems.local_dp import classify
+    >>> from cvxleak.problems import classify
     >>> classify([[0.7, 0.2, 0.1], [0.6, 0.3, 0.1]]).permutation
     (0, 1, 2)
     >>> three = classify([[0.5, 0.3, 0.2], [0.2, 0.5, 0.3]])

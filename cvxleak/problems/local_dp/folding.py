@@ -1,18 +1,24 @@
 """Class III by folding into one order: HAMMING Theorem 3, Corollary 1, Remark 4 and (51).
 
 For finite sets, which is how the paper uses them: the images of P restricted to an order are then
-finite sets too, and intersections and unions are theirs. The upper bound of Theorem 3 always holds.
-The lower one is false in general: if P = {(.5, .3, .2), (.2, .5, .3)} the intersection's law is
-(.5, .3, .2) with all three distortions equal, which asks for log 2 (1 - D)/D at every D, while the
-constant law (.4, .6, 0) has distortion .62 under both. It holds when the folding permutations form
-a group, up to relabeling.
+finite sets too, and intersections and unions are theirs.
+
+In (18) the ratio is D_1's, the first row's. It has to be the largest of all rows, so the least
+distortion takes the place of D_1. (The order D_1 <= D_2 <= ..., the right addition to (11), is too
+much here: together with D_T(i) = D_i it makes everything between i and T(i) equal.) The
+upper bound of Theorem 3 then always holds, and both bounds are exact if intersection and union
+agree and the folding permutations form a group, up to relabeling. Otherwise the lower bound is
+false in general: for P = {(.5, .3, .2), (.2, .5, .3)} all three distortions become equal, which
+asks for log 2 (1 - D)/D at every D, and the constant law (.4, .6, 0) has distortion .62 under both.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import linprog
 
 from cvxleak._validation import Array, real_number
 from cvxleak.errors import ValidationError
@@ -119,7 +125,7 @@ def fold(sources: Sources, *, cap: int = 1000) -> FoldedSets:
 
 
 def folding_bounds(sources: Sources, distortion_budget: float, *, cap: int = 1000) -> FoldingBounds:
-    """Return the bounds of HAMMING Theorem 3 (with the order in (18)) and of Remark 4.
+    """Return the bounds of HAMMING Theorem 3, with (18) corrected, and of Remark 4.
 
     Parameters
     ----------
@@ -162,15 +168,28 @@ def folding_bounds(sources: Sources, distortion_budget: float, *, cap: int = 100
 
 
 def _folded_leakage(points: Array, D: float, groups: list[list[int]]) -> float:
-    """Return (17): with the order and D_i <= 1, l = 0 alone gives the minimum."""
+    """Return (17), with (18) as the module says: l = 0 alone gives the minimum."""
     size = points.shape[1]
     if size * D >= size - 1:
         return 0.0
     if points[:, -1].max() > D:
         return class_one_leakage(size, D)
-    symmetric = class_one_leakage(size, D)
-    # Equal distortions for all of a group are always possible: the symmetric channel has them.
-    return min(ordered_leakage(SourceSet(points), D, equal=groups)[0], symmetric)
+    # One distortion for each group: columns z = D_g / min D and t = 1 / min D.
+    member = np.zeros((size, len(groups)))
+    for g, group in enumerate(groups):
+        member[group, g] = 1.0
+    count = member.sum(axis=0)
+    rows = np.vstack(
+        [
+            np.column_stack([points @ member, np.full(len(points), -D)]),
+            np.column_stack([np.eye(len(groups)), -np.ones(len(groups))]),
+            np.append(count, 1.0 - size)[None],
+        ]
+    )
+    cost = np.append(-count, size - 1.0)
+    answer = linprog(cost, rows, np.zeros(len(rows)), bounds=(1, None), method="highs")
+    # Unbounded: a constant output meets the budget.
+    return math.log1p(max(float(answer.fun), 0.0)) if answer.status == 0 else 0.0
 
 
 def _class_two_value(points: Array, D: float) -> float:

@@ -72,7 +72,7 @@ class MinDistortionLocalDP:
     Examples
     --------
     >>> import math
-    >>> from cvxleak.problems.local_dp import MinDistortionLocalDP
+    >>> from cvxleak.problems import MinDistortionLocalDP
     >>> print(MinDistortionLocalDP([[0.7, 0.15, 0.06, 0.04, 0.03, 0.02]], math.log(45)).solve())
     local DP distortion: 0.1 to 0.1 distortion (CERTIFIED)
     """
@@ -124,7 +124,7 @@ class MinDistortionLocalDP:
 
         Examples
         --------
-        >>> from cvxleak.problems.local_dp import MinDistortionLocalDP
+        >>> from cvxleak.problems import MinDistortionLocalDP
         >>> bound = MinDistortionLocalDP([[0.5, 0.3, 0.2]], 0.0).solve()
         >>> round(bound.upper, 12), bound.witness.matrix[0]
         (0.5, array([1., 0., 0.]))
@@ -184,7 +184,7 @@ class MinDistortionLocalDP:
 
         Examples
         --------
-        >>> from cvxleak.problems.local_dp import MinDistortionLocalDP
+        >>> from cvxleak.problems import MinDistortionLocalDP
         >>> MinDistortionLocalDP([[0.5, 0.5]], 1.0).check([[0.75, 0.25], [0.25, 0.75]]).violations
         mappingproxy({... 'epsilon within the budget': 0.0986...})
         """
@@ -205,7 +205,7 @@ class MinDistortionLocalDP:
 
         Examples
         --------
-        >>> from cvxleak.problems.local_dp import MinDistortionLocalDP
+        >>> from cvxleak.problems import MinDistortionLocalDP
         >>> problem = MinDistortionLocalDP([[0.5, 0.3, 0.2]], 1.5).to_cvxpy()
         >>> round(float(problem.solve()), 4)
         0.3086
@@ -294,7 +294,7 @@ def min_distortion_local_dp(
     Examples
     --------
     >>> import math
-    >>> from cvxleak.problems.local_dp import min_distortion_local_dp
+    >>> from cvxleak.problems import min_distortion_local_dp
     >>> bound = min_distortion_local_dp([[0.25] * 4], math.log(9))
     >>> print(bound)
     local DP distortion: 0.25 to 0.25 distortion (CERTIFIED)

@@ -103,7 +103,7 @@ class MinLocalDP:
     --------
     HAMMING Table I at D = .2, and its Class III set a at D = .3:
 
-    >>> from cvxleak.problems.local_dp import MinLocalDP
+    >>> from cvxleak.problems import MinLocalDP
     >>> table = [0.7, 0.15, 0.06, 0.04, 0.03, 0.02]
     >>> print(MinLocalDP([table], 0.2).solve())
     local DP: 2.677279 to 2.677279 nats (CERTIFIED)
@@ -163,7 +163,7 @@ class MinLocalDP:
         Examples
         --------
         >>> from cvxleak.certificates import verify
-        >>> from cvxleak.problems.local_dp import MinLocalDP
+        >>> from cvxleak.problems import MinLocalDP
         >>> bound = MinLocalDP([[0.5, 0.3, 0.2]], 0.3).solve()
         >>> bound.gap < 1e-12, verify(bound.certificate).passed
         (True, True)
@@ -218,7 +218,7 @@ class MinLocalDP:
         Examples
         --------
         >>> from cvxleak.mechanisms import randomized_response
-        >>> from cvxleak.problems.local_dp import MinLocalDP
+        >>> from cvxleak.problems import MinLocalDP
         >>> problem = MinLocalDP([[0.5, 0.3, 0.2]], 0.5)
         >>> print(problem.check([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25, 0.25, 0.5]]))
         feasible; value 0.6931472 nats
@@ -257,7 +257,7 @@ class MinLocalDP:
         Examples
         --------
         >>> import cvxpy as cp
-        >>> from cvxleak.problems.local_dp import MinLocalDP
+        >>> from cvxleak.problems import MinLocalDP
         >>> epsilon = cp.Parameter(nonneg=True, value=1.5)
         >>> problem = MinLocalDP([[0.5, 0.3, 0.2]], 0.3).to_cvxpy(epsilon)
         >>> round(float(problem.solve()), 4)
@@ -497,7 +497,7 @@ def min_local_dp(
     Nothing is known about the law of four values (HAMMING Theorem 1: log 9 at D = 1/4):
 
     >>> from cvxleak.model import SourceSet
-    >>> from cvxleak.problems.local_dp import min_local_dp
+    >>> from cvxleak.problems import min_local_dp
     >>> print(min_local_dp(SourceSet.box([0] * 4, [1] * 4), 0.25))
     local DP: 2.197225 to 2.197225 nats (CERTIFIED)
     """

@@ -83,7 +83,7 @@ class MinInformation:
     if both may be wrong half of the time:
 
     >>> from cvxleak.model import SourceSet
-    >>> from cvxleak.problems.local_dp import MinInformation
+    >>> from cvxleak.problems import MinInformation
     >>> sure = SourceSet([[1.0, 0.0], [0.0, 1.0]])
     >>> bound = MinInformation(sure.convex_hull(), 0.1).solve()
     >>> print(bound)  # log 2 - h(.1), HAMMING Lemma 5
@@ -150,7 +150,7 @@ class MinInformation:
 
         Examples
         --------
-        >>> from cvxleak.problems.local_dp import MinInformation
+        >>> from cvxleak.problems import MinInformation
         >>> bound = MinInformation([[0.7, 0.2, 0.1], [0.6, 0.2, 0.2]], 0.2).solve()
         >>> bound.gap < 1e-7
         True
@@ -227,7 +227,7 @@ class MinInformation:
 
         Examples
         --------
-        >>> from cvxleak.problems.local_dp import MinInformation
+        >>> from cvxleak.problems import MinInformation
         >>> check = MinInformation([[0.5, 0.5]], 0.1).check([[0.8, 0.2], [0.2, 0.8]])
         >>> check.feasible, round(check.value, 4)
         (False, 0.1927)
@@ -254,7 +254,7 @@ class MinInformation:
 
         Examples
         --------
-        >>> from cvxleak.problems.local_dp import MinInformation
+        >>> from cvxleak.problems import MinInformation
         >>> problem = MinInformation([[0.5, 0.5]], 0.1).to_cvxpy()
         >>> round(float(problem.solve()), 5)
         0.36806

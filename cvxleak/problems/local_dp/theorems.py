@@ -9,7 +9,6 @@ it the best number of removed outputs is always found at l = 0, because D_i = 1 
 from __future__ import annotations
 
 import math
-from itertools import pairwise
 
 import numpy as np
 from scipy.optimize import linprog
@@ -245,9 +244,8 @@ def ordered_leakage(
     *,
     removed: int = 0,
     ordered: bool = True,
-    equal: list[list[int]] | None = None,
 ) -> tuple[float, Array]:
-    """Return (11) or, with groups of outcomes of `equal` distortion, (18), for an ordered set."""
+    """Return (11) for a set that is in falling order."""
     M, kept = known.size, known.size - removed
     if known.polytopes:
         raise ValidationError("sources: polytopes are for MinLocalDP; here laws are needed")
@@ -261,19 +259,11 @@ def ordered_leakage(
         step[np.arange(kept - 1), np.arange(kept - 1)] = 1.0
         step[np.arange(kept - 1), np.arange(1, kept)] = -1.0
         rows.append(step)
-    first = np.eye(1, kept + 1)
-    same = [first]
-    for group in equal or []:
-        for i, j in pairwise(group):
-            row = np.zeros((1, kept + 1))
-            row[0, i], row[0, j] = 1.0, -1.0
-            same.append(row)
-    totals = np.zeros(len(same))
-    totals[0] = 1.0
     A = np.vstack(rows)
     cost = np.append(-np.ones(kept), kept - 1.0)
     cost[0] = 0.0
-    answer = linprog(cost, A, np.zeros(len(A)), np.vstack(same), totals, method="highs")
+    first = np.eye(1, kept + 1)
+    answer = linprog(cost, A, np.zeros(len(A)), first, [1.0], method="highs")
     if answer.status == 2:
         return math.inf, np.zeros(0)
     if answer.status == 3:

@@ -250,6 +250,21 @@ class TestTheorems:
         assert bounds.lower == pytest.approx(0.2036, abs=1e-4)
         assert bounds.tight
 
+    @settings(max_examples=20)
+    @given(seeds)
+    def test_3_is_exact_for_a_group(self, seed):
+        rng = np.random.default_rng(seed)
+        law, cycle = rng.dirichlet(np.ones(5)), rng.permutation(5)[: int(rng.integers(2, 4))]
+        P = [law]
+        for _ in cycle[1:]:
+            after = P[-1].copy()
+            after[cycle] = P[-1][np.roll(cycle, 1)]
+            P.append(after)
+        budget = float(rng.uniform(0.05, 0.8))
+        bounds = folding_bounds(P, budget)
+        exact = min_local_dp(P, budget).upper
+        assert [bounds.lower, bounds.upper] == pytest.approx([exact, exact], abs=1e-6)
+
     @pytest.mark.parametrize("n", [1, 2, 3])
     def test_corollary_1_with_equal_distortions(self, n):
         bounds = folding_bounds(class_three(n), 0.3)
