@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Self
 
+import numpy as np
+
 from cvxleak._validation import short
 from cvxleak.certificates import Certificate
 from cvxleak.errors import ValidationError
@@ -61,9 +63,11 @@ def unit_scale(unit: str) -> float:
     return UNITS[unit]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Bound:
     """A number between two proved ends.
+
+    Two bounds are equal if what they say is: all attributes but `stats`, which tell of the way.
 
     Attributes
     ----------
@@ -126,7 +130,8 @@ class Bound:
         Near enough means a gap of at most max(tol * upper, `absolute`), or equal ends (two
         infinite ones too). `resume` is what `refine` calls.
         """
-        done = lower == upper or upper - lower <= max(tol * upper, absolute)
+        near = math.isfinite(upper) and upper - lower <= max(tol * upper, absolute)
+        done = lower == upper or near
         status = Status.CERTIFIED if done else Status.BRACKETED
         return cls(name, lower, upper, status, _resume=resume, **parts)
 
@@ -187,11 +192,27 @@ class Bound:
             dict(self.stats),
         )
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Bound):
+            return NotImplemented
+        parts = ("name", "lower", "upper", "status", "unit", "certificate")
+        return (
+            all(getattr(self, part) == getattr(other, part) for part in parts)
+            and dict(self.shadow_prices) == dict(other.shadow_prices)
+            and _same(self.witness, other.witness)
+        )
+
     def __hash__(self) -> int:
         return hash((self.name, self.lower, self.upper, self.status, self.unit))
 
     def __str__(self) -> str:
         return f"{self.name}: {self.lower:.7g} to {self.upper:.7g} {self.unit} ({self.status.name})"
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return np.array_equal(one, other)
+    return one == other
 
 
 def _rounded(value: float, outward: float) -> float:
