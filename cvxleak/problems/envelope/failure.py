@@ -66,9 +66,8 @@ class FailureProbability:
     attains their leakage: P(z|x) / P(z) stays above e^epsilon. So with w_xy the probability that
     output y becomes the symbol of x,
 
-        maximize sum_xy P(y) w_xy
-        subject to w >= 0, sum_x w_xy <= 1 for each y,
-                   sum_y w_xy (q(y|x) - e^epsilon P(y)) >= 0 for each x,
+        maximize sum_xy P(y) w_xy subject to w >= 0, sum_x w_xy <= 1 for each y,
+        and sum_y w_xy (q(y|x) - e^epsilon P(y)) >= 0 for each x,
 
     over the inputs with a q(y|x) >= e^epsilon P(y); if strict, with a q(y|x) > e^epsilon P(y).
 
