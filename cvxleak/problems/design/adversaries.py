@@ -151,14 +151,6 @@ class Opponents:
                 found.append(replace(self._cut(group, masses), prior=place))
         return found
 
-    @cached_property
-    def mirrored(self) -> bool:
-        """Whether every adversary has a mirror image (see `_mirrored`)."""
-        if self.priors is not None:
-            return False
-        cuts = [self._cut(g, np.ones(len(self._cells_of(g)))) for g in self.groups]
-        return all(self._mirrored(cut) is not None for cut in cuts)
-
     def attack(self, matrix: Array, cuts: Sequence[Cut]) -> list[tuple[float, Cut]]:
         """Return adversaries of a channel with what they learn, found by local searches."""
         found: list[tuple[float, Cut]] = []
@@ -173,9 +165,8 @@ class Opponents:
                     lumped, self.floor, starts=start, rng=self.rng, max_iterations=300
                 )
                 cut = self._cut(group, run.point)
-                for one in (cut, self._mirrored(cut)):
-                    if one is not None and not any(one.like(other) for _, other in found):
-                        found.append((_information(one.joint @ matrix), one))
+                if not any(cut.like(other) for _, other in found):
+                    found.append((run.value, cut))
         return sorted(found, key=lambda pair: -pair[0])
 
     def audit(self, channel: Channel) -> Audit:
@@ -257,23 +248,6 @@ class Opponents:
             law = meet_entropy_floor(self._lumped(group, None), weights / weights.sum(), self.floor)
         np.add.at(joint, ([a for a, _, _ in cells], [r for _, r, _ in cells]), law)
         return Cut(group, joint, law)
-
-    def _mirrored(self, cut: Cut) -> Cut | None:
-        """Return the adversary with the values and the rows in reverse, if it is one.
-
-        Counts, parities and many distances look the same from both ends: what attacks one end of
-        such a problem attacks the other, and a master that knows both stays symmetric.
-        """
-        cells = self._cells_of(cut.group)
-        last, rows = cells[-1][0], len(self.rows.query.values) - 1
-        place = {(last - a, rows - r): (k, m) for k, (a, r, m) in enumerate(cells)}
-        order = []
-        for a, r, m in cells:
-            k, other = place.get((a, r), (-1, -1))
-            if other != m:
-                return None
-            order.append(k)
-        return Cut(cut.group, cut.joint[::-1, ::-1], cut.weights[order])
 
     def _lumped(self, group: tuple[int, ...], matrix: Array | None) -> Lumped:
         cells = self._cells_of(group)

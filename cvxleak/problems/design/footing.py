@@ -66,13 +66,6 @@ class Footing:
             room = budget - self.costs.worst(self.anchor)
             self.thin = not self.tight and room <= THIN * max(budget, float(self.costs.table.max()))
 
-    def balanced(self, matrix: Array) -> Array:
-        """Return the mean of a channel and its mirror image, where costs are the same for both."""
-        table = self.costs.table
-        if self.own or not np.allclose(table, table[:, ::-1, ::-1], rtol=1e-12, atol=0.0):
-            return matrix
-        return (matrix + matrix[::-1, ::-1]) / 2
-
     @property
     def capped(self) -> bool:
         """Whether there is a budget on the distortion."""

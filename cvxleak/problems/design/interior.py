@@ -119,6 +119,11 @@ class Master:
         The method starts from `channel`, which has positive entries, but for those that are to stay
         zero, and meets the budget with room. The method ends early where it gets no further.
         """
+        # Where the room to a constraint underflows, the step is not finite, and the method ends.
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            return self._follow(channel, gap, deadline)
+
+    def _follow(self, channel: Array, gap: float, deadline: float) -> MasterPoint:
         q = channel
         free = (q > 0).T
         sizes = len(self.joint), len(self.cost)
@@ -234,7 +239,7 @@ class Master:
             back = np.linalg.solve(root.transpose(0, 2, 1), through[:, :, None])[:, :, 0]
         except np.linalg.LinAlgError:
             return None
-        if not np.isfinite(back).all():
+        if not (np.isfinite(back).all() and np.isfinite(found).all()):
             return None
         dq = -(back * scaled).T
         part_i, part_e = found[:many], found[many:coupled]

@@ -197,9 +197,9 @@ class _Run:
         return math.isfinite(upper) and upper - lower <= self.target
 
     def _rounds(self) -> str:
-        stalled, matrix = 0, self._balanced(self.footing.first())
+        stalled, matrix = 0, self.footing.first()
         if self.search.known:
-            matrix = self._balanced(self._master(matrix).channel)
+            matrix = self._master(matrix).channel
         while True:
             if time.monotonic() > self.deadline:
                 return f"the time limit of {self.options.time_limit:g} s was reached"
@@ -212,17 +212,13 @@ class _Run:
                 return "the gap is within the tolerance"
             if self.cycled:
                 return "an adversary came back: the alternation has cycled or settled"
-            matrix = self._balanced(self._master(matrix).channel)
+            matrix = self._master(matrix).channel
             if self._done():
                 return "the gap is within the tolerance"
             after = self.lower.value, self.ends[1], self.promise
             stalled = stalled + 1 if before == after else 0
             if stalled > STALLED:
                 return "no further progress"
-
-    def _balanced(self, matrix: Array) -> Array:
-        """Average a channel with its mirror image, where costs and adversaries have one too."""
-        return self.footing.balanced(matrix) if self.opponents.mirrored else matrix
 
     def _confront(self, matrix: Array) -> None:
         """Look for a channel's adversaries; audit it if it may be the best so far."""
