@@ -1,4 +1,4 @@
-"""From a spec to what it names: query, prior, mechanism, distortion."""
+"""From a spec to what it names: query, mechanism, distortion; `laws` has priors and sources."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from cvxleak import mechanisms, queries
-from cvxleak._files import is_number, label_from_text, read_table
+from cvxleak._files import is_number, read_table
 from cvxleak.cli import spec as schema
 from cvxleak.cli.given import Given
+from cvxleak.cli.laws import build_prior
 from cvxleak.errors import ValidationError
 from cvxleak.model import Channel, Distortion, Mechanism, Prior, Query, RecordSpace, TableQuery
 from cvxleak.report import check_targets
@@ -23,10 +24,8 @@ __all__ = [
     "build_distortion",
     "build_local",
     "build_mechanism",
-    "build_prior",
     "build_query",
     "load_task",
-    "prior_counts",
 ]
 
 
@@ -89,40 +88,6 @@ def build_query(given: Given) -> Query:
             case schema.Table(alphabets=alphabets, values=values):
                 return queries.from_table(RecordSpace(alphabets), values)
     raise AssertionError(spec.query)
-
-
-def build_prior(given: Given, query: Query) -> Prior | None:
-    """Return the law of [prior], in the order of the record's values, if there is one."""
-    spec = given.spec
-    if spec.prior is None:
-        return None
-    with given.at("prior"):
-        if query.space.records != 1:
-            raise ValidationError(
-                "it is the law of the only record of a local mechanism; here there are "
-                f"{query.space.records} records"
-            )
-    counts = prior_counts(given)
-    with given.at("prior"):
-        alphabet = query.space.alphabets[0]
-        named = {_named(text, alphabet): count for text, count in counts.items()}
-        missing = [value for value in alphabet if value not in named]
-        if missing:
-            raise ValidationError(f"the values {missing} of the record have no number")
-        if len(named) != len(counts):
-            raise ValidationError("two keys stand for the same value of the record")
-        return Prior.from_counts({value: named[value] for value in alphabet})
-
-
-def prior_counts(given: Given) -> dict[str, float]:
-    """Return the numbers of [prior], by the names that the spec or its file gives."""
-    source = given.spec.prior
-    assert source is not None
-    if source.file is not None:
-        with given.at("prior.file"):
-            return _read_counts(given.file(source.file))
-    assert source.counts is not None
-    return source.counts
 
 
 def build_mechanism(given: Given, query: Query, prior: Prior | None) -> Mechanism:
@@ -213,17 +178,23 @@ def _exponential(
 
 
 def build_distortion(
-    given: Given, values: tuple[Hashable, ...], outputs: tuple[Hashable, ...]
+    given: Given, values: tuple[Hashable, ...], outputs: tuple[Hashable, ...] | None = None
 ) -> Distortion | None:
-    """Return the cost of [distortion] for these values and outputs, if there is one."""
+    """Return the cost of [distortion] for these values and outputs, if there is one.
+
+    Without outputs, those of a file are taken, and the values themselves otherwise.
+    """
     cost = given.spec.distortion
     if isinstance(cost, schema.DistortionMatrix):
         with given.at("distortion.file"):
             path = given.file(cost.file)
             distortion = Distortion.from_csv(path)
             if _bare(path):
+                if outputs is None and distortion.shape[1] == len(values):
+                    outputs = values
                 distortion = Distortion(distortion.matrix, values, outputs)
             return distortion
+    outputs = values if outputs is None else outputs
     with given.at("distortion"):
         match cost:
             case schema.Hamming():
@@ -261,28 +232,3 @@ def _largest(values: tuple[Hashable, ...]) -> int:
 def _bare(path: Path) -> bool:
     """Whether a CSV file has no labels: its very first cell is a number."""
     return is_number(read_table(path)[0][1][0])
-
-
-def _read_counts(path: Path) -> dict[str, float]:
-    """Return the second column of a CSV file by the first; a header line may come first."""
-    rows = read_table(path)
-    if len(rows[0][1]) != 2:
-        raise ValidationError(f"found {len(rows[0][1])} columns; a label and a count are needed")
-    if not is_number(rows[0][1][1]):
-        rows = rows[1:]
-    counts: dict[str, float] = {}
-    for line, (label, number) in rows:
-        if not is_number(number):
-            raise ValidationError(f"line {line}: found {number!r}; a number is needed")
-        if label in counts:
-            raise ValidationError(f"line {line}: {label!r} is there twice")
-        counts[label] = float(number)
-    return counts
-
-
-def _named(text: str, alphabet: tuple[Hashable, ...]) -> Hashable:
-    """Return the value of the record that a key stands for."""
-    for label in (text, label_from_text(text)):
-        if label in alphabet:
-            return label
-    raise ValidationError(f"{text!r} is not a value of the record; its values: {list(alphabet)}")

@@ -14,12 +14,15 @@ from cvxleak._version import __version__
 from cvxleak.errors import ValidationError
 
 if TYPE_CHECKING:
+    from cvxleak.model import Channel
     from cvxleak.report import Report
 
-__all__ = ["REPORT", "check_targets", "counted", "publish", "report_document"]
+__all__ = ["REPORT", "check_channels", "check_targets", "counted", "publish", "report_document"]
 
 REPORT = "cvxleak-report"
 VERSION = 1
+
+CHANNELS = (".csv", ".json")
 
 
 def report_document(
@@ -38,15 +41,17 @@ def report_document(
     }
 
 
-def check_targets(source: Path, targets: Mapping[str, str | None], stdout: str = "--json") -> None:
+def check_targets(
+    source: Path, targets: Mapping[str, str | Sequence[str] | None], stdout: str = "--json"
+) -> None:
     """See, before hours of work, that the files can be written and that none overwrites another.
 
     Parameters
     ----------
     source : Path
         What the command reads; nothing is written over it.
-    targets : mapping of str to str or None
-        The path of each option that names a file to write.
+    targets : mapping of str to str, sequence of str, or None
+        The path, or paths, of each option that names a file to write.
     stdout : str
         The only option whose ``-`` stands for standard output.
 
@@ -56,14 +61,29 @@ def check_targets(source: Path, targets: Mapping[str, str | None], stdout: str =
         A path that cannot be written, is taken, or is ``-`` where that means nothing.
     """
     taken = {source.resolve(): os.fspath(source)}
-    for option, path in targets.items():
-        if path is None or (path == "-" and option == stdout):
+    pairs = [
+        (option, path)
+        for option, given in targets.items()
+        for path in ([given] if isinstance(given, str) else given or [])
+    ]
+    for option, path in pairs:
+        if path == "-" and option == stdout:
             continue
         _check_target(path, option)
         target = Path(path).resolve()
         if target in taken and (target.is_file() or not target.exists()):
             raise ValidationError(f"{option}: {taken[target]} is taken; another path is needed")
         taken[target] = option
+
+
+def check_channels(paths: Sequence[str] | None) -> list[str]:
+    """Return the paths of --channel, or say that one does not say which format it is."""
+    for path in paths or []:
+        if Path(path).suffix.lower() not in CHANNELS:
+            raise ValidationError(
+                f"--channel: found {path}; its end must be one of {', '.join(CHANNELS)}"
+            )
+    return list(paths or [])
 
 
 def publish(
@@ -73,6 +93,7 @@ def publish(
     *,
     json_path: str | None,
     certificate: str | None,
+    channels: Sequence[str] = (),
 ) -> None:
     """Print the report and write the files that were asked for, each all of it or nothing."""
     from rich.console import Console
@@ -81,7 +102,10 @@ def publish(
     from cvxleak.certificates import save_certificates
     from cvxleak.cli.rendering import render
 
-    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    text = _text(document)
+    if report.channel is not None:
+        for path in channels:
+            _write_channel(report.channel, path)
     if certificate is not None:
         save_certificates(report.certificates(), certificate)
     if json_path == "-":
@@ -95,6 +119,19 @@ def publish(
 def counted(count: int, noun: str) -> str:
     """Return a number with its noun, in the plural where it is due."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def _text(document: Mapping[str, Any]) -> str:
+    return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _write_channel(channel: Channel, path: str) -> None:
+    from cvxleak._files import write_atomic
+
+    if Path(path).suffix.lower() == ".csv":
+        channel.to_csv(path)
+    else:
+        write_atomic(path, _text(channel.to_dict()))
 
 
 def _check_target(path: str, option: str) -> None:

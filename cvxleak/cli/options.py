@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperCommand
 
 __all__ = [
+    "ChannelPaths",
     "Gap",
     "Json",
     "Picture",
@@ -86,6 +87,14 @@ Tolerance = Annotated[
 Gap = Annotated[
     float,
     typer.Option("--tol", metavar="T", help="Gap between the ends to reach, in nats."),
+]
+ChannelPaths = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--channel",
+        metavar="PATH",
+        help="Write the channel, as .csv or .json; may be repeated.",
+    ),
 ]
 Picture = Annotated[
     str | None,

@@ -85,15 +85,13 @@ def _walk(location: Sequence[int | str]) -> tuple[list[type[BaseModel]], list[in
     models: list[type[BaseModel]] = [Spec]
     path: list[int | str] = []
     for part in location:
-        fields = [model.model_fields[part] for model in models if part in model.model_fields]
-        if fields:
-            path.append(part)
-            inner = [model for field in fields for model in _models(field.annotation)]
-            models = inner or models
-        elif len(models) > 1 and part in {_tag(model) for model in models}:
+        if len(models) > 1 and part in {_tag(model) for model in models}:
+            # First, because a tag may also be the name of a key.
             models = [model for model in models if _tag(model) == part]
-        else:
-            path.append(part)
+            continue
+        path.append(part)
+        fields = [model.model_fields[part] for model in models if part in model.model_fields]
+        models = [model for field in fields for model in _models(field.annotation)] or models
     return models, path
 
 

@@ -3,6 +3,7 @@
 from cvxleak.report.audit import audit_report, capacity_report
 from cvxleak.report.envelope import check_levels, check_probabilities, envelope_report
 from cvxleak.report.guessing import GuessRise, guess_rise
+from cvxleak.report.local_dp import local_dp_report
 from cvxleak.report.quantity import BOUND, COMPUTED, Quantity, Report
 from cvxleak.report.targets import Target, check_floors, check_targets
 from cvxleak.report.watch import Watch
@@ -23,4 +24,5 @@ __all__ = [
     "check_targets",
     "envelope_report",
     "guess_rise",
+    "local_dp_report",
 ]

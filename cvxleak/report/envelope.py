@@ -128,7 +128,7 @@ def check_levels(epsilon: ArrayLike) -> list[float]:
 
 
 def _several(given: Any, name: str) -> list[Any]:
-    return [given] if isinstance(given, numbers.Real) else in_order(given, name)
+    return [given] if isinstance(given, numbers.Real) else list(in_order(given, name))
 
 
 class _Work:

@@ -20,6 +20,8 @@ __all__ = [
     "GROUP_LEAKAGE",
     "GUESS_AFTER",
     "GUESS_BEFORE",
+    "LEAST_DISTORTION",
+    "LEAST_EPSILON",
     "LOCAL_DP",
     "MAXIMAL_LEAKAGE",
     "MAX_INFORMATION",
@@ -34,9 +36,12 @@ __all__ = [
     "RECORD_LEAKAGE",
     "RELEASED_FAILURE",
     "RELEASED_FAILURE_OR_EQUAL",
+    "RESPONSE_DISTORTION",
+    "RESPONSE_EPSILON",
     "TAIL_AVERAGE",
     "THEOREM_3",
     "WORST_CASE_DISTORTION",
+    "WORST_SOURCE_DISTORTION",
 ]
 
 RECORD_LEAKAGE = "record leakage"
@@ -66,6 +71,11 @@ FAILURE = "failure probability"
 FAILURE_OR_EQUAL = "failure probability, or equal"
 RELEASED_FAILURE = "released failure probability"
 RELEASED_FAILURE_OR_EQUAL = "released failure probability, or equal"
+LEAST_EPSILON = "least local DP epsilon"
+LEAST_DISTORTION = "least worst-case distortion"
+RESPONSE_EPSILON = "k-RR epsilon"
+RESPONSE_DISTORTION = "k-RR distortion"
+WORST_SOURCE_DISTORTION = "worst-source distortion"
 
 ALL = (
     RECORD_LEAKAGE,
@@ -95,6 +105,11 @@ ALL = (
     FAILURE_OR_EQUAL,
     RELEASED_FAILURE,
     RELEASED_FAILURE_OR_EQUAL,
+    LEAST_EPSILON,
+    LEAST_DISTORTION,
+    RESPONSE_EPSILON,
+    RESPONSE_DISTORTION,
+    WORST_SOURCE_DISTORTION,
 )
 """Every name, in the order of the documentation."""
 

@@ -154,13 +154,14 @@ class Report:
         return [q.certificate for q in self.quantities if q.certificate is not None]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return units, facts and quantities as JSON data."""
-        return {
+        """Return units, facts, quantities and the channel, if there is one, as JSON data."""
+        data = {
             "units": self.unit,
             "interrupted": self.interrupted,
             "audited": dict(self.facts),
             "quantities": [quantity.to_dict() for quantity in self.quantities],
         }
+        return data if self.channel is None else data | {"channel": self.channel.to_dict()}
 
 
 def _number(value: float) -> float | str:

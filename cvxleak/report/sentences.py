@@ -19,6 +19,8 @@ __all__ = [
     "guess",
     "known_guess",
     "leakage",
+    "least_distortion",
+    "least_epsilon",
     "local_dp",
     "max_information",
     "maximal_leakage",
@@ -27,8 +29,11 @@ __all__ = [
     "pml",
     "record_dp",
     "released_failure",
+    "response_distortion",
+    "response_epsilon",
     "rise",
     "worst_case_distortion",
+    "worst_source_distortion",
 ]
 
 COMPLETE = 1e-6
@@ -209,6 +214,39 @@ def released_failure(nats: float, strict: bool) -> str:
     )
 
 
+def least_epsilon(budget: float, delta: float) -> str:
+    """Sentence for the least epsilon of local differential privacy."""
+    return (
+        "No channel whose expected error is at most "
+        f"{budget:g} whatever law of the set is the true one has a smaller epsilon of local "
+        f"differential privacy{_approximate(delta)}; the channel that was found has the upper end."
+    )
+
+
+def least_distortion(nats: float, delta: float) -> str:
+    """Sentence for the least worst-case distortion of a private channel."""
+    return (
+        "No channel that tells inputs apart by at most a factor of "
+        f"{_factor(nats)}{_approximate(delta)} has a smaller expected error under the worst law of "
+        "the set; the channel that was found has the upper end."
+    )
+
+
+def response_epsilon() -> str:
+    """Sentence for randomized response at equal distortion."""
+    return "What k-ary randomized response needs for the same worst-case error."
+
+
+def response_distortion() -> str:
+    """Sentence for randomized response at equal privacy."""
+    return "Worst-case error of k-ary randomized response that is as private."
+
+
+def worst_source_distortion() -> str:
+    """Sentence for the distortion of the channel that was found."""
+    return "Expected error of the channel found, under the law of the set for which it is largest."
+
+
 def worst_case_distortion() -> str:
     """Sentence for the distortion at the worst dataset."""
     return "Expected error of the output, at the dataset for which it is largest."
@@ -225,3 +263,7 @@ def _factor(nats: float) -> str:
 
 def _level(nats: float, strict: bool) -> str:
     return f"{'more than' if strict else 'at least'} {_factor(nats)}"
+
+
+def _approximate(delta: float) -> str:
+    return f", with delta {delta:g}" if delta else ""

@@ -10,8 +10,10 @@ import pytest
 
 from cvxleak.cli import spec as schema
 from cvxleak.cli.building import load_task
+from cvxleak.cli.given import Given
 from cvxleak.cli.reading import parse_spec
 from cvxleak.cli.spec import Spec
+from cvxleak.cli.statements import local_dp_arguments
 from cvxleak.errors import ValidationError
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -166,6 +168,8 @@ def sections() -> dict[str, list[type[schema.Section]]]:
         "prior": [schema.Source],
         "distortion": list(get_args(schema.Cost)),
         "envelope": [schema.Envelope],
+        "sources": list(get_args(schema.Sources)),
+        "local_dp": [schema.LocalDP],
         "desk": [schema.Desk],
     }
 
@@ -193,11 +197,18 @@ def test_documentation_lists_exactly_the_schema():
 def test_documented_specs_work(tmp_path: Path):
     text = (DOCS / "specs.md").read_text()
     blocks = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
-    assert len(blocks) == 3
+    loaded = []
     for place, block in enumerate(blocks):
         path = tmp_path / f"{place}.toml"
         path.write_text(block)
-        assert load_task(path).given.spec == Spec.model_validate(tomllib.loads(block))
+        spec = Spec.model_validate(tomllib.loads(block))
+        if spec.mechanism is not None:
+            assert load_task(path).given.spec == spec
+            loaded.append("audit")
+        if spec.local_dp is not None:
+            assert local_dp_arguments(Given(path), "nats")["sources"].size == 3
+            loaded.append("local-dp")
+    assert loaded == ["audit", "audit", "audit", "local-dp"]
 
 
 def test_documented_complaints_are_the_real_ones():

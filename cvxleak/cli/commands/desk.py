@@ -152,7 +152,7 @@ def verify(ledger: LedgerPath) -> None:
 def _model(given: Given) -> Prior:
     """Return the law of [prior], its labels read as in a table."""
     from cvxleak._files import label_from_text
-    from cvxleak.cli.building import prior_counts
+    from cvxleak.cli.laws import prior_counts
     from cvxleak.model import Prior
 
     counts = prior_counts(given)

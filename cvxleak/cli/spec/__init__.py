@@ -10,6 +10,7 @@ from cvxleak.cli.spec.distortions import (
     Squared,
 )
 from cvxleak.cli.spec.envelopes import Envelope
+from cvxleak.cli.spec.local_dp import LocalDP
 from cvxleak.cli.spec.mechanisms import (
     BinarySymmetric,
     Constant,
@@ -38,6 +39,7 @@ from cvxleak.cli.spec.queries import (
     Table,
 )
 from cvxleak.cli.spec.section import Section
+from cvxleak.cli.spec.sources import Box, Laws, Polytope, Sample, Sources
 from cvxleak.cli.spec.spec import Spec
 
 __all__ = [
@@ -45,6 +47,7 @@ __all__ = [
     "Adversary",
     "Audit",
     "BinarySymmetric",
+    "Box",
     "Constant",
     "Cost",
     "Count",
@@ -58,18 +61,23 @@ __all__ = [
     "Hamming",
     "Identity",
     "LaplaceThreshold",
+    "Laws",
+    "LocalDP",
     "Matrix",
     "ModularSum",
     "Noise",
     "PairSum",
     "Parity",
     "PmlExtremal",
+    "Polytope",
     "Query",
     "RandomRounding",
     "RandomizedResponse",
     "RankExponential",
+    "Sample",
     "Section",
     "Source",
+    "Sources",
     "Space",
     "Spec",
     "Squared",

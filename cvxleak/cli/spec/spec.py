@@ -10,10 +10,12 @@ from cvxleak.cli.spec.audits import Adversary, Audit
 from cvxleak.cli.spec.desks import Desk
 from cvxleak.cli.spec.distortions import Cost
 from cvxleak.cli.spec.envelopes import Envelope
+from cvxleak.cli.spec.local_dp import LocalDP
 from cvxleak.cli.spec.mechanisms import Noise
 from cvxleak.cli.spec.priors import Source
 from cvxleak.cli.spec.queries import Query, Space
 from cvxleak.cli.spec.section import Section
+from cvxleak.cli.spec.sources import Sources
 
 __all__ = ["Spec"]
 
@@ -33,8 +35,10 @@ class Spec(Section):
     adversary: Adversary = Adversary()
     audit: Audit = Audit()
     prior: Source | None = None
+    sources: Annotated[Sources, Field(discriminator="kind")] | None = None
     distortion: Annotated[Cost, Field(discriminator="kind")] | None = None
     envelope: Envelope = Envelope()
+    local_dp: LocalDP | None = None
     desk: Desk | None = None
 
     @model_validator(mode="after")

@@ -1,0 +1,90 @@
+"""``cvxleak local-dp``: the most private channel that is useful whatever the true law."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from cvxleak.cli.complaints import complaining
+from cvxleak.cli.documents import (
+    check_channels,
+    check_targets,
+    counted,
+    publish,
+    report_document,
+)
+from cvxleak.cli.options import (
+    ChannelPaths,
+    Gap,
+    Json,
+    Proof,
+    SpecPath,
+    TimeLimit,
+    Unit,
+    Units,
+    check_limits,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from cvxleak.cli.given import Given
+
+__all__ = ["local_dp"]
+
+
+def local_dp(
+    spec: SpecPath,
+    units: Unit = Units.nats,
+    json_path: Json = None,
+    certificate: Proof = None,
+    channel: ChannelPaths = None,
+    time_limit: TimeLimit = 60.0,
+    tol: Gap = 1e-9,
+) -> None:
+    """Find the channel of least epsilon that is useful for every law of a set."""
+    with complaining():
+        from rich.console import Console
+
+        from cvxleak.cli.given import Given
+        from cvxleak.cli.statements import local_dp_arguments
+        from cvxleak.cli.watching import Display
+        from cvxleak.report import local_dp_report
+
+        check_limits(tol, time_limit)
+        channels = check_channels(channel)
+        targets = {"--json": json_path, "--certificate": certificate, "--channel": channels}
+        check_targets(spec, targets)
+        given = Given(spec)
+        arguments = local_dp_arguments(given, units.value)
+        with Display(Console(stderr=True), units.value) as watch, given.at("local_dp"):
+            report = local_dp_report(
+                **arguments, unit=units.value, tol=tol, time_limit=time_limit, watch=watch
+            )
+        document = report_document(report.to_dict(), command="local-dp", **given.identity())
+        heading = _heading(given, report.facts)
+        publish(
+            report,
+            document,
+            heading,
+            json_path=json_path,
+            certificate=certificate,
+            channels=channels,
+        )
+
+
+def _heading(given: Given, facts: Mapping[str, Any]) -> list[str]:
+    """Say in a few lines what is known about the law, and which class of sets that is."""
+    known = given.spec.sources
+    assert known is not None
+    size = counted(facts["outcomes"], "outcome")
+    lines = [given.title, f"{known.kind} -> set of laws of {size} -> {facts['outputs']} outputs"]
+    if known.source is not None:
+        lines.append(f"Sources: {known.source}")
+    kinds = {
+        "I": "Class I: the uniform law is one of the set or of its hull",
+        "II": "Class II: all laws put the outcomes in the same order, "
+        + ", ".join(map(str, facts["permutation"] or [])),
+        "III": "Class III: laws in different orders, and the uniform one is not in the hull",
+    }
+    border = "" if facts["class_exact"] else " (up to rounding: the set is at a border)"
+    return [*lines, kinds[facts["class"]] + border]

@@ -1,0 +1,65 @@
+"""[sources]: what is known about the law of a record, if it is not known exactly."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import FiniteFloat, model_validator
+
+from cvxleak.cli.spec.section import Section
+
+__all__ = ["Box", "Laws", "Polytope", "Sample", "Sources"]
+
+
+class Laws(Section):
+    """One of these laws: a list of probabilities for each, or a row of a CSV file."""
+
+    kind: Literal["laws"]
+    laws: list[list[FiniteFloat]] | None = None
+    file: str | None = None
+    source: str | None = None
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> Laws:
+        if (self.laws is None) == (self.file is None):
+            raise ValueError("either laws or file is needed, and not both")
+        return self
+
+
+class Sample(Section):
+    """What a sample does not rule out: an interval around each frequency."""
+
+    kind: Literal["sample"]
+    counts: dict[str, int] | None = None
+    file: str | None = None
+    level: FiniteFloat = 0.95
+    method: Literal["clopper-pearson", "dirichlet"] = "clopper-pearson"
+    pseudocount: FiniteFloat = 0.5
+    source: str | None = None
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> Sample:
+        if (self.counts is None) == (self.file is None):
+            raise ValueError("either counts or file is needed, and not both")
+        return self
+
+
+class Polytope(Section):
+    """All laws p with matrix p <= bound."""
+
+    kind: Literal["polytope"]
+    matrix: list[list[FiniteFloat]]
+    bound: list[FiniteFloat]
+    source: str | None = None
+
+
+class Box(Section):
+    """All laws p with lower <= p <= upper."""
+
+    kind: Literal["box"]
+    lower: list[FiniteFloat]
+    upper: list[FiniteFloat]
+    source: str | None = None
+
+
+Sources = Laws | Sample | Polytope | Box

@@ -1,0 +1,195 @@
+"""`local_dp_report`: the most private channel for a set of sources, beside randomized response."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import minimize_scalar, root_scalar
+
+from cvxleak._validation import Array, real_number
+from cvxleak.errors import ValidationError
+from cvxleak.measures import local_dp_epsilon, response_dp_epsilon
+from cvxleak.model import Distortion, Prior, SourceSet
+from cvxleak.report import names
+from cvxleak.report import sentences as say
+from cvxleak.report.quantity import COMPUTED, Quantity, Report
+from cvxleak.report.watch import Watch
+from cvxleak.result import unit_scale
+
+__all__ = ["local_dp_report"]
+
+FOLDINGS = 50
+"""Most folding permutations that are counted: each takes linear programs."""
+
+
+def local_dp_report(
+    sources: SourceSet | Prior | Iterable[Prior | ArrayLike],
+    distortion_budget: float | None = None,
+    epsilon: float | None = None,
+    distortion: Distortion | ArrayLike | None = None,
+    *,
+    delta: float = 0.0,
+    unit: str = "nats",
+    tol: float = 1e-9,
+    time_limit: float | None = 60.0,
+    watch: Watch | None = None,
+) -> Report:
+    """Return the least epsilon for a worst-case distortion, or the reverse, and the channel.
+
+    Parameters
+    ----------
+    sources : SourceSet, Prior, or iterable of laws
+        What is known about the true law.
+    distortion_budget : float, optional
+        Expected distortion that the channel may have under the worst law of the set.
+    epsilon : float, optional
+        Instead of it: the privacy that is asked for, in `unit`.
+    distortion : Distortion or array_like, shape (k, m), optional
+        Hamming distortion if left out.
+    delta : float
+        From 0 to 1; 0 for pure differential privacy.
+    unit : {"nats", "bits"}
+    tol : float
+        Gap to reach, in nats or in the unit of the distortion.
+    time_limit : float or None
+        Seconds for the search of the least epsilon.
+    watch : Watch, optional
+        Is told about progress.
+
+    Returns
+    -------
+    Report
+        Its `channel` attains what is claimed; its `facts` have the class of the set.
+
+    Raises
+    ------
+    ValidationError
+        Arguments of the wrong kind, or not exactly one of `distortion_budget` and `epsilon`.
+    InfeasibleError
+        No channel meets the budget; the message gives the least one.
+
+    Notes
+    -----
+    HAMMING Definition 4, by `cvxleak.problems.MinLocalDP` and `MinDistortionLocalDP`. k-ary
+    randomized response is optimal if nothing is known about the law (Theorem 1).
+
+    Examples
+    --------
+    >>> from cvxleak.report import local_dp_report
+    >>> report = local_dp_report([[0.7, 0.2, 0.1], [0.6, 0.3, 0.1]], 0.3)
+    >>> [(q.name, round(q.upper, 4)) for q in report.quantities[:2]]
+    [('least local DP epsilon', 1.2528), ('k-RR epsilon', 1.5404)]
+    >>> report.facts["class"]
+    'II'
+    """
+    from cvxleak.problems import MinDistortionLocalDP, MinLocalDP, classify
+
+    watch = watch or Watch()
+    scale = unit_scale(unit)
+    if time_limit is not None:
+        real_number(time_limit, "time_limit", 0.0)
+    if distortion_budget is not None and epsilon is None:
+        watch.begin("least epsilon")
+        problem = MinLocalDP(sources, distortion_budget, distortion, delta=delta)
+        bound = problem.solve(tol=tol, time_limit=time_limit)
+        meaning = say.least_epsilon(problem.distortion_budget, problem.delta)
+        optimum = Quantity.of_bound(names.LEAST_EPSILON, bound, unit, meaning)
+    elif epsilon is not None and distortion_budget is None:
+        watch.begin("least distortion")
+        level = real_number(epsilon, "epsilon", 0.0, open_high=True) * scale
+        problem = MinDistortionLocalDP(sources, level, distortion, delta=delta)
+        bound = problem.solve(tol=tol)
+        meaning = say.least_distortion(problem.epsilon, problem.delta)
+        optimum = Quantity.of_bound(names.LEAST_DISTORTION, bound, unit, meaning)
+    else:
+        raise ValidationError("distortion_budget: either it or epsilon is needed, and not both")
+    known, channel = problem.sources, bound.witness
+    watch.begin("class of the source set")
+    found = classify(known, cap=FOLDINGS)
+    watch.end()
+    cost = 1 - np.eye(known.size) if problem.distortion is None else problem.distortion.matrix
+    quantities = [optimum]
+    if channel.outputs == known.labels and known.size > 1:
+        response = _Response(cost, known)
+        if isinstance(problem, MinLocalDP):
+            value = response.epsilon(problem.distortion_budget, problem.delta) / scale
+            meaning = say.response_epsilon()
+            quantities.append(_computed(names.RESPONSE_EPSILON, value, unit, meaning))
+        else:
+            value = response.distortion(problem.epsilon, problem.delta)
+            meaning = say.response_distortion()
+            quantities.append(
+                _computed(names.RESPONSE_DISTORTION, value, names.DISTORTION, meaning)
+            )
+    spent = known.worst((channel.matrix * cost).sum(axis=1))[0]
+    private = local_dp_epsilon(channel)
+    meaning = say.worst_source_distortion()
+    quantities += [
+        _computed(names.WORST_SOURCE_DISTORTION, spent, names.DISTORTION, meaning),
+        _computed(names.LOCAL_DP, private / scale, unit, say.local_dp(private)),
+    ]
+    worst = bound.stats["worst_source"]
+    facts: dict[str, Any] = {
+        "outcomes": known.size,
+        "outputs": len(channel.outputs),
+        "class": found.kind,
+        "class_exact": found.exact,
+        "permutation": found.permutation and [known.labels[i] for i in found.permutation],
+        "foldings": None if found.folding is None else len(found.folding),
+        "distance_from_uniform": found.distance,
+        "worst_source": None if worst is None else worst.probabilities.tolist(),
+        "delta": problem.delta,
+    }
+    return Report(unit, tuple(quantities), facts, channel=channel)
+
+
+class _Response:
+    """k-ary randomized response under the worst law of a set.
+
+    With s = 1 / (e^eps + k - 1), the probability of each wrong value, the expected distortion at x
+    is d(x,x) + s sum_y (d(x,y) - d(x,x)), so that the worst one is a convex function of s.
+    """
+
+    def __init__(self, cost: Array, sources: SourceSet) -> None:
+        self.right = cost.diagonal()
+        self.slope = (cost - self.right[:, None]).sum(axis=1)
+        self.sources, self.size = sources, len(cost)
+
+    def at(self, s: float) -> float:
+        return self.sources.worst(self.right + s * self.slope)[0]
+
+    def epsilon(self, budget: float, delta: float) -> float:
+        """Return the least epsilon at which the budget is met; inf if there is none."""
+        flat = 1 / self.size
+        if self.at(flat) <= budget:
+            return 0.0
+        best = self._best(0.0)
+        if self.at(best) > budget:
+            return math.inf
+        if self.at(best) < budget:
+            found = root_scalar(lambda s: self.at(s) - budget, bracket=(best, flat), xtol=1e-15)
+            best = float(found.root)
+        if best == 0:
+            return math.inf if delta < 1 else 0.0
+        pure = math.log(max(1 / best - (self.size - 1), 1.0))
+        return float(response_dp_epsilon(self.size, pure, delta))
+
+    def distortion(self, epsilon: float, delta: float) -> float:
+        """Return the least distortion of those that are (epsilon, delta)-private."""
+        # alpha - e^eps s <= delta, with alpha = 1 - (k-1) s the probability of the true value.
+        least = (1 - delta) / (math.exp(epsilon) + self.size - 1)
+        return self.at(self._best(least))
+
+    def _best(self, least: float) -> float:
+        """Return the s of least distortion, from `least` to the one of the uniform output."""
+        flat = 1 / self.size
+        found = minimize_scalar(self.at, bounds=(least, flat), method="bounded").x
+        return min(least, flat, float(found), key=self.at)
+
+
+def _computed(name: str, value: float, unit: str, meaning: str) -> Quantity:
+    return Quantity(name, value, value, unit, COMPUTED, meaning)

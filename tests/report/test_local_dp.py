@@ -1,0 +1,149 @@
+"""What the report on a set of sources says, beside randomized response in closed form."""
+
+import math
+
+import numpy as np
+import pytest
+
+from cvxleak.certificates import verify
+from cvxleak.errors import InfeasibleError, ValidationError
+from cvxleak.measures import local_dp_epsilon, privacy_profile
+from cvxleak.mechanisms import randomized_response
+from cvxleak.model import SourceSet
+from cvxleak.problems import min_distortion_local_dp, min_local_dp
+from cvxleak.report import Report, local_dp_report
+
+LAWS = [[0.7, 0.2, 0.1], [0.6, 0.3, 0.1]]
+SOURCES = SourceSet(LAWS)
+STEPS = np.array([[0.0, 1.0, 3.0], [1.0, 0.0, 1.0], [2.0, 1.0, 0.0]])
+
+
+def one(report: Report, name: str):
+    (quantity,) = report.named(name)
+    assert quantity.lower <= quantity.upper
+    return quantity
+
+
+def spent(channel, distortion: np.ndarray) -> float:
+    return SOURCES.worst((channel.matrix * distortion).sum(axis=1))[0]
+
+
+@pytest.mark.parametrize("distortion", [None, STEPS])
+@pytest.mark.parametrize("delta", [0.0, 0.05])
+def test_both_directions(distortion, delta: float):
+    cost = 1 - np.eye(3) if distortion is None else distortion
+    least = local_dp_report(LAWS, 0.3, distortion=distortion, delta=delta)
+    epsilon = one(least, "least local DP epsilon")
+    bound = min_local_dp(SOURCES, 0.3, distortion, delta=delta)
+    assert (epsilon.lower, epsilon.upper) == (bound.lower, bound.upper)
+    assert verify(epsilon.certificate).passed
+    assert least.channel is not None
+    assert spent(least.channel, cost) == pytest.approx(
+        one(least, "worst-source distortion").upper, abs=1e-12
+    )
+    assert one(least, "local DP epsilon").upper == local_dp_epsilon(least.channel)
+    back = local_dp_report(LAWS, epsilon=epsilon.upper, distortion=distortion, delta=delta)
+    found = one(back, "least worst-case distortion")
+    assert found.unit == "distortion"
+    assert found.upper == pytest.approx(0.3, abs=1e-6)
+    assert verify(found.certificate).passed
+    converse = min_distortion_local_dp(SOURCES, epsilon.upper, distortion, delta=delta)
+    assert found.upper == converse.upper
+
+
+@pytest.mark.parametrize("distortion", [None, STEPS])
+@pytest.mark.parametrize("delta", [0.0, 0.05])
+@pytest.mark.parametrize("budget", [0.1, 0.3, 0.38])
+def test_randomized_response_at_equal_distortion(distortion, delta: float, budget: float):
+    cost = 1 - np.eye(3) if distortion is None else distortion
+    report = local_dp_report(LAWS, budget, distortion=distortion, delta=delta)
+    epsilon = one(report, "k-RR epsilon").upper
+    assert one(report, "least local DP epsilon").lower <= epsilon + 1e-9
+    # By bisection on k-RR itself: the pure epsilon that spends the budget.
+    low, high = 0.0, 20.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        over = spent(randomized_response(3, middle), cost) > budget
+        low, high = (middle, high) if over else (low, middle)
+    if high < 1e-9:
+        assert epsilon == pytest.approx(0, abs=1e-6)
+        return
+    # It is (epsilon, delta)-private, and no less.
+    assert privacy_profile(randomized_response(3, high), epsilon) == pytest.approx(delta, abs=1e-9)
+    back = local_dp_report(LAWS, epsilon=epsilon, distortion=distortion, delta=delta)
+    assert one(back, "k-RR distortion").upper == pytest.approx(budget, abs=1e-7)
+
+
+def test_a_diagonal_that_costs():
+    # Randomized response never meets the budget if the right answer is dear as well.
+    report = local_dp_report(LAWS, 1.2, distortion=[[1, 2, 2], [2, 1, 2], [2, 2, 1]])
+    assert one(report, "k-RR epsilon").upper == pytest.approx(math.log(8))
+    # With d(x, x) = 2 and all else 0 the uniform output is the best that it can do.
+    dear = 2 * np.eye(3)
+    back = local_dp_report(LAWS, epsilon=1.0, distortion=dear)
+    assert one(back, "k-RR distortion").upper == pytest.approx(2 / 3)
+    tight = local_dp_report(LAWS, 0.1, distortion=dear)
+    assert one(tight, "k-RR epsilon").upper == math.inf
+
+
+def test_degenerate_budgets():
+    exact = local_dp_report(LAWS, 0.0)
+    assert one(exact, "least local DP epsilon").upper == math.inf
+    assert one(exact, "k-RR epsilon").upper == math.inf
+    free = local_dp_report(LAWS, 1.0)
+    assert one(free, "least local DP epsilon").upper == 0
+    assert one(free, "k-RR epsilon").upper == 0
+    none = local_dp_report(LAWS, epsilon=0.0)
+    assert one(none, "least worst-case distortion").upper == pytest.approx(0.4)
+    assert one(none, "k-RR distortion").upper == pytest.approx(2 / 3)
+
+
+def test_facts():
+    facts = local_dp_report(SourceSet(LAWS, "abc"), 0.3).facts
+    assert facts["class"] == "II"
+    assert facts["class_exact"]
+    assert facts["permutation"] == ["a", "b", "c"]
+    assert (facts["outcomes"], facts["outputs"], facts["foldings"]) == (3, 3, 1)
+    assert sum(facts["worst_source"]) == pytest.approx(1)
+    assert local_dp_report([[1 / 3] * 3], 0.3).facts["class"] == "I"
+    assert local_dp_report([LAWS[0], LAWS[0][::-1]], 0.3).facts["class"] == "III"
+
+
+def test_bits():
+    nats = one(local_dp_report(LAWS, 0.3), "least local DP epsilon")
+    bits = one(local_dp_report(LAWS, 0.3, unit="bits"), "least local DP epsilon")
+    assert bits.upper * math.log(2) == pytest.approx(nats.upper)
+    there = local_dp_report(LAWS, epsilon=1.0, unit="bits")
+    here = local_dp_report(LAWS, epsilon=math.log(2))
+    assert one(there, "least worst-case distortion").upper == pytest.approx(
+        one(here, "least worst-case distortion").upper
+    )
+
+
+def test_other_outputs_than_values_have_no_comparison():
+    report = local_dp_report(LAWS, 0.4, distortion=[[0, 1], [1, 0], [1, 1]])
+    assert not report.named("k-RR epsilon")
+    assert report.facts["outputs"] == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "distortion_budget: either it or epsilon"),
+        ({"distortion_budget": 0.1, "epsilon": 1.0}, "distortion_budget: either it or epsilon"),
+        ({"distortion_budget": 1.5}, "distortion_budget: found 1.5"),
+        ({"epsilon": -1.0}, "epsilon: found -1"),
+        ({"epsilon": math.inf}, "epsilon: found inf"),
+        ({"epsilon": 1.0, "delta": 2.0}, "delta: found 2"),
+        ({"epsilon": 1.0, "unit": "bytes"}, "unit: found"),
+        ({"distortion_budget": 0.1, "time_limit": -1}, "time_limit: found -1"),
+    ],
+)
+def test_bad_arguments(options: dict, message: str):
+    with pytest.raises(ValidationError, match=message):
+        local_dp_report(LAWS, **options)
+
+
+def test_no_channel_meets_the_budget():
+    with pytest.raises(InfeasibleError, match="least"):
+        local_dp_report(LAWS, 0.1, distortion=[[1, 2], [1, 2], [1, 2]])
