@@ -16,9 +16,9 @@ lam >= 0, q in (0, 1], tau, and nu (both scaled by q) with
     U = (1 - q + lam) log sum_a exp(phi_a / (1 - q + lam)) + q (sum_y e^{tau_y / q} - 1) - lam b,
     phi_a = lam log sum_g m_{a,g} exp((nu_{a,g} - <R_{a,g}, tau>) / lam)
 
-bounds it (maxima in place of the sums where their scale is zero). Linear limits <C_j, w> <= d_j on
-the adversary add multipliers kappa >= 0: sum_j kappa_j C_{j,a,g} is taken from the exponent's
-numerator, and <kappa, d> added to U. As in `node_dual`, U is computed from means over the uniform
+bounds it (maxima in place of the sums where their scale is zero). Limits <C_j, w> <= d_j + t_j F(w)
+on the adversary add multipliers kappa >= 0: sum_j kappa_j C_{j,a,g} is taken from the exponent's
+numerator, <kappa, d> added to U, and lam + <kappa, t> takes the place of lam (but for lam b). As in `node_dual`, U is computed from means over the uniform
 prior s = m / |X|, with phi_a - (1 - q) log s_a in the outer one, so that nothing large cancels.
 
 With no slab cut and q = 1 it is the capacity of the whole dataset's channel under the floor; the
@@ -120,6 +120,8 @@ class LawDual:
         self.x = functional
         self.surplus = entropy_surplus(lumped, entropy_floor)
         self.limits = Limits.none(lumped) if limits is None else limits
+        # With lam + <kappa, t> for lam throughout, lam b too, a limit's side is d + t b.
+        self._sides = self.limits.bounds + self.limits.shares * entropy_floor
         self.rows = lumped.rows
         self._lumped = lumped
         self.negentropy = xlogy(lumped.rows, lumped.rows).sum(axis=1)
@@ -153,6 +155,7 @@ class LawDual:
         if kappa is None:
             kappa = np.zeros(len(self.limits.bounds))
         c = nu - self.rows @ tau - kappa @ self.limits.coefficients
+        lam += float(kappa @ self.limits.shares)
         if lam == 0.0:
             phi = np.maximum.reduceat(c, self._starts)
         else:
@@ -160,11 +163,11 @@ class LawDual:
         scale = 1 - q + lam
         smooth = scale * log_mean_exp((phi - (1 - q) * self._log_values) / scale, self._log_values)
         total = smooth + q * (_exp(tau / q).sum() - 1) + lam * self.surplus
-        return float(total + kappa @ self.limits.bounds + self._allowance(lam, tau, nu, kappa))
+        return float(total + kappa @ self._sides + self._allowance(lam, tau, nu, kappa))
 
     def _allowance(self, lam: float, tau: Array, nu: Array, kappa: Array) -> float:
         limits = np.abs(self.limits.coefficients).max(axis=1, initial=0.0)
-        c = np.abs(tau).max() + np.abs(nu).max() + kappa @ (limits + np.abs(self.limits.bounds))
+        c = np.abs(tau).max() + np.abs(nu).max() + kappa @ (limits + np.abs(self._sides))
         logs = -self._lumped.log_shares[0].min() - self._log_values.min()
         return 8 * np.finfo(float).eps * float(len(tau) + c + min(lam, c) * logs)
 
@@ -374,6 +377,7 @@ class LawDual:
         outputs, limits = self.rows.shape[1], len(kappa)
         log_shares, log_values = self._lumped.log_shares
         c = nu - self.rows @ tau - kappa @ self.limits.coefficients
+        lam = lam + float(kappa @ self.limits.shares)
         log_sums = log_mean_exp_by_value(c / lam, self._lumped)
         log_v = c / lam - log_sums[self._value]  # relative to the uniform prior's
         v = np.exp(log_v + log_shares)
@@ -386,7 +390,7 @@ class LawDual:
         pi /= pi.sum()
         exp_tau = _exp(tau / q)
         value = scale * log_norm + q * (exp_tau.sum() - 1) + lam * self.surplus
-        value += kappa @ self.limits.bounds + self._allowance(lam, tau, nu, kappa)
+        value += kappa @ self._sides + self._allowance(lam, tau, nu, kappa)
         w = pi[self._value] * v
         # One column of features per variable: what each adds to the Lagrangian per unit of w_g.
         # lam: -log w + log s; q: log pi (and nu where it is fixed to q times its least); tau;
@@ -404,7 +408,7 @@ class LawDual:
         gradient[0] += self.surplus
         gradient[1] += (exp_tau * (1 - tau / q)).sum() - 1
         gradient[2 : 2 + outputs] += exp_tau
-        gradient[2 + outputs : at_nu] += self.limits.bounds
+        gradient[2 + outputs : at_nu] += self._sides
         means = np.add.reduceat(v[:, None] * features, self._starts)
         within = features - means[self._value]
         hessian = (within * w[:, None]).T @ within / lam
@@ -416,6 +420,12 @@ class LawDual:
         hessian[1, diagonal] += bend
         hessian[diagonal, 1] += bend
         hessian[1, 1] += (exp_tau * tau**2).sum() / q**3
+        shares = self.limits.shares
+        if shares.any():
+            # Where t > 0 a limit's multiplier counts for lam as well.
+            gradient[2 + outputs : at_nu] += shares * gradient[0]
+            hessian[:, 2 + outputs : at_nu] += hessian[:, :1] * shares
+            hessian[2 + outputs : at_nu] += shares[:, None] * hessian[:1]
         return _Smooth(float(value), gradient, hessian, w)
 
 

@@ -15,8 +15,9 @@ c_{a,g} = sum_y R_{a,g}(y) nu_{y,a},
     U(lam, mu) = (1 + lam) log sum_a exp(phi_a / (1 + lam)) - lam b,
     phi_a = lam log sum_g m_{a,g} exp(c_{a,g} / lam)      (max_g c_{a,g} at lam = 0).
 
-Linear limits <C_j, w> <= d_j on the adversary add multipliers kappa >= 0: sum_j kappa_j C_{j,a,g}
-is taken from c_{a,g}, and <kappa, d> added to U. A price <e, w>, to be added to the leakage
+Limits <C_j, w> <= d_j + t_j F(w) on the adversary add multipliers kappa >= 0: sum_j kappa_j C_{j,a,g}
+is taken from c_{a,g}, <kappa, d> added to U, and lam + <kappa, t> takes the place of lam (but for
+lam b). A price <e, w>, to be added to the leakage
 (`cvxleak.branch_and_bound.coarse`), is added to c.
 
 Any multipliers give a valid bound, so nothing here has to converge for the search to be right.
@@ -153,6 +154,8 @@ class NodeDual:
         self.outputs = lumped.rows.shape[1]
         self.limits = Limits.none(lumped) if limits is None else limits
         self.surplus = entropy_surplus(lumped, entropy_floor)
+        # With lam + <kappa, t> for lam throughout, lam b too, a limit's side is d + t b.
+        self._sides = self.limits.bounds + self.limits.shares * entropy_floor
         counts = np.bincount(lumped.value_index, minlength=self.values)
         slot = np.arange(len(lumped.value_index)) - lumped.starts[lumped.value_index]
         self._place = (lumped.value_index, slot)
@@ -193,13 +196,14 @@ class NodeDual:
         if kappa is None:
             kappa = np.zeros((len(lam), len(self.limits.bounds)))
         c = self._coefficients(cells, mu, kappa)
+        lam = lam + kappa @ self.limits.shares
         positive = lam > 0
         safe = np.where(positive, lam, 1.0)[None, :, None]
         smooth = safe[..., 0] * log_mean_exp(c / safe, self.log_shares[:, None, :])
         phi = np.where(positive, smooth, c.max(axis=2))
         x = (phi - self._log_values) / (1 + lam)
         value = (1 + lam) * log_mean_exp(x.T, self._log_values.T) + lam * self.surplus
-        return value + kappa @ self.limits.bounds + self._allowance(cells, lam, mu, kappa)
+        return value + kappa @ self._sides + self._allowance(cells, lam, mu, kappa)
 
     def solve(
         self,
@@ -260,7 +264,8 @@ class NodeDual:
                 point = self._take(point, keep)
             best.iterations = iteration + 1
             z, slack, point = self._step(cells, z, slack, point, floor)
-        best.bound += self._allowance(everything, best.lam, best.mu, best.kappa)
+        doubt = best.lam + best.kappa @ self.limits.shares
+        best.bound += self._allowance(everything, doubt, best.mu, best.kappa)
         self._try_zero(best, active, cells)
         return best
 
@@ -271,7 +276,7 @@ class NodeDual:
         """
         sizes = np.einsum("byaj,byj->bya", np.abs(cells.inverse), mu + cells.entropies)
         limits = np.abs(self.limits.coefficients).max(axis=1, initial=0.0)
-        c = sizes.max(axis=(1, 2)) + kappa @ (limits + np.abs(self.limits.bounds)) + 1
+        c = sizes.max(axis=(1, 2)) + kappa @ (limits + np.abs(self._sides)) + 1
         return 8 * np.finfo(float).eps * (c + np.minimum(lam, c) * self._largest_log)
 
     def _step(
@@ -356,8 +361,8 @@ class NodeDual:
         size = len(z)
         k, outputs = self.values, self.outputs
         pairs = outputs * k
-        lam = z[:, 0] + floor
         kappa = z[:, 1 + pairs :]
+        lam = z[:, 0] + floor + kappa @ self.limits.shares
         c = self._coefficients(cells, z[:, 1 : 1 + pairs].reshape(size, outputs, k), kappa)
         scaled = c / lam[:, None]
         # v = s_{g|a} exp(c / lam) / E exp(c / lam), and log_v is relative to s_{g|a}.
@@ -366,7 +371,7 @@ class NodeDual:
         x = (lam * log_total - self._log_values) / (1 + lam)
         log_norm, pi = tilted(x.T, self._log_values.T)
         log_pi, pi = x - log_norm, pi.T
-        value = (1 + lam) * log_norm + lam * self.surplus + kappa @ self.limits.bounds
+        value = (1 + lam) * log_norm + lam * self.surplus + kappa @ self._sides
         # f = -log w + log s: the gradient of F up to a constant.
         f = -log_v - log_pi[..., None]
         mean_f = (v * f).sum(axis=2)
@@ -382,9 +387,7 @@ class NodeDual:
         gradient = np.empty_like(z)
         gradient[:, 0] = (pi * mean_f).sum(axis=0) + self.surplus
         gradient[:, 1 : 1 + pairs] = (inverse * joint[..., None]).sum(axis=0).reshape(size, -1)
-        gradient[:, 1 + pairs :] = self.limits.bounds + (pi[..., None] * means[..., outputs:]).sum(
-            axis=0
-        )
+        gradient[:, 1 + pairs :] = self._sides + (pi[..., None] * means[..., outputs:]).sum(axis=0)
         # Second derivatives.
         width = z.shape[1]
         hessian = np.zeros((size, width, width))
@@ -418,6 +421,12 @@ class NodeDual:
         center = (pi[..., None] * features).sum(axis=0)
         spread = features - center
         hessian += np.einsum("abi,abj->bij", (pi / (1 + lam))[..., None] * spread, spread)
+        shares = self.limits.shares
+        if shares.any():
+            # Where t > 0 a limit's multiplier counts for lam as well.
+            gradient[:, 1 + pairs :] += shares * gradient[:, :1]
+            hessian[:, :, 1 + pairs :] += hessian[:, :, :1] * shares
+            hessian[:, 1 + pairs :] += shares[:, None] * hessian[:, :1]
         weights = (pi[..., None] * v).transpose(1, 0, 2)[:, self._place[0], self._place[1]]
         return _Point(value, gradient, hessian, joint.transpose(1, 0, 2), weights)
 

@@ -34,8 +34,9 @@ class WholeDataset:
         (1 - q + lam) log sum_a exp(phi_a / (1 - q + lam)) - lam b,
         phi_a = lam log sum_g m_{a,g} exp(q D_{a,g} / lam).
 
-    (Where a scale is 0 the sum is a maximum.) Linear limits <C_j, w> <= d_j take
-    sum_j kappa_j C_{j,a,g} from q D_{a,g} and add <kappa, d>.
+    (Where a scale is 0 the sum is a maximum.) Limits <C_j, w> <= d_j + t_j F(w) take
+    sum_j kappa_j C_{j,a,g} from q D_{a,g} and add <kappa, d>, and lam + <kappa, t> takes the place
+    of lam (but for lam b).
     """
 
     lam: float
@@ -96,13 +97,15 @@ def _evaluated(
     t = np.maximum(t / t.sum(), 1e-200)
     log_values = lumped.log_shares[1]
     c = q * rel_entr(lumped.rows, t).sum(axis=1) - kappa @ limits.coefficients
-    if lam == 0:
+    doubt = lam + float(kappa @ limits.shares)
+    if doubt == 0:
         phi = np.maximum.reduceat(c, lumped.starts)
     else:
-        phi = lam * log_mean_exp_by_value(c / lam, lumped)
-    scale = 1 - q + lam
+        phi = doubt * log_mean_exp_by_value(c / doubt, lumped)
+    scale = 1 - q + doubt
     x = phi - (1 - q) * log_values
     smooth = x.max() if scale == 0 else scale * log_mean_exp(x / scale, log_values)
-    surplus = entropy_surplus(lumped, entropy_floor) if lam else 0.0
-    upper = float(smooth + lam * surplus + kappa @ limits.bounds)
+    surplus = entropy_surplus(lumped, entropy_floor) if doubt else 0.0
+    sides = limits.bounds + limits.shares * entropy_floor
+    upper = float(smooth + doubt * surplus + kappa @ sides)
     return WholeDataset(lam, q, t, kappa, upper)

@@ -80,8 +80,8 @@ class _Laws:
                 if not share * nu[i] + (1 - share) * nu[j] + q * entropy >= 0:
                     raise CertificateError("a leaf's nu is too small at a vertex of its slab")
 
-    def dual_value(self, lam: float, q: Ball, tau: list[Ball], nu: list[Ball], b: Ball) -> Ball:
-        """Return U(lam, q, tau, nu)."""
+    def dual_value(self, lam: Ball, q: Ball, tau: list[Ball], nu: list[Ball]) -> Ball:
+        """Return U(lam, q, tau, nu) + lam b."""
         priced = self.matrix * arb_mat([[t] for t in tau])
         phi = []
         for groups in self.groups:
@@ -96,12 +96,12 @@ class _Laws:
                     x / lam + self.log_multiplicities[g] for x, g in zip(c, groups, strict=True)
                 ]
                 phi.append(lam * balls.log_sum_exp(logits))
-        scale = 1 - q + arb(lam)
+        scale = 1 - q + lam
         total = -arb(1)
         for t in tau:
             total += (t / q).exp()
         smooth = scale * balls.log_sum_exp([x / scale for x in phi])
-        return smooth + q * total - arb(lam) * b
+        return smooth + q * total
 
 
 def slabs_bound(
@@ -109,7 +109,8 @@ def slabs_bound(
 ) -> float:
     """Return a float above the leakage of a lumped problem under an entropy floor.
 
-    With `limits`, of the adversaries with <C_j, w> <= d_j: their multipliers kappa_j follow nu.
+    With `limits`, of the adversaries with <C_j, w> <= d_j + t_j F(w): their multipliers kappa_j
+    follow nu, and lam + <kappa, t> takes the place of lam, but for lam b.
     """
     limits = Limits.none(lumped) if limits is None else limits
     rows, slack = merged_rows(lumped, proof["outputs"])
@@ -131,6 +132,7 @@ def slabs_bound(
     of_limits = (
         [[arb(c) for c in row] for row in limits.coefficients.tolist()],
         [arb(d) for d in limits.bounds.tolist()],
+        limits.shares.tolist(),
     )
     stack = [[_Interval(None, None)] * k]
     used_cuts = used_leaves = 0
@@ -150,17 +152,18 @@ def slabs_bound(
             continue
         leaf = leaves[used_leaves].tolist()
         used_leaves += 1
-        lam, q = leaf[0], arb(leaf[1])
+        lam, q = arb(leaf[0]), arb(leaf[1])
         tau = [arb(t) for t in leaf[2 : 2 + outputs]]
         nu = [arb(x) for x in leaf[2 + outputs : 2 + outputs + size]]
         kappa = [arb(x) for x in leaf[2 + outputs + size :]]
-        free = arb(0)
+        free = lam * arb(floor)
         for value, interval in enumerate(intervals):
             laws.check(value, interval, nu, q)
-        for price, coefficients, bound in zip(kappa, *of_limits, strict=True):
+        for price, coefficients, bound, share in zip(kappa, *of_limits, strict=True):
             nu = [x - price * c for x, c in zip(nu, coefficients, strict=True)]
             free -= price * bound
-        worst = worst.max(laws.dual_value(lam, q, tau, nu, arb(floor)) - free)
+            lam += price * share
+        worst = worst.max(laws.dual_value(lam, q, tau, nu) - free)
     if stack or used_leaves != len(leaves):
         raise CertificateError("the tree's leaves do not cover every law")
     return balls.round_up(worst + slack)

@@ -89,7 +89,8 @@ def cells_bound(
 ) -> float:
     """Return a float above the leakage of a lumped problem under an entropy floor.
 
-    With `limits`, of the adversaries with <C_j, w> <= d_j: their multipliers kappa_j follow mu.
+    With `limits`, of the adversaries with <C_j, w> <= d_j + t_j F(w): their multipliers kappa_j
+    follow mu, and lam + <kappa, t> takes the place of lam, but for lam b.
     """
     limits = Limits.none(lumped) if limits is None else limits
     if "output" in proof:
@@ -128,7 +129,7 @@ def cells_bound(
         arb_mat([[*row, *(part[a][g][0] for part in extra)] for g, row in enumerate(own)])
         for a, own in enumerate(rows_by_value(lumped, rows))
     ]
-    bounds = [arb(d) for d in limits.bounds.tolist()]
+    bounds, shares = limits.bounds.tolist(), limits.shares.tolist()
     for y, i, j in splits.tolist():
         if not stack:
             raise CertificateError("the tree goes on after its last leaf")
@@ -148,9 +149,11 @@ def cells_bound(
             continue
         nu = [cell.nu(leaf[1 + o * k : 1 + (o + 1) * k]) for o, cell in enumerate(cells)]
         kappa = [arb(x) for x in leaf[1 + outputs * k :]]
-        bound = _dual_value(
-            columns, logs, [*nu, [arb(1)] * k, *([x] * k for x in kappa)], leaf[0], b
-        )
+        lam = arb(leaf[0])
+        for x, t in zip(kappa, shares, strict=True):
+            lam += x * t
+        bound = _dual_value(columns, logs, [*nu, [arb(1)] * k, *([x] * k for x in kappa)], lam)
+        bound -= leaf[0] * b
         for x, d in zip(kappa, bounds, strict=True):
             bound += x * d
         worst = worst.max(bound)
@@ -201,9 +204,9 @@ def _check_superfluous(cells: Sequence[_Cell], gain: Sequence[Sequence[int]]) ->
 
 
 def _dual_value(
-    parts: Sequence[arb_mat], logs: Sequence[Sequence[Ball]], nu: Matrix, lam: float, b: Ball
+    parts: Sequence[arb_mat], logs: Sequence[Sequence[Ball]], nu: Matrix, lam: Ball
 ) -> Ball:
-    """Return U(lam, nu) = (1 + lam) logsumexp_a(phi_a / (1 + lam)) - lam b."""
+    """Return (1 + lam) logsumexp_a(phi_a / (1 + lam))."""
     phi = []
     for a, part in enumerate(parts):
         column = part * arb_mat([[row[a]] for row in nu])
@@ -217,5 +220,5 @@ def _dual_value(
             phi.append(
                 lam * balls.log_sum_exp([x / lam + m for x, m in zip(c, logs[a], strict=True)])
             )
-    weight = 1 + arb(lam)
-    return weight * balls.log_sum_exp([x / weight for x in phi]) - arb(lam) * b
+    weight = 1 + lam
+    return weight * balls.log_sum_exp([x / weight for x in phi])

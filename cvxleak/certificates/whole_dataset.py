@@ -1,7 +1,7 @@
 """What multipliers (lam, q, t, kappa) prove by I(A;Y) <= (1 - q) H(A) + q I(X;Y).
 
 For any law t on the outputs I(X;Y) <= <w, D> with D_{a,g} = D(R_{a,g} || t). Adding
-lam (F(w) - b) >= 0 and kappa_j (d_j - <C_j, w>) >= 0 and maximizing over w leaves the number that
+lam (F(w) - b) >= 0 and kappa_j (d_j + t_j F(w) - <C_j, w>) >= 0 and maximizing over w leaves the number that
 is computed here (`cvxleak.branch_and_bound.whole_dataset`). The divergences come from floating
 point with a proved error bound, since there may be millions of logarithms in them; the rest is in
 balls.
@@ -38,6 +38,9 @@ def dataset_bound(
     if not (lam >= 0 and 0 <= q <= 1) or (kappa < 0).any():
         raise CertificateError("the multipliers have lam or kappa < 0, or q outside [0, 1]")
     divergences = _divergences(lumped.rows, unpack(proof["output"]))
+    doubt = lam
+    for price, share in zip(kappa, limits.shares, strict=True):
+        doubt += arb(float(price)) * arb(float(share))
     c = [[] for _ in lumped.values]
     logs = [[] for _ in lumped.values]
     for g, (a, multiplicity) in enumerate(
@@ -47,9 +50,9 @@ def dataset_bound(
         for price, coefficient in zip(kappa, limits.coefficients[:, g], strict=True):
             term -= arb(float(price)) * arb(float(coefficient))
         c[a].append(term)
-        logs[a].append(arb(fmpz(multiplicity)).log() if lam > 0 else arb(0))
-    scale = 1 - q + lam
-    phi = [_soft_maximum(x, lam, m) for x, m in zip(c, logs, strict=True)]
+        logs[a].append(arb(fmpz(multiplicity)).log() if doubt > 0 else arb(0))
+    scale = 1 - q + doubt
+    phi = [_soft_maximum(x, doubt, m) for x, m in zip(c, logs, strict=True)]
     total = _soft_maximum(phi, scale, [arb(0)] * len(phi)) - lam * arb(floor)
     for price, bound in zip(kappa, limits.bounds, strict=True):
         total += arb(float(price)) * arb(float(bound))

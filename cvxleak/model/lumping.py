@@ -169,7 +169,10 @@ class Lumped(Value):
 
 @dataclass(frozen=True, eq=False)
 class Limits(Value):
-    """Linear limits on a lumped adversary: <C_j, w> <= d_j for each j.
+    """Limits on a lumped adversary: <C_j, w> <= d_j + t_j F(w) for each j.
+
+    They are linear where t_j = 0. With t_j = 1 and C_j = -log p0 it is the relative-entropy ball
+    D(p || p0) <= d_j, since D(p || p0) = -F(w) - <w, log p0>.
 
     Attributes
     ----------
@@ -177,11 +180,13 @@ class Limits(Value):
         C_j, a number for each group of the lumped problem.
     bounds : array, shape (J,)
         d_j.
+    shares : array, shape (J,), optional
+        t_j >= 0; all 0 if left out.
 
     Raises
     ------
     ValidationError
-        Arrays that do not fit each other, or numbers that are not finite.
+        Arrays that do not fit each other, or a negative t_j.
 
     Examples
     --------
@@ -192,10 +197,15 @@ class Limits(Value):
 
     coefficients: Array
     bounds: Array
+    shares: Array = None  # pyright: ignore[reportAssignmentType]
 
     def __post_init__(self) -> None:
         coefficients = frozen_array(self.coefficients, "coefficients", 2)
         bounds = frozen_array(self.bounds, "bounds", 1)
+        given: ArrayLike = np.zeros(len(bounds)) if self.shares is None else self.shares
+        shares = frozen_array(given, "shares", 1)
+        if len(shares) != len(bounds) or (shares < 0).any():
+            raise ValidationError(f"shares: found {shares}; {len(bounds)} numbers >= 0 are needed")
         if len(coefficients) != len(bounds):
             raise ValidationError(
                 f"bounds: found {len(bounds)}; one is needed for each of the "
@@ -203,6 +213,7 @@ class Limits(Value):
             )
         object.__setattr__(self, "coefficients", coefficients)
         object.__setattr__(self, "bounds", bounds)
+        object.__setattr__(self, "shares", shares)
 
     @classmethod
     def none(cls, lumped: Lumped) -> Limits:

@@ -178,7 +178,7 @@ class Mechanism(Stored):
             Not distinct indices of records, or a group with too many joint values.
         """
         group = self.space.group(records)
-        rows, row_of_value = self._distinct_rows
+        rows, row_of_value = self.distinct_rows
         value_index, row_index, multiplicities, contexts = [], [], [], []
         for a, fiber in enumerate(self.query.fibers(group)):
             merged: dict[int, list[int]] = {}
@@ -198,11 +198,14 @@ class Mechanism(Stored):
             contexts=contexts,
         )
 
-    def groups(self, k: int = 1) -> list[tuple[int, ...]]:
+    def groups(
+        self, k: int = 1, parts: Sequence[Sequence[int]] | None = None
+    ) -> list[tuple[int, ...]]:
         """Return one group of k records for each kind that can differ in leakage.
 
         Records that may be swapped without changing f leak the same, so one multiset of their
-        classes stands for all groups made from it.
+        classes stands for all groups made from it. `parts` are the classes, those of the query if
+        left out; what is known about an adversary may tell more records apart.
 
         Raises
         ------
@@ -210,7 +213,7 @@ class Mechanism(Stored):
             k is not from 1 to n, or there are more than 100,000 kinds of groups.
         """
         size = whole_number(k, "k", 1, self.space.records)
-        return kinds_of_groups(self.query.exchangeable(), size)
+        return kinds_of_groups(self.query.exchangeable() if parts is None else parts, size)
 
     def expand(self, records: int | Sequence[int], weights: ArrayLike) -> Prior:
         """Return the prior on full datasets that spreads lumped weights evenly in each group.
@@ -277,13 +280,14 @@ class Mechanism(Stored):
         return cls(Query.from_dict(data["query"]), Channel.from_dict(data["channel"]))
 
     @cached_property
-    def _distinct_rows(self) -> tuple[Array, NDArray[np.intp]]:
+    def distinct_rows(self) -> tuple[Array, NDArray[np.intp]]:
+        """The distinct rows in lexicographic order, and which one each query value has."""
         rows, inverse = np.unique(self.channel.matrix, axis=0, return_inverse=True)
         return rows, inverse.ravel()
 
     def _group_of_dataset(self, records: int | Sequence[int]) -> NDArray[np.intp]:
         """Return the index in `lumped(records)` of every dataset's group, in product order."""
-        rows, row_of_value = self._distinct_rows
+        rows, row_of_value = self.distinct_rows
         row = row_of_value[self.query.table().ravel()]
         codes = self.space.value_index(records) * len(rows) + row
         return np.unique(codes, return_inverse=True)[1]

@@ -178,7 +178,7 @@ class TestLumping:
     def test_a_negative_zero_is_a_zero(self):
         mechanism = Mechanism(counting(1), [[1.0, 0.0], [1.0, -0.0]])
         assert np.array_equal(*mechanism.lumped(0).rows)
-        assert len(mechanism._distinct_rows[0]) == 1
+        assert len(mechanism.distinct_rows[0]) == 1
 
     def test_a_record_with_one_value(self):
         space = RecordSpace([["only"], (0, 1)])
