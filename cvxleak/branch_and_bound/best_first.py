@@ -24,6 +24,9 @@ class Leaf(Protocol):
         ...
 
 
+TOGETHER = 32
+"""Nodes that are bounded at once, if a batch may be that large, however few are open."""
+
 L = TypeVar("L", bound=Leaf)
 R = TypeVar("R")
 S = TypeVar("S")
@@ -108,7 +111,7 @@ class BestFirst(ABC, Generic[R, L, S]):
             if stop() or (node_limit is not None and self.nodes >= node_limit):
                 return
             self._in_flight = -self._open[0][0]
-            limit = min(self.batch, max(1, 1 + len(self._open) // 2))
+            limit = min(self.batch, max(TOGETHER, 1 + len(self._open) // 2))
             chosen = []
             while self._open and len(chosen) < limit and -self._open[0][0] > threshold():
                 chosen.append(heapq.heappop(self._open)[1])
@@ -156,7 +159,7 @@ class BestFirst(ABC, Generic[R, L, S]):
         regions: Sequence[R],
         leaves: Sequence[L],
         threshold: float,
-        accuracy: float,
+        accuracies: Sequence[float],
         stop: Callable[[], bool],
     ) -> Sequence[Bounded[L, S]]:
         """Bound some nodes, starting from multipliers that are valid for them.
@@ -178,9 +181,9 @@ class BestFirst(ABC, Generic[R, L, S]):
     ) -> None:
         leaves = [self._leaves[node] for node in nodes]
         # Far above the threshold a node is split anyway: it need not be bounded sharply.
-        accuracy = max(1e-12, 1e-2 * max(leaves[0].bound - threshold, resolution))
+        accuracies = [max(1e-12, 1e-2 * max(leaf.bound - threshold, resolution)) for leaf in leaves]
         regions = [self._regions[node] for node in nodes]
-        results = self._bound(regions, leaves, threshold, accuracy, stop)
+        results = self._bound(regions, leaves, threshold, accuracies, stop)
         self.nodes += len(nodes)
         weights = [result.weights for result in results if result.weights is not None]
         if weights:

@@ -108,7 +108,7 @@ class CellSearch(BestFirst[Array, CellLeaf, Split]):
         regions: Sequence[Array],
         leaves: Sequence[CellLeaf],
         threshold: float,
-        accuracy: float,
+        accuracies: Sequence[float],
         stop: Callable[[], bool],
     ) -> list[Bounded[CellLeaf, Split]]:
         vertices = np.stack(regions)
@@ -121,7 +121,11 @@ class CellSearch(BestFirst[Array, CellLeaf, Split]):
         kept = [place for place, result in enumerate(results) if result is None]
         if kept:
             bounded = self._solve(
-                vertices[kept], [leaves[i] for i in kept], threshold, accuracy, stop
+                vertices[kept],
+                [leaves[i] for i in kept],
+                threshold,
+                np.array(accuracies)[kept],
+                stop,
             )
             for place, result in zip(kept, bounded, strict=True):
                 results[place] = result
@@ -143,7 +147,7 @@ class CellSearch(BestFirst[Array, CellLeaf, Split]):
         vertices: Array,
         leaves: Sequence[CellLeaf],
         threshold: float,
-        accuracy: float,
+        accuracy: Array,
         stop: Callable[[], bool],
     ) -> list[Bounded[CellLeaf, Split]]:
         cells = Cells.of(vertices)

@@ -63,11 +63,11 @@ class LawSearch(BestFirst[Array, LawSolution, Cut]):
         regions: Sequence[Array],
         leaves: Sequence[LawSolution],
         threshold: float,
-        accuracy: float,
+        accuracies: Sequence[float],
         stop: Callable[[], bool],
     ) -> list[Bounded[LawSolution, Cut]]:
         results = []
-        for ends, leaf in zip(regions, leaves, strict=True):
+        for ends, leaf, accuracy in zip(regions, leaves, accuracies, strict=True):
             found = self._dual.solve(ends, leaf, threshold, accuracy=accuracy, stop=stop)
             results.append(Bounded(found, self._cut(ends, found), found.weights))
         return results

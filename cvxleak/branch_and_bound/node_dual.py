@@ -101,6 +101,18 @@ class Cells:
         )
 
 
+@dataclass(frozen=True)
+class _Task:
+    """What stays the same while the multipliers of a batch are improved, per node."""
+
+    cells: Cells
+    surplus: Array
+    least: Array  # of lam
+
+    def take(self, chosen: NDArray[np.intp] | NDArray[np.bool_]) -> _Task:
+        return _Task(self.cells.take(chosen), self.surplus[chosen], self.least[chosen])
+
+
 @dataclass
 class NodeSolution:
     """What `NodeDual.solve` found for each node of a batch.
@@ -188,10 +200,18 @@ class NodeDual:
         per_node = 6 * self.width**2 + 2 * self.values * self.columns.shape[2] ** 2
         return max(1, BATCH_BYTES // (8 * (per_node + 8 * self.log_shares.size)))
 
-    def value(self, cells: Cells, lam: Array, mu: Array, kappa: Array | None = None) -> Array:
+    def value(
+        self,
+        cells: Cells,
+        lam: Array,
+        mu: Array,
+        kappa: Array | None = None,
+        surplus: Array | None = None,
+    ) -> Array:
         """Return U(lam, mu, kappa) for each node; entries of `lam` may be zero.
 
-        An allowance for the rounding of c is added.
+        An allowance for the rounding of c is added. `surplus` is log|X| - b per node, if they are
+        not all about the same floor b.
         """
         if kappa is None:
             kappa = np.zeros((len(lam), len(self.limits.bounds)))
@@ -202,7 +222,8 @@ class NodeDual:
         smooth = safe[..., 0] * log_mean_exp(c / safe, self.log_shares[:, None, :])
         phi = np.where(positive, smooth, c.max(axis=2))
         x = (phi - self._log_values) / (1 + lam)
-        value = (1 + lam) * log_mean_exp(x.T, self._log_values.T) + lam * self.surplus
+        left = self.surplus if surplus is None else surplus
+        value = (1 + lam) * log_mean_exp(x.T, self._log_values.T) + lam * left
         return value + kappa @ self._sides + self._allowance(cells, lam, mu, kappa)
 
     def solve(
@@ -210,10 +231,11 @@ class NodeDual:
         cells: Cells,
         lam: Array,
         mu: Array,
-        threshold: float,
+        threshold: float | Array,
         *,
-        accuracy: float,
+        accuracy: float | Array,
         kappa: Array | None = None,
+        surplus: Array | None = None,
         stop: Callable[[], bool] = never,
         max_iterations: int = 60,
     ) -> NodeSolution:
@@ -221,9 +243,12 @@ class NodeDual:
 
         A node stops when U is at most `threshold` (it is pruned), when U minus the duality gap is
         certainly above it (it has to be split anyway), or when the duality gap is at most
-        `accuracy`. `stop()` ends all.
+        `accuracy`; the two are numbers, or one for each node. `stop()` ends all. `surplus` is as
+        for `value`.
         """
         size = len(lam)
+        threshold = np.broadcast_to(threshold, size)
+        accuracy = np.broadcast_to(accuracy, size)
         if kappa is None:
             kappa = np.zeros((size, len(self.limits.bounds)))
         best = NodeSolution(
@@ -235,20 +260,20 @@ class NodeDual:
             weights=np.zeros((size, len(self._place[0]))),
             iterations=0,
         )
-        everything = cells
         active = np.arange(size)
-        # U is not smooth at lam = 0. Keeping lam above this floor costs at most accuracy / 4, since
+        # U is not smooth at lam = 0. Keeping lam above `task.least` costs at most accuracy / 4, since
         # dU/dlam = F - b is at most log|X| - b; `_try_zero` then wins it back.
-        floor = accuracy / (4 * max(self.surplus, 1e-3))
-        shifted = np.maximum(lam - floor, floor)
+        left = np.full(size, self.surplus) if surplus is None else surplus
+        task = _Task(cells, left, accuracy / (4 * np.maximum(left, 1e-3)))
+        shifted = np.maximum(lam - task.least, task.least)
         z = np.concatenate([shifted[:, None], mu.reshape(size, -1), kappa], axis=1)
         z = np.maximum(z, 1e-9)
-        point = self._point(cells, z, floor)
+        point = self._point(task, z)
         slack = np.maximum(point.gradient, 0.0)
         tau = np.maximum(1e-3 * np.clip(point.value - threshold, 0.0, 1.0), accuracy)[:, None]
         slack = np.maximum(slack, tau / z.shape[1] / z)
         for iteration in range(max_iterations):
-            self._record(best, active, z, floor, point)
+            self._record(best, active, z, task, point)
             gap = (z * slack).sum(axis=1)
             miss = np.abs(point.gradient - slack) @ np.ones(z.shape[1])
             done = point.value <= threshold
@@ -260,13 +285,14 @@ class NodeDual:
             keep = ~done
             if done.any():
                 active, z, slack = active[keep], z[keep], slack[keep]
-                cells = cells.take(keep)
+                threshold, accuracy = threshold[keep], accuracy[keep]
+                task = task.take(keep)
                 point = self._take(point, keep)
             best.iterations = iteration + 1
-            z, slack, point = self._step(cells, z, slack, point, floor)
+            z, slack, point = self._step(task, z, slack, point)
         doubt = best.lam + best.kappa @ self.limits.shares
-        best.bound += self._allowance(everything, doubt, best.mu, best.kappa)
-        self._try_zero(best, active, cells)
+        best.bound += self._allowance(cells, doubt, best.mu, best.kappa)
+        self._try_zero(best, active, task)
         return best
 
     def _allowance(self, cells: Cells, lam: Array, mu: Array, kappa: Array) -> Array:
@@ -280,7 +306,7 @@ class NodeDual:
         return 8 * np.finfo(float).eps * (c + np.minimum(lam, c) * self._largest_log)
 
     def _step(
-        self, cells: Cells, z: Array, slack: Array, point: _Point, floor: float
+        self, task: _Task, z: Array, slack: Array, point: _Point
     ) -> tuple[Array, Array, _Point]:
         size = z.shape[1]
         tau = 0.15 * (z * slack).mean(axis=1, keepdims=True)
@@ -296,7 +322,7 @@ class NodeDual:
         dslack = (tau - slack * dz) / z - slack
         step = _longest(z, dz)
         trial = _capped(z + step * dz)
-        new = self._point(cells, trial, floor)
+        new = self._point(task, trial)
         # A step that the local model did not foresee (the Hessian changes fast in lam) is cut.
         merit = point.value - (tau * np.log(z)).sum(axis=1)
         for _ in range(6):
@@ -306,16 +332,16 @@ class NodeDual:
                 break
             step[bad] *= 0.25
             trial[bad] = _capped(z[bad] + step[bad] * dz[bad])
-            self._put(new, bad, self._point(cells.take(bad), trial[bad], floor))
+            self._put(new, bad, self._point(task.take(bad), trial[bad]))
         slack = slack + _longest(slack, dslack) * dslack
         return trial, slack, new
 
-    def _try_zero(self, best: NodeSolution, active: NDArray[np.intp], cells: Cells) -> None:
+    def _try_zero(self, best: NodeSolution, active: NDArray[np.intp], task: _Task) -> None:
         """Use lam = 0 where it is better: the floor does not bind there."""
         if len(active) == 0:
             return
         zero = np.zeros(len(active))
-        value = self.value(cells, zero, best.mu[active], best.kappa[active])
+        value = self.value(task.cells, zero, best.mu[active], best.kappa[active])
         better = value < best.bound[active]
         best.bound[active[better]] = value[better]
         best.lam[active[better]] = 0.0
@@ -325,14 +351,14 @@ class NodeDual:
         best: NodeSolution,
         active: NDArray[np.intp],
         z: Array,
-        floor: float,
+        task: _Task,
         point: _Point,
     ) -> None:
         better = point.value < best.bound[active]
         where = active[better]
         pairs = self.outputs * self.values
         best.bound[where] = point.value[better]
-        best.lam[where] = z[better, 0] + floor
+        best.lam[where] = z[better, 0] + task.least[better]
         best.mu[where] = z[better, 1 : 1 + pairs].reshape(-1, self.outputs, self.values)
         best.kappa[where] = z[better, 1 + pairs :]
         best.joint[active] = point.joint
@@ -357,12 +383,13 @@ class NodeDual:
                 result[a, b] = (self._columns_t[a] * v[a, b]) @ self.columns[a]
         return result
 
-    def _point(self, cells: Cells, z: Array, floor: float) -> _Point:
+    def _point(self, task: _Task, z: Array) -> _Point:
+        cells = task.cells
         size = len(z)
         k, outputs = self.values, self.outputs
         pairs = outputs * k
         kappa = z[:, 1 + pairs :]
-        lam = z[:, 0] + floor + kappa @ self.limits.shares
+        lam = z[:, 0] + task.least + kappa @ self.limits.shares
         c = self._coefficients(cells, z[:, 1 : 1 + pairs].reshape(size, outputs, k), kappa)
         scaled = c / lam[:, None]
         # v = s_{g|a} exp(c / lam) / E exp(c / lam), and log_v is relative to s_{g|a}.
@@ -371,7 +398,7 @@ class NodeDual:
         x = (lam * log_total - self._log_values) / (1 + lam)
         log_norm, pi = tilted(x.T, self._log_values.T)
         log_pi, pi = x - log_norm, pi.T
-        value = (1 + lam) * log_norm + lam * self.surplus + kappa @ self._sides
+        value = (1 + lam) * log_norm + lam * task.surplus + kappa @ self._sides
         # f = -log w + log s: the gradient of F up to a constant.
         f = -log_v - log_pi[..., None]
         mean_f = (v * f).sum(axis=2)
@@ -385,7 +412,7 @@ class NodeDual:
         inverse = cells.inverse.transpose(2, 0, 1, 3)  # (a, b, y, j)
         # First derivatives: F - b, theta_{y,j}, and d_j - <C_j, w>.
         gradient = np.empty_like(z)
-        gradient[:, 0] = (pi * mean_f).sum(axis=0) + self.surplus
+        gradient[:, 0] = (pi * mean_f).sum(axis=0) + task.surplus
         gradient[:, 1 : 1 + pairs] = (inverse * joint[..., None]).sum(axis=0).reshape(size, -1)
         gradient[:, 1 + pairs :] = self._sides + (pi[..., None] * means[..., outputs:]).sum(axis=0)
         # Second derivatives.

@@ -35,8 +35,14 @@ SINGLE_PRECISION = 1e-6
 ENTRY_SECONDS = 2e-7
 """About how long the proof of the lower end takes, per probability in the lumped rows."""
 
-HARD = 32
+HARD = 64
 """Batches of nodes after which a problem counts as hard: more random starts may find more."""
+
+GAIN = 1e-10
+"""Nats per cycle below which the local search ends."""
+
+PROMISING = 0.98
+"""Share of the largest leakage found that a local search has to reach soon, to be gone on with."""
 
 WITHIN = "the gap is within the tolerance"
 INTERRUPTED = "interrupted"
@@ -91,6 +97,8 @@ class Audit:
         deadline = np.inf if time_limit is None else start + time_limit
 
         def stop() -> bool:
+            if time_limit is None:
+                return False
             proofs = sum(group.proof_seconds() for group in self._groups if group.searches)
             if self._best is not None:
                 proofs += ENTRY_SECONDS * self._best[0].lumped.rows.size
@@ -193,8 +201,8 @@ class Audit:
         def on_weights(weights: Array) -> None:
             group.batches += 1
             report(self.lower, self.upper, self.nodes)
-            # Powers of two: the local search takes a vanishing share of the time.
-            if group.batches & (group.batches - 1) == 0:
+            # Powers of four: the local search takes a vanishing share of the time.
+            if group.batches & (group.batches - 1) == 0 and group.batches.bit_length() % 2:
                 self._climb(group, weights[:8])
                 if group.batches >= HARD:
                     self._climb(group, group.starts)
@@ -205,11 +213,12 @@ class Audit:
     def _climb(self, group: AuditedGroup, starts: int | Array) -> None:
         steps = group.steps
         run = joint_blahut_arimoto(
-            group.lumped, self.floor, starts=starts, rng=self._rng, max_iterations=steps
+            group.lumped, self.floor, starts=starts, rng=self._rng, max_iterations=steps, tol=GAIN
         )
-        if run.iterations == steps:  # large, and not all starts could be followed to their end
+        if run.iterations == steps and run.value > PROMISING * self.lower:
+            most = group.most_steps
             run = joint_blahut_arimoto(
-                group.lumped, self.floor, starts=run.point[None], max_iterations=10 * steps
+                group.lumped, self.floor, starts=run.point[None], max_iterations=most, tol=GAIN
             )
         group.weights = run.point
         if self._offer(group, run.point):

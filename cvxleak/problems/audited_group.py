@@ -27,6 +27,7 @@ from cvxleak.certificates import record_leakage as prover
 from cvxleak.certificates.balls import precision
 from cvxleak.certificates.packing import pack
 from cvxleak.iterative import joint_blahut_arimoto
+from cvxleak.measures import lumped_entropy
 from cvxleak.model import Limits, Lumped
 
 __all__ = ["AuditedGroup"]
@@ -34,8 +35,11 @@ __all__ = ["AuditedGroup"]
 STARTS = 30
 """Random starts of the local search, per lumped problem; fewer where a step takes long."""
 
-STEPS = 1000
-"""Most steps of the local search in one go; fewer where a step takes long."""
+STEPS = 20
+"""Steps of the local search from all starts; only the best one is then followed to its end."""
+
+MOST_STEPS = 1000
+"""Most steps of the local search after those; fewer where a step takes long."""
 
 WORK = 10**8
 """About how many numbers one go of the local search may touch."""
@@ -93,6 +97,7 @@ class AuditedGroup:
         self.batches = 0
         self.searches: list[Search] = []
         self._prepared = 0
+        self._climbed = False
         self._merged: tuple[Lumped, list[list[int]]] | None = None
         self._alphabet = float(np.log(len(lumped.values)))
         self._choices: Choices | None = None
@@ -120,8 +125,13 @@ class AuditedGroup:
 
     @property
     def steps(self) -> int:
-        """How many steps from that many starts the local search can afford in one go."""
+        """How many steps from that many starts the local search takes in one go."""
         return int(np.clip(WORK / self.starts / self.lumped.rows.size, 5, STEPS))
+
+    @property
+    def most_steps(self) -> int:
+        """How many steps the local search takes at most to follow the best one to its end."""
+        return int(np.clip(10 * WORK / self.starts / self.lumped.rows.size, 50, MOST_STEPS))
 
     def prepare(
         self,
@@ -133,23 +143,32 @@ class AuditedGroup:
         """Bound the leakage without a tree, and look for adversaries; each part only once."""
         if self._prepared == 0:
             offer(self.lumped.uniform())
-            climb(self.starts)
             self._prepared = 1
         if self._prepared == 1 and not stop():
             self._choices = bound_choices(self._merge()[0])
             if self._choices is not None:
                 offer(self._choices.witnesses[0])
+                # Who needs no more doubt than the floor asks for is the worst adversary there is.
+                best = self._choices.witnesses[0]
+                self._climbed = bool(lumped_entropy(best, self.lumped) >= self.floor)
             self._prepared = 2
-        if self._prepared == 2 and self.upper > threshold() and not stop():
-            merged, outputs = self._merge()
-            guess = self.weights
-            if merged.rows.shape[1] > NEWTON_LIMIT:
-                guess = _knows_most(merged, self.floor, guess)
-            found = bound_by_dataset(
-                merged, self.floor, guess, self.limits, accuracy=DATASET_ACCURACY, stop=stop
-            )
-            self._dataset = self._spread(found, outputs)
-            self._prepared = 3
+        if not self._climbed:
+            climb(self.starts)
+            self._climbed = True
+        if self._prepared == 2 and not stop() and not self._small:
+            self._bound_by_dataset(threshold, stop)
+
+    def _bound_by_dataset(self, threshold: Callable[[], float], stop: Callable[[], bool]) -> None:
+        if self._dataset is not None or self.upper <= threshold():
+            return
+        merged, outputs = self._merge()
+        guess = self.weights
+        if merged.rows.shape[1] > NEWTON_LIMIT:
+            guess = _knows_most(merged, self.floor, guess)
+        found = bound_by_dataset(
+            merged, self.floor, guess, self.limits, accuracy=DATASET_ACCURACY, stop=stop
+        )
+        self._dataset = self._spread(found, outputs)
 
     def advance(
         self,
@@ -165,6 +184,7 @@ class AuditedGroup:
         if not self.searches:
             self.searches = self._new_searches()
         elif self.upper > threshold():
+            self._bound_by_dataset(threshold, stop)
             self._refine_outputs(threshold() - resolution, resolution)
         best = self.upper
         for search in self.searches:
@@ -187,7 +207,7 @@ class AuditedGroup:
             # Work on a bound that stays behind another one is lost in the end.
             gained = before - search.upper
             if search.upper > best and gained < 0.1 * (search.upper - best):
-                skip[1] += 1
+                skip[1] = 2 * skip[1] + 1
                 skip[0] = skip[1]
             else:
                 skip[1] = 0
@@ -266,6 +286,11 @@ class AuditedGroup:
         law = np.where(totals > 0, np.maximum(law, 1e-200), 0.0)
         return found.with_output(law / law.sum())
 
+    @property
+    def _small(self) -> bool:
+        """Whether posterior cells take so little time that they go before all that is heavier."""
+        return self._work("cells", self._merge()[0].rows.shape[1]) <= TURN / NODES["cells"]
+
     def _new_searches(self) -> list[Search]:
         merged, _ = self._merge()
         groups, outputs = merged.rows.shape
@@ -278,6 +303,8 @@ class AuditedGroup:
             searches.append(CellSearch(problem, self.floor, self.limits, symmetries))
         if groups + outputs <= SLABS_LIMIT:
             searches.append(LawSearch(merged, self.floor, self.weights, self.limits))
+            if self._small:
+                self._idle[id(searches[-1])] = [1, 1]
         return searches
 
     def _waits(self, search: Search) -> bool:
@@ -317,14 +344,17 @@ class AuditedGroup:
         self.searches.insert(0, search)
 
     def _turn(self, search: Search) -> int:
-        groups, outputs = len(self.lumped.rows), len(self._outputs(search))
-        if search.kind == "cells":
+        work = self._work(search.kind, len(self._outputs(search)))
+        return int(np.clip(TURN / work, 1, NODES[search.kind]))
+
+    def _work(self, kind: str, outputs: int) -> int:
+        """Return about how many multiplications a node takes."""
+        groups = len(self.lumped.rows)
+        if kind == "cells":
             size = outputs * len(self.lumped.values)
-            work = size**3 + groups * outputs**2
-        else:
-            size = groups + outputs
-            work = size**3 + groups * size**2
-        return int(np.clip(TURN / (NEWTON_STEPS * work), 1, NODES[search.kind]))
+            return NEWTON_STEPS * (size**3 + groups * outputs**2)
+        size = groups + outputs
+        return NEWTON_STEPS * (size**3 + groups * size**2)
 
 
 def _knows_most(lumped: Lumped, floor: float, start: Array) -> Array:
