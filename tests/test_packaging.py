@@ -23,7 +23,17 @@ MODULES = sorted(
 SOLVING = ("cvxpy", "clarabel", "ecos", "highspy", "scs")
 OPTIONAL = ("dask", "distributed", "dit", "matplotlib", "pandas", "pyscipopt", "qif")
 # The rooms from `expressions` up; all others have to work where CVXPY is not to be had.
-SOLVING_ROOMS = {"expressions", "constraints", "problems", "cli", "sweep", "plot", "report"}
+SOLVING_ROOMS = {
+    "expressions",
+    "constraints",
+    "problems",
+    "desk",
+    "cli",
+    "sweeps",
+    "plots",
+    "report",
+    "gallery",
+}
 
 
 def python(code: str, *path: Path) -> str:
