@@ -18,8 +18,9 @@ lam >= 0, q in (0, 1], tau, and nu (both scaled by q) with
 
 bounds it (maxima in place of the sums where their scale is zero). Limits <C_j, w> <= d_j + t_j F(w)
 on the adversary add multipliers kappa >= 0: sum_j kappa_j C_{j,a,g} is taken from the exponent's
-numerator, <kappa, d> added to U, and lam + <kappa, t> takes the place of lam (but for lam b). As in `node_dual`, U is computed from means over the uniform
-prior s = m / |X|, with phi_a - (1 - q) log s_a in the outer one, so that nothing large cancels.
+numerator, <kappa, d> added to U, and lam + <kappa, t> takes the place of lam (but for lam b). As in
+`node_dual`, U is computed from means over the uniform prior s = m / |X|, with
+phi_a - (1 - q) log s_a in the outer one, so that nothing large cancels.
 
 With no slab cut and q = 1 it is the capacity of the whole dataset's channel under the floor; the
 bound is sharp where many noisy outputs make posterior cells weak.

@@ -15,10 +15,10 @@ c_{a,g} = sum_y R_{a,g}(y) nu_{y,a},
     U(lam, mu) = (1 + lam) log sum_a exp(phi_a / (1 + lam)) - lam b,
     phi_a = lam log sum_g m_{a,g} exp(c_{a,g} / lam)      (max_g c_{a,g} at lam = 0).
 
-Limits <C_j, w> <= d_j + t_j F(w) on the adversary add multipliers kappa >= 0: sum_j kappa_j C_{j,a,g}
-is taken from c_{a,g}, <kappa, d> added to U, and lam + <kappa, t> takes the place of lam (but for
-lam b). A price <e, w>, to be added to the leakage
-(`cvxleak.branch_and_bound.coarse`), is added to c.
+Limits <C_j, w> <= d_j + t_j F(w) on the adversary add multipliers kappa >= 0: sum_j kappa_j
+C_{j,a,g} is taken from c_{a,g}, <kappa, d> added to U, and lam + <kappa, t> takes the place of lam
+(but for lam b). A price <e, w>, to be added to the leakage (`cvxleak.branch_and_bound.coarse`), is
+added to c.
 
 Any multipliers give a valid bound, so nothing here has to converge for the search to be right.
 `NodeDual` minimizes U for many nodes at once with a primal-dual interior-point method.
@@ -102,15 +102,15 @@ class Cells:
 
 
 @dataclass(frozen=True)
-class _Task:
+class Task:
     """What stays the same while the multipliers of a batch are improved, per node."""
 
     cells: Cells
     surplus: Array
     least: Array  # of lam
 
-    def take(self, chosen: NDArray[np.intp] | NDArray[np.bool_]) -> _Task:
-        return _Task(self.cells.take(chosen), self.surplus[chosen], self.least[chosen])
+    def take(self, chosen: NDArray[np.intp] | NDArray[np.bool_]) -> Task:
+        return Task(self.cells.take(chosen), self.surplus[chosen], self.least[chosen])
 
 
 @dataclass
@@ -261,10 +261,10 @@ class NodeDual:
             iterations=0,
         )
         active = np.arange(size)
-        # U is not smooth at lam = 0. Keeping lam above `task.least` costs at most accuracy / 4, since
+        # U is not smooth at lam = 0. Keeping lam above its least costs at most accuracy / 4, since
         # dU/dlam = F - b is at most log|X| - b; `_try_zero` then wins it back.
         left = np.full(size, self.surplus) if surplus is None else surplus
-        task = _Task(cells, left, accuracy / (4 * np.maximum(left, 1e-3)))
+        task = Task(cells, left, accuracy / (4 * np.maximum(left, 1e-3)))
         shifted = np.maximum(lam - task.least, task.least)
         z = np.concatenate([shifted[:, None], mu.reshape(size, -1), kappa], axis=1)
         z = np.maximum(z, 1e-9)
@@ -306,7 +306,7 @@ class NodeDual:
         return 8 * np.finfo(float).eps * (c + np.minimum(lam, c) * self._largest_log)
 
     def _step(
-        self, task: _Task, z: Array, slack: Array, point: _Point
+        self, task: Task, z: Array, slack: Array, point: _Point
     ) -> tuple[Array, Array, _Point]:
         size = z.shape[1]
         tau = 0.15 * (z * slack).mean(axis=1, keepdims=True)
@@ -336,7 +336,7 @@ class NodeDual:
         slack = slack + _longest(slack, dslack) * dslack
         return trial, slack, new
 
-    def _try_zero(self, best: NodeSolution, active: NDArray[np.intp], task: _Task) -> None:
+    def _try_zero(self, best: NodeSolution, active: NDArray[np.intp], task: Task) -> None:
         """Use lam = 0 where it is better: the floor does not bind there."""
         if len(active) == 0:
             return
@@ -351,7 +351,7 @@ class NodeDual:
         best: NodeSolution,
         active: NDArray[np.intp],
         z: Array,
-        task: _Task,
+        task: Task,
         point: _Point,
     ) -> None:
         better = point.value < best.bound[active]
@@ -383,7 +383,7 @@ class NodeDual:
                 result[a, b] = (self._columns_t[a] * v[a, b]) @ self.columns[a]
         return result
 
-    def _point(self, task: _Task, z: Array) -> _Point:
+    def _point(self, task: Task, z: Array) -> _Point:
         cells = task.cells
         size = len(z)
         k, outputs = self.values, self.outputs

@@ -1,10 +1,11 @@
-"""The update of joint Blahut–Arimoto, for many starts at once as stacked arrays.
+"""The update of joint Blahut–Arimoto and its cycles, for many starts at once as stacked arrays.
 
 The formulas are those in the notes of `joint_blahut_arimoto`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +16,9 @@ from cvxleak._validation import Array
 from cvxleak.iterative._formulas import entropy, information
 from cvxleak.model import Lumped
 
-__all__ = ["Iterates", "Updater"]
+__all__ = ["Iterates", "Updater", "ascend"]
+
+LEAST_KAPPA = 2.0**-10  # smallest relaxation that a cycle tries
 
 LOG_ZERO = -1e30  # stands for log 0: finite, so that 0 * log 0 is 0 in a matrix product
 LOG_MULTIPLIER = (-80.0, 45.0)  # where log lam is looked for; past these nothing changes any more
@@ -51,8 +54,14 @@ class Updater:
         """s_{a,y}, shape (S, A, Y)."""
         return np.stack([weights[:, g] @ self.rows[g] for g in self.groups], axis=1)
 
-    def update(self, joint: Array, guess: Array, kappa: Array) -> Iterates:
-        """Maximize <d, w'> - kappa D(pi' || pi) under F(w') >= b; `guess` is a first lam."""
+    def update(
+        self, joint: Array, guess: Array, kappa: Array, floor: Array | None = None
+    ) -> Iterates:
+        """Maximize <d, w'> - kappa D(pi' || pi) under F(w') >= b; `guess` is a first lam.
+
+        Each start may have a floor b of its own.
+        """
+        floor = np.full(len(joint), self.b) if floor is None else floor
         pi, output = joint.sum(axis=2), joint.sum(axis=1)
         product = pi[:, :, None] * output[:, None, :]
         with np.errstate(divide="ignore"):
@@ -65,10 +74,10 @@ class Updater:
         )
         weights = self._without_multiplier(d, log_pi, kappa)
         multiplier = np.zeros(len(d))
-        short = np.flatnonzero(entropy(weights, self.log_m) < self.b)
+        short = np.flatnonzero(entropy(weights, self.log_m) < floor)
         if len(short):
             weights[short], multiplier[short] = self._root(
-                d[short], log_pi[short], kappa[short], guess[short]
+                d[short], log_pi[short], kappa[short], floor[short], guess[short]
             )
         joint = self.joint(weights)
         return Iterates(weights, joint, multiplier, information(joint))
@@ -102,7 +111,9 @@ class Updater:
         slope = (pi * spread).sum(axis=1) + multiplier / blend[:, 0] * variance
         return pi[:, self.value_of] * v, total, slope
 
-    def _root(self, d: Array, log_pi: Array, kappa: Array, guess: Array) -> tuple[Array, Array]:
+    def _root(
+        self, d: Array, log_pi: Array, kappa: Array, floor: Array, guess: Array
+    ) -> tuple[Array, Array]:
         """Weights and lam with F = b: Newton's method in log lam, kept inside a bracket."""
         low = np.full(len(d), LOG_MULTIPLIER[0])
         high = np.full(len(d), LOG_MULTIPLIER[1])
@@ -110,9 +121,9 @@ class Updater:
         trials = 0
         while True:
             weights, total, slope = self._at(d, log_pi, kappa, np.exp(x))
-            excess = total - self.b
+            excess = total - floor
             low, high = np.where(excess < 0, x, low), np.where(excess < 0, high, x)
-            done = (np.abs(excess) <= 1e-14 * max(1.0, self.b)) | (high - low <= 1e-12)
+            done = (np.abs(excess) <= 1e-14 * np.maximum(1.0, floor)) | (high - low <= 1e-12)
             if done.all():
                 return weights, np.exp(x)
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -132,3 +143,41 @@ class Updater:
 def _softmax(logs: Array) -> Array:
     parts = np.exp(logs - logs.max(axis=1, keepdims=True))
     return parts / parts.sum(axis=1, keepdims=True)
+
+
+def ascend(
+    updater: Updater,
+    current: Iterates,
+    floor: Array | None,
+    *,
+    max_updates: int,
+    least_gain: float,
+    watch: Callable[[Iterates, Array], object] = lambda current, step: None,
+) -> NDArray[np.intp]:
+    """Run every start in cycles of relaxation, in place; return those that have not ended.
+
+    `watch` is handed the iterates and the largest change of a weight, after every update.
+    """
+    count = len(current.value)
+    floors = np.full(count, updater.b) if floor is None else floor
+    kappa, cycle_gain = np.ones(count), np.zeros(count)
+    active = np.arange(count)
+    for _ in range(max_updates):
+        if not len(active):
+            break
+        here = current.take(active)
+        there = updater.update(here.joint, here.multiplier, kappa[active], floors[active])
+        gain = there.value - here.value
+        kept = gain >= 0
+        step = np.zeros(count)
+        step[active] = np.where(kept, np.abs(there.weights - here.weights).max(axis=1), 0)
+        for array, new in zip(current, there, strict=True):
+            array[active[kept]] = new[kept]
+        watch(current, step)
+        cycle_gain[active] += np.where(kept, gain, 0)
+        ended = ~kept | (kappa[active] <= LEAST_KAPPA)
+        kappa[active] = np.where(ended, 1, kappa[active] / 2)
+        finished = ended & (cycle_gain[active] <= least_gain)
+        cycle_gain[active[ended]] = 0
+        active = active[~finished]
+    return active

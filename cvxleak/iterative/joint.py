@@ -8,15 +8,12 @@ from numpy.typing import ArrayLike
 from cvxleak._validation import Array, generator, probability_rows, real_number, whole_number
 from cvxleak.errors import ValidationError
 from cvxleak.iterative._formulas import entropy, information
-from cvxleak.iterative._joint_update import Iterates, Updater
+from cvxleak.iterative._joint_update import Iterates, Updater, ascend
 from cvxleak.iterative.entropy_floor import checked_floor, meet_entropy_floor, rounding
 from cvxleak.iterative.history import IterativeResult
 from cvxleak.model import Lumped
 
 __all__ = ["joint_blahut_arimoto"]
-
-LEAST_KAPPA = 2.0**-10
-"""Smallest relaxation that a cycle tries."""
 
 
 def joint_blahut_arimoto(
@@ -115,27 +112,15 @@ def joint_blahut_arimoto(
         only = Iterates(weights, joint, np.full(1, np.inf), information(joint))
         return _result(lumped, b, [_record(lumped, only)], [], only, 0, "b = log|X|: uniform prior")
     count = len(start)
-    kappa, cycle_gain = np.ones(count), np.zeros(count)
-    current = updater.update(start, np.full(count, 0.1), kappa)
-    active = np.arange(count)
-    trace, steps = [_record(lumped, current)], []
-    while len(active) and len(steps) < cap:
-        here = current.take(active)
-        there = updater.update(here.joint, here.multiplier, kappa[active])
-        gain = there.value - here.value
-        kept = gain >= 0
-        step = np.zeros(count)
-        step[active] = np.where(kept, np.abs(there.weights - here.weights).max(axis=1), 0)
-        for array, new in zip(current, there, strict=True):
-            array[active[kept]] = new[kept]
+    current = updater.update(start, np.full(count, 0.1), np.ones(count))
+    trace: list[tuple[Array, Array, Array]] = [_record(lumped, current)]
+    steps: list[Array] = []
+
+    def watch(current: Iterates, step: Array) -> None:
         steps.append(step)
         trace.append(_record(lumped, current))
-        cycle_gain[active] += np.where(kept, gain, 0)
-        ended = ~kept | (kappa[active] <= LEAST_KAPPA)
-        kappa[active] = np.where(ended, 1, kappa[active] / 2)
-        finished = ended & (cycle_gain[active] <= least_gain)
-        cycle_gain[active[ended]] = 0
-        active = active[~finished]
+
+    active = ascend(updater, current, None, max_updates=cap, least_gain=least_gain, watch=watch)
     best = int(np.argmax(current.value))
     reason = (
         f"max_iterations={cap} reached"

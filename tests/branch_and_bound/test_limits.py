@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from cvxleak.branch_and_bound import CellSearch, LawSearch, bound_by_dataset
 from cvxleak.branch_and_bound.law_dual import LawDual
-from cvxleak.branch_and_bound.node_dual import Cells, NodeDual
+from cvxleak.branch_and_bound.node_dual import Cells, NodeDual, Task
 from cvxleak.branch_and_bound.slabs import principal_functional
 from cvxleak.certificates.balls import precision
 from cvxleak.certificates.record_leakage import prove_upper
@@ -56,7 +56,8 @@ def test_derivatives_with_limits():
     dual = NodeDual(lumped, 1.5, limits)
     cells = Cells.of(np.broadcast_to(np.eye(3), (2, 3, 3, 3)))
     z = rng.uniform(0.1, 0.6, size=(2, 1 + 9 + 2))
-    point = dual._point(cells, z, 0.01)
+    task = Task(cells, np.full(2, dual.surplus), np.full(2, 0.01))
+    point = dual._point(task, z)
     law = LawDual(lumped, 1.5, principal_functional(lumped, lumped.uniform()), limits)
     free, fixed = np.arange(4), np.arange(4, 12)
     y = np.concatenate([[0.2, 0.7], rng.normal(size=3), rng.uniform(size=2), rng.normal(size=4)])
@@ -69,7 +70,7 @@ def test_derivatives_with_limits():
     for place in range(12):
         step = np.zeros(12)
         step[place] = 1e-6
-        above, below = dual._point(cells, z + step, 0.01), dual._point(cells, z - step, 0.01)
+        above, below = dual._point(task, z + step), dual._point(task, z - step)
         slope = (above.value - below.value) / 2e-6
         assert np.allclose(slope, point.gradient[:, place], rtol=1e-6, atol=1e-7)
         curve = (above.gradient - below.gradient) / 2e-6

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.special import entr
 
 from cvxleak.branch_and_bound.cells import split_points
-from cvxleak.branch_and_bound.node_dual import Cells, NodeDual
+from cvxleak.branch_and_bound.node_dual import Cells, NodeDual, Task
 from cvxleak.model import Lumped, Mechanism, RecordSpace
 
 
@@ -87,13 +87,14 @@ def test_derivatives(k):
     vertices = np.stack([random_cells(rng, 3, k, 4) for _ in range(3)])
     cells = Cells.of(vertices)
     z = rng.uniform(0.05, 0.5, size=(3, 1 + 3 * k))
-    point = dual._point(cells, z, 0.01)
+    task = Task(cells, np.full(3, dual.surplus), np.full(3, 0.01))
+    point = dual._point(task, z)
     step = 1e-6
     for place in range(z.shape[1]):
         up, down = z.copy(), z.copy()
         up[:, place] += step
         down[:, place] -= step
-        above, below = dual._point(cells, up, 0.01), dual._point(cells, down, 0.01)
+        above, below = dual._point(task, up), dual._point(task, down)
         slope = (above.value - below.value) / (2 * step)
         assert np.allclose(slope, point.gradient[:, place], rtol=1e-6, atol=1e-7)
         curve = (above.gradient - below.gradient) / (2 * step)
