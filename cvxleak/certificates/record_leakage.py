@@ -4,10 +4,12 @@ The claim is about max over the audited groups of records I and over all priors 
 I(X_I;Y), for the mechanism as stored (rows divided exactly by their sums).
 
 problem: {"mechanism", "entropy_floor": b, "size": k, "records": list of groups, or null for all
-groups of k records}. One group is checked for each class of exchangeable ones.
+groups of k records}, and perhaps "adversaries", a list of what is known about the prior
+(`cvxleak.model.knowledge`). One group is checked for each class of exchangeable ones.
 
 witness: {"records": group, "weights": lumped prior w}. Its value I(w) is the lower end once
-F(w) = H(w) + sum w log m >= b holds in ball arithmetic.
+F(w) = H(w) + sum w log m >= b holds in ball arithmetic. Where there is knowledge the weights are
+fractions in text, and meet it (`cvxleak.certificates.adversary_class`).
 
 proof: {"groups": [one entry per class]}. An entry bounds its group by the least of
 
@@ -38,6 +40,12 @@ import numpy as np
 from flint import arb, arb_mat, fmpz
 
 from cvxleak.certificates import balls, reading
+from cvxleak.certificates.adversary_class import (
+    check_member,
+    limits_of,
+    read_knowledge,
+    read_weights,
+)
 from cvxleak.certificates.law_slabs import slabs_bound
 from cvxleak.certificates.outputs import Matrix, rows_by_value
 from cvxleak.certificates.packing import unpack
@@ -45,34 +53,47 @@ from cvxleak.certificates.posterior_cells import cells_bound
 from cvxleak.certificates.whole_dataset import dataset_bound
 from cvxleak.errors import CertificateError
 from cvxleak.model import Limits, Lumped, Mechanism
+from cvxleak.model.knowledge import Knowledge, exchangeable
+from cvxleak.model.restricted import Restricted, restrict
 
-__all__ = ["about", "audited_groups", "prove", "prove_balance", "prove_lower", "prove_upper"]
+__all__ = [
+    "about",
+    "audited_groups",
+    "prove",
+    "prove_balance",
+    "prove_lower",
+    "prove_lower_within",
+    "prove_upper",
+]
 
 
 def prove(
     problem: Mapping[str, Any], witness: Mapping[str, Any], proof: Mapping[str, Any]
 ) -> tuple[float, float]:
     """Return proved lower and upper ends of the leakage, in nats."""
-    mechanism, floor, groups = _statement(problem)
+    mechanism, floor, groups, knowledge = _statement(problem)
     entries = reading.parts(proof, {"groups"}, "the proof")["groups"]
     if not isinstance(entries, list) or len(entries) != len(groups):
         raise CertificateError(f"the proof does not bound each of {len(groups)} groups")
-    lumped = [mechanism.lumped(group) for group in groups]
+    views = [_view(mechanism, group, knowledge) for group in groups]
     uppers: list[float] = []
     for place, entry in enumerate(entries):
         if "same_as" in entry:
             other = reading.count(entry["same_as"], "same_as")
-            if not other < place or not same_problem(lumped[place], lumped[other]):
+            if not other < place or not _same(views[place], views[other]):
                 raise CertificateError(f"group {groups[place]} is not the same as entry {other}")
             uppers.append(uppers[other])
         else:
-            uppers.append(prove_upper(lumped[place], floor, entry))
+            lumped, _, limits = views[place]
+            uppers.append(prove_upper(lumped, floor, entry, limits))
     reading.parts(witness, {"records", "weights"}, "the witness")
     group = tuple(reading.groups([witness["records"]], "the witness's records")[0])
-    if not any(_interchangeable(mechanism, group, audited) for audited in groups):
+    lumped, restricted, _ = view = _view(mechanism, group, knowledge)
+    if group not in groups and not any(_same(view, audited) for audited in views):
         raise CertificateError(f"the witness is about {group}, which is not audited")
-    lower = prove_lower(mechanism.lumped(group), floor, witness["weights"])
-    return lower, max(uppers)
+    if restricted is None:
+        return prove_lower(lumped, floor, witness["weights"]), max(uppers)
+    return prove_lower_within(restricted, floor, witness["weights"]), max(uppers)
 
 
 def prove_balance(
@@ -103,30 +124,60 @@ def about(problem: Mapping[str, Any]) -> str:
     else:
         who = f"the worst group of {size} of {total} records"
     floor = float(problem["entropy_floor"])
-    return f"{who}, adversaries of at least {floor:.12g} nats of doubt"
+    known = len(problem.get("adversaries", ()))
+    more = "" if not known else f" of whom {known} thing{'s' * (known > 1)} more is known"
+    return f"{who}, adversaries of at least {floor:.12g} nats of doubt{more}"
 
 
-def _statement(problem: Mapping[str, Any]) -> tuple[Mechanism, float, list[tuple[int, ...]]]:
-    """Return the mechanism, the floor, and one group of records for each exchangeable class."""
+Statement = tuple[Mechanism, float, list[tuple[int, ...]], tuple[Knowledge, ...]]
+
+
+def _statement(problem: Mapping[str, Any]) -> Statement:
+    """Return mechanism, floor, one group of records for each exchangeable class, and knowledge."""
     keys = {"mechanism", "entropy_floor", "size", "records"}
-    reading.parts(problem, keys, "the problem")
+    reading.parts(problem, keys, "the problem", optional={"adversaries"})
     mechanism = Mechanism.from_dict(problem["mechanism"])
     floor = reading.number(problem["entropy_floor"], "the entropy floor")
     size, records = reading.count(problem["size"], "the size", 1), problem["records"]
     given = None if records is None else reading.groups(records, "the records")
-    return mechanism, floor, audited_groups(mechanism, size, given)
+    knowledge = ()
+    if "adversaries" in problem:
+        knowledge = read_knowledge(problem["adversaries"], mechanism.query)
+    return mechanism, floor, audited_groups(mechanism, size, given, knowledge), knowledge
 
 
 def audited_groups(
-    mechanism: Mechanism, size: int, records: Sequence[Sequence[int]] | None
+    mechanism: Mechanism,
+    size: int,
+    records: Sequence[Sequence[int]] | None,
+    knowledge: Sequence[Knowledge] = (),
 ) -> list[tuple[int, ...]]:
     """Return the groups of records that an audit has to bound, one per exchangeable class."""
     if records is None:
-        return mechanism.groups(size)
+        return mechanism.groups(size, exchangeable(mechanism.query, knowledge))
     groups = [tuple(group) for group in records]
     if not groups or any(len(group) != size for group in groups):
         raise CertificateError(f"records must be groups of {size}")
     return groups
+
+
+View = tuple[Lumped, Restricted | None, Limits | None]
+
+
+def _view(mechanism: Mechanism, group: tuple[int, ...], knowledge: Sequence[Knowledge]) -> View:
+    """Return the lumped problem of a group of records, and the limits of the adversaries' class."""
+    if not knowledge:
+        return mechanism.lumped(group), None, None
+    restricted = restrict(mechanism, group, knowledge)
+    return restricted.lumped, restricted, limits_of(restricted)
+
+
+def _same(one: View, other: View) -> bool:
+    if not same_problem(one[0], other[0]):
+        return False
+    if one[1] is None or other[1] is None:
+        return one[1] is other[1]
+    return one[1].constraints == other[1].constraints
 
 
 def same_problem(one: Lumped, other: Lumped) -> bool:
@@ -150,6 +201,16 @@ def prove_lower(lumped: Lumped, floor: float, weights: Sequence[float]) -> float
         raise CertificateError(
             f"the witness has entropy {float(entropy.mid())!r}, below the floor {floor!r}"
         )
+    return _information_below(lumped, w)
+
+
+def prove_lower_within(restricted: Restricted, floor: float, weights: Any) -> float:
+    """Return a float below I(w), once w is proved to be in the adversaries' class."""
+    exact = read_weights(weights, len(restricted.lumped.multiplicities))
+    return _information_below(restricted.lumped, check_member(restricted, floor, exact))
+
+
+def _information_below(lumped: Lumped, w: Sequence[arb]) -> float:
     joint: Matrix = []
     for a in range(len(lumped.values)):
         # The exact sums of the rows divide the weights: fewer divisions than entries.
@@ -179,12 +240,6 @@ def prove_upper(
         if kind in entry:
             bounds.append(bound(lumped, floor, entry[kind], limits))
     return min(bounds)
-
-
-def _interchangeable(
-    mechanism: Mechanism, group: tuple[int, ...], audited: tuple[int, ...]
-) -> bool:
-    return group == audited or same_problem(mechanism.lumped(group), mechanism.lumped(audited))
 
 
 def _choices_bound(lumped: Lumped, inputs: Any) -> float:

@@ -3,6 +3,12 @@
 from cvxleak.model.additive import AdditiveQuery
 from cvxleak.model.channel import Channel, as_channel
 from cvxleak.model.distortion import Distortion
+from cvxleak.model.knowledge import (
+    Expectation,
+    Knowledge,
+    KnownMarginals,
+    RelativeEntropyBall,
+)
 from cvxleak.model.lumping import Limits, Lumped
 from cvxleak.model.mechanism import Mechanism
 from cvxleak.model.polytope import Polytope
@@ -16,6 +22,9 @@ __all__ = [
     "AdditiveQuery",
     "Channel",
     "Distortion",
+    "Expectation",
+    "Knowledge",
+    "KnownMarginals",
     "Limits",
     "Lumped",
     "Mechanism",
@@ -23,6 +32,7 @@ __all__ = [
     "Prior",
     "Query",
     "RecordSpace",
+    "RelativeEntropyBall",
     "SourceSet",
     "TableQuery",
     "as_channel",

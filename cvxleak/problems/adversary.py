@@ -16,6 +16,8 @@ from cvxleak.measures import (
     posterior_bayes_vulnerability,
 )
 from cvxleak.model import Lumped, Mechanism, Prior
+from cvxleak.model.knowledge import Knowledge
+from cvxleak.model.restricted import Restricted, restrict
 
 __all__ = ["Adversary"]
 
@@ -31,6 +33,8 @@ class Adversary(Value):
         The record, or group of records, that is attacked.
     weights : array, shape (N,)
         Mass on each group of contexts of `lumped`; inside a group it is spread evenly.
+    adversaries : tuple of Knowledge, optional
+        What else is known about the prior; the groups of contexts are finer then.
 
     Examples
     --------
@@ -49,6 +53,7 @@ class Adversary(Value):
     mechanism: Mechanism
     records: tuple[int, ...]
     weights: Array
+    adversaries: tuple[Knowledge, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", frozen_array(self.weights, "weights", 1))
@@ -56,7 +61,17 @@ class Adversary(Value):
     @property
     def lumped(self) -> Lumped:
         """The lumped problem that `weights` lives on."""
-        return self.mechanism.lumped(self.records[0] if len(self.records) == 1 else self.records)
+        if self.adversaries:
+            return self._restricted.lumped
+        return self.mechanism.lumped(self._named)
+
+    @property
+    def _named(self) -> int | tuple[int, ...]:
+        return self.records[0] if len(self.records) == 1 else self.records
+
+    @property
+    def _restricted(self) -> Restricted:
+        return restrict(self.mechanism, self._named, self.adversaries)
 
     @property
     def leakage(self) -> float:
@@ -75,6 +90,8 @@ class Adversary(Value):
 
     def expand(self) -> Prior:
         """Return the prior on full datasets (small spaces only)."""
+        if self.adversaries:
+            return self._restricted.expand(self.weights)
         return self.mechanism.expand(self.records, self.weights)
 
     def rows(self, least: float = 0.0) -> list[tuple[Hashable, tuple[Hashable, ...], int, float]]:

@@ -17,8 +17,12 @@ from cvxleak.certificates import record_leakage as prover
 from cvxleak.errors import CertificateError
 from cvxleak.iterative import joint_blahut_arimoto, meet_entropy_floor
 from cvxleak.measures import lumped_information
+from cvxleak.model import Lumped
+from cvxleak.model.knowledge import exchangeable
+from cvxleak.model.restricted import Restricted, restrict
 from cvxleak.problems.adversary import Adversary
 from cvxleak.problems.audited_group import AuditedGroup
+from cvxleak.problems.domain import Domain
 from cvxleak.problems.interrupts import Interrupts
 from cvxleak.result import ABSOLUTE_TOLERANCE, Bound, Status
 
@@ -69,6 +73,8 @@ class Audit:
         self._same: list[int] = []
         self._places: dict[Any, int] = {}
         self._groups: list[AuditedGroup] = []
+        # Of those that are about adversaries of whom more than a floor is known.
+        self._domains: dict[AuditedGroup, Domain] = {}
 
     @property
     def upper(self) -> float:
@@ -169,22 +175,40 @@ class Audit:
         yield from list(self._groups)
         if self._classes is None:
             one = problem.records
-            self._classes = mechanism.groups(problem.size) if one is None else [one]
+            parts = exchangeable(mechanism.query, problem.adversaries)
+            self._classes = mechanism.groups(problem.size, parts) if one is None else [one]
         for records in self._classes[len(self._same) :]:
             if self._groups and stop():
                 return
-            lumped = mechanism.lumped(records[0] if len(records) == 1 else records)
-            key = (lumped.multiplicities, lumped.value_index.tobytes(), lumped.rows.tobytes())
+            named = records[0] if len(records) == 1 else records
+            restricted = None
+            if problem.adversaries:
+                restricted = restrict(mechanism, named, problem.adversaries)
+            lumped = mechanism.lumped(named) if restricted is None else restricted.lumped
+            constraints = None if restricted is None else restricted.constraints
+            numbers = (lumped.multiplicities, lumped.value_index.tobytes(), lumped.rows.tobytes())
+            key = (numbers, constraints)
             new = key not in self._places
             if new:
-                group = AuditedGroup(records, lumped, self.floor)
+                group = self._group(records, lumped, restricted)
                 if self._best is None:
-                    self._offer(group, lumped.uniform())
+                    self._offer(group, group.weights)
                 self._groups.append(group)
                 self._places[key] = len(self._groups) - 1
             self._same.append(self._places[key])
             if new:
                 yield self._groups[-1]
+
+    def _group(
+        self, records: tuple[int, ...], lumped: Lumped, restricted: Restricted | None
+    ) -> AuditedGroup:
+        if restricted is None:
+            return AuditedGroup(records, lumped, self.floor)
+        domain = Domain(restricted, self.floor)
+        group = AuditedGroup(records, lumped, self.floor, domain.limits)
+        group.weights = domain.center
+        self._domains[group] = domain
+        return group
 
     def _target(self, tol: float) -> float:
         # A little inside the tolerance, so that rounding outwards does not undo it.
@@ -211,6 +235,9 @@ class Audit:
         return group.advance(lambda: self._target(tol), resolution, stop, on_weights)
 
     def _climb(self, group: AuditedGroup, starts: int | Array) -> None:
+        if group in self._domains:
+            self._climb_within(group, self._domains[group], starts)
+            return
         steps = group.steps
         run = joint_blahut_arimoto(
             group.lumped, self.floor, starts=starts, rng=self._rng, max_iterations=steps, tol=GAIN
@@ -224,9 +251,20 @@ class Audit:
         if self._offer(group, run.point):
             self._multiplier = float(run.history["multiplier"][-1])
 
+    def _climb_within(self, group: AuditedGroup, domain: Domain, starts: int | Array) -> None:
+        found = domain.search(starts, self._rng, group.steps)
+        for weights, multiplier in found:
+            if self._offer(group, weights):
+                self._multiplier = multiplier
+        if found:
+            group.weights = domain.meet(found[0][0])
+
     def _offer(self, group: AuditedGroup, weights: Array) -> bool:
         """Take `weights`, made to meet the floor, as the witness if it leaks more."""
-        feasible = meet_entropy_floor(group.lumped, weights, self.floor)
+        if group in self._domains:
+            feasible = self._domains[group].meet(weights)
+        else:
+            feasible = meet_entropy_floor(group.lumped, weights, self.floor)
         value = lumped_information(feasible, group.lumped)
         if value > self.lower:
             self._best, self._multiplier = (group, feasible), 0.0
@@ -237,10 +275,10 @@ class Audit:
     def _certify(self, tol: float) -> Bound:
         problem, mechanism = self.problem, self.problem.mechanism
         first = next(self._lump(lambda: True))
-        group, weights = self._best or (first, first.lumped.uniform())
+        group, weights = self._best or (first, first.weights)
         dtype = "<f4" if tol > SINGLE_PRECISION else "<f8"
         with balls.precision():
-            lower, weights = self._prove_lower(group, weights)
+            lower, weights, written = self._prove_lower(group, weights)
             proved = [known.proved(dtype) for known in self._groups]
             # Groups of records that were not reached leak at most the logarithm of their values.
             rest = [] if self._lumped_all else [balls.round_up(self._values.log())]
@@ -251,6 +289,8 @@ class Audit:
             "size": problem.size,
             "records": None if problem.records is None else [list(problem.records)],
         }
+        if problem.adversaries:
+            content["adversaries"] = [one.to_dict() for one in problem.adversaries]
         places: dict[int, int] = {}
         proof: list[dict[str, Any]] = []
         for place, known in enumerate(self._same):
@@ -263,7 +303,7 @@ class Audit:
             content,
             lower,
             upper,
-            {"records": list(group.records), "weights": weights.tolist()},
+            {"records": list(group.records), "weights": written},
             {"groups": proof},
         )
         return Bound.proved(
@@ -271,19 +311,26 @@ class Audit:
             lower,
             upper,
             tol=tol,
-            witness=Adversary(mechanism, group.records, weights),
+            witness=Adversary(mechanism, group.records, weights, problem.adversaries),
             certificate=certificate,
             shadow_prices={"entropy_floor": -self._multiplier},
             resume=self.run,
         )
 
-    def _prove_lower(self, group: AuditedGroup, weights: Array) -> tuple[float, Array]:
-        uniform = group.lumped.uniform()
+    def _prove_lower(
+        self, group: AuditedGroup, weights: Array
+    ) -> tuple[float, Array, list[float] | list[str]]:
+        """Return the lower end, the witness that proves it, and how a certificate holds it."""
+        domain = self._domains.get(group)
+        center = group.lumped.uniform() if domain is None else domain.center
         share = 0.0
         while True:
-            candidate = (1 - share) * weights + share * uniform
+            candidate = (1 - share) * weights + share * center
             try:
-                return prover.prove_lower(group.lumped, self.floor, candidate.tolist()), candidate
+                if domain is None:
+                    written = candidate.tolist()
+                    return prover.prove_lower(group.lumped, self.floor, written), candidate, written
+                return domain.proved(candidate)
             except CertificateError:
                 if share == 1.0:
                     raise

@@ -150,7 +150,8 @@ class AuditedGroup:
                 offer(self._choices.witnesses[0])
                 # Who needs no more doubt than the floor asks for is the worst adversary there is.
                 best = self._choices.witnesses[0]
-                self._climbed = bool(lumped_entropy(best, self.lumped) >= self.floor)
+                enough = lumped_entropy(best, self.lumped) >= self.floor
+                self._climbed = bool(self.limits is None and enough)
             self._prepared = 2
         if not self._climbed:
             climb(self.starts)

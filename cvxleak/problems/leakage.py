@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -16,6 +16,8 @@ from cvxleak.certificates import Certificate
 from cvxleak.errors import CertificateError, InfeasibleError, ValidationError
 from cvxleak.measures import entropy, lumped_entropy, lumped_information
 from cvxleak.model import Mechanism, Prior
+from cvxleak.model.knowledge import Knowledge, as_knowledge
+from cvxleak.model.restricted import restrict
 from cvxleak.problems.audit import Audit, Progress
 from cvxleak.problems.candidates import candidate_weights, law_violations, positive_part
 from cvxleak.problems.check import Check
@@ -45,13 +47,17 @@ class RecordLeakage:
         that can be swapped without changing the query are computed once.
     size : int
         Number k of records in a group.
+    adversaries : Knowledge or iterable of Knowledge, optional
+        What else is known about the adversaries' priors: an `Expectation`, `KnownMarginals`, a
+        `RelativeEntropyBall`, or several of them at once. All priors above the floor if left out.
 
     Raises
     ------
     ValidationError
         Arguments of the wrong kind.
     InfeasibleError
-        b above log|X|; the message gives the maximum.
+        b above log|X|; the message gives the maximum. From `solve`: no prior is known to be all
+        that `adversaries` say and has entropy b.
 
     Examples
     --------
@@ -67,6 +73,7 @@ class RecordLeakage:
     entropy_floor: float
     records: tuple[int, ...] | None = None
     size: int = 1
+    adversaries: tuple[Knowledge, ...] = ()
 
     def __init__(
         self,
@@ -74,6 +81,7 @@ class RecordLeakage:
         entropy_floor: float,
         records: int | Sequence[int] | None = None,
         size: int = 1,
+        adversaries: Knowledge | Iterable[Knowledge] | None = None,
     ) -> None:
         if not isinstance(mechanism, Mechanism):
             raise ValidationError(
@@ -97,6 +105,8 @@ class RecordLeakage:
         object.__setattr__(self, "entropy_floor", floor)
         object.__setattr__(self, "records", group)
         object.__setattr__(self, "size", size)
+        known = as_knowledge(adversaries, mechanism.query)
+        object.__setattr__(self, "adversaries", known)
 
     @property
     def name(self) -> str:
@@ -161,7 +171,8 @@ class RecordLeakage:
         records : int or sequence of int, optional
             The record (or group) to evaluate; the problem's, or else the worst one, if left out.
         lumped : bool
-            The candidate holds weights on the groups of ``mechanism.lumped(records)`` instead.
+            The candidate holds weights on the groups of ``mechanism.lumped(records)`` instead (on
+            the finer ones that `adversaries` ask for, if there are any).
         bound : Bound, optional
             An earlier result of `solve`; computed with `options` if left out.
 
@@ -176,9 +187,12 @@ class RecordLeakage:
         if lumped and group is None:
             raise ValidationError("records: lumped weights are about one record; name it")
         if lumped and group:
-            p = candidate_weights(
-                candidate, len(mechanism.lumped(group).rows), None, "group of contexts"
-            )
+            view = restrict(mechanism, group, self.adversaries)
+            p = candidate_weights(candidate, len(view.lumped.rows), None, "group of contexts")
+            law = positive_part(p)
+            value = lumped_information(law, view.lumped)
+            uncertainty = lumped_entropy(law, view.lumped)
+            missed = view.violations(law, self.adversaries)
         else:
             needed = mechanism.space.size
             named = isinstance(candidate, Prior) or hasattr(candidate, "reindex")
@@ -186,11 +200,7 @@ class RecordLeakage:
             if named and len(candidate) == needed:  # pyright: ignore[reportArgumentType]
                 labels = tuple(mechanism.space.datasets())
             p = candidate_weights(candidate, needed, labels, "dataset")
-        law = positive_part(p)
-        if lumped and group:
-            problem = mechanism.lumped(group)
-            value, uncertainty = lumped_information(law, problem), lumped_entropy(law, problem)
-        else:
+            law = positive_part(p)
             # A full prior need not respect the symmetry of the query: look at every record.
             groups = combinations(range(mechanism.space.records), self.size)
             value = max(
@@ -198,8 +208,11 @@ class RecordLeakage:
                 for g in (groups if group is None else [group])
             )
             uncertainty = entropy(law)
+            missed = {}
+            for one in self.adversaries:
+                missed |= one.violation(mechanism.query, law.reshape(mechanism.space.shape))
         short_of = max(self.entropy_floor - uncertainty, 0.0)
-        violations = law_violations(p) | {"entropy is at least the floor": short_of}
+        violations = law_violations(p) | {"entropy is at least the floor": short_of} | missed
         found = self.solve(**options) if bound is None else bound.to("nats")
         return Check(value, violations, found, maximize=True)
 
@@ -208,6 +221,8 @@ def record_leakage(
     mechanism: Mechanism,
     entropy_floor: float,
     record: int | None = None,
+    *,
+    adversaries: Knowledge | Iterable[Knowledge] | None = None,
     **options: Any,
 ) -> Bound:
     """Return the maximal per-record leakage under H(X) >= b: `RecordLeakage(...).solve(...)`.
@@ -219,6 +234,8 @@ def record_leakage(
         b, in nats.
     record : int, optional
         One record only; the worst of all records if left out.
+    adversaries : Knowledge or iterable of Knowledge, optional
+        What else is known about the adversaries' priors (DALENIUS Definition 5).
     **options
         As for `RecordLeakage.solve`.
 
@@ -231,10 +248,18 @@ def record_leakage(
     >>> print(bound)
     record leakage: 0.3680642 to 0.3680642 nats (CERTIFIED)
     """
-    return RecordLeakage(mechanism, entropy_floor, record).solve(**options)
+    problem = RecordLeakage(mechanism, entropy_floor, record, adversaries=adversaries)
+    return problem.solve(**options)
 
 
-def group_leakage(mechanism: Mechanism, size: int, entropy_floor: float, **options: Any) -> Bound:
+def group_leakage(
+    mechanism: Mechanism,
+    size: int,
+    entropy_floor: float,
+    *,
+    adversaries: Knowledge | Iterable[Knowledge] | None = None,
+    **options: Any,
+) -> Bound:
     """Return C_k^b, the maximal leakage about a group of `size` records (DALENIUS Definition 15).
 
     Examples
@@ -246,10 +271,17 @@ def group_leakage(mechanism: Mechanism, size: int, entropy_floor: float, **optio
     >>> print(group_leakage(identity, 2, entropy_floor=0.0))
     leakage about 2 records: 1.098612 to 1.098612 nats (CERTIFIED)
     """
-    return RecordLeakage(mechanism, entropy_floor, size=size).solve(**options)
+    problem = RecordLeakage(mechanism, entropy_floor, size=size, adversaries=adversaries)
+    return problem.solve(**options)
 
 
-def balance(mechanism: Mechanism, entropy_floor: float, **options: Any) -> Bound:
+def balance(
+    mechanism: Mechanism,
+    entropy_floor: float,
+    *,
+    adversaries: Knowledge | Iterable[Knowledge] | None = None,
+    **options: Any,
+) -> Bound:
     """Return the balance function g(b) = C_1 - C_1^b as a bracket (DALENIUS Definition 10).
 
     The lower end is C_1's lower end less C_1^b's upper end, and the other way round; the witness is
@@ -261,6 +293,8 @@ def balance(mechanism: Mechanism, entropy_floor: float, **options: Any) -> Bound
     mechanism : Mechanism
     entropy_floor : float
         b, in nats.
+    adversaries : Knowledge or iterable of Knowledge, optional
+        What is known about the adversaries' priors, at both floors.
     **options
         As for `RecordLeakage.solve`.
 
@@ -272,8 +306,10 @@ def balance(mechanism: Mechanism, entropy_floor: float, **options: Any) -> Bound
     >>> print(balance(Mechanism(parity, [[0.9, 0.1], [0.1, 0.9]]), entropy_floor=1.0))
     balance: 0 to ... nats (CERTIFIED)
     """
-    free = RecordLeakage(mechanism, 0.0).solve(**options)
-    bound = RecordLeakage(mechanism, entropy_floor).solve(**options)
+    free, bound = (
+        RecordLeakage(mechanism, b, adversaries=adversaries).solve(**options)
+        for b in (0.0, entropy_floor)
+    )
     return balance_of(
         free,
         bound,

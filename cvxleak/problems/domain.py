@@ -1,0 +1,359 @@
+"""`Domain`: the lumped priors of an adversary class, and how to get into it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from flint import fmpq, fmpq_mat
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.linalg import qr
+from scipy.optimize import linprog, minimize
+from scipy.special import entr, logsumexp
+
+from cvxleak._validation import Array
+from cvxleak.certificates.adversary_class import limits_of, reference_weights
+from cvxleak.certificates.rationals import dot, rational
+from cvxleak.certificates.record_leakage import prove_lower_within
+from cvxleak.errors import CertificateError, InfeasibleError, SolverError
+from cvxleak.iterative.limited import limited_blahut_arimoto
+from cvxleak.model import Limits
+from cvxleak.model.restricted import Linear, Restricted
+
+__all__ = ["Domain"]
+
+IMPLICIT = 1e-9
+"""An inequality that no prior of the class misses by more than this much is an equation."""
+
+TOLERANCES = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+SHARES = (1e-2, 1e-4, 1e-6, 1e-8, 1e-10, 0.0)
+MARGIN = 1e-12
+
+POINT = 1e-10
+"""A relative-entropy ball of at most this radius is searched at its reference only."""
+
+NEGLIGIBLE = 1e-30
+"""Weights of a witness up to this are left out."""
+
+
+class Domain:
+    """Priors that meet the floor F(w) >= b and the constraints of a restricted problem.
+
+    Attributes
+    ----------
+    limits : Limits
+        What every prior of the class meets, as the upper end uses it.
+    center : array, shape (N,)
+        A prior of the class with much doubt and room in the constraints.
+
+    Raises
+    ------
+    InfeasibleError
+        No prior is in the class; the message says by how much it is missed.
+    """
+
+    def __init__(self, restricted: Restricted, floor: float) -> None:
+        self.restricted, self.floor = restricted, floor
+        self.lumped = restricted.lumped
+        self.limits = limits_of(restricted)
+        self._E, self._e = _arrays(restricted.equations, len(self.lumped.rows))
+        self._C, self._d = _arrays(restricted.inequalities, len(self.lumped.rows))
+        first = 2 * len(self._e)
+        linear = first + len(self._d)
+        self._log_p = -self.limits.coefficients[linear:]
+        self._radii = self.limits.bounds[linear:]
+        self._open = Limits(
+            self.limits.coefficients[first:], self.limits.bounds[first:], self.limits.shares[first:]
+        )
+        self._inside = self._relative_center()
+        self.center = self._doubtful()
+
+    def search(
+        self, starts: int | Array, rng: np.random.Generator, max_iterations: int
+    ) -> list[tuple[Array, float]]:
+        """Look for priors of the class that leak much; return them with the floor's multiplier."""
+        lumped = self.lumped
+        if isinstance(starts, (int, np.integer)):
+            # A value's mass goes to random rows, half of the time nearly all of it to one; the
+            # groups with equal rows share it as they do at the center.
+            weights = np.tile(self.center, (int(starts), 1))
+            for a in range(len(lumped.values)):
+                own = np.flatnonzero(lumped.value_index == a)
+                row_of = np.unique(lumped.rows[own], axis=0, return_inverse=True)[1].ravel()
+                total = np.bincount(row_of, weights=self.center[own])
+                share = rng.dirichlet(np.full(len(total), 0.3), size=int(starts))
+                chosen = rng.integers(len(total), size=(int(starts) + 1) // 2)
+                share[::2] = 0.02 * share[::2] + 0.98 * np.eye(len(total))[chosen]
+                scale = share * total.sum() / np.maximum(total, 1e-300)
+                weights[:, own] *= scale[:, row_of]
+        else:
+            weights = np.asarray(starts)
+        weights = weights / weights.sum(axis=1, keepdims=True)
+        weights = 0.98 * weights + 0.02 * self.center
+        found, values, lams = limited_blahut_arimoto(
+            lumped,
+            self.floor,
+            self._open,
+            (self._E, self._e),
+            weights,
+            self._prices,
+            max_iterations=max_iterations,
+        )
+        order = np.argsort(-values)
+        return [(found[i], float(lams[i])) for i in order if np.isfinite(values[i])]
+
+    def meet(self, weights: Array) -> Array:
+        """Return the first prior of the class (up to rounding) on the way to its center."""
+        given = np.where(self._possible, np.maximum(weights, 0.0), 0.0)
+        for share in (0.0, 1e-9, 1e-6, 1e-3, 0.1, 1.0):
+            w = self._onto_equations((1 - share) * given + share * self.center)
+            if self._equal(w) and w.min() >= 0:
+                break
+        if self._misses(w) <= 0:
+            return w
+        low, high = 0.0, 1.0
+        for _ in range(60):
+            theta = (low + high) / 2
+            if self._misses((1 - theta) * w + theta * self.center) <= 0:
+                high = theta
+            else:
+                low = theta
+        return (1 - high) * w + high * self.center
+
+    def proved(self, weights: Array) -> tuple[float, Array, list[str]]:
+        """Return a lower end that a prior near `weights` proves, the prior, and in fractions.
+
+        Raises
+        ------
+        CertificateError
+            No prior as near as rounding allows is certainly in the class.
+        """
+        exact = self.exact(weights)
+        if exact is None:
+            raise CertificateError("no exact solution of the equations was found")
+        written = [str(x) for x in exact]
+        lower = prove_lower_within(self.restricted, self.floor, written)
+        return lower, np.array([int(x.p) / int(x.q) for x in exact]), written
+
+    def exact(self, weights: Array) -> list[fmpq] | None:
+        """Return a law near `weights` that meets the equations exactly, and is not negative.
+
+        Where a ball is too small for rounding, that is its reference.
+        """
+        for ball in self.restricted.references:
+            if ball.radius <= POINT:
+                return reference_weights(self.lumped, ball)
+        weights = np.where(weights > NEGLIGIBLE, weights, 0.0)
+        w = [rational(float(x)) for x in np.where(self._possible, weights, 0.0)]
+        rows = [[fmpq(1)] * len(w), *(_exact(one) for one in self._equations)]
+        sides = [fmpq(1), *(_side(one) for one in self._equations)]
+        table = np.vstack([np.ones(len(w)), *(one.coefficients for one in self._equations)])
+        scaled = table * weights
+        scaled /= np.maximum(np.abs(scaled).max(axis=1, keepdims=True), 1e-300)
+        # Some columns of large weight determine the rest; dependent equations are only checked.
+        r, order = qr(scaled, mode="r", pivoting=True)[0:2]
+        diagonal = np.abs(np.diag(r))
+        rank = int((diagonal > 1e-12 * diagonal[0]).sum())
+        columns = [int(g) for g in order[:rank]]
+        kept = [int(j) for j in qr(scaled[:, columns].T, mode="r", pivoting=True)[1][:rank]]
+        matrix = fmpq_mat([[rows[j][g] for g in columns] for j in kept])
+        others = [fmpq(0) if g in columns else x for g, x in enumerate(w)]
+        right = fmpq_mat([[sides[j] - dot(rows[j], others)] for j in kept])
+        try:
+            solved = matrix.solve(right)
+        except ZeroDivisionError:
+            return None
+        for place, g in enumerate(columns):
+            w[g] = solved[place, 0]
+        met = all(dot(row, w) == side for row, side in zip(rows, sides, strict=True))
+        return w if met and all(x >= 0 for x in w) else None
+
+    @property
+    def _equations(self) -> tuple[Linear, ...]:
+        return self.restricted.equations + tuple(
+            one for j, one in enumerate(self.restricted.inequalities) if j in self._implicit
+        )
+
+    def _equal(self, w: Array) -> bool:
+        scale = np.abs(self._E).max(axis=1, initial=1.0)
+        off = np.abs(self._E @ w - self._e) / scale
+        return bool(off.max(initial=0.0) <= 1e-14 and abs(w.sum() - 1) <= 1e-14)
+
+    def _misses(self, w: Array) -> float:
+        """Return a positive number if w misses anything but the equations."""
+        doubt = float(entr(w).sum() + w @ self.lumped.log_multiplicity)
+        margin = MARGIN * (1 + self.lumped.max_entropy)
+        worst = max(-float(w.min()), self.floor + margin - doubt if self.floor > 0 else -1.0)
+        free = [j for j in range(len(self._d)) if j not in self._implicit]
+        if free:
+            scale = 1e-15 * np.abs(self._C[free]).max(axis=1)
+            worst = max(worst, float((self._C[free] @ w - self._d[free] + scale).max()))
+        for log_p, radius in zip(self._log_p, self._radii, strict=True):
+            worst = max(worst, float(-doubt - w @ log_p + margin - radius))
+        return worst
+
+    def _onto_equations(self, w: Array) -> Array:
+        """Return w with each group's weight changed in proportion, so that the equations hold."""
+        w = np.maximum(w, 1e-300 * self._possible)
+        table = np.vstack([np.ones((1, len(w))), self._E])
+        sides = np.concatenate([[1.0], self._e])
+        for _ in range(4):
+            missing = sides - table @ w
+            gram = (table * w) @ table.T
+            change = w * (np.linalg.lstsq(gram, missing, rcond=1e-13)[0] @ table)
+            w = w + change
+        return w
+
+    def _relative_center(self) -> Array:
+        """Return a law with room in all constraints that leave any; find those that leave none."""
+        size, most = len(self.lumped.rows), len(self._d)
+        scale = 1 / np.maximum(np.abs(self._C).max(axis=1, initial=1.0), np.abs(self._d))
+        C, d = self._C * scale[:, None], self._d * scale
+        # Homogenized: w = q / a. All slacks s <= 1 that can be positive can be 1.
+        upper = sparse.bmat(
+            [
+                [-sparse.eye(size), None, sparse.eye(size), None],
+                [sparse.csr_matrix(C), -d[:, None], None, sparse.eye(most)],
+            ]
+            if most
+            else [[-sparse.eye(size), np.zeros((size, 1)), sparse.eye(size)]]
+        )
+        E = np.vstack([np.ones(size), self._E])
+        e = np.concatenate([[1.0], self._e])
+        equal = sparse.csr_matrix(np.hstack([E, -e[:, None], np.zeros((len(e), size + most))]))
+        gain = np.concatenate([np.zeros(size + 1), -np.ones(size + most)])
+        bounds = [(0, None)] * size + [(1, 1 / IMPLICIT)] + [(0, 1)] * (size + most)
+        answer: Any = linprog(
+            gain,
+            upper.tocsr(),
+            np.zeros(size + most),
+            equal,
+            np.zeros(len(e)),
+            bounds,
+            method="highs",
+            options=TOLERANCES,
+        )
+        if answer.status == 2:
+            raise InfeasibleError(
+                "adversaries: no prior meets the constraints; each misses one of them by at least "
+                f"{self._least_violation():.3g}"
+            )
+        if answer.status != 0:
+            raise SolverError(f"adversaries: {answer.message}")
+        slack = answer.x[size + 1 :]
+        self._possible: NDArray[np.bool_] = slack[:size] > 0.5
+        self._implicit = {int(j) for j in np.flatnonzero(slack[size:] < 0.5)}
+        w = answer.x[:size] / answer.x[size]
+        return self._onto_equations(np.where(self._possible, w, 0.0))
+
+    def _least_violation(self) -> float:
+        size = len(self.lumped.rows)
+        rows = np.vstack([self._C, self._E, -self._E])
+        sides = np.concatenate([self._d, self._e, -self._e])
+        answer: Any = linprog(
+            np.append(np.zeros(size), 1.0),
+            np.hstack([rows, -np.ones((len(rows), 1))]),
+            sides,
+            np.append(np.ones(size), 0.0)[None],
+            [1.0],
+            [(0, None)] * size + [(0, None)],
+            method="highs",
+        )
+        return float(answer.fun) if answer.status == 0 else np.inf
+
+    def _doubtful(self) -> Array:
+        """Return a prior whose least slack in floor and balls is largest, with some room.
+
+        max over w of min(F(w) - b, r_j - D(w || p0_j)) = min over theta in the simplex, kappa >= 0
+        and eta of log sum_g m_g exp(<theta, log p0> - C^T kappa - E^T eta) + <theta, (-b, r)>
+        + <kappa, d> + <eta, e>, since the coefficients theta of the entropy sum to 1.
+        """
+        where = np.flatnonzero(self._possible)
+        balls, most, equal = len(self._radii), len(self._d), len(self._e)
+        scale = np.concatenate(
+            [
+                np.ones(balls),
+                np.maximum(np.abs(self._C).max(axis=1, initial=0.0), 1e-300),
+                np.maximum(np.abs(self._E).max(axis=1, initial=0.0), 1e-300),
+            ]
+        )
+        columns = np.concatenate([self._log_p, -self._C, -self._E])[:, where] / scale[:, None]
+        sides = np.concatenate([self._radii + self.floor, self._d, self._e]) / scale
+        log_m = self.lumped.log_multiplicity[where]
+
+        def dual(z: Array) -> tuple[float, Array]:
+            logits = log_m + z @ columns
+            total = float(logsumexp(logits))
+            law = np.exp(logits - total)
+            return total - self.floor + float(z @ sides), columns @ law + sides
+
+        bounds = [(0.0, 1.0)] * balls + [(0.0, 1e6)] * most + [(-1e6, 1e6)] * equal
+        rules = []
+        if balls > 1:
+            ones = np.concatenate([np.ones(balls), np.zeros(most + equal)])
+            rules = [{"type": "ineq", "fun": lambda z: 1 - ones @ z, "jac": lambda z: -ones}]
+        z = np.zeros(balls + most + equal)
+        z[:balls] = 1 / (1 + balls)
+        if len(z):
+            method = "SLSQP" if rules else "L-BFGS-B"
+            options = {"maxiter": 2000, "ftol": 1e-14}
+            found: Any = minimize(
+                dual, z, jac=True, bounds=bounds, constraints=rules, method=method, options=options
+            )
+            z = np.asarray(found.x)
+            if rules:
+                z[:balls] = np.clip(z[:balls], 0, 1) / max(1.0, np.clip(z[:balls], 0, 1).sum())
+        # In the order of the limits: linear ones, balls, equations.
+        free = z / scale
+        self._prices = np.concatenate([free[balls:][:most], free[:balls], free[balls + most :]])
+        value = dual(z)[0]
+        if value < 0:
+            raise InfeasibleError(self._why(value))
+        logits = log_m + z @ columns
+        doubtful = np.zeros(len(self.lumped.rows))
+        doubtful[where] = np.exp(logits - logsumexp(logits))
+        doubtful = self._onto_equations(doubtful)
+        # Into the linear constraints, with as much room as floor and balls leave.
+        for share in SHARES:
+            center = (1 - share) * doubtful + share * self._inside
+            if self._misses(center) <= 0:
+                return center
+        low, high = 0.0, 1.0
+        for _ in range(60):
+            share = (low + high) / 2
+            mixed = (1 - share) * doubtful + share * self._inside
+            linear = [j for j in range(most) if j not in self._implicit]
+            if len(linear) and (self._C[linear] @ mixed > self._d[linear]).any():
+                low = share
+            else:
+                high = share
+        center = (1 - high) * doubtful + high * self._inside
+        if self._misses(center) > 1e-9:
+            raise InfeasibleError(self._why(value))
+        return center
+
+    def _why(self, slack: float) -> str:
+        if len(self._radii) == 0:
+            return (
+                f"entropy_floor: found {self.floor!r} nats; no prior that meets the other "
+                f"constraints has more than {self.floor + slack!r} nats"
+            )
+        return (
+            "adversaries: no prior meets the entropy floor, the relative-entropy balls and the "
+            f"other constraints; each misses one of them by at least {max(-slack, 0.0):.3g} nats"
+        )
+
+
+def _arrays(linear: Sequence[Linear], size: int) -> tuple[Array, Array]:
+    rows = np.array([one.coefficients for one in linear], dtype=float).reshape(-1, size)
+    return rows, np.array([float(one.side) for one in linear])
+
+
+def _exact(one: Linear) -> list[fmpq]:
+    return [rational(c) for c in one.coefficients]
+
+
+def _side(one: Linear) -> fmpq:
+    return fmpq(one.side.numerator, one.side.denominator)
