@@ -56,25 +56,21 @@ class Exposure:
     parties : tuple of str
         Empty for everybody together, whoever they are.
     leakage : float
-        Rounded up. In ex-ante mode I(V; X), what their outputs V tell. In realized mode
-        the sum of I(Rhat; X | Z = z) over all releases, to anybody, up to their last one: an output
-        may depend on all that was released before, and so may tell of it.
-    counted : float
-        What is counted against the budget: the leakage; in realized mode the sum over their own
-        releases, what these add for somebody who knows all that was released before.
+        Rounded up. In ex-ante mode I(V; X), what their outputs V tell. In realized mode the sum of
+        I(Rhat; X | Z = z) over all releases, to anybody, up to their last one: an output may
+        depend on all that was released before, and so may tell of it.
     budget : float
-        What `counted` may come to; infinite where the ledger sets no budget.
+        What it may come to; infinite where the ledger sets no budget.
 
     Examples
     --------
     >>> from cvxleak.desk import Exposure
-    >>> Exposure(("Ann", "Bob"), leakage=0.12, counted=0.12, budget=0.2).parties
+    >>> Exposure(("Ann", "Bob"), leakage=0.12, budget=0.2).parties
     ('Ann', 'Bob')
     """
 
     parties: tuple[str, ...]
     leakage: float
-    counted: float
     budget: float
 
 
@@ -96,7 +92,7 @@ class DeskReport:
     Examples
     --------
     >>> from cvxleak.desk import DeskReport, Exposure
-    >>> print(DeskReport("ex_ante", 1, 2, (Exposure((), 0.1, 0.1, 0.2),)))
+    >>> print(DeskReport("ex_ante", 1, 2, (Exposure((), 0.1, 0.2),)))
     1 releases, 2 classes of histories (ex_ante)
     everybody: at most 0.1 nats (budget 0.2)
     """
@@ -113,12 +109,7 @@ class DeskReport:
         if scale == 1.0:
             return self
         exposures = [
-            Exposure(
-                who.parties,
-                _up(scale * who.leakage),
-                _up(scale * who.counted),
-                scale * who.budget,
-            )
+            Exposure(who.parties, _up(scale * who.leakage), scale * who.budget)
             for who in self.exposures
         ]
         return replace(self, exposures=tuple(exposures), unit=unit)
@@ -134,7 +125,6 @@ class DeskReport:
                 {
                     "parties": list(who.parties) or None,
                     "leakage": who.leakage,
-                    "counted": who.counted,
                     "budget": None if math.isinf(who.budget) else who.budget,
                 }
                 for who in self.exposures
@@ -147,8 +137,6 @@ class DeskReport:
             name = " + ".join(who.parties) or "everybody"
             limit = "no budget" if math.isinf(who.budget) else f"budget {who.budget:.6g}"
             text = f"{name}: at most {who.leakage:.6g} {self.unit}"
-            if who.counted != who.leakage:
-                text += f", {who.counted:.6g} counted"
             lines.append(f"{text} ({limit})")
         return "\n".join(lines)
 

@@ -59,6 +59,15 @@ class Budgets:
             if isinstance(parties, str):
                 raise ValidationError(f"coalitions: found {short(parties)}; name several parties")
             who = frozenset(party_name(party, "coalitions") for party in parties)
+            if not who or who in groups:
+                raise ValidationError(
+                    f"coalitions: found {short(parties)}; each needs members, and only one budget"
+                )
+            strangers = sorted(who - set(own)) if isinstance(own, dict) else []
+            if strangers:
+                raise ValidationError(
+                    f"coalitions: found {strangers}; epsilon names the parties that are served"
+                )
             groups[who] = real_number(budget, "coalitions", 0.0, most)
         object.__setattr__(self, "epsilon", own)
         object.__setattr__(self, "delta", most)
@@ -123,8 +132,10 @@ class Budgets:
 
 def party_name(party: Any, argument: str) -> str:
     """Return the name of a party, or say what is wrong with it."""
-    if not isinstance(party, str) or not party.strip():
-        raise ValidationError(f"{argument}: found {short(party)}; a party is named by a text")
+    if not isinstance(party, str) or not party or party != party.strip():
+        raise ValidationError(
+            f"{argument}: found {short(party)}; a party is named by a text without space around it"
+        )
     return party
 
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from flint import fmpq
 
 from cvxleak.desk.budgets import Limits
-from cvxleak.desk.history import Entry, History, Observer
+from cvxleak.desk.history import Entry, History, Observer, Seen, Vector
 from cvxleak.desk.kernels import (
     GRID,
     Kernel,
-    constant,
     copied,
     expected_cost,
     mean_cost,
@@ -28,7 +28,8 @@ from cvxleak.model import Channel, Distortion
 __all__ = ["Choice", "choose_kernel", "known_as", "within"]
 
 INDIFFERENT = 1e-6
-"""Of two kernels whose expected distortion differs by less, the one that tells less is used."""
+"""Of two kernels whose expected distortion differs by less than this share of the range of the
+distortion, the one that tells less is used."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Choice:
 
     Attributes
     ----------
-    kernel : array, shape (classes, |X|, outputs)
+    kernel : array, shape (seen, |X|, outputs)
     distortion : tuple of float
         Proved ends of the least expected distortion; the kernel has the upper one.
     copy_of : int or None
@@ -69,33 +70,37 @@ def choose_kernel(
         A budget is below what was told already; the message says how much that is.
     """
     for who, budget in limits.items():
-        spent = history.leakage(who)[1]
+        spent = history.spent(who)
         if spent > budget:
             name = "delta" if who is None else "epsilon" if len(who) == 1 else "coalitions"
             raise InfeasibleError(
-                f"{name}: found {budget!r}; {known_as(who)} may have learned {spent!r} nats "
+                f"{name}: found {budget!r} nats; {known_as(who)} may have learned {spent!r} nats "
                 "already, and no smaller budget can be kept"
             )
+    looker = party if party in history.lookers else None
+    masses = history.seen(looker)
     costs = mean_cost(request.matrix, distortion.matrix)
     labels = list(request.outputs)
-    shape = (history.classes, len(request.inputs), len(labels))
+    shape = (len(masses), len(request.inputs), len(labels))
 
     def loss(kernel: Kernel) -> float:
-        return expected_cost(history.joint, kernel, costs)
+        return expected_cost(list(masses.values()), kernel, costs)
 
-    found, lower = solve_kernel(history, request, distortion, limits, time_limit)
-    silent = min((constant(shape, r) for r in range(len(labels))), key=loss)
-    best, source = _repaired(history, party, on_grid(found), silent, limits), None
+    found, lower = solve_kernel(history, looker, request, distortion, limits, time_limit)
+    quiet = _quiet(masses, costs, shape)
+    best, source = _repaired(history, party, on_grid(found), quiet, limits), None
+    indifferent = INDIFFERENT * float(np.ptp(distortion.matrix))
     for number, outputs in enumerate(past, start=1):
-        chosen = history.release_of_class(number - 1)
+        chosen = [history.output_of(number - 1, seen, looker) for seen in masses]
         if outputs != labels or None in chosen:
             continue
         candidate = copied([r or 0 for r in chosen], shape)
-        most = loss(best) + INDIFFERENT if source is None else np.nextafter(loss(best), -1.0)
+        most = loss(best) + indifferent if source is None else np.nextafter(loss(best), -1.0)
         if loss(candidate) <= most and _keeps(history, party, candidate, limits):
             best, source = candidate, number
     upper = loss(best)
-    return Choice(best, (min(lower, upper), upper), source)
+    least = float(distortion.matrix.min())
+    return Choice(best, (min(max(lower, least), upper), upper), source)
 
 
 def within(history: History | RealizedHistory, limits: Limits) -> list[str]:
@@ -110,10 +115,23 @@ def known_as(who: Observer | None) -> str:
     return "everybody together" if who is None else " + ".join(sorted(who))
 
 
+def _quiet(
+    masses: Mapping[Seen, Vector], costs: list[list[fmpq]], shape: tuple[int, int, int]
+) -> Kernel:
+    """Return the best kernel that depends on the asker's own outputs only: it tells nothing new."""
+    totals: dict[tuple[int, ...], list[fmpq]] = {}
+    for seen, mass in masses.items():
+        total = totals.setdefault(seen.own, [fmpq(0)] * shape[2])
+        for p, cost in zip(mass, costs, strict=True):
+            total[:] = [t + p * d for t, d in zip(total, cost, strict=True)]
+    best = {own: min(range(shape[2]), key=total.__getitem__) for own, total in totals.items()}
+    return copied([best[seen.own] for seen in masses], shape)
+
+
 def _repaired(
     history: History | RealizedHistory, party: str, kernel: Kernel, silent: Kernel, limits: Limits
 ) -> Kernel:
-    """Mix a kernel with one that tells nothing, as little as the budgets need.
+    """Mix a kernel with one that tells nothing new, as little as the budgets need.
 
     Every leakage is convex in the kernel, so it falls towards what was told before.
     """
@@ -127,8 +145,12 @@ def _repaired(
 
 def _keeps(history: History | RealizedHistory, party: str, kernel: Kernel, limits: Limits) -> bool:
     after = copy.copy(history)
+    looker = party if party in history.lookers else None
+    seen = history.realized(looker)
+    masses = history.seen(looker)
+    rows = kernel[list(masses).index(seen)]
     # Any output that can come will do: what may have been told does not depend on it.
-    support = [q != 0 for q in history.joint[history.realized]]
-    possible = int(np.argmax(kernel[history.realized][support].sum(axis=0)))
-    after.add(Entry(party, kernel.tolist(), possible))
+    support = [q != 0 for q in masses[seen]]
+    possible = int(np.argmax(rows[support].sum(axis=0)))
+    after.add(Entry(party, kernel.tolist(), possible, looker is not None))
     return not within(after, limits)

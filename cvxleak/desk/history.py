@@ -6,10 +6,13 @@ A kernel that looks at the history only through C loses nothing against one that
 eq. (2)): averaging it over Z given C keeps p(rhat, x) and can only lower I(Rhat, Z; X). And then
 Z - (C, Rhat) - X, so that I(Rhat, Z; X) = I(Rhat, C; X) exactly, whatever is released later.
 
-An *observer* is a set of parties who pool what they got. Their outputs V are no function of C, so
-p(v_1, .., v_m, c, x) is kept for the m observers that matter; values of v_i whose tables p(v_i, c,
-x) are proportional are merged, which is exact as well (what tells them apart is noise, now and
-later, as long as kernels look at C alone).
+A party that comes back is limited in what it learns from all its outputs V. Its kernel *looks* at V
+as well as at C, and the same averaging shows that nothing more is of use.
+
+An *observer* is a set of parties who pool what they got. The table p(v, w, c, x) is kept for the
+outputs v of the parties whose kernels look and the views w of the observers that matter. Values of
+one observer's view whose tables are proportional, all else being equal, are merged; that is exact,
+since what tells them apart is noise, now and later.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from math import gcd, lcm
+from typing import NamedTuple
 
 from flint import arb, fmpq
 
@@ -24,16 +28,30 @@ from cvxleak.certificates import balls
 from cvxleak.certificates.rationals import normalized_rows
 from cvxleak.errors import ValidationError
 
-__all__ = ["SIZE_LIMIT", "Entry", "History", "Observer", "information"]
+__all__ = ["SIZE_LIMIT", "Entry", "History", "Key", "Observer", "Seen", "Vector", "information"]
 
 SIZE_LIMIT = 400_000
-"""Most numbers p(v_1, .., v_m, c, x) that are kept."""
+"""Most probabilities that a table may have."""
 
 Observer = frozenset[str]
+Outputs = tuple[int, ...]
 Vector = tuple[fmpq, ...]
-Views = tuple[int, ...]
-Table = dict[tuple[Views, int], Vector]
-"""(views, class) -> p(views, class, x) for each x."""
+Rows = dict["Seen", list[list[fmpq]]]
+
+
+class Seen(NamedTuple):
+    """What a kernel looks at: the asker's own outputs (none if it does not look), and the class."""
+
+    own: Outputs
+    c: int
+
+
+class Key(NamedTuple):
+    """One cell of the table: the lookers' outputs, the observers' views, and the class."""
+
+    owns: tuple[Outputs, ...]
+    views: tuple[Hashable, ...]
+    c: int
 
 
 @dataclass(frozen=True)
@@ -43,15 +61,18 @@ class Entry:
     Attributes
     ----------
     party : str
-    kernel : list, shape (classes, |X|, outputs)
-        p(rhat | c, x) up to each row's exact sum.
+    kernel : list, shape (seen, |X|, outputs)
+        p(rhat | seen, x) up to each row's exact sum, in the order of `History.seen`.
     output : int
         The column that was drawn.
+    looks : bool
+        Whether the kernel looks at the party's own earlier outputs.
     """
 
     party: str
     kernel: Sequence[Sequence[Sequence[float]]]
     output: int
+    looks: bool = False
 
 
 class History:
@@ -65,6 +86,8 @@ class History:
         The releases, first to last.
     observers : iterable of frozenset of str
         Whose views are followed, beside everybody's.
+    asker : str, optional
+        Who asks next, if the kernel is to look at what that party got.
 
     Raises
     ------
@@ -78,8 +101,8 @@ class History:
     >>> flip = [[[0.75, 0.25], [0.25, 0.75]]]
     >>> ann = frozenset(["Ann"])
     >>> history = History([0.5, 0.5], [Entry("Ann", flip, 0)], [ann])
-    >>> history.classes, history.realized
-    (2, 0)
+    >>> history.classes, history.realized()
+    (2, Seen(own=(), c=0))
     >>> round(history.leakage(ann)[1], 6) == round(history.leakage()[1], 6)
     True
     """
@@ -89,130 +112,170 @@ class History:
         prior: Sequence[float],
         entries: Iterable[Entry] = (),
         observers: Iterable[Observer] = (),
+        asker: str | None = None,
     ) -> None:
-        law = tuple(normalized_rows([prior])[0])
-        self._full: list[Vector] = [law]
+        past = list(entries)
+        looking = {entry.party for entry in past if entry.looks} | ({asker} - {None})
+        self.lookers = tuple(sorted(party for party in looking if party is not None))
         self.observers = tuple(observers)
-        self._table: Table = {((0,) * len(self.observers), 0): law}
-        self.realized = 0
-        self._releases: list[list[int | None]] = []
-        for entry in entries:
+        law = tuple(normalized_rows([prior])[0])
+        start = Key(((),) * len(self.lookers), (0,) * len(self.observers), 0)
+        self._table: dict[Key, Vector] = {start: law}
+        self.classes = 1
+        self._drawn: list[tuple[str, int]] = []
+        self._realized = 0
+        self._outputs: list[list[int | None]] = []
+        for entry in past:
             self.add(entry)
 
     @property
-    def classes(self) -> int:
-        """Number of classes of histories."""
-        return len(self._full)
-
-    @property
-    def joint(self) -> list[Vector]:
-        """p(c, x) for each class and each x."""
-        return self._full
-
-    @property
-    def table(self) -> Table:
-        """p(v_1, .., v_m, c, x) by (v, c) for the views of `observers`, where it is not 0."""
+    def table(self) -> dict[Key, Vector]:
+        """p(v, w, c, x) for each x by (v, w, c), where it is not 0."""
         return self._table
 
-    def release_of_class(self, number: int) -> list[int | None]:
-        """Return the output of release `number` by class, None where a class holds several."""
-        return self._releases[number]
+    def seen(self, party: str | None = None) -> dict[Seen, Vector]:
+        """Return p(seen, x), in order: what the kernel of a looking party sees, or anybody's."""
+        found: dict[Seen, Vector] = {}
+        for key, vector in self._table.items():
+            seen = self.of(key, party)
+            found[seen] = _plus(found.get(seen), vector)
+        return dict(sorted(found.items()))
+
+    def realized(self, party: str | None = None) -> Seen:
+        """Return what a kernel sees of the history that was realized."""
+        own = tuple(output for who, output in self._drawn if who == party)
+        return Seen(own if party in self.lookers else (), self._realized)
+
+    def output_of(self, number: int, seen: Seen, party: str | None = None) -> int | None:
+        """Return what release `number` gave, from 0, if that can be told from `seen`."""
+        who = self._drawn[number][0]
+        if who == party and party in self.lookers:
+            return seen.own[sum(name == who for name, _ in self._drawn[:number])]
+        return self._outputs[number][seen.c]
 
     def add(self, entry: Entry) -> None:
         """Follow one more release."""
-        rows = self._rows(entry.kernel)
-        outputs = len(rows[0][0])
-        places: dict[tuple[int, ...], int] = {}
-        masses: list[Vector] = []
-        moves: dict[tuple[int, int], int] = {}
+        looker = entry.party if entry.looks else None
+        masses = self.seen(looker)
+        rows = self._rows(entry.kernel, masses)
+        width = len(next(iter(rows.values()))[0])
+        places: dict[Outputs, int] = {}
+        moves: dict[tuple[Seen, int], int] = {}
         origins: list[list[tuple[int, int]]] = []
-        for c, mass in enumerate(self._full):
-            for r in range(outputs):
-                vector = _times(mass, rows[c], r)
+        for seen, mass in masses.items():
+            for r in range(width):
+                vector = _times(mass, rows[seen], r)
                 if vector is None:
                     continue
-                key = _direction(vector)
-                if key not in places:
-                    places[key] = len(masses)
-                    masses.append((fmpq(0),) * len(vector))
+                place = places.setdefault(_direction(vector), len(places))
+                if place == len(origins):
                     origins.append([])
-                into = moves[c, r] = places[key]
-                masses[into] = _plus(masses[into], vector)
-                origins[into].append((c, r))
-            _check_size(len(masses) * len(mass))
-        if (self.realized, entry.output) not in moves:
-            raise ValidationError(f"output: release {len(self._releases) + 1} cannot give it")
-        self.realized = moves[self.realized, entry.output]
-        self._table = self._followed(entry.party, rows, moves)
-        self._releases = [
-            [_common(past[c] for c, _ in pairs) for pairs in origins] for past in self._releases
+                origins[place].append((seen.c, r))
+                moves[seen, r] = place
+            _check_size(len(places) * len(mass))
+        drawn = self.realized(looker), entry.output
+        if drawn not in moves:
+            raise ValidationError(f"output: release {len(self._drawn) + 1} cannot give it")
+        self._table = self._followed(entry.party, looker, rows, moves)
+        self._realized = moves[drawn]
+        self._drawn = [*self._drawn, (entry.party, entry.output)]
+        self._outputs = [
+            *([_common(past[c] for c, _ in pairs) for pairs in origins] for past in self._outputs),
+            [_common(r for _, r in pairs) for pairs in origins],
         ]
-        self._releases.append([_common(r for _, r in pairs) for pairs in origins])
-        self._full = masses
+        self.classes = len(places)
 
     def leakage(self, observer: Observer | None = None) -> tuple[float, float]:
         """Return proved ends of I(V; X) in nats for a followed observer, or for everybody."""
         if observer is None:
-            return information(self._full)
+            return information(self.seen().values())
         place = self.observers.index(observer)
-        views: dict[int, Vector] = {}
-        for (v, _), vector in self._table.items():
-            views[v[place]] = _plus(views.get(v[place]), vector)
+        views: dict[Hashable, Vector] = {}
+        for key, vector in self._table.items():
+            views[key.views[place]] = _plus(views.get(key.views[place]), vector)
         return information(views.values())
 
-    def knowable(self, observer: Observer) -> float:
-        """Return the upper end of `leakage`: what an observer's outputs may tell."""
+    def spent(self, observer: Observer | None = None) -> float:
+        """Return what counts against the budget of a followed observer before the next release."""
         return self.leakage(observer)[1]
 
-    def _rows(self, kernel: Sequence[Sequence[Sequence[float]]]) -> list[list[list[fmpq]]]:
-        if len(kernel) != len(self._full):
+    def of(self, key: Key, party: str | None) -> Seen:
+        """Return what a kernel sees of a cell of the table."""
+        own = () if party is None else key.owns[self.lookers.index(party)]
+        return Seen(own, key.c)
+
+    def _rows(
+        self, kernel: Sequence[Sequence[Sequence[float]]], masses: dict[Seen, Vector]
+    ) -> Rows:
+        if len(kernel) != len(masses):
             raise ValidationError(
-                f"kernel: found {len(kernel)} classes of histories; there are {len(self._full)}"
+                f"kernel: found rows for {len(kernel)} histories; there are {len(masses)}"
             )
         rows = [normalized_rows(part) for part in kernel]
         shapes = {(len(part), len(row)) for part in rows for row in part}
-        if len(shapes) != 1 or shapes.pop()[0] != len(self._full[0]):
+        datasets = len(next(iter(masses.values())))
+        if len(shapes) != 1 or shapes.pop()[0] != datasets:
             raise ValidationError("kernel: it does not fit the data's values")
-        return rows
+        return dict(zip(masses, rows, strict=True))
 
     def _followed(
-        self, party: str, rows: list[list[list[fmpq]]], moves: dict[tuple[int, int], int]
-    ) -> Table:
-        """Return the observers' table after one more release."""
-        sees = [party in who for who in self.observers]
-        raw: dict[tuple[tuple[Hashable, ...], int], Vector] = {}
-        for (views, c), mass in self._table.items():
-            for r in range(len(rows[c][0])):
-                vector = _times(mass, rows[c], r)
+        self, party: str, looker: str | None, rows: Rows, moves: dict[tuple[Seen, int], int]
+    ) -> dict[Key, Vector]:
+        """Return the table after one more release."""
+        gets = [party in who for who in self.observers]
+        raw: dict[Key, Vector] = {}
+        for key, mass in self._table.items():
+            seen = self.of(key, looker)
+            for r in range(len(rows[seen][0])):
+                vector = _times(mass, rows[seen], r)
                 if vector is None:
                     continue
-                pairs = zip(views, sees, strict=True)
-                key = tuple((v, r) if seen else v for v, seen in pairs), moves[c, r]
-                raw[key] = _plus(raw.get(key), vector)
+                owns = tuple(
+                    (*own, r) if name == party else own
+                    for name, own in zip(self.lookers, key.owns, strict=True)
+                )
+                views = tuple(
+                    (view, r) if got else view for view, got in zip(key.views, gets, strict=True)
+                )
+                into = Key(owns, views, moves[seen, r])
+                raw[into] = _plus(raw.get(into), vector)
                 _check_size(len(raw) * len(vector))
-        merged = [_merged_views(raw, place) for place in range(len(sees))]
-        table: Table = {}
-        for (views, c), vector in raw.items():
-            key = tuple(new[v] for new, v in zip(merged, views, strict=True)), c
-            table[key] = _plus(table.get(key), vector)
-        return table
+        for place in range(len(gets)):
+            raw = _merged(raw, place)
+        return raw
 
 
-def _merged_views(
-    raw: dict[tuple[tuple[Hashable, ...], int], Vector], place: int
-) -> dict[Hashable, int]:
-    """Return a number for each view of one observer, equal where p(view, c, x) is proportional."""
-    tables: dict[Hashable, dict[int, Vector]] = {}
-    for (views, c), vector in raw.items():
-        table = tables.setdefault(views[place], {})
-        table[c] = _plus(table.get(c), vector)
+def _merged(raw: dict[Key, Vector], place: int) -> dict[Key, Vector]:
+    """Give the views of one observer numbers, the same to those with proportional tables."""
+    tables: dict[Hashable, dict[Key, Vector]] = {}
+    for key, vector in raw.items():
+        rest = key._replace(views=(*key.views[:place], None, *key.views[place + 1 :]))
+        tables.setdefault(key.views[place], {})[rest] = vector
     numbers: dict[Hashable, int] = {}
-    result = {}
-    for view, table in tables.items():
-        classes = tuple(sorted(table))
-        key = classes, _direction(q for c in classes for q in table[c])
-        result[view] = numbers.setdefault(key, len(numbers))
+    result: dict[Key, Vector] = {}
+    for table in tables.values():
+        # In one order for all: which cells there are belongs to what is compared.
+        cells = sorted(table, key=repr)
+        alike = tuple(cells), _direction(q for cell in cells for q in table[cell])
+        number = numbers.setdefault(alike, len(numbers))
+        for cell in cells:
+            key = cell._replace(views=(*cell.views[:place], number, *cell.views[place + 1 :]))
+            result[key] = _plus(result.get(key), table[cell])
     return result
+
+
+def information(table: Iterable[Sequence[fmpq]]) -> tuple[float, float]:
+    """Return proved ends of I(V; X) for the rows p(v, x); exactly 0 if V tells nothing."""
+    merged: dict[Outputs, Vector] = {}
+    for row in table:
+        if any(q != 0 for q in row):
+            key = _direction(row)
+            merged[key] = _plus(merged.get(key), tuple(row))
+    if len(merged) == 1:
+        return 0.0, 0.0
+    with balls.precision():
+        ball = balls.mutual_information([[arb(q) for q in row] for row in merged.values()])
+        return max(balls.round_down(ball), 0.0), max(balls.round_up(ball), 0.0)
 
 
 def _check_size(size: int) -> None:
@@ -232,7 +295,7 @@ def _times(mass: Vector, rows: list[list[fmpq]], r: int) -> Vector | None:
     return vector if any(q != 0 for q in vector) else None
 
 
-def _direction(vector: Iterable[fmpq]) -> tuple[int, ...]:
+def _direction(vector: Iterable[fmpq]) -> Outputs:
     """Return coprime integers proportional to a non-negative vector."""
     parts = [(int(q.p), int(q.q)) for q in vector]
     scale = lcm(*(q for _, q in parts))
@@ -245,17 +308,3 @@ def _common(values: Iterable[int | None]) -> int | None:
     """Return the value that all of them have, or None."""
     found = set(values)
     return found.pop() if len(found) == 1 else None
-
-
-def information(table: Iterable[Sequence[fmpq]]) -> tuple[float, float]:
-    """Return proved ends of I(V; X) for the rows p(v, x); exactly 0 if V tells nothing."""
-    merged: dict[tuple[int, ...], Vector] = {}
-    for row in table:
-        if any(q != 0 for q in row):
-            key = _direction(row)
-            merged[key] = _plus(merged.get(key), tuple(row))
-    if len(merged) == 1:
-        return 0.0, 0.0
-    with balls.precision():
-        ball = balls.mutual_information([[arb(q) for q in row] for row in merged.values()])
-        return max(balls.round_down(ball), 0.0), max(balls.round_up(ball), 0.0)

@@ -13,9 +13,10 @@ import os
 import secrets
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from cvxleak.errors import ValidationError
 
@@ -23,10 +24,11 @@ __all__ = ["Ledger"]
 
 FORMAT = "cvxleak-release-ledger"
 VERSION = 1
-WAIT = 600.0
+WAIT = 120.0
 """Seconds to wait for another process that is in the middle of a release."""
 
 NOT_A_LEDGER = "the file is not a ledger of a release desk"
+LOCKED = "another process holds the ledger; try again"
 
 SCHEMA = """
 CREATE TABLE ledger (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
@@ -53,36 +55,32 @@ class Ledger:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
+        # Absolute: the program may go to another folder while the ledger is in use.
+        self.path = Path(os.path.abspath(os.fspath(path)))
         if not self.path.is_file():
             raise ValidationError(f"path: there is no ledger at {os.fspath(path)!r}")
         with self._open() as connection:
-            found = dict(_read(connection, "SELECT key, value FROM ledger"))
-        if found.get("format") != FORMAT:
-            raise ValidationError(f"path: {os.fspath(path)!r} is not a ledger of a release desk")
-        if found.get("version") != str(VERSION):
-            raise ValidationError(
-                f"path: {os.fspath(path)!r} is a ledger of version {found.get('version')!r:.20}; "
-                f"this program reads version {VERSION}"
-            )
-        self.heading: dict[str, Any] = json.loads(found["heading"])
-        self._seed = _digest("", found["heading"])
+            self._text = _heading(connection)
+        self.heading: dict[str, Any] = _parsed(self._text)
+        self._seed = _digest("", self._text)
 
     @classmethod
     def create(cls, path: str | os.PathLike[str], heading: dict[str, Any]) -> Ledger:
-        """Make a new ledger; the file must not exist.
+        """Make a new ledger, which only its owner may read; the file must not exist.
 
         Raises
         ------
         ValidationError
-            Something is there already, or it cannot be written.
+            Something is there already, it cannot be written, or the heading has a label that JSON
+            cannot hold.
         """
-        target = Path(path)
+        target = Path(os.path.abspath(os.fspath(path)))
         draft = target.parent / f".cvxleak-{secrets.token_hex(8)}"
+        rows = {"format": FORMAT, "version": str(VERSION), "heading": _json(heading)}
         try:
+            os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
             with closing(_connect(draft)) as connection:
                 connection.executescript(SCHEMA)
-                rows = {"format": FORMAT, "version": str(VERSION), "heading": json.dumps(heading)}
                 connection.executemany("INSERT INTO ledger VALUES (?, ?)", rows.items())
             # A link is there as a whole or not at all, and never in the place of another file.
             os.link(draft, target)
@@ -91,52 +89,64 @@ class Ledger:
         except (OSError, sqlite3.Error) as error:
             raise ValidationError(f"path: cannot write {os.fspath(path)!r}: {error}") from error
         finally:
-            draft.unlink(missing_ok=True)
-        return cls(path)
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
+        return cls(target)
+
+    @property
+    def head(self) -> str:
+        """The hash of the last row, and through it of all."""
+        with self._open() as connection:
+            return _chain(_rows(connection), self._seed)
+
+    def heads(self) -> list[str]:
+        """Return what `head` was before the first release and after each one."""
+        with self._open() as connection:
+            return [self._seed, *(sha256 for _, _, sha256 in _rows(connection))]
 
     def releases(self) -> list[dict[str, Any]]:
-        """Return the content of every release, first to last."""
+        """Return the content of every release, first to last.
+
+        Raises
+        ------
+        ValidationError
+            The file cannot be read, or a row was changed after it was recorded.
+        """
         with self._open() as connection:
             return self._contents(connection)
-
-    def broken(self) -> list[str]:
-        """Return what is wrong with the chain of hashes, in words; nothing if it is intact."""
-        with self._open() as connection:
-            rows = _read(connection, "SELECT number, content, sha256 FROM release ORDER BY number")
-        complaints, before = [], self._seed
-        for place, (number, content, sha256) in enumerate(rows, start=1):
-            if number != place:
-                complaints.append(f"release {place} is missing")
-                break
-            before = _digest(before, content)
-            if sha256 != before:
-                complaints.append(f"release {number} was changed after it was recorded")
-                break
-        return complaints
 
     @contextmanager
     def release(self) -> Iterator[Writer]:
         """Hold the ledger for one release: nobody else can write until it is recorded.
 
         Leaving the block without `Writer.record`, by an exception or otherwise, changes nothing.
+
+        Raises
+        ------
+        ValidationError
+            As `releases`, or the file is another ledger by now.
         """
         with self._open() as connection:
             try:
                 connection.execute("BEGIN IMMEDIATE")
             except sqlite3.Error as error:
-                raise ValidationError(f"path: cannot write {self.path}: {error}") from error
+                raise _unusable(self.path, error) from error
             try:
-                yield Writer(connection, self._contents(connection), self._seed)
+                contents = self._contents(connection)
+                head = _chain(_rows(connection), self._seed)
+                yield Writer(connection, self.path, contents, head)
             finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
 
     def _contents(self, connection: sqlite3.Connection) -> list[dict[str, Any]]:
-        rows = _read(connection, "SELECT content FROM release ORDER BY number")
-        try:
-            return [json.loads(content) for (content,) in rows]
-        except ValueError as error:
-            raise ValidationError(f"path: {self.path} holds a damaged release") from error
+        if _heading(connection) != self._text:
+            raise ValidationError(
+                f"path: {os.fspath(self.path)!r} is another ledger than the one that was opened"
+            )
+        rows = _rows(connection)
+        _chain(rows, self._seed)
+        return [_parsed(content) for _, content, _ in rows]
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
@@ -154,40 +164,117 @@ class Writer:
     """
 
     def __init__(
-        self, connection: sqlite3.Connection, releases: list[dict[str, Any]], seed: str
+        self,
+        connection: sqlite3.Connection,
+        path: Path,
+        releases: list[dict[str, Any]],
+        head: str,
     ) -> None:
         self._connection = connection
-        self._seed = seed
+        self._path = path
+        self._head = head
         self.releases = releases
 
     def record(self, content: dict[str, Any]) -> None:
-        """Write one more release to the disk; when this returns, it is there for good."""
-        text = json.dumps(content, allow_nan=False)
-        last = self._connection.execute(
-            "SELECT sha256 FROM release ORDER BY number DESC LIMIT 1"
-        ).fetchone()
-        sha256 = _digest(last[0] if last else self._seed, text)
-        row = (len(self.releases) + 1, text, sha256)
-        self._connection.execute("INSERT INTO release VALUES (?, ?, ?)", row)
-        self._connection.execute("COMMIT")
+        """Write one more release to the disk; when this returns, it is there for good.
+
+        Raises
+        ------
+        ValidationError
+            The disk is full or fails, or JSON cannot hold a label: nothing is recorded.
+        """
+        text = _json(content)
+        row = (len(self.releases) + 1, text, _digest(self._head, text))
+        try:
+            self._connection.execute("INSERT INTO release VALUES (?, ?, ?)", row)
+            self._connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise _unusable(self._path, error) from error
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, timeout=WAIT, isolation_level=None)
+    try:
+        # A file that is gone by now is not made again.
+        place = f"file:{quote(os.fspath(path))}?mode=rw"
+        connection = sqlite3.connect(place, timeout=WAIT, isolation_level=None, uri=True)
+    except sqlite3.Error as error:
+        raise _unusable(path, error) from error
     try:
         # A commit has reached the disk when it returns, power cut or not.
         connection.execute("PRAGMA synchronous = EXTRA")
     except sqlite3.Error as error:
         connection.close()
-        raise ValidationError(f"path: {NOT_A_LEDGER}: {error}") from error
+        raise _unusable(path, error) from error
     return connection
 
 
-def _read(connection: sqlite3.Connection, query: str) -> list[tuple[Any, ...]]:
+def _heading(connection: sqlite3.Connection) -> str:
+    found = dict(_read(connection, "SELECT key, value FROM ledger"))
+    if found.get("format") != FORMAT or "heading" not in found:
+        raise ValidationError(f"path: {NOT_A_LEDGER}")
+    if found.get("version") != str(VERSION):
+        raise ValidationError(
+            f"path: a ledger of version {found.get('version')!r:.20}; this program reads version "
+            f"{VERSION}"
+        )
+    return found["heading"]
+
+
+def _rows(connection: sqlite3.Connection) -> list[tuple[int, str, str]]:
+    return _read(connection, "SELECT number, content, sha256 FROM release ORDER BY number")
+
+
+def _chain(rows: list[tuple[int, str, str]], seed: str) -> str:
+    """Return the last hash, after each row's number and hash were found to be right."""
+    before = seed
+    for place, (number, content, sha256) in enumerate(rows, start=1):
+        if number != place:
+            raise ValidationError(f"path: release {place} is missing")
+        before = _digest(before, content)
+        if sha256 != before:
+            raise ValidationError(f"path: release {number} was changed after it was recorded")
+    return before
+
+
+def _read(connection: sqlite3.Connection, query: str) -> list[Any]:
     try:
         return connection.execute(query).fetchall()
+    except sqlite3.OperationalError as error:
+        if "locked" in str(error):
+            raise ValidationError(f"path: {LOCKED}") from error
+        raise ValidationError(f"path: {NOT_A_LEDGER}: {error}") from error
     except sqlite3.Error as error:
         raise ValidationError(f"path: {NOT_A_LEDGER}: {error}") from error
+
+
+def _unusable(path: Path, error: sqlite3.Error) -> ValidationError:
+    if "locked" in str(error):
+        return ValidationError(f"path: {LOCKED}")
+    if isinstance(error, sqlite3.OperationalError):
+        return ValidationError(
+            f"path: cannot use {os.fspath(path)!r}: {error}; nothing is released"
+        )
+    return ValidationError(f"path: {NOT_A_LEDGER}: {error}")
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    try:
+        content = json.loads(text)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValidationError(f"path: the ledger holds a damaged row: {error!r:.100}") from error
+    if not isinstance(content, dict):
+        raise ValidationError("path: the ledger holds a damaged row")
+    return content
+
+
+def _json(content: dict[str, Any]) -> str:
+    try:
+        return json.dumps(content, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ValidationError(
+            f"request: a label cannot be recorded: {error}; text, numbers, booleans, None and "
+            "tuples of them can"
+        ) from error
 
 
 def _digest(before: str, content: str) -> str:

@@ -8,7 +8,7 @@ from flint import arb, fmpq
 
 from cvxleak.certificates import balls
 from cvxleak.certificates.rationals import normalized_rows
-from cvxleak.desk.history import Entry, Observer, Vector, information
+from cvxleak.desk.history import Entry, Observer, Seen, Vector, information
 from cvxleak.errors import ValidationError
 
 __all__ = ["RealizedHistory"]
@@ -18,16 +18,17 @@ class RealizedHistory:
     """The law of the data given the outputs that were really released, and what each one told.
 
     Each release is counted with I(Rhat; X | Z = z) at the realized z: what it tells, before it is
-    drawn, somebody who knows all that was released before. An observer's amount is the sum over
-    the releases to its parties. That is no I(V; X): kernels exist for the realized history only,
-    and nothing is claimed about the others.
+    drawn, somebody who knows all that was released before. The kernel exists for that history only,
+    so its output may tell of all that came before, whoever got it: an observer's amount is the
+    sum over *all* releases up to its last one. That is no I(V; X), and nothing is claimed about
+    other histories.
 
     Parameters
     ----------
     prior : sequence of float
         p(x) up to its exact sum.
     entries : iterable of Entry
-        The releases, first to last; each kernel has one class.
+        The releases, first to last; each kernel has rows for one history.
 
     Examples
     --------
@@ -35,33 +36,37 @@ class RealizedHistory:
     >>> from cvxleak.desk.realized import RealizedHistory
     >>> flip = [[[0.75, 0.25], [0.25, 0.75]]]
     >>> history = RealizedHistory([0.5, 0.5], [Entry("Ann", flip, 0)])
-    >>> [float(q.p) / float(q.q) for q in history.joint[0]]
+    >>> [float(q.p) / float(q.q) for q in history.seen()[history.realized()]]
     [0.75, 0.25]
     """
 
     classes = 1
-    realized = 0
+    lookers = ()
 
     def __init__(self, prior: Sequence[float], entries: Iterable[Entry] = ()) -> None:
         self._law: Vector = tuple(normalized_rows([prior])[0])
-        self._amounts: list[tuple[str, float, float]] = []
-        self._outputs: list[int] = []
+        self._past: list[tuple[str, int, float, float]] = []
         for entry in entries:
             self.add(entry)
 
-    @property
-    def joint(self) -> list[Vector]:
-        """p(x | z) for the one class, the realized history."""
-        return [self._law]
+    def seen(self, party: str | None = None) -> dict[Seen, Vector]:
+        """Return p(x | z) for the realized history."""
+        return {self.realized(): self._law}
 
-    def release_of_class(self, number: int) -> list[int | None]:
-        """Return the output of release `number`."""
-        return [self._outputs[number]]
+    def realized(self, party: str | None = None) -> Seen:
+        """Return the one history that there is."""
+        return Seen((), 0)
+
+    def output_of(self, number: int, seen: Seen, party: str | None = None) -> int | None:
+        """Return what release `number` gave, from 0."""
+        return self._past[number][1]
 
     def add(self, entry: Entry) -> None:
         """Follow one more release."""
         if len(entry.kernel) != 1:
-            raise ValidationError(f"kernel: found {len(entry.kernel)} classes; there is 1")
+            raise ValidationError(
+                f"kernel: found rows for {len(entry.kernel)} histories; there is 1"
+            )
         rows = normalized_rows(entry.kernel[0])
         if len(rows) != len(self._law) or len({len(row) for row in rows}) != 1:
             raise ValidationError("kernel: it does not fit the data's values")
@@ -71,34 +76,25 @@ class RealizedHistory:
         ]
         total = sum(mass[entry.output], fmpq(0))
         if total == 0:
-            raise ValidationError(f"output: release {len(self._outputs) + 1} cannot give it")
-        self._amounts = [*self._amounts, (entry.party, *information(mass))]
-        self._outputs = [*self._outputs, entry.output]
+            raise ValidationError(f"output: release {len(self._past) + 1} cannot give it")
+        self._past = [*self._past, (entry.party, entry.output, *information(mass))]
         self._law = tuple(q / total for q in mass[entry.output])
 
     def leakage(self, observer: Observer | None = None) -> tuple[float, float]:
-        """Return proved ends of the sum of I(Rhat; X | Z = z) over an observer's releases."""
-        return _total(
-            amount for amount in self._amounts if observer is None or amount[0] in observer
-        )
+        """Return proved ends of the sum of I(Rhat; X | Z = z) up to an observer's last release."""
+        last = len(self._past)
+        if observer is not None:
+            places = [k for k, (party, *_) in enumerate(self._past, 1) if party in observer]
+            last = max(places, default=0)
+        lower, upper = arb(0), arb(0)
+        with balls.precision():
+            for *_, low, high in self._past[:last]:
+                lower += low
+                upper += high
+            if upper == 0:
+                return 0.0, 0.0
+            return max(balls.round_down(lower), 0.0), balls.round_up(upper)
 
-    def knowable(self, observer: Observer) -> float:
-        """Return the sum of I(Rhat; X | Z = z) over all releases up to an observer's last one.
-
-        The output of a release may depend on all earlier ones, whoever got them, and tell of them.
-        """
-        last = max(
-            (k for k, (party, *_) in enumerate(self._amounts, 1) if party in observer), default=0
-        )
-        return _total(self._amounts[:last])[1]
-
-
-def _total(amounts: Iterable[tuple[str, float, float]]) -> tuple[float, float]:
-    lower, upper = arb(0), arb(0)
-    with balls.precision():
-        for _, low, high in amounts:
-            lower += low
-            upper += high
-        if upper == 0:
-            return 0.0, 0.0
-        return max(balls.round_down(lower), 0.0), balls.round_up(upper)
+    def spent(self, observer: Observer | None = None) -> float:
+        """Return what counts against anybody's budget before the next release: all releases."""
+        return self.leakage()[1]

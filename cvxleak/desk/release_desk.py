@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import short
+from cvxleak._validation import plain_label, short
 from cvxleak.certificates.packing import pack, unpack
 from cvxleak.desk.answers import DeskReport, DeskVerification, Exposure, Release
 from cvxleak.desk.budgets import Budgets, Limits, party_name
@@ -50,13 +50,15 @@ class ReleaseDesk:
 
     Notes
     -----
-    *Which joint.* In mode ``"ex_ante"`` the joint is p(x) prod_k p(rhat_k | c_(k-1), x), over all
-    histories that were possible, c being the class of the history; the claims I(V; X) <= budget
+    *Which joint.* In mode ``"ex_ante"`` the joint is p(x) prod_k p(rhat_k | s_k, x), over all
+    histories that were possible, s_k being the class of the history and, for a party that comes
+    back, its own outputs; the claims I(V; X) <= budget
     hold for it, before anything is drawn, provided that the requests themselves do not depend on
     what was released. In mode ``"realized"`` the kernel is made for the history that was realized
-    only, from p(x | z); requests may depend on it. What is limited there is the sum over a party's
-    releases of I(Rhat; X | Z = z), what they add for somebody who knows z; a party that does not
-    know z may learn of it from what it gets, which `report` counts. Nothing is claimed ex ante.
+    only, from p(x | z); requests may depend on it. What is limited there, for everybody who gets an
+    output, is the sum of I(Rhat; X | Z = z) over *all* releases so far, because the output may tell
+    of any of them; so a party is served while that sum is below its epsilon. Nothing is claimed
+    ex ante.
 
     *The data.* x is an argument of `request` and stays there: neither the ledger nor an error
     message holds it. The kernel is found before x is looked at.
@@ -89,6 +91,8 @@ class ReleaseDesk:
         heading = self._ledger.heading
         try:
             self._mode: Mode = heading["mode"]
+            if self._mode not in MODES:
+                raise ValueError(f"mode {self._mode!r:.20}")
             self._prior = Prior.from_dict(heading["prior"])
             self._budgets = Budgets.from_dict(heading["budgets"])
         except (KeyError, TypeError, ValueError) as error:
@@ -194,9 +198,13 @@ class ReleaseDesk:
         with self._ledger.release() as writer:
             earlier = writer.releases
             limits = self._limits(name, epsilon, delta, earlier)
-            history = self._history(earlier, [who for who in limits if who is not None])
+            followed = [who for who in limits if who is not None]
+            returns = any(content["party"] == name for content in earlier)
+            history = self._history(earlier, followed, name if returns else None)
             past = [_outputs(content) for content in earlier]
             choice = choose_kernel(history, name, channel, cost, limits, past, time_limit)
+            looker = name if name in history.lookers else None
+            row = list(history.seen(looker)).index(history.realized(looker))
             content = {
                 "party": name,
                 "request": channel.to_dict(),
@@ -204,12 +212,18 @@ class ReleaseDesk:
                 "epsilon": limits[frozenset([name])],
                 "delta": limits[None],
                 "kernel": pack(choice.kernel, "<i4"),
+                "looks": looker is not None,
                 "expected_distortion": list(choice.distortion),
                 "copy_of": choice.copy_of,
-                "output": draw(choice.kernel[history.realized, place].tolist()),
+                "output": draw(choice.kernel[row, place].tolist()),
             }
             writer.record(content)
         return _release(len(earlier) + 1, content)
+
+    @property
+    def head(self) -> str:
+        """A hash of the whole ledger; kept elsewhere, it shows later that nothing is missing."""
+        return self._ledger.head
 
     def releases(self) -> list[Release]:
         """Return what was released so far, first to last."""
@@ -235,35 +249,46 @@ class ReleaseDesk:
         exposures = []
         for group in groups:
             who = frozenset(group)
-            history = self._history(contents, [who])
-            counted = history.leakage(who)[1]
-            exposures.append(Exposure(group, history.knowable(who), counted, self._budgets.of(who)))
+            leakage = self._history(contents, [who]).leakage(who)[1]
+            exposures.append(Exposure(group, leakage, self._budgets.of(who)))
         everybody = history.leakage()[1]
-        exposures.append(Exposure((), everybody, everybody, self._budgets.delta))
+        exposures.append(Exposure((), everybody, self._budgets.delta))
         return DeskReport(self._mode, len(contents), history.classes, tuple(exposures))
 
-    def verify(self) -> DeskVerification:
-        """Recompute every release's leakage and distortion, and see that its budgets were met."""
-        complaints = self._ledger.broken()
+    def verify(self, head: str | None = None) -> DeskVerification:
+        """Recompute every release's leakage and distortion, and see that its budgets were met.
+
+        Parameters
+        ----------
+        head : str, optional
+            What `head` was at an earlier time. Then it is also seen whether what the ledger held
+            at that time is still there.
+        """
+        complaints = []
         number = 0
         try:
             contents = self._ledger.releases()
+            if head is not None and head not in self._ledger.heads():
+                complaints.append("what the ledger held at the given head is not there any more")
             history = self._history([])
             for number, content in enumerate(contents, start=1):
                 earlier = contents[: number - 1]
+                asker = content["party"] if content["looks"] else None
+                history = self._history(earlier, (), asker)
                 found = self._complaints(history, content, earlier)
                 complaints += [f"release {number}: {what}" for what in found]
-                history.add(_entry(content))
                 limits = self._limits(
                     content["party"], content["epsilon"], content["delta"], earlier
                 )
                 followed = [who for who in limits if who is not None]
+                after = self._history(contents[:number], followed)
                 complaints += [
-                    f"release {number}: {who} may know too much"
-                    for who in within(self._history(contents[:number], followed), limits)
+                    f"release {number}: {who} may know too much" for who in within(after, limits)
                 ]
-        except (CvxleakError, KeyError, TypeError, ValueError, IndexError) as error:
-            complaints.append(f"release {number}: it cannot be recomputed: {error}")
+        except (CvxleakError, KeyError, TypeError, ValueError, IndexError, RecursionError) as error:
+            where = f"release {number}: " if number else ""
+            detail = error.detail if isinstance(error, CvxleakError) else repr(error)
+            complaints.append(f"{where}{detail}")
         return DeskVerification(not complaints, tuple(complaints))
 
     def _complaints(
@@ -279,15 +304,17 @@ class ReleaseDesk:
         cost = Distortion.from_dict(content["distortion"])
         if not (kernel.ndim == 3 and (kernel >= 0).all() and (kernel.sum(axis=-1) == GRID).all()):
             return ["the kernel's rows are not probabilities"]
+        looker = content["party"] if content["looks"] else None
+        masses = history.seen(looker)
         lower, upper = content["expected_distortion"]
         costs = mean_cost(channel.matrix, cost.matrix)
-        if not lower <= expected_cost(history.joint, kernel, costs) <= upper:
+        if not lower <= upper or expected_cost(list(masses.values()), kernel, costs) != upper:
             complaints.append("the expected distortion is another than recorded")
         source = content["copy_of"]
         if source is not None:
-            past = history.release_of_class(source - 1)
+            chosen = [history.output_of(source - 1, seen, looker) for seen in masses]
             same = _outputs(earlier[source - 1]) == list(channel.outputs)
-            if not same or (kernel != copied([r or 0 for r in past], kernel.shape)).any():
+            if not same or (kernel != copied([r or 0 for r in chosen], kernel.shape)).any():
                 complaints.append(f"it is no copy of release {source}")
         return complaints
 
@@ -302,13 +329,16 @@ class ReleaseDesk:
         return self._budgets.of_request(party, epsilon, delta, before)
 
     def _history(
-        self, contents: Sequence[dict[str, Any]], observers: Iterable[Observer] = ()
+        self,
+        contents: Sequence[dict[str, Any]],
+        observers: Iterable[Observer] = (),
+        asker: str | None = None,
     ) -> History | RealizedHistory:
         law = self._prior.probabilities.tolist()
         entries = map(_entry, contents)
         if self._mode == "realized":
             return RealizedHistory(law, entries)
-        return History(law, entries, observers)
+        return History(law, entries, observers, asker)
 
     def _request(self, request: Any) -> Channel:
         labels = self._prior.labels
@@ -320,8 +350,9 @@ class ReleaseDesk:
                 raise ValidationError(
                     f"request: a mapping needs one value for each of {short(labels)}"
                 )
-            values = list(dict.fromkeys(request[label] for label in labels))
-            matrix = [[float(request[label] == value) for value in values] for label in labels]
+            chosen = [plain_label(request[label], "request") for label in labels]
+            values = list(dict.fromkeys(chosen))
+            matrix = [[float(wanted == value) for value in values] for wanted in chosen]
             return Channel(matrix, labels, values)
         given = as_channel(request, "request")
         if not isinstance(request, Channel) and len(given.inputs) == len(labels):
@@ -338,7 +369,8 @@ class ReleaseDesk:
 
 
 def _entry(content: dict[str, Any]) -> Entry:
-    return Entry(content["party"], unpack(content["kernel"]).tolist(), content["output"])
+    kernel = unpack(content["kernel"]).tolist()
+    return Entry(content["party"], kernel, content["output"], content["looks"])
 
 
 def _model(prior: Any) -> Prior:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 from flint import fmpq
+from numpy.typing import NDArray
 
 from cvxleak._validation import Array
 from cvxleak.desk.budgets import Limits
@@ -21,43 +22,55 @@ TOLERANCE = 1e-6
 
 def solve_kernel(
     history: History | RealizedHistory,
+    looker: str | None,
     request: Channel,
     distortion: Distortion,
     limits: Limits,
     time_limit: float | None,
 ) -> tuple[Array, float]:
-    """Return p(rhat | c, x) of a nearly optimal kernel, and a lower end of the least distortion.
+    """Return p(rhat | seen, x) of a nearly optimal kernel, and a lower end of the least distortion.
 
-    The kernel of the problem may look at the views of the observers as well as at the class; here
-    it is averaged over them, which keeps the distortion and the joint law of output and data.
+    The kernel of the problem may look at the views of all observers; here it is averaged over what
+    the desk's kernel does not see, which keeps the distortion, the joint law of output, class and
+    data, and that of output, own outputs and data.
     """
     if isinstance(history, RealizedHistory):
-        room = min(budget - history.leakage(who)[1] for who, budget in limits.items())
-        joint = _joint([history.joint[0]], request)
+        room = min(budget - history.spent(who) for who, budget in limits.items())
+        joint = _joint(history.seen().values(), request)
         problem = release_problem(joint, max(room, 0.0), distortion=distortion.matrix)
         bound = problem.solve(tol=TOLERANCE, time_limit=time_limit)
         return bound.witness.reshape(1, len(request.inputs), -1), bound.lower
     keys = list(history.table)
     law = _joint(history.table.values(), request)
-    coalitions = []
+    views: list[NDArray[np.intp]] = [np.arange(len(keys))]
+    budgets = [limits[None]]
     for who, budget in limits.items():
-        if who is None:
-            classes = np.arange(len(keys))
-        else:
+        if who is not None:
             place = history.observers.index(who)
-            classes = np.array([views[place] for views, _ in keys])
-            # Who sees more must not be allowed less.
-            wider = [other for seers, other in limits.items() if seers is None or who <= seers]
-            budget = min(wider)
-        coalitions.append((classes, budget))
-    problem = release_problem(law, coalitions=coalitions, distortion=distortion.matrix)
+            numbers = [key.views[place] for key in keys]
+            views.append(np.unique(np.array(numbers), return_inverse=True)[1])
+            budgets.append(budget)
+    # Who sees more must not be allowed less, or the less has to be said of both.
+    least = [
+        min(b for other, b in zip(views, budgets, strict=True) if _refines(other, mine))
+        for mine in views
+    ]
+    problem = release_problem(
+        law, coalitions=list(zip(views, least, strict=True)), distortion=distortion.matrix
+    )
     bound = problem.solve(tol=TOLERANCE, time_limit=time_limit)
     mass = law.sum(axis=(0, 2))
-    classes = np.array([c for _, c in keys])
-    share = mass / np.bincount(classes, mass)[classes]
-    kernel = np.zeros((history.classes, *bound.witness.shape[1:]))
-    np.add.at(kernel, classes, share[:, None, None] * bound.witness)
+    places = {seen: place for place, seen in enumerate(history.seen(looker))}
+    seen = np.array([places[history.of(key, looker)] for key in keys])
+    share = mass / np.bincount(seen, mass)[seen]
+    kernel = np.zeros((len(places), *bound.witness.shape[1:]))
+    np.add.at(kernel, seen, share[:, None, None] * bound.witness)
     return kernel, bound.lower
+
+
+def _refines(fine: NDArray[np.intp], coarse: NDArray[np.intp]) -> bool:
+    """Whether the classes of `fine` lie inside those of `coarse`."""
+    return len(np.unique(np.stack([fine, coarse]), axis=1)[0]) == len(np.unique(fine))
 
 
 def _joint(masses: Iterable[tuple[fmpq, ...]], request: Channel) -> Array:

@@ -23,49 +23,62 @@ def leakage(joint):
 
 
 def random_release(history, party, outputs, rng):
-    shape = (history.classes, len(PRIOR), outputs)
+    looker = party if party in history.lookers else None
+    masses = history.seen(looker)
+    shape = (len(masses), len(PRIOR), outputs)
     weights = rng.integers(0, 5, size=shape) + (rng.random(shape) < 0.5)
     weights[..., 0] += 1
     kernel = on_grid(weights / weights.sum(axis=-1, keepdims=True))
-    support = [q != 0 for q in history.joint[history.realized]]
-    output = int(np.flatnonzero(kernel[history.realized][support].sum(axis=0))[-1])
-    return Entry(party, kernel.tolist(), output)
+    seen = history.realized(looker)
+    support = [q != 0 for q in masses[seen]]
+    row = kernel[list(masses).index(seen)][support]
+    return Entry(party, kernel.tolist(), int(np.flatnonzero(row.sum(axis=0))[-1]), bool(looker))
 
 
+def floats(vectors):
+    return np.array([[float(q.p) / float(q.q) for q in vector] for vector in vectors])
+
+
+@pytest.mark.parametrize("looks", [False, True])
 @pytest.mark.parametrize("seed", range(4))
-def test_views_are_those_of_the_whole_tree_of_histories(seed):
+def test_views_are_those_of_the_whole_tree_of_histories(seed, looks):
     rng = np.random.default_rng(seed)
     observers = [frozenset("A"), frozenset("B"), frozenset("AB"), frozenset("AC")]
-    history = History(PRIOR, (), observers)
-    parties = ["A", "B", "A", "C"]
-    # Every history by its outputs: its class now, and p(z, x).
-    tree = {(): (0, np.array(PRIOR))}
-    for party in parties:
+    parties = ["A", "B", "A", "C", "A"][: 5 - looks]
+    entries = []
+    # Every history by its outputs: p(z, x).
+    tree = {(): np.array(PRIOR)}
+    for step, party in enumerate(parties):
+        asker = party if looks and party in parties[:step] else None
+        history = History(PRIOR, entries, (), asker)
         entry = random_release(history, party, 2, rng)
-        before = history.classes
+        seen = list(history.seen(asker))
+        posteriors = floats(history.seen().values())
+        posteriors /= posteriors.sum(axis=1, keepdims=True)
         grown = {}
-        for z, (c, mass) in tree.items():
+        for z, mass in tree.items():
+            distance = np.abs(posteriors - mass / mass.sum()).sum(axis=1)
+            assert distance.min() < 1e-12
+            own = tuple(r for r, who in zip(z, parties, strict=False) if asker and who == party)
+            row = seen.index((own, int(distance.argmin())))
             for r in range(2):
-                grown[(*z, r)] = (c, mass * np.array(entry.kernel)[c, :, r] / GRID)
-        history.add(entry)
-        assert history.classes <= 2 * before
-        directions = np.array([[float(q.p) / float(q.q) for q in row] for row in history.joint])
-        directions /= directions.sum(axis=1, keepdims=True)
-        tree = {}
-        for z, (_, mass) in grown.items():
-            if mass.sum() > 0:
-                distance = np.abs(directions - mass / mass.sum()).sum(axis=1)
-                tree[z] = int(distance.argmin()), mass
-                assert distance.min() < 1e-12
+                longer = mass * np.array(entry.kernel)[row, :, r] / GRID
+                if longer.sum() > 0:
+                    grown[(*z, r)] = longer
+        tree = grown
+        entries.append(entry)
+    history = History(PRIOR, entries, observers)
+    assert history.lookers == (("A",) if looks else ())
     for who in [*observers, None]:
         table = {}
-        for z, (_, mass) in tree.items():
+        for z, mass in tree.items():
             view = tuple(r for r, party in zip(z, parties, strict=True) if not who or party in who)
             table[view] = table.get(view, 0) + mass
         expected = leakage(np.array(list(table.values())).T)
         lower, upper = history.leakage(who)
         assert lower <= upper <= lower + 1e-15
         np.testing.assert_allclose(upper, expected, atol=1e-12)
+        assert history.spent(who) == upper
 
 
 def test_histories_with_the_same_posterior_are_one():
@@ -76,24 +89,33 @@ def test_histories_with_the_same_posterior_are_one():
         history.add(Entry("AB"[step % 2], kernel.tolist(), 0))
         assert history.classes == step + 2  # only the number of ones matters
     # A got three outputs and knows how many of them were ones.
-    assert len({v for v, _ in history.table}) == 4
+    assert len({key.views for key in history.table}) == 4
     three = np.array([[0.75**k * 0.25 ** (3 - k) for k in (0, 1, 1, 1, 2, 2, 2, 3)]])
     table = 0.5 * np.vstack([three, three[:, ::-1]])
     np.testing.assert_allclose(history.leakage(frozenset("A"))[1], leakage(table), atol=1e-12)
 
 
-def test_the_realized_class_and_the_copies_of_a_release():
-    history = History([0.5, 0.5])
-    history.add(Entry("A", on_grid(np.array([[[0.9, 0.1], [0.1, 0.9]]])).tolist(), 1))
-    assert history.release_of_class(0)[history.realized] == 1
-    shape = (2, 2, 2)
-    history.add(Entry("B", copied(history.release_of_class(0), shape).tolist(), 1))
+def test_what_a_history_says_of_an_earlier_output():
+    flip = on_grid(np.array([[[0.9, 0.1], [0.1, 0.9]]])).tolist()
+    past = [Entry("A", flip, 1)]
+    history = History([0.5, 0.5], past)
+    assert history.output_of(0, history.realized()) == 1
+    copy = copied([history.output_of(0, seen) for seen in history.seen()], (2, 2, 2)).tolist()
+    past.append(Entry("B", copy, 1))
+    history = History([0.5, 0.5], past)
     assert history.classes == 2  # the copy told nothing
-    assert history.release_of_class(0) == history.release_of_class(1)
-    history.add(Entry("C", on_grid(np.array([[[0.1, 0.9], [0.9, 0.1]]] * 2)).tolist(), 1))
+    assert [history.output_of(0, seen) for seen in history.seen()] == [
+        history.output_of(1, seen) for seen in history.seen()
+    ]
+    past.append(Entry("C", on_grid(np.array([[[0.1, 0.9], [0.9, 0.1]]] * 2)).tolist(), 1))
+    history = History([0.5, 0.5], past)
     # What A got and what C got cancel or agree: the class of the even ones holds both of A's.
     assert history.classes == 3
-    assert None in history.release_of_class(0)
+    assert None in [history.output_of(0, seen) for seen in history.seen()]
+    # A's own kernel sees what A got.
+    returning = History([0.5, 0.5], past, (), "A")
+    assert {returning.output_of(0, seen, "A") for seen in returning.seen("A")} == {0, 1}
+    assert returning.realized("A").own == (1,)
     with pytest.raises(ValidationError, match="cannot give it"):
         history.add(Entry("D", constant((3, 2, 2), 0).tolist(), 1))
 
@@ -128,15 +150,14 @@ def test_realized_history_follows_bayes():
         told.append((party, mutual_information(law, rows)))
         law = law * rows[:, entry.output] / (law @ rows[:, entry.output])
         history.add(entry)
-    np.testing.assert_allclose([float(q.p) / float(q.q) for q in history.joint[0]], law)
-    for who in ("A", "B", "AB"):
-        counted = history.leakage(frozenset(who))
-        np.testing.assert_allclose(counted, sum(i for party, i in told if party in who))
-        assert counted[0] <= counted[1]
-    np.testing.assert_allclose(history.leakage()[1], sum(i for _, i in told))
+    np.testing.assert_allclose(floats(history.seen().values())[0], law)
     # B's one output was made knowing A's first one.
-    np.testing.assert_allclose(history.knowable(frozenset("B")), told[0][1] + told[1][1])
-    assert history.knowable(frozenset("C")) == 0
+    for who, last in (("A", 3), ("B", 2), ("AB", 3)):
+        lower, upper = history.leakage(frozenset(who))
+        np.testing.assert_allclose(upper, sum(i for _, i in told[:last]))
+        assert lower <= upper
+    assert history.leakage(frozenset("C")) == (0.0, 0.0)
+    assert history.leakage()[1] == history.spent(frozenset("C")) == history.spent()
 
 
 def test_the_grid():
@@ -178,5 +199,5 @@ def test_all_small_kernels_keep_the_law_of_the_data():
             history = History([0.25, 0.75])
             output = int(np.argmax(kernel[0].sum(axis=0)))
             history.add(Entry("A", kernel.tolist(), output))
-            totals = [sum(column, fmpq(0)) for column in zip(*history.joint, strict=True)]
+            totals = [sum(column, fmpq(0)) for column in zip(*history.seen().values(), strict=True)]
             assert totals == [fmpq(1, 4), fmpq(3, 4)]
