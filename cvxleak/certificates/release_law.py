@@ -45,7 +45,7 @@ class Watcher:
     def __init__(self, parts: Any, earlier: int) -> None:
         reading.parts(parts, {"classes", "price", "budget"}, "a coalition")
         classes = reading.groups([parts["classes"]], "the classes of a coalition")[0]
-        if len(classes) != earlier or set(classes) != set(range(max(classes, default=0) + 1)):
+        if len(classes) != earlier or set(classes) != set(range(len(set(classes)))):
             raise CertificateError("the classes of a coalition are 0, 1, ..., one for each z")
         self.classes = tuple(classes)
         self.price = reading.number(parts["price"], "a price")

@@ -62,6 +62,39 @@ def test_questions_and_costs_from_files(ledger, tmp_path):
     assert ReleaseDesk(ledger).releases()[0].output in {"yes", "no"}
 
 
+def test_what_was_released_can_be_listed(ledger, run):
+    assert run("desk", "releases", ledger).output == "nothing was released so far\n"
+    ask(ledger)
+    (release,) = ReleaseDesk(ledger).releases()
+    assert run("desk", "releases", ledger).output == f"1  hospital: {release.output}\n"
+    body = json.loads(run("desk", "releases", ledger, "--json", "-").stdout)
+    assert body["releases"][0]["output"] == release.output
+
+
+def test_an_answer_that_cannot_be_written_is_recorded_and_says_so(ledger, monkeypatch):
+    from cvxleak.cli.commands import desk
+    from cvxleak.errors import ValidationError
+
+    def full(*_):
+        raise ValidationError("path: cannot write: no space left")
+
+    monkeypatch.setattr(desk, "write_document", full)
+    result = ask(ledger)
+    assert result.exit_code == 2
+    assert "release 1 is recorded; cvxleak desk releases" in result.stderr
+    assert len(ReleaseDesk(ledger).releases()) == 1
+
+
+def test_a_head_from_a_report(ledger, run):
+    ask(ledger)
+    head = run("desk", "report", ledger).output.splitlines()[-1].removeprefix("head: ")
+    assert head == ReleaseDesk(ledger).head
+    assert run("desk", "verify", ledger, "--head", head).exit_code == 0
+    result = run("desk", "verify", ledger, "--head", "0" * 64)
+    assert result.exit_code == 1
+    assert "not there any more" in result.output
+
+
 @pytest.mark.parametrize(
     ("options", "data", "found"),
     [

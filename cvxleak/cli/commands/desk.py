@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,11 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cvxleak.cli.complaints import complaining, place
-from cvxleak.cli.documents import check_targets, report_document
-from cvxleak.cli.options import Json, SpecPath, Unit, Units
+from cvxleak.cli.documents import check_targets, report_document, write_document
+from cvxleak.cli.options import Json, SpecPath, TimeLimit, Unit, Units, check_limits
+from cvxleak.errors import CvxleakError, ValidationError
 
 if TYPE_CHECKING:
     from cvxleak.cli.given import Given
+    from cvxleak.desk import Release
     from cvxleak.model import Channel, Distortion, Prior
 
 __all__ = ["desk"]
@@ -86,6 +87,7 @@ def request(
         Path | None,
         typer.Option(metavar="CSV", help="d(r, released r); 1 for every wrong one if left out."),
     ] = None,
+    time_limit: TimeLimit = 60.0,
     units: Unit = Units.nats,
     json_path: Json = None,
 ) -> None:
@@ -95,6 +97,7 @@ def request(
         from cvxleak.desk import ReleaseDesk
         from cvxleak.result import unit_scale
 
+        check_limits(0.0, time_limit)
         check_targets(ledger, {"--json": json_path})
         counter = ReleaseDesk(ledger)
         channel, cost = _tables(wanted, distortion)
@@ -106,20 +109,31 @@ def request(
             None if delta is None else scale * delta,
             x=label_from_text(_secret()),
             distortion=cost,
+            time_limit=time_limit,
         )
-        lower, upper = release.distortion
-        body = {
-            "number": release.number,
-            "party": party,
-            "output": release.output,
-            "expected_distortion": {"lower": lower, "upper": upper},
-            "copy_of": release.copy_of,
-        }
-        text = [f"release {release.number} to {party}: {release.output}"]
-        text.append(f"expected distortion {upper:.6g}, at least {lower:.6g} within the budgets")
-        if release.copy_of is not None:
-            text.append(f"the same as release {release.copy_of}: for who has that one, no news")
-        _publish("desk request", ledger, body, text, json_path)
+        try:
+            _publish("desk request", ledger, _body(release), _text(release), json_path)
+            sys.stdout.flush()
+        except (CvxleakError, OSError):
+            typer.echo(
+                f"cvxleak: release {release.number} is recorded; cvxleak desk releases {ledger} "
+                "shows it",
+                err=True,
+            )
+            raise
+
+
+@desk.command()
+def releases(ledger: LedgerPath, json_path: Json = None) -> None:
+    """List what was released so far, first to last."""
+    with complaining():
+        from cvxleak.desk import ReleaseDesk
+
+        check_targets(ledger, {"--json": json_path})
+        found = ReleaseDesk(ledger).releases()
+        lines = [f"{release.number}  {release.party}: {release.output}" for release in found]
+        body = {"releases": [_body(release) for release in found]}
+        _publish("desk releases", ledger, body, lines or ["nothing was released so far"], json_path)
 
 
 @desk.command()
@@ -129,24 +143,54 @@ def report(ledger: LedgerPath, units: Unit = Units.nats, json_path: Json = None)
         from cvxleak.desk import ReleaseDesk
 
         check_targets(ledger, {"--json": json_path})
-        found = ReleaseDesk(ledger).report().to(units.value)
-        _publish("desk report", ledger, found.to_dict(), str(found).splitlines(), json_path)
+        counter = ReleaseDesk(ledger)
+        found, head = counter.report().to(units.value), counter.head
+        lines = [*str(found).splitlines(), f"head: {head}"]
+        _publish("desk report", ledger, {**found.to_dict(), "head": head}, lines, json_path)
 
 
 @desk.command()
-def verify(ledger: LedgerPath) -> None:
+def verify(
+    ledger: LedgerPath,
+    head: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HASH", help="The head of an earlier report: is all of that still there?"
+        ),
+    ] = None,
+) -> None:
     """Recompute the ledger from its first row on: PASS (exit code 0) or FAIL (1)."""
     with complaining():
         from cvxleak.desk import ReleaseDesk
 
         counter = ReleaseDesk(ledger)
-        answer = counter.verify()
+        answer = counter.verify(head)
         for complaint in answer.complaints:
             typer.echo(f"FAIL  {complaint}")
         if not answer.passed:
             raise typer.Exit(1)
         count = len(counter.releases())
         typer.echo(f"PASS  {count} releases, and each kept its budgets")
+
+
+def _body(release: Release) -> dict[str, Any]:
+    lower, upper = release.distortion
+    return {
+        "number": release.number,
+        "party": release.party,
+        "output": release.output,
+        "expected_distortion": {"lower": lower, "upper": upper},
+        "copy_of": release.copy_of,
+    }
+
+
+def _text(release: Release) -> list[str]:
+    lower, upper = release.distortion
+    text = [f"release {release.number} to {release.party}: {release.output}"]
+    text.append(f"expected distortion {upper:.6g}, at least {lower:.6g} within the budgets")
+    if release.copy_of is not None:
+        text.append(f"the same as release {release.copy_of}: for who has that one, no news")
+    return text
 
 
 def _model(given: Given) -> Prior:
@@ -177,6 +221,8 @@ def _tables(
 
 def _secret() -> str:
     """Read the data from standard input, which no list of processes and no history shows."""
+    if sys.stdin is None:
+        raise ValidationError("x: standard input is closed; the true value is read from it")
     if sys.stdin.isatty():
         return typer.prompt("True value", hide_input=True, err=True).strip()
     return sys.stdin.readline().strip()
@@ -185,16 +231,9 @@ def _secret() -> str:
 def _publish(
     command: str, ledger: Path, body: dict[str, Any], lines: list[str], json_path: str | None
 ) -> None:
-    from cvxleak._files import write_atomic
-
     document = report_document(body, command=command, spec=ledger.name, sha256="", files={})
     for key in ("spec", "spec_sha256", "files_sha256"):
         document.pop(key)
-    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    if json_path == "-":
-        typer.echo(text, nl=False)
-        return
-    if json_path is not None:
-        write_atomic(json_path, text)
-    for line in lines:
-        typer.echo(line)
+    if write_document(document, json_path):
+        for line in lines:
+            typer.echo(line)
