@@ -5,12 +5,13 @@ The channels have one row per value of a statistic of the dataset that loses not
 
 problem: {"query": f, "rows", "distortion": d(f, y), "sources": laws, "objective": {"size": k, 0 for
 the whole dataset}, "entropy_floor": b or null, "priors": laws or null, "budget": D or L, or null
-for none, "own": what the user's own constraints are taken to imply}. Each entry {"matrix": M,
-"at_least": c} of "own" says that sum M q >= c; that they imply it is not checked here.
+for none, "own": half-spaces that stand for the user's own constraints}: those of affine ones as
+they are stated, and supporting ones of others (`cvxleak.certificates.own_rows`). The lower end
+holds for all channels in them; whether the witness meets the constraints is not checked here.
 
 witness: {"channel"}. It meets the budget in exact arithmetic.
 
-proof: {"leakage", "cuts", "sources"}. The leakage of the witness is bounded
+proof: {"leakage", "cuts", "sources", "own"} and perhaps "balance". The witness's leakage is bounded
 
 - for adversaries with H(X) >= b by an audit's witness and proof (`record_leakage`);
 - for the whole dataset by lam log sum_r m_r exp(D(q_r || t) / lam) - lam b, which follows from
@@ -26,7 +27,8 @@ The other end: each cut names an adversary, that is a group of records and the m
 because the difference is sum_y s_y D(rho_y || phi_y). So with multipliers theta of the cuts and
 beta of the sources P_k, a linear function of q bounds the Lagrangian from below, and its least
 value over row-stochastic q is sum_r min_y of its coefficients. Least leakage: sum theta = 1, and
-beta_k (E_k - D) is added; least distortion: sum beta = 1, and theta_j (I_j - L) is added.
+beta_k (E_k - D) is added; least distortion: sum beta = 1, and theta_j (I_j - L) is added. What
+multipliers of the "own" half-spaces prove to be non-negative is taken off.
 """
 
 from __future__ import annotations
@@ -40,6 +42,7 @@ from flint import arb, fmpq, fmpz
 from cvxleak.certificates import balls, reading, record_leakage
 from cvxleak.certificates.design_rows import Law, Rows
 from cvxleak.certificates.outputs import Ball, Matrix
+from cvxleak.certificates.own_rows import priced, read_own
 from cvxleak.certificates.rationals import float_above, normalized_rows, rational
 from cvxleak.errors import CertificateError
 from cvxleak.model import Channel, Distortion, Mechanism, Query
@@ -67,6 +70,8 @@ KEYS = {
     "own",
 }
 
+PROOF = {"leakage", "cuts", "sources", "own"}
+
 
 def prove_min_leakage(
     problem: Mapping[str, Any], witness: Mapping[str, Any], proof: Mapping[str, Any]
@@ -74,7 +79,7 @@ def prove_min_leakage(
     """Return proved lower and upper ends of the least leakage, in nats."""
     statement = Statement(problem)
     channel = statement.channel(witness)
-    reading.parts(proof, {"leakage", "cuts", "sources", "own"}, "the proof")
+    reading.parts(proof, PROOF, "the proof", optional={"balance"})
     if statement.budget is not None:
         budget = rational(statement.budget)
         if any(cost > budget for cost in statement.distortions(channel)):
@@ -88,7 +93,7 @@ def prove_min_distortion(
     """Return proved lower and upper ends of the least distortion, in its own unit."""
     statement = Statement(problem)
     channel = statement.channel(witness)
-    reading.parts(proof, {"leakage", "cuts", "sources", "own"}, "the proof")
+    reading.parts(proof, PROOF, "the proof", optional={"balance"})
     if statement.budget is None:
         raise CertificateError("the problem has no budget")
     if not statement.leakage_above(channel, proof["leakage"]) <= statement.budget:
@@ -136,9 +141,7 @@ class Statement:
         self.floor = None if floor is None else reading.number(floor, "the entropy floor")
         budget = problem["budget"]
         self.budget = None if budget is None else reading.number(budget, "the budget")
-        if not isinstance(problem["own"], list):
-            raise CertificateError("own: expected a list")
-        self.own = [self._half_space(entry) for entry in problem["own"]]
+        self.own = read_own(problem["own"], *self.cost.shape)
 
     def channel(self, witness: Mapping[str, Any]) -> Channel:
         """Return the witness, one row per value of the rows' query."""
@@ -188,7 +191,7 @@ class Statement:
             return 0.0
         theta = _multipliers([cut["multiplier"] for cut in proof["cuts"]], len(slopes), leakage)
         beta = _multipliers(proof["sources"], len(self.sources), not leakage)
-        gamma = _multipliers(proof["own"], len(self.own), False)
+        cells, value = priced(self.own, proof)
         total: Matrix = [[arb(0)] * outputs for _ in range(rows)]
         for share, slope in zip(theta, slopes, strict=True):
             if not share == 0:
@@ -201,10 +204,8 @@ class Statement:
                         into = total[r]
                         for y, d in enumerate(self.cost[r].tolist()):
                             into[y] += mass * d
-        value = arb(0)
-        for share, (matrix, least) in zip(gamma, self.own, strict=True):
-            value += share * least
-            _add(total, -share, [[arb(entry) for entry in row] for row in matrix])
+        for r, y, amount in cells:
+            total[r][y] -= amount
         for row in total:
             least = row[0]
             for entry in row[1:]:
@@ -242,14 +243,6 @@ class Statement:
                     f"an adversary has entropy {float(entropy.mid())!r}, below {self.floor!r}"
                 )
         return _minorant(cells, masses, cut["posterior"], len(self.rows.sizes), outputs)
-
-    def _half_space(self, entry: Any) -> tuple[list[list[float]], float]:
-        reading.parts(entry, {"matrix", "at_least"}, "an implied condition")
-        rows, outputs = self.cost.shape
-        if not isinstance(entry["matrix"], list) or len(entry["matrix"]) != rows:
-            raise CertificateError(f"an implied condition has not {rows} rows")
-        matrix = [reading.numbers(row, "an implied condition", outputs) for row in entry["matrix"]]
-        return matrix, reading.number(entry["at_least"], "an implied condition")
 
 
 def exact_distortions(

@@ -7,9 +7,9 @@ distortion counts), "minimize", and what that needs:
 - "sum" (leakage): minimize max_k I_k + "slope" max_j E_j d;
 - "distortion" (distortion): minimize max_j E_j d subject to I_k <= "budget" for all k;
 
-with "own": half-spaces {"matrix": M, "at_least": c} of channels with sum M q >= c, which the user's
-own constraints are taken to imply (that they do is not checked here: the ends hold for channels in
-these half-spaces, and whether the witness meets the constraints themselves is the user's to see);
+with "own": half-spaces that stand for the user's own constraints, those of affine ones as they are
+stated and supporting ones of others (`cvxleak.certificates.own_rows`; the lower end holds for all
+channels in them, and whether the witness meets the constraints is not checked here);
 with "secrets", either laws of the input (I_k = I(X;Y)) or joint laws P_k(a, x) of a secret and the
 input (I_k = I(A_k;Y)); or, for "distortion" only, with "privacy" in their place: "local-dp",
 "pml" or "maximal-leakage" at "budget" epsilon, and the "prior" that the last two refer to.
@@ -17,7 +17,7 @@ input (I_k = I(A_k;Y)); or, for "distortion" only, with "privacy" in their place
 witness: {"channel": rows}. Its value is the upper end, and it must meet the budget: exactly, or in
 ball arithmetic.
 proof: {"weights": w_k, "prices": mu_j, "reference": matrix, "own": gamma_i}, or {"prices",
-"penalty": matrix, "own"}.
+"penalty": matrix, "own"}; either perhaps with "balance".
 Lower end, for any reference, with G_k the gradient of I_k there:
 
     sum_x min_y ( sum_k w_k G_k(x,y) + sum_j mu_j p_j(x) d(x,y) ) - (w or mu, as fits) budget,
@@ -42,6 +42,7 @@ from typing import Any
 from flint import arb, fmpq
 
 from cvxleak.certificates import balls, rationals
+from cvxleak.certificates.own_rows import OwnRow, priced, read_own
 from cvxleak.certificates.reading import number, numbers, parts
 from cvxleak.errors import CertificateError
 
@@ -103,7 +104,7 @@ class _Statement:
     total: bool
     privacy: str | None
     prior: list[float]
-    own: list[tuple[list[list[float]], float]]
+    own: list[OwnRow]
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -128,13 +129,7 @@ class _Statement:
             raise CertificateError("distortions, budget and slope must not be negative")
         for law in sources:
             balls.normalized(law)
-        if not isinstance(problem["own"], list):
-            raise CertificateError("own: expected a list")
-        own = []
-        for entry in problem["own"]:
-            parts(entry, {"matrix", "at_least"}, "own")
-            half = _matrix(entry["matrix"], "own", n, len(d[0]))
-            own.append((half, number(entry["at_least"], "own")))
+        own = read_own(problem["own"], n, len(d[0]))
         secrets, total, prior = [], False, []
         if private:
             if problem["privacy"] not in PRIVACY:
@@ -179,7 +174,7 @@ class _Statement:
         n, m = self.shape
         tangents = "posteriors" if "posteriors" in proof else "reference"
         wanted = {"prices", "penalty"} if self.privacy else {"prices", "weights", tangents}
-        parts(proof, wanted | {"own"}, "the proof")
+        parts(proof, wanted | {"own"}, "the proof", optional={"balance"})
         prices = _shares(proof["prices"], "the prices", len(self.sources))
         weights = _shares(proof.get("weights", []), "the weights", len(self.secrets))
         offset = arb(0)
@@ -218,13 +213,10 @@ class _Statement:
                     _add_law_gradient(cost, weight, table[0], reference)
                 else:
                     _add_table_gradient(cost, weight, table, reference)
-        value = -offset
-        gammas = _shares(proof["own"], "own", len(self.own))
-        for gamma, (half, least) in zip(gammas, self.own, strict=True):
-            value += gamma * least
-            for x, row in enumerate(half):
-                for y, entry in enumerate(row):
-                    cost[x][y] -= gamma * entry
+        cells, value = priced(self.own, proof)
+        for x, y, amount in cells:
+            cost[x][y] -= amount
+        value -= offset
         for row in cost:
             value += _least(row)
         return balls.round_down(value)

@@ -181,7 +181,7 @@ def test_claims_beyond_the_proof_fail(name):
         ("problem", lambda t: t.update(sources=[[0.0, 0.0]])),
         ("problem", lambda t: t.update(distortion=[[0.0, -1.0], [1.0, 0.0]])),
         ("problem", lambda t: t.update(distortion=[[0.0, 1.0], [1.0]])),
-        ("problem", lambda t: t.update(own=[{"matrix": HAMMING}])),
+        ("problem", lambda t: t.update(own=[{"entries": HAMMING}])),
         ("witness", lambda t: t.update(channel=[[1.0, 0.0]])),
         ("witness", lambda t: t.update(channel=[[1.5, -0.5], [0.25, 0.75]])),
         ("witness", lambda t: t.update(channel=[["1", 0.0], [0.25, 0.75]])),

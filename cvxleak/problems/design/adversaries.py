@@ -101,9 +101,10 @@ class Audit:
         opponents, channel = self._opponents, self._channel
         if opponents.priors is not None or opponents.size == 0:
             if self._state is None:
-                known = opponents.priors is not None
-                audit = opponents.audit_priors if known else opponents.audit_total
-                self._state = audit(channel)
+                if opponents.priors is not None:
+                    self._state = opponents.audit_priors(channel, opponents.priors)
+                else:
+                    self._state = opponents.audit_total(channel)
         elif self._state is None or self._state.upper - self._state.value > tol * self._state.upper:
             left = None if until == np.inf else max(until - time.monotonic(), 0.1)
             tol = min(tol, QUICK)
@@ -211,11 +212,10 @@ class Opponents:
         spread = float(w @ depth**2)
         return max(float(w @ (depth * gradient[seen])) / spread, 0.0) if spread > 1e-6 else 0.0
 
-    def audit_priors(self, channel: Channel) -> Audited:
-        """Return what the given priors learn."""
-        assert self.priors is not None
+    def audit_priors(self, channel: Channel, priors: Sequence[Law]) -> Audited:
+        """Return what the given priors, those of the cuts that are known, learn."""
         with precision():
-            upper = leakage_of_priors(self.rows, self.priors, self.size, channel)
+            upper = leakage_of_priors(self.rows, priors, self.size, channel)
         learned = [_information(cut.joint @ channel.matrix) for cut in self.known]
         worst = int(np.argmax(learned))
         return Audited(upper, learned[worst], self.known[worst], {})

@@ -17,16 +17,11 @@ from scipy.special import entr
 
 from cvxleak._validation import Array
 from cvxleak.errors import InfeasibleError, SolverError
+from cvxleak.problems.design.half_spaces import HalfSpaces, Implied
 from cvxleak.problems.design.interior import Master, MasterPoint
 from cvxleak.problems.design.own_constraints import Rule, own_constraints
 
-__all__ = ["Conic", "Implied"]
-
-MARGIN = 1e-7
-"""What is taken off a linear program's value for the solver's error, relative to 1 + |value|."""
-
-Implied = dict[str, Any]
-"""{"matrix": M, "at_least": c}: what own constraints imply, sum M q >= c."""
+__all__ = ["Conic"]
 
 
 class Conic:
@@ -50,9 +45,13 @@ class Conic:
     ) -> None:
         self.shape, self.rules = shape, rules
         self._solver, self._options = solver, options
+        self._half_spaces = HalfSpaces(shape, rules) if rules else None
 
     def solve(self, master: Master, deadline: float = np.inf) -> tuple[MasterPoint, Implied | None]:
-        """Return the master's optimum, and what its lower end takes from own constraints."""
+        """Return the master's optimum, and what its lower end takes from own constraints.
+
+        The lower end is what linear programming multipliers prove, not what a solver says.
+        """
         q, stochastic = self._channel()
         t = cp.Variable()
         many, values, _ = master.joint.shape
@@ -85,23 +84,11 @@ class Conic:
         joint_law, _, informations = master.informations(matrix)
         objective = informations if master.leakage else master.distortions(matrix)
         point = MasterPoint(matrix, float(objective.max()), -np.inf, theta, beta, matrix)
-        if not self.rules:
+        if self._half_spaces is None:
             return replace(point, lower=master.bound(joint_law, theta, beta)), None
-        slope = master.coefficients(joint_law, theta, beta)
-        least = self.least(slope, deadline)[0]
-        implied = {"matrix": slope.tolist(), "at_least": least}
+        implied = self._half_spaces.least(master.coefficients(joint_law, theta, beta))
         paid = float((beta if master.leakage else theta).sum()) * master.budget
-        return replace(point, lower=least - paid), implied
-
-    def least(self, slope: Array, deadline: float = np.inf) -> tuple[float, Array]:
-        """Return a number below min sum slope q, less the solver's error, and the minimizer."""
-        q, rules = self._channel()
-        problem = cp.Problem(cp.Minimize(cp.sum(cp.multiply(slope, q))), rules)
-        self._solved(problem, deadline)
-        if q.value is None:
-            raise InfeasibleError("constraints: no channel meets them")
-        value = float(problem.value)  # pyright: ignore[reportArgumentType]
-        return value - MARGIN * (1 + abs(value)), _stochastic(q.value)
+        return replace(point, lower=implied.least - paid), implied
 
     def least_worst(self, cost: Array) -> Array:
         """Return a channel of least worst-case distortion among those that meet the constraints."""

@@ -237,9 +237,10 @@ class DesignForPrior:
         One prior, total leakage: Newton's method on the m output probabilities and the slope
         (`cvxleak.iterative.rate_distortion_interior_point`). Several priors, or records: an
         interior-point method on the channel (`cvxleak.iterative.design_interior_point`). Privacy
-        measures: a linear program. Constraints of your own: CVXPY; the least value of the tangent
-        on your set, part of the lower end, is then the solver's, with its relative error taken to
-        be at most 1e-8, and your constraints are met as well as the solver meets them: see `check`.
+        measures: a linear program. Constraints of your own: CVXPY; in the lower end they are
+        half-spaces with multipliers that the certificate checks exactly
+        (`cvxleak.certificates.own_rows`), and the channel meets them as well as the solver does:
+        see `check`.
 
         A budget so large that an output which does not look at the input will do gives exactly 0
         and such a channel.

@@ -2,9 +2,9 @@
 
 The solver's channel is made stochastic and evaluated; its tangent gives the lower end: information
 is convex, so with multipliers w and mu no channel of the set has a value below the least value of
-the linear function sum_k w_k <G_k, q> + sum_j mu_j E_j d on it. That least value is a linear (or
-conic) program again, and how the user's own constraints enter it is known to the solver alone: the
-certificate stores it as the half-space that they are taken to imply.
+the linear function sum_k w_k <G_k, q> + sum_j mu_j E_j d on it. That least value is bounded by the
+multipliers of a linear program over half-spaces that stand for the constraints
+(`cvxleak.problems.design.half_spaces`), which the certificate stores.
 """
 
 from __future__ import annotations
@@ -23,16 +23,18 @@ from cvxleak.constraints import local_dp, maximal_leakage, pml
 from cvxleak.errors import CertificateError, InfeasibleError, SolverError
 from cvxleak.problems.design.fixed_prior_native import Found
 from cvxleak.problems.design.fixed_prior_statement import Statement, stochastic
+from cvxleak.problems.design.half_spaces import HalfSpaces
 from cvxleak.problems.design.own_constraints import TIGHT, Rule, own_constraints, relaxed
-from cvxleak.problems.design.private_utility import private_content
+from cvxleak.problems.design.private_utility import (
+    privacy_penalty,
+    privacy_rows,
+    private_content,
+)
 
 __all__ = ["Program", "program", "solve_with_own"]
 
 MARGINS = (1e-8, 1e-7, 1e-6, 1e-5)
 """How much tighter inequalities are made for the solver, which misses them by about as much."""
-
-DOUBT = 1e-8
-"""What is taken off a solver's optimal value of the tangent program, relative to its size."""
 
 DUST = 1e-7
 """Columns below this are a solver's noise."""
@@ -104,6 +106,7 @@ def solve_with_own(
 ) -> tuple[Found, dict[str, Any]]:
     """Solve and return what was found, with the certificate's problem."""
     status = "not solved"
+    half_spaces = HalfSpaces(statement.distortion.shape, rules)
     for margin in (*MARGINS, 0.0):
         stated = program(statement, measure, minimize, number, rules, margin)
         status = _run(stated.problem, solver, options)
@@ -113,7 +116,7 @@ def solve_with_own(
         if not stated.leaks:
             # The privacy measures look at ratios, and those of dust are anything.
             channel = stochastic(np.where(channel.max(axis=0) > DUST, channel, 0.0))
-        found = _ends(statement, measure, minimize, number, rules, stated, channel, solver, options)
+        found = _ends(statement, measure, minimize, number, half_spaces, stated, channel, solver)
         if found is not None:
             return found
     if status in (cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE):
@@ -128,11 +131,10 @@ def _ends(
     measure: str,
     minimize: str,
     number: float,
-    rules: tuple[Rule, ...],
+    half_spaces: HalfSpaces,
     stated: Program,
     channel: Array,
     solver: str | None,
-    options: dict[str, Any],
 ) -> tuple[Found, dict[str, Any]] | None:
     information = bool(stated.leaks)
     weights = np.array([_dual(leak) for leak in stated.leaks])
@@ -150,16 +152,16 @@ def _ends(
         phi = _posteriors(table, cone, weight)
         posteriors.append(phi.tolist())
         matrix = matrix + weight * _slope(table, phi)
-    least = _least(statement, measure, number, rules, matrix, not information, solver, options)
-    own = [{"matrix": matrix.tolist(), "at_least": least}]
-    proof: dict[str, Any] = {"prices": prices.tolist(), "own": [1.0]}
+    extra = None if information else privacy_rows(statement, measure, number)
+    implied = half_spaces.least(matrix, extra)
+    proof: dict[str, Any] = {"prices": prices.tolist()} | implied.proof()
     if information:
         name = "slope" if minimize == "sum" else "budget"
-        content = statement.content(minimize, name, number) | {"own": own}
+        content = statement.content(minimize, name, number) | {"own": implied.own}
         proof |= {"weights": weights.tolist(), "posteriors": posteriors}
     else:
-        content = private_content(statement, measure, number) | {"own": own}
-        proof |= {"penalty": np.zeros_like(channel).tolist()}
+        content = private_content(statement, measure, number) | {"own": implied.own}
+        proof |= {"penalty": privacy_penalty(statement, measure, implied.extra).tolist()}
     try:
         with precision():
             prove = prove_distortion if minimize == "distortion" else prove_leakage
@@ -174,31 +176,6 @@ def _ends(
     stats = {"solver": solver or stated.problem.solver_stats.solver_name}
     stats |= {"stopped": stated.problem.status}
     return Found(channel, proof, lower, upper, price, stats), content
-
-
-def _least(
-    statement: Statement,
-    measure: str,
-    number: float,
-    rules: tuple[Rule, ...],
-    matrix: Array,
-    private: bool,
-    solver: str | None,
-    options: dict[str, Any],
-) -> float:
-    """Return the least value of a linear function on the user's set, less the solver's error."""
-    q = cp.Variable(matrix.shape, bounds=[0, 1])
-    size = float(np.abs(matrix).max()) or 1.0
-    rest: list[Any] = [cp.sum(q, axis=1) == 1, *own_constraints(rules, q)]
-    if private:
-        rest += _private(statement, measure, number, q)
-    problem = cp.Problem(cp.Minimize(cp.sum(cp.multiply(matrix / size, q))), rest)
-    linear = problem.is_lp()
-    status = _run(problem, "HIGHS" if linear else solver, {} if linear else options)
-    if status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
-        raise SolverError(f"the tangent program was not solved: {status}")
-    value = float(problem.value) * size  # pyright: ignore[reportArgumentType]
-    return value - DOUBT * (abs(value) + float(np.abs(matrix * np.asarray(q.value)).sum()))
 
 
 def _private(

@@ -15,8 +15,8 @@ from cvxleak.certificates.balls import precision
 from cvxleak.certificates.rationals import float_above
 from cvxleak.model import Mechanism
 from cvxleak.problems.design.adversaries import Audited, Cut, Opponents
-from cvxleak.problems.design.conic import Implied
 from cvxleak.problems.design.designed import Design, Round
+from cvxleak.problems.design.half_spaces import Implied
 from cvxleak.problems.design.interior import MasterPoint
 from cvxleak.problems.design.own_constraints import own_violations
 from cvxleak.problems.design.statement import Problem
@@ -101,9 +101,9 @@ class Found:
 
     def _stored(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return what the certificate says about the problem, and its proof."""
-        content = self.problem.content(self.budget)
+        content, implied = self.problem.content(self.budget), self.lower.implied
         content["entropy_floor"] = None if self.problem.priors is not None else self.opponents.floor
-        content["own"] = [] if self.lower.implied is None else [self.lower.implied]
+        content["own"] = [] if implied is None else implied.own
         sources = len(self.problem.costs.table)
         point, cuts = self.lower.point, []
         beta = np.zeros(sources)
@@ -118,9 +118,9 @@ class Found:
             "leakage": self.upper.audited.proof,
             "cuts": cuts,
             "sources": beta.tolist(),
-            "own": [1.0] * len(content["own"]),
+            "own": [],
         }
-        return content, proof
+        return content, proof | ({} if implied is None else implied.proof())
 
     def _entry(self, cut: Cut, theta: float, reference: Array) -> dict[str, Any]:
         joint = np.maximum(cut.joint @ reference, 1e-300)

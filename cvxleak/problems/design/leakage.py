@@ -86,8 +86,10 @@ class MinLeakage:
     What is minimized over: `cvxleak.certificates.design_rows` proves that rows may be shared.
     What proves the ends: `cvxleak.certificates.design`.
 
-    With own constraints the lower end rests on what a solver says that they imply; the certificate
-    states this condition and the bound that follows from it.
+    Own constraints enter the lower end as half-spaces, affine ones as they are stated and others by
+    supporting half-spaces, with multipliers that the certificate checks exactly
+    (`cvxleak.certificates.own_rows`). The witness meets them as well as a solver does:
+    ``witness.own_violation`` says how well.
 
     Examples
     --------

@@ -10,8 +10,9 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import linprog
-from scipy.sparse import coo_array, csr_array, hstack, identity, kron, vstack
+from scipy.sparse import block_array, coo_array, csr_array, hstack, identity, kron, vstack
 
 from cvxleak._validation import Array
 from cvxleak.certificates.balls import precision
@@ -20,7 +21,13 @@ from cvxleak.errors import CertificateError, SolverError
 from cvxleak.problems.design.fixed_prior_native import Found, mixed, most_useful_constant
 from cvxleak.problems.design.fixed_prior_statement import Statement
 
-__all__ = ["private_content", "private_excess", "solve_private"]
+__all__ = [
+    "privacy_penalty",
+    "privacy_rows",
+    "private_content",
+    "private_excess",
+    "solve_private",
+]
 
 NAMES = {"local_dp": "local-dp", "pml": "pml", "maximal_leakage": "maximal-leakage"}
 
@@ -68,6 +75,45 @@ def solve_private(statement: Statement, measure: str, budget: float) -> Found:
     return Found(channel, proof, lower, upper, price, {"stopped": "the linear program is solved"})
 
 
+def privacy_rows(statement: Statement, measure: str, budget: float) -> tuple[csr_array, Array]:
+    """Return A and b with A (q, t) <= b for the channels that meet the bound, q by rows, t (m)."""
+    n, m = statement.distortion.shape
+    factor = math.exp(min(budget, 700.0))
+    seen = _seen(statement, measure)
+    cells = (seen[:, None] * m + np.arange(m)).ravel()
+    count = len(cells)
+    pick = csr_array((np.ones(count), (np.arange(count), cells)), shape=(count, n * m))
+    spread = kron(np.ones((len(seen), 1)), identity(m), format="csr")  # t_y for each cell
+    if measure == "local_dp":
+        matrix = vstack([hstack([pick, -factor * spread]), hstack([-pick, spread])])
+        return csr_array(matrix), np.zeros(2 * count)
+    if measure == "pml":
+        prior = statement.laws[0] / statement.laws[0].sum()
+        output = kron(prior[None], identity(m), format="csr")
+        matrix = hstack([pick - factor * (spread @ output), csr_array((count, m))])
+        return csr_array(matrix), np.zeros(count)
+    total = coo_array(np.r_[np.zeros(n * m), np.ones(m)][None])
+    return csr_array(vstack([hstack([pick, -spread]), total])), np.r_[np.zeros(count), factor]
+
+
+def privacy_penalty(statement: Statement, measure: str, duals: Array) -> Array:
+    """Return the certificate's penalty from the multipliers of `privacy_rows`."""
+    n, m = statement.distortion.shape
+    seen = _seen(statement, measure)
+    count = len(seen) * m
+    penalty = np.zeros((n, m))
+    penalty[seen] = duals[:count].reshape(len(seen), m)
+    if measure == "local_dp":
+        return penalty - duals[count : 2 * count].reshape(n, m)
+    return np.maximum(penalty, 0.0)
+
+
+def _seen(statement: Statement, measure: str) -> NDArray[np.intp]:
+    """Return the inputs that the bound is about."""
+    n = len(statement.distortion)
+    return np.arange(n) if measure == "local_dp" else np.flatnonzero(statement.laws[0] > 0)
+
+
 def _program(
     statement: Statement, measure: str, budget: float
 ) -> tuple[Array, Array, Array, float]:
@@ -76,36 +122,16 @@ def _program(
     n, m = d.shape
     factor = math.exp(min(budget, 700.0))
     scale = float(d.max()) or 1.0
-    prior = statement.laws[0] / statement.laws[0].sum()
-    seen = np.arange(n) if measure == "local_dp" else np.flatnonzero(prior > 0)
     # Unknowns: q (n m, row-major), t (m), and the worst distortion.
-    cells = (seen[:, None] * m + np.arange(m)).ravel()
-    count = len(cells)
-    pick = csr_array((np.ones(count), (np.arange(count), cells)), shape=(count, n * m))
-    spread = kron(np.ones((len(seen), 1)), identity(m), format="csr")  # t_y for each cell
-    none = csr_array((count, 1))
-    rows: list[Any]
-    if measure == "local_dp":
-        rows = [hstack([pick, -factor * spread, none]), hstack([-pick, spread, none])]
-    elif measure == "pml":
-        output = kron(prior[None], identity(m), format="csr")
-        rows = [hstack([pick - factor * (spread @ output), csr_array((count, m)), none])]
-    else:
-        total = coo_array(np.r_[np.zeros(n * m), np.ones(m), 0.0][None])
-        rows = [hstack([pick, -spread, none]), total]
+    rows, right = privacy_rows(statement, measure, budget)
+    rows = block_array([[rows, csr_array((len(right), 1))]])
     costs = (sources[:, :, None] * d / scale).reshape(len(sources), n * m)
-    rows.append(
-        hstack([csr_array(costs), csr_array((len(sources), m)), -np.ones((len(sources), 1))])
-    )
-    matrix = csr_array(vstack(rows))
-    right = np.zeros(sum(block.shape[0] for block in rows))
-    if measure == "maximal_leakage":
-        right[count] = factor
+    spent = hstack([csr_array(costs), csr_array((len(sources), m)), -np.ones((len(sources), 1))])
     sums = hstack([kron(identity(n), np.ones((1, m))), csr_array((n, m + 1))], format="csr")
     answer = linprog(
         np.r_[np.zeros(n * m + m), 1.0],
-        A_ub=matrix,
-        b_ub=right,
+        A_ub=csr_array(vstack([rows, spent])),
+        b_ub=np.append(right, np.zeros(len(sources))),
         A_eq=sums,
         b_eq=np.ones(n),
         method="highs",
@@ -113,12 +139,7 @@ def _program(
     if answer.x is None:
         raise SolverError(f"the linear program was not solved: {answer.message}")
     duals = -np.asarray(answer.ineqlin.marginals)
-    penalty = np.zeros((n, m))
-    penalty[seen] = duals[:count].reshape(len(seen), m) * scale
-    if measure == "local_dp":
-        penalty -= duals[count : 2 * count].reshape(n, m) * scale
-    else:
-        penalty = np.maximum(penalty, 0.0)
+    penalty = privacy_penalty(statement, measure, duals[: len(right)] * scale)
     prices = np.maximum(duals[-len(sources) :], 0.0)
     if not prices.sum() > 0:
         prices = np.ones(len(sources))
@@ -128,6 +149,7 @@ def _program(
     if measure == "local_dp":
         bound = np.maximum(penalty, 0.0).sum(axis=0) @ x[n * m : n * m + m]
     elif measure == "pml":
+        prior = statement.laws[0] / statement.laws[0].sum()
         bound = penalty.sum(axis=0) @ (prior @ channel)
     else:
         bound = penalty.sum(axis=0).max()

@@ -24,10 +24,11 @@ from cvxleak._validation import Array
 from cvxleak.certificates.rationals import float_above
 from cvxleak.errors import InfeasibleError, SolverError
 from cvxleak.problems.design.adversaries import Audit, Audited, Cut, Opponents
-from cvxleak.problems.design.conic import Conic, Implied
+from cvxleak.problems.design.conic import Conic
 from cvxleak.problems.design.designed import Round
 from cvxleak.problems.design.footing import Footing
 from cvxleak.problems.design.found import Found, Lower, Upper
+from cvxleak.problems.design.half_spaces import Implied
 from cvxleak.problems.design.interior import Master, MasterPoint
 from cvxleak.problems.design.statement import Problem
 from cvxleak.result import ABSOLUTE_TOLERANCE, Bound
