@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from cvxleak._version import __version__
-from cvxleak.cli.commands import audit, capacity, desk, envelope, local_dp, verify
+from cvxleak.cli.commands import audit, capacity, desk, envelope, local_dp, reproduce, verify
 from cvxleak.cli.options import Several
 
 __all__ = ["app", "main"]
@@ -31,6 +31,7 @@ app.command("local-dp")(local_dp.local_dp)
 app.command()(capacity.capacity)
 app.command()(verify.verify)
 app.add_typer(desk.desk, name="desk")
+app.command()(reproduce.reproduce)
 
 
 def main() -> None:
