@@ -12,7 +12,17 @@ from typing import Annotated
 import typer
 
 from cvxleak._version import __version__
-from cvxleak.cli.commands import audit, capacity, desk, envelope, local_dp, reproduce, verify
+from cvxleak.cli.commands import (
+    audit,
+    capacity,
+    design,
+    desk,
+    envelope,
+    local_dp,
+    reproduce,
+    sweep,
+    verify,
+)
 from cvxleak.cli.options import Several
 
 __all__ = ["app", "main"]
@@ -27,7 +37,9 @@ app = typer.Typer(
 # In the order of --help; a command with subcommands is a Typer of its own (app.add_typer).
 app.command(cls=Several)(audit.audit)
 app.command(cls=Several)(envelope.envelope)
+app.command()(design.design)
 app.command("local-dp")(local_dp.local_dp)
+app.command()(sweep.sweep)
 app.command()(capacity.capacity)
 app.command()(verify.verify)
 app.add_typer(desk.desk, name="desk")

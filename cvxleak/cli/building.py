@@ -25,6 +25,7 @@ __all__ = [
     "build_local",
     "build_mechanism",
     "build_query",
+    "build_task",
     "load_task",
 ]
 
@@ -56,7 +57,11 @@ def load_task(path: str | os.PathLike[str]) -> Task:
         A file that cannot be read, or something wrong in it; the message starts with the spec's
         path and the key.
     """
-    given = Given(path)
+    return build_task(Given(path))
+
+
+def build_task(given: Given) -> Task:
+    """Return what a spec asks an audit for; `load_task` says what is wrong and how."""
     given.needs("audit", "mechanism", ("query", "space"))
     query = build_query(given)
     prior = build_prior(given, query)

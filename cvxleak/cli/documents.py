@@ -17,7 +17,15 @@ if TYPE_CHECKING:
     from cvxleak.model import Channel
     from cvxleak.report import Report
 
-__all__ = ["REPORT", "check_channels", "check_targets", "counted", "publish", "report_document"]
+__all__ = [
+    "REPORT",
+    "check_channels",
+    "check_targets",
+    "counted",
+    "publish",
+    "report_document",
+    "write_document",
+]
 
 REPORT = "cvxleak-report"
 VERSION = 1
@@ -98,22 +106,29 @@ def publish(
     """Print the report and write the files that were asked for, each all of it or nothing."""
     from rich.console import Console
 
-    from cvxleak._files import write_atomic
     from cvxleak.certificates import save_certificates
     from cvxleak.cli.rendering import render
 
-    text = _text(document)
     if report.channel is not None:
         for path in channels:
             _write_channel(report.channel, path)
     if certificate is not None:
         save_certificates(report.certificates(), certificate)
+    if write_document(document, json_path):
+        render(report, Console(), heading)
+
+
+def write_document(document: Mapping[str, Any], json_path: str | None) -> bool:
+    """Write what --json asks for; return whether there is anything to print for people."""
+    from cvxleak._files import write_atomic
+
+    text = _text(document)
     if json_path == "-":
         typer.echo(text, nl=False)
-        return
+        return False
     if json_path is not None:
         write_atomic(json_path, text)
-    render(report, Console(), heading)
+    return True
 
 
 def counted(count: int, noun: str) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from cvxleak.cli.reading import parse_spec
+from cvxleak.cli.reading import check_spec, is_list, read_toml
 from cvxleak.errors import CvxleakError, ValidationError
 
 __all__ = ["Given", "read_file", "sha256"]
@@ -21,6 +22,9 @@ ARGUMENTS = {
     "path": None,
 }
 """What the library's argument names are in a spec; None where the key says it already."""
+
+FILES = ("file", "scores")
+"""Keys whose text is the name of a file."""
 
 
 class Given:
@@ -46,9 +50,44 @@ class Given:
         self.path = os.fspath(path)
         self.name = Path(path).name
         data = read_file(path)
-        self.spec = parse_spec(data, self.path)
+        self._content = read_toml(data, self.path)
+        self.spec = check_spec(self._content, self.path)
         self.files: dict[str, str] = {}
         self._hash = sha256(data)
+
+    def having(self, changes: Mapping[str, Any]) -> Given:
+        """Return the same spec with other values of some keys, section.key by section.key.
+
+        A single value for a key that has a list is the list's only element.
+
+        Raises
+        ------
+        ValidationError
+            A key that is not one of a section, or a value that the schema does not allow.
+        """
+        content = {
+            name: dict(part) if isinstance(part, dict) else part
+            for name, part in self._content.items()
+        }
+        for key, value in changes.items():
+            section, _, name = key.partition(".")
+            part = content.setdefault(section, {})
+            if not name or not isinstance(part, dict):
+                raise ValidationError(f"{self.path}: {key}: a key of a section is needed")
+            single = is_list(section, name) and not isinstance(value, list)
+            part[name] = [value] if single else value
+        other = copy.copy(self)
+        other._content, other.files = content, {}
+        other.spec = check_spec(content, self.path)
+        return other
+
+    def look_up_files(self) -> None:
+        """Take note of what is in all files that the spec names."""
+        for name, part in self._content.items():
+            for key in FILES:
+                if isinstance(part, dict) and isinstance(part.get(key), str):
+                    with self.at(f"{name}.{key}"):
+                        self.file(part[key])
 
     @property
     def title(self) -> str:
@@ -90,7 +129,7 @@ class Given:
         except CvxleakError as error:
             name = error.argument and ARGUMENTS.get(error.argument, error.argument)
             message = f"{name}: {error.detail}" if name and naming else error.detail
-            raise ValidationError(f"{self.path}: {key}: {message}") from error
+            raise type(error)(f"{self.path}: {key}: {message}") from error
 
     def file(self, relative: str) -> Path:
         """Return the path of a file that the spec names, and take note of what is in it."""

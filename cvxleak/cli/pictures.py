@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,8 +17,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from cvxleak.model import Channel, Prior
+    from cvxleak.sweeps import Sweep
 
-__all__ = ["KINDS", "check_picture", "draw_envelope", "save_picture"]
+__all__ = [
+    "KINDS",
+    "check_axes",
+    "check_picture",
+    "draw_envelope",
+    "draw_sweep",
+    "save_picture",
+]
 
 KINDS = (".pdf", ".png", ".svg")
 
@@ -39,13 +47,25 @@ def check_picture(path: str | None) -> None:
         raise ValidationError(f"--plot: found {path}; its end must be one of {', '.join(KINDS)}")
 
 
+def check_axes(grid: Mapping[str, Sequence[Any]]) -> None:
+    """See that a sweep can be drawn: along numbers, with a curve for each value of a second key."""
+    if len(grid) > 2:
+        raise ValidationError(f"--plot: found {len(grid)} keys in --over; one or two can be drawn")
+    key, values = next(iter(grid.items()))
+    if any(isinstance(value, (bool, str)) for value in values):
+        raise ValidationError(f"--plot: the values of the first key, {key}, must be numbers")
+
+
 def save_picture(axes: Axes, path: str) -> None:
     """Write a picture, all of it or nothing."""
+    import matplotlib
+
     buffer = io.BytesIO()
-    # No date: the same numbers give the same file.
+    # Without a date and random names, the same numbers give the same file.
     kind = Path(path).suffix.lower().removeprefix(".")
     about = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[kind]
-    axes.figure.savefig(buffer, format=kind, dpi=150, metadata=about)  # pyright: ignore[reportAttributeAccessIssue]
+    with matplotlib.rc_context({"svg.hashsalt": "cvxleak"}):
+        axes.figure.savefig(buffer, format=kind, dpi=150, metadata=about)  # pyright: ignore[reportAttributeAccessIssue]
     write_atomic(path, buffer.getvalue())
 
 
@@ -77,4 +97,36 @@ def draw_envelope(
     axes.set_ylabel(f"pointwise maximal leakage ({unit})")
     axes.set_ylim(bottom=0)
     axes.legend(frameon=False, fontsize=8)
+    return axes
+
+
+def draw_sweep(results: Sweep, keys: Sequence[str], what: str) -> Axes:
+    """Draw the bounds along the first key, a curve for each value of the second one."""
+    from cvxleak.plots import plot_bracket
+
+    first, second = keys[0], keys[1:]
+    rows = sorted(
+        (row for row in results if np.isfinite(row.upper)), key=lambda row: row.point[first]
+    )
+    if not rows:
+        raise ValidationError("--plot: no point has a bound that can be drawn")
+    axes = None
+    curves = dict.fromkeys(tuple(row.point[key] for key in second) for row in rows)
+    for place, values in enumerate(curves):
+        part = [row for row in rows if tuple(row.point[key] for key in second) == values]
+        axes = plot_bracket(
+            [row.point[first] for row in part],
+            [row.lower for row in part],
+            [row.upper for row in part],
+            label=", ".join(f"{key} = {v}" for key, v in zip(second, values, strict=True)),
+            color=f"C{place % 10}",
+            ax=axes,
+        )
+    assert axes is not None
+    axes.set_xlabel(first)
+    axes.set_ylabel(f"{what} ({rows[0].unit})")
+    axes.autoscale(enable=True, axis="x", tight=True)
+    axes.set_ylim(bottom=0)
+    if second:
+        axes.legend(frameon=False, fontsize=8)
     return axes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import tomllib
 import types
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel
@@ -14,7 +14,7 @@ from pydantic import ValidationError as SchemaError
 from cvxleak.cli.spec import Spec
 from cvxleak.errors import ValidationError
 
-__all__ = ["parse_spec"]
+__all__ = ["check_spec", "is_list", "parse_spec", "read_toml"]
 
 EXPECTED = {
     "int_type": "an integer",
@@ -35,10 +35,19 @@ def parse_spec(data: bytes, name: str) -> Spec:
     ValidationError
         Not TOML, or not what the schema asks for.
     """
+    return check_spec(read_toml(data, name), name)
+
+
+def read_toml(data: bytes, name: str) -> dict[str, Any]:
+    """Return what is in the bytes of a TOML file."""
     try:
-        content = tomllib.loads(data.decode("utf-8-sig"))
+        return tomllib.loads(data.decode("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ValidationError(f"{name}: not a TOML file: {error}") from error
+
+
+def check_spec(content: Mapping[str, Any], name: str) -> Spec:
+    """Return the spec with this content, or say a line for each thing that is wrong."""
     version = content.get("version")
     if type(version) is int and version != 1:
         raise ValidationError(f"{name}: version: found {version}; this cvxleak reads version 1")
@@ -47,6 +56,14 @@ def parse_spec(data: bytes, name: str) -> Spec:
     except SchemaError as error:
         lines = list(dict.fromkeys(_line(dict(detail)) for detail in error.errors()))
         raise ValidationError("\n".join(f"{name}: {line}" for line in lines)) from error
+
+
+def is_list(section: str, key: str) -> bool:
+    """Whether the schema wants a list for a key."""
+    field = Spec.model_fields.get(section)
+    models = [] if field is None else _models(field.annotation)
+    kinds = [model.model_fields[key].annotation for model in models if key in model.model_fields]
+    return any(list in (get_origin(kind), *map(get_origin, get_args(kind))) for kind in kinds)
 
 
 def _line(error: dict[str, Any]) -> str:

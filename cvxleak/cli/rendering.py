@@ -17,7 +17,7 @@ from cvxleak.report import COMPUTED, Quantity, Report, names
 from cvxleak.report.sentences import percent
 from cvxleak.result import Status
 
-__all__ = ["amount", "render"]
+__all__ = ["COLORS", "Page", "amount", "plain_table", "render"]
 
 DIGITS = Decimal("0.000001")
 
@@ -58,9 +58,7 @@ def amount(value: float, rounding: str = ROUND_HALF_EVEN) -> str:
 
 def render(report: Report, console: Console, heading: Sequence[str]) -> None:
     """Print what was audited, then the tables of a report, each with what it means."""
-    page = _Page(console)
-    for place, line in enumerate(heading):
-        page.write(line, "bold" if place == 0 else "")
+    page = Page(console, heading)
     for name, title in LEAKAGES.items():
         if report.named(name):
             page.leakages(report, name, title)
@@ -80,10 +78,14 @@ def render(report: Report, console: Console, heading: Sequence[str]) -> None:
         page.write(f"bracketed: {Status.BRACKETED.value}; {remedy}.")
 
 
-class _Page:
-    def __init__(self, console: Console) -> None:
+class Page:
+    """What is printed, below a heading whose first line stands out."""
+
+    def __init__(self, console: Console, heading: Sequence[str]) -> None:
         self.console = console
         self.width = min(console.width, WIDEST)
+        for place, line in enumerate(heading):
+            self.write(line, "bold" if place == 0 else "")
 
     def write(self, text: str, style: str = "", indent: str = "") -> None:
         """Print a paragraph."""
@@ -96,7 +98,7 @@ class _Page:
         about = {(q.record, q.entropy_floor, q.name): q for q in report.quantities}
         several = len({quantity.record for quantity in rows}) > 1
         most = report.facts["max_entropy"]
-        table = _table()
+        table = plain_table()
         if several:
             table.add_column("record")
         table.add_column("doubt\nat least", justify="right")
@@ -118,7 +120,7 @@ class _Page:
                 f"{percent(before.lower)}, {percent(after.lower)}",
                 percent(rise.upper, math.ceil),
             )
-        self._show(f"{title}, in {report.unit}", table)
+        self.show(f"{title}, in {report.unit}", table)
         for _, run in groupby(rows, lambda q: (several and q.record, q.meaning)):
             same = list(run)
             whose = f"Record {_record(same[0])}, " if several else ""
@@ -137,7 +139,7 @@ class _Page:
         """Print what knowing more brings, a line for each floor."""
         rows = report.named(names.BALANCE)
         several = len({quantity.record for quantity in rows}) > 1
-        table = _table()
+        table = plain_table()
         if several:
             table.add_column("record")
         table.add_column("doubt at least", justify="right")
@@ -148,14 +150,14 @@ class _Page:
             record = [_record(quantity)] if several else []
             floor = f"{quantity.entropy_floor:g}"
             table.add_row(*record, floor, *_ends(quantity), _status(quantity))
-        self._show(f"Balance: what knowing more brings, in {report.unit}", table)
+        self.show(f"Balance: what knowing more brings, in {report.unit}", table)
         for _, run in groupby(rows, lambda q: q.meaning):
             self.write(next(run).meaning, indent="  ")
 
     def envelope(self, report: Report) -> None:
         """Print the envelope between its bounds, a line for each delta."""
         about = {(q.delta, q.name): q for q in report.quantities}
-        table = _table()
+        table = plain_table()
         for column in (
             "\ndelta",
             "as it is\nreleased",
@@ -175,7 +177,7 @@ class _Page:
             status = _status(quantity)
             delta = f"{quantity.delta:g}"
             table.add_row(delta, released, event, *_ends(quantity), status, tail, theorem)
-        self._show(f"PML envelope: leakage after any post-processing, in {report.unit}", table)
+        self.show(f"PML envelope: leakage after any post-processing, in {report.unit}", table)
         self.write(f"First line: {rows[0].meaning}", indent="  ")
         self.write(
             "released: the leakage that the output as it is exceeds with probability delta at "
@@ -188,7 +190,7 @@ class _Page:
     def failures(self, report: Report) -> None:
         """Print the failure probabilities, two lines for each level."""
         about = {(q.epsilon, q.name): q for q in report.quantities}
-        table = _table()
+        table = plain_table()
         for column in ("leakage\nepsilon", "as it is\nreleased", "at most\nlower", "\nupper"):
             table.add_column(column, justify="right")
         table.add_column("\nstatus")
@@ -202,7 +204,7 @@ class _Page:
                     *_ends(quantity),
                     _status(quantity),
                 )
-        self._show(f"Probability of a leakage above epsilon, or as large, in {report.unit}", table)
+        self.show(f"Probability of a leakage above epsilon, or as large, in {report.unit}", table)
         self.write(f"First line: {rows[0].meaning}", indent="  ")
 
     def entries(self, quantities: Sequence[Quantity]) -> None:
@@ -222,26 +224,29 @@ class _Page:
     def outcomes(self, report: Report) -> None:
         """Print pointwise maximal leakage, a line for each output."""
         rows = sorted(report.named(names.PML), key=lambda q: -q.upper)
-        table = _table()
+        table = plain_table()
         table.add_column("output")
         for column in ("lower", "upper"):
             table.add_column(column, justify="right")
         table.add_column("status")
         for quantity in rows[:OUTCOMES]:
             table.add_row(Text(str(quantity.outcome)), *_ends(quantity), _status(quantity))
-        self._show(f"Pointwise maximal leakage of each output, in {report.unit}", table)
+        self.show(f"Pointwise maximal leakage of each output, in {report.unit}", table)
         if len(rows) > OUTCOMES:
             left = len(rows) - OUTCOMES
             self.write(f"{left} more, with less, are left out here (see --json).", indent="  ")
         self.write(f"First line: {rows[0].meaning}", indent="  ")
 
-    def _show(self, title: str, table: Table) -> None:
+    def show(self, title: str, table: Table) -> None:
+        """Print a table below its title."""
         self.console.print()
-        self.write(title, "bold")
+        if title:
+            self.write(title, "bold")
         self.console.print(table)
 
 
-def _table() -> Table:
+def plain_table() -> Table:
+    """Return a table without rows and columns, with a line below its head."""
     return Table(
         box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1), collapse_padding=True
     )

@@ -4,12 +4,41 @@ from __future__ import annotations
 
 from typing import Any
 
-from cvxleak.cli.building import build_distortion
+from cvxleak.cli.building import build_distortion, build_query
 from cvxleak.cli.given import Given
-from cvxleak.cli.laws import build_sources
+from cvxleak.cli.laws import build_prior, build_sources
+from cvxleak.problems.design import MinDistortion, MinLeakage
 from cvxleak.result import unit_scale
 
-__all__ = ["local_dp_arguments"]
+__all__ = ["design_problem", "local_dp_arguments"]
+
+
+def design_problem(given: Given, units: str) -> MinLeakage | MinDistortion:
+    """Return the problem of [design]."""
+    given.needs("design", "design", "distortion", ("query", "space"))
+    wanted = given.spec.design
+    assert wanted is not None
+    query = build_query(given)
+    outputs = None if wanted.outputs is None else tuple(wanted.outputs)
+    scale = unit_scale(wanted.unit or units)
+    floor = wanted.entropy_floor
+    known: dict[str, Any] = {"sources": wanted.sources}
+    if wanted.sources is None and query.space.records == 1:
+        known = {"source": build_prior(given, query)}
+    arguments = {
+        "distortion": build_distortion(given, query.values, outputs),
+        "entropy_floor": None if floor is None else scale * floor,
+        "outputs": outputs,
+        "objective": wanted.objective,
+        "size": wanted.size,
+        "priors": wanted.priors,
+        "rows": wanted.rows,
+        **known,
+    }
+    with given.at("design"):
+        if wanted.minimize == "leakage":
+            return MinLeakage(query, budget=wanted.budget, **arguments)
+        return MinDistortion(query, budget=scale * wanted.budget, **arguments)
 
 
 def local_dp_arguments(given: Given, units: str) -> dict[str, Any]:

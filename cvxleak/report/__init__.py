@@ -1,6 +1,7 @@
 """Reports: what a command found, number by number, in one unit, with what it means."""
 
 from cvxleak.report.audit import audit_report, capacity_report
+from cvxleak.report.design import design_report
 from cvxleak.report.envelope import check_levels, check_probabilities, envelope_report
 from cvxleak.report.guessing import GuessRise, guess_rise
 from cvxleak.report.local_dp import local_dp_report
@@ -22,6 +23,7 @@ __all__ = [
     "check_levels",
     "check_probabilities",
     "check_targets",
+    "design_report",
     "envelope_report",
     "guess_rise",
     "local_dp_report",

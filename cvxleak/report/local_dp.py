@@ -104,7 +104,7 @@ def local_dp_report(
         problem = MinDistortionLocalDP(sources, level, distortion, delta=delta)
         bound = problem.solve(tol=tol)
         meaning = say.least_distortion(problem.epsilon, problem.delta)
-        optimum = Quantity.of_bound(names.LEAST_DISTORTION, bound, unit, meaning)
+        optimum = Quantity.of_bound(names.LEAST_WORST_DISTORTION, bound, unit, meaning)
     else:
         raise ValidationError("distortion_budget: either it or epsilon is needed, and not both")
     known, channel = problem.sources, bound.witness

@@ -9,7 +9,10 @@ from __future__ import annotations
 __all__ = [
     "ALL",
     "BALANCE",
+    "BUDGET_PRICE",
     "CAPACITY",
+    "DESIGN_DISTORTION",
+    "DESIGN_LEAKAGE",
     "DISTORTION",
     "ENVELOPE",
     "EVENT_ENVELOPE",
@@ -17,11 +20,14 @@ __all__ = [
     "FAILURE",
     "FAILURE_OR_EQUAL",
     "FANO",
+    "FLOOR_PRICE",
     "GROUP_LEAKAGE",
     "GUESS_AFTER",
     "GUESS_BEFORE",
     "LEAST_DISTORTION",
     "LEAST_EPSILON",
+    "LEAST_LEAKAGE",
+    "LEAST_WORST_DISTORTION",
     "LOCAL_DP",
     "MAXIMAL_LEAKAGE",
     "MAX_INFORMATION",
@@ -72,10 +78,16 @@ FAILURE_OR_EQUAL = "failure probability, or equal"
 RELEASED_FAILURE = "released failure probability"
 RELEASED_FAILURE_OR_EQUAL = "released failure probability, or equal"
 LEAST_EPSILON = "least local DP epsilon"
-LEAST_DISTORTION = "least worst-case distortion"
+LEAST_WORST_DISTORTION = "least worst-case distortion"
 RESPONSE_EPSILON = "k-RR epsilon"
 RESPONSE_DISTORTION = "k-RR distortion"
 WORST_SOURCE_DISTORTION = "worst-source distortion"
+LEAST_LEAKAGE = "least leakage"
+LEAST_DISTORTION = "least distortion"
+DESIGN_LEAKAGE = "leakage of the design"
+DESIGN_DISTORTION = "distortion of the design"
+BUDGET_PRICE = "price of the budget"
+FLOOR_PRICE = "price of the doubt"
 
 ALL = (
     RECORD_LEAKAGE,
@@ -106,10 +118,16 @@ ALL = (
     RELEASED_FAILURE,
     RELEASED_FAILURE_OR_EQUAL,
     LEAST_EPSILON,
-    LEAST_DISTORTION,
+    LEAST_WORST_DISTORTION,
     RESPONSE_EPSILON,
     RESPONSE_DISTORTION,
     WORST_SOURCE_DISTORTION,
+    LEAST_LEAKAGE,
+    LEAST_DISTORTION,
+    DESIGN_LEAKAGE,
+    DESIGN_DISTORTION,
+    BUDGET_PRICE,
+    FLOOR_PRICE,
 )
 """Every name, in the order of the documentation."""
 

@@ -13,6 +13,9 @@ __all__ = [
     "balance",
     "capacity",
     "channel_capacity",
+    "design",
+    "design_distortion",
+    "design_leakage",
     "envelope",
     "expected_distortion",
     "failure",
@@ -27,6 +30,7 @@ __all__ = [
     "mutual_information",
     "percent",
     "pml",
+    "price",
     "record_dp",
     "released_failure",
     "response_distortion",
@@ -245,6 +249,36 @@ def response_distortion() -> str:
 def worst_source_distortion() -> str:
     """Sentence for the distortion of the channel that was found."""
     return "Expected error of the channel found, under the law of the set for which it is largest."
+
+
+def design(leakage: bool, constrained: bool) -> str:
+    """Sentence for the optimum of a design."""
+    what = "leakage" if leakage else "distortion"
+    own = " and the constraints of one's own" if constrained else ""
+    return (
+        f"No channel within the budget{own} has less {what} than the lower end; the design has "
+        "the upper end."
+    )
+
+
+def design_leakage() -> str:
+    """Sentence for the leakage of the channel that was designed."""
+    return (
+        "Upper end: proved for everybody whom the design has to stand up to; lower end: what the "
+        "worst adversary found learns."
+    )
+
+
+def design_distortion(sources: int) -> str:
+    """Sentence for the distortion of the channel that was designed."""
+    whose = "under the law of the data" if sources == 1 else "under the worst law of the data"
+    return f"Expected error of the design {whose}, rounded up."
+
+
+def price(what: str, key: str) -> str:
+    """Sentence for a shadow price."""
+    of = "the budget" if key == "budget" else "the doubt"
+    return f"How the least {what} changes, per unit, where {of} is raised a little."
 
 
 def worst_case_distortion() -> str:

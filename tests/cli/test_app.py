@@ -37,7 +37,7 @@ LONG = (
 )
 
 
-COMMANDS = ("audit", "envelope", "local-dp", "capacity", "verify", "desk")
+COMMANDS = ("audit", "envelope", "design", "local-dp", "sweep", "capacity", "verify", "desk")
 
 
 def quantities(result: Result) -> dict[tuple[str, float | None], dict]:
@@ -149,6 +149,10 @@ def test_documented_names_are_the_real_ones(run: Run, write: Write):
     names |= {name for name, _ in quantities(short)}
     levels = ["--delta", 0.1, "--epsilon", 0.2]
     names |= {name for name, _ in quantities(run("envelope", write(LOCAL), *levels, "--json", "-"))}
+    cost = '[distortion]\nkind = "hamming"\n[design]\nentropy_floor = 0\nbudget = 0.1\nminimize = '
+    for wanted in ("leakage", "distortion"):
+        path = write('[query]\nkind = "count"\nrecords = 1\n', f'{cost}"{wanted}"', name="d.toml")
+        names |= {name for name, _ in quantities(run("design", path, "--json", "-"))}
     sources = '[sources]\nkind = "laws"\nlaws = [[0.5, 0.5]]\n[local_dp]\n'
     for wanted in ("epsilon = 1.0\n", "distortion_budget = 0.1\n"):
         result = run("local-dp", write(sources, wanted, name="sources.toml"), "--json", "-")

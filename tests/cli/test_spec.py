@@ -170,6 +170,7 @@ def sections() -> dict[str, list[type[schema.Section]]]:
         "envelope": [schema.Envelope],
         "sources": list(get_args(schema.Sources)),
         "local_dp": [schema.LocalDP],
+        "design": [schema.Design],
         "desk": [schema.Desk],
     }
 

@@ -1,6 +1,7 @@
 """The schema of SPEC.toml. docs/specs.md documents it; the tests compare the two."""
 
 from cvxleak.cli.spec.audits import Adversary, Audit
+from cvxleak.cli.spec.designs import Design
 from cvxleak.cli.spec.desks import Desk
 from cvxleak.cli.spec.distortions import (
     Absolute,
@@ -51,6 +52,7 @@ __all__ = [
     "Constant",
     "Cost",
     "Count",
+    "Design",
     "Desk",
     "DiscretizedGaussian",
     "DiscretizedLaplace",

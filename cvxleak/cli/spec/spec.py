@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from cvxleak.cli.spec.audits import Adversary, Audit
+from cvxleak.cli.spec.designs import Design
 from cvxleak.cli.spec.desks import Desk
 from cvxleak.cli.spec.distortions import Cost
 from cvxleak.cli.spec.envelopes import Envelope
@@ -39,6 +40,7 @@ class Spec(Section):
     distortion: Annotated[Cost, Field(discriminator="kind")] | None = None
     envelope: Envelope = Envelope()
     local_dp: LocalDP | None = None
+    design: Design | None = None
     desk: Desk | None = None
 
     @model_validator(mode="after")

@@ -1,0 +1,161 @@
+"""``cvxleak sweep``: one spec at many points."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Self
+
+import typer
+
+from cvxleak.cli.complaints import complaining
+from cvxleak.cli.documents import check_targets, counted, report_document, write_document
+from cvxleak.cli.options import Json, Picture, SpecPath, Unit, Units, check_limits
+
+if TYPE_CHECKING:
+    from cvxleak.sweeps import SweepRow
+
+__all__ = ["sweep"]
+
+Over = Annotated[
+    list[str],
+    typer.Option(
+        metavar="KEY=V,V,...",
+        help="A key of the spec and its values, as in mechanism.epsilon=0.5,1,2. May be repeated: "
+        "then all combinations.",
+    ),
+]
+Of = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COMMAND",
+        help="Which number: of audit, envelope, local-dp or design. The spec decides if left out.",
+    ),
+]
+Results = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PATH",
+        help="File of results, a line of JSON for each point as it comes. The same call again goes "
+        "on where it stopped.",
+    ),
+]
+Jobs = Annotated[int, typer.Option(metavar="N", help="Processes at work; -1 for all processors.")]
+PointTime = Annotated[float, typer.Option("--time-limit", metavar="S", help="Seconds per point.")]
+PointTolerance = Annotated[
+    float | None,
+    typer.Option("--tol", metavar="T", help="As for the command; its own if left out."),
+]
+
+
+def sweep(
+    spec: SpecPath,
+    over: Over,
+    of: Of = None,
+    units: Unit = Units.nats,
+    results: Results = None,
+    jobs: Jobs = 1,
+    json_path: Json = None,
+    plot: Picture = None,
+    time_limit: PointTime = 60.0,
+    tol: PointTolerance = None,
+) -> None:
+    """Solve a spec at many points: a trade-off curve, or a surface."""
+    with complaining():
+        from rich.console import Console
+
+        from cvxleak import sweeps
+        from cvxleak.cli import sweeping
+        from cvxleak.cli.given import Given
+        from cvxleak.cli.pictures import check_axes, check_picture, draw_sweep, save_picture
+        from cvxleak.cli.rows import render_sweep
+        from cvxleak.errors import ValidationError
+
+        if of is not None and of not in sweeping.NUMBERS:
+            known = ", ".join(sweeping.NUMBERS)
+            raise ValidationError(f"--of: found {of}; allowed: {known}")
+        check_limits(0.0 if tol is None else tol, time_limit)
+        check_targets(spec, {"--results": results, "--json": json_path, "--plot": plot})
+        check_picture(plot)
+        grid = sweeping.read_grid(over)
+        if plot is not None:
+            check_axes(grid)
+        given = Given(spec)
+        points = sweeping.points_of(given, grid)
+        number = of or sweeping.choose_number(points[0])
+        tol = sweeping.NUMBERS[number] if tol is None else tol
+        title = sweeping.sweep_title(points, number, units.value, tol)
+        solve = sweeping.SpecPoint(given, number, units.value, tol, time_limit)
+        with _Bar() as bar, _in_words_of_options():
+            found = sweeps.sweep(
+                solve, grid, jobs=jobs, path=results, title=title, progress=bar.show
+            )
+        if len(found.failed) == len(found):
+            raise ValidationError(found.failed[0].error)
+        if plot is not None:
+            save_picture(draw_sweep(found, list(grid), number), plot)
+        body = {
+            "units": units.value,
+            "of": number,
+            "tol": tol,
+            "over": grid,
+            "rows": [row.to_dict() for row in found],
+        }
+        given.files |= sweeping.files_of(points)
+        document = report_document(body, command="sweep", **given.identity())
+        if write_document(document, json_path):
+            heading = [given.title, f"{number} at {counted(len(found), 'point')}"]
+            render_sweep(found, Console(), heading)
+
+
+@contextmanager
+def _in_words_of_options() -> Iterator[None]:
+    """Name options instead of the arguments of `cvxleak.sweeps.sweep`."""
+    from cvxleak.errors import ValidationError
+
+    options = {"grid": "--over", "jobs": "--jobs", "path": "--results"}
+    try:
+        yield
+    except ValidationError as error:
+        if error.argument not in options:
+            raise
+        raise ValidationError(f"{options[error.argument]}: {error.detail}") from error
+
+
+class _Bar:
+    """A progress bar on standard error, if that is a terminal."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeRemainingColumn,
+        )
+
+        console = Console(stderr=True)
+        self._display = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._task = self._display.add_task("sweep", total=None)
+
+    def __enter__(self) -> Self:
+        self._display.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._display.stop()
+
+    def show(self, row: SweepRow, done: int, total: int) -> None:
+        """Move on to so many points of all."""
+        self._display.update(
+            self._task, completed=done, total=total, description=row.status.lower()
+        )

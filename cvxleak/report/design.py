@@ -1,0 +1,155 @@
+"""`design_report`: the channel of least leakage, or of least distortion, and what it is worth."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cvxleak.errors import ValidationError
+from cvxleak.measures import mutual_information
+from cvxleak.report import names
+from cvxleak.report import sentences as say
+from cvxleak.report.quantity import BOUND, COMPUTED, Quantity, Report
+from cvxleak.report.watch import Watch
+from cvxleak.result import unit_scale
+
+if TYPE_CHECKING:
+    from cvxleak.problems.design import Design, MinDistortion, MinLeakage
+
+__all__ = ["design_report"]
+
+
+def design_report(
+    problem: MinLeakage | MinDistortion,
+    *,
+    unit: str = "nats",
+    tol: float = 1e-3,
+    time_limit: float | None = 300.0,
+    watch: Watch | None = None,
+) -> Report:
+    """Return the best channel of a design problem, and what is proved about it.
+
+    Parameters
+    ----------
+    problem : MinLeakage or MinDistortion
+    unit : {"nats", "bits"}
+    tol : float
+        Relative gap to reach.
+    time_limit : float or None
+        Seconds; what is not closed then is reported BRACKETED.
+    watch : Watch, optional
+        Is told about progress.
+
+    Returns
+    -------
+    Report
+        Its `channel` is the design; its `facts` say what holds the optimum back.
+
+    Raises
+    ------
+    ValidationError
+        Not a design problem, or an option out of range.
+    InfeasibleError
+        No channel meets the budget; the message gives the least one.
+
+    Notes
+    -----
+    LEAKAGE Problems 2 and 3, to a proved global gap, by `cvxleak.problems.design`.
+
+    Examples
+    --------
+    >>> from cvxleak.problems.design import MinLeakage
+    >>> from cvxleak.queries import parity
+    >>> from cvxleak.report import design_report
+    >>> wrong = [[0, 1], [1, 0]]
+    >>> report = design_report(MinLeakage(parity(2), distortion=wrong, budget=0.1, entropy_floor=0))
+    >>> [(q.name, round(q.upper, 3)) for q in report.quantities[:3]]
+    [('least leakage', 0.368), ('leakage of the design', 0.368), ('distortion of the design', 0.1)]
+    """
+    from cvxleak.problems.design import MinDistortion, MinLeakage
+
+    if not isinstance(problem, MinLeakage | MinDistortion):
+        raise ValidationError(
+            f"problem: expected MinLeakage or MinDistortion, found {type(problem).__name__}"
+        )
+    scale = unit_scale(unit)
+    watch = watch or Watch()
+    watch.begin("design")
+    bound = problem.solve(tol=tol, time_limit=time_limit)
+    watch.end()
+    design: Design = bound.witness
+    leakage = isinstance(problem, MinLeakage)
+    statement = problem.problem
+    name = names.LEAST_LEAKAGE if leakage else names.LEAST_DISTORTION
+    found = [
+        Quantity.of_bound(name, bound, unit, say.design(leakage, bool(statement.rules))),
+        Quantity(
+            names.DESIGN_LEAKAGE,
+            min(_attained(design), design.leakage) / scale,
+            design.leakage / scale,
+            unit,
+            BOUND,
+            say.design_leakage(),
+            certificate=None,
+        ),
+        Quantity(
+            names.DESIGN_DISTORTION,
+            design.distortion,
+            design.distortion,
+            names.DISTORTION,
+            COMPUTED,
+            say.design_distortion(len(statement.sources)),
+        ),
+    ]
+    found += _prices(bound.shadow_prices, leakage, unit)
+    floor = statement.entropy_floor
+    facts: dict[str, Any] = {
+        "records": statement.query.space.records,
+        "query_values": len(statement.query.values),
+        "rows": design.channel.shape[0],
+        "outputs": design.channel.shape[1],
+        "minimize": "leakage" if leakage else "distortion",
+        "budget": problem.budget if leakage else problem.budget / scale,
+        "entropy_floor": None if floor is None else floor / scale,
+        "objective": statement.objective,
+        "group_size": statement.size if statement.objective == "group" else None,
+        "binding": list(design.binding),
+        "rounds": len(design.rounds),
+        "stopped": bound.stats["stopped"],
+    }
+    return Report(
+        unit,
+        tuple(found),
+        facts,
+        interrupted=bound.stats["stopped"] == "interrupted",
+        channel=design.channel,
+    )
+
+
+def _attained(design: Design) -> float:
+    """Return what the worst adversary that was found learns from the design."""
+    joint = np.asarray(design.worst.joint)
+    law = joint.sum(axis=1)
+    joint, law = joint[law > 0], law[law > 0]
+    rows = (joint / law[:, None]) @ design.channel.matrix
+    return float(mutual_information(law / law.sum(), rows / rows.sum(axis=1, keepdims=True)))
+
+
+def _prices(prices: Any, leakage: bool, unit: str) -> list[Quantity]:
+    scale = unit_scale(unit)
+    found = []
+    for key, name in (
+        ("budget", names.BUDGET_PRICE),
+        ("entropy_floor", names.FLOOR_PRICE),
+    ):
+        if key not in prices:
+            continue
+        of, per = (
+            ("leakage" if leakage else "distortion"),
+            ("distortion" if leakage and key == "budget" else "leakage"),
+        )
+        top, bottom = (unit if of == "leakage" else "d"), (unit if per == "leakage" else "d")
+        value = prices[key] / (scale if leakage else 1.0) * (scale if per == "leakage" else 1.0)
+        found.append(Quantity(name, value, value, f"{top}/{bottom}", COMPUTED, say.price(of, key)))
+    return found
