@@ -373,7 +373,7 @@ ITEMS = [
         "the hospital's entropy floor",
         hospital,
         note="A floor of 0.9% of the largest entropy, for binary records, leaves the adversary "
-        "99.8% of the range of a mean: that is what noise could be saved, not more.",
+        "99.8% of the range of a mean: no more than 0.2% of the noise can be saved.",
     ),
     Item(
         "dalenius-figure-4",

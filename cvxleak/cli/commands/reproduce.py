@@ -106,7 +106,7 @@ def _pairs(found: Reproduction) -> Table:
         table.add_row(
             pair.name,
             f"{pair.computed:.7g}",
-            f"{pair.printed:.7g}",
+            pair.numeral or f"{pair.printed:.7g}",
             "ok" if pair.agrees else pair.erratum or "NOT EXPLAINED",
         )
     return table
