@@ -164,13 +164,16 @@ def survives(call: Callable[[], Any]) -> str | None:
 @pytest.mark.parametrize("function", functions())
 def test_only_errors_of_ours(function: Callable[..., Any]):
     parameters = inspect.signature(function).parameters.values()
-    names = [p.name for p in parameters if p.default is p.empty and p.kind <= 1]
+    needed = [p for p in parameters if p.default is p.empty]
+    names = [p.name for p in needed if p.kind <= 1]
+    named = [p.name for p in needed if p.kind is p.KEYWORD_ONLY]
+    options = dict(zip(named, fitting(named), strict=True))
     complaints = []
     for place, name in enumerate(names):
         for wrong in WRONG:
             arguments = fitting(names)
             arguments[place] = wrong
-            what = survives(lambda arguments=arguments: function(*arguments))
+            what = survives(lambda arguments=arguments: function(*arguments, **options))
             if what is not None:
                 complaints.append(f"{name} = {wrong!r:.60}: {what}")
     assert not complaints, "\n".join(complaints)

@@ -21,7 +21,14 @@ from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
-from cvxleak._validation import Array, frozen_array, probability_rows, real_number, whole_number
+from cvxleak._validation import (
+    Array,
+    frozen_array,
+    in_order,
+    probability_rows,
+    real_number,
+    whole_number,
+)
 from cvxleak.errors import ValidationError
 from cvxleak.iterative.history import IterativeResult
 from cvxleak.model import Channel
@@ -106,7 +113,9 @@ def information_saddle(
     >>> round(run.value, 6)
     0.368064
     """
-    hulls = [probability_rows(part, f"parts[{i}]", 2) for i, part in enumerate(parts)]
+    hulls = [
+        probability_rows(part, f"parts[{i}]", 2) for i, part in enumerate(in_order(parts, "parts"))
+    ]
     d = frozen_array(distortion, "distortion", 2)
     if not hulls or any(hull.shape[1] != len(d) for hull in hulls):
         raise ValidationError(

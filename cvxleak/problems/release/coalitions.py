@@ -11,12 +11,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cvxleak._validation import frozen_array, in_order, real_number, short, whole_number
+from cvxleak._validation import (
+    frozen_array,
+    in_order,
+    label_tuple,
+    real_number,
+    short,
+    whole_number,
+)
 from cvxleak._value import Value
 from cvxleak.errors import ValidationError
 from cvxleak.problems.release.joint import ReleaseJoint
 
 __all__ = ["Coalition", "any_of", "named_coalitions"]
+
+MOST_PARTIES = 64
+"""Most parties of which coalitions are made by number."""
 
 Coalitions = Mapping[Any, float] | Iterable[tuple[Any, float]]
 
@@ -135,7 +145,11 @@ def any_of(size: int, names: int | Iterable[Hashable], budget: float) -> dict[An
     >>> any_of(2, 2, 0.3)
     {(0,): 0.3, (1,): 0.3}
     """
-    parties = tuple(range(names)) if isinstance(names, int) else in_order(names, "names")
+    if isinstance(names, Iterable):
+        parties = in_order(names, "names")
+        parties = label_tuple(parties, len(parties), "names")
+    else:
+        parties = tuple(range(whole_number(names, "names", 0, MOST_PARTIES)))
     whole_number(size, "size", 1, len(parties) + 1)
     return dict.fromkeys(itertools.combinations(parties, size - 1), budget)
 
@@ -205,6 +219,6 @@ def non_decreasing(budgets: ArrayLike, name: str) -> None:
     if len(falls):
         k = int(falls[0])
         raise ValidationError(
-            f"{name}: found {values[k]!r} and then {values[k + 1]!r}; what all parties together "
-            "may learn must not decrease"
+            f"{name}: found {float(values[k])!r} and then {float(values[k + 1])!r}; what all "
+            "parties together may learn must not decrease"
         )

@@ -70,7 +70,10 @@ class ReleaseJoint(Value):
         datasets: Iterable[Hashable] | None = None,
         names: Iterable[Hashable] | None = None,
     ) -> None:
-        axes = np.ndim(array)  # pyright: ignore[reportArgumentType]
+        try:
+            axes = np.ndim(array)  # pyright: ignore[reportArgumentType]
+        except ValueError:
+            axes = 2  # rows of unequal length, which the next line complains about
         law = frozen_array(array, "joint", max(axes, 2))
         if law.size == 0:
             raise ValidationError(f"joint: found shape {law.shape}; it must not be empty")

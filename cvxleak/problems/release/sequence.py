@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from cvxleak._validation import frozen_array, in_order
@@ -73,11 +72,12 @@ def release_sequence(
     True
     """
     channels = in_order(requests, "requests")
+    epsilon, delta = in_order(epsilon, "epsilon"), in_order(delta, "delta")
     if not len(channels) == len(epsilon) == len(delta):
         raise ValidationError(
             f"epsilon: found {len(epsilon)} and {len(delta)} budgets for {len(channels)} requests"
         )
-    non_decreasing(np.asarray(delta, dtype=float), "delta")
+    non_decreasing(delta, "delta")
     bounds: list[Bound] = []
     for request, own, everybody in zip(channels, epsilon, delta, strict=True):
         joint = ReleaseJoint.of_history(prior, request, [bound.witness for bound in bounds])
