@@ -37,6 +37,14 @@ class AlternatingPoint(NamedTuple):
         The mechanism, with the budget met.
     prior : array, shape (n_1, ..., n_n)
         The worst prior that the adversary step found for it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cvxleak.iterative import AlternatingPoint
+    >>> point = AlternatingPoint(channel=np.full((2, 2), 0.5), prior=np.array([0.5, 0.5]))
+    >>> point.channel.shape, point.prior.shape
+    ((2, 2), (2,))
     """
 
     channel: Array

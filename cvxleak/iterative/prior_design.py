@@ -47,6 +47,14 @@ class DesignPoint(NamedTuple):
         w_k >= 0 of the secrets.
     prices : array, shape (J,)
         mu_j >= 0 of the sources' distortions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cvxleak.iterative import DesignPoint
+    >>> half = np.full((2, 2), 0.5)
+    >>> DesignPoint(half, half, weights=np.ones(1), prices=np.ones(1)).channel.shape
+    (2, 2)
     """
 
     channel: Array

@@ -40,6 +40,14 @@ class RatePoint(NamedTuple):
         r, a law on the outputs.
     slope : float
         s, the information that a unit of distortion saves: -dR/dD.
+
+    Examples
+    --------
+    >>> from cvxleak.iterative import rate_distortion_interior_point
+    >>> run = rate_distortion_interior_point([0.5, 0.5], [[0, 1], [1, 0]], distortion_budget=0.25)
+    >>> run.point.channel.round(3)
+    array([[0.75, 0.25],
+           [0.25, 0.75]])
     """
 
     channel: Array

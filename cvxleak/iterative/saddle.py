@@ -53,6 +53,14 @@ class Saddle:
         For each part one weight per vertex; all together sum to 1.
     prices : tuple of ndarray
         For each part one price per vertex: the multipliers of the budget.
+
+    Examples
+    --------
+    >>> from cvxleak.iterative import information_saddle
+    >>> run = information_saddle([[[0.5, 0.5]]], [[0, 1], [1, 0]], 0.25)
+    >>> run.point.channel.matrix.round(2)
+    array([[0.75, 0.25],
+           [0.25, 0.75]])
     """
 
     channel: Channel

@@ -56,6 +56,13 @@ class EnvelopePiece:
     ----------
     start, end : float
     constant, mass : float
+
+    Examples
+    --------
+    >>> from cvxleak.measures import EnvelopePiece
+    >>> piece = EnvelopePiece(start=0.0, end=1.0, constant=1.0, mass=0.5)
+    >>> float(piece(0.5).round(4))
+    0.6931
     """
 
     start: float

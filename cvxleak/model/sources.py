@@ -412,7 +412,14 @@ class SourceSet(Stored):
 
 
 def as_sources(sources: SourceSet | Iterable[Prior | ArrayLike] | Prior) -> SourceSet:
-    """Return `sources` as a `SourceSet`: one law or a list of laws is a finite set."""
+    """Return `sources` as a `SourceSet`: one law or a list of laws is a finite set.
+
+    Examples
+    --------
+    >>> from cvxleak.model import as_sources
+    >>> as_sources([[0.5, 0.5], [0.25, 0.75]]).labels
+    (0, 1)
+    """
     if isinstance(sources, SourceSet):
         return sources
     if isinstance(sources, Prior):

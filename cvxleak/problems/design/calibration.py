@@ -35,6 +35,17 @@ class Calibration:
         noise of the range meets the target.
     rejected_bound : Bound or None
         Its audit. If ``rejected_bound.lower`` is above the target, it is proved to leak more.
+
+    Examples
+    --------
+    >>> from cvxleak import Mechanism, calibrate
+    >>> from cvxleak.mechanisms import binary_symmetric
+    >>> from cvxleak.queries import parity
+    >>> def flipped(flip):
+    ...     return Mechanism(parity(2), binary_symmetric(flip))
+    >>> found = calibrate(flipped, (0.1, 0.5), leakage=0.2, entropy_floor=0.5, resolution=0.01)
+    >>> found.bound.upper <= 0.2, found.gap <= 0.01
+    (True, True)
     """
 
     parameter: float

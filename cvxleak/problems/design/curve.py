@@ -31,6 +31,14 @@ class DesignCurve:
         One bracket for each, with its own witness and certificate.
     seconds : float
         How long all of it took.
+
+    Examples
+    --------
+    >>> from cvxleak.problems.design import DesignCurve
+    >>> from cvxleak.result import Bound
+    >>> bounds = [Bound.proved("leakage", low, low, tol=1e-3) for low in (0.4, 0.2)]
+    >>> DesignCurve((0.1, 0.2), tuple(bounds), seconds=0.1).upper
+    array([0.4, 0.2])
     """
 
     budgets: tuple[float, ...]

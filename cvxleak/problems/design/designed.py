@@ -23,6 +23,12 @@ class Round:
         Number of adversaries in the master.
     seconds : float
         Since the start.
+
+    Examples
+    --------
+    >>> from cvxleak.problems.design import Round
+    >>> Round(lower=0.3, upper=0.31, cuts=4, seconds=0.2).cuts
+    4
     """
 
     lower: float
@@ -51,6 +57,15 @@ class Design:
         The constraints that hold the optimum back.
     own_violation : float
         By how much the user's own constraints are missed (0 without any).
+
+    Examples
+    --------
+    >>> from cvxleak import min_leakage
+    >>> from cvxleak.queries import parity
+    >>> wrong = [[0, 1], [1, 0]]
+    >>> bound = min_leakage(parity(2), distortion=wrong, budget=0.5, entropy_floor=0.5)
+    >>> bound.witness.leakage
+    0.0
     """
 
     mechanism: Mechanism

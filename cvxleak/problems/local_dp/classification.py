@@ -46,6 +46,13 @@ class Classification:
     folding : tuple of tuple of int or None
         The orders that some law of the set has, ties in every way; None if there are more than
         `cap`.
+
+    Examples
+    --------
+    >>> from cvxleak.problems import classify
+    >>> found = classify([[0.5, 0.3, 0.2], [0.6, 0.3, 0.1]])
+    >>> found.kind, found.permutation
+    ('II', (0, 1, 2))
     """
 
     kind: Literal["I", "II", "III"]

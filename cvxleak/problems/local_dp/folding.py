@@ -44,6 +44,12 @@ class FoldedSets:
         Of the images, (15).
     lower_set, upper_set : SourceSet or None
         (51): the intersection and the union, unfolded by every T; None if empty.
+
+    Examples
+    --------
+    >>> from cvxleak.problems.local_dp import fold
+    >>> fold([[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]]).folding
+    ((0, 1, 2), (2, 1, 0))
     """
 
     folding: tuple[Order, ...]
@@ -69,6 +75,12 @@ class FoldingBounds:
         above the least epsilon.
     tight : bool
         Whether intersection and union are equal (Corollary 1).
+
+    Examples
+    --------
+    >>> from cvxleak.problems.local_dp import FoldingBounds
+    >>> FoldingBounds(lower=0.1, upper=0.2, single_order=0.1, tight=False).tight
+    False
     """
 
     lower: float | None

@@ -15,7 +15,14 @@ __all__ = ["CriticalPair", "colors", "critical_pairs", "is_staircase"]
 
 
 class CriticalPair(NamedTuple):
-    """Two entries of a column whose ratio is e^epsilon, by their places."""
+    """Two entries of a column whose ratio is e^epsilon, by their places.
+
+    Examples
+    --------
+    >>> from cvxleak.problems.local_dp import CriticalPair
+    >>> CriticalPair(output=0, larger=1, smaller=2).larger
+    1
+    """
 
     output: int
     larger: int
