@@ -78,9 +78,9 @@ def draw_envelope(
     from cvxleak.problems.envelope import envelope_curve
 
     curve = envelope_curve(prior, channel, time_limit=time_limit)
-    # Where it jumps, both sides are drawn.
-    jumps = curve.jumps[:, 1]
-    grid = np.concatenate([np.linspace(0, 1, POINTS + 1), jumps, jumps * (1 + 1e-9)])
+    # Where a plateau ends, both sides are drawn.
+    plateaus = curve.plateaus[:, 1]
+    grid = np.concatenate([np.linspace(0, 1, POINTS + 1), plateaus, plateaus * (1 + 1e-9)])
     grid = np.unique(grid[grid <= 1])
     scale = unit_scale(unit)
     lower, upper = curve.at(grid)

@@ -19,10 +19,10 @@ from cvxleak.measures import (
     pml_right_quantile,
     psi_1,
     psi_2,
-    response_binary_envelope,
     response_condition,
     response_dp_epsilon,
     response_envelope,
+    response_event_envelope,
     response_lower_bound,
     response_upper_bound,
 )
@@ -52,7 +52,7 @@ CURVES = {
     "upper bound": response_upper_bound,
     "exact envelope": response_envelope,
     "lower bound": response_lower_bound,
-    "event envelope": response_binary_envelope,
+    "event envelope": response_event_envelope,
 }
 
 

@@ -32,11 +32,11 @@ from cvxleak.model import Prior
 __all__ = [
     "EnvelopePiece",
     "four_level_prior",
-    "response_binary_envelope",
     "response_condition",
     "response_dp_epsilon",
     "response_envelope",
     "response_envelope_pieces",
+    "response_event_envelope",
     "response_lower_bound",
     "response_upper_bound",
 ]
@@ -287,7 +287,7 @@ def response_upper_bound(prior: Prior | ArrayLike, epsilon: float, delta: ArrayL
     return _evaluated(delta, lambda d: min(most / d, float(data.caps[0])))
 
 
-def response_binary_envelope(prior: Prior | ArrayLike, epsilon: float, delta: ArrayLike) -> Array:
+def response_event_envelope(prior: Prior | ArrayLike, epsilon: float, delta: ArrayLike) -> Array:
     """Return the event envelope of k-RR, which the paper calls its binary envelope, in nats.
 
     log (alpha + (N - 2 + theta) beta) / delta for delta > q_1, log alpha/q_1 below.
@@ -316,8 +316,8 @@ def response_binary_envelope(prior: Prior | ArrayLike, epsilon: float, delta: Ar
 
     Examples
     --------
-    >>> from cvxleak.measures import response_binary_envelope
-    >>> response_binary_envelope([0.2, 0.3, 0.5], 1.0, [0.1, 0.5, 0.9]).round(6)
+    >>> from cvxleak.measures import response_event_envelope
+    >>> response_event_envelope([0.2, 0.3, 0.5], 1.0, [0.1, 0.5, 0.9]).round(6)
     array([0.704605, 0.362047, 0.050072])
     """
     data = _Response(prior, epsilon).paper()

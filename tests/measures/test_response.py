@@ -15,11 +15,11 @@ from cvxleak.measures import (
     four_level_prior,
     pml_right_quantile,
     privacy_profile,
-    response_binary_envelope,
     response_condition,
     response_dp_epsilon,
     response_envelope,
     response_envelope_pieces,
+    response_event_envelope,
     response_lower_bound,
     response_upper_bound,
     tail_average_bound,
@@ -72,7 +72,7 @@ def test_theorem_5(seed):
     assert exact >= pml_right_quantile(prior, channel, delta) - 1e-9
     upper = response_upper_bound(prior, epsilon, delta)
     assert upper == pytest.approx(envelope_upper_bound(prior, channel, delta), abs=1e-9)
-    event = response_binary_envelope(prior, epsilon, delta)
+    event = response_event_envelope(prior, epsilon, delta)
     assert event == pytest.approx(event_envelope(prior, channel, delta), abs=1e-9)
 
 

@@ -23,6 +23,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,6 +37,7 @@ from cvxleak.model import Channel, Prior
 from cvxleak.problems.envelope.program import Program, Vertex
 from cvxleak.problems.envelope.search import largest_level
 from cvxleak.problems.envelope.statement import Data
+from cvxleak.result import Status
 
 __all__ = ["EnvelopeCurve", "envelope_curve"]
 
@@ -103,35 +105,87 @@ class EnvelopeCurve:
 
     @property
     def gap(self) -> float:
-        """The largest distance of the two ends, at any delta, in nats."""
-        kappa, theta = np.sqrt(self.growth.T)
-        with np.errstate(invalid="ignore"):
-            share = np.where(np.isinf(kappa), 1.0, (kappa - theta) / (kappa + theta))
-        top, bottom = self.levels[:-1, 0], self.levels[1:, 1]
-        return float(np.max((top - bottom) * share / bottom, initial=0.0)) + 2e-12
+        """The largest distance of the two ends, at any delta, in nats.
+
+        Between nodes the levels of both ends are hyperbolas in delta, or constant. So they are
+        farthest apart at a node of one of them or where both are equally steep.
+        """
+        scale = (1 - TIE) * np.array([1 + 1e-13, 1 - 1e-13])
+        nodes = np.concatenate([self.reached.ravel() / scale[0], self.possible.ravel() / scale[1]])
+        nodes = np.unique(np.clip(np.append(nodes, [0.0, 1.0]), 0.0, 1.0))
+        middle = (nodes[1:] + nodes[:-1]) / 2
+        # One over the root of the slopes, c + e delta: they are equal where these are.
+        pairs = ((self.reached, self.growth[:, 0]), (self.possible, self.growth[:, 1]))
+        (c, e), (other_c, other_e) = (
+            self._steepness(middle, factor, masses, growth)
+            for factor, (masses, growth) in zip(scale, pairs, strict=True)
+        )
+        with np.errstate(all="ignore"):
+            equal = (other_c - c) / (e - other_e)
+        equal = np.where((equal > nodes[:-1]) & (equal < nodes[1:]), equal, middle)
+        # A distance of the logarithms is at most that of the levels over the smaller level.
+        lower, upper = np.exp(self.at([np.nextafter(nodes[:-1], 1.0), equal, nodes[1:]]))
+        return float(np.max((upper - lower).max(axis=0) / lower[-1])) + 2e-12
 
     @property
-    def jumps(self) -> Array:
-        """Stretches (start, end) of delta on which the envelope is constant, from the top down."""
+    def status(self) -> Status:
+        """CERTIFIED if `gap` is within `tol`, BRACKETED otherwise.
+
+        As for `at`, up to rounding: the curve has no certificate.
+        """
+        return Status.CERTIFIED if self.gap <= self.tol else Status.BRACKETED
+
+    def to_frame(self) -> Any:
+        """Return both ends at the nodes as a pandas DataFrame (needs pandas).
+
+        A row for each delta at which a stretch ends, with `delta`, `lower` and `upper` in nats.
+        """
+        import pandas as pd
+
+        delta = np.unique(np.clip(np.append(self.reached.ravel(), [0.0, 1.0]), 0.0, 1.0))
+        lower, upper = self.at(delta)
+        return pd.DataFrame({"delta": delta, "lower": lower, "upper": upper})
+
+    @property
+    def plateaus(self) -> Array:
+        """Stretches (start, end) of delta on which the envelope is constant, from the top down.
+
+        The failure probability jumps there; the envelope itself never does.
+        """
         flat = self.reached[:, 0] > self.possible[:, 1]
         flat[0] = True
         starts = np.where(np.arange(len(flat)) == 0, 0.0, self.possible[:, 1])
         return np.stack([starts, self.reached[:, 0]], axis=1)[flat]
 
     def _level(self, mass: Array, masses: Array, growth: Array) -> Array:
+        at = masses[:, 0]
+        node, before, inside, factor, rise = self._stretch(mass, masses, growth)
+        share = np.clip((mass - at[before]) / rise, 0.0, 1.0)
+        tau = factor * share / (1 - share + factor * share)
+        top, bottom = self.levels[before, 0], self.levels[node, 1]
+        return np.where(inside, top - tau * (top - bottom), self.levels[node, 0])
+
+    def _stretch(self, mass: Array, masses: Array, growth: Array) -> tuple[Any, ...]:
+        """Return for each mass the nodes at its two sides and what is between them."""
         at, above = masses.T
         node = np.minimum(np.searchsorted(at, mass), len(at) - 1)
         before = np.maximum(node - 1, 0)
-        level = self.levels[node, 0]
-        rise = np.where(above[node] > at[before], above[node] - at[before], 1.0)
-        share = np.clip((mass - at[before]) / rise, 0.0, 1.0)
-        factor = (
-            np.minimum(growth[np.minimum(before, len(growth) - 1)], 1e300) if len(growth) else 1.0
-        )
-        tau = factor * share / (1 - share + factor * share)
-        top, bottom = self.levels[before, 0], self.levels[node, 1]
         inside = (node > 0) & (mass < above[node]) & (mass > at[before])
-        return np.where(inside, top - tau * (top - bottom), level)
+        steps = np.append(growth, 1.0)
+        factor = np.minimum(steps[np.minimum(before, len(steps) - 1)], 1e300)
+        rise = np.where(above[node] > at[before], above[node] - at[before], 1.0)
+        return node, before, inside, factor, rise
+
+    def _steepness(
+        self, delta: Array, scale: float, masses: Array, growth: Array
+    ) -> tuple[Array, Array]:
+        """Return c and e with (c + e delta)^-2 the slope around each delta; nan if it is 0."""
+        node, before, inside, factor, rise = self._stretch(delta * scale, masses, growth)
+        width = self.levels[before, 0] - self.levels[node, 1]
+        with np.errstate(all="ignore"):
+            root = np.where(inside, np.sqrt(width * factor * scale / rise), np.nan)
+            start, bend = masses[before, 0], (factor - 1) / rise
+            return (1 - bend * start) / root, bend * scale / root
 
 
 def envelope_curve(
@@ -169,7 +223,7 @@ def envelope_curve(
     >>> from cvxleak.mechanisms import randomized_response
     >>> from cvxleak.problems.envelope import envelope_curve
     >>> curve = envelope_curve([0.2, 0.3, 0.5], randomized_response(3, 1.0))
-    >>> curve.jumps.round(4)  # where it is constant
+    >>> curve.plateaus.round(4)  # where it is constant
     array([[0.    , 0.2848],
            [0.3424, 0.658 ],
            [0.894 , 1.    ]])
@@ -223,7 +277,8 @@ class _Builder:
                 end = waiting.pop()
                 found = self._growth(nodes[-1].at, end.above)
                 width = nodes[-1].at.level - end.above.level
-                if _apart(width, *found) / end.above.level > self.tol and self._may_split(width):
+                apart = min(_apart(width, *found) + _unsure(nodes[-1].at, end.above), width)
+                if apart / end.above.level > self.tol and self._may_split(width):
                     vertex = self._solve((nodes[-1].at.level + end.above.level) / 2)
                     waiting += [end, _Node(vertex, vertex)]
                 else:
@@ -331,6 +386,12 @@ def _apart(width: float, kappa: float, theta: float) -> float:
     if math.isinf(kappa):
         return width
     return width * max(1 - 2 * math.sqrt(theta) / (math.sqrt(kappa) + math.sqrt(theta)), 0.0)
+
+
+def _unsure(top: Vertex, bottom: Vertex) -> float:
+    """Return how far open ends at the nodes shift the level: it falls as 1 / mass at the most."""
+    open_ = [(v.bound - v.value) / max(v.value, 1e-300) for v in (top, bottom)]
+    return top.level * max(*open_, 0.0)
 
 
 def _monotone(masses: list[list[float]]) -> Array:

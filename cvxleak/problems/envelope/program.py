@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from cvxleak._validation import Array
 from cvxleak.errors import SolverError
+from cvxleak.problems.envelope.repair import repaired
 
 if TYPE_CHECKING:
     import highspy
@@ -34,14 +35,14 @@ __all__ = ["Program", "Vertex"]
 
 Indices = NDArray[np.intp]
 
-ROUNDING = 2e-14
-"""Relative surplus that a symbol keeps, so that it reaches its level in exact arithmetic too."""
-
 LIFT = 2e-13
 """The master problem asks of symbols so much more, relatively, so that few have to be trimmed."""
 
 SEPARATE = 2000
 """Up to this many outputs, none are merged at first."""
+
+FAR = 1e-11
+"""Ends that are farther apart, relatively to the masses that matter, are tried for again."""
 
 HUGE = 1e6
 """From this ratio on, the variables of the master problem are shares and not masses."""
@@ -125,6 +126,27 @@ class Program:
             none, nothing = np.zeros(0, dtype=np.intp), np.zeros(len(self.output))
             mu = np.full(len(able), np.inf)
             return Vertex(level, none, none, np.zeros(0), 0.0, mu, nothing, 0.0)
+        found = self._attempt(level, able, tol, deadline)
+        open_ = found.bound - found.value > max(tol, FAR / self._scale)
+        if open_ and time.perf_counter() <= deadline:
+            # From another basis HiGHS may do better; take the better one of each end.
+            self._solver, self._basis = _solver(), None
+            again = self._attempt(level, able, tol, deadline)
+            one, other = (found, again) if found.value > again.value else (again, found)
+            if other.bound < one.bound:
+                one = replace(
+                    one,
+                    multipliers=other.multipliers,
+                    prices=other.prices,
+                    bound=other.bound,
+                )
+            return one
+        return found
+
+    def _attempt(
+        self, level: float, able: NDArray[np.bool_], tol: float, deadline: float
+    ) -> Vertex:
+        """Solve from the last basis, if there is one."""
         while True:
             masses, mu, value = self._price_out(level, able, tol, deadline)
             mu, reduced, prices, bound = self._priced(mu, level, able)
@@ -133,7 +155,7 @@ class Program:
                 break
             if not self._split(np.where(prices > 0, reduced.argmax(axis=0) + 1, 0)):
                 break
-        inputs, outputs, masses = self._repaired(masses, level)
+        inputs, outputs, masses = self._repaired(masses, level, able, bound)
         multipliers = np.where(able, mu, np.inf)
         value = float(masses.sum())
         return Vertex(level, inputs, outputs, masses, value, multipliers, prices, bound)
@@ -166,7 +188,8 @@ class Program:
         """Set up the master problem for the present cells."""
         m, count = len(self.output), int(self._cells.max()) + 1
         if count == m:
-            self._mass, self._ratios = self.output, self.ratios
+            self._mass: Array = self.output
+            self._ratios = self.ratios
         else:
             self._mass = np.bincount(self._cells, self.output)
             weighted = self.ratios * self.output
@@ -284,31 +307,16 @@ class Program:
             solver.run()
         return solver
 
-    def _repaired(self, masses: Array, level: float) -> tuple[Indices, Indices, Array]:
-        """Return the positive masses, trimmed until every constraint holds, for all outputs."""
+    def _repaired(
+        self, masses: Array, level: float, able: NDArray[np.bool_], bound: float
+    ) -> tuple[Indices, Indices, Array]:
+        """Return positive masses for all outputs that meet every constraint."""
         used = masses > 1e-15 * self._mass[self._columns]
-        x, g, u = self._rows[used], self._columns[used], masses[used]
-        load = np.bincount(g, u, minlength=len(self._mass)) / self._mass
-        u = u / np.maximum(1.0, load * (1 + 4e-16))[g]
-        ratio = self._ratios[x, g]
-        # By symbol, from the largest ratio down, as far as the mean stays at the level.
-        order = np.lexsort((-ratio, x))
-        x, g, u, ratio = x[order], g[order], u[order], ratio[order]
-        kept = u.copy()
-        symbol, surplus = -1, 0.0
-        for i, (now, mass, r) in enumerate(
-            zip(x.tolist(), u.tolist(), ratio.tolist(), strict=True)
-        ):
-            if now != symbol:
-                symbol, surplus = now, 0.0
-            need = level - r + ROUNDING * (level + r)  # per unit of mass
-            if need > 0:
-                kept[i] = mass = min(mass, surplus / need)
-            surplus = max(surplus - need * mass, 0.0)
-        positive = kept > 0
-        x, g, share = x[positive], g[positive], kept[positive] / self._mass[g[positive]]
+        held = self._rows[used], self._columns[used], masses[used]
+        x, g, kept = repaired(held, self._mass, self._ratios, level, able, bound)
         if len(self._mass) == len(self.output):
-            return x, g, kept[positive]
+            return x, g, kept
+        share = kept / self._mass[g]
         # Every output of a cell is shared out as the cell is.
         order = np.argsort(self._cells, kind="stable")
         start = np.searchsorted(self._cells[order], np.arange(len(self._mass) + 1))

@@ -35,7 +35,7 @@ def test_curve_holds_everywhere_and_is_narrow(seed):
     prior, rows = rng.dirichlet(np.ones(n)), rng.dirichlet(np.ones(m), size=n)
     curve = envelope_curve(prior, rows, tol=1e-5)
     assert curve.gap <= 1e-5
-    delta = np.concatenate([[0.0, 1.0], rng.random(25), curve.jumps.ravel().clip(0, 1)])
+    delta = np.concatenate([[0.0, 1.0], rng.random(25), curve.plateaus.ravel().clip(0, 1)])
     lower, upper = curve.at(delta)
     assert (upper - lower <= curve.gap + 1e-11).all()
     for d, low, high in zip(delta, lower, upper, strict=True):

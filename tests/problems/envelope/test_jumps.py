@@ -1,0 +1,89 @@
+"""Levels that many ratios meet, loose nodes of the curve, and ties."""
+
+import math
+
+import numpy as np
+import pytest
+
+from cvxleak import Status
+from cvxleak.problems.envelope import envelope_curve, failure_probability
+from cvxleak.problems.envelope.program import Vertex
+from cvxleak.problems.envelope.search import largest_level
+from cvxleak.problems.envelope.statement import Data
+
+PRIOR = [0.801187218083971, 0.10217298828288236, 0.004947625787092744, 0.09169216784605395]
+COUNTS = np.array(
+    [
+        [0, 2, 3, 3, 2, 2, 1, 0],
+        [2, 0, 2, 3, 0, 2, 1, 0],
+        [2, 3, 3, 0, 0, 1, 0, 1],
+        [3, 3, 3, 2, 0, 1, 3, 3],
+    ]
+)
+ROWS = COUNTS / COUNTS.sum(axis=1, keepdims=True)
+
+
+def test_outputs_at_the_level_are_paid_for():
+    rows = [[0.75, 0, 0.25], [0.75, 0.25, 0], [0.4, 0.4, 0.2]]
+    bound = failure_probability([0.014, 0.922, 0.064], rows, 0.030321759886389053)
+    assert bound.status is Status.CERTIFIED
+    assert bound.lower == pytest.approx(1, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_ends_meet_at_the_jumps(seed):
+    rng = np.random.default_rng(seed)
+    n, m = rng.integers(2, 6, size=2)
+    rows = rng.integers(0, 4, size=(n, m)) + 0.0
+    rows[rows.sum(axis=1) == 0] = 1
+    weights = rng.integers(1, 1000, size=n)
+    data = Data(weights / weights.sum(), rows / rows.sum(axis=1, keepdims=True))
+    for jump in np.unique(data.program.jumps):
+        for strict, level in ((True, jump * (1 + 1e-12)), (False, jump * (1 - 1e-12))):
+            vertex = data.program.solve(float(level), strict=strict)
+            assert vertex.bound - vertex.value < 1e-9
+
+
+def test_curve_is_narrow_where_two_inputs_jump_together():
+    curve = envelope_curve(PRIOR, ROWS)
+    assert curve.status is Status.CERTIFIED
+    lower, upper = curve.at(np.append(np.linspace(0, 1, 5001), 0.06198113847329915))
+    assert (upper - lower).max() <= curve.gap <= 1e-6
+    frame = curve.to_frame()
+    assert list(frame.columns) == ["delta", "lower", "upper"]
+    assert (frame["upper"] - frame["lower"]).max() <= curve.gap
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_gap_is_the_largest_distance_of_the_ends(seed, monkeypatch):
+    """With nodes whose lower ends are spoiled, and with few nodes."""
+    rng = np.random.default_rng(seed)
+    rows = rng.dirichlet(np.ones(4), size=4)
+    program = Data(np.full(4, 0.25), rows).program
+    solve = type(program).solve
+
+    def loose(self, level, **options):
+        v = solve(self, level, **options)
+        keep = 1 - 0.2 * (rng.random() < 0.3)
+        masses = v.masses * keep
+        return Vertex(
+            v.level, v.inputs, v.outputs, masses, v.value * keep, v.multipliers, v.prices, v.bound
+        )
+
+    monkeypatch.setattr(type(program), "solve", loose)
+    monkeypatch.setattr(
+        "cvxleak.problems.envelope.curve.largest_level",
+        lambda *_: largest_level(program, 0.9),
+    )
+    curve = envelope_curve(np.full(4, 0.25), rows, tol=10.0 ** -rng.integers(1, 4))
+    lower, upper = curve.at(np.linspace(0, 1, 20_001))
+    assert (upper - lower).max() <= curve.gap
+
+
+def test_level_of_the_envelope_times_delta_does_not_fall():
+    """So eps_c has no jumps, and a tie costs what it moves delta by."""
+    curve = envelope_curve(PRIOR, ROWS)
+    delta = np.linspace(1e-4, 1, 4001)
+    lower, upper = curve.at(delta)
+    assert (np.log(delta[1:]) + upper[1:] >= np.log(delta[:-1]) + lower[:-1] - 1e-11).all()
+    assert math.isclose(curve.plateaus[0, 0], 0)
