@@ -86,7 +86,7 @@ def sweep(
         tol = sweeping.NUMBERS[number] if tol is None else tol
         title = sweeping.sweep_title(points, number, units.value, tol)
         solve = sweeping.SpecPoint(given, number, units.value, tol, time_limit)
-        with _Bar() as bar, _in_words_of_options():
+        with _Bar(len(points)) as bar, _in_words_of_options():
             found = sweeps.sweep(
                 solve, grid, jobs=jobs, path=results, title=title, progress=bar.show
             )
@@ -125,7 +125,7 @@ def _in_words_of_options() -> Iterator[None]:
 class _Bar:
     """A progress bar on standard error, if that is a terminal."""
 
-    def __init__(self) -> None:
+    def __init__(self, points: int) -> None:
         from rich.console import Console
         from rich.progress import (
             BarColumn,
@@ -145,7 +145,7 @@ class _Bar:
             transient=True,
             disable=not console.is_terminal,
         )
-        self._task = self._display.add_task("sweep", total=None)
+        self._task = self._display.add_task("sweep", total=points)
 
     def __enter__(self) -> Self:
         self._display.start()
