@@ -15,10 +15,13 @@ from cvxleak.branch_and_bound.means import entropy_surplus, log_mean_exp, log_me
 from cvxleak.branch_and_bound.node_dual import never
 from cvxleak.model import Limits, Lumped
 
-__all__ = ["WholeDataset", "bound_by_dataset"]
+__all__ = ["WholeDataset", "bound_by_dataset", "by_newton"]
 
 NEWTON_LIMIT = 300
 """Most outputs for which Newton's method finds t; past it, the guess at the maximizer gives it."""
+
+GROUP_LIMIT = 4000
+"""The same for groups of contexts."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,12 @@ class WholeDataset:
         return replace(self, output=output)
 
 
+def by_newton(lumped: Lumped) -> bool:
+    """Whether a problem is small enough for Newton's method, which squares groups and outputs."""
+    groups, outputs = lumped.rows.shape
+    return groups <= GROUP_LIMIT and outputs <= NEWTON_LIMIT
+
+
 def bound_by_dataset(
     lumped: Lumped,
     entropy_floor: float,
@@ -65,7 +74,7 @@ def bound_by_dataset(
     root of the slabs' tree). Past it t is the output law under `weights`, and lam fits that.
     """
     limits = Limits.none(lumped) if limits is None else limits
-    if lumped.rows.shape[1] <= NEWTON_LIMIT:
+    if by_newton(lumped):
         dual = LawDual(lumped, entropy_floor, np.zeros(len(lumped.rows)), limits)
         found = dual.solve(dual.whole(), dual.start(weights), -np.inf, accuracy=accuracy, stop=stop)
         t = np.exp(found.tau / found.q)
