@@ -290,6 +290,9 @@ class NodeDual:
                 point = self._take(point, keep)
             best.iterations = iteration + 1
             z, slack, point = self._step(task, z, slack, point)
+            if len(self.limits.opposites):
+                at_kappa = z.shape[1] - len(self.limits.bounds)
+                z[:, at_kappa:] = self.limits.settled(z[:, at_kappa:])
         doubt = best.lam + best.kappa @ self.limits.shares
         best.bound += self._allowance(cells, doubt, best.mu, best.kappa)
         self._try_zero(best, active, task)
