@@ -225,7 +225,9 @@ class _Run:
         """Look for a channel's adversaries; audit it if it may be the best so far."""
         released = self.footing.repaired(matrix, min(1e-9, 1e-4 * self.options.tol))
         learned: list[tuple[float, Cut]] = []
-        if self.opponents.priors is None and self.options.strategy != "alternate":
+        # Where the neighbor's adversaries did, the audit will most likely find no others.
+        attacked = self.rounds or not self.search.known
+        if attacked and self.opponents.priors is None and self.options.strategy != "alternate":
             cuts = [known.cut for known in self.search.known]
             learned = self.opponents.attack(released, cuts)
         if not learned or self._promising(self._value(released, learned[0][0])):
