@@ -204,7 +204,10 @@ class ReleaseDesk:
             past = [_outputs(content) for content in earlier]
             choice = choose_kernel(history, name, channel, cost, limits, past, time_limit)
             looker = name if name in history.lookers else None
-            row = list(history.seen(looker)).index(history.realized(looker))
+            masses = history.seen(looker)
+            row = list(masses).index(history.realized(looker))
+            if masses[history.realized(looker)][place] == 0:
+                raise ValidationError("x: impossible by the model and what was released so far")
             content = {
                 "party": name,
                 "request": channel.to_dict(),

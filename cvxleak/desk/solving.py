@@ -37,7 +37,7 @@ def solve_kernel(
     if isinstance(history, RealizedHistory):
         room = min(budget - history.spent(who) for who, budget in limits.items())
         joint = _joint(history.seen().values(), request)
-        problem = release_problem(joint, max(room, 0.0), distortion=distortion.matrix)
+        problem = release_problem(joint, _told(room), distortion=distortion.matrix)
         bound = problem.solve(tol=TOLERANCE, time_limit=time_limit)
         return bound.witness.reshape(1, len(request.inputs), -1), bound.lower
     keys = list(history.table)
@@ -52,7 +52,7 @@ def solve_kernel(
             budgets.append(budget)
     # Who sees more must not be allowed less, or the less has to be said of both.
     least = [
-        min(b for other, b in zip(views, budgets, strict=True) if _refines(other, mine))
+        _told(min(b for other, b in zip(views, budgets, strict=True) if _refines(other, mine)))
         for mine in views
     ]
     problem = release_problem(
@@ -66,6 +66,11 @@ def solve_kernel(
     kernel = np.zeros((len(places), *bound.witness.shape[1:]))
     np.add.at(kernel, seen, share[:, None, None] * bound.witness)
     return kernel, bound.lower
+
+
+def _told(budget: float) -> float:
+    """Return a budget that is 0 or large enough to be told from it in floats."""
+    return budget if budget > 1e-13 else 0.0
 
 
 def _refines(fine: NDArray[np.intp], coarse: NDArray[np.intp]) -> bool:

@@ -312,6 +312,22 @@ def test_the_data_is_nowhere(place):
         assert mine == theirs
 
 
+def test_data_that_the_model_rules_out(place):
+    desk = ReleaseDesk.create(place, {"a": 0.5, "b": 0.5, "c": 0.0}, epsilon=0.7, delta=0.7)
+    with pytest.raises(ValidationError, match="x: impossible by the model"):
+        desk.request("Ann", x="c")
+    assert desk.request("Ann", x="a").output == "a"
+    with pytest.raises(ValidationError, match="what was released so far"):
+        desk.request("Bob", x="b")
+    assert len(desk.releases()) == 1
+
+
+def test_budgets_too_small_to_be_told_from_nothing(place):
+    desk = ReleaseDesk.create(place, [0.5, 0.5], epsilon=1e-15, delta=1e-15)
+    assert desk.request("Ann", x=0).distortion[1] == 0.5
+    assert exposure(desk).leakage == 0
+
+
 def test_requests_of_every_form(place):
     desk = new(place)
     rows = [[0.9, 0.1], [0.2, 0.8], [0.9, 0.1], [0.2, 0.8]]
