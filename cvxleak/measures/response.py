@@ -361,8 +361,13 @@ def response_dp_epsilon(k: int, epsilon: float, delta: ArrayLike) -> Array:
     >>> response_dp_epsilon(3, 1.0, [0.0, 0.1, 0.9]).round(6)
     array([1.      , 0.809353, 0.      ])
     """
-    data = _Response(np.full(whole_number(k, "k", 2, CELL_LIMIT), 1 / k), epsilon)
-    return _evaluated(delta, lambda d: max((data.alpha - d) / data.beta, 1.0))
+    lies = whole_number(k, "k", 2, CELL_LIMIT) - 1
+    level = real_number(epsilon, "epsilon", 0.0, open_high=True)
+    share = probabilities_in(delta, "delta")
+    # (alpha - delta) / beta = e^epsilon (1 - delta) - delta (k - 1), without overflow.
+    kept = 1 - share - share * lies * float(np.exp(-level))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.maximum(np.where(kept > 0, level + np.log(kept), 0.0), 0.0)[()]
 
 
 class _Response:
@@ -454,8 +459,9 @@ class _Response:
         for end in ends:
             _, constant, mass = self.active((start + end) / 2)
             last = result[-1] if result else None
+            # Masses are compared by what they are worth on the stretch.
             if last is not None and np.allclose(
-                (last.constant, last.mass), (constant, mass), rtol=1e-9, atol=1e-12
+                (last.constant * end, last.mass), (constant * end, mass), rtol=1e-9, atol=EDGE * end
             ):
                 result[-1] = EnvelopePiece(last.start, end, last.constant, last.mass)
             else:
@@ -475,7 +481,7 @@ class _Response:
                     if cap > constant and start < mass / (cap - constant) < end:
                         points.add(mass / (cap - constant))
         ordered = sorted(point for point in points if point <= 1.0)
-        apart = np.diff(ordered, prepend=0.0) > EDGE
+        apart = np.diff(ordered, prepend=0.0) > EDGE * np.array(ordered)
         apart[-1] = True
         return [point for point, keep in zip(ordered, apart, strict=True) if keep]
 

@@ -159,3 +159,19 @@ def test_arguments():
         response_envelope([0.5, 0.5], -1.0, 0.5)
     with pytest.raises(ValidationError, match="delta"):
         response_envelope([0.5, 0.5], 1.0, 1.5)
+
+
+@pytest.mark.parametrize(
+    ("prior", "epsilon"),
+    [([1e-14, 1e-13, 1 - 1.1e-13], 28.0), ([1e-14, 1e-13, 1 - 1.1e-13], 40.0), ([0.2, 0.8], 700.0)],
+)
+def test_pieces_are_exact_at_any_scale(prior, epsilon):
+    pieces = response_envelope_pieces(prior, epsilon)
+    for piece in pieces:
+        delta = piece.start + (piece.end - piece.start) * np.linspace(0.001, 1, 40)
+        assert piece(delta) == pytest.approx(response_envelope(prior, epsilon, delta), abs=1e-9)
+
+
+def test_approximate_dp_does_not_overflow():
+    assert response_dp_epsilon(3, 746.0, 0.5) == pytest.approx(746 - math.log(2))
+    assert response_dp_epsilon(3, 740.0, [0.0, 1.0]).tolist() == [740.0, 0.0]

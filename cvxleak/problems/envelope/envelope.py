@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from cvxleak._validation import real_number
@@ -18,7 +20,8 @@ from cvxleak.measures.privacy import TIE
 from cvxleak.model import Channel, Prior, as_channel, as_prior
 from cvxleak.problems.check import Check
 from cvxleak.problems.envelope.failure import FailureProbability
-from cvxleak.problems.envelope.search import largest_level
+from cvxleak.problems.envelope.program import Vertex
+from cvxleak.problems.envelope.search import largest_level, tail_average
 from cvxleak.problems.envelope.statement import Data, read_candidate
 from cvxleak.result import Bound
 
@@ -46,8 +49,8 @@ class PMLEnvelope:
         below, which need not be 0.
     tie : float, optional
         A mass within this relative distance of delta is taken to equal it: the envelope is that at
-        delta (1 - `tie`), which is no smaller. Where it jumps at delta, rounding would otherwise
-        decide on which side of the jump delta lies. With 0 the floats are meant as stored.
+        delta (1 - `tie`), which is no smaller, and larger by log 1 / (1 - `tie`) at most (Notes).
+        With 0 the floats are meant as stored.
 
     Raises
     ------
@@ -64,6 +67,10 @@ class PMLEnvelope:
     -----
     ENVELOPE section IV and Theorem 2: eps_c(delta) is the largest epsilon at which the linear
     program of `FailureProbability`, not strict, has a value of delta or more.
+
+    The envelope is continuous on (0, 1]: delta e^eps_c(delta) does not fall as delta rises. For
+    symbols of mass delta at level t can be topped up by the rest to any mass d > delta, all in the
+    same proportions, and then are at level t delta / d still.
 
     Examples
     --------
@@ -145,13 +152,12 @@ class PMLEnvelope:
         levels = largest_level(data.program, delta, deadline)
         stored = data.stored() | {"delta": delta}
         witness = data.witness(levels.below)
-        proof = {"multipliers": data.multipliers(levels.above), "level": levels.above.level}
-        with precision():
-            lower, upper = prove_envelope(stored, witness, proof)
-            if math.isinf(upper):
-                # Rounding spoiled the multipliers; above all leakages none are needed.
-                proof["level"] = float(data.program.jumps.max()) * (1 + 1e-12)
+        lower, upper, proof = 0.0, math.inf, {}
+        for proof in _proofs(data, levels.above, delta):
+            with precision():
                 lower, upper = prove_envelope(stored, witness, proof)
+            if math.isfinite(upper):
+                break
         return Bound.proved(
             "PML envelope",
             lower,
@@ -222,6 +228,24 @@ class PMLEnvelope:
 
     def _refine(self, tol: float, time_limit: float | None) -> Bound:
         return self.solve(tol=tol, time_limit=time_limit)
+
+
+def _proofs(data: Data, above: Vertex, delta: float) -> Iterator[dict[str, Any]]:
+    """Yield levels with multipliers, from the lowest level up; the last one is always a proof.
+
+    Rounding may spoil the multipliers of the lowest, where they are huge: then farther out.
+    """
+    yield {"multipliers": data.multipliers(above), "level": above.level}
+    last = float(data.program.jumps.max()) * (1 + 1e-12)
+    tail, multiplier = tail_average(data.program, delta)
+    for step in 10.0 ** np.arange(-13, 0):
+        level = above.level * (1 + float(step))
+        if level < min(tail, last):
+            yield {"multipliers": data.multipliers(data.program.solve(level)), "level": level}
+    if tail < last:
+        yield {"multipliers": [multiplier] * len(data.channel.inputs), "level": tail}
+    # Above all leakages no multipliers are needed.
+    yield {"multipliers": [0.0] * len(data.channel.inputs), "level": last}
 
 
 def pml_envelope(

@@ -98,13 +98,13 @@ class FailureProbability:
         tie: float = TIE,
     ) -> None:
         rows = as_channel(channel)
-        if not isinstance(strict, bool):
+        if not isinstance(strict, bool | np.bool_):
             raise ValidationError(f"strict: expected True or False, found {strict!r:.40}")
         for name, value in {
             "prior": as_prior(prior, len(rows.inputs), labels=rows.inputs),
             "channel": rows,
             "epsilon": real_number(epsilon, "epsilon", 0.0, open_high=True),
-            "strict": strict,
+            "strict": bool(strict),
             "tie": real_number(tie, "tie", 0.0, open_high=True),
         }.items():
             object.__setattr__(self, name, value)

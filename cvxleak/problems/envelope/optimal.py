@@ -19,6 +19,7 @@ from cvxleak.certificates.balls import precision
 from cvxleak.certificates.pml_mechanism import prove
 from cvxleak.errors import SolverError, ValidationError
 from cvxleak.measures.leakage import pml
+from cvxleak.measures.pointwise import pml_limit
 from cvxleak.model import Channel, Prior, as_prior
 from cvxleak.problems.check import Check
 from cvxleak.problems.envelope.statement import read_candidate
@@ -138,7 +139,7 @@ class PMLMechanism:
         support = np.flatnonzero(p)
         size = max(1.0, float(np.abs(self.utility).max()))
         matrix, multipliers = _linear_program(
-            p[support], self.utility[support] / size, math.exp(min(self.epsilon, 700.0))
+            p[support], self.utility[support] / size, math.exp(self._threshold)
         )
         rows = np.zeros(self.utility.shape)
         # What the inputs that never occur are mapped to does not matter.
@@ -149,7 +150,7 @@ class PMLMechanism:
         problem = {
             "prior": p.tolist(),
             "utility": self.utility.tolist(),
-            "epsilon": self.epsilon,
+            "epsilon": self._threshold,
         }
         witness, proof = {"matrix": rows.tolist()}, {"multipliers": z.tolist()}
         with precision():
@@ -220,10 +221,15 @@ class PMLMechanism:
 
         q = cp.Variable(self.utility.shape, name="channel")
         worth = self.prior.probabilities[:, None] * self.utility
-        private = constraints.pml(self.prior, q, min(self.epsilon, 700.0))
+        private = constraints.pml(self.prior, q, self._threshold)
         return cp.Problem(
             cp.Maximize(cp.sum(cp.multiply(worth, q))), constraints.row_stochastic(q) + private
         )
+
+    @property
+    def _threshold(self) -> float:
+        """Epsilon, or a bit more than an outcome can leak: beyond that it means the same."""
+        return min(self.epsilon, pml_limit(self.prior) + math.log(2))
 
     def _repaired(self, matrix: Array, p: Array) -> Array:
         """Return rows that are laws and leak less than epsilon.
@@ -235,7 +241,7 @@ class PMLMechanism:
         output = p @ rows / p.sum()
         seen = output > 0
         most = float((rows[:, seen] / output[seen]).max())
-        level = math.exp(min(self.epsilon, 700.0)) * (1 - MARGIN)
+        level = math.exp(self._threshold) * (1 - MARGIN)
         if most <= level:
             return rows
         share = min((level - 1) / (most - 1), 1.0) if level > 1 else 0.0

@@ -188,10 +188,9 @@ class Program:
         """Set up the master problem for the present cells."""
         m, count = len(self.output), int(self._cells.max()) + 1
         if count == m:
-            self._mass: Array = self.output
-            self._ratios = self.ratios
+            self._mass, self._ratios = self.output, self.ratios
         else:
-            self._mass = np.bincount(self._cells, self.output)
+            self._mass = np.bincount(self._cells, self.output).astype(np.float64)
             weighted = self.ratios * self.output
             sums = [np.bincount(self._cells, row, minlength=count) for row in weighted]
             self._ratios = np.array(sums) / self._mass

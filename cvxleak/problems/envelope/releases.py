@@ -40,8 +40,8 @@ def release_types(channel: Channel | ArrayLike, releases: int) -> Channel:
     -------
     Channel
         From the inputs to C(m + r - 1, r - 1) types, r the number of outputs that are not
-        proportional, labeled by their tuples of counts. Entries are rounded to a relative 1e-12 or
-        so.
+        proportional, labeled by their tuples of counts. The relative error of an entry grows in
+        proportion to m: about 1e-15 m log m, from the logarithms that are summed.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def repeated_releases(
     -------
     Bound
         What is proved is about the channel of `release_types` as it is stored; its rounding
-        changes the envelope by 1e-12 or so. The witness maps types to symbols.
+        changes the envelope by about 1e-15 m log m. The witness maps types to symbols.
 
     Raises
     ------

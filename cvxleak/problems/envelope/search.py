@@ -15,7 +15,7 @@ from scipy.optimize import brentq
 from cvxleak._validation import Array
 from cvxleak.problems.envelope.program import Program, Vertex
 
-__all__ = ["Levels", "largest_level"]
+__all__ = ["Levels", "largest_level", "tail_average"]
 
 HOPS = 16
 """So many jumps are passed one by one; of more, the middle one is tried."""
@@ -79,19 +79,37 @@ def largest_level(program: Program, delta: float, deadline: float = math.inf) ->
     return Levels(below, above, tried)
 
 
+def tail_average(program: Program, delta: float) -> tuple[float, float]:
+    """Return a level just above the mean of `_ends`, and the multiplier that proves it.
+
+    With mu_x = 1 / (t - tau) for every x, the dual function is the sum of P(y) (max_x r_xy - tau)^+
+    over t - tau; for tau the largest ratio of the last of the worst outputs, that is delta at the
+    mean t of these ratios, and below it beyond.
+    """
+    mean, last = _tail(program, delta)
+    level = mean * (1 + 10 * CLOSE)
+    return level, 1 / (level - last)
+
+
 def _ends(program: Program, delta: float) -> tuple[float, float]:
     """Return the level that the outputs reach as they are, and one that nothing exceeds.
 
     The second is the mean of max_x r_xy over the worst outputs of mass delta: symbols of mass delta
     take their gain from outputs of this mass, and from each at most its largest ratio.
     """
+    mean, last = _tail(program, delta)
+    return max(1.0, last * (1 - CLOSE)), mean * (1 + CLOSE)
+
+
+def _tail(program: Program, delta: float) -> tuple[float, float]:
+    """Return the mean and the least of max_x r_xy over the worst outputs of mass delta."""
     top = program.ratios.max(axis=0)
     order = np.argsort(-top, kind="stable")
     reach = np.cumsum(program.output[order])
     last = min(int(np.searchsorted(reach, delta)), len(order) - 1)
     share = np.diff(np.minimum(reach, delta), prepend=0.0)
     mean = float(share @ top[order] / share.sum()) if share.sum() > 0 else float(top.max())
-    return max(1.0, float(top[order[last]]) * (1 - CLOSE)), mean * (1 + CLOSE)
+    return mean, float(top[order[last]])
 
 
 def _bounded_by(program: Program, vertex: Vertex, delta: float) -> float:

@@ -112,8 +112,12 @@ def read_candidate(candidate: Channel | ArrayLike, outputs: tuple[Hashable, ...]
         Another number of rows than outputs, other labels, or numbers that are not finite.
     """
     if isinstance(candidate, Channel):
-        if set(candidate.inputs) == set(outputs):
-            candidate = candidate.select(inputs=outputs)
+        if set(candidate.inputs) != set(outputs):
+            raise ValidationError(
+                f"candidate: found a Channel with inputs {short(candidate.inputs)}; they have to "
+                f"be the labels {short(outputs)} (or give its matrix)"
+            )
+        candidate = candidate.select(inputs=outputs)
         rows = candidate.matrix
     else:
         try:

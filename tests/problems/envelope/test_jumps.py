@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from cvxleak import Status
-from cvxleak.problems.envelope import envelope_curve, failure_probability
+from cvxleak.certificates import verify
+from cvxleak.measures import tail_average_bound
+from cvxleak.problems.envelope import envelope_curve, failure_probability, pml_envelope
 from cvxleak.problems.envelope.program import Vertex
 from cvxleak.problems.envelope.search import largest_level
 from cvxleak.problems.envelope.statement import Data
@@ -87,3 +89,41 @@ def test_level_of_the_envelope_times_delta_does_not_fall():
     lower, upper = curve.at(delta)
     assert (np.log(delta[1:]) + upper[1:] >= np.log(delta[:-1]) + lower[:-1] - 1e-11).all()
     assert math.isclose(curve.plateaus[0, 0], 0)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_tie_costs_no_more_than_its_logarithm(seed):
+    rng = np.random.default_rng(seed)
+    n, m = rng.integers(2, 5, size=2)
+    prior, rows = rng.dirichlet(np.ones(n)), rng.dirichlet(np.ones(m), size=n)
+    delta, tie = rng.uniform(0.01, 1), 10.0 ** -rng.integers(1, 8)
+    plain = pml_envelope(prior, rows, delta, tie=0.0)
+    tied = pml_envelope(prior, rows, delta, tie=tie)
+    assert tied.upper >= plain.lower
+    assert tied.lower <= plain.upper - math.log1p(-tie)
+
+
+def test_huge_multipliers_do_not_spoil_the_upper_end():
+    prior = [0.6401512232529086, 0.35984877674709137]
+    rows = [
+        [0.00022864985632467936, 0.0002100841151879093, 5.412493450926925e-07, 0.9995607247791425],
+        [0.9999965171780392, 6.3001900680075775e-09, 7.694591977623495e-30, 3.47652177076382e-06],
+    ]
+    delta = 0.6402920628998116
+    bound = pml_envelope(prior, rows, delta)
+    assert bound.gap < 1e-7
+    assert bound.lower == pytest.approx(0.446049, abs=1e-6)
+    assert verify(bound.certificate).passed
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_upper_end_is_never_above_the_tail_average(seed, monkeypatch):
+    """Even if no multipliers of the program prove anything."""
+    rng = np.random.default_rng(seed)
+    n, m = rng.integers(2, 5, size=2)
+    prior, rows = rng.dirichlet(np.ones(n)), rng.dirichlet(np.ones(m), size=n)
+    monkeypatch.setattr(Data, "multipliers", lambda data, vertex: [0.0] * n)
+    for delta in (0.0, rng.random(), 1.0):
+        bound = pml_envelope(prior, rows, delta)
+        assert bound.upper <= float(tail_average_bound(prior, rows, delta)) + 1e-10
+        assert verify(bound.certificate).passed

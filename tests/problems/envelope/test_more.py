@@ -1,6 +1,7 @@
 """The curve, repeated releases, and the best mechanism under epsilon-PML."""
 
 import math
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -19,6 +20,8 @@ from cvxleak.measures import (
 from cvxleak.mechanisms import pml_extremal, randomized_response
 from cvxleak.model import Channel
 from cvxleak.problems.envelope import (
+    FailureProbability,
+    PMLEnvelope,
     PMLMechanism,
     envelope_curve,
     optimal_pml_mechanism,
@@ -196,3 +199,41 @@ def test_maximal_leakage_of_types_bounds_the_envelope():
     assert repeated_releases(prior, channel, 20, 0.1).upper <= envelope_upper_bound(
         prior, types, 0.1
     )
+
+
+@pytest.mark.parametrize("epsilon", [34.6, 700.0, 1000.0])
+def test_mechanism_under_a_bound_beyond_all_leakages(epsilon):
+    for prior in ([0.2, 0.3, 0.5], [1e-13, 0.3, 0.7 - 1e-13]):
+        bound = optimal_pml_mechanism(prior, np.eye(3), epsilon)
+        assert bound.gap < 1e-9
+        assert bound.lower == pytest.approx(1)
+        assert verify(bound.certificate).passed
+
+
+def test_candidates_with_foreign_labels_are_refused():
+    channel = Channel([[0.8, 0.2], [0.3, 0.7]], ["x", "y"], ["up", "down"])
+    statement = PMLEnvelope([0.3, 0.7], channel, 0.6)
+    swapped = Channel([[0.0, 1.0], [1.0, 0.0]], ["down", "up"])
+    assert statement.check(swapped).value == pytest.approx(statement.check(np.eye(2)).value)
+    with pytest.raises(ValidationError, match="candidate"):
+        statement.check(Channel(np.eye(2)))
+
+
+def test_strict_may_come_from_numpy():
+    statement = FailureProbability([0.3, 0.7], [[0.8, 0.2], [0.3, 0.7]], 0.4, strict=np.bool_(True))
+    assert statement.strict is True
+    assert verify(statement.solve().certificate).passed
+
+
+@pytest.mark.parametrize("releases", [10, 1000, 10_000])
+def test_accuracy_of_types(releases):
+    rows = [[0.75, 0.25], [0.1, 0.9]]
+    types = release_types(rows, releases)
+    for c in (0, releases // 10, releases // 2, releases):
+        ways = math.comb(releases, c)
+        for x, (a, b) in enumerate(rows):
+            exact = ways * Fraction(a) ** c * Fraction(b) ** (releases - c)
+            found = types.matrix[x, types.outputs.index((c, releases - c))]
+            if exact > 1e-290:
+                error = 1e-14 + 1e-15 * releases * math.log(releases)
+                assert float(Fraction(float(found)) / exact) == pytest.approx(1, rel=error)
