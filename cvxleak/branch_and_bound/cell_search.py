@@ -19,7 +19,7 @@ from cvxleak.certificates.packing import pack
 from cvxleak.certificates.symmetry import Symmetry, gains, largest_multiplicities, moved_groups
 from cvxleak.model import Limits, Lumped
 
-__all__ = ["CellLeaf", "CellSearch"]
+__all__ = ["CellLeaf", "CellSearch", "encoded_tree", "halved"]
 
 STRICTLY = 1e-9
 """A symmetry has to gain this much everywhere in a region, so that rounding does not matter."""
@@ -41,6 +41,38 @@ class CellLeaf:
     lam: float
     mu: Array
     kappa: Array
+
+
+def encoded_tree(
+    splits: Sequence[Split | None], leaves: Sequence[CellLeaf], dtype: str
+) -> dict[str, Any]:
+    """Return nodes and leaves in preorder as `cvxleak.certificates.posterior_cells` reads them."""
+    edges = [split[:3] if split else (-1, -1, -1) for split in splits]
+    lam = np.array([leaf.lam for leaf in leaves])
+    mu = np.stack([leaf.mu.ravel() for leaf in leaves]) * (lam >= 0)[:, None]
+    kappa = np.stack([leaf.kappa for leaf in leaves])
+    return {
+        "splits": pack(np.array(edges, dtype=np.int32), "<i4"),
+        "cuts": pack(np.array([split[3] for split in splits if split], dtype=float)),
+        "leaves": pack(np.concatenate([lam[:, None], mu, kappa], axis=1), dtype),
+    }
+
+
+def halved(region: Array, mu: Array, split: Split) -> list[tuple[Array, Array]]:
+    """Return the two parts of a region, with multipliers mu that bound them as mu bounds it."""
+    y, i, j, t = split
+    point = (1 - t) * region[y, i] + t * region[y, j]
+    ends = entr(region[y]).sum(axis=1)
+    gain = max(float(entr(point).sum() - (1 - t) * ends[i] - t * ends[j]), 0.0)
+    # The parent's nu is feasible for the children, with the same bound: this is its mu.
+    multiplier = (1 - t) * mu[y, i] + t * mu[y, j] + gain
+    parts = []
+    for replaced in (j, i):
+        cell, inherited = region.copy(), mu.copy()
+        cell[y, replaced] = point
+        inherited[y, replaced] = multiplier
+        parts.append((cell, inherited))
+    return parts
 
 
 class CellSearch(BestFirst[Array, CellLeaf, Split]):
@@ -67,10 +99,10 @@ class CellSearch(BestFirst[Array, CellLeaf, Split]):
         moves = [moved_groups(lumped, one) for one in self.symmetries]
         largest = largest_multiplicities(lumped, [move for move in moves if move is not None])
         self._gains = gains(self.symmetries, k, outputs)
-        problem = replace(lumped, multiplicities=largest)
+        self.problem = replace(lumped, multiplicities=largest)
         price = None if coarse is None else coarse.price
-        self._dual = NodeDual(problem, entropy_floor, limits, price)
-        self.batch = min(BATCH, self._dual.batch)
+        self.dual = NodeDual(self.problem, entropy_floor, limits, price)
+        self.batch = min(BATCH, self.dual.batch)
         # U(0, 0) = log k at the root, where every cell is the whole simplex.
         super().__init__(
             np.broadcast_to(np.eye(k), (outputs, k, k)),
@@ -78,30 +110,21 @@ class CellSearch(BestFirst[Array, CellLeaf, Split]):
                 float(np.log(k)) + (0.0 if coarse is None else float(coarse.price.max())),
                 0.0,
                 np.zeros((outputs, k)),
-                np.zeros(len(self._dual.limits.bounds)),
+                np.zeros(len(self.dual.limits.bounds)),
             ),
         )
 
     def encoded(self, outputs: Sequence[Sequence[int]], dtype: str) -> dict[str, Any]:
         """Return the tree as `cvxleak.certificates.posterior_cells` reads it."""
         splits, leaves = self.preorder()
-        edges = [split[:3] if split else (-1, -1, -1) for split in splits]
-        multipliers = np.array(
-            [[leaf.lam, *(leaf.mu.ravel() * (leaf.lam >= 0)), *leaf.kappa] for leaf in leaves]
-        )
+        law = {"output": pack(self.coarse.output)} if self.coarse else {}
+        return law | self.header(outputs) | encoded_tree(splits, leaves, dtype)
+
+    def header(self, outputs: Sequence[Sequence[int]]) -> dict[str, Any]:
+        """Return which outputs are merged and which symmetries there are."""
         pairs = [[*one.values, *one.outputs] for one in self.symmetries]
         symmetries = {"symmetries": pack(np.array(pairs), "<i4")} if pairs else {}
-        law = {"output": pack(self.coarse.output)} if self.coarse else {}
-        return (
-            symmetries
-            | law
-            | {
-                "outputs": [list(group) for group in outputs],
-                "splits": pack(np.array(edges, dtype=np.int32), "<i4"),
-                "cuts": pack(np.array([split[3] for split in splits if split], dtype=float)),
-                "leaves": pack(multipliers, dtype),
-            }
-        )
+        return symmetries | {"outputs": [list(group) for group in outputs]}
 
     def _bound(
         self,
@@ -116,7 +139,7 @@ class CellSearch(BestFirst[Array, CellLeaf, Split]):
             None
             if by is None
             else Bounded(replace(leaf, bound=-np.inf, lam=-1.0 - by), NOWHERE, None)
-            for by, leaf in zip(self._superfluous(vertices), leaves, strict=True)
+            for by, leaf in zip(self.superfluous(vertices), leaves, strict=True)
         ]
         kept = [place for place, result in enumerate(results) if result is None]
         if kept:
@@ -131,7 +154,7 @@ class CellSearch(BestFirst[Array, CellLeaf, Split]):
                 results[place] = result
         return [result for result in results if result is not None]
 
-    def _superfluous(self, vertices: Array) -> list[int | None]:
+    def superfluous(self, vertices: Array) -> list[int | None]:
         """Return for each node a symmetry that makes better adversaries of all of its own."""
         if not self.symmetries:
             return [None] * len(vertices)
@@ -152,11 +175,11 @@ class CellSearch(BestFirst[Array, CellLeaf, Split]):
     ) -> list[Bounded[CellLeaf, Split]]:
         cells = Cells.of(vertices)
         root = self.nodes == 0
-        least = first_multiplier(self._dual.surplus) if root else 1e-6
+        least = first_multiplier(self.dual.surplus) if root else 1e-6
         lam = np.array([max(leaf.lam, least) for leaf in leaves])
         mu = np.maximum(np.stack([leaf.mu for leaf in leaves]), 1e-3 if root else 1e-6)
         kappa = np.maximum(np.stack([leaf.kappa for leaf in leaves]), 1e-3 if root else 1e-6)
-        found = self._dual.solve(
+        found = self.dual.solve(
             cells, lam, mu, threshold, accuracy=accuracy, kappa=kappa, stop=stop
         )
         return [
@@ -175,16 +198,4 @@ class CellSearch(BestFirst[Array, CellLeaf, Split]):
     def _children(
         self, region: Array, leaf: CellLeaf, split: Split
     ) -> list[tuple[Array, CellLeaf]]:
-        y, i, j, t = split
-        point = (1 - t) * region[y, i] + t * region[y, j]
-        ends = entr(region[y]).sum(axis=1)
-        gain = max(float(entr(point).sum() - (1 - t) * ends[i] - t * ends[j]), 0.0)
-        # The parent's nu is feasible for the children, with the same bound: this is its mu.
-        multiplier = (1 - t) * leaf.mu[y, i] + t * leaf.mu[y, j] + gain
-        children = []
-        for replaced in (j, i):
-            cell, mu = region.copy(), leaf.mu.copy()
-            cell[y, replaced] = point
-            mu[y, replaced] = multiplier
-            children.append((cell, replace(leaf, mu=mu)))
-        return children
+        return [(cell, replace(leaf, mu=mu)) for cell, mu in halved(region, leaf.mu, split)]

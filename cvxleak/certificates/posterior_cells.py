@@ -27,20 +27,20 @@ from cvxleak.certificates.symmetry import (
 from cvxleak.errors import CertificateError
 from cvxleak.model import Limits, Lumped
 
-__all__ = ["cells_bound"]
+__all__ = ["Cell", "CellProof", "cells_bound"]
 
 SYMMETRY_LIMIT = 10**8
 """Most probabilities that symmetries may have to be compared with."""
 
 
-class _Cell:
+class Cell:
     """One posterior cell: its vertices, and nu as an affine function of mu."""
 
     def __init__(self, vertices: Matrix) -> None:
         self.vertices = vertices
         self._inverse: Any = None
 
-    def split(self, i: int, j: int, t: float) -> tuple[_Cell, _Cell]:
+    def split(self, i: int, j: int, t: float) -> tuple[Cell, Cell]:
         share = arb(t)
         if not (0 < t < 1 and i != j):
             raise CertificateError(f"a split at {t!r} of the edge {i}-{j} covers nothing")
@@ -52,20 +52,26 @@ class _Cell:
         for replaced in (j, i):
             vertices = list(self.vertices)
             vertices[replaced] = point
-            children.append(_Cell(vertices))
+            children.append(Cell(vertices))
         return children[0], children[1]
 
     def nu(self, mu: Sequence[float]) -> list[Ball]:
         """Return V^{-1} (mu - H(V))."""
         if self._inverse is None:
             self._inverse = _inverse(self.vertices)
-            self._entropies = [balls.entropy(vertex) for vertex in self.vertices]
-        right = [arb(m) - h for m, h in zip(mu, self._entropies, strict=True)]
+            entropies = [balls.entropy(vertex) for vertex in self.vertices]
+            # V^{-1} (-H(V)), the same for all multipliers.
+            self._offset = []
+            for row in self._inverse:
+                total = arb(0)
+                for x, h in zip(row, entropies, strict=True):
+                    total -= x * h
+                self._offset.append(total)
         result = []
-        for row in self._inverse:
-            total = arb(0)
-            for x, y in zip(row, right, strict=True):
-                total += x * y
+        for row, total in zip(self._inverse, self._offset, strict=True):
+            for x, m in zip(row, mu, strict=True):
+                if m:
+                    total += x * m
             result.append(total)
         return result
 
@@ -84,6 +90,65 @@ def _inverse(vertices: Matrix) -> Matrix:
     return [[inverse[i, j] for j in range(len(vertices))] for i in range(len(vertices))]
 
 
+class CellProof:
+    """What multipliers prove about cells of one lumped problem, at any entropy floor.
+
+    `header` holds the parts of a certificate's entry that say which outputs are merged, and which
+    symmetries there are.
+    """
+
+    def __init__(
+        self, lumped: Lumped, header: Mapping[str, Any], limits: Limits | None = None
+    ) -> None:
+        limits = Limits.none(lumped) if limits is None else limits
+        if "output" in header:
+            law = unpack(header["output"]).tolist()
+            rows, charges = coarse_rows(lumped, header["outputs"], law)
+            self.slack = arb(0)
+        else:
+            rows, self.slack = merged_rows(lumped, header["outputs"])
+            charges = [arb(0)] * len(rows)
+        self._symmetries, multiplicities = _symmetries(lumped, header, limits)
+        self.symmetries = len(self._symmetries)
+        self._logs: list[list[Ball]] = [[] for _ in lumped.values]
+        for a, multiplicity in zip(lumped.value_index, multiplicities, strict=True):
+            self._logs[int(a)].append(arb(fmpz(multiplicity)).log())
+        self.values, self.outputs = len(lumped.values), len(header["outputs"])
+        # What merging costs and the limits are columns of numbers, like an output: with 1 and
+        # -kappa in place of nu.
+        prices = [[[-arb(x)] for x in row] for row in limits.coefficients.tolist()]
+        extra = [rows_by_value(lumped, column) for column in ([[x] for x in charges], *prices)]
+        self._columns = [
+            arb_mat([[*row, *(part[a][g][0] for part in extra)] for g, row in enumerate(own)])
+            for a, own in enumerate(rows_by_value(lumped, rows))
+        ]
+        self._bounds, self._shares = limits.bounds.tolist(), limits.shares.tolist()
+        self.width = 1 + self.outputs * self.values + len(self._bounds)
+
+    def root(self) -> list[Cell]:
+        """Return one cell per output, each the whole simplex."""
+        k = self.values
+        return [Cell([[arb(int(i == j)) for j in range(k)] for i in range(k)])] * self.outputs
+
+    def value(self, cells: Sequence[Cell], leaf: Sequence[float]) -> Ball:
+        """Return U(lam, mu, kappa) + lam b, which holds for all floors b."""
+        k = self.values
+        nu = [cell.nu(leaf[1 + o * k : 1 + (o + 1) * k]) for o, cell in enumerate(cells)]
+        kappa = [arb(x) for x in leaf[1 + self.outputs * k :]]
+        lam = arb(leaf[0])
+        for x, t in zip(kappa, self._shares, strict=True):
+            lam += x * t
+        prices = [[arb(1)] * k, *([x] * k for x in kappa)]
+        value = _dual_value(self._columns, self._logs, [*nu, *prices], lam)
+        for x, d in zip(kappa, self._bounds, strict=True):
+            value += x * d
+        return value
+
+    def check_superfluous(self, cells: Sequence[Cell], place: int) -> None:
+        """Raise unless symmetry `place` makes better adversaries of all in the cells."""
+        _check_superfluous(cells, self._symmetries[place])
+
+
 def cells_bound(
     lumped: Lumped, floor: float, proof: Mapping[str, Any], limits: Limits | None = None
 ) -> float:
@@ -92,44 +157,23 @@ def cells_bound(
     With `limits`, of the adversaries with <C_j, w> <= d_j + t_j F(w): their multipliers kappa_j
     follow mu, and lam + <kappa, t> takes the place of lam, but for lam b.
     """
-    limits = Limits.none(lumped) if limits is None else limits
-    if "output" in proof:
-        rows, charges = coarse_rows(lumped, proof["outputs"], unpack(proof["output"]).tolist())
-        slack = arb(0)
-    else:
-        rows, slack = merged_rows(lumped, proof["outputs"])
-        charges = [arb(0)] * len(rows)
-    symmetries, multiplicities = _symmetries(lumped, proof, limits)
-    logs: list[list[Ball]] = [[] for _ in lumped.values]
-    for a, multiplicity in zip(lumped.value_index, multiplicities, strict=True):
-        logs[int(a)].append(arb(fmpz(multiplicity)).log())
+    prover = CellProof(lumped, proof, limits)
+    k, outputs = prover.values, prover.outputs
     splits, cuts = unpack(proof["splits"]), unpack(proof["cuts"])
     leaves = unpack(proof["leaves"])
-    k, outputs = len(lumped.values), len(proof["outputs"])
-    width = 1 + outputs * k + len(limits.bounds)
-    if leaves.ndim != 2 or leaves.shape[1] != width or not np.isfinite(leaves).all():
+    if leaves.ndim != 2 or leaves.shape[1] != prover.width or not np.isfinite(leaves).all():
         raise CertificateError("the leaves do not fit the lumped problem")
     superfluous = leaves[:, 0] < 0
     if (leaves[:, 1:] < 0).any() or leaves[superfluous, 1:].any():
         raise CertificateError("a multiplier is negative, or one of a superfluous leaf is not 0")
-    if not np.isin(leaves[superfluous, 0], -1.0 - np.arange(len(symmetries))).all():
+    if not np.isin(leaves[superfluous, 0], -1.0 - np.arange(prover.symmetries)).all():
         raise CertificateError("a leaf has lam < 0, and names no symmetry")
     if splits.ndim != 2 or splits.shape[1] != 3 or cuts.shape != (int((splits[:, 0] >= 0).sum()),):
         raise CertificateError("the splits are malformed")
-    root = _Cell([[arb(int(i == j)) for j in range(k)] for i in range(k)])
-    stack = [[root] * outputs]
+    stack = [prover.root()]
     used_cuts = used_leaves = 0
     worst = arb.neg_inf()
     b = arb(floor)
-    # What merging costs and the limits are columns of numbers, like an output: with 1 and -kappa in
-    # place of nu.
-    prices = [[[-arb(x)] for x in row] for row in limits.coefficients.tolist()]
-    extra = [rows_by_value(lumped, column) for column in ([[x] for x in charges], *prices)]
-    columns = [
-        arb_mat([[*row, *(part[a][g][0] for part in extra)] for g, row in enumerate(own)])
-        for a, own in enumerate(rows_by_value(lumped, rows))
-    ]
-    bounds, shares = limits.bounds.tolist(), limits.shares.tolist()
     for y, i, j in splits.tolist():
         if not stack:
             raise CertificateError("the tree goes on after its last leaf")
@@ -145,21 +189,12 @@ def cells_bound(
         leaf = leaves[used_leaves].tolist()
         used_leaves += 1
         if leaf[0] < 0:
-            _check_superfluous(cells, symmetries[int(-1 - leaf[0])])
-            continue
-        nu = [cell.nu(leaf[1 + o * k : 1 + (o + 1) * k]) for o, cell in enumerate(cells)]
-        kappa = [arb(x) for x in leaf[1 + outputs * k :]]
-        lam = arb(leaf[0])
-        for x, t in zip(kappa, shares, strict=True):
-            lam += x * t
-        bound = _dual_value(columns, logs, [*nu, [arb(1)] * k, *([x] * k for x in kappa)], lam)
-        bound -= leaf[0] * b
-        for x, d in zip(kappa, bounds, strict=True):
-            bound += x * d
-        worst = worst.max(bound)
+            prover.check_superfluous(cells, int(-1 - leaf[0]))
+        else:
+            worst = worst.max(prover.value(cells, leaf) - leaf[0] * b)
     if stack or used_leaves != len(leaves):
         raise CertificateError("the tree's leaves do not cover every posterior")
-    return balls.round_up(worst + slack)
+    return balls.round_up(worst + prover.slack)
 
 
 def _symmetries(
@@ -188,7 +223,7 @@ def _symmetries(
     return gains(found, k, outputs).astype(int).tolist(), largest_multiplicities(lumped, moves)
 
 
-def _check_superfluous(cells: Sequence[_Cell], gain: Sequence[Sequence[int]]) -> None:
+def _check_superfluous(cells: Sequence[Cell], gain: Sequence[Sequence[int]]) -> None:
     """Raise unless T falls short of its value after the symmetry, in all of the cells."""
     total = arb(0)
     for cell, weights in zip(cells, gain, strict=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cvxleak._validation import Array
+from cvxleak.iterative._formulas import information
 from cvxleak.iterative._joint_update import Updater, ascend
 from cvxleak.iterative.entropy_floor import least_mixture, rounding
 from cvxleak.model import Lumped
@@ -27,7 +28,8 @@ def climb_at_floors(
     loose = aims < lumped.max_entropy - margin
     uniform = lumped.uniform()
     weights = np.tile(uniform, (len(starts), 1))
-    values, multipliers = np.zeros(len(starts)), np.zeros(len(starts))
+    values = np.tile(information(updater.joint(weights[:1])), len(starts))
+    multipliers = np.zeros(len(starts))
     if loose.any():
         count = int(loose.sum())
         current = updater.update(

@@ -22,10 +22,11 @@ from cvxleak.branch_and_bound import (
     find_symmetries,
     merge_outputs,
 )
-from cvxleak.branch_and_bound.whole_dataset import NEWTON_LIMIT
+from cvxleak.branch_and_bound.whole_dataset import by_newton
 from cvxleak.certificates import record_leakage as prover
 from cvxleak.certificates.balls import precision
 from cvxleak.certificates.packing import pack
+from cvxleak.certificates.symmetry import Symmetry
 from cvxleak.iterative import joint_blahut_arimoto
 from cvxleak.measures import lumped_entropy
 from cvxleak.model import Limits, Lumped
@@ -156,7 +157,7 @@ class AuditedGroup:
         if not self._climbed:
             climb(self.starts)
             self._climbed = True
-        if self._prepared == 2 and not stop() and not self._small:
+        if self._prepared == 2 and not stop() and not self.small:
             self._bound_by_dataset(threshold, stop)
 
     def _bound_by_dataset(self, threshold: Callable[[], float], stop: Callable[[], bool]) -> None:
@@ -164,7 +165,7 @@ class AuditedGroup:
             return
         merged, outputs = self._merge()
         guess = self.weights
-        if merged.rows.shape[1] > NEWTON_LIMIT:
+        if not by_newton(merged):
             guess = _knows_most(merged, self.floor, guess)
         found = bound_by_dataset(
             merged, self.floor, guess, self.limits, accuracy=DATASET_ACCURACY, stop=stop
@@ -288,23 +289,28 @@ class AuditedGroup:
         return found.with_output(law / law.sum())
 
     @property
-    def _small(self) -> bool:
+    def small(self) -> bool:
         """Whether posterior cells take so little time that they go before all that is heavier."""
         return self._work("cells", self._merge()[0].rows.shape[1]) <= TURN / NODES["cells"]
+
+    def problem_of_cells(self) -> tuple[Lumped, list[Symmetry], list[list[int]]]:
+        """Return the problem whose posteriors are cut, its symmetries, and the merged outputs."""
+        merged, outputs = self._merge()
+        # Symmetries are of the rows as they are stored: that is what a certificate can check.
+        whole = all(len(part) == 1 for part in outputs)
+        symmetries = find_symmetries(self.lumped) if whole and self.limits is None else []
+        return self.lumped if symmetries else merged, symmetries, outputs
 
     def _new_searches(self) -> list[Search]:
         merged, _ = self._merge()
         groups, outputs = merged.rows.shape
         searches: list[Search] = []
         if 1 + outputs * len(merged.values) <= CELLS_LIMIT:
-            # Of the rows as they are stored, since that is what a certificate can check.
-            whole = [[y] for y in range(outputs)] == self._merge()[1]
-            symmetries = find_symmetries(self.lumped) if whole and self.limits is None else []
-            problem = self.lumped if symmetries else merged
+            problem, symmetries, _ = self.problem_of_cells()
             searches.append(CellSearch(problem, self.floor, self.limits, symmetries))
         if groups + outputs <= SLABS_LIMIT:
             searches.append(LawSearch(merged, self.floor, self.weights, self.limits))
-            if self._small:
+            if self.small:
                 self._idle[id(searches[-1])] = [1, 1]
         return searches
 

@@ -16,6 +16,7 @@ from cvxleak.certificates import Certificate
 from cvxleak.certificates.bundle import save_certificates
 from cvxleak.errors import CertificateError, ValidationError
 from cvxleak.model import Mechanism
+from cvxleak.problems.audited_floors import AuditedFloors
 from cvxleak.problems.leakage import TOLERANCE, RecordLeakage
 from cvxleak.result import ABSOLUTE_TOLERANCE, Bound
 
@@ -34,7 +35,7 @@ class LeakageCurve:
         One bracket for each. Its witness meets the floor, and its certificate proves it; either may
         be that of a neighbor's audit, since L(b) does not increase with b.
     solved : tuple of bool
-        Whether the floor was audited itself, or is settled by its neighbors.
+        Whether the floor took a search, or is settled without one or by its neighbors.
     seconds : float
         How long all of it took.
 
@@ -49,7 +50,7 @@ class LeakageCurve:
     >>> curve.lower.round(3)
     array([0.368, 0.368, 0.368, 0.281, 0.05 ])
     >>> curve.solved
-    (True, False, True, True, True)
+    (False, False, False, True, True)
     """
 
     entropy_floors: tuple[float, ...]
@@ -116,11 +117,14 @@ def leakage_curve(
     """Return brackets of L(b) = max over records and priors with H(X) >= b of I(X_i;Y).
 
     L does not increase with b (DALENIUS Lemma 1): an adversary who meets a floor meets every lower
-    one, and what bounds the leakage at a floor bounds it at every higher one. So the floors are
-    audited from the outside in, and where the ends of a stretch are within the tolerance of each
-    other, as on the plateau at low floors, nothing in between is audited at all. Afterwards each
-    floor gets the best lower end among the floors above it and the best upper end among those
-    below.
+    one, and what bounds the leakage at a floor bounds it at every higher one. So each floor gets
+    the best lower end among the floors above it and the best upper end among those below.
+
+    Where posterior cells do it, all floors share one local search, in which each tries what its
+    neighbors found, and one tree: multipliers (lam, mu) that prove U at b prove U - lam (b' - b) at
+    b' (`cvxleak.branch_and_bound.floors_search`). Floors that this leaves open are audited one by
+    one, from the outside in, as long as the ends of the stretch around them are further apart than
+    the tolerance.
 
     Parameters
     ----------
@@ -175,40 +179,59 @@ def leakage_curve(
         real_number(time_limit, "time_limit", 0.0)
     problems = [RecordLeakage(mechanism, b, record) for b in floors]
     generator = np.random.default_rng(rng)
-    audited: dict[int, Bound] = {}
-
-    def audit(place: int, waiting: int) -> None:
+    found: list[tuple[int, Bound]] = []
+    searched: set[int] = set()
+    more = True
+    if len(floors) > 1:
+        together = AuditedFloors(problems, tol, generator)
+        if together.small:
+            half = np.inf if time_limit is None else begin + time_limit / 2
+            more = together.run(half)
+            found += enumerate(together.bounds())
+            searched |= together.searched
+    audited: set[int] = set()
+    while more:
+        place, waiting = _next(found, audited, len(floors), tol)
+        if place is None:
+            break
         left = None if time_limit is None else max(0.0, begin + time_limit - time.monotonic())
         share = None if left is None else left / waiting
-        audited[place] = problems[place].solve(tol=tol, time_limit=share, rng=generator)
-
-    last = len(floors) - 1
-    audit(0, len(floors))
-    if last:
-        audit(last, last)
-    stretches = [(0, last)]
-    while stretches:
-        # The widest first: where time runs out, all of the curve has been looked at.
-        stretches.sort(key=lambda ends: ends[1] - ends[0])
-        low, high = stretches.pop()
-        upper, lower = audited[low].upper, audited[high].lower
-        if high - low < 2 or upper - lower <= max(tol * upper, ABSOLUTE_TOLERANCE):
-            continue
-        middle = (low + high) // 2
-        audit(middle, 1 + sum(b - a - 1 for a, b in [*stretches, (low, middle), (middle, high)]))
-        stretches += [(low, middle), (middle, high)]
-    bounds = tuple(_tightest(audited, place, b, tol) for place, b in enumerate(floors))
-    solved = tuple(place in audited for place in range(len(floors)))
+        found.append((place, problems[place].solve(tol=tol, time_limit=share, rng=generator)))
+        audited.add(place)
+    bounds = tuple(_tightest(found, place, b, tol) for place, b in enumerate(floors))
+    solved = tuple(place in audited | searched for place in range(len(floors)))
     return LeakageCurve(floors, bounds, solved, time.monotonic() - begin)
 
 
-def _tightest(audited: dict[int, Bound], place: int, floor: float, tol: float) -> Bound:
+def _next(
+    found: list[tuple[int, Bound]], audited: set[int], size: int, tol: float
+) -> tuple[int | None, int]:
+    """Return the floor to be audited next, None if there is none, and how many are waiting."""
+    for end in (0, size - 1):
+        if not found or (len(found) == 1 and end not in audited):
+            return end, size - len(audited)
+    upper, lower = np.full(size, np.inf), np.full(size, -np.inf)
+    for place, bound in found:
+        upper[place], lower[place] = min(upper[place], bound.upper), max(lower[place], bound.lower)
+    upper = np.minimum.accumulate(upper)
+    lower = np.maximum.accumulate(lower[::-1])[::-1]
+    open_ = upper - lower > np.maximum(tol * upper, ABSOLUTE_TOLERANCE)
+    open_[list(audited)] = False
+    waiting = np.flatnonzero(open_)
+    if not len(waiting):
+        return None, 0
+    # The widest stretch first: where time runs out, all of the curve has been looked at.
+    stretches = np.split(waiting, np.flatnonzero(np.diff(waiting) > 1) + 1)
+    widest = max(stretches, key=len)
+    return int(widest[(len(widest) - 1) // 2]), len(waiting)
+
+
+def _tightest(found: list[tuple[int, Bound]], place: int, floor: float, tol: float) -> Bound:
     """Return the bracket at a floor: the best witness from above, the best proof from below."""
-    proving = min((i for i in audited if i <= place), key=lambda i: (audited[i].upper, -i))
-    attaining = max((i for i in audited if i >= place), key=lambda i: (audited[i].lower, -i))
-    if proving == attaining == place:
-        return audited[place]
-    low, high = audited[proving], audited[attaining]
+    low = min((p for p in found if p[0] <= place), key=lambda p: (p[1].upper, -p[0]))[1]
+    high = max((p for p in found if p[0] >= place), key=lambda p: (p[1].lower, -p[0]))[1]
+    if low is high:
+        return low
     proof, witness = _certificate(low), _certificate(high)
     certificate = Certificate(
         proof.kind,
@@ -225,7 +248,7 @@ def _tightest(audited: dict[int, Bound], place: int, floor: float, tol: float) -
         tol=tol,
         witness=high.witness,
         certificate=certificate,
-        shadow_prices=audited.get(place, high).shadow_prices,
+        shadow_prices=next((b for i, b in found if i == place), high).shadow_prices,
     )
 
 

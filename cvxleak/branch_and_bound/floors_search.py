@@ -1,0 +1,320 @@
+"""`FloorsSearch`: one tree of posterior cells for many entropy floors."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from flint import arb
+from numpy.typing import NDArray
+
+from cvxleak._validation import Array
+from cvxleak.branch_and_bound.cell_search import (
+    CellLeaf,
+    CellSearch,
+    encoded_tree,
+    halved,
+)
+from cvxleak.branch_and_bound.cells import Split, split_points
+from cvxleak.branch_and_bound.means import entropy_surplus, first_multiplier
+from cvxleak.branch_and_bound.node_dual import Cells
+from cvxleak.certificates.balls import round_up
+from cvxleak.certificates.posterior_cells import Cell, CellProof
+from cvxleak.certificates.symmetry import Symmetry
+from cvxleak.model import Lumped
+
+__all__ = ["FloorsSearch"]
+
+NONE = np.zeros(0)
+
+BATCH = 1024
+"""Most nodes that are bounded at once."""
+
+DEEPER = 0.3
+"""Share of its excess over the threshold by which a node's bound is pushed below it: what is
+found at one floor then holds at more of its neighbors."""
+
+
+@dataclass(frozen=True)
+class _Tangent:
+    """Multipliers that prove row[f] at floor f: U(lam, mu) is linear in the floor, by -lam."""
+
+    lam: float
+    mu: Array
+    row: Array
+
+
+@dataclass(frozen=True)
+class _Tree:
+    """A proof at one floor: nodes in preorder, None for a leaf, and what proves each leaf.
+
+    A leaf without multipliers is one that a symmetry makes superfluous.
+    """
+
+    splits: list[Split | None]
+    leaves: list[tuple[int, _Tangent | None]]
+
+
+@dataclass
+class _Open:
+    """A node that still has to be bounded, or split, at some floor."""
+
+    region: Array
+    lam: float
+    mu: Array
+    row: Array  # the least known bound at each floor, those of its ancestors included
+
+
+class FloorsSearch:
+    """Upper bounds on max I(w) subject to F(w) >= b, for many floors b, by posterior cells.
+
+    Multipliers (lam, mu) found for a cell at one floor prove U - lam (b' - b) at every other floor
+    b', and for every part of the cell. So each node keeps the multipliers that were found for it,
+    is bounded at one floor after the other until all are below their thresholds, and is split as
+    soon as one cannot be. For a single floor the part of the tree that is needed is a proof like
+    that of `CellSearch`.
+
+    Parameters
+    ----------
+    lumped : Lumped
+    entropy_floors : sequence of float
+    symmetries : sequence of Symmetry
+        As for `CellSearch`.
+    """
+
+    def __init__(
+        self,
+        lumped: Lumped,
+        entropy_floors: Sequence[float],
+        symmetries: Sequence[Symmetry] = (),
+    ) -> None:
+        cells = CellSearch(lumped, entropy_floors[0], None, symmetries)
+        self.floors = list(entropy_floors)
+        self.nodes = 0
+        self._cells = cells
+        self._batch = min(BATCH, cells.dual.batch)
+        self._surplus = np.array([entropy_surplus(cells.problem, b) for b in self.floors])
+        k, outputs = len(lumped.values), lumped.rows.shape[1]
+        row = np.full(len(self.floors), np.log(k))
+        trivial = _Tangent(0.0, np.zeros((outputs, k)), row)
+        self._tangents: dict[int, list[_Tangent]] = {0: [trivial]}
+        self._splits: dict[int, tuple[Split, int]] = {}
+        self._superfluous: dict[int, int] = {}
+        whole = np.broadcast_to(np.eye(k), (outputs, k, k))
+        first = first_multiplier(float(np.median(self._surplus)))
+        self._open = {0: _Open(whole, first, np.full((outputs, k), 1e-3), row)}
+        self._size = 1
+        self._whole_mu = trivial.mu
+
+    @property
+    def upper(self) -> Array:
+        """The bound at each floor: nothing leaks more."""
+        values = self._own()
+        for node in range(self._size - 1, -1, -1):
+            if node in self._superfluous:
+                values[node] = -np.inf
+            elif node in self._splits:
+                child = self._splits[node][1]
+                below = np.maximum(values[child], values[child + 1])
+                np.minimum(values[node], below, out=values[node])
+        return values[0]
+
+    def _own(self) -> Array:
+        """Return the least bound that a node's own multipliers prove, by node and floor."""
+        own = np.full((self._size, len(self.floors)), np.inf)
+        for node, tangents in self._tangents.items():
+            for tangent in tangents:
+                np.minimum(own[node], tangent.row, out=own[node])
+        return own
+
+    @property
+    def tangents(self) -> int:
+        """Number of multipliers that a proof for all floors would check, at most."""
+        return sum(map(len, self._tangents.values()))
+
+    def run(
+        self,
+        thresholds: Callable[[], tuple[Array, Array]],
+        *,
+        stop: Callable[[], bool],
+        on_weights: Callable[[Array, NDArray[np.intp]], None],
+        node_limit: int,
+    ) -> None:
+        """Bound and split until every node is below the threshold at every floor.
+
+        `thresholds` returns them, and the gap at each floor that makes a difference to the caller.
+        `on_weights` is handed relaxed maximizers, and the places of the floors they belong to.
+        """
+        goal, resolution = thresholds()
+        queue = [(-_excess(node.row, goal), place) for place, node in self._open.items()]
+        heapq.heapify(queue)
+        while queue and self.nodes < node_limit and not stop():
+            batch: list[int] = []
+            while queue and len(batch) < self._batch:
+                place = heapq.heappop(queue)[1]
+                if (self._open[place].row > goal).any():
+                    batch.append(place)
+            if not batch:
+                break
+            weights, at = self._process(batch, goal, resolution, stop)
+            if len(weights):
+                on_weights(weights, at)
+                goal, resolution = thresholds()
+            for place in batch:
+                for new in self._children(place):
+                    if new in self._open:
+                        heapq.heappush(queue, (-_excess(self._open[new].row, goal), new))
+
+    def _children(self, place: int) -> tuple[int, ...]:
+        if place not in self._splits:
+            return (place,)
+        child = self._splits[place][1]
+        return child, child + 1
+
+    def _process(
+        self, batch: list[int], goal: Array, resolution: Array, stop: Callable[[], bool]
+    ) -> tuple[Array, NDArray[np.intp]]:
+        nodes = [self._open[place] for place in batch]
+        by = self._cells.superfluous(np.stack([node.region for node in nodes]))
+        for place, symmetry in zip(batch, by, strict=True):
+            if symmetry is not None:
+                self._superfluous[place] = symmetry
+                del self._open[place]
+        kept = [i for i, symmetry in enumerate(by) if symmetry is None]
+        self.nodes += len(batch)
+        if not kept:
+            return np.zeros((0, 0)), np.zeros(0, dtype=int)
+        places, nodes = [batch[i] for i in kept], [nodes[i] for i in kept]
+        rows = np.stack([node.row for node in nodes])
+        at = (rows / goal).argmax(axis=1)
+        here = rows[np.arange(len(nodes)), at]
+        surplus, gap = self._surplus[at], resolution[at]
+        cells = Cells.of(np.stack([node.region for node in nodes]))
+        found = self._cells.dual.solve(
+            cells,
+            np.maximum([node.lam for node in nodes], 1e-6),
+            np.maximum([node.mu for node in nodes], 1e-6),
+            goal[at] - np.minimum(DEEPER * (here - goal[at]), 0.1 * goal[at]),
+            accuracy=np.maximum(1e-12, 1e-2 * np.maximum(here - goal[at], gap)),
+            surplus=surplus,
+            stop=stop,
+        )
+        new_rows = found.bound[:, None] + found.lam[:, None] * (self._surplus - surplus[:, None])
+        cuts = split_points(cells, found.joint)
+        for i, (place, node) in enumerate(zip(places, nodes, strict=True)):
+            tangent = _Tangent(float(found.lam[i]), found.mu[i], new_rows[i])
+            if (tangent.row < node.row).any():
+                self._tangents.setdefault(place, []).append(tangent)
+                node.row = np.minimum(node.row, tangent.row)
+                node.lam, node.mu = tangent.lam, tangent.mu
+            if not (node.row > goal).any():
+                del self._open[place]
+            elif node.row[at[i]] > goal[at[i]]:
+                child = self._size
+                self._size += 2
+                for side, (region, mu) in enumerate(halved(node.region, node.mu, cuts[i])):
+                    self._open[child + side] = _Open(region, node.lam, mu, node.row)
+                self._splits[place] = (cuts[i], child)  # from here on the node is split
+                del self._open[place]
+        return found.weights, at
+
+    def proved(
+        self,
+        lumped: Lumped,
+        outputs: Sequence[Sequence[int]],
+        targets: Mapping[int, float],
+        dtype: str,
+    ) -> dict[int, tuple[dict[str, Any], float]]:
+        """Return for floors by place a certificate's entry, and the bound that it proves.
+
+        Of each floor's tree only what proves its target is kept. Multipliers that several floors
+        share are proved once.
+        """
+        header = self._cells.header(outputs)
+        own = self._own()
+        trees = {
+            place: self._tree(place, target, own[:, place].tolist())
+            for place, target in targets.items()
+        }
+        prover = CellProof(lumped, header)
+        values = self._values(prover, trees.values(), dtype)
+        result = {}
+        for place, tree in trees.items():
+            floor, worst = arb(self.floors[place]), arb.neg_inf()
+            leaves = []
+            for node, tangent in tree.leaves:
+                if tangent is None:
+                    mu, lam = np.zeros_like(self._whole_mu), -1.0 - self._superfluous[node]
+                else:
+                    mu, lam = tangent.mu, float(np.dtype(dtype).type(tangent.lam))
+                    worst = worst.max(values[id(tangent)] - lam * floor)
+                leaves.append(CellLeaf(0.0, lam, mu, NONE))
+            entry = header | encoded_tree(tree.splits, leaves, dtype)
+            result[place] = entry, round_up(worst + prover.slack)
+        return result
+
+    def _tree(self, place: int, target: float, own: list[float]) -> _Tree:
+        """Return the least part of the tree that proves `target` at a floor, in preorder.
+
+        `own` are the bounds that the nodes' own multipliers prove there.
+        """
+        tree = _Tree([], [])
+        stack = [0]
+        while stack:
+            node = stack.pop()
+            if node in self._superfluous:
+                tree.splits.append(None)
+                tree.leaves.append((node, None))
+            elif own[node] <= target:
+                tree.splits.append(None)
+                found = self._tangents[node]
+                tree.leaves.append((node, next(t for t in found if t.row[place] == own[node])))
+            else:
+                split, child = self._splits[node]
+                tree.splits.append(split)
+                stack += [child + 1, child]
+        return tree
+
+    def _values(self, prover: CellProof, trees: Iterable[_Tree], dtype: str) -> dict[int, Any]:
+        """Return U + lam b in ball arithmetic for all multipliers in the trees, by id."""
+        used: dict[int, dict[int, _Tangent | None]] = {}
+        for tree in trees:
+            for node, tangent in tree.leaves:
+                used.setdefault(node, {})[id(tangent)] = tangent
+        tangents = [t for own in used.values() for t in own.values() if t is not None]
+        mu = np.stack([tangent.mu.ravel() for tangent in tangents])
+        numbers = np.concatenate([[[t.lam] for t in tangents], mu], axis=1).astype(dtype).tolist()
+        multipliers = dict(zip(map(id, tangents), numbers, strict=True))
+        needed = set(used)
+        parents = {
+            child + side: node for node, (_, child) in self._splits.items() for side in (0, 1)
+        }
+        for node in used:
+            while node in parents and parents[node] not in needed:
+                node = parents[node]
+                needed.add(node)
+        values: dict[int, Any] = {}
+        stack: list[tuple[int, list[Cell]]] = [(0, prover.root())]
+        while stack:
+            node, cells = stack.pop()
+            for key, tangent in used.get(node, {}).items():
+                if tangent is None:
+                    prover.check_superfluous(cells, self._superfluous[node])
+                else:
+                    values[key] = prover.value(cells, multipliers[key])
+            if node not in self._splits:
+                continue
+            (y, i, j, t), child = self._splits[node]
+            if child not in needed and child + 1 not in needed:
+                continue
+            for side, cell in enumerate(cells[y].split(i, j, t)):
+                if child + side in needed:
+                    stack.append((child + side, [*cells[:y], cell, *cells[y + 1 :]]))
+        return values
+
+
+def _excess(row: Array, goal: Array) -> float:
+    return float((row / goal).max())
