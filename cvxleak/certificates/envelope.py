@@ -76,8 +76,11 @@ def prove_failure_probability(problem: Parts, witness: Parts, proof: Parts) -> t
         return 1.0, 1.0  # every outcome of a constant leaks 0
     if epsilon > MOST:
         return 0.0, 0.0
+    if epsilon == 0 and data.is_constant:
+        return 0.0, 0.0
     above = exp_above(epsilon)
-    # e^epsilon is irrational, so no ratio equals it and this test serves both inequalities.
+    # Unless epsilon is 0, e^epsilon is irrational: no ratio equals it, and this test serves both
+    # inequalities.
     mass = sum((mass for ratio, mass in symbols if ratio > above), fmpq(0))
     bound = _dual(data, _multipliers(data, proof), exp_below(epsilon))
     return max(float_below(mass), 0.0), min(float_above(bound), 1.0)
@@ -141,6 +144,12 @@ class ExactLaws:
         )
         self.low: Integers = floors @ self.entries
         self.high: Integers = self.low + self.entries.sum(axis=0)
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether all rows are the same law; otherwise some P(y|x) exceeds P(y)."""
+        first, total = self.entries[0], self.sums[0]
+        return bool((self.entries * total == self.sums[:, None] * first).all())
 
 
 def about_failure_probability(problem: Parts) -> str:

@@ -49,7 +49,7 @@ class FailureProbability:
     tie : float, optional
         A leakage within so many nats of epsilon is taken to equal it: the level is
         epsilon + `tie` if strict, and epsilon - `tie` if not. With 0 the floats are meant exactly
-        as stored, and rounding decides on which side of a jump epsilon lies.
+        as stored; within rounding of a jump the bracket then may span it.
 
     Raises
     ------

@@ -127,3 +127,12 @@ def test_upper_end_is_never_above_the_tail_average(seed, monkeypatch):
         bound = pml_envelope(prior, rows, delta)
         assert bound.upper <= float(tail_average_bound(prior, rows, delta)) + 1e-10
         assert verify(bound.certificate).passed
+
+
+@pytest.mark.parametrize("row", [[0.5, 0.5], [0.2, 0.8], [0.1, 0.3, 0.6]])
+def test_nothing_exceeds_zero_exactly_if_the_output_is_independent(row):
+    bound = failure_probability([0.3, 0.3, 0.4], [row] * 3, 0.0, tie=0.0)
+    assert (bound.lower, bound.upper) == (0, 0)
+    assert verify(bound.certificate).passed
+    nearly = [*[row] * 2, [row[0] * (1 - 1e-15), *row[1:-1], row[-1] + row[0] * 1e-15]]
+    assert failure_probability([0.3, 0.3, 0.4], nearly, 0.0, tie=0.0).upper == 1

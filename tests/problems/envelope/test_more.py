@@ -162,14 +162,18 @@ def test_extremal_mechanism_is_optimal_for_its_tangent(epsilon):
     assert bound.upper == pytest.approx(mutual_information(prior, mechanism), abs=1e-9)
 
 
-def test_randomized_response_at_an_equal_envelope_is_no_better():
-    prior, epsilon_r = np.array([0.2, 0.3, 0.5]), 1.0
+@pytest.mark.parametrize(
+    ("epsilon_r", "best"), [(0.25, 0.5), (0.5, 0.552), (1.0, 0.7175), (2.0, 0.804)]
+)
+def test_randomized_response_at_an_equal_envelope_is_no_better(epsilon_r, best):
+    """The table of the page on the envelope of randomized response."""
+    prior = np.array([0.2, 0.3, 0.5])
     response = randomized_response(3, epsilon_r)
-    most = max_information(prior, response)
-    bound = optimal_pml_mechanism(prior, np.eye(3), most)
-    truth = float(prior @ np.diag(response.matrix))
-    assert bound.lower > truth + 0.1
-    assert pml_envelope(prior, bound.witness, 0.5).upper <= most + 1e-9
+    level = pml_envelope(prior, response, 0.5).lower
+    bound = optimal_pml_mechanism(prior, np.eye(3), level)
+    assert bound.lower == pytest.approx(best, abs=6e-5)
+    assert bound.lower > float(prior @ np.diag(response.matrix)) + 0.01
+    assert pml_envelope(prior, bound.witness, 0.5).upper <= level + 1e-9
 
 
 def test_mechanism_without_leakage_and_without_a_bound():
