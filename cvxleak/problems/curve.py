@@ -198,7 +198,7 @@ def leakage_curve(
         share = None if left is None else left / waiting
         found.append((place, problems[place].solve(tol=tol, time_limit=share, rng=generator)))
         audited.add(place)
-    bounds = tuple(_tightest(found, place, b, tol) for place, b in enumerate(floors))
+    bounds = tuple(tightened(found, place, b, tol) for place, b in enumerate(floors))
     solved = tuple(place in audited | searched for place in range(len(floors)))
     return LeakageCurve(floors, bounds, solved, time.monotonic() - begin)
 
@@ -226,13 +226,19 @@ def _next(
     return int(widest[(len(widest) - 1) // 2]), len(waiting)
 
 
-def _tightest(found: list[tuple[int, Bound]], place: int, floor: float, tol: float) -> Bound:
-    """Return the bracket at a floor: the best witness from above, the best proof from below."""
+def tightened(found: list[tuple[int, Bound]], place: int, floor: float, tol: float) -> Bound:
+    """Return the bracket at a floor: the best witness from above, the best proof from below.
+
+    `found` holds (place, bound) pairs in the order of increasing floors, of audits that differ in
+    the floor only: who has at least so much doubt has at least less, so a witness counts for the
+    floors below its own and a proof for those above.
+    """
     low = min((p for p in found if p[0] <= place), key=lambda p: (p[1].upper, -p[0]))[1]
     high = max((p for p in found if p[0] >= place), key=lambda p: (p[1].lower, -p[0]))[1]
     if low is high:
         return low
     proof, witness = _certificate(low), _certificate(high)
+    own = next((b for i, b in found if i == place), high)
     certificate = Certificate(
         proof.kind,
         {**proof.problem, "entropy_floor": min(floor, witness.problem["entropy_floor"])},
@@ -248,7 +254,9 @@ def _tightest(found: list[tuple[int, Bound]], place: int, floor: float, tol: flo
         tol=tol,
         witness=high.witness,
         certificate=certificate,
-        shadow_prices=next((b for i, b in found if i == place), high).shadow_prices,
+        shadow_prices=own.shadow_prices,
+        stats=own.stats,
+        resume=own._resume,
     )
 
 

@@ -48,31 +48,36 @@ class Searches:
     def run(self, targets: Sequence[Target], floors: Sequence[float]) -> Iterator[Quantity]:
         """Yield leakage, guesses and balance for every target and floor (in the unit)."""
         from cvxleak.problems import RecordLeakage
+        from cvxleak.problems.curve import tightened
 
-        work = [
-            (target, floor)
-            for target in targets
-            for floor in sorted({*floors, 0.0} if target.size == 1 else {*floors})
-        ]
         scale, most = unit_scale(self.unit), self.mechanism.space.max_entropy
+        work = {
+            target: sorted({*floors, 0.0} if target.size == 1 else {*floors}) for target in targets
+        }
+        waiting = sum(len(row) for row in work.values())
         start = time.monotonic()
-        free: Bound | None = None
-        for place, (target, floor) in enumerate(work):
-            problem = RecordLeakage(
-                self.mechanism, min(floor * scale, most), target.record, target.size
-            )
-            share = None
-            if self.time_limit is not None:
-                left = self.time_limit - (time.monotonic() - start)
-                share = max(left, 0.0) / (len(work) - place)
-            bound = self._solve(problem, f"leakage at entropy floor {floor:g} {self.unit}", share)
-            yield from self._leakage(target, floor, bound)
-            if target.size > 1:
-                continue
-            if floor == 0.0:
-                free = bound
-            elif free is not None:
-                yield self._balance(target, floor, free, bound, share)
+        for target, row in work.items():
+            found: list[tuple[int, Bound]] = []
+            inside = [min(floor * scale, most) for floor in row]
+            for place, floor in enumerate(row):
+                problem = RecordLeakage(self.mechanism, inside[place], target.record, target.size)
+                share = self._share(start, waiting)
+                waiting -= 1
+                what = f"leakage at entropy floor {floor:g} {self.unit}"
+                found.append((place, self._solve(problem, what, share)))
+            # Where a search was cut short, its neighbors may know more.
+            bounds = [tightened(found, place, b, self.tol) for place, b in enumerate(inside)]
+            for floor, bound in zip(row, bounds, strict=True):
+                yield from self._leakage(target, floor, bound)
+                if target.size == 1 and floor > 0.0:
+                    share = self._share(start, waiting + len(row))
+                    yield self._balance(target, floor, bounds[0], bound, share)
+
+    def _share(self, start: float, waiting: int) -> float | None:
+        """Return an even share of the seconds that are left."""
+        if self.time_limit is None:
+            return None
+        return max(self.time_limit - (time.monotonic() - start), 0.0) / waiting
 
     def _solve(self, problem: RecordLeakage, what: str, seconds: float | None) -> Bound:
         self.watch.begin(what)
