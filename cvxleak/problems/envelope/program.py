@@ -176,7 +176,9 @@ class Program:
             return trial, reduced, prices, float(self.output @ prices)
 
         steps = (0.0, 1e-13, 1e-11, 1e-9, 1e-7) if self._huge else (0.0,)
-        return min((priced(step) for step in steps), key=lambda trial: trial[3])
+        best = min((priced(step) for step in steps), key=lambda trial: trial[3])
+        # Without multipliers the dual function is the mass of all outputs.
+        return priced(-1.0) if best[3] > self.output.sum() else best
 
     def _first_cells(self) -> Indices:
         """Return cells of outputs with the same best input and neighboring largest ratios."""
