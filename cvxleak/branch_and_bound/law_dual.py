@@ -49,6 +49,9 @@ from cvxleak.model import Limits, Lumped
 __all__ = ["LawDual", "LawSolution"]
 
 Array = NDArray[Any]
+TINY = 1e-150
+"""A slack below this is none: its inverse square would overflow."""
+
 SMALLEST_Q, LARGEST_Q = 1e-3, 1 - 1e-9
 """q stays between these, so that neither tau / q nor 1 / (1 - q + lam) blows up."""
 
@@ -238,7 +241,8 @@ class LawDual:
             gap = positive @ theta
             residual = point.gradient - self._pull(vertices, theta, size, at_nu)
             solved = gap <= accuracy and np.abs(residual).sum() <= 1e-5
-            if point.value <= threshold or solved or stop():
+            # A slack that has rounded to nothing leaves no way on.
+            if point.value <= threshold or solved or stop() or positive.min() < TINY:
                 break
             target = 0.1 * gap / len(positive)
             hessian = point.hessian + self._barrier(vertices, theta / positive, size, at_nu)
