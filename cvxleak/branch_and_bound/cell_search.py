@@ -24,6 +24,9 @@ __all__ = ["CellLeaf", "CellSearch", "encoded_tree", "halved"]
 STRICTLY = 1e-9
 """A symmetry has to gain this much everywhere in a region, so that rounding does not matter."""
 
+LIMITED_LAM = 1e-2
+"""Least lam that a node under limits starts from."""
+
 NOWHERE: Split = (0, 0, 0, 0.0)
 
 BATCH = 128
@@ -175,7 +178,9 @@ class CellSearch(BestFirst[Array, CellLeaf, Split]):
     ) -> list[Bounded[CellLeaf, Split]]:
         cells = Cells.of(vertices)
         root = self.nodes == 0
-        least = first_multiplier(self.dual.surplus) if root else 1e-6
+        # Limits can make a region empty: to find that, U has to be smooth enough to go far.
+        again = LIMITED_LAM if len(self.dual.limits.bounds) else 1e-6
+        least = first_multiplier(self.dual.surplus) if root else again
         lam = np.array([max(leaf.lam, least) for leaf in leaves])
         mu = np.maximum(np.stack([leaf.mu for leaf in leaves]), 1e-3 if root else 1e-6)
         kappa = np.maximum(np.stack([leaf.kappa for leaf in leaves]), 1e-3 if root else 1e-6)

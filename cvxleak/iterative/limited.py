@@ -20,10 +20,12 @@ PATH = (1.0, 0.3, 0.1, 0.03, 0.01)
 """The same before the first step: with a lot of F its solution is known, and then followed."""
 
 FIRST = 0.05
-"""lam at the start, and all slacks."""
+"""lam at the start."""
 
-ACCURACY = 1e-9
-NEWTON_STEPS = 40
+BARRIERS = (1e-3, 1e-9)
+"""First and last product of a multiplier and its slack."""
+
+NEWTON_STEPS = 80
 LARGEST = 1e7
 LEAST_KAPPA = 2.0**-6
 
@@ -42,8 +44,8 @@ def limited_blahut_arimoto(
     r"""Look for max I(A;Y) s.t. F(w) >= b, <C_j, w> <= d_j + t_j F(w) and E w = e.
 
     The method of `joint_blahut_arimoto`: each step maximizes <d, w'> - kappa D(pi' || pi), a
-    concave minorant of I for kappa = 1, over the constraints. With multipliers lam, mu >= 0 and eta of any
-    sign, L = lam + <mu, t> and d' = d - C^T mu - E^T eta, its dual function is
+    concave minorant of I for kappa = 1, over the constraints. With multipliers lam, mu >= 0 and eta
+    of any sign, L = lam + <mu, t> and d' = d - C^T mu - E^T eta, its dual function is
 
     .. math:: (\kappa + L) \log \sum_a e^{(\kappa \log \pi_a + \phi_a) / (\kappa + L)}
               - \lambda b + \langle \mu, d \rangle + \langle \eta, e \rangle, \qquad
@@ -60,8 +62,8 @@ def limited_blahut_arimoto(
     limits : Limits
     equations : (array, array), shapes (K, N) and (K,)
         E and e.
-    starts : array, shape (S, N)
-        Lumped priors to start from.
+    starts : array, shape (S, A, Y)
+        Joint laws of record and output to take the first step from, of priors or not.
     prices : array, shape (J + K,)
         Multipliers (mu, eta) per unit of L at which exp(-C^T mu - E^T eta) m nearly meets the
         constraints, to start from.
@@ -83,11 +85,11 @@ def limited_blahut_arimoto(
     problem = _Step(lumped, entropy_floor, limits, equations, prices, updater)
     count, waiting = len(starts), list(SMOOTHING)
     kappa, gained = np.ones(count), np.zeros(count)
-    z, slack = problem.first(count)
-    first, weights = updater.joint(starts), starts
+    z = problem.first(count)
+    weights = np.zeros((count, len(lumped.rows)))
     for smoothing in PATH:
         z = problem.smoothed_by(smoothing, z)
-        weights, z, slack = problem.solve(first, kappa, (z, slack))
+        weights, z = problem.solve(starts, kappa, z)
     joint = updater.joint(weights)
     values = problem.smoothed(joint, weights)
     active = np.arange(count)
@@ -98,16 +100,14 @@ def limited_blahut_arimoto(
             z = problem.smoothed_by(waiting.pop(0), z)
             values = problem.smoothed(joint, weights)
             active, kappa[:], gained[:] = np.arange(count), 1.0, 0.0
-        new, new_z, new_slack = problem.solve(
-            joint[active], kappa[active], (z[active], slack[active])
-        )
+        new, new_z = problem.solve(joint[active], kappa[active], z[active])
         new_joint = updater.joint(new)
         new_values = problem.smoothed(new_joint, new)
         gain = new_values - values[active]
         kept = gain >= 0
         where = active[kept]
         weights[where], joint[where], values[where] = new[kept], new_joint[kept], new_values[kept]
-        z[where], slack[where] = new_z[kept], new_slack[kept]
+        z[where] = new_z[kept]
         gained[active] += np.where(kept, gain, 0.0)
         ended = ~kept | (kappa[active] <= LEAST_KAPPA)
         kappa[active] = np.where(ended, 1.0, kappa[active] / 2)
@@ -157,11 +157,10 @@ class _Step:
         self.signed = 1 + len(size)
         self.smoothing = PATH[0]
 
-    def first(self, count: int) -> tuple[Array, Array]:
-        """Return multipliers and slacks to start from, where hardly anything but F counts."""
+    def first(self, count: int) -> Array:
+        """Return multipliers to start from, where hardly anything but F counts."""
         scaled = (self.smoothing + FIRST) * self._prices
-        z = np.tile(np.concatenate([[FIRST], scaled]), (count, 1))
-        return z, np.full((count, self.signed), FIRST)
+        return np.tile(np.concatenate([[FIRST], scaled]), (count, 1))
 
     def smoothed_by(self, smoothing: float, z: Array) -> Array:
         """Change how much of F is added, and return multipliers that fit that."""
@@ -174,36 +173,35 @@ class _Step:
         """Return I(w), and what is added of F(w)."""
         return information(joint) + self.smoothing * entropy(weights, self.log_m)
 
-    def solve(
-        self, joint: Array, kappa: Array, start: tuple[Array, Array]
-    ) -> tuple[Array, Array, Array]:
-        """Return the maximizing weights, and the multipliers with their slacks."""
+    def solve(self, joint: Array, kappa: Array, start: Array) -> tuple[Array, Array]:
+        """Return the maximizing weights, and the multipliers."""
         c, log_pi = self._minorant(joint)
-        size, width = len(c), 1 + len(self.sides)
-        signed = np.arange(width) < self.signed
-        z, slack = start[0].copy(), np.maximum(start[1], 1e-6)
-        z[:, : self.signed] = np.maximum(z[:, : self.signed], 1e-6)
+        z, first = start.copy(), self.signed
+        z[:, :first] = np.maximum(z[:, :first], 1e-6)
+        on = np.arange(z.shape[1])
+        tau = np.full((len(c), 1), BARRIERS[0])
+        slack = tau / z[:, :first]
         point = self._point(c, log_pi, kappa, z)
         for _ in range(NEWTON_STEPS):
-            positive = z[:, : self.signed]
-            gap = (positive * slack).sum(axis=1)
-            residual = point.gradient.copy()
-            residual[:, : self.signed] -= slack
-            if ((gap <= ACCURACY) & (np.abs(residual).max(axis=1) <= 1e-8)).all():
+            positive = z[:, :first]
+            off = np.abs(positive * point.gradient[:, :first] - tau).max(axis=1)
+            free = np.abs(point.gradient[:, first:]).max(axis=1, initial=0.0)
+            centered = (off <= 0.5 * tau[:, 0]) & (free <= np.maximum(tau[:, 0], 1e-9))
+            if (centered & (tau[:, 0] <= BARRIERS[1])).all():
                 break
-            tau = (0.1 * gap / self.signed)[:, None]
+            tau = np.where(centered[:, None], np.maximum(0.1 * tau, BARRIERS[1]), tau)
+            slack = np.clip(slack, 0.1 * tau / positive, 10 * tau / positive)
             matrix = point.hessian.copy()
-            on = np.arange(width)
-            matrix[:, on[signed], on[signed]] += slack / positive
-            unit = np.where(signed, z, 1.0)
+            matrix[:, on[:first], on[:first]] += slack / positive
+            unit = z.copy()
+            unit[:, first:] = 1.0
             matrix *= unit[:, :, None] * unit[:, None, :]
             largest = matrix[:, on, on].max(axis=1, keepdims=True)
-            matrix[:, on, on] += 1e-12 * largest + 1e-300
-            right = -point.gradient.copy()
-            right[:, : self.signed] += tau / positive
+            matrix[:, on, on] += 1e-13 * largest + 1e-300
+            right = -point.gradient
+            right[:, :first] += tau / positive
             dz = np.linalg.solve(matrix, (right * unit)[..., None])[..., 0] * unit
-            dslack = (tau - slack * dz[:, : self.signed]) / positive - slack
-            step = _longest(positive, dz[:, : self.signed])
+            step = _longest(positive, dz[:, :first])
             # No exponent moves by too much at a time.
             lam = self.smoothing + z[:, 0] + z[:, 1:] @ self.shares
             moved = np.abs(dz[:, 1:] @ self.columns).max(axis=1, initial=0.0)
@@ -212,15 +210,15 @@ class _Step:
             for _ in range(8):
                 trial = np.clip(z + step * dz, -LARGEST, LARGEST)
                 reached = self._value(c, log_pi, kappa, trial)
-                reached -= (tau * np.log(trial[:, : self.signed])).sum(axis=1)
-                bad = ~(reached <= merit + 1e-11 + 1e-3 * tau[:, 0])
+                reached -= (tau * np.log(trial[:, :first])).sum(axis=1)
+                bad = ~(reached <= merit + 1e-12)
                 if not bad.any():
                     break
                 step[bad] *= 0.3
+            slack = slack + step * ((tau - slack * dz[:, :first]) / positive - slack)
             z = trial
-            slack = np.clip(slack + _longest(slack, dslack) * dslack, 1e-14, 1e14)
             point = self._point(c, log_pi, kappa, z)
-        return point.weights, z, slack
+        return point.weights, z
 
     def _minorant(self, joint: Array) -> tuple[Array, Array]:
         pi, output = joint.sum(axis=2), joint.sum(axis=1)

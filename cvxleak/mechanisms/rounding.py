@@ -64,6 +64,6 @@ def random_rounding(n: int, base: int) -> Channel:
     matrix = np.zeros((size + 1, len(outputs)))
     below, rest = np.divmod(counts, step)
     moved = rest > 0
-    matrix[counts, below] = 1 - rest / step
+    matrix[counts, below] = (step - rest) / step
     matrix[counts[moved], below[moved] + 1] = rest[moved] / step
     return Channel(matrix, outputs=outputs)

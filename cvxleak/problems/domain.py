@@ -92,12 +92,19 @@ class Domain:
             weights = np.asarray(starts)
         weights = weights / weights.sum(axis=1, keepdims=True)
         weights = 0.98 * weights + 0.02 * self.center
+        member = lumped.value_index[None] == np.arange(len(lumped.values))[:, None]
+        joints = np.einsum("sg,ag,gy->say", weights, member, lumped.rows)
+        if isinstance(starts, (int, np.integer)):
+            # A third of them: an unrelated posterior for each output, which no prior need have.
+            k, outputs = member.shape[0], lumped.rows.shape[1]
+            posteriors = rng.dirichlet(np.ones(k), size=(len(joints[::3]), outputs))
+            joints[::3] = posteriors.swapaxes(1, 2) / outputs
         found, values, lams = limited_blahut_arimoto(
             lumped,
             self.floor,
             self._open,
             (self._E, self._e),
-            weights,
+            joints,
             self._prices,
             max_iterations=max_iterations,
         )
@@ -179,7 +186,7 @@ class Domain:
     def _equal(self, w: Array) -> bool:
         scale = np.abs(self._E).max(axis=1, initial=1.0)
         off = np.abs(self._E @ w - self._e) / scale
-        return bool(off.max(initial=0.0) <= 1e-14 and abs(w.sum() - 1) <= 1e-14)
+        return bool(off.max(initial=0.0) <= 1e-12 and abs(w.sum() - 1) <= 1e-12)
 
     def _misses(self, w: Array) -> float:
         """Return a positive number if w misses anything but the equations."""
@@ -199,11 +206,12 @@ class Domain:
         w = np.maximum(w, 1e-300 * self._possible)
         table = np.vstack([np.ones((1, len(w))), self._E])
         sides = np.concatenate([[1.0], self._e])
-        for _ in range(4):
+        for _ in range(12):
             missing = sides - table @ w
             gram = (table * w) @ table.T
-            change = w * (np.linalg.lstsq(gram, missing, rcond=1e-13)[0] @ table)
-            w = w + change
+            change = np.linalg.lstsq(gram, missing, rcond=1e-13)[0] @ table
+            # Newton's method for factors exp(x^T E): no weight turns negative.
+            w = w * np.exp(np.clip(change, -5.0, 5.0))
         return w
 
     def _relative_center(self) -> Array:

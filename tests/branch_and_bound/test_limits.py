@@ -138,7 +138,7 @@ def test_the_root_under_limits_is_the_concave_program():
     lumped = problem(4, 2, 4)
     floor, limits = 1.4, Limits(np.random.default_rng(4).normal(size=(2, 8)), [0.1, 0.0])
     search = run(CellSearch(lumped, floor, limits), 10.0)
-    found = search._dual.solve(
+    found = search.dual.solve(
         Cells.of(search._regions[0][None]),
         np.array([0.1]),
         np.full((1, 3, 2), 1e-3),
