@@ -277,8 +277,9 @@ class LawDual:
                 length *= 0.4
             dtheta = (target - theta * dpositive) / positive - theta
             z, nu = z + length * dz, nu + length * dnu
+            positive = positive + length * dpositive
             z[at_kappa:] = self.limits.settled(z[at_kappa:])
-            positive = signed(z, nu)
+            positive[-signs:-3] = z[at_kappa:]
             theta = theta + _longest(theta, dtheta) * dtheta
         zero = self.value(0.0, best.q, best.tau, best.nu, best.kappa)
         if zero < best.bound:

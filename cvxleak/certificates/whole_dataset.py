@@ -1,10 +1,10 @@
 """What multipliers (lam, q, t, kappa) prove by I(A;Y) <= (1 - q) H(A) + q I(X;Y).
 
 For any law t on the outputs I(X;Y) <= <w, D> with D_{a,g} = D(R_{a,g} || t). Adding
-lam (F(w) - b) >= 0 and kappa_j (d_j + t_j F(w) - <C_j, w>) >= 0 and maximizing over w leaves the number that
-is computed here (`cvxleak.branch_and_bound.whole_dataset`). The divergences come from floating
-point with a proved error bound, since there may be millions of logarithms in them; the rest is in
-balls.
+lam (F(w) - b) >= 0 and kappa_j (d_j + t_j F(w) - <C_j, w>) >= 0 and maximizing over w leaves the
+number that is computed here (`cvxleak.branch_and_bound.whole_dataset`). The divergences come from
+floating point with a proved error bound, since there may be millions of logarithms in them; the
+rest is in balls.
 """
 
 from __future__ import annotations

@@ -160,11 +160,11 @@ class Domain:
         scaled = table * weights
         scaled /= np.maximum(np.abs(scaled).max(axis=1, keepdims=True), 1e-300)
         # Some columns of large weight determine the rest; dependent equations are only checked.
-        r, order = qr(scaled, mode="r", pivoting=True)[0:2]
+        r, order = _pivoted(scaled)
         diagonal = np.abs(np.diag(r))
         rank = int((diagonal > 1e-12 * diagonal[0]).sum())
         columns = [int(g) for g in order[:rank]]
-        kept = [int(j) for j in qr(scaled[:, columns].T, mode="r", pivoting=True)[1][:rank]]
+        kept = [int(j) for j in _pivoted(scaled[:, columns].T)[1][:rank]]
         matrix = fmpq_mat([[rows[j][g] for g in columns] for j in kept])
         others = [fmpq(0) if g in columns else x for g, x in enumerate(w)]
         right = fmpq_mat([[sides[j] - dot(rows[j], others)] for j in kept])
@@ -293,7 +293,7 @@ class Domain:
 
         def dual(z: Array) -> tuple[float, Array]:
             logits = log_m + z @ columns
-            total = float(logsumexp(logits))
+            total = float(np.asarray(logsumexp(logits)))
             law = np.exp(logits - total)
             return total - self.floor + float(z @ sides), columns @ law + sides
 
@@ -321,7 +321,7 @@ class Domain:
             raise InfeasibleError(self._why(value))
         logits = log_m + z @ columns
         doubtful = np.zeros(len(self.lumped.rows))
-        doubtful[where] = np.exp(logits - logsumexp(logits))
+        doubtful[where] = np.exp(logits - np.asarray(logsumexp(logits)))
         doubtful = self._onto_equations(doubtful)
         # Into the linear constraints, with as much room as floor and balls leave.
         for share in SHARES:
@@ -352,6 +352,12 @@ class Domain:
             "adversaries: no prior meets the entropy floor, the relative-entropy balls and the "
             f"other constraints; each misses one of them by at least {max(-slack, 0.0):.3g} nats"
         )
+
+
+def _pivoted(table: Array) -> tuple[Array, NDArray[np.intp]]:
+    """Return R and the order of the columns of a pivoted QR decomposition."""
+    found: Any = qr(table, mode="r", pivoting=True)
+    return found[0], found[1]
 
 
 def _arrays(linear: Sequence[Linear], size: int) -> tuple[Array, Array]:
