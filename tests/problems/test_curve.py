@@ -12,8 +12,8 @@ from scipy.special import entr
 from cvxleak.certificates import read_certificates, verify
 from cvxleak.errors import InfeasibleError, ValidationError
 from cvxleak.mechanisms import binary_symmetric, random_rounding, truncated_geometric
-from cvxleak.model import Mechanism
-from cvxleak.problems import record_leakage
+from cvxleak.model import Mechanism, RecordSpace
+from cvxleak.problems import audited_floors, record_leakage
 from cvxleak.problems.curve import LeakageCurve, leakage_curve
 from cvxleak.queries import count, parity
 from cvxleak.result import Status
@@ -89,6 +89,57 @@ def test_ends_taken_from_neighbors_are_proved_for_the_floor_in_between():
         assert verify(bound.certificate).passed
         assert bound.certificate.problem["entropy_floor"] == pytest.approx(b, abs=1e-12)
         assert bound.lower <= record_leakage(mechanism, b, tol=1e-2).upper
+
+
+def unequal_records() -> Mechanism:
+    rows = np.random.default_rng(5).dirichlet(np.ones(3), size=8)
+    return Mechanism.from_channel(RecordSpace.binary(3), rows)
+
+
+@pytest.mark.parametrize("tol", [1e-3, 1e-7])
+def test_records_of_different_kinds_share_the_curve(tol):
+    mechanism = unequal_records()
+    floors = np.linspace(0.2, 3 * LOG2, 7)
+    curve = leakage_curve(mechanism, floors, tol=tol)
+    for b, bound in zip(floors.tolist(), curve.bounds, strict=True):
+        assert bound.status is Status.CERTIFIED
+        verification = verify(bound.certificate)
+        assert verification.passed, verification.reason
+        for record in range(3):
+            assert record_leakage(mechanism, b, record, tol=1e-2).lower <= bound.upper
+        single = record_leakage(mechanism, b, tol=1e-3)
+        assert bound.lower <= single.upper
+        assert single.lower <= bound.upper
+
+
+def test_floors_that_the_common_tree_leaves_open_are_audited(monkeypatch):
+    monkeypatch.setattr(audited_floors, "NODES", {2: 1})
+    mechanism = unequal_records()
+    floors = np.linspace(0.2, 3 * LOG2, 5)
+    curve = leakage_curve(mechanism, floors, tol=1e-3)
+    assert all(bound.status is Status.CERTIFIED for bound in curve.bounds)
+    assert all(verify(bound.certificate).passed for bound in curve.bounds)
+
+
+def test_an_interrupt_ends_the_curve_with_the_brackets_reached(monkeypatch):
+    def interrupted(self, *args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(audited_floors.FloorsSearch, "run", interrupted)
+    floors = np.linspace(0.2, 3 * LOG2, 5)
+    curve = leakage_curve(unequal_records(), floors, tol=1e-3)
+    assert any(bound.status is Status.BRACKETED for bound in curve.bounds)
+    for bound in curve.bounds:
+        assert bound.lower <= bound.upper <= LOG2 + 1e-15
+        assert verify(bound.certificate).passed
+
+
+def test_a_bracket_of_the_curve_can_be_refined():
+    mechanism = Mechanism(count(3), truncated_geometric(3, 1.0))
+    bound = leakage_curve(mechanism, [1.2, 1.5], tol=1e-2).bounds[1]
+    finer = bound.refine(1e-4)
+    assert finer.gap <= 1e-4 * finer.upper < bound.gap
+    assert verify(finer.certificate).passed
 
 
 def test_one_floor_and_one_record():
