@@ -77,7 +77,8 @@ def limits_of(restricted: Restricted) -> Limits:
             bounds.append(ball.radius)
             shares.append(1.0)
     size = len(restricted.lumped.multiplicities)
-    return Limits(np.array(rows, dtype=float).reshape(-1, size), bounds, shares)
+    table = np.array(rows, dtype=float).reshape(-1, size)
+    return Limits(table, np.array(bounds), np.array(shares))
 
 
 def read_weights(values: Any, size: int) -> list[fmpq]:

@@ -207,6 +207,7 @@ class _Step:
             moved = np.abs(dz[:, 1:] @ self.columns).max(axis=1, initial=0.0)
             step = np.minimum(step, (10 * lam / np.maximum(moved, 1e-300))[:, None])
             merit = point.value - (tau * np.log(positive)).sum(axis=1)
+            trial = z
             for _ in range(8):
                 trial = np.clip(z + step * dz, -LARGEST, LARGEST)
                 reached = self._value(c, log_pi, kappa, trial)

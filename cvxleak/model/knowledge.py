@@ -32,7 +32,18 @@ class Knowledge(Stored):
     """A convex set of priors that an adversary's is known to be in.
 
     `bind` reads what was given against the datasets and the query; only then is it complete, and
-    can be stored and used.
+    can be stored and used. Three kinds exist: `Expectation`, `KnownMarginals` and
+    `RelativeEntropyBall`. Several are intersected.
+
+    Examples
+    --------
+    >>> from cvxleak.model import Knowledge, KnownMarginals
+    >>> from cvxleak.queries import parity
+    >>> known = KnownMarginals([0.9, 0.1]).bind(parity(3))
+    >>> known.statement, known.records
+    ('records have their known laws', (0, 1, 2))
+    >>> Knowledge.from_dict(known.to_dict()) == known
+    True
     """
 
     kind: ClassVar[str]
@@ -537,6 +548,7 @@ def _classes(query: Query) -> list[Hashable]:
 
 
 def _written_out(feature: Any, arguments: list[tuple[Any, ...]]) -> Array:
+    values: Any
     if callable(feature):
         values = [feature(*argument) for argument in arguments]
     elif isinstance(feature, Mapping):
