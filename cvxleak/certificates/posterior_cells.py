@@ -41,6 +41,7 @@ class Cell:
         self._inverse: Any = None
 
     def split(self, i: int, j: int, t: float) -> tuple[Cell, Cell]:
+        """Return the two parts of a split at t of the edge from vertex i to vertex j."""
         share = arb(t)
         if not (0 < t < 1 and i != j):
             raise CertificateError(f"a split at {t!r} of the edge {i}-{j} covers nothing")
