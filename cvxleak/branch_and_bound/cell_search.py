@@ -29,7 +29,7 @@ LIMITED_LAM = 1e-2
 
 NOWHERE: Split = (0, 0, 0, 0.0)
 
-BATCH = 128
+BATCH = 512
 """Most nodes that are bounded at once."""
 
 

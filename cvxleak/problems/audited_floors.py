@@ -39,8 +39,10 @@ SWEEPS = 2
 TOGETHER = 64
 """Most relaxed maximizers that are tried together as starts."""
 
-NODES = 4000
-"""Most nodes per floor: where cells get on as slowly as that, something else does better."""
+NODES = {2: 4000}
+FEW_NODES = 400
+"""Most nodes per floor, by the number of a record's values: the more there are, the less have the
+trees of two floors in common, and past a few nodes each floor is better off with one of its own."""
 
 PROOF_SECONDS = 1e-4
 """About how long the proof of one node's multipliers takes."""
@@ -167,7 +169,7 @@ class AuditedFloors:
             thresholds,
             stop=lambda: time.monotonic() + PROOF_SECONDS * search.tangents > deadline,
             on_weights=on_weights,
-            node_limit=NODES * len(places),
+            node_limit=NODES.get(len(group.lumped.values), FEW_NODES) * len(places),
         )
 
     def _thresholds(self) -> tuple[Array, Array]:
@@ -213,8 +215,12 @@ class AuditedFloors:
         self._best[place] = group, weights
         self._lower[place], self._multipliers[place] = value, multiplier
 
-    def bounds(self) -> list[Bound]:
-        """Return a proved bracket for each floor."""
+    def bounds(self, closed_only: bool) -> list[Bound]:
+        """Return a proved bracket for each floor.
+
+        With `closed_only` the trees count only where they got as far as the tolerance asks for,
+        which saves a long proof of what will be improved on anyway.
+        """
         proofs: list[list[dict[str, Any]]] = [[] for _ in self.floors]
         uppers = np.zeros(len(self.floors))
         with Interrupts() as interrupts, balls.precision():
@@ -228,7 +234,7 @@ class AuditedFloors:
                     for proof in proofs:
                         proof.append({"same_as": self._same.index(known)})
                     continue
-                for f, (entry, upper) in enumerate(self._proved(self._groups[known])):
+                for f, (entry, upper) in enumerate(self._proved(self._groups[known], closed_only)):
                     proofs[f].append(entry)
                     uppers[f] = max(uppers[f], upper)
         mechanism = self._mechanism.to_dict()
@@ -237,7 +243,7 @@ class AuditedFloors:
             for place in range(len(self.floors))
         ]
 
-    def _proved(self, group: _Group) -> list[tuple[dict[str, Any], float]]:
+    def _proved(self, group: _Group, closed_only: bool) -> list[tuple[dict[str, Any], float]]:
         """Return for each floor what proves the upper end for a group, and that end."""
         flat: dict[str, Any] = {"records": list(group.records)}
         if group.choices is not None and group.choices.upper <= group.flat:
@@ -247,7 +253,9 @@ class AuditedFloors:
         if search is None:
             return result
         uppers = search.upper
-        targets = {i: float(upper) for i, upper in enumerate(uppers) if upper < group.flat}
+        enough = self._thresholds()[0][group.places] if closed_only else group.flat
+        useful = np.flatnonzero((uppers < group.flat) & (uppers <= enough))
+        targets = {int(i): float(uppers[i]) for i in useful}
         if not targets:
             return result
         dtype = "<f4" if self._tol > SINGLE_PRECISION else "<f8"

@@ -51,11 +51,14 @@ CELLS_LIMIT = 2500
 SLABS_LIMIT = 700
 """Most groups and outputs together for which slabs are tried: a Newton step solves for them all."""
 
-NODES = {"cells": 500, "slabs": 15}
+NODES = {"cells": 1000, "slabs": 15}
 """Most nodes that are bounded in one turn."""
 
 TURN = 10**9
 """About how many multiplications one turn may take, if that is more than one node."""
+
+SMALL = 2 * 10**6
+"""About how many multiplications a node of cells may take, for cells to go before all else."""
 
 NEWTON_STEPS = 15
 """About how many Newton steps a node takes."""
@@ -291,7 +294,7 @@ class AuditedGroup:
     @property
     def small(self) -> bool:
         """Whether posterior cells take so little time that they go before all that is heavier."""
-        return self._work("cells", self._merge()[0].rows.shape[1]) <= TURN / NODES["cells"]
+        return self._work("cells", self._merge()[0].rows.shape[1]) <= SMALL
 
     def problem_of_cells(self) -> tuple[Lumped, list[Symmetry], list[list[int]]]:
         """Return the problem whose posteriors are cut, its symmetries, and the merged outputs."""

@@ -187,7 +187,7 @@ def leakage_curve(
         if together.small:
             half = np.inf if time_limit is None else begin + time_limit / 2
             more = together.run(half)
-            found += enumerate(together.bounds())
+            found += enumerate(together.bounds(closed_only=more and time_limit is None))
             searched |= together.searched
     audited: set[int] = set()
     while more:
