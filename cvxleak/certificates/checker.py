@@ -16,6 +16,7 @@ from cvxleak.certificates import (
     local_dp,
     min_information,
     pml_mechanism,
+    product_leakage,
     record_leakage,
     release,
 )
@@ -56,6 +57,7 @@ PROVERS = {
     ),
     "pml-envelope": Prover(envelope.prove_envelope, about=envelope.about_envelope),
     "pml-mechanism": Prover(pml_mechanism.prove, "utility", pml_mechanism.about),
+    "product-leakage": Prover(product_leakage.prove, about=product_leakage.about),
     "record-leakage": Prover(record_leakage.prove, about=record_leakage.about),
     "balance": Prover(record_leakage.prove_balance, about=record_leakage.about),
     "fixed-prior-leakage": Prover(fixed_prior.prove_leakage, about=fixed_prior.about),

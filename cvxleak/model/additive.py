@@ -119,6 +119,16 @@ class AdditiveQuery(Query):
             result.append(dict(by_shift[shift]))
         return result
 
+    def lines(self, record: int) -> list[tuple[int, ...]]:
+        """Return the distinct tuples of values over a record (see `Query.lines`)."""
+        (i,) = self.space.group(record)
+        return sorted(
+            {
+                tuple(self._index[self._add((rest, part))] for part in self.contributions[i])
+                for rest in self._counts((i,))
+            }
+        )
+
     def exchangeable(self) -> list[list[int]]:
         """Partition the records by alphabet and contributions (see `Query.exchangeable`)."""
         parts: dict[Any, list[int]] = {}

@@ -73,6 +73,13 @@ class Query(Stored, ABC):
         """
 
     @abstractmethod
+    def lines(self, record: int) -> list[tuple[int, ...]]:
+        """Return, for every context of the other records, the values that one record can make.
+
+        Each distinct tuple (index of f(a, z) for every value a) once, in increasing order.
+        """
+
+    @abstractmethod
     def exchangeable(self) -> list[list[int]]:
         """Partition the records so that swapping two of one part never changes f."""
 

@@ -94,6 +94,12 @@ class TableQuery(Query):
             result.append(dict(zip(places.tolist(), counts.tolist(), strict=True)))
         return result
 
+    def lines(self, record: int) -> list[tuple[int, ...]]:
+        """Return the distinct tuples of values over a record (see `Query.lines`)."""
+        (i,) = self.space.group(record)
+        columns = np.moveaxis(self.places, i, -1).reshape(-1, self.space.shape[i])
+        return [tuple(line) for line in np.unique(columns, axis=0).tolist()]
+
     def exchangeable(self) -> list[list[int]]:
         """Partition the records by which of them can be swapped (see `Query.exchangeable`)."""
         parts: list[list[int]] = []

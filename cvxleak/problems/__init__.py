@@ -29,6 +29,11 @@ from cvxleak.problems.envelope import (
     release_types,
     repeated_releases,
 )
+from cvxleak.problems.independence import (
+    IndependentAdversary,
+    ProductLeakage,
+    product_leakage,
+)
 from cvxleak.problems.leakage import (
     RecordLeakage,
     balance,
@@ -69,6 +74,7 @@ __all__ = [
     "DesignForPrior",
     "EnvelopeCurve",
     "FailureProbability",
+    "IndependentAdversary",
     "LeakageCurve",
     "MinDistortion",
     "MinDistortionLocalDP",
@@ -77,6 +83,7 @@ __all__ = [
     "MinLocalDP",
     "PMLEnvelope",
     "PMLMechanism",
+    "ProductLeakage",
     "RecordLeakage",
     "ReleaseJoint",
     "ReleaseProblem",
@@ -99,6 +106,7 @@ __all__ = [
     "min_local_dp",
     "optimal_pml_mechanism",
     "pml_envelope",
+    "product_leakage",
     "record_leakage",
     "release_lagrangian",
     "release_problem",
