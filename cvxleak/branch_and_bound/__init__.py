@@ -4,6 +4,7 @@ from cvxleak.branch_and_bound.best_first import BestFirst
 from cvxleak.branch_and_bound.cell_search import CellSearch
 from cvxleak.branch_and_bound.choices import Choices, bound_choices
 from cvxleak.branch_and_bound.coarse import Coarse, coarsen
+from cvxleak.branch_and_bound.floors_search import FloorsSearch
 from cvxleak.branch_and_bound.law_search import LawSearch
 from cvxleak.branch_and_bound.outputs import merge_outputs
 from cvxleak.branch_and_bound.symmetries import find_symmetries
@@ -14,6 +15,7 @@ __all__ = [
     "CellSearch",
     "Choices",
     "Coarse",
+    "FloorsSearch",
     "LawSearch",
     "WholeDataset",
     "bound_by_dataset",

@@ -47,17 +47,17 @@ class CellLeaf:
 
 
 def encoded_tree(
-    splits: Sequence[Split | None], leaves: Sequence[CellLeaf], dtype: str
+    splits: Sequence[Split | None], multipliers: Sequence[Sequence[float]], dtype: str
 ) -> dict[str, Any]:
-    """Return nodes and leaves in preorder as `cvxleak.certificates.posterior_cells` reads them."""
+    """Return nodes in preorder as `cvxleak.certificates.posterior_cells` reads them.
+
+    `multipliers` holds lam, mu and kappa of each leaf, in that order.
+    """
     edges = [split[:3] if split else (-1, -1, -1) for split in splits]
-    lam = np.array([leaf.lam for leaf in leaves])
-    mu = np.stack([leaf.mu.ravel() for leaf in leaves]) * (lam >= 0)[:, None]
-    kappa = np.stack([leaf.kappa for leaf in leaves])
     return {
         "splits": pack(np.array(edges, dtype=np.int32), "<i4"),
         "cuts": pack(np.array([split[3] for split in splits if split], dtype=float)),
-        "leaves": pack(np.concatenate([lam[:, None], mu, kappa], axis=1), dtype),
+        "leaves": pack(np.array(multipliers), dtype),
     }
 
 
@@ -121,7 +121,10 @@ class CellSearch(BestFirst[Array, CellLeaf, Split]):
         """Return the tree as `cvxleak.certificates.posterior_cells` reads it."""
         splits, leaves = self.preorder()
         law = {"output": pack(self.coarse.output)} if self.coarse else {}
-        return law | self.header(outputs) | encoded_tree(splits, leaves, dtype)
+        multipliers = [
+            [leaf.lam, *(leaf.mu.ravel() * (leaf.lam >= 0)), *leaf.kappa] for leaf in leaves
+        ]
+        return law | self.header(outputs) | encoded_tree(splits, multipliers, dtype)
 
     def header(self, outputs: Sequence[Sequence[int]]) -> dict[str, Any]:
         """Return which outputs are merged and which symmetries there are."""

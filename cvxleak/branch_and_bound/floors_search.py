@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from cvxleak._validation import Array
 from cvxleak.branch_and_bound.cell_search import (
-    CellLeaf,
     CellSearch,
     encoded_tree,
     halved,
@@ -27,8 +26,6 @@ from cvxleak.certificates.symmetry import Symmetry
 from cvxleak.model import Lumped
 
 __all__ = ["FloorsSearch"]
-
-NONE = np.zeros(0)
 
 BATCH = 1024
 """Most nodes that are bounded at once."""
@@ -56,6 +53,14 @@ class _Tree:
 
     splits: list[Split | None]
     leaves: list[tuple[int, _Tangent | None]]
+
+
+@dataclass(frozen=True)
+class _Proof:
+    """lam and mu as a certificate holds them, and U + lam b in ball arithmetic."""
+
+    multipliers: list[float]
+    value: Any
 
 
 @dataclass
@@ -107,7 +112,7 @@ class FloorsSearch:
         first = first_multiplier(float(np.median(self._surplus)))
         self._open = {0: _Open(whole, first, np.full((outputs, k), 1e-3), row)}
         self._size = 1
-        self._whole_mu = trivial.mu
+        self._zeros = [0.0] * (k * outputs)
 
     @property
     def upper(self) -> Array:
@@ -240,18 +245,18 @@ class FloorsSearch:
             for place, target in targets.items()
         }
         prover = CellProof(lumped, header)
-        values = self._values(prover, trees.values(), dtype)
+        proofs = self._proofs(prover, trees.values(), dtype)
         result = {}
         for place, tree in trees.items():
             floor, worst = arb(self.floors[place]), arb.neg_inf()
             leaves = []
             for node, tangent in tree.leaves:
                 if tangent is None:
-                    mu, lam = np.zeros_like(self._whole_mu), -1.0 - self._superfluous[node]
+                    leaves.append([-1.0 - self._superfluous[node], *self._zeros])
                 else:
-                    mu, lam = tangent.mu, float(np.dtype(dtype).type(tangent.lam))
-                    worst = worst.max(values[id(tangent)] - lam * floor)
-                leaves.append(CellLeaf(0.0, lam, mu, NONE))
+                    proof = proofs[id(tangent)]
+                    worst = worst.max(proof.value - proof.multipliers[0] * floor)
+                    leaves.append(proof.multipliers)
             entry = header | encoded_tree(tree.splits, leaves, dtype)
             result[place] = entry, round_up(worst + prover.slack)
         return result
@@ -278,8 +283,8 @@ class FloorsSearch:
                 stack += [child + 1, child]
         return tree
 
-    def _values(self, prover: CellProof, trees: Iterable[_Tree], dtype: str) -> dict[int, Any]:
-        """Return U + lam b in ball arithmetic for all multipliers in the trees, by id."""
+    def _proofs(self, prover: CellProof, trees: Iterable[_Tree], dtype: str) -> dict[int, _Proof]:
+        """Return what all multipliers in the trees prove, by id."""
         used: dict[int, dict[int, _Tangent | None]] = {}
         for tree in trees:
             for node, tangent in tree.leaves:
@@ -296,7 +301,7 @@ class FloorsSearch:
             while node in parents and parents[node] not in needed:
                 node = parents[node]
                 needed.add(node)
-        values: dict[int, Any] = {}
+        proofs: dict[int, _Proof] = {}
         stack: list[tuple[int, list[Cell]]] = [(0, prover.root())]
         while stack:
             node, cells = stack.pop()
@@ -304,7 +309,8 @@ class FloorsSearch:
                 if tangent is None:
                     prover.check_superfluous(cells, self._superfluous[node])
                 else:
-                    values[key] = prover.value(cells, multipliers[key])
+                    value = prover.value(cells, multipliers[key])
+                    proofs[key] = _Proof(multipliers[key], value)
             if node not in self._splits:
                 continue
             (y, i, j, t), child = self._splits[node]
@@ -313,7 +319,7 @@ class FloorsSearch:
             for side, cell in enumerate(cells[y].split(i, j, t)):
                 if child + side in needed:
                     stack.append((child + side, [*cells[:y], cell, *cells[y + 1 :]]))
-        return values
+        return proofs
 
 
 def _excess(row: Array, goal: Array) -> float:

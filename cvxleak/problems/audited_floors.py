@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cvxleak._validation import Array
-from cvxleak.branch_and_bound import Choices, bound_choices
-from cvxleak.branch_and_bound.floors_search import FloorsSearch
+from cvxleak.branch_and_bound import Choices, FloorsSearch, bound_choices
 from cvxleak.certificates import Certificate, balls
 from cvxleak.certificates import record_leakage as prover
 from cvxleak.certificates.packing import pack
