@@ -66,7 +66,9 @@ def limits_of(restricted: Restricted) -> Limits:
     for signs, linear in (((1, -1), restricted.equations), ((1,), restricted.inequalities)):
         for one in linear:
             # Powers of two bring all of them to the same size, and round nothing.
-            exponent = frexp(max((abs(c) for c in one.coefficients), default=1.0))[1]
+            exponent = frexp(max(abs(c) for c in one.coefficients))[1]
+            if any(ldexp(ldexp(c, -exponent), exponent) != c for c in one.coefficients):
+                exponent = 0  # but for numbers too small to be told from 0 then
             for sign in signs:
                 rows.append([sign * ldexp(c, -exponent) for c in one.coefficients])
                 bounds.append(float_above(sign * _fmpq(one.side) * fmpq(2) ** -exponent))
