@@ -1,22 +1,14 @@
 """The named problems: each a frozen statement with `solve` and `check`."""
 
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from cvxleak.problems.adversary import Adversary
 from cvxleak.problems.channel_capacity import Capacity, capacity
 from cvxleak.problems.check import Check
 from cvxleak.problems.curve import LeakageCurve, leakage_curve
-from cvxleak.problems.design import (
-    Calibration,
-    Design,
-    DesignCurve,
-    DesignForPrior,
-    MinDistortion,
-    MinLeakage,
-    calibrate,
-    design_curve,
-    design_for_prior,
-    min_distortion,
-    min_leakage,
-)
 from cvxleak.problems.envelope import (
     EnvelopeCurve,
     FailureProbability,
@@ -61,6 +53,21 @@ from cvxleak.problems.release import (
     release_sequence,
     release_surface,
 )
+
+if TYPE_CHECKING:  # CVXPY comes with it, which an audit or a capacity does not need
+    from cvxleak.problems.design import (
+        Calibration,
+        Design,
+        DesignCurve,
+        DesignForPrior,
+        MinDistortion,
+        MinLeakage,
+        calibrate,
+        design_curve,
+        design_for_prior,
+        min_distortion,
+        min_leakage,
+    )
 
 __all__ = [
     "Adversary",
@@ -115,3 +122,9 @@ __all__ = [
     "release_types",
     "repeated_releases",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:  # all others are here already
+        return getattr(importlib.import_module("cvxleak.problems.design"), name)
+    raise AttributeError(f"module 'cvxleak.problems' has no attribute {name!r}")
