@@ -1,5 +1,6 @@
 # Every target brings what it needs: a virtual environment in .venv and, in it, the packages.
-# `make PYTHON=python3.12 test` chooses the Python that .venv is made with.
+# `make PYTHON=python3.12 test` chooses the Python that .venv is made with; test-wheel makes an
+# environment of its own and throws it away.
 
 PYTHON ?= python3
 VENV := .venv
@@ -14,7 +15,7 @@ export MKL_NUM_THREADS := 1
 .DEFAULT_GOAL := help
 # Two pips at once in one environment would trip over each other.
 .NOTPARALLEL:
-.PHONY: help audit test test-slow lint bench docs clean
+.PHONY: help audit test test-slow test-wheel lint bench docs clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,6 +28,9 @@ test: lint ## lint, then every test but the slow ones, doctests included
 
 test-slow: $(VENV)/.installed-test ## the slow tests
 	$(BIN)/python -m pytest -n 2 -m slow
+
+test-wheel: ## build a release, install its wheel afresh, test that (PYTHON=python3.12)
+	.ci/test-wheel $(PYTHON) -n 2 -m "not slow"
 
 lint: $(VENV)/.installed-test ## style, types, and which room may import which
 	$(BIN)/ruff check .

@@ -62,6 +62,8 @@ def importing(modules: list[str], without: tuple[str, ...]) -> str:
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the wheel and return the folder that it was unpacked into."""
+    if not (ROOT / "cvxleak").is_dir():
+        pytest.skip("an installed wheel is under test: there is nothing here to build one from")
     folder = tmp_path_factory.mktemp("wheel")
     subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)],
