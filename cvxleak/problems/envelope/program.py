@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -256,20 +256,18 @@ class Program:
         largest[largest == 0] = 1.0
         import highspy
 
-        model = highspy.HighsLp()
-        model.num_col_, model.num_row_ = size, n + count
-        model.sense_ = highspy.ObjSense.kMaximize
-        model.col_cost_ = unit
-        model.col_lower_ = np.zeros(size)
-        model.col_upper_ = np.where(able[self._rows], np.inf, 0.0)
-        model.row_lower_ = np.concatenate([np.zeros(n), np.full(count, -np.inf)])
-        model.row_upper_ = np.concatenate([np.full(n, np.inf), capacity])
-        matrix = model.a_matrix_
-        matrix.format_ = highspy.MatrixFormat.kColwise
-        matrix.start_ = np.arange(0, 2 * size + 1, 2, dtype=np.int32)
-        matrix.index_ = np.stack([self._rows, n + self._columns], axis=1).ravel().astype(np.int32)
         entries = np.stack([excess / largest[self._rows], np.ones(size)], axis=1)
-        matrix.value_ = entries.ravel()
+        index = np.stack([self._rows, n + self._columns], axis=1)
+        # Arrays are handed over as they are; the fields of a HighsLp would be copied one by one.
+        model = (
+            *(size, n + count, 2 * size),
+            *(int(highspy.MatrixFormat.kColwise), int(highspy.ObjSense.kMaximize), 0.0),
+            *(unit, np.zeros(size), np.where(able[self._rows], np.inf, 0.0)),
+            np.concatenate([np.zeros(n), np.full(count, -np.inf)]),
+            np.concatenate([np.full(n, np.inf), capacity]),
+            np.arange(0, 2 * size + 1, 2, dtype=np.int32),
+            *(index.ravel().astype(np.int32), entries.ravel(), np.zeros(size, dtype=np.int32)),
+        )
         solver = self._run(model)
         solution = solver.getSolution()
         values, duals = np.array(solution.col_value), np.array(solution.row_dual)
@@ -280,7 +278,7 @@ class Program:
         nu = np.maximum(np.nan_to_num(duals[n:]), 0.0)
         return masses, mu, nu / (scale * self._mass) if self._huge else nu
 
-    def _run(self, model: highspy.HighsLp) -> highspy.Highs:
+    def _run(self, model: tuple[Any, ...]) -> highspy.Highs:
         """Solve from the last basis; where that does not end well, from none.
 
         An answer that HiGHS itself does not call optimal is taken too: whatever the point and the
@@ -289,22 +287,22 @@ class Program:
         import highspy
 
         solver = self._solver
-        solver.passModel(model)
+        solver.passModel(*model)
         if self._basis is not None:
-            more = model.num_col_ - self._basis_columns
+            more = len(self._rows) - self._basis_columns
             if more:
                 new = [highspy.HighsBasisStatus.kLower] * more
                 self._basis.col_status = [*self._basis.col_status, *new]
             solver.setBasis(self._basis)
         solver.run()
         self.pivots += max(solver.getInfo().simplex_iteration_count, 0)
-        self._basis, self._basis_columns = solver.getBasis(), model.num_col_
+        self._basis, self._basis_columns = solver.getBasis(), len(self._rows)
         if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             self._basis = None
             solver = _solver()
             solver.setOptionValue("primal_feasibility_tolerance", 1e-9)
             solver.setOptionValue("dual_feasibility_tolerance", 1e-9)
-            solver.passModel(model)
+            solver.passModel(*model)
             solver.run()
         return solver
 
