@@ -16,6 +16,7 @@ from cvxleak.certificates import Certificate
 from cvxleak.certificates.bundle import save_certificates
 from cvxleak.errors import CertificateError, ValidationError
 from cvxleak.model import Mechanism
+from cvxleak.model.knowledge import Knowledge
 from cvxleak.problems.audited_floors import AuditedFloors
 from cvxleak.problems.leakage import TOLERANCE, RecordLeakage
 from cvxleak.result import ABSOLUTE_TOLERANCE, Bound
@@ -110,6 +111,7 @@ def leakage_curve(
     entropy_floors: Iterable[float],
     record: int | None = None,
     *,
+    adversaries: Knowledge | Iterable[Knowledge] | None = None,
     tol: float = TOLERANCE,
     time_limit: float | None = None,
     rng: int | np.random.Generator | None = 0,
@@ -124,7 +126,8 @@ def leakage_curve(
     neighbors found, and one tree: multipliers (lam, mu) that prove U at b prove U - lam (b' - b) at
     b' (`cvxleak.branch_and_bound.floors_search`). Floors that this leaves open are audited one by
     one, from the outside in, as long as the ends of the stretch around them are further apart than
-    the tolerance.
+    the tolerance. So are all floors where more is known of the adversaries than a floor; what is
+    known stays the same along the curve, so that it does not rise there either.
 
     Parameters
     ----------
@@ -133,6 +136,8 @@ def leakage_curve(
         b, in nats, strictly increasing, from 0 to log|X|.
     record : int, optional
         One record only; the worst of all records at each floor if left out.
+    adversaries : Knowledge or iterable of Knowledge, optional
+        What else is known about the adversaries' priors, at every floor (as for `RecordLeakage`).
     tol : float
         Relative gap to reach at every floor: upper - lower <= max(tol * upper, 1e-7 nats).
     time_limit : float, optional
@@ -149,7 +154,7 @@ def leakage_curve(
     ValidationError
         No floors, or not strictly increasing, or an option out of range.
     InfeasibleError
-        A floor above log|X|.
+        A floor above log|X|, or above the entropy of every prior that `adversaries` leave.
 
     Notes
     -----
@@ -167,6 +172,13 @@ def leakage_curve(
     0: 0.6931472 to 0.6931472 nats (CERTIFIED)
     1.5: 0.67507... to 0.6751... nats (CERTIFIED)
     2.5: 0.26664... to 0.2666... nats (CERTIFIED)
+
+    Where everybody knows that ones are rare:
+
+    >>> from cvxleak.model import KnownMarginals
+    >>> rare = KnownMarginals([0.8, 0.2])
+    >>> leakage_curve(rounded, [0.0, 0.5, 1.5], adversaries=rare).upper.round(3)
+    array([0.5  , 0.5  , 0.323])
     """
     begin = time.monotonic()
     floors = tuple(
@@ -177,12 +189,13 @@ def leakage_curve(
     real_number(tol, "tol", 0.0, 1.0, open_high=True)
     if time_limit is not None:
         real_number(time_limit, "time_limit", 0.0)
-    problems = [RecordLeakage(mechanism, b, record) for b in floors]
+    known = tuple(adversaries) if isinstance(adversaries, Iterable) else adversaries
+    problems = [RecordLeakage(mechanism, b, record, adversaries=known) for b in floors]
     generator = np.random.default_rng(rng)
     found: list[tuple[int, Bound]] = []
     searched: set[int] = set()
     more = True
-    if len(floors) > 1:
+    if len(floors) > 1 and not problems[0].adversaries:
         together = AuditedFloors(problems, tol, generator)
         if together.small:
             half = np.inf if time_limit is None else begin + time_limit / 2
@@ -207,7 +220,8 @@ def _next(
     found: list[tuple[int, Bound]], audited: set[int], size: int, tol: float
 ) -> tuple[int | None, int]:
     """Return the floor to be audited next, None if there is none, and how many are waiting."""
-    for end in (0, size - 1):
+    # The highest floor first: it is the one that nobody may meet.
+    for end in (size - 1, 0):
         if not found or (len(found) == 1 and end not in audited):
             return end, size - len(audited)
     upper, lower = np.full(size, np.inf), np.full(size, -np.inf)

@@ -12,7 +12,13 @@ from scipy.special import entr
 from cvxleak.certificates import read_certificates, verify
 from cvxleak.errors import InfeasibleError, ValidationError
 from cvxleak.mechanisms import binary_symmetric, random_rounding, truncated_geometric
-from cvxleak.model import Mechanism, RecordSpace
+from cvxleak.model import (
+    Expectation,
+    KnownMarginals,
+    Mechanism,
+    RecordSpace,
+    RelativeEntropyBall,
+)
 from cvxleak.problems import audited_floors, record_leakage
 from cvxleak.problems.curve import LeakageCurve, leakage_curve
 from cvxleak.queries import count, parity
@@ -149,6 +155,45 @@ def test_one_floor_and_one_record():
     assert (bound.lower, bound.upper) == (single.lower, single.upper)
 
 
+CLASSES = {
+    "marginals": (KnownMarginals([0.8, 0.2]),),
+    "ball": (RelativeEntropyBall(0.05, laws=[0.6, 0.4]),),
+    "both": (
+        RelativeEntropyBall(0.4, laws=[0.7, 0.3]),
+        Expectation(lambda x, y: x * y, records=(0, 1), at_most=0.1),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_what_is_known_of_adversaries_holds_along_the_curve(name):
+    mechanism = Mechanism(count(3), random_rounding(3, 3))
+    known = CLASSES[name]
+    floors = np.linspace(0.0, 1.4, 3)
+    # Also from an iterator, which can be read only once.
+    curve = leakage_curve(mechanism, floors, adversaries=iter(known), tol=1e-2)
+    assert np.all(np.diff(curve.lower) <= 0)
+    assert np.all(np.diff(curve.upper) <= 0)
+    free = leakage_curve(mechanism, floors, tol=1e-2)
+    assert np.all(curve.lower <= free.upper)
+    assert curve.upper[0] < free.lower[0] - 1e-3
+    for b, bound in zip(floors.tolist(), curve.bounds, strict=True):
+        assert bound.status is Status.CERTIFIED
+        verification = verify(bound.certificate)
+        assert verification.passed, verification.reason
+        assert bound.certificate.problem["entropy_floor"] == pytest.approx(b, abs=1e-12)
+        assert bound.witness.entropy >= b - 1e-9
+        prior = bound.witness.expand().probabilities.reshape(mechanism.space.shape)
+        for one in bound.witness.adversaries:
+            assert max(one.violation(mechanism.query, prior).values()) <= 1e-9
+        single = record_leakage(mechanism, b, adversaries=known, tol=1e-2)
+        assert bound.lower <= single.upper
+        assert single.lower <= bound.upper
+    # Who is known too well has no doubt to spare.
+    with pytest.raises(InfeasibleError, match="no prior"):
+        leakage_curve(mechanism, [0.0, 3 * LOG2 - 1e-6], adversaries=known)
+
+
 def test_frame_unit_and_text(curve):
     frame = curve.to_frame()
     assert list(frame["entropy_floor"]) == list(curve.entropy_floors)
@@ -173,6 +218,8 @@ def test_frame_unit_and_text(curve):
         ([1.0], {"tol": -1.0}, ValidationError, "tol"),
         ([1.0], {"time_limit": -1.0}, ValidationError, "time_limit"),
         ([1.0], {"record": 3}, ValidationError, "record"),
+        ([1.0], {"adversaries": "all"}, ValidationError, "adversaries"),
+        ([1.0], {"adversaries": 1}, ValidationError, "adversaries"),
     ],
 )
 def test_bad_arguments(floors, options, error, match):
