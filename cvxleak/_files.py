@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Hashable, Iterable, Sequence
@@ -14,6 +15,9 @@ from typing import Any
 
 from cvxleak._validation import short
 from cvxleak.errors import ValidationError
+
+# 1/2, 50 %, 0,5, 1 000, 1_000, ½: a number to a person, and not to `float`.
+_NUMBER_OF_OTHERS = re.compile(r"[-+−]?[.,]?[\d½¼¾⅓⅔][\d½¼¾⅓⅔\s.,'_/%‰eE+−-]*")
 
 
 def write_atomic(path: str | os.PathLike[str], text: str | bytes) -> None:
@@ -87,14 +91,37 @@ def read_table(path: str | os.PathLike[str]) -> list[tuple[int, list[str]]]:
     return rows
 
 
-def numbers_from_text(cells: Sequence[str], line: int, path: str | os.PathLike[str]) -> list[float]:
-    """Return the cells of one line as floats."""
-    for cell in cells:
+def is_header(row: tuple[int, list[str]], column: int, path: str | os.PathLike[str]) -> bool:
+    """Whether the first line of a table holds labels: its cell in `column` (from 1) is no number.
+
+    A number in another notation is refused: taken for a label it would cost the table a line.
+    """
+    line, cells = row
+    cell = cells[column - 1]
+    if _NUMBER_OF_OTHERS.fullmatch(cell) and not is_number(cell):
+        raise _not_a_number(
+            cell, line, column, path, "; in a header there must be a word, or nothing"
+        )
+    return not is_number(cell)
+
+
+def numbers_from_text(
+    cells: Sequence[str], line: int, path: str | os.PathLike[str], column: int = 1
+) -> list[float]:
+    """Return the cells of one line, from `column` on, as floats."""
+    for place, cell in enumerate(cells, column):
         if not is_number(cell):
-            raise ValidationError(
-                f"path: line {line} of {os.fspath(path)!r}: found {cell[:40]!r}; a number is needed"
-            )
+            raise _not_a_number(cell, line, place, path)
     return [float(cell) for cell in cells]
+
+
+def _not_a_number(
+    cell: str, line: int, column: int, path: str | os.PathLike[str], more: str = ""
+) -> ValidationError:
+    return ValidationError(
+        f"path: line {line}, column {column} of {os.fspath(path)!r}: found {cell[:40]!r}; a number "
+        f"with a decimal point is needed{more}"
+    )
 
 
 def is_number(text: str) -> bool:

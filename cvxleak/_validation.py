@@ -82,14 +82,14 @@ def frozen_array(values: ArrayLike, name: str, ndim: int) -> Array:
         )
         if not real:
             raise TypeError(f"the entries are {given.dtype}")
-        # Adding 0.0 turns -0.0 into 0.0, so that equal arrays have equal bytes.
-        array = np.array(given, dtype=float, order="C") + 0.0
+        array = np.array(given, dtype=float, order="C")
     except (TypeError, ValueError, OverflowError) as error:
         raise ValidationError(
             f"{name}: expected an array of real numbers, found {short(values)} ({error})"
         ) from error
     if array.ndim != ndim:
         raise ValidationError(f"{name}: expected {ndim} dimension(s), found shape {array.shape}")
+    array += 0.0  # -0.0 becomes 0.0, so that equal arrays have equal bytes.
     if np.isnan(array).any():
         where = _first(np.isnan(array))
         raise ValidationError(f"{name}: found NaN at index {where}; every entry must be a number")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from cvxleak import mechanisms, queries
-from cvxleak._files import is_number, read_table
+from cvxleak._files import is_header, numbers_from_text, read_table
 from cvxleak.cli import spec as schema
 from cvxleak.cli.given import Given
 from cvxleak.cli.laws import build_prior
@@ -170,11 +170,8 @@ def _exponential(
 ) -> Channel:
     if width is None:
         raise ValidationError("sensitivity: is missing; scores from a file need it")
-    rows = read_table(given.file(file))
-    bad = [cell for _, cells in rows for cell in cells if not is_number(cell)]
-    if bad:
-        raise ValidationError(f"scores: found {bad[0]!r}; a bare table of numbers is needed")
-    scores = [[float(cell) for cell in cells] for _, cells in rows]
+    path = given.file(file)
+    scores = [numbers_from_text(cells, line, path) for line, cells in read_table(path)]
     if len(scores) != len(values):
         raise ValidationError(
             f"scores: found {len(scores)} rows; the query has {len(values)} values"
@@ -236,4 +233,4 @@ def _largest(values: tuple[Hashable, ...]) -> int:
 
 def _bare(path: Path) -> bool:
     """Whether a CSV file has no labels: its very first cell is a number."""
-    return is_number(read_table(path)[0][1][0])
+    return not is_header(read_table(path)[0], 1, path)

@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from pathlib import Path
 from typing import TypeVar
 
-from cvxleak._files import is_number, label_from_text, read_table
+from cvxleak._files import is_header, label_from_text, numbers_from_text, read_table
 from cvxleak.cli import spec as schema
 from cvxleak.cli.given import Given
 from cvxleak.errors import ValidationError
@@ -86,7 +86,7 @@ def _outcomes(given: Given) -> tuple[Hashable, ...] | None:
 def _laws_of_file(path: Path, labels: tuple[Hashable, ...] | None) -> SourceSet:
     """Return the laws of a CSV file: a row for each, and its columns are the outcomes."""
     rows = Channel.from_csv(path)
-    if labels is not None and not is_number(read_table(path)[0][1][0]):
+    if labels is not None and is_header(read_table(path)[0], 1, path):
         rows = rows.select(None, labels, "outcomes")
     return SourceSet(rows.matrix, rows.outputs if labels is None else labels)
 
@@ -103,15 +103,13 @@ def _read_counts(path: Path) -> dict[str, float]:
     rows = read_table(path)
     if len(rows[0][1]) != 2:
         raise ValidationError(f"found {len(rows[0][1])} columns; a label and a count are needed")
-    if not is_number(rows[0][1][1]):
+    if is_header(rows[0], 2, path):
         rows = rows[1:]
     counts: dict[str, float] = {}
     for line, (label, number) in rows:
-        if not is_number(number):
-            raise ValidationError(f"line {line}: found {number!r}; a number is needed")
         if label in counts:
             raise ValidationError(f"line {line}: {label!r} is there twice")
-        counts[label] = float(number)
+        (counts[label],) = numbers_from_text([number], line, path, 2)
     return counts
 
 

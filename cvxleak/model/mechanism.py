@@ -14,6 +14,7 @@ from cvxleak._validation import Array, instance, short, whole_number
 from cvxleak._value import Stored, check_keys
 from cvxleak.errors import ValidationError
 from cvxleak.model._groups import kinds_of_groups
+from cvxleak.model._matrix import distinct_rows
 from cvxleak.model.channel import Channel, as_channel
 from cvxleak.model.joint import joint_query
 from cvxleak.model.lumping import Lumped
@@ -282,8 +283,7 @@ class Mechanism(Stored):
     @cached_property
     def distinct_rows(self) -> tuple[Array, NDArray[np.intp]]:
         """The distinct rows in lexicographic order, and which one each query value has."""
-        rows, inverse = np.unique(self.channel.matrix, axis=0, return_inverse=True)
-        return rows, inverse.ravel()
+        return distinct_rows(self.channel.matrix)
 
     def _group_of_dataset(self, records: int | Sequence[int]) -> NDArray[np.intp]:
         """Return the index in `lumped(records)` of every dataset's group, in product order."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cvxleak._files import (
-    is_number,
+    is_header,
     label_from_text,
     label_to_text,
     labels_from_json,
@@ -172,8 +172,8 @@ class Prior(Stored):
                 f"path: {os.fspath(path)!r} has {len(rows[0][1])} columns; "
                 "two are needed, label and probability"
             )
-        body = rows if is_number(rows[0][1][1]) else rows[1:]
-        values = [numbers_from_text(cells[1:], line, path)[0] for line, cells in body]
+        body = rows[1:] if is_header(rows[0], 2, path) else rows
+        values = [numbers_from_text(cells[1:], line, path, 2)[0] for line, cells in body]
         return cls(values, [label_from_text(cells[0]) for _, cells in body])
 
     def to_pandas(self) -> Any:

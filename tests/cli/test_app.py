@@ -56,6 +56,16 @@ def cvxleak(*arguments: object, blocked: tuple[str, ...] = (), **options) -> sub
     )
 
 
+def test_python_m_is_the_same_program():
+    command = [sys.executable, "-m", "cvxleak", "--version"]
+    answer = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
+    assert answer.stdout == f"cvxleak {__version__}\n"
+    wrong = subprocess.run([*command[:3], "nothing"], capture_output=True, text=True, cwd=ROOT)
+    assert wrong.returncode == 2
+    assert "cvxleak nothing" not in wrong.stdout
+    assert "__main__" not in wrong.stderr
+
+
 def test_version(run: Run):
     result = run("--version")
     assert (result.exit_code, result.stdout) == (0, f"cvxleak {__version__}\n")

@@ -234,7 +234,7 @@ def test_what_does_not_fit(write: Write, parts: list[str], message: str):
         ("1,2\n", "row 0 sums to 3.0"),
         ("1,0\n", "found 1 rows; the query has 3 values"),
         ("1,0\n1\n1,0\n", "line 2 .* has 1 cells"),
-        ("1,0\nx,1\n1,0\n", "line 2 .* found 'x'"),
+        ("1,0\nx,1\n1,0\n", "line 2, column 1 of .* found 'x'"),
         (",a,b\nx,1,0\ny,1,0\nw,1,0\n", r"inputs are .* lack \['z'\]"),
         ("\xff\xfe", "cannot read|number|cells"),
     ],
@@ -249,7 +249,7 @@ def test_bad_matrices(write: Write, tmp_path: Path, content: str, message: str):
     ("content", "message"),
     [
         ("x,1,2\n", "found 3 columns"),
-        ("x,1\ny,many\nz,1\n", "line 2: found 'many'"),
+        ("x,1\ny,many\nz,1\n", "line 2, column 2 of .* found 'many'"),
         ("x,1\ny,2\nx,3\n", "line 3: 'x' is there twice"),
     ],
 )
@@ -261,9 +261,12 @@ def test_bad_frequency_tables(write: Write, tmp_path: Path, content: str, messag
 
 def test_bad_scores(write: Write, tmp_path: Path):
     spec = noise("exponential", epsilon=1.0, sensitivity=1, scores="s.csv")
-    for content, message in (("a,b\n", "found 'a'"), ("1,2\n", "found 1 rows")):
+    for content, message in (
+        ("a,b\n", r"line 1, column 1 of .*s\.csv': found 'a'"),
+        ("1,2\n", "scores: found 1 rows"),
+    ):
         (tmp_path / "s.csv").write_text(content)
-        with pytest.raises(ValidationError, match=f"mechanism: scores: {message}"):
+        with pytest.raises(ValidationError, match=f"mechanism: {message}"):
             load_task(write(LOCAL, spec))
 
 

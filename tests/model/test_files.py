@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cvxleak._files import label_from_text, label_to_text, write_atomic
 from cvxleak.errors import ValidationError
-from cvxleak.model import Channel
+from cvxleak.model import Channel, Prior
 
 scalars = st.one_of(
     st.text(max_size=8),
@@ -145,8 +145,10 @@ class TestCsv:
             (",a,b\n", "a header and no rows"),
             (",a,b\n\nx,1\n", "line 3 .* has 2 cells; 3 are needed"),
             ("1,0\n0.5,0.25,0.25\n", "line 2 .* has 3 cells; 2 are needed"),
-            (",a,b\nx,1,zero\n", "line 2 .* found 'zero'; a number is needed"),
-            (",a,b\nx,1,\n", "line 2 .* found ''; a number is needed"),
+            (",a,b\nx,1,zero\n", r"line 2, column 3 of .*channel\.csv': found 'zero'; a number"),
+            (",a,b\nx,1,\n", "line 2, column 3 of .* found ''; a number"),
+            (",a,b\n\n1/2,1/2,1/2\n", "line 3, column 2 of .* found '1/2'; a number"),
+            ("1,0\n1/2,1/2\n", "line 2, column 1 of .* found '1/2'; a number with a decimal"),
             (",a,b\nx,0.5,0_5\n", "found '0_5'"),
             (",a,b\nx,nan,1\n", "NaN"),
             (",a,b\nx,0.5,0.6\n", "sums to 1.1"),
@@ -161,6 +163,25 @@ class TestCsv:
         with pytest.raises(ValidationError, match=message) as caught:
             Channel.from_csv(channel_text(tmp_path, text))
         assert len(str(caught.value)) < 500
+
+    @pytest.mark.parametrize(
+        "cell", ["1/2", "-1/2", "50%", "50 %", '"0,5"', "1 000", "1_000", "½", "1.000.000", "1e"]
+    )
+    def test_a_number_in_another_notation_is_not_taken_for_a_header(self, cell, tmp_path):
+        # The second line alone would be a channel: that of another table.
+        path = channel_text(tmp_path, f"{cell},{cell}\n0,1\n")
+        with pytest.raises(ValidationError, match=r"line 1, column 1 of .*channel\.csv': found"):
+            Channel.from_csv(path)
+        path = channel_text(tmp_path, f"no,{cell}\nyes,1\n")
+        with pytest.raises(ValidationError, match=r"line 1, column 2 of .*channel\.csv': found"):
+            Prior.from_csv(path)
+
+    def test_labels_may_be_such_numbers(self, tmp_path):
+        text = "p(y|x),1/2,50%\n1/3,0.25,0.75\n1_000,0,1\n"
+        channel = Channel.from_csv(channel_text(tmp_path, text))
+        assert channel == Channel([[0.25, 0.75], [0, 1]], ["1/3", "1_000"], ["1/2", "50%"])
+        channel.to_csv(tmp_path / "again.csv")
+        assert Channel.from_csv(tmp_path / "again.csv") == channel
 
     def test_not_text(self, tmp_path):
         with pytest.raises(ValidationError, match=r"^path: cannot read"):

@@ -23,6 +23,7 @@ from cvxleak.model import (
     TableQuery,
 )
 from cvxleak.model._groups import GROUP_LIMIT, kinds_of_groups
+from cvxleak.model._matrix import distinct_rows
 from tests.reference import information
 
 seeds = st.integers(0, 2**32 - 1)
@@ -531,3 +532,31 @@ class TestLumpedObjects:
     def test_parts_have_to_fit(self, changes, name):
         with pytest.raises(ValidationError, match=rf"^{name}: "):
             Lumped(**{**LUMPED, **changes})
+
+
+@given(seed=seeds, shape=st.tuples(st.integers(1, 9), st.integers(1, 5)))
+def test_distinct_rows_are_those_of_numpy(seed, shape):
+    rng = np.random.default_rng(seed)
+    matrix = rng.choice([0.0, 5e-324, 1e-300, 0.25, 0.5, 1.0, 256.0], size=shape)
+    rows, which = distinct_rows(matrix)
+    expected, inverse = np.unique(matrix, axis=0, return_inverse=True)
+    assert np.array_equal(rows, expected)
+    assert np.array_equal(which, inverse.ravel())
+
+
+def test_a_rounded_count_of_many_people():
+    n, base = 1500, 3
+    rounding = np.zeros((n + 1, n // base + 1))
+    for v in range(n + 1):
+        rounding[v, v // base] = 1 - v % base / base
+        if v % base:
+            rounding[v, v // base + 1] = v % base / base
+    lumped = Mechanism(counting(n), rounding).lumped(0)
+    value = dict(zip(map(bytes, rounding), range(n + 1), strict=True))
+    seen = [
+        (int(a), value[bytes(row)], m)
+        for a, row, m in zip(lumped.value_index, lumped.rows, lumped.multiplicities, strict=True)
+    ]
+    expected = [(a, v, math.comb(n - 1, v - a)) for a in (0, 1) for v in range(a, n + a)]
+    assert sorted(seen) == expected
+    assert all(context == (v,) for context, (_, v, _) in zip(lumped.contexts, seen, strict=True))

@@ -145,7 +145,7 @@ class TestFiles:
             ("", "is empty"),
             ("a,b,c\n", "has 3 columns"),
             ("label,probability\n", "must not be empty"),
-            ("a,0.5\nb,half\n", "line 2 .* found 'half'"),
+            ("a,0.5\nb,half\n", r"line 2, column 2 of .*prior\.csv': found 'half'"),
             ("a,0.5\nb,0.6\n", "sums to 1.1"),
             ("a,0.5\na,0.5\n", "are equal"),
             ("a,0.5\nb\n", "line 2 .* has 1 cells; 2 are needed"),
