@@ -222,8 +222,11 @@ def _places(
     place = {label: i for i, label in enumerate(known)}
     missing = tuple(label for label in wanted if label not in place)
     if missing:
+        side = "rows" if kind == "inputs" else "columns"
+        numbered = f"; if they are no more than numbers of {side}, pass the matrix, which is "
+        numbered += f"taken in order, or name the {kind}"
         raise ValidationError(
             f"{name}: its {kind} are {preview(known)}; they lack {preview(missing)}, "
-            "which are needed"
+            f"which are needed{numbered if known == tuple(range(len(known))) else ''}"
         )
     return [place[label] for label in wanted], wanted

@@ -37,7 +37,8 @@ class Mechanism(Stored):
     channel : Channel, pandas.DataFrame or array_like
         One row per value of the query, matched by label (in the order of `query.values` if an
         array is given). A channel may have inputs that the query never takes, in any order; what
-        is stored as `channel` has exactly the rows of `query.values`, in that order.
+        is stored as `channel` has exactly the rows of `query.values`, in that order. The inputs
+        0, 1, ... of a channel are labels like others: pass its matrix if they only count rows.
 
     Raises
     ------

@@ -534,6 +534,17 @@ class TestLumpedObjects:
             Lumped(**{**LUMPED, **changes})
 
 
+def test_numbered_inputs_are_labels_and_the_message_says_what_else_to_pass():
+    query = TableQuery(RecordSpace.binary(1), [0, 1], ["no", "yes"])
+    rows = [[0.75, 0.25], [0.0, 1.0]]
+    hint = "lack .'no', 'yes'.* pass the matrix, which is taken in order, or name the inputs"
+    with pytest.raises(ValidationError, match=f"^channel: its inputs are .0, 1.; they {hint}"):
+        Mechanism(query, Channel(rows))
+    assert Mechanism(query, Channel(rows).matrix) == Mechanism(query, Channel(rows, query.values))
+    with pytest.raises(ValidationError, match=r"they lack \['no'\], which are needed$"):
+        Mechanism(query, Channel(rows, ["yes", "maybe"]))
+
+
 @given(seed=seeds, shape=st.tuples(st.integers(1, 9), st.integers(1, 5)))
 def test_distinct_rows_are_those_of_numpy(seed, shape):
     rng = np.random.default_rng(seed)
