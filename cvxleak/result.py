@@ -122,17 +122,19 @@ class Bound:
         *,
         tol: float,
         absolute: float = ABSOLUTE_TOLERANCE,
+        feasible: bool = True,
         resume: Resume | None = None,
         **parts: Any,
     ) -> Self:
         """Return a bound whose ends are proved; CERTIFIED if they are near enough to each other.
 
         Near enough means a gap of at most max(tol * upper, `absolute`), or equal ends (two
-        infinite ones too). `resume` is what `refine` calls.
+        infinite ones too). `feasible` says whether the witness meets all that was asked for: if it
+        does not, nothing is CERTIFIED. `resume` is what `refine` calls.
         """
         near = math.isfinite(upper) and upper - lower <= max(tol * upper, absolute)
         done = lower == upper or near
-        status = Status.CERTIFIED if done else Status.BRACKETED
+        status = Status.CERTIFIED if done and feasible else Status.BRACKETED
         return cls(name, lower, upper, status, _resume=resume, **parts)
 
     @property

@@ -17,7 +17,9 @@ from scipy.special import entr
 
 from cvxleak._validation import Array
 from cvxleak.errors import InfeasibleError, SolverError
+from cvxleak.problems.design.feasible import snapped
 from cvxleak.problems.design.half_spaces import HalfSpaces, Implied
+from cvxleak.problems.design.inside import Inside
 from cvxleak.problems.design.interior import Master, MasterPoint
 from cvxleak.problems.design.own_constraints import Rule, own_constraints
 
@@ -46,6 +48,7 @@ class Conic:
         self.shape, self.rules = shape, rules
         self._solver, self._options = solver, options
         self._half_spaces = HalfSpaces(shape, rules) if rules else None
+        self._inside = Inside(shape, rules) if rules else None
 
     def solve(self, master: Master, deadline: float = np.inf) -> tuple[MasterPoint, Implied | None]:
         """Return the master's optimum, and what its lower end takes from own constraints.
@@ -74,7 +77,7 @@ class Conic:
         problem = self._solved(cp.Problem(cp.Minimize(t), rules), deadline)
         if problem.status in (cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE):
             raise InfeasibleError("budget: no channel meets it together with the constraints")
-        matrix = _stochastic(q.value)
+        matrix = self._settled(q.value)
         theta = _multipliers(leaks)
         beta = np.zeros(len(master.cost))
         if spends is not None:
@@ -93,26 +96,31 @@ class Conic:
     def least_worst(self, cost: Array) -> Array:
         """Return a channel of least worst-case distortion among those that meet the constraints."""
         q, rules = self._channel()
-        return self._least_worst(q, rules, cost, q)
+        return self._least_worst(q, rules, cost)
 
     def constant(self, cost: Array) -> Array | None:
         """Return the best output law for all rows alike, or None if none meets the constraints."""
         q, rules = self._channel()
-        law = cp.Variable(self.shape[1])
-        rules.append(q == cp.outer(np.ones(self.shape[0]), law))
+        rules.append(q[1:] == q[:-1])
         try:
-            return self._least_worst(q, rules, cost, law)[0]
+            found = self._least_worst(q, rules, cost)[0]
         except InfeasibleError:
             return None
+        law = snapped(found[None])
+        constants = (*self.rules, lambda q: q[1:] == q[:-1])
+        return snapped(Inside(self.shape, constants).repaired(np.tile(law, (self.shape[0], 1))))[0]
 
-    def _least_worst(
-        self, q: cp.Variable, rules: list[Any], cost: Array, wanted: cp.Variable
-    ) -> Array:
+    def _least_worst(self, q: cp.Variable, rules: list[Any], cost: Array) -> Array:
         spent = cp.Constant(cost.reshape(len(cost), -1)) @ cp.vec(q, order="C")
         self._solved(cp.Problem(cp.Minimize(cp.max(spent)), rules), np.inf)
-        if wanted.value is None:
+        if q.value is None:
             raise InfeasibleError("constraints: no channel meets them")
-        return _stochastic(np.atleast_2d(wanted.value))
+        return self._settled(q.value)
+
+    def _settled(self, value: Any) -> Array:
+        """Return what a solver found as a channel that meets own constraints."""
+        matrix = _stochastic(value)
+        return matrix if self._inside is None else self._inside.repaired(matrix)
 
     def _channel(self) -> tuple[cp.Variable, list[Any]]:
         q = cp.Variable(self.shape, name="channel")
@@ -122,10 +130,12 @@ class Conic:
     def _solved(self, problem: cp.Problem, deadline: float) -> cp.Problem:
         limit: dict[str, Any] = {}
         left = deadline - time.monotonic()
-        if self._solver in (None, "CLARABEL") and np.isfinite(left):
+        # CVXPY's own choice where there are matrices is SCS, which is too coarse.
+        solver = self._solver or "CLARABEL"
+        if solver == "CLARABEL" and np.isfinite(left):
             limit = {"time_limit": max(left, 1.0)}
         try:
-            problem.solve(solver=self._solver, **limit, **self._options)
+            problem.solve(solver=solver, **limit, **self._options)
         except cp.SolverError as error:
             raise SolverError(f"the master failed: {error}") from error
         return problem

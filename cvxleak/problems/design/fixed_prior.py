@@ -239,8 +239,10 @@ class DesignForPrior:
         interior-point method on the channel (`cvxleak.iterative.design_interior_point`). Privacy
         measures: a linear program. Constraints of your own: CVXPY; in the lower end they are
         half-spaces with multipliers that the certificate checks exactly
-        (`cvxleak.certificates.own_rows`), and the channel meets them as well as the solver does:
-        see `check`.
+        (`cvxleak.certificates.own_rows`). The solver's channel is moved until it meets them
+        (`cvxleak.problems.design.inside`): inequalities with room to spare for rounding, equations
+        up to rounding. Where that cannot be done the bound is not CERTIFIED, and
+        ``stats["own_violation"]`` says by how much they are missed.
 
         A budget so large that an output which does not look at the input will do gives exactly 0
         and such a channel.
@@ -281,6 +283,7 @@ class DesignForPrior:
             upper,
             tol=0.0,
             absolute=accuracy * scale,
+            feasible=found.feasible,
             unit=unit,
             witness=self._statement.channel(found.channel),
             certificate=certificate,

@@ -48,6 +48,8 @@ class Found(NamedTuple):
     price: float
     """Derivative of the value in the budget (or slope)."""
     stats: dict[str, Any]
+    feasible: bool = True
+    """Whether the channel meets the user's own constraints."""
 
 
 def solve(

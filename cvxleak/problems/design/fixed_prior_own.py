@@ -24,7 +24,13 @@ from cvxleak.errors import CertificateError, InfeasibleError, SolverError
 from cvxleak.problems.design.fixed_prior_native import Found
 from cvxleak.problems.design.fixed_prior_statement import Statement, stochastic
 from cvxleak.problems.design.half_spaces import HalfSpaces
-from cvxleak.problems.design.own_constraints import TIGHT, Rule, own_constraints, relaxed
+from cvxleak.problems.design.inside import Inside
+from cvxleak.problems.design.own_constraints import (
+    TIGHT,
+    Rule,
+    own_constraints,
+    own_violations,
+)
 from cvxleak.problems.design.private_utility import (
     privacy_penalty,
     privacy_rows,
@@ -34,7 +40,7 @@ from cvxleak.problems.design.private_utility import (
 __all__ = ["Program", "program", "solve_with_own"]
 
 MARGINS = (1e-8, 1e-7, 1e-6, 1e-5)
-"""How much tighter inequalities are made for the solver, which misses them by about as much."""
+"""How much tighter the budget is made for the solver, which misses it by about as much."""
 
 DUST = 1e-7
 """Columns below this are a solver's noise."""
@@ -63,7 +69,7 @@ def program(
 ) -> Program:
     """Return the problem in CVXPY, with the channel as its variable ``channel``.
 
-    `margin` tightens the budget and the user's inequalities by so much.
+    `margin` tightens the budget by so much.
     """
     n, m = statement.distortion.shape
     # Finite bounds: CVXPY multiplies bounds by constants, and infinity by 0 is not a number.
@@ -89,8 +95,7 @@ def program(
         rest.append(spent <= number - margin * scale)
     elif minimize == "distortion" and leaks:
         rest.append(level <= number - margin)
-    for constraint in own_constraints(rules, q):
-        rest += relaxed(constraint, -margin) if margin else [constraint]
+    rest += own_constraints(rules, q)
     problem = cp.Problem(cp.Minimize(objective), [*leaks, *cones, *costs, *rest])
     return Program(problem, q, leaks, costs, cones)
 
@@ -107,6 +112,9 @@ def solve_with_own(
     """Solve and return what was found, with the certificate's problem."""
     status = "not solved"
     half_spaces = HalfSpaces(statement.distortion.shape, rules)
+    inside = Inside(
+        statement.distortion.shape, (*rules, _budget(statement, measure, minimize, number))
+    )
     for margin in (*MARGINS, 0.0):
         stated = program(statement, measure, minimize, number, rules, margin)
         status = _run(stated.problem, solver, options)
@@ -116,9 +124,13 @@ def solve_with_own(
         if not stated.leaks:
             # The privacy measures look at ratios, and those of dust are anything.
             channel = stochastic(np.where(channel.max(axis=0) > DUST, channel, 0.0))
+        channel = inside.repaired(channel)
         found = _ends(statement, measure, minimize, number, half_spaces, stated, channel, solver)
         if found is not None:
-            return found
+            violated = own_violations(rules, channel, solver=solver)
+            stats = found[0].stats | {"own_violation": max(violated.values(), default=0.0)}
+            met = Inside(channel.shape, rules).met(channel)
+            return found[0]._replace(stats=stats, feasible=met), found[1]
     if status in (cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE):
         raise InfeasibleError(
             _nearest(statement, measure, minimize, number, rules, solver, options)
@@ -173,9 +185,27 @@ def _ends(
         "distortion": -float(weights.sum()) if information else np.nan,
         "sum": float((laws @ (channel * statement.distortion).sum(axis=1)).max()),
     }[minimize]
-    stats = {"solver": solver or stated.problem.solver_stats.solver_name}
-    stats |= {"stopped": stated.problem.status}
+    stats = {
+        "solver": solver or stated.problem.solver_stats.solver_name,
+        "stopped": stated.problem.status,
+    }
     return Found(channel, proof, lower, upper, price, stats), content
+
+
+def _budget(statement: Statement, measure: str, minimize: str, number: float) -> Rule:
+    """Return the budget as a constraint on the channel, but for one on information."""
+
+    def rule(q: cp.Variable) -> list[Any]:
+        if measure not in ("total", "record"):
+            return _private(statement, measure, number, q)
+        if minimize != "information":
+            return []
+        scale = float(statement.distortion.max()) or 1.0
+        share = statement.distortion / scale
+        spent = [cp.sum(cp.multiply(law[:, None] * share, q)) for law in statement.sources]
+        return [total <= number / scale for total in spent]
+
+    return rule
 
 
 def _private(

@@ -10,7 +10,6 @@ import numpy as np
 from cvxleak._validation import Array
 from cvxleak.certificates.rationals import float_above, rational
 from cvxleak.errors import InfeasibleError, SolverError
-from cvxleak.problems.check import FEASIBILITY_TOLERANCE
 from cvxleak.problems.design.conic import Conic
 from cvxleak.problems.design.feasible import snapped
 from cvxleak.problems.design.interior import Master, MasterPoint
@@ -51,7 +50,7 @@ class Footing:
         if self.own:
             self.anchor = snapped(conic.least_worst(self.costs.table))
             violated = own_violations(problem.rules, self.haven)
-            if max(violated.values(), default=0.0) > FEASIBILITY_TOLERANCE:
+            if max(violated.values(), default=0.0) > 0:
                 law = conic.constant(self.costs.table)
                 self.haven = None if law is None else np.tile(snapped(law[None])[0], (rows, 1))
         self.tight = self.thin = False
@@ -115,7 +114,8 @@ class Footing:
 
         Entries below `least` become zero.
         """
-        released = snapped(matrix, least)
+        # Own constraints may want what looks like dust.
+        released = snapped(matrix, 0.0 if self.own else least)
         if not self.capped:
             return released
         share = 0.0

@@ -17,6 +17,7 @@ from cvxleak.model import Mechanism
 from cvxleak.problems.design.adversaries import Audited, Cut, Opponents
 from cvxleak.problems.design.designed import Design, Round
 from cvxleak.problems.design.half_spaces import Implied
+from cvxleak.problems.design.inside import Inside
 from cvxleak.problems.design.interior import MasterPoint
 from cvxleak.problems.design.own_constraints import own_violations
 from cvxleak.problems.design.statement import Problem
@@ -73,9 +74,10 @@ class Found:
             kind, content, lower, upper, {"channel": channel.to_dict()}, proof, unit=unit
         )
         prices = self._prices()
-        violated = 0.0
+        violated, met = 0.0, True
         if self.problem.rules:
             violated = max(own_violations(self.problem.rules, best.matrix).values(), default=0.0)
+            met = Inside(best.matrix.shape, self.problem.rules).met(best.matrix)
         design = Design(
             Mechanism(self.problem.rows.query, channel),
             float_above(max(self.problem.costs.exact(best.matrix))),
@@ -91,6 +93,7 @@ class Found:
             lower,
             upper,
             tol=tol,
+            feasible=met,
             unit=unit,
             witness=design,
             certificate=certificate,

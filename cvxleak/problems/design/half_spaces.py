@@ -20,11 +20,7 @@ from typing import Any, NamedTuple, cast
 
 import cvxpy as cp
 import numpy as np
-from cvxpy.constraints.exponential import ExpCone
-from cvxpy.constraints.nonpos import Inequality, NonNeg, NonPos
 from cvxpy.constraints.psd import PSD
-from cvxpy.constraints.second_order import SOC
-from cvxpy.constraints.zero import Equality, Zero
 from numpy.typing import NDArray
 from scipy.linalg import qr
 from scipy.optimize import linprog
@@ -34,7 +30,12 @@ from cvxleak._validation import Array
 from cvxleak.certificates.balls import precision
 from cvxleak.certificates.own_rows import BALANCED, priced, read_own
 from cvxleak.errors import CertificateError, InfeasibleError
-from cvxleak.problems.design.own_constraints import TIGHT, Rule, own_constraints
+from cvxleak.problems.design.own_constraints import (
+    TIGHT,
+    Rule,
+    as_expressions,
+    own_constraints,
+)
 
 __all__ = ["HalfSpaces", "Implied"]
 
@@ -116,7 +117,7 @@ class HalfSpaces:
         self._curved: list[Any] = []
         found = [self._signs()]
         for constraint in self._constraints:
-            for expression, equal in _expressions(constraint):
+            for expression, equal in as_expressions(constraint):
                 if expression.is_affine():
                     self._place(np.zeros(self._size))
                     rows = self._tangents(expression, equal, exact=True)
@@ -339,31 +340,6 @@ class HalfSpaces:
         count = len(data)
         matrix = csr_array((data, (range(count), places)), shape=(count, self._size))
         return _Rows(matrix, np.zeros(count), np.zeros(count, dtype=bool))
-
-
-def _expressions(constraint: cp.Constraint) -> list[tuple[Any, bool]]:
-    """Return expressions that are <= 0, or = 0 where True, exactly if the constraint holds."""
-    first: Any = constraint.args[0]
-    if any(argument.is_complex() for argument in constraint.args):
-        return []
-    if isinstance(constraint, Equality):
-        return [(first - constraint.args[1], True)]
-    if isinstance(constraint, Zero):
-        return [(first, True)]
-    if isinstance(constraint, Inequality):
-        return [(first - constraint.args[1], False)]
-    if isinstance(constraint, NonNeg):
-        return [(-first, False)]
-    if isinstance(constraint, NonPos):
-        return [(first, False)]
-    if isinstance(constraint, SOC):
-        inner: Any = constraint.args[1]
-        axis = None if inner.ndim < 2 else constraint.axis
-        return [(cp.norm(inner, 2, axis=axis) - first, False)]
-    if isinstance(constraint, ExpCone):
-        # y e^(x/y) <= z is y log(y/z) + x <= 0.
-        return [(cp.rel_entr(constraint.y, constraint.z) + constraint.x, False)]
-    return []
 
 
 def _joined(parts: list[_Rows]) -> _Rows:

@@ -22,6 +22,7 @@ __all__ = [
     "TIGHT",
     "OwnConstraints",
     "Rule",
+    "as_expressions",
     "as_rules",
     "own_constraints",
     "own_violations",
@@ -121,7 +122,7 @@ def own_violations(
         For each callable, ``"constraints[0]"``, ..., the largest violation of what it returns as
         CVXPY measures it: 0 if it is met. Where further variables occur, they are chosen so that
         the largest violation is least, by a solver; the violations are then evaluated there, so
-        that none is understated: those of constraints that are met are near 0, not 0.
+        that none is understated: those of constraints that are only just met are near 0, not 0.
 
     Raises
     ------
@@ -189,6 +190,44 @@ def relaxed(constraint: cp.Constraint, slack: cp.Expression | float) -> list[cp.
     return [constraint]
 
 
+def as_expressions(constraint: cp.Constraint) -> list[tuple[Any, bool]]:
+    """Return expressions that are <= 0, or = 0 where True, exactly if the constraint holds.
+
+    Empty for cones of which this is not known (power cones, matrices, complex numbers).
+
+    Examples
+    --------
+    >>> import cvxpy as cp
+    >>> from cvxleak.problems.design.own_constraints import as_expressions
+    >>> x = cp.Variable()
+    >>> ((side, equal),) = as_expressions(cp.exp(x) <= 2)
+    >>> x.value = 0.0
+    >>> float(side.value), equal
+    (-1.0, False)
+    """
+    first: Any = constraint.args[0]
+    if any(argument.is_complex() for argument in constraint.args):
+        return []
+    if isinstance(constraint, Equality):
+        return [(first - constraint.args[1], True)]
+    if isinstance(constraint, Zero):
+        return [(first, True)]
+    if isinstance(constraint, Inequality):
+        return [(first - constraint.args[1], False)]
+    if isinstance(constraint, NonNeg):
+        return [(-first, False)]
+    if isinstance(constraint, NonPos):
+        return [(first, False)]
+    if isinstance(constraint, SOC):
+        inner: Any = constraint.args[1]
+        axis = None if inner.ndim < 2 else constraint.axis
+        return [(cp.norm(inner, 2, axis=axis) - first, False)]
+    if isinstance(constraint, ExpCone):
+        # y e^(x/y) <= z is y log(y/z) + x <= 0.
+        return [(cp.rel_entr(constraint.y, constraint.z) + constraint.x, False)]
+    return []
+
+
 def _by_rule(constraints: OwnConstraints, channel: cp.Variable) -> list[list[cp.Constraint]]:
     return [
         _checked(list(_flat(rule(channel), place)), channel, place)
@@ -243,7 +282,8 @@ def _choose_further(
     everything: list[cp.Constraint], channel: cp.Variable, values: Array, solver: str | None
 ) -> None:
     """Give the variables that are not the channel values of least largest violation."""
-    slack = cp.Variable(nonneg=True)
+    # Room is welcome, so that nothing is missed by what a solver's values are off.
+    slack = cp.Variable(bounds=[-1, None])
     rules = [part for constraint in everything for part in relaxed(constraint, slack)]
     problem = cp.Problem(cp.Minimize(slack), [*rules, channel == values])
     options: dict[str, Any] = {}

@@ -1,0 +1,153 @@
+"""Witnesses meet the user's own constraints: inequalities with room, equations to rounding."""
+
+from fractions import Fraction
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+from cvxleak.certificates import verify
+from cvxleak.constraints import local_dp
+from cvxleak.errors import InfeasibleError
+from cvxleak.model import Distortion
+from cvxleak.problems.design import design_for_prior, min_distortion, min_leakage
+from cvxleak.problems.design.inside import MET, Inside
+from cvxleak.problems.design.own_constraints import own_violations
+from cvxleak.queries import parity
+from cvxleak.result import Bound, Status
+
+HAMMING = [[0.0, 1.0], [1.0, 0.0]]
+
+
+def further(Q):
+    z = cp.Variable()
+    return [Q[0, 0] >= z, z >= 0.95]
+
+
+INEQUALITIES = {
+    "affine": lambda Q: Q[0, 0] >= 0.95,
+    "parameter": lambda Q: Q[0, 0] >= cp.Parameter(value=0.95),
+    "further variables": further,
+    "local DP": lambda Q: local_dp(Q, 2.0),
+    "ball": lambda Q: cp.sum_squares(Q[:, 0] - np.array([0.85, 0.15])) <= 0.01,
+    "cone": lambda Q: cp.SOC(0.1 * cp.sum(Q[0]), Q[:, 0] - np.array([0.85, 0.15])),
+    "entropy": lambda Q: cp.sum(cp.entr(Q[0])) >= 0.4,
+    "matrix": lambda Q: cp.bmat([[Q[0, 0] - 0.7, 0.1], [0.1, Q[1, 1] - 0.6]]) >> 0,
+}
+EQUATIONS = {
+    "affine": lambda Q: 0.3 * Q[0, 0] + 0.1 * Q[1, 1] == 0.33,
+    "implied": lambda Q: [Q[0, 0] >= 0.9, Q[0, 0] <= 0.9],
+    "large": lambda Q: 1e6 * Q[0, 0] == 9e5,
+}
+
+
+def solved(rule):
+    yield design_for_prior([0.4, 0.6], HAMMING, 0.2, constraints=rule)
+    yield design_for_prior([0.4, 0.6], HAMMING, 0.25, minimize="distortion", constraints=rule)
+    own = {"distortion": HAMMING, "entropy_floor": 0.5, "rows": "orbits", "constraints": rule}
+    yield min_leakage(parity(2), budget=0.2, **own)
+    yield min_distortion(parity(2), budget=0.25, **own)
+
+
+def missed(bound):
+    """Return what the result says, after it is measured again."""
+    design = bound.witness
+    told = bound.stats.get("own_violation", getattr(design, "own_violation", None))
+    matrix = design.matrix if hasattr(design, "matrix") else design.channel.matrix
+    assert matrix.min() >= 0
+    assert np.abs(matrix.sum(axis=1) - 1).max() < 1e-15
+    return told, matrix
+
+
+@pytest.mark.parametrize("name", INEQUALITIES)
+def test_inequalities_are_met(name):
+    rule = INEQUALITIES[name]
+    for bound in solved(rule):
+        assert bound.status is Status.CERTIFIED
+        assert verify(bound.certificate).passed
+        told, matrix = missed(bound)
+        assert told == 0.0
+        assert own_violations(rule, matrix) == {"constraints[0]": 0.0}
+
+
+@pytest.mark.parametrize("name", EQUATIONS)
+def test_equations_are_met_to_rounding(name):
+    rule = EQUATIONS[name]
+    for bound in solved(rule):
+        assert bound.status is Status.CERTIFIED
+        told, matrix = missed(bound)
+        assert told <= MET * (1e6 if name == "large" else 1)
+        assert own_violations(rule, matrix)["constraints[0]"] == told
+
+
+def test_an_inequality_is_met_in_rational_numbers():
+    bound = design_for_prior([0.4, 0.6], HAMMING, 0.3, constraints=lambda Q: Q[0, 0] >= 0.95)
+    row = [Fraction(entry) for entry in bound.witness.matrix[0].tolist()]
+    assert row[0] / sum(row) >= Fraction(0.95)
+
+
+def test_what_cannot_be_repaired_is_not_certified():
+    # A ball of radius 0 has no interior, and is not affine.
+    point = np.array([0.9, 0.1])
+    rule = lambda Q: cp.norm(Q[0] - point) <= 0  # noqa: E731
+    bound = min_leakage(
+        parity(2),
+        distortion=HAMMING,
+        budget=0.2,
+        entropy_floor=0.5,
+        rows="orbits",
+        constraints=rule,
+    )
+    exact = abs(bound.witness.channel.matrix[0] - point).max() == 0
+    assert bound.witness.own_violation < 1e-6
+    met = Inside((2, 2), (rule,)).met(bound.witness.channel.matrix)
+    assert bound.status is (Status.CERTIFIED if met else Status.BRACKETED)
+    assert exact or bound.witness.own_violation > 0
+
+
+def test_a_witness_that_is_not_feasible_is_never_certified():
+    for upper in (1.0, 1.5):
+        assert Bound.proved("x", 1.0, upper, tol=1.0).status is Status.CERTIFIED
+        assert Bound.proved("x", 1.0, upper, tol=1.0, feasible=False).status is Status.BRACKETED
+
+
+def test_a_channel_far_from_the_set_is_brought_into_it():
+    rules = (lambda Q: Q[0, 0] >= 0.7, lambda Q: [Q[:, 2] == 0, cp.norm(Q[1]) <= 0.8])
+    inside = Inside((2, 3), rules)
+    far = np.array([[0.0, 0.5, 0.5], [0.0, 0.0, 1.0]])
+    near = inside.repaired(far)
+    assert not inside.met(far)
+    assert inside.met(near)
+    assert near[0, 0] >= 0.7
+    assert (near[:, 2] == 0).all()
+    good = np.array([[0.8, 0.2, 0.0], [0.5, 0.5, 0.0]])
+    assert inside.repaired(good) == pytest.approx(good, abs=1e-15)
+
+
+def test_an_empty_set_leaves_the_channel_as_it_is():
+    half = np.full((2, 2), 0.5)
+    assert Inside((2, 2), (lambda Q: Q[0, 0] >= 1.5,)).repaired(half) is half
+    with pytest.raises(InfeasibleError, match="no channel meets them"):
+        design_for_prior([0.5, 0.5], HAMMING, 0.2, constraints=lambda Q: Q[0, 0] >= 1.5)
+
+
+def test_unbiased_answers_are_unbiased():
+    values = np.arange(3.0)
+    rule = lambda Q: Q @ values == values  # noqa: E731
+    bound = design_for_prior([0.2, 0.5, 0.3], Distortion.absolute(range(3)), 0.1, constraints=rule)
+    assert np.abs(bound.witness.matrix @ values - values).max() <= 1e-14
+
+
+def test_a_constant_stays_constant_and_tells_nothing():
+    rule = lambda Q: Q[0, 0] >= 0.25  # noqa: E731
+    bound = min_leakage(
+        parity(2),
+        distortion=HAMMING,
+        budget=0.6,
+        entropy_floor=0.5,
+        rows="orbits",
+        constraints=rule,
+    )
+    assert (bound.lower, bound.upper) == (0.0, 0.0)
+    assert (bound.witness.channel.matrix == bound.witness.channel.matrix[0]).all()
+    assert bound.witness.own_violation == 0.0
