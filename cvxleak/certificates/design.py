@@ -7,9 +7,10 @@ problem: {"query": f, "rows", "distortion": d(f, y), "sources": laws, "objective
 the whole dataset}, "entropy_floor": b or null, "priors": laws or null, "budget": D or L, or null
 for none, "own": half-spaces that stand for the user's own constraints}: those of affine ones as
 they are stated, and supporting ones of others (`cvxleak.certificates.own_rows`). The lower end
-holds for all channels in them; whether the witness meets the constraints is not checked here.
+holds for all channels in them.
 
-witness: {"channel"}. It meets the budget in exact arithmetic.
+witness: {"channel"}. It meets the budget in exact arithmetic, and the "own" half-spaces without
+further variables up to rounding.
 
 proof: {"leakage", "cuts", "sources", "own"} and perhaps "balance". The witness's leakage is bounded
 
@@ -42,7 +43,7 @@ from flint import arb, fmpq, fmpz
 from cvxleak.certificates import balls, reading, record_leakage
 from cvxleak.certificates.design_rows import Law, Rows
 from cvxleak.certificates.outputs import Ball, Matrix
-from cvxleak.certificates.own_rows import priced, read_own
+from cvxleak.certificates.own_rows import check_met, priced, read_own
 from cvxleak.certificates.rationals import float_above, normalized_rows, rational
 from cvxleak.errors import CertificateError
 from cvxleak.model import Channel, Distortion, Mechanism, Query
@@ -79,6 +80,7 @@ def prove_min_leakage(
     """Return proved lower and upper ends of the least leakage, in nats."""
     statement = Statement(problem)
     channel = statement.channel(witness)
+    check_met(statement.own, normalized_rows(channel.matrix.tolist()))
     reading.parts(proof, PROOF, "the proof", optional={"balance"})
     if statement.budget is not None:
         budget = rational(statement.budget)
@@ -93,6 +95,7 @@ def prove_min_distortion(
     """Return proved lower and upper ends of the least distortion, in its own unit."""
     statement = Statement(problem)
     channel = statement.channel(witness)
+    check_met(statement.own, normalized_rows(channel.matrix.tolist()))
     reading.parts(proof, PROOF, "the proof", optional={"balance"})
     if statement.budget is None:
         raise CertificateError("the problem has no budget")

@@ -9,13 +9,13 @@ distortion counts), "minimize", and what that needs:
 
 with "own": half-spaces that stand for the user's own constraints, those of affine ones as they are
 stated and supporting ones of others (`cvxleak.certificates.own_rows`; the lower end holds for all
-channels in them, and whether the witness meets the constraints is not checked here);
+channels in them);
 with "secrets", either laws of the input (I_k = I(X;Y)) or joint laws P_k(a, x) of a secret and the
 input (I_k = I(A_k;Y)); or, for "distortion" only, with "privacy" in their place: "local-dp",
 "pml" or "maximal-leakage" at "budget" epsilon, and the "prior" that the last two refer to.
 
 witness: {"channel": rows}. Its value is the upper end, and it must meet the budget: exactly, or in
-ball arithmetic.
+ball arithmetic; and the "own" half-spaces without further variables up to rounding.
 proof: {"weights": w_k, "prices": mu_j, "reference": matrix, "own": gamma_i}, or {"prices",
 "penalty": matrix, "own"}; either perhaps with "balance".
 Lower end, for any reference, with G_k the gradient of I_k there:
@@ -42,11 +42,11 @@ from typing import Any
 from flint import arb, fmpq
 
 from cvxleak.certificates import balls, rationals
-from cvxleak.certificates.own_rows import OwnRow, priced, read_own
+from cvxleak.certificates.own_rows import OwnRow, check_met, priced, read_own
 from cvxleak.certificates.reading import number, numbers, parts
 from cvxleak.errors import CertificateError
 
-__all__ = ["PRIVACY", "about", "prove_distortion", "prove_leakage"]
+__all__ = ["PRIVACY", "about", "bracket", "prove_distortion", "prove_leakage"]
 
 PRIVACY = ("local-dp", "pml", "maximal-leakage")
 """What may take the place of the secrets."""
@@ -58,14 +58,21 @@ def prove_leakage(
     problem: Mapping[str, Any], witness: Mapping[str, Any], proof: Mapping[str, Any]
 ) -> tuple[float, float]:
     """Return proved ends of the least leakage, or of the least sum, in nats."""
-    return _prove(problem, witness, proof, ("information", "sum"))
+    return _prove(problem, witness, proof, ("information", "sum"), True)
 
 
 def prove_distortion(
     problem: Mapping[str, Any], witness: Mapping[str, Any], proof: Mapping[str, Any]
 ) -> tuple[float, float]:
     """Return proved ends of the least distortion, in its own unit."""
-    return _prove(problem, witness, proof, ("distortion",))
+    return _prove(problem, witness, proof, ("distortion",), True)
+
+
+def bracket(
+    problem: Mapping[str, Any], witness: Mapping[str, Any], proof: Mapping[str, Any]
+) -> tuple[float, float]:
+    """Return both ends, whether or not the witness meets the user's own constraints."""
+    return _prove(problem, witness, proof, ("information", "sum", "distortion"), False)
 
 
 def about(problem: Mapping[str, Any]) -> str:
@@ -85,10 +92,13 @@ def _prove(
     witness: Mapping[str, Any],
     proof: Mapping[str, Any],
     goals: tuple[str, ...],
+    strict: bool,
 ) -> tuple[float, float]:
     statement = _Statement.read(problem, goals)
     parts(witness, {"channel"}, "the witness")
     channel = _matrix(witness["channel"], "the channel", *statement.shape)
+    if strict and statement.own:
+        check_met(statement.own, rationals.normalized_rows(channel))
     return max(statement.lower(proof), 0.0), statement.upper(channel)
 
 

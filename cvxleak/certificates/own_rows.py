@@ -14,6 +14,10 @@ of either sign where "equal" is true and not negative otherwise. If sum_i g_i b_
 for all channels of the set, whatever z is, which is what a dual bound needs. Multipliers that are
 floats seldom cancel: the proof may name entries under "balance" whose multipliers are moved, by the
 exact solution of the linear equations, until they do.
+
+The witness has to meet each entry without further variables, up to 2^-40 of the entry's terms: both
+ends then belong to the channels in these half-spaces, and an equation between floats can be met by
+floats at all.
 """
 
 from __future__ import annotations
@@ -27,7 +31,10 @@ from cvxleak.certificates import reading
 from cvxleak.certificates.rationals import rational
 from cvxleak.errors import CertificateError
 
-__all__ = ["BALANCED", "OwnRow", "priced", "read_own"]
+__all__ = ["BALANCED", "OwnRow", "check_met", "priced", "read_own"]
+
+ROUNDING = fmpq(1, 1 << 40)
+"""By what part of its terms a witness may miss a half-space."""
 
 BALANCED = 100
 """Most multipliers that are moved: the equations are solved in rational numbers."""
@@ -95,6 +102,34 @@ def priced(
             for x, y, a in row.entries:
                 cells[x, y] = cells.get((x, y), fmpq(0)) + g * rational(a)
     return [(x, y, arb(total)) for (x, y), total in cells.items()], arb(offset)
+
+
+def check_met(own: Sequence[OwnRow], channel: Sequence[Sequence[fmpq]]) -> None:
+    """Make sure that a channel is in all half-spaces that have no further variables.
+
+    Raises
+    ------
+    CertificateError
+        It misses one by more than rounding.
+
+    Examples
+    --------
+    >>> from flint import fmpq
+    >>> from cvxleak.certificates.own_rows import check_met, read_own
+    >>> entry = {"entries": [[0, 1, 1.0]], "further": [], "at_least": 0.5, "equal": False}
+    >>> check_met(read_own([entry], 1, 2), [[fmpq(1, 2), fmpq(1, 2)]])
+    """
+    for place, row in enumerate(own):
+        if row.further:
+            continue
+        limit = rational(row.at_least)
+        room, terms = -limit, abs(limit)
+        for x, y, a in row.entries:
+            term = rational(a) * channel[x][y]
+            room += term
+            terms += abs(term)
+        if (abs(room) if row.equal else -room) > ROUNDING * terms:
+            raise CertificateError(f"the witness misses entry {place} of own")
 
 
 def _balance(own: Sequence[OwnRow], multipliers: list[fmpq], named: Any) -> None:

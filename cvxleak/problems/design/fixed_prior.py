@@ -240,8 +240,8 @@ class DesignForPrior:
         measures: a linear program. Constraints of your own: CVXPY; in the lower end they are
         half-spaces with multipliers that the certificate checks exactly
         (`cvxleak.certificates.own_rows`). The solver's channel is moved until it meets them
-        (`cvxleak.problems.design.inside`): inequalities with room to spare for rounding, equations
-        up to rounding. Where that cannot be done the bound is not CERTIFIED, and
+        (`cvxleak.problems.design.inside`): inequalities with room for rounding, equations up to
+        rounding. Where that cannot be done, the bound is not CERTIFIED and has no certificate, and
         ``stats["own_violation"]`` says by how much they are missed.
 
         A budget so large that an output which does not look at the input will do gives exactly 0
@@ -266,15 +266,17 @@ class DesignForPrior:
         information = self._goal != "distortion"
         unit = "nats" if information else "distortion"
         lower, upper = min(found.lower, found.upper), found.upper
-        certificate = Certificate(
-            "fixed-prior-leakage" if information else "fixed-prior-distortion",
-            content,
-            lower,
-            upper,
-            {"channel": found.channel.tolist()},
-            found.proof,
-            unit=unit,
-        )
+        certificate = None
+        if found.feasible:
+            certificate = Certificate(
+                "fixed-prior-leakage" if information else "fixed-prior-distortion",
+                content,
+                lower,
+                upper,
+                {"channel": found.channel.tolist()},
+                found.proof,
+                unit=unit,
+            )
         scale = 1.0 if information else float(self._statement.distortion.max()) or 1.0
         names = {"information": "leakage", "distortion": "distortion", "sum": "leakage + slope d"}
         return Bound.proved(

@@ -18,7 +18,7 @@ from scipy.special import entr, softmax
 
 from cvxleak._validation import Array
 from cvxleak.certificates.balls import precision
-from cvxleak.certificates.fixed_prior import prove_distortion, prove_leakage
+from cvxleak.certificates.fixed_prior import bracket
 from cvxleak.constraints import local_dp, maximal_leakage, pml
 from cvxleak.errors import CertificateError, InfeasibleError, SolverError
 from cvxleak.problems.design.fixed_prior_native import Found
@@ -176,8 +176,7 @@ def _ends(
         proof |= {"penalty": privacy_penalty(statement, measure, implied.extra).tolist()}
     try:
         with precision():
-            prove = prove_distortion if minimize == "distortion" else prove_leakage
-            lower, upper = prove(content, {"channel": channel.tolist()}, proof)
+            lower, upper = bracket(content, {"channel": channel.tolist()}, proof)
     except CertificateError:
         return None
     price = {

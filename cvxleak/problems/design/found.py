@@ -70,14 +70,16 @@ class Found:
         channel = self.problem.channel(best.matrix)
         upper = best.value
         unit = "nats" if self.leakage else "distortion"
-        certificate = Certificate(
-            kind, content, lower, upper, {"channel": channel.to_dict()}, proof, unit=unit
-        )
         prices = self._prices()
         violated, met = 0.0, True
         if self.problem.rules:
             violated = max(own_violations(self.problem.rules, best.matrix).values(), default=0.0)
             met = Inside(best.matrix.shape, self.problem.rules).met(best.matrix)
+        certificate = None
+        if met:
+            certificate = Certificate(
+                kind, content, lower, upper, {"channel": channel.to_dict()}, proof, unit=unit
+            )
         design = Design(
             Mechanism(self.problem.rows.query, channel),
             float_above(max(self.problem.costs.exact(best.matrix))),

@@ -299,8 +299,8 @@ class Inside:
 
 def _least_move(matrix: csr_array, missed: Array) -> Array:
     """Return the shortest x with A x = missed, as nearly as one step of refinement gets."""
-    found: Any = lstsq((matrix @ matrix.T).toarray(), missed, cond=1e-13)[0]
-    return matrix.T @ found
+    found: Any = lstsq((matrix @ matrix.T).toarray(), missed, cond=1e-13)
+    return matrix.T @ found[0]
 
 
 def _margin(side: Any, equal: bool) -> Array:

@@ -1,5 +1,6 @@
 """Witnesses meet the user's own constraints: inequalities with room, equations to rounding."""
 
+import dataclasses
 from fractions import Fraction
 
 import cvxpy as cp
@@ -103,6 +104,7 @@ def test_what_cannot_be_repaired_is_not_certified():
     met = Inside((2, 2), (rule,)).met(bound.witness.channel.matrix)
     assert bound.status is (Status.CERTIFIED if met else Status.BRACKETED)
     assert exact or bound.witness.own_violation > 0
+    assert (bound.certificate is None) is not met
 
 
 def test_a_witness_that_is_not_feasible_is_never_certified():
@@ -151,3 +153,25 @@ def test_a_constant_stays_constant_and_tells_nothing():
     assert (bound.lower, bound.upper) == (0.0, 0.0)
     assert (bound.witness.channel.matrix == bound.witness.channel.matrix[0]).all()
     assert bound.witness.own_violation == 0.0
+
+
+@pytest.mark.parametrize("budget", [0.2, 0.25])
+def test_a_certificate_whose_witness_misses_own_constraints_fails(budget):
+    rule = INEQUALITIES["affine"]
+    own = {"distortion": HAMMING, "entropy_floor": 0.5, "rows": "orbits", "constraints": rule}
+    leakage = min_leakage(parity(2), budget=budget, **own).certificate
+    prior = design_for_prior([0.4, 0.6], HAMMING, budget, constraints=rule).certificate
+    spent = design_for_prior(
+        [0.4, 0.6], HAMMING, budget, minimize="distortion", constraints=rule
+    ).certificate
+    blunt = [[0.94, 0.06], [0.06, 0.94]]  # within all budgets but that of the entry
+    for certificate in (leakage, prior, spent):
+        witness = dict(certificate.witness)
+        if certificate is leakage:
+            witness["channel"] = witness["channel"] | {"matrix": blunt}
+        else:
+            witness["channel"] = blunt
+        forged = dataclasses.replace(certificate, witness=witness, upper=10.0)
+        verdict = verify(forged)
+        assert not verdict.passed
+        assert certificate is spent or "misses entry 0 of own" in verdict.reason
