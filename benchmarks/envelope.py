@@ -54,7 +54,8 @@ def timed(function: Callable[[], Any], repeat: int = 1) -> tuple[Any, float]:
 class Peer:
     """The program of one prior and channel, compiled once."""
 
-    def __init__(self, prior: Array, rows: Array) -> None:
+    def __init__(self, prior: Array, rows: Array, solver: str = "HIGHS") -> None:
+        self.solver = solver
         self.output = prior @ rows
         self.level = cp.Parameter(nonneg=True)
         self.weights = cp.Variable(rows.shape, nonneg=True)
@@ -69,7 +70,7 @@ class Peer:
     def value(self, level: float) -> tuple[float, float]:
         """Return the value at a level, and its slope there."""
         self.level.value = level
-        self.problem.solve(solver="HIGHS")
+        self.problem.solve(solver=self.solver)
         self.solutions += 1
         masses = self.weights.value @ self.output
         slope = -float(np.abs(self.symbols.dual_value) @ masses)

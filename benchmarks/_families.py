@@ -1,0 +1,361 @@
+"""The problem families that are compared, and the programs that compete in each.
+
+A family has cases of growing size. Every program gets the same case and returns a value of the
+problem; cvxleak returns a bracket, and what a program is off by is its value less the attained end.
+A program is named by what it is: a solver's name alone is that solver under plain CVXPY.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+
+from benchmarks import audit, capacity, design_for_prior, envelope, local_dp
+from benchmarks._audit_cases import Case
+from cvxleak.iterative import (
+    alternating_design,
+    alternating_leakage,
+    distortion_blahut_arimoto,
+    joint_blahut_arimoto,
+)
+from cvxleak.measures import event_envelope, expected_distortion, max_information
+from cvxleak.measures import mutual_information as information
+from cvxleak.mechanisms import random_rounding
+from cvxleak.model import Distortion, Mechanism, SourceSet
+from cvxleak.problems import (
+    MinInformation,
+    MinLeakage,
+    PMLMechanism,
+    ReleaseProblem,
+    min_information,
+    min_local_dp,
+    optimal_pml_mechanism,
+    pml_envelope,
+    record_leakage,
+    release_lagrangian,
+)
+from cvxleak.problems import capacity as certified_capacity
+from cvxleak.problems.local_dp import folding_bounds
+from cvxleak.problems.relaxations import TimeSharingRelaxation
+from cvxleak.queries import count, parity
+from cvxleak.result import Bound
+
+OURS = "cvxleak"
+CONIC = ("CLARABEL", "ECOS", "SCS")
+LINEAR = ("HIGHS", *CONIC)
+
+Value = float | tuple[float, float]
+Program = Callable[[Any, float], Value]
+"""From a case and seconds that a program may take by itself to a value, or to a bracket."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """A kind of problem, in sizes."""
+
+    title: str
+    case: str
+    """What the case of size n is."""
+    attained: str
+    """Which end of cvxleak's bracket is attained: "lower" for a maximum, "upper" for a minimum."""
+    sizes: tuple[int, ...]
+    make: Callable[[int], Any]
+    programs: Mapping[str, Program]
+    close: float
+    """A value that is off by more is marked."""
+    relative: bool = False
+    """Whether `close` is relative to the value."""
+
+
+def ends(bound: Bound) -> tuple[float, float]:
+    return bound.lower, bound.upper
+
+
+def missing(name: str) -> str | None:
+    """Return why a program cannot run here, or None."""
+    words = name.replace(",", " ").split()
+    modules = {"SCIP": "pyscipopt", "qif": "qif", "dit": "dit"}
+    if words[0] in modules and importlib.util.find_spec(modules[words[0]]) is None:
+        return f"{name}: {modules[words[0]]} is not installed"
+    if words[0] in LINEAR and words[0] not in cp.installed_solvers():
+        return f"{name}: CVXPY finds no {words[0]} here"
+    return None
+
+
+def capacities() -> Family:
+    def by(name: str) -> Program:
+        def program(channel: Any, limit: float) -> float:
+            p = np.maximum(capacity.METHODS[name](channel, limit), 0.0)
+            return information(p / p.sum(), channel)
+
+        return program
+
+    tight = {"CLARABEL": "CLARABEL, tol 1e-12", "ECOS": "ECOS, tol 1e-12", "SCS": "SCS, eps 1e-9"}
+    return Family(
+        "Shannon capacity",
+        "n inputs, n outputs, rows drawn from Dirichlet(1)",
+        "lower",
+        (10, 20, 40, 80, 160),
+        capacity.dirichlet_channel,
+        {
+            OURS: lambda channel, limit: ends(certified_capacity(channel)),
+            "Blahut–Arimoto": by("Blahut–Arimoto"),
+            "qif": by("qif"),
+            "dit": by("dit"),
+            **{solver: by(name) for solver, name in tight.items()},
+        },
+        1e-9,
+    )
+
+
+def audits() -> Family:
+    def scip(cut: bool) -> Program:
+        def program(case: Case, limit: float) -> tuple[float, float]:
+            run = audit.with_scip(case, limit, cut)
+            if run.note:
+                raise RuntimeError(run.note)
+            return run.lower, run.upper
+
+        return program
+
+    def relaxed(solver: str) -> Program:
+        return lambda case, limit: TimeSharingRelaxation(case.lumped, case.floor, 16).solve(
+            solver=solver
+        )
+
+    def make(n: int) -> Case:
+        mechanism = Mechanism(count(n), random_rounding(n, 3))
+        return Case(f"n = {n}", mechanism, 0.9 * mechanism.space.max_entropy)
+
+    return Family(
+        "Audit of a record",
+        "a count of n people rounded at random to base 3, entropy floor .9 n log 2",
+        "lower",
+        (4, 6, 8, 10, 12),
+        make,
+        {
+            OURS: lambda c, limit: ends(record_leakage(c.mechanism, c.floor, 0, time_limit=None)),
+            "SCIP": scip(False),
+            "SCIP with cut": scip(True),
+            "LEAKAGE Algorithm 1": lambda c, limit: alternating_leakage(c.mechanism, c.floor).value,
+            "joint step, 30 starts": lambda c, limit: joint_blahut_arimoto(c.lumped, c.floor).value,
+            **{f"{solver}, relaxation": relaxed(solver) for solver in ("CLARABEL", "SCS")},
+        },
+        2e-4,
+        relative=True,
+    )
+
+
+def designs() -> Family:
+    floor = 0.5
+
+    def make(n: int) -> MinLeakage:
+        d = Distortion.hamming([0, 1])
+        b = floor * n * math.log(2)
+        return MinLeakage(parity(n), distortion=d, budget=0.1, entropy_floor=b)
+
+    def cutting(**options: Any) -> Program:
+        return lambda problem, limit: ends(problem.solve(tol=1e-3, time_limit=limit, **options))
+
+    def alternating(problem: MinLeakage, limit: float) -> float:
+        n = round(problem.problem.query.space.max_entropy / math.log(2))
+        values = np.indices((2,) * n).sum(axis=0) % 2
+        run = alternating_design(
+            np.full(values.shape, 0.5**n),
+            1.0 - np.eye(2)[values],
+            0.1,
+            floor * n * math.log(2),
+            decrease="variance",
+            time_limit=limit,
+        )
+        return run.value
+
+    return Family(
+        "Least leakage for a distortion budget",
+        "parity of n bits, entropy floor .5 n log 2, wrong in at most a tenth of cases",
+        "upper",
+        (2, 3, 4, 5),
+        make,
+        {
+            OURS: cutting(),
+            "LEAKAGE Algorithm 6": alternating,
+            **{f"{solver} as master": cutting(solver=solver) for solver in CONIC},
+        },
+        2e-3,
+        relative=True,
+    )
+
+
+def rate_distortion() -> Family:
+    def by(name: str) -> Program:
+        def program(case: design_for_prior.Case, limit: float) -> float:
+            q = np.maximum(design_for_prior.METHODS[name](case).channel, 0.0)
+            q /= q.sum(axis=1, keepdims=True)
+            return information(case.p, q) + case.slope * expected_distortion(case.p, q, case.d)
+
+        return program
+
+    def ours(case: design_for_prior.Case, limit: float) -> tuple[float, float]:
+        found = design_for_prior.design_for_prior(case.p, case.d, slope=case.slope)
+        return ends(found)
+
+    return Family(
+        "Design for a known prior (rate-distortion)",
+        "n inputs, n outputs, Dirichlet(1) prior, uniform distortions, at a slope",
+        "upper",
+        (10, 20, 40, 80, 160),
+        design_for_prior.Case.of,
+        {
+            OURS: ours,
+            "Blahut": by("Blahut"),
+            **{f"{solver}, dual form": by(f"{solver}, dual form") for solver in CONIC},
+            **{f"{solver}, textbook": by(f"{solver}, textbook") for solver in CONIC},
+        },
+        1e-7,
+    )
+
+
+def envelopes() -> Family:
+    delta = 0.5
+
+    def bisection(solver: str) -> Program:
+        def program(case: Any, limit: float) -> float:
+            prior, rows = case
+            top = float(np.exp(max_information(prior, rows)))
+            peer = envelope.Peer(prior, rows, solver)
+            return peer.envelope(delta, top, newton=False)
+
+        return program
+
+    return Family(
+        "PML envelope",
+        "n inputs, n outputs, rows drawn from Dirichlet(1), uniform prior, delta = .5",
+        "lower",
+        (10, 20, 40, 80, 160),
+        envelope.channel,
+        {
+            OURS: lambda case, limit: ends(pml_envelope(*case, delta)),
+            "ENVELOPE Algorithm 1": lambda case, limit: float(event_envelope(*case, delta)),
+            **{f"{solver}, bisection": bisection(solver) for solver in LINEAR},
+        },
+        1e-6,
+    )
+
+
+def pml_designs() -> Family:
+    def make(n: int) -> PMLMechanism:
+        prior = np.random.default_rng(n).dirichlet(np.full(n, 5.0))
+        return PMLMechanism(prior, np.eye(n), 1.0)
+
+    def conic(solver: str) -> Program:
+        return lambda problem, limit: float(problem.to_cvxpy().solve(solver=solver))
+
+    return Family(
+        "Most useful mechanism under PML",
+        "n values told truly as often as possible, epsilon = 1, Dirichlet(5) prior",
+        "lower",
+        (10, 20, 40, 80, 160),
+        make,
+        {
+            OURS: lambda problem, limit: ends(
+                optimal_pml_mechanism(problem.prior, problem.utility, problem.epsilon)
+            ),
+            **{solver: conic(solver) for solver in LINEAR},
+        },
+        1e-6,
+    )
+
+
+def local_dp_families() -> Family:
+    budget = 0.8
+
+    def bisection(solver: str) -> Program:
+        def program(sources: Any, limit: float) -> float:
+            value, _, _ = local_dp.peer(sources, budget, solver, limit)
+            if math.isnan(value):
+                raise RuntimeError("failed or out of time")
+            return value
+
+        return program
+
+    return Family(
+        "Least epsilon of local differential privacy",
+        "n values, five laws drawn from Dirichlet(1), Hamming distortion .8",
+        "upper",
+        (10, 20, 40, 80, 160),
+        local_dp.dirichlet,
+        {
+            OURS: lambda sources, limit: ends(min_local_dp(SourceSet(sources), budget)),
+            "HAMMING Theorem 3": lambda sources, limit: folding_bounds(sources, budget).upper,
+            **{f"{solver}, bisection": bisection(solver) for solver in LINEAR},
+        },
+        1e-6,
+    )
+
+
+def informations() -> Family:
+    def make(n: int) -> MinInformation:
+        return MinInformation(local_dp.dirichlet(n, 3), 0.3)
+
+    def conic(solver: str) -> Program:
+        return lambda problem, limit: float(problem.to_cvxpy().solve(solver=solver))
+
+    return Family(
+        "Least information for a set of sources",
+        "n values, three laws drawn from Dirichlet(1), Hamming distortion .3",
+        "upper",
+        (4, 8, 16, 32),
+        make,
+        {
+            OURS: lambda problem, limit: ends(
+                min_information(problem.sources, problem.distortion_budget)
+            ),
+            **{solver: conic(solver) for solver in CONIC},
+        },
+        1e-6,
+    )
+
+
+def releases() -> Family:
+    def make(n: int) -> ReleaseProblem:
+        joint = np.random.default_rng(n).dirichlet(np.ones(64 * n)).reshape(4, n, 16)
+        return release_lagrangian(joint, 0.5, 0.5)
+
+    def conic(solver: str) -> Program:
+        return lambda problem, limit: float(problem.to_cvxpy().solve(solver=solver))
+
+    def algorithm_1(problem: ReleaseProblem, limit: float) -> float:
+        return distortion_blahut_arimoto(problem.joint.array, 0.5, 0.5).value
+
+    return Family(
+        "Release under collusion",
+        "4 requests, n histories, 16 datasets, both multipliers .5",
+        "upper",
+        (4, 8, 16, 32, 64),
+        make,
+        {
+            OURS: lambda problem, limit: ends(problem.solve(time_limit=limit)),
+            "SEQUENTIAL Algorithm 1": algorithm_1,
+            **{solver: conic(solver) for solver in CONIC},
+        },
+        1e-6,
+    )
+
+
+FAMILIES: dict[str, Callable[[], Family]] = {
+    "capacity": capacities,
+    "audit": audits,
+    "design": designs,
+    "rate-distortion": rate_distortion,
+    "envelope": envelopes,
+    "pml-mechanism": pml_designs,
+    "local-dp": local_dp_families,
+    "information": informations,
+    "release": releases,
+}
