@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = [
+    "plot_adversary",
     "plot_bracket",
     "plot_channel",
     "plot_curve",
@@ -41,6 +42,7 @@ def plot_bracket(
     lower: Sequence[float] | Array,
     upper: Sequence[float] | Array,
     *,
+    falling: bool = False,
     label: str | None = None,
     color: str = INK,
     ax: Axes | None = None,
@@ -51,6 +53,9 @@ def plot_bracket(
     ----------
     x, lower, upper : array_like, shape (n,)
         Points in increasing order and both ends there.
+    falling : bool
+        The function is known at these points only, and never rises: between two points it is
+        shaded from the lower end of the next one to the upper end of the one before.
     label : str, optional
         For the legend.
     color : str
@@ -79,11 +84,25 @@ def plot_bracket(
             f"lower, upper: found shapes {low.shape} and {high.shape}; x has {points.shape}"
         )
     axes = _axes(ax)
-    axes.fill_between(points, low, high, color=color, alpha=0.25, linewidth=0)
-    axes.plot(points, high, color=color, linewidth=1.4, label=label)
-    axes.plot(points, low, color=color, linewidth=0.8, linestyle="--")
+    if falling:
+        below = np.append(low[1:], low[-1:])
+        steps, styles, dot = "post", ("steps-post", "steps-pre"), "."
+    else:
+        below, steps, styles, dot = low, None, ("default", "default"), ""
+    # A single point is no line, and points that were computed are told from what is between.
+    dot = dot or ("." if len(points) == 1 else "")
+    shade: dict[str, Any] = {"color": color, "alpha": 0.25, "linewidth": 0}
+    line: dict[str, Any] = {"color": color, "marker": dot}
+    axes.fill_between(points, below, high, step=steps, **shade)
+    axes.plot(points, high, linewidth=1.4, label=label, drawstyle=styles[0], **line)
+    axes.plot(points, low, linewidth=0.8, linestyle="--", drawstyle=styles[1], **line)
     if len(points) > 1:
-        axes.set_xlim(points.min(), points.max())
+        # Room for the marks at both ends, and for a curve that was drawn before.
+        room = 0.02 * float(np.ptp(points)) if dot else 0.0
+        ends = [points.min() - room, points.max() + room]
+        if len(axes.lines) > 2:
+            ends = [min(ends[0], axes.get_xlim()[0]), max(ends[1], axes.get_xlim()[1])]
+        axes.set_xlim(*ends)
     return axes
 
 
@@ -110,8 +129,9 @@ def plot_curve(curve: LeakageCurve, *, label: str | None = None, ax: Axes | None
     """
     instance(curve, LeakageCurve, "curve")
     unit = curve.bounds[0].unit
-    axes = plot_bracket(curve.entropy_floors, curve.lower, curve.upper, label=label, ax=ax)
-    axes.set_xlabel(f"entropy floor b ({unit})")
+    floors = curve.entropy_floors
+    axes = plot_bracket(floors, curve.lower, curve.upper, falling=True, label=label, ax=ax)
+    axes.set_xlabel("entropy floor b (nats)")  # whatever the unit of the leakage
     axes.set_ylabel(f"record leakage L(b) ({unit})")
     axes.set_ylim(bottom=0)
     return axes
@@ -203,7 +223,7 @@ def plot_prior(prior: Prior, *, ax: Axes | None = None) -> Axes:
     """
     instance(prior, Prior, "prior")
     axes = _axes(ax)
-    axes.bar(range(len(prior)), prior.probabilities, color=INK)
+    axes.bar(range(len(prior)), prior.probabilities, width=_width(len(prior)), color=INK)
     _ticks(axes.xaxis, axes.set_xticks, prior.labels)
     axes.set_ylabel("probability")
     return axes
@@ -238,6 +258,56 @@ def plot_posterior(adversary: Adversary, *, ax: Axes | None = None) -> Axes:
     return axes
 
 
+def plot_adversary(adversary: Adversary, *, ax: Axes | None = None) -> Axes:
+    """Draw what an adversary believes before any output: a bar for each value of the query.
+
+    Each bar is divided by the value of the record. What the query does not tell apart, and has the
+    same output law, is one bar.
+
+    Parameters
+    ----------
+    adversary : Adversary
+        The `witness` of an audit, say.
+
+    Examples
+    --------
+    >>> from cvxleak import Mechanism, record_leakage
+    >>> from cvxleak.mechanisms import binary_symmetric
+    >>> from cvxleak.plots import plot_adversary
+    >>> from cvxleak.queries import parity
+    >>> bound = record_leakage(Mechanism(parity(2), binary_symmetric(0.1)), entropy_floor=0.5)
+    >>> plot_adversary(bound.witness).get_xlabel()
+    'value of the query'
+    """
+    instance(adversary, Adversary, "adversary")
+    lumped = adversary.lumped
+    order = {value: place for place, value in enumerate(adversary.mechanism.query.values)}
+    bars = sorted(set(lumped.contexts), key=lambda values: [order[value] for value in values])
+    place = {bar: x for x, bar in enumerate(bars)}
+    heights = np.zeros((len(lumped.values), len(bars)))
+    for a, context, weight in zip(
+        lumped.value_index, lumped.contexts, adversary.weights, strict=True
+    ):
+        heights[a, place[context]] += weight
+    axes = _axes(ax)
+    from matplotlib import colormaps
+
+    shades = np.linspace(0.35, 1.0, len(lumped.values))
+    for a, (value, row) in enumerate(zip(lumped.values, heights, strict=True)):
+        color = colormaps["Blues"](shades[a])
+        below = heights[:a].sum(axis=0)
+        look: dict[str, Any] = {"width": _width(len(bars)), "color": color, "label": _text(value)}
+        axes.bar(range(len(bars)), row, bottom=below, **look)
+    names = [bar[0] if len(bar) == 1 else " or ".join(map(str, bar)) for bar in bars]
+    _ticks(axes.xaxis, axes.set_xticks, names)
+    axes.set_ylim(0.0, 1.05 * heights.sum(axis=0).max())
+    axes.set_xlabel("value of the query")
+    axes.set_ylabel("probability")
+    if len(lumped.values) <= READABLE // 2:
+        axes.legend(title="record", frameon=False, fontsize="small", title_fontsize="small")
+    return axes
+
+
 def _axes(ax: Axes | None) -> Axes:
     if ax is not None:
         return ax
@@ -255,15 +325,22 @@ def _heat(
     matrix: Array, rows: Sequence[Hashable], columns: Sequence[Hashable], ax: Axes | None
 ) -> Axes:
     axes = _axes(ax)
-    axes.imshow(matrix, cmap="Blues", vmin=0.0, vmax=matrix.max(), aspect="auto")
+    image = axes.imshow(matrix, cmap="Blues", vmin=0.0, vmax=matrix.max(), aspect="auto")
     _ticks(axes.xaxis, axes.set_xticks, columns)
     _ticks(axes.yaxis, axes.set_yticks, rows)
     if max(matrix.shape) <= READABLE // 2:
         for (i, j), value in np.ndenumerate(matrix):
             shade = "white" if value > 0.55 * matrix.max() else "black"
             number = f"{value:.3f}".rstrip("0").rstrip(".")
-            axes.text(j, i, number, ha="center", va="center", color=shade, fontsize=8)
+            axes.text(j, i, number, ha="center", va="center", color=shade, fontsize="small")
+    else:
+        axes.figure.colorbar(image, ax=axes, label="probability")
     return axes
+
+
+def _width(bars: int) -> float:
+    # Gaps between many bars would flicker.
+    return 0.8 if bars <= READABLE else 1.0
 
 
 def _ticks(axis: Any, place: Any, labels: Sequence[Hashable]) -> None:
@@ -272,9 +349,11 @@ def _ticks(axis: Any, place: Any, labels: Sequence[Hashable]) -> None:
     shown = range(0, len(labels), step)
     names = [_text(labels[i]) for i in shown]
     crowded = axis.axis_name == "x" and sum(len(name) + 2 for name in names) > 60
-    place(shown, names, rotation=90 if crowded else 0)
+    size = "small" if len(names) > READABLE // 2 else None
+    place(shown, names, rotation=90 if crowded else 0, fontsize=size)
 
 
 def _text(label: Hashable) -> str:
     text = ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
-    return text if len(text) <= 16 else text[:15] + "…"
+    text = text if len(text) <= 16 else text[:15] + "…"
+    return text.replace("$", r"\$")  # a dollar would begin a formula

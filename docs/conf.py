@@ -1,5 +1,8 @@
 """Sphinx settings; `make docs` builds with them, and takes every warning for an error."""
 
+import os
+import subprocess
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -35,6 +38,19 @@ napoleon_google_docstring = False
 napoleon_use_param = False
 napoleon_use_rtype = False
 napoleon_custom_sections = [("Attributes", "params_style")]
+
+# The page that `cvxleak audit --html` makes of the example, beside the other pages.
+EXTRA = Path(__file__).parent / "_build" / "extra"
+EXTRA.mkdir(parents=True, exist_ok=True)
+AUDIT = [sys.executable, "-m", "cvxleak", "audit", "rounded_count.toml", "--html"]
+subprocess.run(
+    [*AUDIT, str(EXTRA / "rounded_count.html")],
+    cwd=Path(__file__).parents[1] / "examples",
+    env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
+    check=True,
+    stdout=subprocess.DEVNULL,
+)
+html_extra_path = ["_build/extra"]
 
 html_theme = "furo"
 html_title = f"cvxleak {release}"

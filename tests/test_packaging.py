@@ -21,7 +21,17 @@ MODULES = sorted(
     if not module.name.endswith("__main__")
 )
 SOLVING = ("cvxpy", "clarabel", "ecos", "highspy", "scs")
-OPTIONAL = ("dask", "distributed", "dit", "matplotlib", "pandas", "pyscipopt", "qif")
+OPTIONAL = (
+    "dask",
+    "distributed",
+    "dit",
+    "jinja2",
+    "joblib",
+    "matplotlib",
+    "pandas",
+    "pyscipopt",
+    "qif",
+)
 # The rooms from `expressions` up; all others have to work where CVXPY is not to be had.
 SOLVING_ROOMS = {
     "expressions",
@@ -109,7 +119,7 @@ def test_no_module_needs_an_extra():
 
 def test_wheel_holds_the_package_and_nothing_else(wheel: Path):
     assert files(wheel) == files(ROOT)
-    assert "cvxleak/py.typed" in files(wheel)
+    assert {"cvxleak/py.typed", "cvxleak/report/page.html"} <= files(wheel)
     assert {path.name for path in wheel.iterdir() if path.suffix != ".dist-info"} == {"cvxleak"}
     assert any(path.name == "LICENSE" for path in wheel.rglob("*.dist-info/licenses/*"))
 

@@ -11,6 +11,7 @@ from cvxleak import Channel, Mechanism, Prior, capacity, record_leakage
 from cvxleak.errors import ValidationError
 from cvxleak.mechanisms import binary_symmetric, truncated_geometric
 from cvxleak.plots import (
+    plot_adversary,
     plot_bracket,
     plot_channel,
     plot_curve,
@@ -19,7 +20,7 @@ from cvxleak.plots import (
     plot_sweep,
 )
 from cvxleak.problems import leakage_curve
-from cvxleak.queries import parity
+from cvxleak.queries import count, parity
 from cvxleak.sweeps import Sweep, SweepRow, sweep
 
 PARITY = Mechanism(parity(2), binary_symmetric(0.1))
@@ -51,13 +52,36 @@ def test_a_bracket_shows_both_ends_and_what_is_between():
         plot_bracket([0, 1], [1], [1, 2])
 
 
+def test_a_falling_function_is_shaded_by_steps_between_its_points():
+    ax = plot_bracket([0, 1, 3], [0.9, 0.5, 0.1], [1.0, 0.6, 0.2], falling=True)
+    (shade,) = ax.collections
+    (path,) = shade.get_paths()
+    inside = [(0.5, 0.95), (0.5, 0.55), (2, 0.15), (2, 0.55)]
+    outside = [(0.5, 1.05), (0.5, 0.45), (2, 0.05), (2, 0.65)]
+    assert [path.contains_point(point) for point in inside] == [True] * 4
+    assert [path.contains_point(point) for point in outside] == [False] * 4
+    upper, lower = ax.lines
+    assert (upper.get_drawstyle(), lower.get_drawstyle()) == ("steps-post", "steps-pre")
+    assert upper.get_marker() == lower.get_marker() == "."
+    left, right = ax.get_xlim()
+    assert left < 0 < 3 < right
+
+
+def test_a_second_bracket_does_not_cut_off_the_first():
+    ax = plot_bracket([0, 10], [1, 1], [2, 2])
+    assert plot_bracket([4, 5], [1, 1], [2, 2], ax=ax).get_xlim() == (0, 10)
+
+
 def test_a_curve():
     curve = leakage_curve(PARITY, [0.0, 1.0, 1.3], tol=1e-3)
     x, upper, lower = ends(plot_curve(curve))
     assert x.tolist() == [0.0, 1.0, 1.3]
     np.testing.assert_array_equal(upper, curve.upper)
     np.testing.assert_array_equal(lower, curve.lower)
-    assert "bits" in plot_curve(curve.to("bits")).get_ylabel()
+    bits = plot_curve(curve.to("bits"))
+    # The floors stay in nats when the leakage is in bits.
+    assert "nats" in bits.get_xlabel()
+    assert "bits" in bits.get_ylabel()
     with pytest.raises(ValidationError, match="curve"):
         plot_curve([1, 2])
 
@@ -90,6 +114,9 @@ def test_a_channel():
     assert drawn(large).shape == (61, 61)
     assert len(large.get_xticks()) <= 24
     assert not large.texts
+    # Without numbers, a scale says what the colors mean.
+    assert [ax.get_ylabel() for ax in large.figure.axes if ax is not large] == ["probability"]
+    assert axes.figure.axes == [axes]
 
 
 def test_a_prior():
@@ -107,6 +134,32 @@ def test_the_posterior_of_the_worst_adversary():
     np.testing.assert_allclose(beliefs[:, 0], 0.5, atol=1e-6)
     np.testing.assert_allclose(beliefs[:, 1:].max(axis=0), 0.9, atol=1e-6)
     assert [label.get_text() for label in axes.get_xticklabels()] == ["before", "0", "1"]
+
+
+def test_the_belief_of_the_worst_adversary():
+    mechanism = Mechanism(count(3), truncated_geometric(3, 1.0))
+    adversary = record_leakage(mechanism, entropy_floor=1.5).witness
+    axes = plot_adversary(adversary)
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["0", "1", "2", "3"]
+    zero, one = ([bar.get_height() for bar in group] for group in axes.containers)
+    law = adversary.expand()
+    for held, heights in ((0, zero), (1, one)):
+        for total, height in enumerate(heights):
+            mass = sum(
+                law[x] for x in law.labels if x[adversary.records[0]] == held and sum(x) == total
+            )
+            assert height == pytest.approx(mass, abs=1e-9)
+    assert [bar.get_y() for bar in axes.containers[1]] == pytest.approx(zero)
+    assert axes.get_ylim()[1] > max(np.add(zero, one))
+    with pytest.raises(ValidationError, match="adversary"):
+        plot_adversary([0.5, 0.5])
+
+
+def test_labels_are_no_formulas():
+    axes = plot_prior(Prior([0.2, 0.8], ["$5", "$x^$"]))
+    axes.figure.savefig("/dev/null", format="png")
+    channel = Channel([[1.0, 0.0], [0.0, 1.0]], ["$a^", "b$"], ["$", "$$"])
+    drawn(plot_channel(channel))
 
 
 def test_without_matplotlib(monkeypatch):

@@ -37,6 +37,8 @@ class Given:
     name : str
         Its file name.
     spec : Spec
+    text : str
+        The file's content, as it is.
     files : dict of str to str
         SHA-256 of each file that the spec names and that was looked up so far.
 
@@ -54,6 +56,7 @@ class Given:
         self.spec = check_spec(self._content, self.path)
         self.files: dict[str, str] = {}
         self._hash = sha256(data)
+        self.text = data.decode("utf-8-sig")
 
     def having(self, changes: Mapping[str, Any]) -> Given:
         """Return the same spec with other values of some keys, section.key by section.key.

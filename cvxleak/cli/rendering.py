@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Sequence
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from itertools import groupby
 
 from rich import box
@@ -13,13 +12,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from cvxleak.report import COMPUTED, Quantity, Report, names
+from cvxleak.report import Quantity, Report, names
+from cvxleak.report.numbers import amount, ends
 from cvxleak.report.sentences import percent
 from cvxleak.result import Status
 
-__all__ = ["COLORS", "Page", "amount", "plain_table", "render"]
-
-DIGITS = Decimal("0.000001")
+__all__ = ["COLORS", "Page", "plain_table", "render"]
 
 WIDEST = 100
 """Columns beyond which lines get hard to read."""
@@ -47,13 +45,6 @@ IN_TABLES = {
     *BOUNDS,
     *(name for kind in FAILURES for name in kind[:2]),
 }
-
-
-def amount(value: float, rounding: str = ROUND_HALF_EVEN) -> str:
-    """Return a number with six decimals, or inf."""
-    if not math.isfinite(value):
-        return str(value)
-    return str(Decimal(value).quantize(DIGITS, rounding=rounding))
 
 
 def render(report: Report, console: Console, heading: Sequence[str]) -> None:
@@ -115,7 +106,7 @@ class Page:
             table.add_row(
                 *([_record(quantity)] if several else []),
                 f"{floor:g} ({percent(floor / most, math.floor)})",
-                *_ends(quantity),
+                *ends(quantity),
                 _status(quantity),
                 f"{percent(before.lower)}, {percent(after.lower)}",
                 percent(rise.upper, math.ceil),
@@ -149,7 +140,7 @@ class Page:
         for quantity in rows:
             record = [_record(quantity)] if several else []
             floor = f"{quantity.entropy_floor:g}"
-            table.add_row(*record, floor, *_ends(quantity), _status(quantity))
+            table.add_row(*record, floor, *ends(quantity), _status(quantity))
         self.show(f"Balance: what knowing more brings, in {report.unit}", table)
         for _, run in groupby(rows, lambda q: q.meaning):
             self.write(next(run).meaning, indent="  ")
@@ -176,7 +167,7 @@ class Page:
             )
             status = _status(quantity)
             delta = f"{quantity.delta:g}"
-            table.add_row(delta, released, event, *_ends(quantity), status, tail, theorem)
+            table.add_row(delta, released, event, *ends(quantity), status, tail, theorem)
         self.show(f"PML envelope: leakage after any post-processing, in {report.unit}", table)
         self.write(f"First line: {rows[0].meaning}", indent="  ")
         self.write(
@@ -201,7 +192,7 @@ class Page:
                 table.add_row(
                     f"{sign} {row.epsilon:g}",
                     amount(about[row.epsilon, released].upper),
-                    *_ends(quantity),
+                    *ends(quantity),
                     _status(quantity),
                 )
         self.show(f"Probability of a leakage above epsilon, or as large, in {report.unit}", table)
@@ -216,7 +207,7 @@ class Page:
         line = "-" if self.console.options.ascii_only else "─"
         self.console.print(line * self.width)
         for quantity in quantities:
-            lower, upper = _ends(quantity)
+            lower, upper = ends(quantity)
             line = Text(f"{quantity.name:<{name}}{lower:>11}{upper:>13}  {quantity.unit:<13}")
             self.console.print(line + _status(quantity), soft_wrap=True)
             self.write(quantity.meaning, indent="  ")
@@ -230,7 +221,7 @@ class Page:
             table.add_column(column, justify="right")
         table.add_column("status")
         for quantity in rows[:OUTCOMES]:
-            table.add_row(Text(str(quantity.outcome)), *_ends(quantity), _status(quantity))
+            table.add_row(Text(str(quantity.outcome)), *ends(quantity), _status(quantity))
         self.show(f"Pointwise maximal leakage of each output, in {report.unit}", table)
         if len(rows) > OUTCOMES:
             left = len(rows) - OUTCOMES
@@ -250,13 +241,6 @@ def plain_table() -> Table:
     return Table(
         box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1), collapse_padding=True
     )
-
-
-def _ends(quantity: Quantity) -> tuple[str, str]:
-    """Return both ends as text, rounded outward unless they are one computed number."""
-    if quantity.status == COMPUTED:
-        return amount(quantity.lower), amount(quantity.upper)
-    return amount(quantity.lower, ROUND_FLOOR), amount(quantity.upper, ROUND_CEILING)
 
 
 def _status(quantity: Quantity) -> Text:

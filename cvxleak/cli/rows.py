@@ -9,7 +9,8 @@ from decimal import ROUND_CEILING, ROUND_FLOOR
 from rich.console import Console
 from rich.text import Text
 
-from cvxleak.cli.rendering import COLORS, Page, amount, plain_table
+from cvxleak.cli.rendering import COLORS, Page, plain_table
+from cvxleak.report.numbers import amount
 from cvxleak.sweeps import Sweep
 
 __all__ = ["render_sweep"]

@@ -4,6 +4,7 @@ from cvxleak.report.audit import audit_report, capacity_report
 from cvxleak.report.design import design_report
 from cvxleak.report.envelope import check_levels, check_probabilities, envelope_report
 from cvxleak.report.guessing import GuessRise, guess_rise
+from cvxleak.report.html import check_page, html_page
 from cvxleak.report.local_dp import local_dp_report
 from cvxleak.report.quantity import BOUND, COMPUTED, Quantity, Report
 from cvxleak.report.targets import Target, check_floors, check_targets
@@ -21,10 +22,12 @@ __all__ = [
     "capacity_report",
     "check_floors",
     "check_levels",
+    "check_page",
     "check_probabilities",
     "check_targets",
     "design_report",
     "envelope_report",
     "guess_rise",
+    "html_page",
     "local_dp_report",
 ]

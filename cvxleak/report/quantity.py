@@ -50,6 +50,8 @@ class Quantity:
         The level of leakage that it is about, in the report's unit.
     certificate : Certificate or None
         What proves it.
+    witness : object
+        What attains the attained end: for a leakage the `Adversary`.
 
     Examples
     --------
@@ -73,6 +75,7 @@ class Quantity:
     delta: float | None = None
     epsilon: float | None = None
     certificate: Certificate | None = field(default=None, repr=False)
+    witness: Any = field(default=None, repr=False, compare=False)
 
     @classmethod
     def of_bound(cls, name: str, bound: Bound, unit: str, meaning: str, **about: Any) -> Self:
@@ -88,6 +91,7 @@ class Quantity:
             meaning,
             bound.stats["seconds"],
             certificate=bound.certificate,
+            witness=bound.witness,
             **about,
         )
 

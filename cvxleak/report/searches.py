@@ -137,16 +137,14 @@ class Searches:
     def _balance(
         self, target: Target, floor: float, free: Bound, bound: Bound, share: float | None
     ) -> Quantity:
-        # g(b) = C_1 - L(b) >= 0, DALENIUS Definition 10; both parts have their own certificate.
+        # g(b) = C_1 - L(b) >= 0, DALENIUS Definition 10.
         from cvxleak.problems import balance_of
 
-        shown = balance_of(free, bound, tol=self.tol, time_limit=share).to(self.unit)
-        return Quantity(
+        found = balance_of(free, bound, tol=self.tol, time_limit=share)
+        return Quantity.of_bound(
             names.BALANCE,
-            shown.lower,
-            shown.upper,
+            found,
             self.unit,
-            shown.status.name,
             say.balance(target.subject),
             record=target.record,
             entropy_floor=floor,

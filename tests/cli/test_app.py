@@ -1,5 +1,6 @@
 """The commands as a user meets them: tables, JSON, certificates, exit codes, Ctrl-C."""
 
+import hashlib
 import json
 import math
 import os
@@ -266,18 +267,19 @@ def test_files_are_written(run: Run, write: Write, tmp_path: Path):
     checked = run("verify", proof)
     assert checked.exit_code == 0
     lines = checked.stdout.splitlines()
-    assert len(lines) == 4
+    assert len(lines) == 5
     assert all(line.startswith("PASS") for line in lines)
     assert lines[1].startswith(
-        "PASS  2 of 3: record-leakage, the worst of 6 records, "
+        "PASS  2 of 4: record-leakage, the worst of 6 records, "
         "adversaries of at least 3.9 nats of doubt: "
     )
-    assert lines[-1] == "PASS  all 3 certificates hold"
+    assert lines[-1] == "PASS  all 4 certificates hold"
     answer = verify(proof)
     assert answer.passed
     assert [f"{part.certificate.kind}" for part in answer.parts] == [
         "record-leakage",
         "record-leakage",
+        "balance",
         "capacity",
     ]
 
@@ -293,9 +295,8 @@ def test_claims_of_the_report_are_those_of_the_proof(run: Run, write: Write, tmp
     result = run("audit", write(COUNT, ROUNDING, FLOORS), "--json", "-", "--certificate", proof)
     claims = [c["claim"] for c in json.loads(proof.read_text())["certificates"]]
     found = quantities(result)
-    for claim, key in zip(
-        claims, [("record leakage", 0.0), ("record leakage", 3.9), ("capacity", None)], strict=True
-    ):
+    keys = [("record leakage", 0.0), ("record leakage", 3.9), ("balance", 3.9), ("capacity", None)]
+    for claim, key in zip(claims, keys, strict=True):
         assert (claim["lower"], claim["upper"]) == (found[key]["lower"], found[key]["upper"])
 
 
@@ -320,11 +321,11 @@ def test_tampered_certificates_fail(run: Run, write: Write, tmp_path: Path):
         change(content["certificates"][1])
         result = answer(content)
         assert result.exit_code == 1
-        first, second, third, last = result.stdout.splitlines()
+        first, second, *others, last = result.stdout.splitlines()
         assert first.startswith("PASS")
-        assert second.startswith("FAIL  2 of 3: ")
-        assert third.startswith("PASS")
-        assert last == "FAIL  1 of 3 certificates do not hold"
+        assert second.startswith("FAIL  2 of 4: ")
+        assert all(line.startswith("PASS") for line in others)
+        assert last == "FAIL  1 of 4 certificates do not hold"
     for content in ([], {}, "x", None, {**whole, "certificates": []}, {**whole, "version": 2}):
         result = answer(content)
         assert result.exit_code == 1
@@ -364,7 +365,7 @@ def test_verify_needs_no_cvxpy_and_no_solver(run: Run, write: Write, tmp_path: P
     process = cvxleak("verify", proof, blocked=blocked)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (0, b"")
-    assert out.splitlines()[-1] == b"PASS  all 3 certificates hold"
+    assert out.splitlines()[-1] == b"PASS  all 4 certificates hold"
 
 
 def test_capacity(run: Run, tmp_path: Path):
@@ -541,3 +542,46 @@ def test_reader_who_has_enough(write: Write):
     process.stdout.close()
     _, err = process.communicate()
     assert b"Traceback" not in err
+
+
+def test_a_page(run: Run, write: Write, tmp_path: Path):
+    pytest.importorskip("jinja2")
+    pytest.importorskip("matplotlib")
+    title = 'title = "<b>& more</b>"'
+    path = write("version = 1", title, COUNT, ROUNDING, FLOORS)
+    target, proof = tmp_path / "report.html", tmp_path / "proof.json"
+    result = run("audit", path, "--html", target, "--certificate", proof)
+    assert result.exit_code == 0, result.output
+    assert "What one output tells" in result.stdout
+    page = target.read_text(encoding="utf-8")
+    assert "<h1>&lt;b&gt;&amp; more&lt;/b&gt;</h1>" in page
+    assert "title = &#34;&lt;b&gt;" in page  # the spec as it is
+    assert "cvxleak verify proof.json" in page
+    for certificate in json.loads(proof.read_text())["certificates"]:
+        assert certificate["sha256"] in page
+    assert hashlib.sha256(path.read_bytes()).hexdigest() in page
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["proof.json", "report.html", "spec.toml"]
+    # JSON alone on standard output, and the page beside it.
+    target.unlink()
+    assert json.loads(run("audit", path, "--html", target, "--json", "-").stdout)["quantities"]
+    assert target.stat().st_size > 10_000
+
+
+def test_a_page_that_cannot_be_written_is_told_before_the_work(
+    run: Run, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    path = write(COUNT, ROUNDING, FLOORS)
+    for target, message in (
+        ("-", "--html: needs the path of a file"),
+        (tmp_path / "no" / "x.html", "--html: there is no folder"),
+        (path, "--html: "),
+    ):
+        result = run("audit", path, "--html", target)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert result.stderr.startswith(f"cvxleak: {message}")
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    result = run("audit", path, "--html", tmp_path / "report.html")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "--html: a page needs Jinja2 and matplotlib, and there is no jinja2: " in result.stderr
+    assert "pip install 'cvxleak[html]'" in result.stderr
+    assert [p.name for p in tmp_path.iterdir()] == ["spec.toml"]

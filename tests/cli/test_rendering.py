@@ -9,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from cvxleak.cli.rendering import amount, render
+from cvxleak.cli.rendering import render
 from cvxleak.mechanisms import identity, random_rounding, randomized_response
 from cvxleak.model import Channel, Distortion, Mechanism, Prior, RecordSpace
 from cvxleak.queries import count, from_function
 from cvxleak.report import Report, audit_report
+from cvxleak.report.numbers import amount
 
 
 def page(report: Report, width: int = 80) -> str:

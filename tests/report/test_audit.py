@@ -41,6 +41,11 @@ def test_leakage_and_balance(rounding: Mechanism):
         assert quantity.entropy_floor == leakage.entropy_floor
         assert quantity.lower <= leakages[0].upper - leakage.lower <= quantity.upper + 1e-12
         assert quantity.lower >= 0
+        checked = verify(quantity.certificate)
+        assert (checked.passed, quantity.certificate.kind) == (True, "balance")
+        assert (checked.lower, checked.upper) == (quantity.lower, quantity.upper)
+    kinds = [one.kind for one in report.certificates()]
+    assert kinds == ["record-leakage"] * 2 + ["balance", "record-leakage", "balance", "capacity"]
 
 
 def test_sentences_say_how_much(rounding: Mechanism):

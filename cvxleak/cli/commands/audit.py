@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -21,6 +22,7 @@ from cvxleak.cli.options import (
 
 if TYPE_CHECKING:
     from cvxleak.cli.building import Task
+    from cvxleak.report import Report
 
 __all__ = ["audit"]
 
@@ -33,12 +35,22 @@ Floors = Annotated[
     ),
 ]
 
+Html = Annotated[
+    str | None,
+    typer.Option(
+        "--html",
+        metavar="PATH",
+        help="Write the report as one web page, with pictures; needs cvxleak[html].",
+    ),
+]
+
 
 def audit(
     spec: SpecPath,
     entropy_floor: Floors = None,
     units: Unit = Units.nats,
     json_path: Json = None,
+    html: Html = None,
     certificate: Proof = None,
     time_limit: TimeLimit = 60.0,
     tol: Tolerance = 1e-4,
@@ -49,10 +61,14 @@ def audit(
 
         from cvxleak.cli.building import load_task
         from cvxleak.cli.watching import Interruptible
-        from cvxleak.report import audit_report
+        from cvxleak.report import audit_report, check_page
 
         check_limits(tol, time_limit)
-        check_targets(spec, {"--json": json_path, "--certificate": certificate})
+        targets = {"--json": json_path, "--html": html, "--certificate": certificate}
+        check_targets(spec, targets)
+        if html is not None:
+            with place("--html"):
+                check_page()
         task = load_task(spec)
         floors = _floors(task, entropy_floor, units.value)
         settings = task.given.spec.audit
@@ -70,7 +86,10 @@ def audit(
                 watch=watch,
             )
         document = report_document(report.to_dict(), command="audit", **task.given.identity())
-        publish(report, document, _heading(task), json_path=json_path, certificate=certificate)
+        heading = _heading(task)
+        if html is not None:
+            _write_page(task, report, heading, html, certificate)
+        publish(report, document, heading, json_path=json_path, certificate=certificate)
 
 
 def _floors(task: Task, given: list[float] | None, units: str) -> list[float]:
@@ -88,6 +107,23 @@ def _floors(task: Task, given: list[float] | None, units: str) -> list[float]:
         check_floors(task.mechanism, adversary.entropy_floors, unit)
     factor = unit_scale(unit) / unit_scale(units)
     return [factor * floor for floor in adversary.entropy_floors]
+
+
+def _write_page(
+    task: Task, report: Report, heading: list[str], path: str, certificate: str | None
+) -> None:
+    from cvxleak._files import write_atomic
+    from cvxleak.report import html_page
+
+    given = task.given
+    page = html_page(
+        report,
+        heading,
+        spec=given.text,
+        sources={given.name: given.identity()["sha256"], **given.files},
+        certificate=None if certificate is None else Path(certificate).name,
+    )
+    write_atomic(path, page)
 
 
 def _heading(task: Task) -> list[str]:

@@ -1,0 +1,237 @@
+"""A report as one web page: nothing is loaded, nothing runs; it can be mailed and printed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from cvxleak._validation import instance
+from cvxleak._version import __version__
+from cvxleak.certificates import Certificate
+from cvxleak.errors import ValidationError
+from cvxleak.report import figures, names
+from cvxleak.report.numbers import about, amount, ends, record_name
+from cvxleak.report.quantity import BOUND, COMPUTED, Quantity, Report
+from cvxleak.report.sentences import percent
+from cvxleak.result import Status, unit_scale
+
+if TYPE_CHECKING:
+    from cvxleak.problems import Adversary
+
+__all__ = ["check_page", "html_page"]
+
+WITNESSES = 8
+"""Most adversaries that are shown."""
+
+ROWS = 12
+"""Most lines of an adversary's belief that are shown."""
+
+NO_BREAK = "\N{NO-BREAK SPACE}"
+
+STATUSES = {
+    Status.CERTIFIED.name: Status.CERTIFIED.value,
+    Status.BRACKETED.name: Status.BRACKETED.value,
+    COMPUTED: "a formula, evaluated in floating point: both ends are its value",
+    BOUND: "an inequality: the upper end holds for everybody, the lower is what one attains",
+}
+
+
+@dataclass(frozen=True)
+class _Witness:
+    """One adversary as the page shows it."""
+
+    title: str
+    leakage: str
+    entropy: str
+    before: str
+    after: str
+    rows: list[tuple[str, str, str, str]]
+    left_out: int
+    pictures: list[figures.Picture]
+
+
+def check_page() -> None:
+    """See, before the work, that a page can be made.
+
+    Raises
+    ------
+    ValidationError
+        Jinja2 or matplotlib is missing.
+
+    Examples
+    --------
+    >>> from cvxleak.report import check_page
+    >>> check_page()
+    """
+    try:
+        import jinja2  # noqa: F401
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise ValidationError(
+            f"a page needs Jinja2 and matplotlib, and there is no {error.name}: "
+            "pip install 'cvxleak[html]'"
+        ) from error
+
+
+def html_page(
+    report: Report,
+    heading: Sequence[str] = ("Audit",),
+    *,
+    spec: str = "",
+    sources: Mapping[str, str] | None = None,
+    certificate: str | None = None,
+) -> str:
+    """Return a report as one self-contained HTML page (needs the ``html`` extra).
+
+    It has all quantities with what they mean, the adversaries that attain the leakages, pictures,
+    and the hashes of the certificates. It loads nothing, has no scripts, prints, and fits a
+    telephone. Whatever comes from the outside is text there, whatever it contains.
+
+    Parameters
+    ----------
+    report : Report
+        What `audit_report`, or another of its kind, returned.
+    heading : sequence of str
+        The title, and lines below it.
+    spec : str
+        The text of the spec, to be shown as it is.
+    sources : mapping of str to str, optional
+        SHA-256 of each file that was read, by name.
+    certificate : str, optional
+        The name of the file that the certificates were written to.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    ValidationError
+        No report, or Jinja2 or matplotlib is missing.
+
+    Examples
+    --------
+    >>> from cvxleak import Mechanism
+    >>> from cvxleak.mechanisms import binary_symmetric
+    >>> from cvxleak.queries import parity
+    >>> from cvxleak.report import audit_report, html_page
+    >>> report = audit_report(Mechanism(parity(3), binary_symmetric(0.1)), [0.0, 2.0])
+    >>> page = html_page(report, ["The parity of three & a coin"])
+    >>> page.startswith("<!DOCTYPE html>"), "<h1>The parity of three &amp; a coin</h1>" in page
+    (True, True)
+    """
+    instance(report, Report, "report")
+    check_page()
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("cvxleak.report", ""),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    leakages = [*report.named(names.RECORD_LEAKAGE), *report.named(names.GROUP_LEAKAGE)]
+    several = len({quantity.record for quantity in leakages}) > 1
+    attained = [q for q in leakages if q.witness is not None]
+    adversaries = [list(same) for _, same in groupby(attained, lambda q: q.witness)]
+    channel = attained[0].witness.mechanism.channel if attained else report.channel
+    return environment.get_template("page.html").render(
+        title=heading[0],
+        heading=heading[1:],
+        report=report,
+        leakages=[_leakage(quantity, report, several) for quantity in leakages],
+        findings=list(_findings(leakages, report, several)),
+        curves=list(figures.curves(report)),
+        witnesses=[_witness(same, report) for same in adversaries[:WITNESSES]],
+        left_out=max(len(adversaries) - WITNESSES, 0),
+        channel=None if channel is None else figures.channel_picture(channel),
+        quantities=[(q, about(q, report.unit), ends(q)) for q in report.quantities],
+        statuses={
+            status: meaning
+            for status, meaning in STATUSES.items()
+            if any(q.status == status for q in report.quantities)
+        },
+        certificates=list(_certificates(report)),
+        certificate=certificate,
+        spec=spec,
+        sources=dict(sources or {}),
+        version=__version__,
+    )
+
+
+def _leakage(quantity: Quantity, report: Report, several: bool) -> dict[str, Any]:
+    """Return one line of the first table."""
+    key = (quantity.record, quantity.entropy_floor)
+    here = {q.name: q for q in report.quantities if (q.record, q.entropy_floor) == key}
+    floor, most = quantity.entropy_floor or 0.0, report.facts["max_entropy"]
+    share = _percent(floor / most if most else 1.0, math.floor)
+    return {
+        "about": f"{_whose(quantity, several)}{floor:g} {report.unit} ({share})",
+        "ends": ends(quantity),
+        "status": quantity.status,
+        "before": _percent(here[names.GUESS_BEFORE].lower),
+        "after": _percent(here[names.GUESS_AFTER].lower),
+        "rise": _percent(here[names.FANO].upper, math.ceil),
+    }
+
+
+def _findings(
+    leakages: Sequence[Quantity], report: Report, several: bool
+) -> Iterator[tuple[str, str]]:
+    """Yield whom and which doubts leakages are about, and what they mean."""
+    for _, run in groupby(leakages, lambda q: (q.record, q.meaning)):
+        same = list(run)
+        yield f"{_whose(same[0], several)}{_floors(same)} {report.unit} of doubt", same[0].meaning
+
+
+def _floors(leakages: Sequence[Quantity]) -> str:
+    """Name the floors of leakages in the order of their floors."""
+    first, last = f"{leakages[0].entropy_floor:g}", f"{leakages[-1].entropy_floor:g}"
+    return first if first == last else f"{first} to {last}"
+
+
+def _whose(quantity: Quantity, several: bool) -> str:
+    return f"{record_name(quantity)}, " if several else ""
+
+
+def _percent(share: float, rounding: Callable[[float], int] = round) -> str:
+    return percent(share, rounding).replace(" ", NO_BREAK)
+
+
+def _witness(same: Sequence[Quantity], report: Report) -> _Witness:
+    """Return the adversary of consecutive floors."""
+    adversary: Adversary = same[0].witness
+    before, after = adversary.guess()
+    rows = sorted(adversary.rows(), key=lambda row: -row[-1])
+    shown = [
+        (_label(value), " or ".join(map(_label, context)), str(count), f"{weight:.6g}")
+        for value, context, count, weight in rows[:ROWS]
+    ]
+    belief = figures.belief(adversary)
+    pictures = [figures.posterior(adversary), *([] if belief is None else [belief])]
+    return _Witness(
+        f"{record_name(same[0])}, doubt at least {_floors(same)} {report.unit}",
+        ends(same[0])[0],
+        amount(adversary.entropy / unit_scale(report.unit)),
+        _percent(before),
+        _percent(after),
+        shown,
+        len(rows) - len(shown),
+        pictures,
+    )
+
+
+def _label(label: object) -> str:
+    return ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
+
+
+def _certificates(report: Report) -> Iterator[tuple[int, str, str, Certificate]]:
+    """Yield place, name, whom it is about, and certificate, in the order of the file."""
+    proved = [q for q in report.quantities if q.certificate is not None]
+    for place, quantity in enumerate(proved, 1):
+        assert quantity.certificate is not None
+        yield place, quantity.name, about(quantity, report.unit), quantity.certificate

@@ -1,0 +1,53 @@
+"""Numbers as a person reads them: brackets rounded outward, so that what is read holds as well."""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+
+from cvxleak.report.quantity import COMPUTED, Quantity
+
+__all__ = ["about", "amount", "ends", "record_name"]
+
+DIGITS = Decimal("0.000001")
+
+
+def amount(value: float, rounding: str = ROUND_HALF_EVEN) -> str:
+    """Return a number with six decimals, or inf."""
+    if not math.isfinite(value):
+        return str(value)
+    return str(Decimal(value).quantize(DIGITS, rounding=rounding))
+
+
+def ends(quantity: Quantity) -> tuple[str, str]:
+    """Return both ends as text, rounded outward unless they are one computed number."""
+    if quantity.status == COMPUTED:
+        return amount(quantity.lower), amount(quantity.upper)
+    return amount(quantity.lower, ROUND_FLOOR), amount(quantity.upper, ROUND_CEILING)
+
+
+def record_name(quantity: Quantity) -> str:
+    """Return the record, or group of records, that a quantity is about: "record 0"."""
+    record = quantity.record
+    if isinstance(record, tuple):
+        return f"records {', '.join(map(str, record))}"
+    return f"record {record}"
+
+
+def about(quantity: Quantity, unit: str) -> str:
+    """Say in a few words whom and what a quantity is about; nothing if it is about everything.
+
+    `unit` is that of the report.
+    """
+    parts = []
+    if quantity.record is not None:
+        parts.append(record_name(quantity))
+    if quantity.entropy_floor is not None:
+        parts.append(f"doubt at least {quantity.entropy_floor:g} {unit}")
+    if quantity.outcome is not None:
+        parts.append(f"output {quantity.outcome}")
+    if quantity.delta is not None:
+        parts.append(f"delta {quantity.delta:g}")
+    if quantity.epsilon is not None:
+        parts.append(f"epsilon {quantity.epsilon:g} {unit}")
+    return ", ".join(parts)
