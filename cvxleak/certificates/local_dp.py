@@ -32,6 +32,7 @@ from cvxleak.certificates.rationals import (
 from cvxleak.certificates.source_sets import (
     Part,
     distortion_table,
+    exact_numbers,
     mixture,
     read_parts,
     worst_case,
@@ -65,9 +66,10 @@ def prove(
         return 0.0, upper
     if known.delta == 0:
         potentials, above, below = _potentials(known, proof)
-        if sum(potentials, fmpq(0)) < budget:
+        surplus = sum(potentials, fmpq(0)) - budget
+        if surplus < 0:
             raise CertificateError("the potentials sum to less than the budget")
-        return max(_least_ratio(above, below), 0.0), upper
+        return max(_least_ratio(above, below, strictly=surplus > 0), 0.0), upper
     reading.parts(proof, {"comparisons", "level", "mixture"}, "the proof")
     level = rational(reading.number(proof["level"], "the level"))
     if _compared(known, proof, level) <= budget:
@@ -183,14 +185,14 @@ def _potentials(
         sum_x p_x d(x,y) Q(y|x) = sum_x v_x + sum_{x,y} (p_x d(x,y) - v_x) Q(y|x)
                                >= sum_x v_x + sum_y u_y (above_y - f below_y).
 
-    So above >= f below makes sum v a lower end of its worst-case distortion; and if that is at
-    least the budget, ratios smaller than above_y / below_y in every column are out of reach.
+    So above >= f below makes sum v a lower end of its worst-case distortion; and if that is more
+    than the budget, ratios of at most above_y / below_y in every column are out of reach. If it is
+    the budget itself, smaller ones are: then above_y > f below_y, but for a column where both are
+    0, and which alone may therefore be used.
     """
     reading.parts(proof, {"mixture", "potentials"}, "the proof")
     law = mixture(known.parts, proof["mixture"], known.size)
-    potentials = [
-        rational(v) for v in reading.numbers(proof["potentials"], "the potentials", known.size)
-    ]
+    potentials = exact_numbers(proof["potentials"], "the potentials", known.size)
     outputs = len(known.distortion[0])
     above, below = [fmpq(0)] * outputs, [fmpq(0)] * outputs
     for p, v, row in zip(law, potentials, known.distortion, strict=True):
@@ -203,12 +205,13 @@ def _potentials(
     return potentials, above, below
 
 
-def _least_ratio(above: Sequence[fmpq], below: Sequence[fmpq]) -> float:
+def _least_ratio(above: Sequence[fmpq], below: Sequence[fmpq], *, strictly: bool) -> float:
+    """Return the least logarithm of above / below; `strictly` if sum v is above the budget."""
     least = math.inf
     for a, b in zip(above, below, strict=True):
         if b > 0:
             least = min(least, log_below(a / b))
-        elif a == 0:
+        elif a == 0 and not strictly:
             return 0.0  # this output, whatever the input, costs no more than the budget
     return least
 

@@ -2,7 +2,9 @@
 
 A source set is stored as its convex parts, each the hull of points and of polytopes
 {p in the simplex: lower <= p <= upper, matrix p <= bound}. Everything is exact: a point is its
-stored floats divided by their exact sum, and a law of a polytope is written as fractions.
+stored floats divided by their exact sum, and what no float holds is written as a fraction in text.
+No polytope may be empty: boxes are seen to hold a law, and beside further inequalities the law of
+a ``member`` shows it.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ __all__ = [
     "Part",
     "above_polytopes",
     "distortion_table",
+    "exact_numbers",
     "mixture",
     "read_parts",
     "worst_case",
@@ -104,12 +107,12 @@ def mixture(parts: Sequence[Part], value: Any, size: int) -> list[fmpq]:
     reading.parts(value, {"members", "weights"}, "a mixture of sources")
     points = [point for part in parts for point in part.points]
     bodies = [body for part in parts for body in part.bodies]
-    weights = [rational(w) for w in reading.numbers(value["weights"], "the weights", len(points))]
+    weights = exact_numbers(value["weights"], "the weights", len(points))
     members = _listed(value["members"], "the members", len(bodies))
     laws = list(points)
     for body, member in zip(bodies, members, strict=True):
         reading.parts(member, {"law", "weight"}, "a member")
-        weight = rational(reading.number(member["weight"], "a weight"))
+        weight = _exact_number(member["weight"], "a weight")
         weights.append(weight)
         laws.append([] if weight == 0 else _law(member["law"], body))
     total = sum(weights, fmpq(0))
@@ -123,20 +126,46 @@ def mixture(parts: Sequence[Part], value: Any, size: int) -> list[fmpq]:
     return result
 
 
-def worst_case(parts: Sequence[Part], cost: Sequence[fmpq], supports: Any) -> fmpq:
-    """Return an upper end of max over the sources P of sum_i P_i cost_i.
-
-    Exact for points. For each polytope `supports` has ``multipliers`` y >= 0 and a ``level`` m, and
-    the end is bound . y + m + sum_i max(lower_i r_i, upper_i r_i), r = cost - matrix' y - m.
+def exact_numbers(values: Any, name: str, size: int) -> list[fmpq]:
+    """Return a list of `size` numbers, each a float or a fraction in text.
 
     Raises
     ------
     CertificateError
-        Multipliers that do not fit or are negative.
+        Not so.
+
+    Examples
+    --------
+    >>> from cvxleak.certificates.source_sets import exact_numbers
+    >>> exact_numbers([0.5, "-1/3"], "the potentials", 2)
+    [1/2, -1/3]
+    """
+    return [_exact_number(value, name) for value in _listed(values, name, size)]
+
+
+def worst_case(parts: Sequence[Part], cost: Sequence[fmpq], supports: Any) -> fmpq:
+    """Return an upper end of max over the sources P of sum_i P_i cost_i.
+
+    Exact for points. For each polytope `supports` has ``multipliers`` y >= 0 and a ``level`` m, and
+    the end is bound . y + m + sum_i max(lower_i r_i, upper_i r_i), r = cost - matrix' y - m; and a
+    ``member``, a law of the polytope (null for a box), because nothing is claimed of empty ones.
+
+    Raises
+    ------
+    CertificateError
+        Multipliers that do not fit or are negative, or a member that is not in its polytope.
     """
     values = [dot(point, cost) for part in parts for point in part.points]
     bodies = [body for part in parts for body in part.bodies]
-    values += above_polytopes(bodies, cost, supports)
+    bare = []
+    for body, entry in zip(bodies, _listed(supports, "the supports", len(bodies)), strict=True):
+        reading.parts(entry, {"level", "member", "multipliers"}, "a support")
+        if entry["member"] is not None:
+            _law(entry["member"], body)
+        elif body.bound:
+            raise CertificateError("a polytope with inequalities needs a member that is in it")
+        bare.append({key: entry[key] for key in ("level", "multipliers")})
+    values += above_polytopes(bodies, cost, bare)
     return max(values)
 
 
@@ -177,6 +206,10 @@ def _body(value: Any) -> Body:
     ]
     if any(low < 0 for low in lower):
         raise CertificateError("a lower bound is negative")
+    if any(low > high for low, high in zip(lower, upper, strict=True)):
+        raise CertificateError("a lower bound is above the upper one")
+    if not sum(lower, fmpq(0)) <= 1 <= sum(upper, fmpq(0)):
+        raise CertificateError("no law is between the bounds of a polytope")
     return Body(lower, upper, matrix, bound)
 
 
@@ -196,13 +229,21 @@ def _law(value: Any, body: Body) -> list[fmpq]:
 def _fraction(text: Any) -> fmpq:
     if not isinstance(text, str) or len(text) > LONGEST:
         raise CertificateError("a law is written as fractions in text")
-    top, slash, bottom = text.partition("/")
-    if not top.isdecimal() or (slash and not bottom.isdecimal()):
+    top, slash, bottom = text.removeprefix("-").partition("/")
+    if not _digits(top) or (slash and not _digits(bottom)):
         raise CertificateError(f"{text!r:.40} is not a fraction")
     denominator = int(bottom) if slash else 1
     if denominator == 0:
         raise CertificateError("a fraction has the denominator 0")
-    return fmpq(int(top), denominator)
+    return fmpq(-int(top) if text.startswith("-") else int(top), denominator)
+
+
+def _digits(text: str) -> bool:
+    return text.isascii() and text.isdecimal()
+
+
+def _exact_number(value: Any, name: str) -> fmpq:
+    return _fraction(value) if isinstance(value, str) else rational(reading.number(value, name))
 
 
 def _listed(value: Any, name: str, size: int | None = None) -> list[Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,9 +19,16 @@ from scipy import sparse
 from cvxleak._validation import Array
 from cvxleak.errors import SolverError
 from cvxleak.model import SourceSet
+from cvxleak.problems.local_dp.attempts import STEPS, Attempt
+from cvxleak.problems.local_dp.general import least_distortion_rows
 from cvxleak.problems.local_dp.linear import Mixture, SourceProgram
 
-__all__ = ["ApproximateOptimum", "ApproximateProgram", "least_ratio_for_budget"]
+__all__ = [
+    "ApproximateOptimum",
+    "ApproximateProgram",
+    "approximate_attempts",
+    "least_ratio_for_budget",
+]
 
 SMALLEST = 1e-13
 """Multipliers below this share of the largest are rounding."""
@@ -183,3 +191,39 @@ def least_ratio_for_budget(
         trial = newton * side
         if not below.ratio < trial < above.ratio:
             trial = math.sqrt(below.ratio * above.ratio)
+
+
+def approximate_attempts(
+    sources: SourceSet,
+    distortion: Array,
+    budget: float,
+    delta: float,
+    tol: float,
+    deadline: float,
+) -> Iterator[Attempt]:
+    """Yield what the steps over the full linear program find."""
+    program = ApproximateProgram(sources, distortion, delta)
+    below, above, count = least_ratio_for_budget(program, budget, max(tol / 2, 1e-10), deadline)
+    rough = least_distortion_rows(distortion)
+
+    def channels() -> Iterator[Array]:
+        # A little of one law for all inputs, so that no zero is beside a positive entry.
+        flat = np.full(rough.shape, 1 / rough.shape[1])
+        for step in STEPS[1:]:
+            yield (1 - step) * above.channel + step * flat
+            mixed = (1 - step) * above.channel + step * rough
+            yield (1 - step) * mixed + step * flat
+        yield above.channel
+        yield rough
+
+    def proofs() -> Iterator[dict[str, Any]]:
+        if below is not None and below.ratio > 1:
+            yield {
+                "mixture": below.mixture.to_dict(),
+                "comparisons": below.to_list(),
+                "level": below.ratio,
+            }
+
+    price = 1 / (above.slope * above.ratio) if above.slope < 0 else 0.0
+    target = math.log(above.ratio)
+    yield Attempt(channels(), proofs(), above.mixture, price, count, target)

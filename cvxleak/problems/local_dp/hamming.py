@@ -97,7 +97,7 @@ def distortions_for_budget(
         # The program would be badly scaled; more often than not it is not needed.
         least, mixture = smallest_probability(sources)
         if budget <= (size - 1) * least:
-            return np.full(size, budget), mixture, -(size - 1) / budget**2
+            return np.full(size, budget), mixture, -(size - 1) / budget / budget
     # Columns z and t.
     program = SourceProgram(sources, np.eye(size, size + 1), np.append(np.zeros(size), budget))
     rows = np.zeros((size + 1, size + 1))
@@ -177,7 +177,8 @@ def potentials_for_budget(law: Array, room: Array, budget: float) -> Array:
         left = budget - full[n]
         if left <= 0:
             break
-        gain = max(rest[n], 0.0) / left
+        with np.errstate(over="ignore"):
+            gain = max(rest[n], 0.0) / left
         trial = np.minimum(law, room / gain) if gain > 0 else law.copy()
         if abs(trial.sum() - budget) < abs(best.sum() - budget):
             best = trial

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,22 +14,27 @@ from numpy.typing import ArrayLike
 from cvxleak._validation import Array, real_number
 from cvxleak.certificates import Certificate
 from cvxleak.certificates.local_dp import prove
-from cvxleak.errors import CertificateError, InfeasibleError
+from cvxleak.errors import CertificateError
 from cvxleak.measures import local_dp_epsilon, privacy_profile
 from cvxleak.model import Channel, Distortion, Prior, SourceSet, as_prior
 from cvxleak.problems.check import Check
-from cvxleak.problems.local_dp import approximate, hamming, slopes
-from cvxleak.problems.local_dp.general import RowProgram, least_distortion_rows
-from cvxleak.problems.local_dp.linear import Mixture, supports
+from cvxleak.problems.local_dp.approximate import approximate_attempts
+from cvxleak.problems.local_dp.attempts import Attempt, Best
+from cvxleak.problems.local_dp.general import least_distortion_rows
+from cvxleak.problems.local_dp.general_search import general_attempts
+from cvxleak.problems.local_dp.hamming_search import hamming_attempts
+from cvxleak.problems.local_dp.linear import supports
 from cvxleak.problems.local_dp.statement import (
     Costs,
     Sources,
     candidate_channel,
     distance_from_hull,
     labeled_distortion,
+    least_budget,
     read_budget,
     read_costs,
     read_sources,
+    unmet_budget,
     worst_case_rows,
 )
 from cvxleak.result import Bound
@@ -39,28 +43,6 @@ if TYPE_CHECKING:
     import cvxpy as cp
 
 __all__ = ["MinLocalDP", "min_local_dp"]
-
-STEPS = (0.0, *(2.0**-k for k in range(52, 15, -3)))
-"""Relative moves to the safe side, in turn, until the exact check agrees."""
-
-
-SURPLUS = (1e-3, 1e-6, 1e-9)
-"""Relative surplus of the budgets whose worst mixtures are tried."""
-
-LARGER = (1e-11, 1e-9, 1e-7, 1e-5)
-"""Relative surplus of the ratios at which a channel within the budget is looked for."""
-
-
-@dataclass(frozen=True)
-class _Found:
-    """Channels and multipliers from which the two ends are proved, and the epsilon to expect."""
-
-    channels: Callable[[], Iterator[Array]]
-    proofs: Callable[[], Iterator[dict[str, Any]]]
-    mixture: Mixture | None
-    price: float
-    programs: int
-    target: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -172,30 +154,43 @@ class MinLocalDP:
         limit = math.inf if time_limit is None else real_number(time_limit, "time_limit", 0.0)
         begin = time.monotonic()
         costs = read_costs(self.distortion, self.sources)
-        least = self.sources.worst(costs.least())[0]
-        if self.distortion_budget < least * (1 - 1e-12):
-            raise InfeasibleError(_too_small(self.distortion_budget, least))
-        found = self._search(costs, tol, begin + limit)
-        lower, upper, witness, certificate = self._proved(found, costs, tol, least)
-        stats = {
-            "seconds": time.monotonic() - begin,
-            "programs": found.programs,
-            "worst_source": None
-            if found.mixture is None
-            else Prior(found.mixture.law / found.mixture.law.sum(), self.sources.labels),
-        }
+        least = least_budget(self.sources, costs)
+        if self.distortion_budget < least:
+            raise unmet_budget(self.distortion_budget, least)
+        rough = least_distortion_rows(costs.matrix)
+        best = Best(lambda channel, proof: self._ends(channel, proof, costs), rough, tol)
+        for attempt in self._attempts(costs, tol, begin + limit):
+            best.improve(attempt)
+            if best.done or (best.upper < math.inf and time.monotonic() > begin + limit):
+                break
+        if best.channel is None:
+            raise unmet_budget(self.distortion_budget, least)
+        certificate = None
+        if best.upper < math.inf:
+            witness = self._witness(best.channel, costs)
+            certificate = Certificate(
+                "local-dp", self._problem(costs), best.lower, best.upper, witness, best.proof
+            )
+        law = None if best.mixture is None else best.mixture.law
+        sums = best.channel.sum(axis=1, keepdims=True)
+        # Rows of whole numbers, which say what no floats of sum 1 do, are divided here.
+        matrix = best.channel if np.allclose(sums, 1.0) else best.channel / sums
         return Bound.proved(
             "local DP",
-            lower,
-            upper,
+            best.lower,
+            best.upper,
             tol=0.0,
             absolute=tol,
-            witness=witness,
+            witness=Channel(matrix, self.sources.labels, costs.outputs),
             certificate=certificate,
             shadow_prices={
-                "distortion_budget": float(found.price) if 0 < upper < math.inf else 0.0
+                "distortion_budget": float(best.price) if 0 < best.upper < math.inf else 0.0
             },
-            stats=stats,
+            stats={
+                "seconds": time.monotonic() - begin,
+                "programs": best.programs,
+                "worst_source": None if law is None else Prior(law / law.sum(), self.sources.labels),
+            },
             resume=self._refine,
         )
 
@@ -299,131 +294,19 @@ class MinLocalDP:
             "budget": self.distortion_budget,
         }
 
-    def _search(self, costs: Costs, tol: float, deadline: float) -> _Found:
+    def _attempts(self, costs: Costs, tol: float, deadline: float) -> Iterator[Attempt]:
+        budget = self.distortion_budget
         if self.delta > 0:
-            return self._approximate(costs, tol, deadline)
+            return approximate_attempts(
+                self.sources, costs.matrix, budget, self.delta, tol, deadline
+            )
+
+        def meets(channel: Array) -> bool:
+            return self._ends(channel, {}, costs) is not None
+
         if costs.is_hamming:
-            return self._hamming(costs)
-        return self._general(costs, tol, deadline)
-
-    def _hamming(self, costs: Costs) -> _Found:
-        size, budget = self.sources.size, self.distortion_budget
-        # One certain output: what the linear program leaves out.
-        alone = [1 - float(p) for p in _least_probabilities(self.sources)]
-        j = int(np.argmin(alone))
-        if alone[j] <= budget * (1 + 1e-12):
-            flat = np.tile(np.eye(size)[j], (size, 1))
-            if self._meets_budget(flat, costs):
-                return _constant(flat, None)
-        if budget == 0:
-            return _exact(costs, self.sources)
-        found = hamming.distortions_for_budget(self.sources, budget)
-        if found is None or found[0].sum() >= (size - 1) * (1 - 1e-9):
-            _, law, mixture = hamming.constant_output(self.sources)
-            flat = np.tile(law, (size, 1))
-            if self._meets_budget(flat, costs):
-                return _constant(flat, mixture)
-            # It does but for rounding: nothing is proved, and next to nothing is leaked.
-            found = found or (1 - law, mixture, 0.0)
-        distortions, mixture, slope = found
-        ratio = 1 + max(size - 1 - float(distortions.sum()), 0.0) / float(distortions.min())
-
-        def channels() -> Iterator[Array]:
-            for step in STEPS[1:]:
-                less = np.where(distortions < 1 - 1e-12, distortions * (1 - step), 1.0)
-                yield hamming.channel_of_distortions(less)
-
-        def proofs() -> Iterator[dict[str, Any]]:
-            rest = 1 - Fraction(budget)
-            for worst in self._near(mixture, budget):
-                room = np.array([float(max(rest - p, 0)) for p in worst.exact(self.sources)])
-                # A potential of zero claims nothing of its column: right where there is no room.
-                for known in (np.where(room < 1e-14, 0.0, room), room):
-                    v = hamming.potentials_for_budget(worst.law, known, budget)
-                    v = at_least(v, v, budget)
-                    yield {"mixture": worst.to_dict(), "potentials": v.tolist()}
-
-        return _Found(channels, proofs, mixture, slope / ratio, 1)
-
-    def _near(self, mixture: Mixture, budget: float) -> Iterator[Mixture]:
-        """Yield the worst mixture, and some next to it.
-
-        Where a constant output just meets the budget under the worst mixture, rounding spoils the
-        proof. The mixture for a budget a little larger is away from there, and a step towards it is
-        enough.
-        """
-        yield mixture
-        for more in SURPLUS:
-            other = hamming.distortions_for_budget(self.sources, budget * (1 + more))
-            if other is None:  # a constant output meets the larger budget
-                continue
-            for step in (1e-13, 1e-11, 1e-8, 1.0):
-                yield mixture.towards(other[1], step)
-
-    def _general(self, costs: Costs, tol: float, deadline: float) -> _Found:
-        budget, size = self.distortion_budget, self.sources.size
-        program = RowProgram(self.sources, costs.matrix)
-        flat = program.at(1.0)
-        law = np.tile(flat.least / flat.least.sum(), (size, 1))
-        if self._meets_budget(law, costs):
-            return _constant(law, flat.mixture)
-        if budget == 0:
-            return _exact(costs, self.sources)
-        bracket = slopes.least_ratio_for_budget(
-            program, costs.matrix, budget, tol / 4, deadline, start=flat
-        )
-
-        def channels() -> Iterator[Array]:
-            if bracket.least is not None:
-                for step in STEPS[:6]:
-                    # A larger ratio leaves more room above the least entries, or below the largest.
-                    wider = 1 + step
-                    yield program.channel(bracket.least, bracket.upper * wider)
-                    yield program.channel(bracket.least / wider, bracket.upper * wider)
-                for step in LARGER:
-                    best = program.at(bracket.upper * (1 + step))
-                    yield program.channel(best.least, best.ratio)
-            yield least_distortion_rows(costs.matrix)
-
-        def proofs() -> Iterator[dict[str, Any]]:
-            mixture = bracket.mixture
-            v = at_least(bracket.potentials, budget * mixture.law, budget)
-            yield {"mixture": mixture.to_dict(), "potentials": v.tolist()}
-
-        price = 1 / (bracket.slope * bracket.upper) if bracket.slope < 0 else -math.inf
-        return _Found(channels, proofs, bracket.mixture, price, bracket.iterations)
-
-    def _approximate(self, costs: Costs, tol: float, deadline: float) -> _Found:
-        program = approximate.ApproximateProgram(self.sources, costs.matrix, self.delta)
-        below, above, count = approximate.least_ratio_for_budget(
-            program, self.distortion_budget, max(tol / 2, 1e-10), deadline
-        )
-        rough = least_distortion_rows(costs.matrix)
-
-        def channels() -> Iterator[Array]:
-            # A little of one law for all inputs, so that no zero is beside a positive entry.
-            flat = np.full(rough.shape, 1 / rough.shape[1])
-            for step in STEPS[1:]:
-                yield (1 - step) * above.channel + step * flat
-                mixed = (1 - step) * above.channel + step * rough
-                yield (1 - step) * mixed + step * flat
-            yield above.channel
-            yield rough
-
-        def proofs() -> Iterator[dict[str, Any]]:
-            if below is not None and below.ratio > 1:
-                yield {
-                    "mixture": below.mixture.to_dict(),
-                    "comparisons": below.to_list(),
-                    "level": below.ratio,
-                }
-
-        price = 1 / (above.slope * above.ratio) if above.slope < 0 else 0.0
-        target = math.log(above.ratio)
-        return _Found(channels, proofs, above.mixture, price, count, target)
-
-    def _meets_budget(self, channel: Array, costs: Costs) -> bool:
-        return self._ends(channel, {}, costs) is not None
+            return hamming_attempts(self.sources, budget, deadline, meets)
+        return general_attempts(self.sources, costs.matrix, budget, tol, deadline, meets)
 
     def _ends(
         self, channel: Array, proof: dict[str, Any], costs: Costs
@@ -437,38 +320,6 @@ class MinLocalDP:
     def _witness(self, channel: Array, costs: Costs) -> dict[str, Any]:
         cost = (channel * costs.matrix).sum(axis=1)
         return {"channel": channel.tolist(), "supports": supports(self.sources, cost)}
-
-    def _proved(
-        self, found: _Found, costs: Costs, tol: float, least: float
-    ) -> tuple[float, float, Channel, Certificate | None]:
-        """Return the ends, the witness and the certificate: the first channel, the best proof."""
-        proofs = found.proofs()
-        first = next(proofs, {})
-        best: dict[str, Any] = {}
-        lower, upper, channel = 0.0, math.inf, None
-        for trial in found.channels():
-            ends, used = self._ends(trial, first, costs), first
-            if ends is None and first:
-                ends, used = self._ends(trial, {}, costs), {}
-            if ends is not None and (channel is None or ends[1] < upper):
-                channel, upper = trial, ends[1]
-                lower, best = ends[0], used
-            # Pure privacy: the first one is as good as any. Else a zero may cost a lot.
-            if upper < math.inf and (self.delta == 0 or upper - found.target <= tol / 2):
-                break
-        if channel is None:
-            raise InfeasibleError(_too_small(self.distortion_budget, least))
-        for proof in proofs:
-            if lower == upper or upper - lower <= tol:
-                break
-            ends = self._ends(channel, proof, costs)
-            if ends is not None and ends[0] > lower:
-                lower, best = ends[0], proof
-        certificate = None
-        if upper < math.inf:
-            parts = self._problem(costs), lower, upper, self._witness(channel, costs), best
-            certificate = Certificate("local-dp", *parts)
-        return lower, upper, Channel(channel, self.sources.labels, costs.outputs), certificate
 
     def _refine(self, tol: float, time_limit: float | None) -> Bound:
         return self.solve(tol=tol, time_limit=time_limit)
@@ -503,48 +354,4 @@ def min_local_dp(
     """
     return MinLocalDP(sources, distortion_budget, distortion, delta=delta).solve(
         tol=tol, time_limit=time_limit
-    )
-
-
-def at_least(potentials: Array, direction: Array, total: float) -> Array:
-    """Return the potentials, raised until their exact sum is at least `total`."""
-    wanted = Fraction(total)
-    for step in STEPS:
-        raised = potentials + step * direction
-        if sum(map(Fraction, raised.tolist())) >= wanted:
-            return raised
-    return potentials
-
-
-def _least_probabilities(sources: SourceSet) -> Array:
-    """Return min_P P(x) for each outcome."""
-    least = sources.points.min(axis=0, initial=1.0)
-    for body in sources.polytopes:
-        supported = [-body.support(-row).value for row in np.eye(sources.size)]
-        least = np.minimum(least, supported)
-    return least
-
-
-def _constant(channel: Array, mixture: Mixture | None) -> _Found:
-    return _Found(lambda: iter([channel]), lambda: iter([]), mixture, 0.0, 1)
-
-
-def _exact(costs: Costs, sources: SourceSet) -> _Found:
-    """Return what proves that no channel of finite epsilon has distortion 0."""
-    bodies = sources.polytopes
-    members = tuple((1.0, body.member(body.center)) for body in bodies)
-    law = sources.points.sum(axis=0)
-    law = law + sum(
-        (np.array([float(p) for p in exact]) for _, exact in members), np.zeros(len(law))
-    )
-    mixture = Mixture(law / law.sum(), np.ones(len(sources.points)), members)
-    proof = {"mixture": mixture.to_dict(), "potentials": [0.0] * sources.size}
-    channel = least_distortion_rows(costs.matrix)
-    return _Found(lambda: iter([channel]), lambda: iter([proof]), mixture, -math.inf, 1)
-
-
-def _too_small(budget: float, least: float) -> str:
-    return (
-        f"distortion_budget: {budget!r} is met by no channel; the least worst-case distortion is "
-        f"{math.nextafter(least * (1 + 1e-12), math.inf)!r}"
     )

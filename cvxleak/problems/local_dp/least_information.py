@@ -349,7 +349,14 @@ class MinInformation:
             t = channel.mean(axis=0) if outputs is None else outputs[k]
             laws.append(None if part.is_point else t.tolist())
             alone = SourceSet._of([part], self.sources.labels)
-            bounds.append(supports(alone, _divergences(channel, t)) if part.polytopes else [])
+            bounds.append(
+                [
+                    {key: entry[key] for key in ("level", "multipliers")}
+                    for entry in supports(alone, _divergences(channel, t))
+                ]
+                if part.polytopes
+                else []
+            )
         return {
             "channel": channel.tolist(),
             "supports": supports(self.sources, cost),

@@ -234,11 +234,15 @@ class SourceProgram:
 
 
 def supports(sources: SourceSet, cost: Array) -> list[dict[str, Any]]:
-    """Return, for each polytope, the multipliers that bound cost . p on it."""
+    """Return, for each polytope, the multipliers that bound cost . p on it, and a law of it."""
     result = []
     for body in sources.polytopes:
         answer = body.support(cost)
-        result.append({"multipliers": answer.multipliers.tolist(), "level": answer.level})
+        # A box is seen to hold a law; beside further inequalities one has to be shown.
+        member = [str(p) for p in body.member(body.center)] if len(body.bound) else None
+        result.append(
+            {"multipliers": answer.multipliers.tolist(), "level": answer.level, "member": member}
+        )
     return result
 
 

@@ -69,7 +69,7 @@ def least_ratio_for_budget(
     mixture = start.mixture
     lower, potentials = potentials_at(start, distortion, budget)
     upper, least = math.inf, None
-    while done < ITERATIONS and time.monotonic() <= deadline:
+    while done < ITERATIONS and lower < math.inf and time.monotonic() <= deadline:
         slope = best.slope
         newton = best.ratio + (best.value - budget) / -slope if slope < 0 else math.inf
         trial = _next(best.ratio, newton, lower, upper)
@@ -84,7 +84,7 @@ def least_ratio_for_budget(
             upper, least = attained, best.least
         if upper == math.inf and trial == LARGEST:
             break
-        if upper < math.inf and math.log(upper / lower) <= tol:
+        if upper <= lower or (upper < math.inf and math.log(upper / lower) <= tol):
             break
     return Bracket(lower, upper, mixture, potentials, least, best.slope, done)
 
@@ -96,7 +96,7 @@ def potentials_at(best: Optimum, distortion: Array, budget: float) -> tuple[floa
     moved = best.potentials + (budget - best.potentials.sum()) * law
     gap = law[:, None] * distortion - moved[:, None]
     above, below = np.maximum(gap, 0.0).sum(axis=0), np.maximum(-gap, 0.0).sum(axis=0)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratios = np.where(below > 0, above / below, np.where(above > 0, np.inf, 1.0))
     return max(float(ratios.min()), 1.0), moved
 

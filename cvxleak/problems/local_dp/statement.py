@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cvxleak._validation import Array, read_only, real_number, short
-from cvxleak.errors import ValidationError
+from cvxleak.certificates.rationals import float_above, rational
+from cvxleak.certificates.source_sets import read_parts, worst_case
+from cvxleak.errors import InfeasibleError, ValidationError
 from cvxleak.model import Channel, Distortion, Prior, SourceSet, as_sources
-from cvxleak.problems.local_dp.linear import SourceProgram
+from cvxleak.problems.local_dp.linear import SourceProgram, supports
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -23,9 +25,11 @@ __all__ = [
     "candidate_channel",
     "distance_from_hull",
     "labeled_distortion",
+    "least_budget",
     "read_budget",
     "read_costs",
     "read_sources",
+    "unmet_budget",
     "worst_case_rows",
 ]
 
@@ -94,6 +98,25 @@ def read_sources(sources: Sources) -> SourceSet:
         return as_sources(sources)
     except ValidationError as error:
         raise ValidationError(f"sources: {error}") from error
+
+
+def least_budget(sources: SourceSet, costs: Costs) -> float:
+    """Return the least budget that some channel meets, rounded up to a float.
+
+    Exactly so for laws; for polytopes up to the rounding of a linear program's multipliers.
+    """
+    least = costs.least()
+    exact = [rational(d) for d in least.tolist()]
+    _, parts = read_parts(sources.parts_to_list())
+    return float_above(worst_case(parts, exact, supports(sources, least)))
+
+
+def unmet_budget(budget: float, least: float) -> InfeasibleError:
+    """Return the error for a budget that no channel meets."""
+    return InfeasibleError(
+        f"distortion_budget: {budget!r} is met by no channel; the least worst-case distortion is "
+        f"{least!r}"
+    )
 
 
 def candidate_channel(

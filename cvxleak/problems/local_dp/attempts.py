@@ -1,0 +1,181 @@
+"""What searches of the least epsilon hand over: channels and proofs to try, best first."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from cvxleak._validation import Array
+from cvxleak.model import SourceSet
+from cvxleak.problems.local_dp.linear import Mixture
+
+__all__ = [
+    "STEPS",
+    "Attempt",
+    "Best",
+    "at_least",
+    "constant",
+    "flat_channels",
+    "support_mixture",
+    "unit_law",
+]
+
+STEPS = (0.0, *(2.0**-k for k in range(52, 15, -3)))
+"""Relative moves to the safe side, in turn, until the exact check agrees."""
+
+CLOSE = 1e-12
+"""A gap that is not worth another attempt."""
+
+WHOLE = 10**6
+"""Largest denominator of the probabilities that are tried as whole numbers."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """Channels and multipliers from which the two ends are proved, made as they are asked for.
+
+    Attributes
+    ----------
+    channels : iterable of ndarray
+        The first one that meets the budget in exact arithmetic counts.
+    proofs : iterable of dict
+        As certificates store them; the best one counts.
+    mixture : Mixture or None
+        The law that decides.
+    price : float
+        Derivative of epsilon in the budget.
+    programs : int
+        Linear programs that were solved.
+    target : float or None
+        delta > 0: the epsilon to expect; channels that are far from it are passed over.
+    """
+
+    channels: Iterable[Array] = ()
+    proofs: Iterable[dict[str, Any]] = ()
+    mixture: Mixture | None = None
+    price: float = 0.0
+    programs: int = 1
+    target: float | None = None
+
+
+class Best:
+    """The best ends so far, and what they are proved by.
+
+    Parameters
+    ----------
+    prove : callable
+        (channel, proof) -> the two ends, or None if the channel does not meet the budget or the
+        proof does not hold.
+    rough : ndarray
+        The channel of least distortion: a witness for proofs while there is no better one.
+    tol : float
+        The gap to reach.
+    """
+
+    def __init__(
+        self,
+        prove: Callable[[Array, dict[str, Any]], tuple[float, float] | None],
+        rough: Array,
+        tol: float,
+    ) -> None:
+        self._prove, self._rough, self._tol = prove, rough, tol
+        self.lower, self.upper = 0.0, math.inf
+        self.channel: Array | None = None
+        self.proof: dict[str, Any] = {}
+        self.mixture: Mixture | None = None
+        self.price, self.programs = 0.0, 0
+
+    @property
+    def done(self) -> bool:
+        """Whether the ends are as near as asked for, or as floats allow."""
+        return self.lower == self.upper or self.upper - self.lower <= max(self._tol, CLOSE)
+
+    def improve(self, attempt: Attempt) -> None:
+        """Take what is better: the first channel that holds, the best proof."""
+        self.programs += attempt.programs
+        proofs = iter(attempt.proofs)
+        first = next(proofs, {})
+        before = self.lower, self.upper, self.channel is None
+        for channel in attempt.channels:
+            upper = self._take(channel, first)
+            # Pure privacy: the first one is as good as any. Else a zero may cost a lot.
+            near = attempt.target is None or upper - attempt.target <= self._tol / 2
+            if upper < math.inf and near:
+                break
+        if self.channel is None:
+            self._take(self._rough, first)
+        if self.channel is not None:
+            for proof in itertools.chain([first], proofs):
+                if self.done:
+                    break
+                ends = self._prove(self.channel, proof)
+                if ends is not None and ends[0] > self.lower:
+                    self.lower, self.proof = ends[0], proof
+        after = self.lower, self.upper, self.channel is None
+        if attempt.mixture is not None and (after != before or self.mixture is None):
+            self.mixture, self.price = attempt.mixture, attempt.price
+
+    def _take(self, channel: Array, proof: dict[str, Any]) -> float:
+        """Try a channel together with a proof; return its epsilon, inf if it does not hold."""
+        ends = self._prove(channel, proof)
+        if ends is None and proof:
+            ends, proof = self._prove(channel, {}), {}
+        if ends is None:
+            return math.inf
+        if self.channel is None or ends[1] < self.upper:
+            self.channel, self.upper = channel, ends[1]
+        if ends[0] > self.lower:
+            self.lower, self.proof = ends[0], proof
+        return ends[1]
+
+
+def constant(channels: Iterable[Array], mixture: Mixture | None = None) -> Attempt:
+    """Return an attempt at epsilon 0: outputs that ignore the input, and nothing to prove."""
+    return Attempt(channels, mixture=mixture)
+
+
+def flat_channels(law: Array, rows: int) -> Iterator[Array]:
+    """Yield the channel whose rows all are a law, also with near fractions as whole numbers.
+
+    Rows are meant divided by their exact sums, so that whole numbers say thirds exactly.
+    """
+    yield np.tile(law, (rows, 1))
+    near = [Fraction(p).limit_denominator(WHOLE) for p in law.tolist()]
+    scale = math.lcm(*(p.denominator for p in near))
+    if scale < 1 << 53 and any(near):
+        yield np.tile([float(p * scale) for p in near], (rows, 1))
+
+
+def support_mixture(sources: SourceSet) -> Mixture:
+    """Return a mixture of positive weight on every law and polytope of a set."""
+    bodies = sources.polytopes
+    members = tuple((1.0, body.member(body.center)) for body in bodies)
+    law = sources.points.sum(axis=0)
+    law = law + sum(
+        (np.array([float(p) for p in exact]) for _, exact in members), np.zeros(len(law))
+    )
+    return Mixture(law / law.sum(), np.ones(len(sources.points)), members)
+
+
+def unit_law(sources: SourceSet, place: int) -> Mixture:
+    """Return one of the points of a set as a mixture."""
+    weights = np.zeros(len(sources.points))
+    weights[place] = 1.0
+    nothing = tuple((0.0, None) for _ in sources.polytopes)
+    return Mixture(sources.points[place], weights, nothing)
+
+
+def at_least(potentials: Array, direction: Array, total: float) -> Array:
+    """Return the potentials, raised until their exact sum is at least `total`."""
+    wanted = Fraction(total)
+    for step in STEPS:
+        raised = potentials + step * direction
+        if sum(map(Fraction, raised.tolist())) >= wanted:
+            return raised
+    return potentials

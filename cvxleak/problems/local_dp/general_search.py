@@ -1,0 +1,175 @@
+"""Any distortion, delta = 0: where to look for the least epsilon and its proof.
+
+First by Newton's steps over linear programs (`slopes`). Two borders are beyond their floats. Just
+below the distortion D_c of the best constant output the least epsilon jumps; the optimum for a
+slightly smaller budget is all but optimal, and with a mixture p under which the output y costs more
+than the budget, exactly, the potentials p_x d(x, y) prove it. Just above the least distortion of all
+epsilon grows without end: see `near_least`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from cvxleak._validation import Array
+from cvxleak.errors import SolverError
+from cvxleak.model import SourceSet
+from cvxleak.problems.local_dp import slopes
+from cvxleak.problems.local_dp.attempts import (
+    STEPS,
+    Attempt,
+    at_least,
+    constant,
+    flat_channels,
+    support_mixture,
+    unit_law,
+)
+from cvxleak.problems.local_dp.general import Optimum, RowProgram, least_distortion_rows
+from cvxleak.problems.local_dp.linear import Mixture
+from cvxleak.problems.local_dp.near_least import near_least_attempt
+
+__all__ = ["general_attempts"]
+
+LARGER = (1e-11, 1e-9, 1e-7, 1e-5)
+"""Relative surplus of the ratios at which a channel within the budget is looked for."""
+
+DEFICIT = (1e-15, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8)
+"""Relative deficit of the budgets whose optima are tried at a jump."""
+
+NUDGES = (0.0, *(2.0**-k for k in range(52, 10, -6)))
+"""Steps of a mixture towards the source that an output costs most."""
+
+def general_attempts(
+    sources: SourceSet,
+    distortion: Array,
+    budget: float,
+    tol: float,
+    deadline: float,
+    meets: Callable[[Array], bool],
+) -> Iterator[Attempt]:
+    """Yield attempts until the caller has enough; `meets` judges a channel by the exact budget."""
+    size, outputs = distortion.shape
+    for y in np.argsort([sources.worst(column)[0] for column in distortion.T], kind="stable"):
+        certain = np.tile(np.eye(outputs)[y], (size, 1))
+        if sources.worst(distortion[:, y])[0] <= budget * (1 + 1e-12) and meets(certain):
+            yield constant([certain])
+            return
+    program = RowProgram(sources, distortion)
+    flat = program.at(1.0)
+    rows = [c for c in flat_channels(flat.least / flat.least.sum(), size) if meets(c)]
+    if rows:
+        yield constant(rows, flat.mixture)
+        return
+    rough = least_distortion_rows(distortion)
+    if budget == 0:
+        mixture = support_mixture(sources)
+        proof = {"mixture": mixture.to_dict(), "potentials": [0.0] * size}
+        yield Attempt([rough], [proof], mixture, -math.inf)
+        return
+    yield _in_floats(program, sources, distortion, budget, tol, flat, deadline)
+    if flat.value <= budget * (1 + 1e-6):
+        for less in DEFICIT:
+            yield _below_the_jump(program, sources, distortion, budget, less, flat, deadline)
+    yield near_least_attempt(program, sources, distortion, budget)
+    yield Attempt([rough], programs=0)
+
+
+def _in_floats(
+    program: RowProgram,
+    sources: SourceSet,
+    distortion: Array,
+    budget: float,
+    tol: float,
+    flat: Optimum,
+    deadline: float,
+) -> Attempt:
+    """Return where Newton's steps end; nothing if a linear program fails."""
+    try:
+        bracket = slopes.least_ratio_for_budget(
+            program, distortion, budget, tol / 4, deadline, start=flat
+        )
+    except SolverError:
+        return Attempt(programs=0)
+
+    def channels() -> Iterator[Array]:
+        if bracket.least is not None:
+            for step in STEPS[:6]:
+                # A larger ratio leaves more room above the least entries, or below the largest.
+                wider = 1 + step
+                yield program.channel(bracket.least, bracket.upper * wider)
+                yield program.channel(bracket.least / wider, bracket.upper * wider)
+            for step in LARGER:
+                best = program.at(bracket.upper * (1 + step))
+                yield program.channel(best.least, best.ratio)
+
+    def proofs() -> Iterator[dict[str, Any]]:
+        v = at_least(bracket.potentials, budget * bracket.mixture.law, budget)
+        yield {"mixture": bracket.mixture.to_dict(), "potentials": v.tolist()}
+        yield from _outputs_beyond(sources, distortion, budget, bracket.mixture)
+
+    price = 1 / (bracket.slope * bracket.upper) if bracket.slope < 0 else -math.inf
+    return Attempt(channels(), proofs(), bracket.mixture, price, bracket.iterations)
+
+
+def _below_the_jump(
+    program: RowProgram,
+    sources: SourceSet,
+    distortion: Array,
+    budget: float,
+    less: float,
+    flat: Optimum,
+    deadline: float,
+) -> Attempt:
+    """Return the optimum for a smaller budget, and the potentials of outputs beyond the budget."""
+    smaller = budget * (1 - less)
+    try:
+        bracket = slopes.least_ratio_for_budget(
+            program, distortion, smaller, 1e-13, deadline, start=flat
+        )
+    except SolverError:
+        return Attempt(programs=0)
+
+    def channels() -> Iterator[Array]:
+        if bracket.least is not None:
+            for step in STEPS[:6]:
+                yield program.channel(bracket.least, bracket.upper * (1 + step))
+
+    def proofs() -> Iterator[dict[str, Any]]:
+        for mixture in (bracket.mixture, flat.mixture):
+            yield from _outputs_beyond(sources, distortion, budget, mixture)
+
+    price = 1 / (bracket.slope * bracket.upper) if bracket.slope < 0 else -math.inf
+    return Attempt(channels(), proofs(), bracket.mixture, price, bracket.iterations)
+
+
+def _outputs_beyond(
+    sources: SourceSet, distortion: Array, budget: float, mixture: Mixture
+) -> Iterator[dict[str, Any]]:
+    for column in distortion.T:
+        proof = _output_beyond(sources, column, budget, mixture)
+        if proof is not None:
+            yield proof
+
+
+def _output_beyond(
+    sources: SourceSet, costs: Array, budget: float, mixture: Mixture
+) -> dict[str, Any] | None:
+    """Return the potentials p_x d(x, y) with p next to a mixture, if they exceed the budget."""
+    exact, wanted = [Fraction(c) for c in costs.tolist()], Fraction(budget)
+    if float(mixture.law @ costs) < budget * (1 - 1e-6):
+        return None
+    dearest = int(np.argmax(sources.points @ costs)) if len(sources.points) else None
+    towards = None if dearest is None else unit_law(sources, dearest)
+    for step in NUDGES:
+        if step and towards is None:
+            return None
+        near = mixture if towards is None or not step else mixture.towards(towards, step)
+        potentials = [p * c for p, c in zip(near.exact(sources), exact, strict=True)]
+        if sum(potentials, Fraction(0)) > wanted:
+            return {"mixture": near.to_dict(), "potentials": [str(v) for v in potentials]}
+    return None

@@ -1,0 +1,194 @@
+"""Hamming distortion: where to look for the least epsilon and its proof.
+
+First by the linear program of `hamming` in floats. At the borders, where a constant output all but
+meets the budget or numbers are of very different sizes, by the same program in rationals; and if it
+is too large for that, by mixtures and budgets next to the given ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from cvxleak._validation import Array
+from cvxleak.certificates.rationals import float_above, rational
+from cvxleak.errors import SolverError
+from cvxleak.model import SourceSet
+from cvxleak.problems.local_dp import exact, hamming
+from cvxleak.problems.local_dp.attempts import (
+    STEPS,
+    Attempt,
+    at_least,
+    constant,
+    flat_channels,
+    support_mixture,
+)
+from cvxleak.problems.local_dp.linear import Mixture
+
+__all__ = ["hamming_attempts"]
+
+SURPLUS = (1e-3, 1e-6, 1e-9)
+"""Relative surplus of the budgets whose worst mixtures are tried."""
+
+HUGE = 10**308
+
+DEFICIT = (1e-15, 1e-13, 1e-11, 1e-9, 1e-6)
+"""Relative deficit of the budgets whose channels are tried."""
+
+
+def hamming_attempts(
+    sources: SourceSet, budget: float, deadline: float, meets: Callable[[Array], bool]
+) -> Iterator[Attempt]:
+    """Yield attempts until the caller has enough; `meets` judges a channel by the exact budget."""
+    size = sources.size
+    alone = [1 - float(p) for p in _least_probabilities(sources)]
+    certain = [np.tile(np.eye(size)[j], (size, 1)) for j in np.argsort(alone, kind="stable")]
+    for flat, cost in zip(certain, sorted(alone), strict=True):
+        if cost <= budget * (1 + 1e-12) and meets(flat):
+            yield constant([flat])
+            return
+    if budget == 0:
+        # No channel of finite epsilon has distortion 0.
+        mixture = support_mixture(sources)
+        proof = {"mixture": mixture.to_dict(), "potentials": [0.0] * size}
+        yield Attempt([np.eye(size)], [proof], mixture, -np.inf)
+        return
+    if size * Fraction(budget) >= size - 1:
+        yield constant([np.full((size, size), 1 / size)])
+        return
+    floats = _in_floats(sources, budget, meets)
+    if floats is not None:
+        yield floats
+    yield _in_rationals(sources, budget, deadline)
+    yield Attempt(_deficient(sources, budget), programs=0)
+
+
+def _in_floats(
+    sources: SourceSet, budget: float, meets: Callable[[Array], bool]
+) -> Attempt | None:
+    """Return what the linear program finds in floats, or None if it fails at a border."""
+    size = sources.size
+    try:
+        found = hamming.distortions_for_budget(sources, budget)
+        if found is None or found[0].sum() >= (size - 1) * (1 - 1e-9):
+            _, law, mixture = hamming.constant_output(sources)
+            flat = [channel for channel in flat_channels(law, size) if meets(channel)]
+            if flat:
+                return constant(flat, mixture)
+            found = found or (1 - law, mixture, 0.0)
+    except SolverError:
+        return None
+    distortions, mixture, slope = found
+    if not distortions.min() > 0:
+        return Attempt((), _float_proofs(sources, budget, mixture), mixture, slope)
+    with np.errstate(over="ignore"):
+        ratio = 1 + max(size - 1 - distortions.sum(), 0.0) / distortions.min()
+
+    def channels() -> Iterator[Array]:
+        for step in STEPS[1:]:
+            less = np.where(distortions < 1 - 1e-12, distortions * (1 - step), 1.0)
+            yield hamming.channel_of_distortions(less)
+
+    price = float(slope / ratio) if ratio < np.inf else -1 / budget
+    return Attempt(channels(), _float_proofs(sources, budget, mixture), mixture, price)
+
+
+def _float_proofs(
+    sources: SourceSet, budget: float, mixture: Mixture
+) -> Iterator[dict[str, Any]]:
+    rest = 1 - Fraction(budget)
+    for worst in _near(sources, budget, mixture):
+        room = np.array([float(max(rest - p, 0)) for p in worst.exact(sources)])
+        # A potential of zero claims nothing of its column: right where there is no room.
+        for known in (np.where(room < 1e-14, 0.0, room), room):
+            v = hamming.potentials_for_budget(worst.law, known, budget)
+            v = at_least(v, v, budget)
+            yield {"mixture": worst.to_dict(), "potentials": v.tolist()}
+
+
+def _near(sources: SourceSet, budget: float, mixture: Mixture) -> Iterator[Mixture]:
+    """Yield the worst mixture, and some next to it.
+
+    Where a constant output just meets the budget under the worst mixture, rounding spoils the
+    proof. The mixture for a budget a little larger is away from there, and a step towards it is
+    enough.
+    """
+    yield mixture
+    for more in SURPLUS:
+        try:
+            other = hamming.distortions_for_budget(sources, budget * (1 + more))
+        except SolverError:
+            continue
+        if other is None:  # a constant output meets the larger budget
+            continue
+        for step in (1e-13, 1e-11, 1e-8, 1.0):
+            yield mixture.towards(other[1], step)
+
+
+def _in_rationals(sources: SourceSet, budget: float, deadline: float) -> Attempt:
+    """Return what the linear program finds in rationals: nothing if it is too large for that."""
+    D = rational(budget)
+    found = exact.least_ratio(sources, D, deadline)
+    if found is None:
+        return Attempt(programs=0)
+    distortions = found.distortions
+    least = min(distortions)
+    law = _floats(found.law)
+    mixture = Mixture(law, np.zeros(len(sources.points)))
+
+    def channels() -> Iterator[Array]:
+        if found.ratio == 1:
+            yield from flat_channels(_floats([1 - d for d in distortions]), sources.size)
+        for step in STEPS:
+            share = 1 - rational(step)
+            # Less of the least distortions takes nothing away from outputs that hardly occur.
+            for moved in (
+                [d * share if d == least else d for d in distortions],
+                [d * share if d < 1 else d for d in distortions],
+            ):
+                kept = [1 - d for d in moved]
+                total = sum(kept)
+                rows = [
+                    [moved[x] * p / (total - kept[x]) if y != x else p for y, p in enumerate(kept)]
+                    for x in range(len(kept))
+                    if total > kept[x]
+                ]
+                if len(rows) == len(kept):
+                    yield np.array([_floats(row) for row in rows])
+
+    def proofs() -> Iterator[dict[str, Any]]:
+        v = exact.best_potentials(found.law, D)
+        if v is not None:
+            yield {"mixture": found.mixture, "potentials": [str(p) for p in v]}
+
+    price = float_above(found.price) if -found.price < HUGE else -np.inf
+    return Attempt(channels(), proofs(), mixture, price)
+
+
+def _deficient(sources: SourceSet, budget: float) -> Iterator[Array]:
+    """Yield channels for smaller budgets, the last one k-ary randomized response."""
+    for less in DEFICIT:
+        try:
+            found = hamming.distortions_for_budget(sources, budget * (1 - less))
+        except SolverError:
+            continue
+        if found is not None and found[0].min() > 0:
+            yield hamming.channel_of_distortions(np.minimum(found[0], 1.0))
+    for step in STEPS:
+        yield hamming.channel_of_distortions(np.full(sources.size, budget * (1 - step)))
+
+
+def _floats(values: Any) -> Array:
+    return np.array([int(v.p) / int(v.q) for v in values])
+
+
+def _least_probabilities(sources: SourceSet) -> Array:
+    """Return min_P P(x) for each outcome."""
+    least = sources.points.min(axis=0, initial=1.0)
+    for body in sources.polytopes:
+        supported = [-body.support(-row).value for row in np.eye(sources.size)]
+        least = np.minimum(least, supported)
+    return least
