@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from flint import arb
 from numpy.typing import NDArray
+from scipy.special import entr
 
 from cvxleak._validation import Array
 from cvxleak.branch_and_bound.cell_search import (
     CellSearch,
     encoded_tree,
-    halved,
 )
 from cvxleak.branch_and_bound.cells import Split, split_points
 from cvxleak.branch_and_bound.means import entropy_surplus, first_multiplier
@@ -27,7 +27,7 @@ from cvxleak.model import Lumped
 
 __all__ = ["FloorsSearch"]
 
-BATCH = 1024
+BATCH = 2048
 """Most nodes that are bounded at once."""
 
 DEEPER = 0.3
@@ -106,6 +106,8 @@ class FloorsSearch:
         row = np.full(len(self.floors), np.log(k))
         trivial = _Tangent(0.0, np.zeros((outputs, k)), row)
         self._tangents: dict[int, list[_Tangent]] = {0: [trivial]}
+        self.tangents = 1
+        """Number of multipliers that a proof for all floors would check, at most."""
         self._splits: dict[int, tuple[Split, int]] = {}
         self._superfluous: dict[int, int] = {}
         whole = np.broadcast_to(np.eye(k), (outputs, k, k))
@@ -135,11 +137,6 @@ class FloorsSearch:
                 np.minimum(own[node], tangent.row, out=own[node])
         return own
 
-    @property
-    def tangents(self) -> int:
-        """Number of multipliers that a proof for all floors would check, at most."""
-        return sum(map(len, self._tangents.values()))
-
     def run(
         self,
         thresholds: Callable[[], tuple[Array, Array]],
@@ -154,77 +151,91 @@ class FloorsSearch:
         `on_weights` is handed relaxed maximizers, and the places of the floors they belong to.
         """
         goal, resolution = thresholds()
-        queue = [(-_excess(node.row, goal), place) for place, node in self._open.items()]
+        rows = np.array([node.row for node in self._open.values()]).reshape(-1, len(goal))
+        queue = list(zip((-(rows / goal).max(axis=1)).tolist(), self._open, strict=True))
         heapq.heapify(queue)
         while queue and self.nodes < node_limit and not stop():
-            batch: list[int] = []
-            while queue and len(batch) < self._batch:
-                place = heapq.heappop(queue)[1]
-                if (self._open[place].row > goal).any():
-                    batch.append(place)
+            batch = [heapq.heappop(queue)[1] for _ in range(min(len(queue), self._batch))]
+            rows = np.stack([self._open[place].row for place in batch])
+            batch = [batch[i] for i in np.flatnonzero((rows > goal).any(axis=1))]
             if not batch:
-                break
-            weights, at = self._process(batch, goal, resolution, stop)
+                continue
+            weights, at, still_open, excess = self._process(batch, goal, resolution, stop)
             if len(weights):
                 on_weights(weights, at)
                 goal, resolution = thresholds()
-            for place in batch:
-                for new in self._children(place):
-                    if new in self._open:
-                        heapq.heappush(queue, (-_excess(self._open[new].row, goal), new))
-
-    def _children(self, place: int) -> tuple[int, ...]:
-        if place not in self._splits:
-            return (place,)
-        child = self._splits[place][1]
-        return child, child + 1
+            for place, most in zip(still_open, excess, strict=True):
+                heapq.heappush(queue, (-most, place))
 
     def _process(
         self, batch: list[int], goal: Array, resolution: Array, stop: Callable[[], bool]
-    ) -> tuple[Array, NDArray[np.intp]]:
-        nodes = [self._open[place] for place in batch]
-        by = self._cells.superfluous(np.stack([node.region for node in nodes]))
+    ) -> tuple[Array, NDArray[np.intp], list[int], list[float]]:
+        """Bound each node at the floor where it is worst, and split it if that does not do.
+
+        Returned are the relaxed maximizers and the places of their floors, and the nodes that are
+        open now, with by what factor the worst of their bounds exceeds its threshold.
+        """
+        by = self._cells.superfluous(np.stack([self._open[place].region for place in batch]))
         for place, symmetry in zip(batch, by, strict=True):
             if symmetry is not None:
                 self._superfluous[place] = symmetry
                 del self._open[place]
-        kept = [i for i, symmetry in enumerate(by) if symmetry is None]
+        places = [place for place, symmetry in zip(batch, by, strict=True) if symmetry is None]
         self.nodes += len(batch)
-        if not kept:
-            return np.zeros((0, 0)), np.zeros(0, dtype=int)
-        places, nodes = [batch[i] for i in kept], [nodes[i] for i in kept]
+        if not places:
+            return np.zeros((0, 0)), np.zeros(0, dtype=np.intp), [], []
+        nodes = [self._open[place] for place in places]
         rows = np.stack([node.row for node in nodes])
         at = (rows / goal).argmax(axis=1)
-        here = rows[np.arange(len(nodes)), at]
+        order = np.arange(len(nodes))
+        here = rows[order, at]
         surplus, gap = self._surplus[at], resolution[at]
         cells = Cells.of(np.stack([node.region for node in nodes]))
+        lam = np.array([node.lam for node in nodes])
+        mu = np.stack([node.mu for node in nodes])
         found = self._cells.dual.solve(
             cells,
-            np.maximum([node.lam for node in nodes], 1e-6),
-            np.maximum([node.mu for node in nodes], 1e-6),
+            np.maximum(lam, 1e-6),
+            np.maximum(mu, 1e-6),
             goal[at] - np.minimum(DEEPER * (here - goal[at]), 0.1 * goal[at]),
             accuracy=np.maximum(1e-12, 1e-2 * np.maximum(here - goal[at], gap)),
             surplus=surplus,
             stop=stop,
         )
         new_rows = found.bound[:, None] + found.lam[:, None] * (self._surplus - surplus[:, None])
-        cuts = split_points(cells, found.joint)
-        for i, (place, node) in enumerate(zip(places, nodes, strict=True)):
+        better = np.atleast_1d((new_rows < rows).any(axis=1))
+        rows = np.minimum(rows, new_rows)
+        lam = np.where(better, found.lam, lam)
+        mu = np.where(better[:, None, None], found.mu, mu)
+        for i in np.flatnonzero(better).tolist():
             tangent = _Tangent(float(found.lam[i]), found.mu[i], new_rows[i])
-            if (tangent.row < node.row).any():
-                self._tangents.setdefault(place, []).append(tangent)
-                node.row = np.minimum(node.row, tangent.row)
-                node.lam, node.mu = tangent.lam, tangent.mu
-            if not (node.row > goal).any():
-                del self._open[place]
-            elif node.row[at[i]] > goal[at[i]]:
-                child = self._size
-                self._size += 2
-                for side, (region, mu) in enumerate(halved(node.region, node.mu, cuts[i])):
-                    self._open[child + side] = _Open(region, node.lam, mu, node.row)
-                self._splits[place] = (cuts[i], child)  # from here on the node is split
-                del self._open[place]
-        return found.weights, at
+            self._tangents.setdefault(places[i], []).append(tangent)
+            self.tangents += 1
+        excess = (rows / goal).max(axis=1)
+        is_open = (rows > goal).any(axis=1)
+        split = is_open & (rows[order, at] > goal[at])
+        still_open: list[int] = []
+        for i in np.flatnonzero(~is_open).tolist():
+            del self._open[places[i]]
+        for i in np.flatnonzero(is_open & ~split).tolist():
+            self._open[places[i]] = _Open(nodes[i].region, float(lam[i]), mu[i], rows[i])
+            still_open.append(places[i])
+        factors = excess[is_open & ~split].tolist()
+        cuts = split_points(cells, found.joint)
+        chosen = np.flatnonzero(split)
+        regions, multipliers = _halves(cells.take(chosen), mu[chosen], [cuts[i] for i in chosen])
+        for half, i in enumerate(chosen.tolist()):
+            child = self._size
+            self._size += 2
+            self._splits[places[i]] = (cuts[i], child)  # from here on the node is split
+            for side in (0, 1):
+                self._open[child + side] = _Open(
+                    regions[side, half], float(lam[i]), multipliers[side, half], rows[i]
+                )
+                still_open.append(child + side)
+                factors.append(float(excess[i]))
+            del self._open[places[i]]
+        return found.weights, at, still_open, factors
 
     def proved(
         self,
@@ -240,10 +251,11 @@ class FloorsSearch:
         """
         header = self._cells.header(outputs)
         own = self._own()
-        trees = {
-            place: self._tree(place, target, own[:, place].tolist())
-            for place, target in targets.items()
+        needed = {
+            place: self._needed(target, own[:, place].tolist()) for place, target in targets.items()
         }
+        chosen = self._chosen(needed, targets)
+        trees = {place: self._tree(place, nodes, chosen) for place, nodes in needed.items()}
         prover = CellProof(lumped, header)
         proofs = self._proofs(prover, trees.values(), dtype)
         result = {}
@@ -261,22 +273,59 @@ class FloorsSearch:
             result[place] = entry, round_up(worst + prover.slack)
         return result
 
-    def _tree(self, place: int, target: float, own: list[float]) -> _Tree:
-        """Return the least part of the tree that proves `target` at a floor, in preorder.
+    def _needed(self, target: float, own: list[float]) -> set[int]:
+        """Return the leaves of the least part of the tree that proves `target` at a floor.
 
         `own` are the bounds that the nodes' own multipliers prove there.
         """
+        leaves = set()
+        stack = [0]
+        while stack:
+            node = stack.pop()
+            if node in self._superfluous or own[node] <= target:
+                leaves.add(node)
+            else:
+                child = self._splits[node][1]
+                stack += [child + 1, child]
+        return leaves
+
+    def _chosen(
+        self, needed: Mapping[int, set[int]], targets: Mapping[int, float]
+    ) -> dict[tuple[int, int], _Tangent]:
+        """Return multipliers by node and place of a floor: few, which many floors share."""
+        floors_of: dict[int, list[int]] = {}
+        for place, leaves in needed.items():
+            for node in leaves:
+                floors_of.setdefault(node, []).append(place)
+        chosen = {}
+        for node, floors in floors_of.items():
+            if node in self._superfluous:
+                continue
+            tangents = self._tangents[node]
+            if len(tangents) == 1:
+                chosen |= {(node, place): tangents[0] for place in floors}
+                continue
+            left = np.array(floors)
+            goal = np.array([targets[place] for place in floors])
+            proves = np.array([tangent.row[left] for tangent in tangents]) <= goal
+            while len(left):  # the multipliers that prove the most of what is left
+                best = int(proves.sum(axis=1).argmax())
+                done = proves[best]
+                chosen |= {(node, int(place)): tangents[best] for place in left[done]}
+                left, proves = left[~done], proves[:, ~done]
+        return chosen
+
+    def _tree(
+        self, place: int, leaves: set[int], chosen: Mapping[tuple[int, int], _Tangent]
+    ) -> _Tree:
+        """Return the part of the tree with these leaves, in preorder."""
         tree = _Tree([], [])
         stack = [0]
         while stack:
             node = stack.pop()
-            if node in self._superfluous:
+            if node in leaves:
                 tree.splits.append(None)
-                tree.leaves.append((node, None))
-            elif own[node] <= target:
-                tree.splits.append(None)
-                found = self._tangents[node]
-                tree.leaves.append((node, next(t for t in found if t.row[place] == own[node])))
+                tree.leaves.append((node, chosen.get((node, place))))
             else:
                 split, child = self._splits[node]
                 tree.splits.append(split)
@@ -322,5 +371,20 @@ class FloorsSearch:
         return proofs
 
 
-def _excess(row: Array, goal: Array) -> float:
-    return float((row / goal).max())
+def _halves(cells: Cells, mu: Array, splits: Sequence[Split]) -> tuple[Array, Array]:
+    """Return what `halved` does for each node: regions and multipliers, by side and node."""
+    if not splits:
+        return np.zeros((2, 0)), np.zeros((2, 0))
+    node = np.arange(len(splits))
+    y, i, j = np.array([split[:3] for split in splits]).T
+    t = np.array([split[3] for split in splits])
+    s = 1 - t
+    point = s[:, None] * cells.vertices[node, y, i] + t[:, None] * cells.vertices[node, y, j]
+    ends = s * cells.entropies[node, y, i] + t * cells.entropies[node, y, j]
+    gain = np.maximum(entr(point).sum(axis=1) - ends, 0.0)
+    multiplier = s * mu[node, y, i] + t * mu[node, y, j] + gain
+    regions, multipliers = np.stack([cells.vertices] * 2), np.stack([mu] * 2)
+    for side, replaced in enumerate((j, i)):
+        regions[side, node, y, replaced] = point
+        multipliers[side, node, y, replaced] = multiplier
+    return regions, multipliers

@@ -252,9 +252,12 @@ class AuditedFloors:
         if search is None:
             return result
         uppers = search.upper
-        enough = self._thresholds()[0][group.places] if closed_only else group.flat
-        useful = np.flatnonzero((uppers < group.flat) & (uppers <= enough))
-        targets = {int(i): float(uppers[i]) for i in useful}
+        goal = self._thresholds()[0][group.places]
+        useful = np.flatnonzero(
+            (uppers < group.flat) & (uppers <= (goal if closed_only else np.inf))
+        )
+        # More than the tolerance asks for would only make the proofs longer.
+        targets = {int(i): float(min(max(uppers[i], goal[i]), group.flat)) for i in useful}
         if not targets:
             return result
         dtype = "<f4" if self._tol > SINGLE_PRECISION else "<f8"
