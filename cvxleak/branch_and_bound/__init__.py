@@ -7,6 +7,7 @@ from cvxleak.branch_and_bound.coarse import Coarse, coarsen
 from cvxleak.branch_and_bound.floors_search import FloorsSearch
 from cvxleak.branch_and_bound.law_search import LawSearch
 from cvxleak.branch_and_bound.outputs import merge_outputs
+from cvxleak.branch_and_bound.sharing import SharingSearch
 from cvxleak.branch_and_bound.symmetries import find_symmetries
 from cvxleak.branch_and_bound.whole_dataset import WholeDataset, bound_by_dataset
 
@@ -17,6 +18,7 @@ __all__ = [
     "Coarse",
     "FloorsSearch",
     "LawSearch",
+    "SharingSearch",
     "WholeDataset",
     "bound_by_dataset",
     "bound_choices",

@@ -24,6 +24,8 @@ proof: {"groups": [one entry per class]}. An entry bounds its group by the least
   columns, since I(A;Y) <= I(A;Y') + I(A;Y|Y'), or at a price that a law on the outputs proves;
 - "slabs": a tree of slabs of the conditional laws with multipliers at each leaf, the second bound
   of `cvxleak.branch_and_bound`;
+- "sharing": the time-sharing bound, with a small problem for each value
+  (`cvxleak.certificates.time_sharing`);
 - "dataset": multipliers of the bound I(A;Y) <= (1 - q) H(A) + q I(X;Y), without any tree.
 
 An entry {"same_as": j} refers to an earlier one whose lumped problem is identical.
@@ -50,6 +52,7 @@ from cvxleak.certificates.law_slabs import slabs_bound
 from cvxleak.certificates.outputs import Matrix, rows_by_value
 from cvxleak.certificates.packing import unpack
 from cvxleak.certificates.posterior_cells import cells_bound
+from cvxleak.certificates.time_sharing import sharing_bound
 from cvxleak.certificates.whole_dataset import dataset_bound
 from cvxleak.errors import CertificateError
 from cvxleak.model import Limits, Lumped, Mechanism
@@ -239,6 +242,9 @@ def prove_upper(
     for kind, bound in (("dataset", dataset_bound), ("cells", cells_bound), ("slabs", slabs_bound)):
         if kind in entry:
             bounds.append(bound(lumped, floor, entry[kind], limits))
+    if "sharing" in entry:
+        # It holds for all adversaries above the floor, so for those within limits too.
+        bounds.append(sharing_bound(lumped, floor, entry["sharing"]))
     return min(bounds)
 
 

@@ -247,9 +247,9 @@ class Audit:
             run = joint_blahut_arimoto(
                 group.lumped, self.floor, starts=run.point[None], max_iterations=most, tol=GAIN
             )
-        group.weights = run.point
+        group.weights, group.multiplier = run.point, float(run.history["multiplier"][-1])
         if self._offer(group, run.point):
-            self._multiplier = float(run.history["multiplier"][-1])
+            self._multiplier = group.multiplier
 
     def _climb_within(self, group: AuditedGroup, domain: Domain, starts: int | Array) -> None:
         found = domain.search(starts, self._rng, group.steps)

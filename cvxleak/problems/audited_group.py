@@ -15,6 +15,7 @@ from cvxleak.branch_and_bound import (
     Choices,
     Coarse,
     LawSearch,
+    SharingSearch,
     WholeDataset,
     bound_by_dataset,
     bound_choices,
@@ -48,10 +49,13 @@ WORK = 10**8
 CELLS_LIMIT = 2500
 """Most multipliers of a cell; past it a Newton step takes many seconds."""
 
+SHARING_LIMIT = 100
+"""Most outputs for which the time-sharing bound is tried."""
+
 SLABS_LIMIT = 700
 """Most groups and outputs together for which slabs are tried: a Newton step solves for them all."""
 
-NODES = {"cells": 1000, "slabs": 15}
+NODES = {"cells": 1000, "slabs": 15, "sharing": 2000}
 """Most nodes that are bounded in one turn."""
 
 TURN = 10**9
@@ -63,7 +67,7 @@ SMALL = 2 * 10**6
 NEWTON_STEPS = 15
 """About how many Newton steps a node takes."""
 
-CALIBRATION = {"cells": 100, "slabs": 5}
+CALIBRATION = {"cells": 100, "slabs": 5, "sharing": 100}
 """Leaves of the tree whose proof is timed, so that the whole proof ends within the time limit."""
 
 MANY_OUTPUTS = 12
@@ -75,7 +79,7 @@ DATASET_ACCURACY = 1e-6
 DATASET_WORK = 3 * 10**7
 """About how many numbers the search for the dataset's capacity may touch."""
 
-Search = BestFirst[Any, Any, Any]
+Search = BestFirst[Any, Any, Any] | SharingSearch
 
 
 class AuditedGroup:
@@ -98,6 +102,7 @@ class AuditedGroup:
         self.floor = floor
         self.limits = limits
         self.weights = lumped.uniform()  # where the local search ended last
+        self.multiplier = 0.0  # the floor's, there
         self.batches = 0
         self.searches: list[Search] = []
         self._prepared = 0
@@ -197,7 +202,7 @@ class AuditedGroup:
             if skip[0] > 0:
                 skip[0] -= 1
                 continue
-            if self._waits(search):
+            if self._waits(search) or self._hopeless(search):
                 continue
             before = search.upper
             search.run(
@@ -311,6 +316,10 @@ class AuditedGroup:
         if 1 + outputs * len(merged.values) <= CELLS_LIMIT:
             problem, symmetries, _ = self.problem_of_cells()
             searches.append(CellSearch(problem, self.floor, self.limits, symmetries))
+        if self.limits is None and self.multiplier > 0 and outputs <= SHARING_LIMIT:
+            sharing = SharingSearch(merged, self.floor, self.weights, self.multiplier)
+            # Values that are many make many cells, but no deeper trees of their own.
+            searches.insert(0 if len(merged.values) > 2 else 1, sharing)
         if groups + outputs <= SLABS_LIMIT:
             searches.append(LawSearch(merged, self.floor, self.weights, self.limits))
             if self.small:
@@ -324,6 +333,10 @@ class AuditedGroup:
             and isinstance(search, CellSearch)
             and search is not self._coarse[0]
         )
+
+    def _hopeless(self, search: Search) -> bool:
+        """Whether a search cannot get below what is proved already."""
+        return isinstance(search, SharingSearch) and search.attained >= self.upper
 
     def _outputs(self, search: Search) -> list[list[int]]:
         """Return which outputs are merged in a search."""
@@ -360,6 +373,8 @@ class AuditedGroup:
     def _work(self, kind: str, outputs: int) -> int:
         """Return about how many multiplications a node takes."""
         groups = len(self.lumped.rows)
+        if kind == "sharing":
+            return NEWTON_STEPS * (outputs**3 + groups * outputs**2 // len(self.lumped.values))
         if kind == "cells":
             size = outputs * len(self.lumped.values)
             return NEWTON_STEPS * (size**3 + groups * outputs**2)
