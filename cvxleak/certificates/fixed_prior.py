@@ -162,7 +162,7 @@ class _Statement:
         distortions = [_dot(balls.normalized(law), spent) for law in self.sources]
         if self.privacy is not None:
             self._check_privacy(channel)
-            return balls.round_up(_largest(distortions))
+            return _above(_largest(distortions))
         constant = all(row == channel[0] for row in channel)
         leaks = (
             [arb(0)]
@@ -172,12 +172,12 @@ class _Statement:
         if self.minimize == "distortion":
             if not all(leak <= self.number for leak in leaks):
                 raise CertificateError("the witness leaks more than the budget")
-            return balls.round_up(_largest(distortions))
+            return _above(_largest(distortions))
         if self.minimize == "information":
             if not all(e <= self.number for e in distortions) and not self._exactly_met(channel):
                 raise CertificateError("the witness's distortion is above the budget")
             return max(balls.round_up(_largest(leaks)), 0.0) if not constant else 0.0
-        return balls.round_up(_largest(leaks) + self.number * _largest(distortions))
+        return _above(_largest(leaks) + self.number * _largest(distortions))
 
     def lower(self, proof: Mapping[str, Any]) -> float:
         """Return the dual bound, rounded down."""
@@ -409,6 +409,11 @@ def _scaled(shares: list[arb], total: arb) -> list[arb]:
 
 def _dot(one: list[arb], other: Any) -> arb:
     return sum((a * b for a, b in zip(one, other, strict=True) if not a == 0), arb(0))
+
+
+def _above(value: arb) -> float:
+    """Round up, but for what is exactly zero."""
+    return 0.0 if value == 0 else balls.round_up(value)
 
 
 def _largest(values: list[arb]) -> arb:

@@ -21,7 +21,7 @@ from cvxleak.problems.design.feasible import snapped
 from cvxleak.problems.design.half_spaces import HalfSpaces, Implied
 from cvxleak.problems.design.inside import Inside
 from cvxleak.problems.design.interior import Master, MasterPoint
-from cvxleak.problems.design.own_constraints import Rule, own_constraints
+from cvxleak.problems.design.own_constraints import Rule, check_solver, own_constraints
 
 __all__ = ["Conic"]
 
@@ -46,7 +46,7 @@ class Conic:
         options: dict[str, Any],
     ) -> None:
         self.shape, self.rules = shape, rules
-        self._solver, self._options = solver, options
+        self._solver, self._options = check_solver(solver), options
         self._half_spaces = HalfSpaces(shape, rules) if rules else None
         self._inside = Inside(shape, rules) if rules else None
 

@@ -208,12 +208,13 @@ class DesignForPrior:
         ----------
         tol : float, optional
             The gap to reach, in nats or in units of the largest distortion: 1e-8, or 1e-5 with
-            constraints of your own, if left out.
+            constraints of your own or a solver of CVXPY, if left out.
         time_limit : float, optional
             Seconds after which the interior-point method stops; the bracket is then as wide as it
             is. It has no say over the linear programs of the privacy measures and over CVXPY.
         solver : str, optional
-            CVXPY's solver for problems with constraints of your own; CVXPY's choice if left out.
+            A solver of CVXPY in place of the methods below; with constraints of your own CLARABEL
+            if left out.
         solver_options : mapping, optional
             Its options.
 
@@ -229,6 +230,8 @@ class DesignForPrior:
         ------
         InfeasibleError
             A distortion budget below the least possible, which the message names.
+        ValidationError
+            A solver that is not installed.
         SolverError
             A solver of CVXPY or SciPy failed.
 
@@ -257,7 +260,7 @@ class DesignForPrior:
         (0.162107, True, True)
         """
         begin = time.perf_counter()
-        accuracy = 1e-5 if self.constraints else 1e-8
+        accuracy = 1e-5 if self.constraints or solver is not None else 1e-8
         if tol is not None:
             accuracy = real_number(tol, "tol", 0.0)
         if time_limit is not None:
@@ -380,7 +383,7 @@ class DesignForPrior:
     ) -> tuple[dict[str, Any], Found]:
         """Return the certificate's problem and what was found."""
         statement, goal, number = self._statement, self._goal, self._number
-        if self.constraints:
+        if self.constraints or solver is not None:
             # Here, so that everything else works where CVXPY is not installed.
             from cvxleak.problems.design.fixed_prior_own import solve_with_own
 

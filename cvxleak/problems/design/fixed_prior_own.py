@@ -21,6 +21,7 @@ from cvxleak.certificates.balls import precision
 from cvxleak.certificates.fixed_prior import bracket
 from cvxleak.constraints import local_dp, maximal_leakage, pml
 from cvxleak.errors import CertificateError, InfeasibleError, SolverError
+from cvxleak.problems.design.conic import Conic
 from cvxleak.problems.design.fixed_prior_native import Found
 from cvxleak.problems.design.fixed_prior_statement import Statement, stochastic
 from cvxleak.problems.design.half_spaces import HalfSpaces
@@ -28,11 +29,13 @@ from cvxleak.problems.design.inside import Inside
 from cvxleak.problems.design.own_constraints import (
     TIGHT,
     Rule,
+    check_solver,
     own_constraints,
     own_violations,
 )
 from cvxleak.problems.design.private_utility import (
     privacy_penalty,
+    privacy_price,
     privacy_rows,
     private_content,
 )
@@ -41,6 +44,9 @@ __all__ = ["Program", "program", "solve_with_own"]
 
 MARGINS = (1e-8, 1e-7, 1e-6, 1e-5)
 """How much tighter the budget is made for the solver, which misses it by about as much."""
+
+LARGEST = 13.0
+"""A larger epsilon is solved as this one: conic solvers want no e^epsilon that is larger."""
 
 DUST = 1e-7
 """Columns below this are a solver's noise."""
@@ -110,6 +116,11 @@ def solve_with_own(
     options: dict[str, Any],
 ) -> tuple[Found, dict[str, Any]]:
     """Solve and return what was found, with the certificate's problem."""
+    check_solver(solver)
+    if minimize == "information":
+        blind = _blind(statement, number, Conic(statement.distortion.shape, rules, solver, options))
+        if blind is not None:
+            return blind
     status = "not solved"
     half_spaces = HalfSpaces(statement.distortion.shape, rules)
     inside = Inside(
@@ -138,6 +149,42 @@ def solve_with_own(
     raise SolverError(f"no feasible channel was found; the solver says: {status}")
 
 
+def _blind(
+    statement: Statement, number: float, conic: Conic
+) -> tuple[Found, dict[str, Any]] | None:
+    """Return the best output that does not look at the input, if it is within the budget."""
+    laws = statement.sources / statement.sources.sum(axis=1, keepdims=True)
+    law = conic.constant(laws[:, :, None] * statement.distortion)
+    if law is None:
+        return None
+    n, m = statement.distortion.shape
+    channel = np.tile(law, (n, 1))
+    met = not conic.rules or Inside((n, m), conic.rules).met(channel)
+    priors = [_posteriors_of_nothing(table, m) for table in statement.secrets]
+    proof: dict[str, Any] = {
+        "weights": [1.0] * len(priors),
+        "prices": [0.0] * len(laws),
+        "posteriors": priors,
+        "own": [],
+    }
+    content = statement.content("information", "budget", number)
+    try:
+        with precision():
+            ends = bracket(content, {"channel": channel.tolist()}, proof)
+    except CertificateError:
+        return None
+    stats = {"stopped": "the budget allows an output that does not look at the input"}
+    if conic.rules:
+        violated = own_violations(conic.rules, channel)
+        stats |= {"own_violation": max(violated.values(), default=0.0)}
+    return Found(channel, proof, *ends, 0.0, stats, met), content
+
+
+def _posteriors_of_nothing(table: Array, outputs: int) -> list[list[float]]:
+    own = table if table.ndim == 1 else table.sum(axis=1)
+    return np.tile(own[:, None], (1, outputs)).tolist()
+
+
 def _ends(
     statement: Statement,
     measure: str,
@@ -164,27 +211,35 @@ def _ends(
         phi = _posteriors(table, cone, weight)
         posteriors.append(phi.tolist())
         matrix = matrix + weight * _slope(table, phi)
-    extra = None if information else privacy_rows(statement, measure, number)
+    priced = not information and number <= LARGEST
+    extra = privacy_rows(statement, measure, number) if priced else None
     implied = half_spaces.least(matrix, extra)
     proof: dict[str, Any] = {"prices": prices.tolist()} | implied.proof()
+    spared = 0.0
     if information:
         name = "slope" if minimize == "sum" else "budget"
         content = statement.content(minimize, name, number) | {"own": implied.own}
         proof |= {"weights": weights.tolist(), "posteriors": posteriors}
     else:
         content = private_content(statement, measure, number) | {"own": implied.own}
-        proof |= {"penalty": privacy_penalty(statement, measure, implied.extra).tolist()}
+        penalty = privacy_penalty(statement, measure, implied.extra) if priced else 0 * channel
+        proof |= {"penalty": penalty.tolist()}
+        spared = privacy_price(statement, measure, number, penalty, channel)
     try:
         with precision():
             lower, upper = bracket(content, {"channel": channel.tolist()}, proof)
     except CertificateError:
         return None
-    price = {
-        "information": -float(prices.sum()),
-        "distortion": -float(weights.sum()) if information else np.nan,
-        "sum": float((laws @ (channel * statement.distortion).sum(axis=1)).max()),
-    }[minimize]
-    stats = {
+    price = (
+        spared
+        if not information
+        else {
+            "information": -float(prices.sum()),
+            "distortion": -float(weights.sum()),
+            "sum": float((laws @ (channel * statement.distortion).sum(axis=1)).max()),
+        }[minimize]
+    )
+    stats: dict[str, Any] = {
         "solver": solver or stated.problem.solver_stats.solver_name,
         "stopped": stated.problem.status,
     }
@@ -210,6 +265,7 @@ def _budget(statement: Statement, measure: str, minimize: str, number: float) ->
 def _private(
     statement: Statement, measure: str, number: float, q: cp.Variable
 ) -> list[cp.Constraint]:
+    number = min(number, LARGEST)
     if measure == "local_dp":
         return local_dp(q, number)
     return {"pml": pml, "maximal_leakage": maximal_leakage}[measure](statement.laws[0], q, number)

@@ -23,10 +23,13 @@ from scipy.linalg import lstsq
 from scipy.sparse import block_array, csr_array, eye_array, kron, vstack
 
 from cvxleak._validation import Array
+from cvxleak.errors import SolverError
 from cvxleak.problems.design.own_constraints import (
+    SHARP,
     TIGHT,
     Rule,
     as_expressions,
+    choose_further,
     own_constraints,
     relaxed,
 )
@@ -34,10 +37,10 @@ from cvxleak.problems.design.own_constraints import (
 __all__ = ["Inside"]
 
 ROOM = 1e-12
-"""What a repaired channel has left, so that rounding its entries does no harm."""
+"""What a repaired channel has left, relative to the terms: rounding its entries does no harm."""
 
 ROOM_FURTHER = 1e-9
-"""The same where further variables occur: whoever measures has to find them by a solver."""
+"""The least where further variables occur: whoever measures has to find them by a solver."""
 
 NO_ROOM = 1e-7
 """Less than this is what a solver makes of none."""
@@ -69,7 +72,7 @@ class Inside:
         further = {v.id: v for c in self._constraints for v in c.variables()}
         further.pop(self._channel.id, None)
         self._variables: list[cp.Variable] = [self._channel, *further.values()]
-        self._room = ROOM_FURTHER if further else ROOM
+        self._least_room = ROOM_FURTHER if further else ROOM
 
     def repaired(self, matrix: Array) -> Array:
         """Return a channel near a stochastic matrix that meets the constraints, if there is one.
@@ -86,7 +89,7 @@ class Inside:
             return matrix
         point = self._projected(point)
         short, full = self._margins(point), self._margins(center)
-        aim = 2 * self._room * self._scales
+        aim = 2 * self._room
         helped = (full > aim) & ~self._flat
         if (short < -MET * self._scales)[~helped].any():
             return matrix  # what has no room cannot be repaired
@@ -130,9 +133,10 @@ class Inside:
         """Return the channel with further variables that leave the most room."""
         if len(self._variables) == 1:
             return matrix.ravel(order="F")
-        slack = cp.Variable(bounds=[-1, None])
-        rules = [part for c in self._constraints for part in relaxed(c, slack)]
-        _attempt(cp.Problem(cp.Minimize(slack), [*rules, self._channel == matrix]))
+        try:
+            choose_further(self._constraints, self._channel, matrix)
+        except SolverError:
+            return None
         point = self._read()
         if point is not None:
             point[: self._cells] = matrix.ravel(order="F")
@@ -171,8 +175,13 @@ class Inside:
         matrix = self._matrix(point)
         if (point[self._signed] < 0).any() or np.abs(matrix.sum(axis=1) - 1).max() > MET:
             return False
-        needed = np.where(self._flat, -MET, self._room)
-        return bool((self._margins(point) >= needed * self._scales).all())
+        needed = np.where(self._flat, -MET * self._scales, self._room)
+        return bool((self._margins(point) >= needed).all())
+
+    @cached_property
+    def _room(self) -> Array:
+        """What each g_i that is no equation has to have left."""
+        return np.maximum(ROOM * self._scales, self._least_room)
 
     @cached_property
     def _scales(self) -> Array:
@@ -346,7 +355,7 @@ def _attempt(problem: cp.Problem) -> None:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Solution may be inaccurate", UserWarning)
             if linear:
-                problem.solve(solver="HIGHS")
+                problem.solve(solver="HIGHS", **SHARP)
             else:
                 problem.solve(solver="CLARABEL", **TIGHT)
     except cp.SolverError:

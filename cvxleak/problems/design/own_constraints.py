@@ -19,11 +19,14 @@ from cvxleak._validation import Array, frozen_array, in_order, short
 from cvxleak.errors import SolverError, ValidationError
 
 __all__ = [
+    "SHARP",
     "TIGHT",
     "OwnConstraints",
     "Rule",
     "as_expressions",
     "as_rules",
+    "check_solver",
+    "choose_further",
     "own_constraints",
     "own_violations",
     "relaxed",
@@ -37,6 +40,9 @@ OwnConstraints = Rule | Sequence[Rule]
 
 TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
 """Options of CLARABEL: where it stops short of them, it says so and its point is still used."""
+
+SHARP = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+"""Options of HiGHS."""
 
 _HOW = "write it as a function of the channel variable, for example lambda Q: [Q[0, 0] >= 0.5]"
 
@@ -70,6 +76,26 @@ def as_rules(constraints: OwnConstraints) -> tuple[Rule, ...]:
             found = "a ready-made constraint" if ready else short(rule)
             raise ValidationError(f"constraints[{place}]: found {found}; {_HOW}")
     return rules
+
+
+def check_solver(solver: str | None) -> str | None:
+    """Return the name of a solver that CVXPY can call here, or None for its choice.
+
+    Raises
+    ------
+    ValidationError
+        A solver that is not installed, or not known.
+
+    Examples
+    --------
+    >>> from cvxleak.problems.design.own_constraints import check_solver
+    >>> check_solver("CLARABEL")
+    'CLARABEL'
+    """
+    known = cp.installed_solvers()
+    if solver is not None and solver not in known:
+        raise ValidationError(f"solver: found {short(solver)}; installed: {sorted(known)}")
+    return solver
 
 
 def own_constraints(constraints: OwnConstraints, channel: cp.Variable) -> list[cp.Constraint]:
@@ -145,7 +171,7 @@ def own_violations(
     everything = [constraint for part in parts for constraint in part]
     further = {v.id for constraint in everything for v in constraint.variables()} - {channel.id}
     if further:
-        _choose_further(everything, channel, values, solver)
+        choose_further(everything, channel, values, solver)
     channel.value = values
     return {
         f"constraints[{place}]": max((_violation(constraint) for constraint in part), default=0.0)
@@ -278,10 +304,26 @@ def _checked(found: list[cp.Constraint], channel: cp.Variable, place: int) -> li
     return found
 
 
-def _choose_further(
-    everything: list[cp.Constraint], channel: cp.Variable, values: Array, solver: str | None
+def choose_further(
+    everything: list[cp.Constraint], channel: cp.Variable, values: Array, solver: str | None = None
 ) -> None:
-    """Give the variables that are not the channel values of least largest violation."""
+    """Give the variables that are not the channel values of least largest violation.
+
+    Raises
+    ------
+    SolverError
+        None were found.
+
+    Examples
+    --------
+    >>> import cvxpy as cp
+    >>> import numpy as np
+    >>> from cvxleak.problems.design.own_constraints import choose_further
+    >>> Q, z = cp.Variable((1, 2)), cp.Variable()
+    >>> choose_further([Q[0, 0] >= z, Q[0, 1] <= z], Q, np.array([[0.75, 0.25]]))
+    >>> round(float(z.value), 6)
+    0.5
+    """
     # Room is welcome, so that nothing is missed by what a solver's values are off.
     slack = cp.Variable(bounds=[-1, None])
     rules = [part for constraint in everything for part in relaxed(constraint, slack)]
@@ -289,7 +331,7 @@ def _choose_further(
     options: dict[str, Any] = {}
     if solver is None:
         solver = "HIGHS" if problem.is_lp() else "CLARABEL"
-        options = {} if solver == "HIGHS" else TIGHT
+        options = SHARP if solver == "HIGHS" else TIGHT
     try:
         with warnings.catch_warnings():
             # Accuracy is not taken on trust: the violations are evaluated.

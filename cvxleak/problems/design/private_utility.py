@@ -22,7 +22,9 @@ from cvxleak.problems.design.fixed_prior_native import Found, mixed, most_useful
 from cvxleak.problems.design.fixed_prior_statement import Statement
 
 __all__ = [
+    "LARGEST",
     "privacy_penalty",
+    "privacy_price",
     "privacy_rows",
     "private_content",
     "private_excess",
@@ -33,6 +35,12 @@ NAMES = {"local_dp": "local-dp", "pml": "pml", "maximal_leakage": "maximal-leaka
 
 MARGIN = 1e-12
 """Relative room that a repaired channel is given."""
+
+LARGEST = 30.0
+"""A larger budget is solved as this one, since linear programs with e^budget in them are of no use.
+
+The channel is feasible then, and its distortion is compared with the least that any channel has.
+"""
 
 DUST = 1e-12
 """Columns that a solver leaves below this are empty."""
@@ -66,6 +74,8 @@ def solve_private(statement: Statement, measure: str, budget: float) -> Found:
     content = private_content(statement, measure, budget)
     solution, penalty, prices, price = _program(statement, measure, budget)
     channel = _repaired(statement, measure, budget, solution)
+    if budget > LARGEST:
+        penalty, price = np.zeros_like(penalty), 0.0
     proof = {"prices": prices.tolist(), "penalty": penalty.tolist(), "own": []}
     try:
         with precision():
@@ -78,7 +88,7 @@ def solve_private(statement: Statement, measure: str, budget: float) -> Found:
 def privacy_rows(statement: Statement, measure: str, budget: float) -> tuple[csr_array, Array]:
     """Return A and b with A (q, t) <= b for the channels that meet the bound, q by rows, t (m)."""
     n, m = statement.distortion.shape
-    factor = math.exp(min(budget, 700.0))
+    factor = _factor(budget)
     seen = _seen(statement, measure)
     cells = (seen[:, None] * m + np.arange(m)).ravel()
     count = len(cells)
@@ -108,6 +118,26 @@ def privacy_penalty(statement: Statement, measure: str, duals: Array) -> Array:
     return np.maximum(penalty, 0.0)
 
 
+def privacy_price(
+    statement: Statement, measure: str, budget: float, penalty: Array, channel: Array
+) -> float:
+    """Return the derivative of the least distortion in the budget.
+
+    The budget enters as e^budget, times t (q / e^budget where there is a penalty), the output law,
+    or alone.
+    """
+    if measure == "local_dp":
+        return 0.0 - float(np.maximum(penalty, 0.0).sum(axis=0) @ channel.max(axis=0))
+    if measure == "pml":
+        prior = statement.laws[0] / statement.laws[0].sum()
+        return 0.0 - _factor(budget) * float(penalty.sum(axis=0) @ (prior @ channel))
+    return 0.0 - _factor(budget) * float(penalty.sum(axis=0).max())
+
+
+def _factor(budget: float) -> float:
+    return math.exp(min(budget, LARGEST))
+
+
 def _seen(statement: Statement, measure: str) -> NDArray[np.intp]:
     """Return the inputs that the bound is about."""
     n = len(statement.distortion)
@@ -120,7 +150,6 @@ def _program(
     """Return the solver's channel, the penalty, the sources' prices, and the budget's price."""
     d, sources = statement.distortion, statement.sources
     n, m = d.shape
-    factor = math.exp(min(budget, 700.0))
     scale = float(d.max()) or 1.0
     # Unknowns: q (n m, row-major), t (m), and the worst distortion.
     rows, right = privacy_rows(statement, measure, budget)
@@ -145,15 +174,7 @@ def _program(
         prices = np.ones(len(sources))
     x = np.maximum(answer.x, 0.0)
     channel = x[: n * m].reshape(n, m)
-    # The budget enters as e^budget, times t, the output law, or alone.
-    if measure == "local_dp":
-        bound = np.maximum(penalty, 0.0).sum(axis=0) @ x[n * m : n * m + m]
-    elif measure == "pml":
-        prior = statement.laws[0] / statement.laws[0].sum()
-        bound = penalty.sum(axis=0) @ (prior @ channel)
-    else:
-        bound = penalty.sum(axis=0).max()
-    return channel, penalty, prices, -factor * float(bound)
+    return channel, penalty, prices, privacy_price(statement, measure, budget, penalty, channel)
 
 
 def _repaired(statement: Statement, measure: str, budget: float, solution: Array) -> Array:
@@ -175,7 +196,7 @@ def _repaired(statement: Statement, measure: str, budget: float, solution: Array
 
 
 def _with_margin(statement: Statement, measure: str, budget: float, channel: Array) -> bool:
-    factor = math.exp(min(budget, 700.0)) * (1 - MARGIN)
+    factor = _factor(budget) * (1 - MARGIN)
     prior = statement.laws[0] / statement.laws[0].sum()
     if measure == "local_dp":
         return bool((channel.max(axis=0) <= factor * channel.min(axis=0)).all())

@@ -9,7 +9,7 @@ import pytest
 
 from cvxleak.certificates import verify
 from cvxleak.constraints import local_dp
-from cvxleak.errors import InfeasibleError
+from cvxleak.errors import InfeasibleError, ValidationError
 from cvxleak.model import Distortion
 from cvxleak.problems.design import design_for_prior, min_distortion, min_leakage
 from cvxleak.problems.design.inside import MET, Inside
@@ -175,3 +175,67 @@ def test_a_certificate_whose_witness_misses_own_constraints_fails(budget):
         verdict = verify(forged)
         assert not verdict.passed
         assert certificate is spent or "misses entry 0 of own" in verdict.reason
+
+
+@pytest.mark.parametrize("measure", ["local_dp", "pml", "maximal_leakage"])
+@pytest.mark.parametrize("own", [(), lambda Q: Q[0, 0] <= 0.9])
+def test_budgets_of_which_the_exponential_is_huge(measure, own):
+    error = [[0.1, 1.0], [1.0, 0.0]]
+    for budget in (29.0, 31.0, 800.0):
+        bound = design_for_prior([0.4, 0.6], error, budget, measure=measure, constraints=own)
+        exact = 0.04 + (0.036 if own else 0.0)
+        assert bound.status is Status.CERTIFIED
+        assert verify(bound.certificate).passed
+        assert bound.lower <= exact * (1 + 1e-15)
+        assert bound.upper == pytest.approx(exact, abs=1e-5)
+
+
+@pytest.mark.parametrize("measure", ["local_dp", "pml", "maximal_leakage"])
+def test_prices_of_privacy_are_the_slopes_of_the_distortion(measure):
+    prior, error = [0.5, 0.3, 0.2], Distortion.absolute(range(3))
+
+    def least(budget, **options):
+        return design_for_prior(prior, error, budget, measure=measure, **options)
+
+    step = 1e-4
+    slope = (least(0.7 + step).upper - least(0.7 - step).upper) / (2 * step)
+    assert least(0.7).shadow_prices["budget"] == pytest.approx(slope, rel=1e-3, abs=1e-9)
+    told = least(0.7, solver="CLARABEL").shadow_prices["budget"]
+    assert told == pytest.approx(slope, rel=1e-3, abs=1e-6)
+
+
+@pytest.mark.parametrize("solver", ["CLARABEL", "SCS", "ECOS"])
+def test_any_solver_of_cvxpy_gives_a_bracket_around_the_same_number(solver):
+    if solver not in cp.installed_solvers():
+        pytest.skip(f"{solver} is not installed")
+    for number in ({"budget": 0.1}, {"slope": 1.0}, {"budget": 0.1, "minimize": "distortion"}):
+        sharp = design_for_prior([0.4, 0.6], HAMMING, **number)
+        bound = design_for_prior([0.4, 0.6], HAMMING, **number, solver=solver)
+        assert bound.stats["solver"] == solver
+        assert bound.lower <= sharp.upper
+        assert bound.upper >= sharp.lower
+        assert bound.gap < 1e-5
+
+
+@pytest.mark.parametrize("solver", ["NOPE", 3])
+def test_a_solver_that_is_not_installed_is_named(solver):
+    with pytest.raises(ValidationError, match="solver: found"):
+        design_for_prior([0.4, 0.6], HAMMING, 0.1, solver=solver)
+    with pytest.raises(ValidationError, match="solver: found"):
+        min_leakage(parity(2), distortion=HAMMING, budget=0.1, entropy_floor=0.5, solver=solver)
+
+
+def test_a_constant_within_the_budget_is_exactly_silent():
+    bound = design_for_prior([0.4, 0.6], HAMMING, 0.7, constraints=lambda Q: Q[0, 0] <= 0.3)
+    assert (bound.lower, bound.upper) == (0.0, 0.0)
+    assert (bound.witness.matrix == bound.witness.matrix[0]).all()
+    assert bound.witness.matrix[0, 0] <= 0.3
+
+
+def test_nothing_to_distort_is_exactly_nothing():
+    for bound in (
+        design_for_prior([0.4, 0.6], np.zeros((2, 2)), 0.1, minimize="distortion"),
+        design_for_prior([0.4, 0.6], HAMMING, 9.0, minimize="distortion"),
+        design_for_prior([0.4, 0.6], HAMMING, slope=0.0),
+    ):
+        assert (bound.lower, bound.upper) == (0.0, 0.0)
