@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from cvxleak._validation import in_order, plain_label, short, whole_number
+from cvxleak.certificates import Certificate
 from cvxleak.errors import CvxleakError, InfeasibleError, UnboundedError, ValidationError
 from cvxleak.result import Bound
 
@@ -49,6 +50,8 @@ class SweepRow:
     seconds : float
     error : str
         What went wrong; empty if nothing did.
+    certificate : str
+        The hash of the stored certificate; empty if none is stored.
 
     Examples
     --------
@@ -64,13 +67,14 @@ class SweepRow:
     status: str
     seconds: float
     error: str = ""
+    certificate: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "point", MappingProxyType(dict(self.point)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        fields = (self.lower, self.upper, self.unit, self.status, self.seconds, self.error)
-        return type(self), (dict(self.point), *fields)
+        said = (self.status, self.seconds, self.error, self.certificate)
+        return type(self), (dict(self.point), self.lower, self.upper, self.unit, *said)
 
     @property
     def failed(self) -> bool:
@@ -81,7 +85,8 @@ class SweepRow:
         """Return the row as plain data; infinities are text and NaN is None, as JSON needs it."""
         ends = {"lower": _to_json(self.lower), "upper": _to_json(self.upper)}
         rest = {"unit": self.unit, "status": self.status, "seconds": self.seconds}
-        return {"point": dict(self.point), **ends, **rest, "error": self.error}
+        said = {"error": self.error, "certificate": self.certificate}
+        return {"point": dict(self.point), **ends, **rest, **said}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> SweepRow:
@@ -94,7 +99,11 @@ class SweepRow:
             str(data["status"]),
             float(data["seconds"]),
             str(data["error"]),
+            str(data.get("certificate", "")),
         )
+
+
+Found = tuple[SweepRow, Certificate | None]
 
 
 @dataclass(frozen=True)
@@ -142,7 +151,9 @@ def sweep(
     jobs: int = 1,
     backend: str | None = None,
     per_worker: bool = False,
+    along: str | None = None,
     path: str | os.PathLike[str] | None = None,
+    certificates: str | os.PathLike[str] | None = None,
     title: str = "",
     progress: Callable[[SweepRow, int, int], None] | None = None,
 ) -> Sweep:
@@ -164,9 +175,16 @@ def sweep(
     per_worker : bool
         `solve` is a function without arguments that returns the one for the points; each worker
         calls it once. A CVXPY problem with Parameters is then compiled once per worker.
+    along : str, optional
+        A coordinate whose values `solve` takes all at once, as a tuple, to return as many results:
+        what was found for one value helps with the next, as in `leakage_curve` and `design_curve`.
+        Rows then come curve by curve. Where a curve fails its points are solved one by one.
     path : path-like, optional
         A file of JSON lines. Each result is added as it comes; results that the file holds already
         are not computed again, apart from failed ones.
+    certificates : path-like, optional
+        A folder, made if need be, that gets the certificate of each bound, in a file named after
+        its hash, which the row names as well. A row without its file is computed again.
     title : str
         What the file is about; a file with another title or other coordinates is not continued.
     progress : callable, optional
@@ -182,7 +200,7 @@ def sweep(
     ------
     ValidationError
         A grid without points or with a point twice, values that JSON cannot hold when there is a
-        `path`, a file of another sweep, or joblib missing.
+        `path`, a file of another sweep, no such coordinate as `along`, or joblib missing.
 
     Notes
     -----
@@ -190,9 +208,9 @@ def sweep(
 
     Examples
     --------
-    Two lines send a sweep to a cluster::
+    Two lines send a sweep to a cluster, whose workers need cvxleak too::
 
-        client = distributed.Client("scheduler:8786")
+        client = distributed.Client("tcp://scheduler:8786")
         sweep(solve, grid, jobs=-1, backend="dask")
 
     A trade-off curve from one compiled CVXPY problem:
@@ -215,22 +233,42 @@ def sweep(
     >>> curve = sweep(compiled, {"budget": [0.1, 0.2, 0.5]}, per_worker=True)
     >>> [round(abs(row.upper), 3) for row in curve]
     [0.368, 0.193, 0.0]
+
+    A leakage curve for each of two mechanisms, each from one search tree:
+
+    >>> from cvxleak import Mechanism, leakage_curve
+    >>> from cvxleak.mechanisms import binary_symmetric
+    >>> from cvxleak.queries import parity
+    >>> def curves(flip, floor):
+    ...     return leakage_curve(Mechanism(parity(3), binary_symmetric(flip)), floor).bounds
+    >>> rows = sweep(curves, {"flip": [0.1, 0.2], "floor": [0.0, 1.8]}, along="floor")
+    >>> [round(row.upper, 3) for row in rows]
+    [0.368, 0.171, 0.193, 0.094]
     """
     points = _points(grid)
     workers = whole_number(jobs, "jobs", -1)
     if workers == 0:
         raise ValidationError("jobs: found 0; it must be at least 1, or -1 for all processors")
+    if along is not None and along not in points[0]:
+        raise ValidationError(f"along: found {short(along)}; allowed: {sorted(points[0])}")
+    proofs = None if certificates is None else _Proofs(certificates)
     store = None if path is None else _Store(path, title, tuple(points[0]))
     known = {} if store is None else store.known(points)
+    if proofs is not None:
+        known = {key: row for key, row in known.items() if proofs.hold(row)}
     keys = [_key(point) for point in points]
     rows = {key: known[key] for key in keys if key in known}
     todo = [point for key, point in zip(keys, points, strict=True) if key not in rows]
-    for row in _solved(solve, todo, workers, backend, per_worker):
-        rows[_key(row.point)] = row
-        if store is not None:
-            store.add(row)
-        if progress is not None:
-            progress(row, len(rows), len(points))
+    work = _Work(solve, per_worker, along, proofs is not None)
+    for found in _solved(work, _batches(todo, along), workers, backend):
+        for row, certificate in found:
+            if proofs is not None and certificate is not None:
+                proofs.add(certificate)
+            rows[_key(row.point)] = row
+            if store is not None:
+                store.add(row)
+            if progress is not None:
+                progress(row, len(rows), len(points))
     return Sweep(tuple(rows[key] for key in keys))
 
 
@@ -263,12 +301,22 @@ def _key(point: Point) -> str:
     return json.dumps(dict(point), sort_keys=True, default=repr)
 
 
+def _batches(points: Sequence[Point], along: str | None) -> list[list[Point]]:
+    """Return the points that are solved together: those that differ in `along` only."""
+    if along is None:
+        return [[point] for point in points]
+    batches: dict[str, list[Point]] = {}
+    for point in points:
+        rest = {name: value for name, value in point.items() if name != along}
+        batches.setdefault(_key(rest), []).append(point)
+    return list(batches.values())
+
+
 def _solved(
-    solve: Solve, points: Sequence[Point], jobs: int, backend: str | None, per_worker: bool
-) -> Iterator[SweepRow]:
-    work = _Work(solve, per_worker)
+    work: _Work, batches: Sequence[Sequence[Point]], jobs: int, backend: str | None
+) -> Iterator[list[Found]]:
     if jobs == 1 and backend is None:
-        yield from map(work, points)
+        yield from map(work, batches)
         return
     try:
         import joblib
@@ -279,38 +327,63 @@ def _solved(
     chosen = {} if backend is None else {"backend": backend}
     with joblib.parallel_config(n_jobs=jobs, **chosen):
         pool = joblib.Parallel(return_as="generator_unordered")
-        results: Any = pool(joblib.delayed(work)(point) for point in points)
+        results: Any = pool(joblib.delayed(work)(batch) for batch in batches)
         yield from results
 
 
 class _Work:
-    """What a worker does with a point. It travels to the worker with each one."""
+    """What a worker does with points that are solved together. It travels there with each batch."""
 
-    def __init__(self, solve: Solve, per_worker: bool) -> None:
+    def __init__(self, solve: Solve, per_worker: bool, along: str | None, proving: bool) -> None:
         self._solve = solve
         self._per_worker = per_worker
+        self._along = along
+        self._proving = proving
         self._token = os.urandom(16)
 
-    def __call__(self, point: Point) -> SweepRow:
+    def __call__(self, points: Sequence[Point]) -> list[Found]:
+        """Return a row for each point, with its certificate if it is to be kept."""
+        if self._along is None:
+            return [self._one(point) for point in points]
         begin = time.perf_counter()
-
-        def row(lower: float, upper: float, unit: str, status: str, error: str = "") -> SweepRow:
-            seconds = time.perf_counter() - begin
-            return SweepRow(point, lower, upper, unit, status, seconds, error)
-
+        values = tuple(point[self._along] for point in points)
         try:
-            found = self._function()(**point)
-            found = found.solve() if hasattr(found, "solve") else found
-            if isinstance(found, Bound):
-                return row(found.lower, found.upper, found.unit, found.status.name)
-            return row(float(found), float(found), "", "COMPUTED")
+            results = list(self._function()(**{**points[0], self._along: values}))
+            share = (time.perf_counter() - begin) / len(points)
+            return [
+                self._row(point, result, share)
+                for point, result in zip(points, results, strict=True)
+            ]
+        # One point of the curve may be to blame: the others need not suffer.
+        except Exception:
+            return [self._one(point) for point in points]
+
+    def _one(self, point: Point) -> Found:
+        begin = time.perf_counter()
+        try:
+            if self._along is None:
+                result = self._function()(**point)
+            else:
+                (result,) = self._function()(**{**point, self._along: (point[self._along],)})
+            result = result.solve() if hasattr(result, "solve") else result
+            return self._row(point, result, time.perf_counter() - begin)
         except (InfeasibleError, UnboundedError) as error:
             status = "INFEASIBLE" if isinstance(error, InfeasibleError) else "UNBOUNDED"
-            return row(math.nan, math.nan, "", status, str(error))
+            text = str(error)
         # Whatever went wrong at one point is no reason to lose the others.
         except Exception as error:
+            status = "FAILED"
             text = str(error) if isinstance(error, CvxleakError) else repr(error)
-            return row(math.nan, math.nan, "", "FAILED", text)
+        seconds = time.perf_counter() - begin
+        return SweepRow(point, math.nan, math.nan, "", status, seconds, text), None
+
+    def _row(self, point: Point, found: Any, seconds: float) -> Found:
+        if not isinstance(found, Bound):
+            return SweepRow(point, float(found), float(found), "", "COMPUTED", seconds), None
+        certificate = found.certificate if self._proving else None
+        proof = "" if certificate is None else certificate.hash
+        ends = (found.lower, found.upper, found.unit, found.status.name)
+        return SweepRow(point, *ends, seconds, certificate=proof), certificate
 
     def _function(self) -> Solve:
         if not self._per_worker:
@@ -322,6 +395,32 @@ class _Work:
 
 
 _made: dict[bytes, Solve] = {}
+
+
+class _Proofs:
+    """A folder of certificates, each in a file named after its hash."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self._folder = Path(folder)
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ValidationError(
+                f"certificates: cannot make the folder {str(self._folder)!r}: {error}"
+            ) from error
+
+    def add(self, certificate: Certificate) -> None:
+        """Write one more; before its row, so that what a row names is there."""
+        certificate.save(self._file(certificate.hash))
+
+    def hold(self, row: SweepRow) -> bool:
+        """Whether a row that was read back has all that it can have."""
+        if row.status not in ("CERTIFIED", "BRACKETED"):
+            return True
+        return bool(row.certificate) and self._file(row.certificate).is_file()
+
+    def _file(self, name: str) -> Path:
+        return self._folder / f"{name}.json"
 
 
 class _Store:

@@ -9,9 +9,12 @@ import time
 import numpy as np
 import pytest
 
+from cvxleak.certificates import Certificate, verify
 from cvxleak.errors import InfeasibleError, UnboundedError, ValidationError
-from cvxleak.mechanisms import binary_symmetric
-from cvxleak.problems import Capacity, capacity
+from cvxleak.mechanisms import binary_symmetric, random_rounding
+from cvxleak.model import Mechanism
+from cvxleak.problems import Capacity, capacity, leakage_curve, record_leakage
+from cvxleak.queries import count
 from cvxleak.sweeps import Sweep, SweepRow, sweep
 
 
@@ -192,6 +195,129 @@ def test_rows_are_values():
     assert len(Sweep()) == 0
 
 
+def test_certificates_are_kept_before_their_rows(tmp_path):
+    path, folder = tmp_path / "sweep.jsonl", tmp_path / "new" / "proofs"
+    results = sweep(solve, {"flip": FLIPS}, path=path, certificates=folder)
+    assert sorted(f.stem for f in folder.iterdir()) == sorted(row.certificate for row in results)
+    for row in results:
+        certificate = Certificate.load(folder / f"{row.certificate}.json")
+        assert certificate.hash == row.certificate
+        assert (certificate.lower, certificate.upper) == (row.lower, row.upper)
+        assert verify(certificate).passed
+    lines = [json.loads(line) for line in path.read_text().splitlines()[1:]]
+    assert [line["certificate"] for line in lines] == [row.certificate for row in results]
+    # A row whose certificate is gone is computed again, and no other.
+    (folder / f"{results.rows[2].certificate}.json").unlink()
+    again = []
+    mended = sweep(
+        lambda flip: again.append(flip) or solve(flip),
+        {"flip": FLIPS},
+        path=path,
+        certificates=folder,
+    )
+    assert again == [FLIPS[2]]
+    assert mended.rows[2].certificate == results.rows[2].certificate
+    assert len(list(folder.iterdir())) == 4
+    # Without the option rows name none.
+    assert {row.certificate for row in sweep(solve, {"flip": FLIPS})} == {""}
+
+
+def test_points_without_a_certificate_are_not_computed_again(tmp_path):
+    path, folder = tmp_path / "sweep.jsonl", tmp_path / "proofs"
+
+    def solve(x):
+        if x == 0:
+            raise InfeasibleError("no")
+        return float(x)
+
+    sweep(solve, {"x": [0, 1]}, path=path, certificates=folder)
+    called = []
+    sweep(called.append, {"x": [0, 1]}, path=path, certificates=folder)
+    assert called == []
+    with pytest.raises(ValidationError, match="certificates: cannot make the folder"):
+        sweep(solve, {"x": [1]}, certificates=path)
+
+
+def test_rows_of_earlier_files_name_no_certificate():
+    old = SweepRow({"x": 1}, 0.5, 0.6, "nats", "BRACKETED", 0.1).to_dict()
+    del old["certificate"]
+    assert SweepRow.from_dict(old).certificate == ""
+
+
+def test_curves_are_solved_at_once():
+    seen = []
+
+    def curve(a, b):
+        seen.append((a, b))
+        return [a * value for value in b]
+
+    results = sweep(curve, {"b": [1, 2, 3], "a": [10, 100]}, along="b")
+    assert seen == [(10, (1, 2, 3)), (100, (1, 2, 3))]
+    assert [row.upper for row in results] == [10, 100, 20, 200, 30, 300]
+    with pytest.raises(ValidationError, match=r"along: found 'c'; allowed: \['a', 'b'\]"):
+        sweep(curve, {"b": [1], "a": [1]}, along="c")
+
+
+def test_one_bad_point_does_not_spoil_its_curve(tmp_path):
+    def curve(x):
+        if 0 in x:
+            raise InfeasibleError("no")
+        if 9 in x:
+            return []
+        return [1 / value for value in x]
+
+    path = tmp_path / "sweep.jsonl"
+    results = sweep(curve, {"x": [1, 0, 2]}, along="x", path=path)
+    assert [row.status for row in results] == ["COMPUTED", "INFEASIBLE", "COMPUTED"]
+    assert results.rows[2].upper == 0.5
+    # Only what the file does not hold is asked for.
+    seen = []
+    sweep(lambda x: seen.append(x) or x, {"x": [1, 0, 2, 4, 5]}, along="x", path=path)
+    assert seen == [(4, 5)]
+    short = sweep(curve, {"x": [1, 9]}, along="x")
+    assert [row.status for row in short] == ["COMPUTED", "FAILED"]
+
+
+def test_a_curve_shares_its_search():
+    mechanism = Mechanism(count(6), random_rounding(6, 3))
+    floors = [0.0, 3.0, 3.9, 4.1]
+    curve = sweep(
+        lambda floor: leakage_curve(mechanism, floor).bounds, {"floor": floors}, along="floor"
+    )
+    single = sweep(lambda floor: record_leakage(mechanism, floor), {"floor": floors})
+    for one, other in zip(curve, single, strict=True):
+        assert one.lower <= other.upper
+        assert other.lower <= one.upper
+        assert one.status == other.status == "CERTIFIED"
+
+
+def test_a_program_with_parameters_is_compiled_once(monkeypatch):
+    cp = pytest.importorskip("cvxpy")
+    compiled = []
+    build = cp.Problem.get_problem_data
+
+    def counting(self, *arguments, **options):
+        compiled.append(self._cache.param_prog is None)
+        return build(self, *arguments, **options)
+
+    monkeypatch.setattr(cp.Problem, "get_problem_data", counting)
+
+    def program():
+        x, bound = cp.Variable(), cp.Parameter()
+        problem = cp.Problem(cp.Minimize(x), [x >= bound])
+        assert problem.is_dpp()
+
+        def solve(value):
+            bound.value = value
+            return problem.solve(solver="CLARABEL")
+
+        return solve
+
+    results = sweep(program, {"value": [1.0, 2.0, 3.0]}, per_worker=True)
+    assert [row.upper for row in results] == pytest.approx([1, 2, 3], abs=1e-6)
+    assert compiled == [True, False, False]
+
+
 COUNTED = """
 import os, pathlib
 def make(folder):
@@ -232,7 +358,7 @@ def test_two_processes_give_the_same(tmp_path):
 
 
 @pytest.mark.filterwarnings("default")  # the cluster's own
-def test_a_cluster_gives_the_same():
+def test_a_cluster_gives_the_same(tmp_path):
     distributed = pytest.importorskip("distributed")
     with (
         distributed.LocalCluster(
@@ -249,8 +375,11 @@ def test_a_cluster_gives_the_same():
             {"flip": FLIPS},
             jobs=-1,
             backend="dask",
+            certificates=tmp_path,
         )
     assert close(results)
+    # The proofs come back from the workers.
+    assert {f.stem for f in tmp_path.iterdir()} == {row.certificate for row in results}
 
 
 def test_a_killed_sweep_goes_on_without_computing_again(tmp_path):

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = [
+    "CURVES",
     "NUMBERS",
     "SpecPoint",
     "choose_number",
@@ -30,6 +31,12 @@ Point = Mapping[str, Any]
 
 NUMBERS = {"audit": 1e-4, "envelope": 1e-9, "local-dp": 1e-9, "design": 1e-3}
 """What can be swept, with the tolerance if none is given, as in the command of that name."""
+
+CURVES = {"audit": "adversary.entropy_floors", "design": "design.budget"}
+"""The key along which all points of a number can be solved at once."""
+
+CURVES = {"audit": "adversary.entropy_floors", "design": "design.budget"}
+"""The key along which all points of a number can be solved at once."""
 
 
 def read_grid(over: Sequence[str]) -> dict[str, list[Any]]:
@@ -119,16 +126,40 @@ class SpecPoint:
     tol : float
     time_limit : float
         Seconds for a point.
+    along : str, optional
+        The key of `CURVES` that comes with a tuple of values; one bound for each is returned.
     """
 
     def __init__(
-        self, given: Given, number: str, units: str, tol: float, time_limit: float
+        self,
+        given: Given,
+        number: str,
+        units: str,
+        tol: float,
+        time_limit: float,
+        along: str | None = None,
     ) -> None:
-        self.given, self.number, self.units = given, number, units
+        self.given, self.number, self.units, self.along = given, number, units, along
         self.options: dict[str, Any] = {"tol": tol, "time_limit": time_limit}
 
-    def __call__(self, **point: Any) -> Bound:
-        """Return the bound at a point, in the units asked for."""
+    def __call__(self, **point: Any) -> Bound | list[Bound]:
+        """Return the bound at a point, in the units asked for; along a curve a list of them."""
+        if self.along is None:
+            return self._one(point)
+        values = point[self.along]
+        if len(values) == 1:
+            return [self._one(point | {self.along: values[0]})]
+        given = self.given.having(point | {self.along: values[0]})
+        order = sorted(values)
+        curve = self._leakages if self.number == "audit" else self._designs
+        bounds = curve(given, order, {**self.options, "time_limit": self._seconds(len(order))})
+        found = dict(zip(order, bounds, strict=True))
+        return [found[value].to(self.units) for value in values]
+
+    def _seconds(self, points: int) -> float:
+        return points * self.options["time_limit"]
+
+    def _one(self, point: Point) -> Bound:
         changes = dict(point)
         if "envelope.epsilon" in point:
             changes.setdefault("envelope.delta", [])
@@ -144,11 +175,65 @@ class SpecPoint:
         known, asked = given.spec.adversary, given.spec.audit
         floor = _only(known.entropy_floors, "adversary.entropy_floors")
         size = _only(asked.group_sizes, "audit.group_sizes")
-        record = None if asked.records is None else _only(asked.records, "audit.records")
+        record = _record(given)
         with given.at("adversary.entropy_floors", naming=False):
             nats = floor * unit_scale(known.unit or self.units)
             problem = RecordLeakage(task.mechanism, nats, record, size)
         return problem.solve(**self.options)
+
+    def _leakages(
+        self, given: Given, floors: Sequence[float], options: dict[str, Any]
+    ) -> Sequence[Bound]:
+        from cvxleak.cli.building import build_task
+        from cvxleak.problems import leakage_curve
+
+        size = _only(given.spec.audit.group_sizes, "audit.group_sizes")
+        if size != 1:
+            raise ValidationError(f"audit.group_sizes: found {size}; a curve is about one record")
+        task = build_task(given)
+        scale = unit_scale(given.spec.adversary.unit or self.units)
+        nats = [floor * scale for floor in floors]
+        return leakage_curve(task.mechanism, nats, _record(given), **options).bounds
+
+    def _designs(
+        self, given: Given, budgets: Sequence[float], options: dict[str, Any]
+    ) -> Sequence[Bound]:
+        from cvxleak.cli.statements import design_problem
+        from cvxleak.problems import design_curve
+
+        problem = design_problem(given, self.units)
+        wanted = given.spec.design
+        assert wanted is not None
+        leaking = wanted.minimize == "distortion"
+        scale = unit_scale(wanted.unit or self.units) if leaking else 1.0
+        return design_curve(problem, [scale * budget for budget in budgets], **options).bounds
+
+    def _leakages(
+        self, given: Given, floors: Sequence[float], options: dict[str, Any]
+    ) -> Sequence[Bound]:
+        from cvxleak.cli.building import build_task
+        from cvxleak.problems import leakage_curve
+
+        size = _only(given.spec.audit.group_sizes, "audit.group_sizes")
+        if size != 1:
+            raise ValidationError(f"audit.group_sizes: found {size}; a curve is about one record")
+        task = build_task(given)
+        scale = unit_scale(given.spec.adversary.unit or self.units)
+        nats = [floor * scale for floor in floors]
+        return leakage_curve(task.mechanism, nats, _record(given), **options).bounds
+
+    def _designs(
+        self, given: Given, budgets: Sequence[float], options: dict[str, Any]
+    ) -> Sequence[Bound]:
+        from cvxleak.cli.statements import design_problem
+        from cvxleak.problems import design_curve
+
+        problem = design_problem(given, self.units)
+        wanted = given.spec.design
+        assert wanted is not None
+        leaking = wanted.minimize == "distortion"
+        scale = unit_scale(wanted.unit or self.units) if leaking else 1.0
+        return design_curve(problem, [scale * budget for budget in budgets], **options).bounds
 
     def _envelope(self, given: Given) -> Bound:
         from cvxleak.cli.building import build_local
@@ -182,6 +267,16 @@ class SpecPoint:
         problem = design_problem(given, self.units)
         with given.at("design"):
             return problem.solve(**self.options)
+
+
+def _record(given: Given) -> int | None:
+    records = given.spec.audit.records
+    return None if records is None else _only(records, "audit.records")
+
+
+def _record(given: Given) -> int | None:
+    records = given.spec.audit.records
+    return None if records is None else _only(records, "audit.records")
 
 
 def _only(values: Sequence[Any], key: str) -> Any:

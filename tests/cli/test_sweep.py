@@ -2,6 +2,11 @@
 
 import json
 import math
+import os
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -199,6 +204,132 @@ def test_several_processes(run: Run, write: Write):
         assert one == other
 
 
+def test_certificates_of_every_point(run: Run, write: Write, tmp_path: Path):
+    folder = tmp_path / "proofs"
+    over = ["--over", "mechanism.flip=0.1,0.25", "--certificates", folder, "--json", "-"]
+    found = rows(run("sweep", write(LOCAL), *over, "--units", "bits"))
+    assert sorted(f"{row['certificate']}.json" for row in found) == sorted(
+        path.name for path in folder.iterdir()
+    )
+    for row in found:
+        path = folder / f"{row['certificate']}.json"
+        assert run("verify", path).exit_code == 0
+        # The row is in bits, the proof in nats.
+        claim = json.loads(path.read_text())["claim"]
+        assert row["upper"] * math.log(2) == pytest.approx(claim["upper"], rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("spec", "key", "values"),
+    [
+        (
+            '[query]\nkind = "count"\nrecords = 6\n[mechanism]\nkind = "random_rounding"\n'
+            "base = 3\n[adversary]\nunit = 'bits'\n",
+            "adversary.entropy_floors",
+            "5.9,0,5.5,7",
+        ),
+        (
+            '[query]\nkind = "parity"\nrecords = 2\n[distortion]\nkind = "hamming"\n[design]\n'
+            'minimize = "leakage"\nbudget = 0\nentropy_floor = 0\n',
+            "design.budget",
+            "0.2,0.05,0.5",
+        ),
+        (
+            '[query]\nkind = "parity"\nrecords = 2\n[distortion]\nkind = "hamming"\n[design]\n'
+            'minimize = "distortion"\nbudget = 0\nentropy_floor = 0\nunit = "bits"\n',
+            "design.budget",
+            "0.2,0.5",
+        ),
+    ],
+)
+def test_a_curve_is_what_its_points_are(run: Run, write: Write, spec: str, key: str, values: str):
+    arguments = ["sweep", write(spec), "--over", f"{key}={values}", "--json", "-"]
+    one_by_one = rows(run(*arguments))
+    at_once = rows(run(*arguments, "--along", key))
+    for one, other in zip(one_by_one, at_once, strict=True):
+        assert one["point"] == other["point"]
+        assert one["status"] == other["status"]
+        if one["lower"] is not None:
+            assert one["lower"] <= other["upper"] + 1e-12
+            assert other["lower"] <= one["upper"] + 1e-12
+    # A floor above the largest entropy is the only one that suffers.
+    assert [row["status"] for row in at_once].count("INFEASIBLE") == values.count("7")
+
+
+def test_a_curve_of_groups_is_solved_point_by_point(run: Run, write: Write):
+    spec = write('[query]\nkind = "count"\nrecords = 3\n[mechanism]\nkind = "identity"\n')
+    over = ["--over", "adversary.entropy_floors=0,1", "--over", "audit.group_sizes=2"]
+    found = rows(run("sweep", spec, *over, "--along", "adversary.entropy_floors", "--json", "-"))
+    assert [row["status"] for row in found] == ["CERTIFIED"] * 2
+    assert found[0]["upper"] == pytest.approx(math.log(4))
+
+
+@pytest.mark.filterwarnings("default")  # the cluster's own
+def test_a_cluster(run: Run, write: Write, tmp_path: Path):
+    distributed = pytest.importorskip("distributed")
+    alone = rows(run("sweep", write(LOCAL), "--over", "mechanism.flip=0.1,0.2,0.3", "--json", "-"))
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
+    ) as cluster:
+        address = cluster.scheduler_address
+        over = ["--over", "mechanism.flip=0.1,0.2,0.3", "--cluster", address]
+        kept = ["--results", tmp_path / "r.jsonl", "--certificates", tmp_path / "proofs"]
+        together = rows(run("sweep", write(LOCAL), *over, *kept, "--json", "-"))
+        assert [path.stem for path in (tmp_path / "proofs").iterdir()]
+    for one, other in zip(alone, together, strict=True):
+        assert (one["lower"], one["upper"]) == (other["lower"], other["upper"])
+        assert (tmp_path / "proofs" / f"{other['certificate']}.json").is_file()
+    assert len((tmp_path / "r.jsonl").read_text().splitlines()) == 4
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_cluster_that_is_not_there(run: Run, write: Write, monkeypatch: pytest.MonkeyPatch):
+    pytest.importorskip("distributed")
+    monkeypatch.setattr("cvxleak.cli.commands.sweep.CONNECTING", 0.5)
+    over = ["--over", "mechanism.flip=0.1", "--cluster"]
+    for address in ("tcp://127.0.0.1:9", "nonsense://x"):
+        result = run("sweep", write(LOCAL), *over, address)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert f"--cluster: no scheduler answers at {address}" in result.stderr
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    result = run("sweep", write(LOCAL), *over, "tcp://127.0.0.1:9")
+    assert "--cluster: it needs Dask and joblib: pip install 'cvxleak[parallel]'" in result.stderr
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_killed_sweep_goes_on(run: Run, write: Write, tmp_path: Path, jobs: int):
+    results = tmp_path / "results.jsonl"
+    flips = [round(0.001 * i, 3) for i in range(1, 120)]
+    over = ["--over", f"mechanism.flip={','.join(map(str, flips))}"]
+    arguments = ["sweep", str(write(LOCAL)), *over, "--results", str(results)]
+    # In a session of its own, so that the kill is for the workers as well.
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cvxleak", *arguments, "--jobs", str(jobs)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not (
+        results.exists() and results.read_text().count("\n") > 4
+    ):
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    before = results.read_text()
+    kept = [line for line in before.split("\n")[:-1]]
+    assert 4 < len(kept) < 120
+    found = rows(run(*arguments, "--json", "-"))
+    assert [row["point"]["mechanism.flip"] for row in found] == flips
+    assert {row["status"] for row in found} == {"CERTIFIED"}
+    # What was there is still there, as it was, and nothing was computed twice.
+    after = results.read_text()
+    assert after.startswith("\n".join(kept))
+    lines = [json.loads(line) for line in after.split("\n")[1:] if line.endswith("}")]
+    points = [line["point"]["mechanism.flip"] for line in lines]
+    assert sorted(points) == flips
+
+
 def test_the_time_limit_is_per_point(run: Run, write: Write):
     long = (
         '[query]\nkind = "count"\nrecords = 30\n[mechanism]\nkind = "truncated_geometric"\n'
@@ -264,6 +395,9 @@ def test_the_spec_decides_which_number(write: Write):
         (["--over", "mechanism.flip=0.1", "--results", "no/x"], "--results: there is no folder no"),
         (["--over", "mechanism.flip=0.1", "--results", "-"], "--results: needs the path of a file"),
         (["--over", "mechanism.kind=x,y", "--plot", "x.png"], "--plot: the values of the first"),
+        (["--over", "mechanism.flip=0.1", "--along", "mechanism.flip"], "--along: found mechanism"),
+        (["--over", "mechanism.flip=0.1", "--cluster", "x", "--jobs", "2"], "--jobs: the cluster"),
+        (["--over", "mechanism.flip=0.1", "--certificates", "spec.toml"], "--certificates: spec"),
         (["--over", "a.b=1", "--over", "c.d=1", "--over", "e.f=1", "--plot", "x.png"], "--plot: "),
         (["--over", "audit.group_sizes=1", "--over", "prior.file=no.csv"], "spec.toml: prior.file"),
     ],

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Self
 
 import typer
@@ -16,6 +18,12 @@ if TYPE_CHECKING:
     from cvxleak.sweeps import SweepRow
 
 __all__ = ["sweep"]
+
+CONNECTING = 10
+"""Seconds in which a scheduler has to answer."""
+
+CONNECTING = 10
+"""Seconds in which a scheduler has to answer."""
 
 Over = Annotated[
     list[str],
@@ -40,6 +48,50 @@ Results = Annotated[
         "on where it stopped.",
     ),
 ]
+Along = Annotated[
+    str | None,
+    typer.Option(
+        metavar="KEY",
+        help="Solve all values of this key of --over at once, each helped by the others: "
+        "adversary.entropy_floors of audit, design.budget of design.",
+    ),
+]
+Proofs = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="Keep the certificate of each point here, in a file named after its hash.",
+    ),
+]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="Send the points to the workers of this Dask scheduler, as in tcp://host:8786.",
+    ),
+]
+Along = Annotated[
+    str | None,
+    typer.Option(
+        metavar="KEY",
+        help="Solve all values of this key of --over at once, each helped by the others: "
+        "adversary.entropy_floors of audit, design.budget of design.",
+    ),
+]
+Proofs = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="Keep the certificate of each point here, in a file named after its hash.",
+    ),
+]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="Send the points to the workers of this Dask scheduler, as in tcp://host:8786.",
+    ),
+]
 Jobs = Annotated[int, typer.Option(metavar="N", help="Processes at work; -1 for all processors.")]
 PointTime = Annotated[float, typer.Option("--time-limit", metavar="S", help="Seconds per point.")]
 PointTolerance = Annotated[
@@ -54,7 +106,10 @@ def sweep(
     of: Of = None,
     units: Unit = Units.nats,
     results: Results = None,
+    certificates: Proofs = None,
+    along: Along = None,
     jobs: Jobs = 1,
+    cluster: Cluster = None,
     json_path: Json = None,
     plot: Picture = None,
     time_limit: PointTime = 60.0,
@@ -74,8 +129,18 @@ def sweep(
         if of is not None and of not in sweeping.NUMBERS:
             known = ", ".join(sweeping.NUMBERS)
             raise ValidationError(f"--of: found {of}; allowed: {known}")
+        if cluster is not None and jobs != 1:
+            raise ValidationError("--jobs: the cluster says how many; not with --cluster")
+        if cluster is not None and jobs != 1:
+            raise ValidationError("--jobs: the cluster says how many; not with --cluster")
         check_limits(0.0 if tol is None else tol, time_limit)
         check_targets(spec, {"--results": results, "--json": json_path, "--plot": plot})
+        if certificates is not None and Path(certificates).exists():
+            if not Path(certificates).is_dir():
+                raise ValidationError(f"--certificates: {certificates} is no folder")
+        if certificates is not None and Path(certificates).exists():
+            if not Path(certificates).is_dir():
+                raise ValidationError(f"--certificates: {certificates} is no folder")
         check_picture(plot)
         grid = sweeping.read_grid(over)
         if plot is not None:
@@ -85,10 +150,22 @@ def sweep(
         number = of or sweeping.choose_number(points[0])
         tol = sweeping.NUMBERS[number] if tol is None else tol
         title = sweeping.sweep_title(points, number, units.value, tol)
-        solve = sweeping.SpecPoint(given, number, units.value, tol, time_limit)
-        with _Bar(len(points)) as bar, _in_words_of_options():
+        curve = sweeping.CURVES.get(number)
+        if along is not None and (along != curve or along not in grid):
+            allowed = "nothing" if curve is None else f"{curve}, if it is a key of --over"
+            raise ValidationError(f"--along: found {along}; of {number} allowed: {allowed}")
+        solve = sweeping.SpecPoint(given, number, units.value, tol, time_limit, along)
+        with _connected(cluster) as backend, _Bar(len(points)) as bar, _in_words_of_options():
             found = sweeps.sweep(
-                solve, grid, jobs=jobs, path=results, title=title, progress=bar.show
+                solve,
+                grid,
+                jobs=-1 if backend else jobs,
+                backend=backend,
+                along=along,
+                path=results,
+                certificates=certificates,
+                title=title,
+                progress=bar.show,
             )
         if len(found.failed) == len(found):
             raise ValidationError(found.failed[0].error)
@@ -114,12 +191,64 @@ def _in_words_of_options() -> Iterator[None]:
     from cvxleak.errors import ValidationError
 
     options = {"grid": "--over", "jobs": "--jobs", "path": "--results"}
+    options["certificates"] = "--certificates"
+    options["certificates"] = "--certificates"
     try:
         yield
     except ValidationError as error:
         if error.argument not in options:
             raise
         raise ValidationError(f"{options[error.argument]}: {error.detail}") from error
+
+
+@contextmanager
+def _connected(address: str | None) -> Iterator[str | None]:
+    """Connect to a Dask scheduler, if there is to be one, and name joblib's backend for it."""
+    from cvxleak.errors import ValidationError
+
+    if address is None:
+        yield None
+        return
+    try:
+        import joblib  # noqa: F401
+        from distributed import Client
+    except ImportError as error:
+        raise ValidationError(
+            "--cluster: it needs Dask and joblib: pip install 'cvxleak[parallel]'"
+        ) from error
+    try:
+        client = Client(address, timeout=CONNECTING)
+    except (OSError, ValueError) as error:
+        raise ValidationError(f"--cluster: no scheduler answers at {address}: {error}") from error
+    with client:
+        if not client.scheduler_info()["workers"]:
+            raise ValidationError(f"--cluster: the scheduler at {address} has no workers")
+        yield "dask"
+
+
+@contextmanager
+def _connected(address: str | None) -> Iterator[str | None]:
+    """Connect to a Dask scheduler, if there is to be one, and name joblib's backend for it."""
+    from cvxleak.errors import ValidationError
+
+    if address is None:
+        yield None
+        return
+    try:
+        import joblib  # noqa: F401
+        from distributed import Client
+    except ImportError as error:
+        raise ValidationError(
+            "--cluster: it needs Dask and joblib: pip install 'cvxleak[parallel]'"
+        ) from error
+    try:
+        client = Client(address, timeout=CONNECTING)
+    except (OSError, ValueError) as error:
+        raise ValidationError(f"--cluster: no scheduler answers at {address}: {error}") from error
+    with client:
+        if not client.scheduler_info()["workers"]:
+            raise ValidationError(f"--cluster: the scheduler at {address} has no workers")
+        yield "dask"
 
 
 class _Bar:
