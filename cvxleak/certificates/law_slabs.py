@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 from flint import arb, arb_mat, fmpz
 
-from cvxleak.certificates import balls
+from cvxleak.certificates import balls, reading
 from cvxleak.certificates.outputs import Ball, Matrix, merged_rows
 from cvxleak.certificates.packing import unpack
+from cvxleak.certificates.trees import DEPTH_LIMIT, unpack_tree
 from cvxleak.errors import CertificateError
 from cvxleak.model import Limits, Lumped
 
@@ -113,21 +114,19 @@ def slabs_bound(
     follow nu, and lam + <kappa, t> takes the place of lam, but for lam b.
     """
     limits = Limits.none(lumped) if limits is None else limits
+    keys = {"outputs", "functional", "nodes", "cuts", "leaves"}
+    reading.parts(proof, keys, "the slabs")
     rows, slack = merged_rows(lumped, proof["outputs"])
-    functional = unpack(proof["functional"])
-    nodes, cuts, leaves = unpack(proof["nodes"]), unpack(proof["cuts"]), unpack(proof["leaves"])
     size, outputs, k = len(rows), len(proof["outputs"]), len(lumped.values)
-    if functional.shape != (size,) or not np.isfinite(functional).all():
+    functional = unpack(proof["functional"], (size,))
+    if not np.isfinite(functional).all():
         raise CertificateError("the functional does not fit the lumped problem")
     width = 2 + outputs + size + len(limits.bounds)
-    if leaves.ndim != 2 or leaves.shape[1] != width or not np.isfinite(leaves).all():
-        raise CertificateError("the leaves do not fit the lumped problem")
+    nodes, cuts, leaves = unpack_tree(proof, "nodes", (), width)
     if (leaves[:, 0] < 0).any() or (leaves[:, 1] <= 0).any() or (leaves[:, 1] >= 1).any():
         raise CertificateError("a leaf has lam < 0, or q outside (0, 1)")
     if (leaves[:, 2 + outputs + size :] < 0).any():
         raise CertificateError("a leaf has kappa < 0")
-    if nodes.ndim != 1 or cuts.shape != (int((nodes >= 0).sum()),) or not np.isfinite(cuts).all():
-        raise CertificateError("the cuts are malformed")
     laws = _Laws(lumped, rows, functional.tolist())
     of_limits = (
         [[arb(c) for c in row] for row in limits.coefficients.tolist()],
@@ -137,9 +136,9 @@ def slabs_bound(
     stack = [[_Interval(None, None)] * k]
     used_cuts = used_leaves = 0
     worst = arb.neg_inf()
-    for a in nodes.tolist():
-        if not stack:
-            raise CertificateError("the tree goes on after its last leaf")
+    for a in map(int, nodes):
+        if not 0 < len(stack) <= DEPTH_LIMIT:
+            raise CertificateError("the tree goes on after its last leaf, or is too deep")
         intervals = stack.pop()
         if a >= 0:
             if a >= k:

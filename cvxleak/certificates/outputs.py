@@ -7,7 +7,7 @@ from typing import Any
 
 from flint import arb
 
-from cvxleak.certificates import balls
+from cvxleak.certificates import balls, reading
 from cvxleak.errors import CertificateError
 from cvxleak.model import Lumped
 
@@ -25,9 +25,7 @@ def rows_by_value(lumped: Lumped, rows: Matrix) -> list[Matrix]:
     return parts
 
 
-def coarse_rows(
-    lumped: Lumped, outputs: Sequence[Sequence[int]], output: Sequence[float]
-) -> tuple[Matrix, list[Ball]]:
+def coarse_rows(lumped: Lumped, outputs: Any, output: Sequence[float]) -> tuple[Matrix, list[Ball]]:
     """Return the rows with outputs merged, and for each what the merging can hide at most.
 
     That is D(R || t) - D(R' || t') for the law t = `output`, with R' and t' merged: the mean under
@@ -58,14 +56,14 @@ def coarse_rows(
     return merged, prices
 
 
-def _partition(lumped: Lumped, outputs: Sequence[Sequence[int]]) -> list[list[int]]:
-    members = [[int(y) for y in group] for group in outputs]
+def _partition(lumped: Lumped, outputs: Any) -> list[list[int]]:
+    members = reading.groups(outputs, "the merged outputs")
     if sorted(y for group in members for y in group) != list(range(lumped.rows.shape[1])):
         raise CertificateError("the merged outputs are not a partition")
     return members
 
 
-def merged_rows(lumped: Lumped, outputs: Sequence[Sequence[int]]) -> tuple[Matrix, Ball]:
+def merged_rows(lumped: Lumped, outputs: Any) -> tuple[Matrix, Ball]:
     """Return the rows with outputs merged, and an upper bound on what the merging can hide."""
     members = _partition(lumped, outputs)
     rows = [balls.normalized(row) for row in lumped.rows]

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import base64
 import binascii
+import math
 import zlib
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cvxleak.certificates import reading
 from cvxleak.errors import CertificateError
 
-__all__ = ["pack", "unpack"]
+__all__ = ["declared_shape", "pack", "unpack"]
 
 DTYPES = ("<f8", "<f4", "<i4")
-SIZE_LIMIT = 1 << 30
+SIZE_LIMIT = 1 << 29
 """Most bytes that one array may unpack to."""
 
 
@@ -27,25 +29,50 @@ def pack(array: NDArray[Any], dtype: str = "<f8") -> dict[str, Any]:
     return {"dtype": dtype, "shape": list(data.shape), "data": text}
 
 
-def unpack(packed: Mapping[str, Any]) -> NDArray[Any]:
-    """Return the array that `pack` wrote.
+def declared_shape(packed: Any) -> tuple[int, ...]:
+    """Return the shape that a packed array says it has; nothing is decompressed.
 
     Raises
     ------
     CertificateError
-        An unknown dtype, data that does not decode, or another size than the shape says.
+        Not a packed array, an unknown dtype, no shape, or one that is too large to be read.
     """
-    dtype, shape = packed["dtype"], tuple(int(n) for n in packed["shape"])
-    if dtype not in DTYPES or any(n < 0 for n in shape):
-        raise CertificateError(f"packed array: found dtype {dtype!r} and shape {shape}")
-    size = int(np.dtype(dtype).itemsize * np.prod(shape, dtype=object))
+    reading.parts(packed, {"dtype", "shape", "data"}, "a packed array")
+    dtype, given = packed["dtype"], packed["shape"]
+    if dtype not in DTYPES or not isinstance(given, list) or len(given) > 4:
+        raise CertificateError(f"packed array: found dtype {dtype!r:.20} and shape {given!r:.60}")
+    shape = tuple(reading.count(n, "the shape of a packed array") for n in given)
+    size = np.dtype(dtype).itemsize * math.prod(shape)
     if size > SIZE_LIMIT:
         raise CertificateError(f"packed array: {size} bytes; at most {SIZE_LIMIT} are read")
+    return shape
+
+
+def unpack(packed: Any, shape: Sequence[int | None] | None = None) -> NDArray[Any]:
+    """Return the array that `pack` wrote.
+
+    With `shape`, another one is refused before anything is decompressed; None in it stands for any
+    length.
+
+    Raises
+    ------
+    CertificateError
+        An unknown dtype, another shape than wanted, data that does not decode, or another size
+        than the shape says.
+    """
+    found = declared_shape(packed)
+    wanted = found if shape is None else tuple(shape)
+    if len(found) != len(wanted) or any(
+        n is not None and n != m for n, m in zip(wanted, found, strict=True)
+    ):
+        raise CertificateError(f"packed array: found shape {found}; {wanted} is needed")
+    dtype = packed["dtype"]
+    size = np.dtype(dtype).itemsize * math.prod(found)
     try:
         unpacker = zlib.decompressobj()
         data = unpacker.decompress(base64.b64decode(packed["data"], validate=True), size + 1)
-    except (binascii.Error, zlib.error, TypeError) as error:
+    except (binascii.Error, zlib.error, TypeError, ValueError) as error:
         raise CertificateError(f"packed array: {error}") from error
     if len(data) != size or not unpacker.eof or unpacker.unused_data:
-        raise CertificateError(f"packed array: found another size than shape {shape} needs")
-    return np.frombuffer(data, dtype=dtype).reshape(shape)
+        raise CertificateError(f"packed array: found another size than shape {found} needs")
+    return np.frombuffer(data, dtype=dtype).reshape(found)

@@ -15,15 +15,16 @@ from typing import Any
 import numpy as np
 from flint import arb, arb_mat, fmpz
 
-from cvxleak.certificates import balls
+from cvxleak.certificates import balls, reading
 from cvxleak.certificates.outputs import Ball, Matrix, coarse_rows, merged_rows, rows_by_value
-from cvxleak.certificates.packing import unpack
+from cvxleak.certificates.packing import declared_shape, unpack
 from cvxleak.certificates.symmetry import (
     Symmetry,
     gains,
     largest_multiplicities,
     moved_groups,
 )
+from cvxleak.certificates.trees import DEPTH_LIMIT, unpack_tree
 from cvxleak.errors import CertificateError
 from cvxleak.model import Limits, Lumped
 
@@ -103,7 +104,7 @@ class CellProof:
     ) -> None:
         limits = Limits.none(lumped) if limits is None else limits
         if "output" in header:
-            law = unpack(header["output"]).tolist()
+            law = unpack(header["output"], (lumped.rows.shape[1],)).tolist()
             rows, charges = coarse_rows(lumped, header["outputs"], law)
             self.slack = arb(0)
         else:
@@ -158,26 +159,23 @@ def cells_bound(
     With `limits`, of the adversaries with <C_j, w> <= d_j + t_j F(w): their multipliers kappa_j
     follow mu, and lam + <kappa, t> takes the place of lam, but for lam b.
     """
+    keys = {"outputs", "splits", "cuts", "leaves"}
+    reading.parts(proof, keys, "the cells", optional={"output", "symmetries"})
     prover = CellProof(lumped, proof, limits)
     k, outputs = prover.values, prover.outputs
-    splits, cuts = unpack(proof["splits"]), unpack(proof["cuts"])
-    leaves = unpack(proof["leaves"])
-    if leaves.ndim != 2 or leaves.shape[1] != prover.width or not np.isfinite(leaves).all():
-        raise CertificateError("the leaves do not fit the lumped problem")
+    splits, cuts, leaves = unpack_tree(proof, "splits", (3,), prover.width)
     superfluous = leaves[:, 0] < 0
     if (leaves[:, 1:] < 0).any() or leaves[superfluous, 1:].any():
         raise CertificateError("a multiplier is negative, or one of a superfluous leaf is not 0")
     if not np.isin(leaves[superfluous, 0], -1.0 - np.arange(prover.symmetries)).all():
         raise CertificateError("a leaf has lam < 0, and names no symmetry")
-    if splits.ndim != 2 or splits.shape[1] != 3 or cuts.shape != (int((splits[:, 0] >= 0).sum()),):
-        raise CertificateError("the splits are malformed")
     stack = [prover.root()]
     used_cuts = used_leaves = 0
     worst = arb.neg_inf()
     b = arb(floor)
-    for y, i, j in splits.tolist():
-        if not stack:
-            raise CertificateError("the tree goes on after its last leaf")
+    for y, i, j in (row.tolist() for row in splits):
+        if not 0 < len(stack) <= DEPTH_LIMIT:
+            raise CertificateError("the tree goes on after its last leaf, or is too deep")
         cells = stack.pop()
         if y >= 0:
             if not (y < outputs and 0 <= i < k and 0 <= j < k):
@@ -205,11 +203,12 @@ def _symmetries(
     if "symmetries" not in proof:
         return [], lumped.multiplicities
     k, outputs = len(lumped.values), lumped.rows.shape[1]
-    table = unpack(proof["symmetries"])
-    if table.ndim != 2 or table.shape[1] != k + outputs or table.dtype != np.dtype("<i4"):
-        raise CertificateError("the symmetries do not fit the lumped problem")
-    if table.shape[0] * lumped.rows.size > SYMMETRY_LIMIT:
+    shape = declared_shape(proof["symmetries"])
+    if len(shape) != 2 or shape[0] * lumped.rows.size > SYMMETRY_LIMIT:
         raise CertificateError("there are too many symmetries to check")
+    table = unpack(proof["symmetries"], (None, k + outputs))
+    if table.dtype != np.dtype("<i4"):
+        raise CertificateError("the symmetries do not fit the lumped problem")
     if len(limits.bounds) or any(len(group) != 1 for group in proof["outputs"]):
         raise CertificateError("symmetries go with neither limits nor merged outputs")
     if [group[0] for group in proof["outputs"]] != list(range(outputs)):

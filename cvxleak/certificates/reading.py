@@ -12,7 +12,7 @@ from typing import Any
 
 from cvxleak.errors import CertificateError
 
-__all__ = ["count", "groups", "number", "numbers", "parts"]
+__all__ = ["count", "groups", "identical", "number", "numbers", "parts"]
 
 
 def parts(value: Any, keys: Set[str], name: str, *, optional: Set[str] = frozenset()) -> Any:
@@ -96,6 +96,27 @@ def groups(values: Any, name: str) -> list[list[int]]:
     if not isinstance(values, list) or not all(isinstance(group, list) for group in values):
         raise CertificateError(f"{name}: expected a list of lists, found {_short(values)}")
     return [[count(i, name) for i in group] for group in values]
+
+
+def identical(one: Any, other: Any) -> bool:
+    """Whether two pieces of JSON say the same, where 1 is 1.0 but not true.
+
+    Lists and tuples are alike, since JSON has only one of them.
+
+    Examples
+    --------
+    >>> from cvxleak.certificates import reading
+    >>> reading.identical({"a": [1, 2]}, {"a": (1.0, 2)}), reading.identical(1, True)
+    (True, False)
+    """
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return set(one) == set(other) and all(identical(one[key], other[key]) for key in one)
+    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
+        return len(one) == len(other) and all(map(identical, one, other))
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    numbers = isinstance(one, (int, float)) and isinstance(other, (int, float))
+    return (numbers or type(one) is type(other)) and one == other
 
 
 def _short(value: Any) -> str:

@@ -69,6 +69,9 @@ __all__ = [
     "prove_upper",
 ]
 
+BOUNDS = {"choices", "dataset", "cells", "slabs", "sharing"}
+"""What an entry of the proof may hold."""
+
 
 def prove(
     problem: Mapping[str, Any], witness: Mapping[str, Any], proof: Mapping[str, Any]
@@ -81,12 +84,16 @@ def prove(
     views = [_view(mechanism, group, knowledge) for group in groups]
     uppers: list[float] = []
     for place, entry in enumerate(entries):
-        if "same_as" in entry:
+        if isinstance(entry, Mapping) and "same_as" in entry:
+            reading.parts(entry, {"same_as"}, "an entry of the proof")
             other = reading.count(entry["same_as"], "same_as")
             if not other < place or not _same(views[place], views[other]):
                 raise CertificateError(f"group {groups[place]} is not the same as entry {other}")
             uppers.append(uppers[other])
         else:
+            reading.parts(entry, {"records"}, "an entry of the proof", optional=BOUNDS)
+            if reading.groups([entry["records"]], "an entry's records")[0] != list(groups[place]):
+                raise CertificateError(f"entry {place} is not about group {groups[place]}")
             lumped, _, limits = views[place]
             uppers.append(prove_upper(lumped, floor, entry, limits))
     reading.parts(witness, {"records", "weights"}, "the witness")
@@ -140,6 +147,9 @@ def _statement(problem: Mapping[str, Any]) -> Statement:
     keys = {"mechanism", "entropy_floor", "size", "records"}
     reading.parts(problem, keys, "the problem", optional={"adversaries"})
     mechanism = Mechanism.from_dict(problem["mechanism"])
+    # A mechanism reads more than it writes (true for 1, say): the file has to hold what it writes.
+    if not reading.identical(problem["mechanism"], mechanism.to_dict()):
+        raise CertificateError("the mechanism is not written as one that was read")
     floor = reading.number(problem["entropy_floor"], "the entropy floor")
     size, records = reading.count(problem["size"], "the size", 1), problem["records"]
     given = None if records is None else reading.groups(records, "the records")
@@ -194,9 +204,8 @@ def same_problem(one: Lumped, other: Lumped) -> bool:
 
 def prove_lower(lumped: Lumped, floor: float, weights: Sequence[float]) -> float:
     """Return a float below I(w), once w is proved to meet the entropy floor."""
-    if len(weights) != len(lumped.multiplicities):
-        raise CertificateError("the witness does not fit the lumped problem")
-    w = balls.normalized(reading.numbers(weights, "the witness's weights"))
+    size = len(lumped.multiplicities)
+    w = balls.normalized(reading.numbers(weights, "the witness's weights", size))
     entropy = balls.entropy(w)
     for share, multiplicity in zip(w, lumped.multiplicities, strict=True):
         entropy += share * arb(fmpz(multiplicity)).log()
@@ -238,7 +247,7 @@ def prove_upper(
     """
     bounds = [balls.round_up(arb(len(lumped.values)).log())]
     if "choices" in entry:
-        bounds.append(_choices_bound(lumped, unpack(entry["choices"])))
+        bounds.append(_choices_bound(lumped, entry["choices"]))
     for kind, bound in (("dataset", dataset_bound), ("cells", cells_bound), ("slabs", slabs_bound)):
         if kind in entry:
             bounds.append(bound(lumped, floor, entry[kind], limits))
@@ -248,13 +257,11 @@ def prove_upper(
     return min(bounds)
 
 
-def _choices_bound(lumped: Lumped, inputs: Any) -> float:
+def _choices_bound(lumped: Lumped, packed: Any) -> float:
     parts = rows_by_value(lumped, [balls.normalized(row) for row in lumped.rows])
     negentropies = [[-balls.entropy(row) for row in part] for part in parts]
     choices = product(*(range(len(part)) for part in parts))
-    total = int(np.prod([len(part) for part in parts], dtype=object))
-    if inputs.shape != (total, len(parts)):
-        raise CertificateError("the choices do not fit the lumped problem")
+    inputs = unpack(packed, (math.prod(len(part) for part in parts), len(parts)))
     worst = arb(0)
     for choice, weights in zip(choices, inputs, strict=True):
         rows = [part[g] for part, g in zip(parts, choice, strict=True)]

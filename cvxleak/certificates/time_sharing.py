@@ -15,12 +15,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 from flint import arb, arb_mat, fmpz
 
 from cvxleak.certificates import balls, reading
 from cvxleak.certificates.outputs import Ball, Matrix, merged_rows, rows_by_value
 from cvxleak.certificates.packing import unpack
+from cvxleak.certificates.trees import DEPTH_LIMIT, unpack_tree
 from cvxleak.errors import CertificateError
 from cvxleak.model import Lumped
 
@@ -34,8 +34,8 @@ def sharing_bound(lumped: Lumped, floor: float, proof: Mapping[str, Any]) -> flo
     if not lam > 0:
         raise CertificateError("the multiplier of the time-sharing bound is not positive")
     rows, slack = merged_rows(lumped, proof["outputs"])
-    t = unpack(proof["output"])
-    if t.shape != (len(proof["outputs"]),) or not (t > 0).all():
+    t = unpack(proof["output"], (len(proof["outputs"]),))
+    if not (t > 0).all():
         raise CertificateError("the output law does not fit the lumped problem")
     logs_t = [share.log() for share in balls.normalized(t)]
     logs = [[arb(fmpz(m)).log()] for m in lumped.multiplicities]
@@ -63,11 +63,11 @@ class _Value:
     def by_tangent(self, part: Mapping[str, Any]) -> Ball:
         """Return a bound on phi_a by the tangent at a law of the contexts."""
         reading.parts(part, {"law"}, "the bound of a value")
-        weights = unpack(part["law"])
+        weights = unpack(part["law"], (len(self._rows),))
         left = self._lam - 1
         if not left >= 0:
             raise CertificateError("a tangent needs a multiplier of at least 1")
-        if weights.shape != (len(self._rows),) or not (weights > 0).all():
+        if not (weights > 0).all():
             raise CertificateError("the law of a value's contexts does not fit the lumped problem")
         law = balls.normalized(weights)
         image = arb_mat([law]) * self._matrix
@@ -89,22 +89,20 @@ class _Value:
     def by_tree(self, part: Mapping[str, Any]) -> Ball:
         """Return a bound on phi_a by a tree of intervals of the output's probabilities."""
         reading.parts(part, {"nodes", "cuts", "leaves"}, "the bound of a value")
-        nodes, cuts, leaves = unpack(part["nodes"]), unpack(part["cuts"]), unpack(part["leaves"])
         outputs = len(self._logs_t)
-        if leaves.ndim != 2 or leaves.shape[1] != outputs or not np.isfinite(leaves).all():
-            raise CertificateError("the leaves of a value do not fit the lumped problem")
-        if nodes.ndim != 1 or (nodes < -1).any() or (nodes >= outputs).any():
+        nodes, cuts, leaves = unpack_tree(part, "nodes", (), outputs)
+        if (nodes < -1).any() or (nodes >= outputs).any():
             raise CertificateError("the nodes of a value's tree are malformed")
-        if cuts.shape != (int((nodes >= 0).sum()),) or not ((cuts > 0) & (cuts < 1)).all():
+        if not ((cuts > 0) & (cuts < 1)).all():
             raise CertificateError("the cuts of a value's tree are malformed")
         # An end is None where it was never cut.
         stack: list[list[tuple[float | None, float | None]]] = [[(None, None)] * outputs]
         limits = [_range([row[y] for row in self._rows]) for y in range(outputs)]
         used_cuts = used_leaves = 0
         worst = arb.neg_inf()
-        for y in nodes.tolist():
-            if not stack:
-                raise CertificateError("a value's tree goes on after its last leaf")
+        for y in map(int, nodes):
+            if not 0 < len(stack) <= DEPTH_LIMIT:
+                raise CertificateError("a value's tree goes on after its last leaf, or is too deep")
             ends = stack.pop()
             if y >= 0:
                 where = float(cuts[used_cuts])
@@ -113,8 +111,6 @@ class _Value:
                 for interval in ((where, high), (low, where)):
                     stack.append([*ends[:y], interval, *ends[y + 1 :]])
                 continue
-            if used_leaves == len(leaves):
-                raise CertificateError("a value's tree has more leaves than there are nu")
             worst = worst.max(self._leaf(ends, limits, leaves[used_leaves].tolist()))
             used_leaves += 1
         if stack or used_leaves != len(leaves) or not worst.is_finite():

@@ -31,13 +31,13 @@ def dataset_bound(
     """Return a float above the leakage of a lumped problem under an entropy floor."""
     limits = Limits.none(lumped) if limits is None else limits
     reading.parts(proof, {"multipliers", "output"}, "the bound by the dataset")
-    multipliers = unpack(proof["multipliers"])
-    if multipliers.shape != (2 + len(limits.bounds),) or not np.isfinite(multipliers).all():
+    multipliers = unpack(proof["multipliers"], (2 + len(limits.bounds),))
+    if not np.isfinite(multipliers).all():
         raise CertificateError("the multipliers do not fit the lumped problem")
     lam, q, kappa = arb(float(multipliers[0])), arb(float(multipliers[1])), multipliers[2:]
     if not (lam >= 0 and 0 <= q <= 1) or (kappa < 0).any():
         raise CertificateError("the multipliers have lam or kappa < 0, or q outside [0, 1]")
-    divergences = _divergences(lumped.rows, unpack(proof["output"]))
+    divergences = _divergences(lumped.rows, unpack(proof["output"], (lumped.rows.shape[1],)))
     doubt = lam
     for price, share in zip(kappa, limits.shares, strict=True):
         doubt += arb(float(price)) * arb(float(share))
@@ -75,7 +75,7 @@ def _divergences(rows: Array, t: Array) -> Array:
     The error bound is that of `cvxleak.certificates.capacity.Enclosure`, for the same sums; what is
     needed for it, sums within 1e-8 of 1, holds for the rows and is checked for t.
     """
-    if t.ndim != 1 or len(t) != rows.shape[1] or not np.isfinite(t).all() or (t < 0).any():
+    if not np.isfinite(t).all() or (t < 0).any():
         raise CertificateError("the output law does not fit the lumped problem")
     t = t.astype(float)
     total = float(t.sum())

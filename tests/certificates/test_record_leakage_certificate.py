@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import copy
 import json
 import math
+import zlib
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from hypothesis import strategies as st
 from cvxleak.certificates import Certificate, verify
 from cvxleak.certificates.balls import precision
 from cvxleak.certificates.packing import pack, unpack
+from cvxleak.certificates.trees import DEPTH_LIMIT, unpack_tree
 from cvxleak.certificates.whole_dataset import dataset_bound
 from cvxleak.errors import CertificateError
 from cvxleak.measures import lumped_entropy, lumped_information
@@ -292,6 +295,123 @@ def test_packing_round_trips_and_refuses_nonsense():
     ):
         with pytest.raises(CertificateError):
             unpack({**packed, **change})
+
+
+def test_a_wrong_shape_is_refused_before_anything_is_decompressed(monkeypatch):
+    def bomb(*arguments):
+        raise AssertionError("something was decompressed")
+
+    packed = pack(np.zeros((1000, 3)))
+    assert unpack(packed, (None, 3)).shape == (1000, 3)
+    monkeypatch.setattr("zlib.decompressobj", bomb)
+    for shape in ((1000,), (1000, 2), (999, None), (1000, 3, 1)):
+        with pytest.raises(CertificateError, match="is needed"):
+            unpack(packed, shape)
+    for changed in ([1000, True], [1000.0, 3], ["1000", 3], "1000", [1 << 40, 3], [1] * 9):
+        with pytest.raises(CertificateError):
+            unpack({**packed, "shape": changed}, (None, 3))
+    with pytest.raises(CertificateError, match="parts"):
+        unpack({**packed, "note": 1})
+    # A few bytes that claim to be a huge tree: its shapes have to go together first.
+    tree = {
+        "nodes": {**packed, "dtype": "<i4", "shape": [10**8]},
+        "cuts": pack(np.zeros(1)),
+        "leaves": pack(np.zeros((2, 3))),
+    }
+    monkeypatch.undo()
+    with pytest.raises(CertificateError, match="is needed"):
+        unpack_tree(tree, "nodes", (), 3)
+
+
+def test_a_bomb_decompresses_to_no_more_than_its_shape():
+    data = base64.b64encode(zlib.compress(bytes(10**7))).decode()
+    with pytest.raises(CertificateError, match="another size"):
+        unpack({"dtype": "<f8", "shape": [2, 3], "data": data})
+
+
+@pytest.mark.parametrize(
+    ("nodes", "cuts", "leaves", "found"),
+    [
+        (np.array([0, -1, -1]), np.array([0.5]), np.full((2, 3), np.nan), "finite"),
+        (np.array([0, -1, -1]), np.array([np.inf]), np.zeros((2, 3)), "finite"),
+        (np.array([0, 0, -1]), np.array([0.5]), np.zeros((2, 3)), "another number of cuts"),
+        (np.array([-1]), np.zeros(0), np.zeros((0, 3)), "no leaves"),
+        (np.array([-1]), np.zeros(0), np.zeros(3), "no leaves"),
+        (np.array([-1]), np.zeros(0), np.zeros((1, 2)), "is needed"),
+        (np.array([-1, -1]), np.zeros(0), np.zeros((1, 3)), "is needed"),
+        (np.array([-1]), np.zeros(1), np.zeros((1, 3)), "is needed"),
+    ],
+)
+def test_malformed_trees_are_refused(nodes, cuts, leaves, found):
+    tree = {"nodes": pack(nodes, "<i4"), "cuts": pack(cuts), "leaves": pack(leaves)}
+    with pytest.raises(CertificateError, match=found):
+        unpack_tree(tree, "nodes", (), 3)
+    with pytest.raises(CertificateError):
+        unpack_tree({**tree, "nodes": pack(nodes, "<f8")}, "nodes", (), 3)
+
+
+def test_a_tree_that_only_goes_down_is_refused(certificate):
+    size = DEPTH_LIMIT + 10
+    cells = certificate.proof["groups"][0]["cells"]
+    width = unpack(cells["leaves"]).shape[1]
+    deep = cells_with(
+        certificate,
+        splits=pack(np.array([[0, 0, 1]] * (size - 1) + [[-1, -1, -1]] * size), "<i4"),
+        cuts=pack(np.full(size - 1, 0.5)),
+        leaves=pack(np.zeros((size, width))),
+    )
+    assert "too deep" in verify(deep).reason
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda entry: entry.update(note=1),
+        lambda entry: entry.pop("records"),
+        lambda entry: entry.update(records=[1]),
+        lambda entry: entry.update(records=[False]),
+        lambda entry: entry.update(same_as=0),
+        lambda entry: entry["cells"].update(note=1),
+        lambda entry: entry["cells"].pop("cuts"),
+        lambda entry: entry["cells"].update(outputs=[["0"], [1], [2]]),
+        lambda entry: entry["cells"].update(outputs=[[0], [True], [2]]),
+        lambda entry: entry["cells"]["leaves"].update(note=1),
+        lambda entry: entry["cells"]["leaves"].update(shape=[1e9, 1]),
+    ],
+)
+def test_entries_of_the_proof_are_read_strictly(certificate, change):
+    proof = copy.deepcopy(dict(certificate.proof))
+    change(proof["groups"][0])
+    answer = verify(rehashed(certificate, proof=proof))
+    assert not answer.passed
+    assert "malformed" not in answer.reason
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda m: m["channel"]["matrix"].__setitem__(0, [True, False, False]),
+        lambda m: m["channel"].update(note=1),
+        lambda m: m.update(note=1),
+        lambda m: m["query"].update(modulus=3.5),
+    ],
+)
+def test_the_mechanism_is_read_strictly(certificate, change):
+    problem = copy.deepcopy(dict(certificate.problem))
+    change(problem["mechanism"])
+    assert not verify(rehashed(certificate, problem=problem)).passed
+
+
+def test_true_is_not_one_in_a_mechanism():
+    certain = Mechanism(count(2), np.eye(3))
+    found = record_leakage(certain, 0.5).certificate
+    assert found is not None
+    problem = copy.deepcopy(dict(found.problem))
+    matrix = problem["mechanism"]["channel"]["matrix"]
+    matrix[0] = [int(x) for x in matrix[0]]
+    assert verify(rehashed(found, problem=problem)).passed
+    matrix[0] = [bool(x) for x in matrix[0]]
+    assert not verify(rehashed(found, problem=problem)).passed
 
 
 @pytest.fixture(scope="module")
