@@ -11,8 +11,8 @@ far below the gap.
 
 cvxleak's ends are proved, in ball arithmetic, within its seconds; how long the independent check
 of its certificate takes stands apart. SCIP's ends hold up to its feasibility tolerance. Seconds are
-of the processor, one thread each, the least of up to five runs; the limit is for SCIP alone, in
-seconds of the clock. "x ours" is SCIP's time over cvxleak's, at least that much if SCIP ran out.
+of the processor, one thread each, the least of up to five runs; so is the limit, which is
+for SCIP alone. "x ours" is SCIP's time over cvxleak's, at least that much if SCIP ran out.
 """
 
 from __future__ import annotations
@@ -79,6 +79,7 @@ def _run_scip(case: Case, limit: float, cut: bool, least: float) -> Run:
     model.hideOutput()
     model.setParam("limits/gap", GAP)
     model.setParam("limits/time", limit)
+    model.setParam("timing/clocktype", 1)  # of the processor
     begin = time.process_time()
     try:
         model.optimize()

@@ -33,7 +33,7 @@ BLOCK = re.compile(
     r"|^```console\n(?P<console>.*?)^```$",
     re.DOTALL | re.MULTILINE,
 )
-NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e-?\d+)?")
+NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 TOLERANCE = 2e-3
 
 
