@@ -74,7 +74,14 @@ class ApproximateOptimum:
 class ApproximateProgram:
     """The program for one source set, one distortion d of shape (k, m) and one delta > 0."""
 
-    def __init__(self, sources: SourceSet, distortion: Array, delta: float) -> None:
+    def __init__(
+        self,
+        sources: SourceSet,
+        distortion: Array,
+        delta: float,
+        *,
+        deadline: float = math.inf,
+    ) -> None:
         k, m = distortion.shape
         self._d, self._delta = distortion, delta
         self._scale = max(float(distortion.max()), np.finfo(float).tiny)
@@ -89,7 +96,7 @@ class ApproximateProgram:
         )
         ceiling = np.zeros(k * m + pairs * m + 1)
         ceiling[-1] = 1.0
-        self._program = SourceProgram(sources, cost, ceiling)
+        self._program = SourceProgram(sources, cost, ceiling, deadline=deadline)
         row = np.arange(self._slacks)
         y = np.tile(np.arange(m), pairs)
         shape = (self._slacks, k * m)

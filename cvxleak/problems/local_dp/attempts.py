@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from cvxleak._validation import Array
-from cvxleak.model import SourceSet
+from cvxleak.model import Channel, Prior, SourceSet
 from cvxleak.problems.local_dp.linear import Mixture
 
 __all__ = [
@@ -120,6 +120,19 @@ class Best:
         after = self.lower, self.upper, self.channel is None
         if attempt.mixture is not None and (after != before or self.mixture is None):
             self.mixture, self.price = attempt.mixture, attempt.price
+
+    def as_channel(self, inputs: tuple[Hashable, ...], outputs: tuple[Hashable, ...]) -> Channel:
+        """Return the channel; rows of whole numbers, which are as meant, are divided here."""
+        rows = np.asarray(self.channel)
+        sums = rows.sum(axis=1, keepdims=True)
+        matrix = rows if np.allclose(sums, 1.0) else rows / sums
+        return Channel(matrix, inputs, outputs)
+
+    def law(self, labels: tuple[Hashable, ...]) -> Prior | None:
+        """Return the law that decides."""
+        if self.mixture is None:
+            return None
+        return Prior(self.mixture.law / self.mixture.law.sum(), labels)
 
     def _take(self, channel: Array, proof: dict[str, Any]) -> float:
         """Try a channel together with a proof; return its epsilon, inf if it does not hold."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise, permutations, product
+from itertools import pairwise, permutations
 from typing import Any, Literal
 
 import numpy as np
@@ -197,8 +197,16 @@ def _foldings(sources: SourceSet, cap: int, tol: float) -> tuple[Order, ...] | N
 def _orders(law: Array) -> Iterator[Order]:
     """Yield the orders of falling probability of one law, ties in every way."""
     groups = [np.flatnonzero(law == value).tolist() for value in sorted(set(law.tolist()))[::-1]]
-    for choice in product(*(permutations(group) for group in groups)):
-        yield tuple(i for group in choice for i in group)
+
+    def extend(place: int, prefix: Order) -> Iterator[Order]:
+        # One after the other: `itertools.product` would first list all orders of each group.
+        if place == len(groups):
+            yield prefix
+            return
+        for choice in permutations(groups[place]):
+            yield from extend(place + 1, (*prefix, *choice))
+
+    yield from extend(0, ())
 
 
 def _part_orders(part: Part, tol: float) -> Iterator[Order]:

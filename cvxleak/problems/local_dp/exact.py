@@ -134,7 +134,7 @@ def maximize(
     stuck = False
     while time.monotonic() <= deadline:
         last = table[m]
-        gains = [j for j in range(n) if last[j] < 0]
+        gains = [(outside[j] if stuck else last[j], j) for j in range(n) if last[j] < 0]
         if not gains:
             x, prices = [fmpq(0)] * (n + m), [fmpq(0)] * (n + m)
             for i, name in enumerate(inside):
@@ -142,7 +142,7 @@ def maximize(
             for j, name in enumerate(outside):
                 prices[name] = last[j]
             return last[n], x[:n], prices[n:]
-        entering = min(gains, key=(lambda j: outside[j]) if stuck else (lambda j: last[j]))
+        entering = min(gains)[1]
         limits = [
             (table[i][n] / table[i][entering], inside[i], i)
             for i in range(m)

@@ -13,6 +13,7 @@ needed, and stay for other values of f.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,8 +64,10 @@ class Optimum:
 class RowProgram:
     """The program above for one source set and one distortion d, shape (k, m)."""
 
-    def __init__(self, sources: SourceSet, distortion: Array) -> None:
-        self._sources = sources
+    def __init__(
+        self, sources: SourceSet, distortion: Array, *, deadline: float = math.inf
+    ) -> None:
+        self._sources, self._deadline = sources, deadline
         self._d = distortion
         self._order = np.argsort(distortion, axis=1, kind="stable")
         self._sorted = np.take_along_axis(distortion, self._order, axis=1)
@@ -83,7 +86,8 @@ class RowProgram:
         k, m = self._d.shape
         # Columns c (k), v = ratio u (m), theta: v is of size 1 whatever the ratio.
         cost = sparse.hstack([sparse.eye_array(k), sparse.csr_array((k, m + 1))])
-        program = SourceProgram(self._sources, cost, np.append(np.zeros(k + m), 1.0))
+        ceiling = np.append(np.zeros(k + m), 1.0)
+        program = SourceProgram(self._sources, cost, ceiling, deadline=self._deadline)
         mass = np.concatenate([np.zeros(k), np.ones(m), [0.0]])
         bounds = [(0.0, None)] * (k + m) + [(None, None)]
         objective = np.append(np.zeros(k + m), 1.0)

@@ -2,9 +2,9 @@
 
 First by Newton's steps over linear programs (`slopes`). Two borders are beyond their floats. Just
 below the distortion D_c of the best constant output the least epsilon jumps; the optimum for a
-slightly smaller budget is all but optimal, and with a mixture p under which the output y costs more
-than the budget, exactly, the potentials p_x d(x, y) prove it. Just above the least distortion of all
-epsilon grows without end: see `near_least`.
+slightly smaller budget is all but optimal, and with a mixture p under which the output y costs
+more than the budget, exactly, the potentials p_x d(x, y) prove it. Just above the least distortion
+of all epsilon grows without end: see `near_least`.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ DEFICIT = (1e-15, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8)
 
 NUDGES = (0.0, *(2.0**-k for k in range(52, 10, -6)))
 """Steps of a mixture towards the source that an output costs most."""
+
 
 def general_attempts(
     sources: SourceSet,
@@ -97,7 +98,7 @@ def _in_floats(
         return Attempt(programs=0)
 
     def channels() -> Iterator[Array]:
-        if bracket.least is not None:
+        if bracket.least is not None and bracket.upper < slopes.ENDLESS:
             for step in STEPS[:6]:
                 # A larger ratio leaves more room above the least entries, or below the largest.
                 wider = 1 + step
@@ -135,7 +136,7 @@ def _below_the_jump(
         return Attempt(programs=0)
 
     def channels() -> Iterator[Array]:
-        if bracket.least is not None:
+        if bracket.least is not None and bracket.upper < slopes.ENDLESS:
             for step in STEPS[:6]:
                 yield program.channel(bracket.least, bracket.upper * (1 + step))
 

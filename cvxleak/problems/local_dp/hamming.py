@@ -1,15 +1,15 @@
 """Hamming distortion: the least epsilon of any source set is one linear program.
 
-Write D_x = 1 - Q(x|x) for the distortion of input x. Some channel has these distortions and column
-ratios of at most f exactly if 0 <= D_x <= 1, sum D <= k - 1, and
+Write D_x = 1 - Q(x|x) for the distortion of input x. If 0 <= D_x <= 1 and sum D <= k - 1, some
+channel has these distortions and column ratios of at most f if and only if
 
     (f - 1) D_x >= k - 1 - sum D    for every x,
 
-so the least e^epsilon is f(D) = 1 + (k - 1 - sum D) / min D.
+so the least e^epsilon is f(D) = 1 + (k - 1 - sum D) / min D. Channels with sum D > k - 1 are not
+needed: a constant output has distortions below theirs.
 
-- Necessary: with u_y the least entry of column y, Q(y|y) <= f u_y, so the rest of row x is at least
-  sum_{y != x} Q(y|y) / f, that is f D_x >= sum_{y != x} (1 - D_y); and sum_y Q(y|y) >= 1 may be
-  asked for, since raising the diagonal of a column up to its largest entry only helps.
+- Necessary, for every channel: with u_y the least entry of column y, Q(y|y) <= f u_y, so the rest
+  of row x is at least sum_{y != x} Q(y|y) / f, that is f D_x >= sum_{y != x} (1 - D_y).
 - Sufficient: Q(y|x) = D_x (1 - D_y) / sum_{z != x} (1 - D_z) for y != x, HAMMING (48) with k = 0.
 
 It is HAMMING (32) with the largest of all rows in place of the first, and needs no order of the
@@ -23,6 +23,7 @@ which leaves out min D = 0: that is possible only with sum D = k - 1, a constant
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -115,7 +116,9 @@ def distortions_for_budget(
     return best.columns[:size] / scale, best.mixture, -best.price * scale
 
 
-def distortions_for_ratio(sources: SourceSet, ratio: float) -> tuple[Array, Mixture, float]:
+def distortions_for_ratio(
+    sources: SourceSet, ratio: float, deadline: float = math.inf
+) -> tuple[Array, Mixture, float]:
     """Return the distortions of a channel of least worst-case distortion, given e^epsilon > 1.
 
     Also the worst mixture of sources and the derivative of the distortion in the ratio.
@@ -133,6 +136,7 @@ def distortions_for_ratio(sources: SourceSet, ratio: float) -> tuple[Array, Mixt
         [(0, 1)] * size,
         rows=np.vstack([rows, whole]),
         sides=np.append(sides, size - 1.0),
+        deadline=deadline,
     )
     distortions = best.columns[:size]
     return distortions, _certain(best), -float(best.rows[:size] @ distortions) / scale
@@ -215,10 +219,12 @@ def _worst(
     sides: Array | None = None,
     equations: Array | None = None,
     totals: Array | None = None,
+    deadline: float = math.inf,
 ) -> Solution:
     """Minimize objective . a + max_P P . a subject to linear rows on a."""
     size = sources.size
-    program = SourceProgram(sources, np.eye(size, size + 1), np.append(np.zeros(size), 1.0))
+    ceiling = np.append(np.zeros(size), 1.0)
+    program = SourceProgram(sources, np.eye(size, size + 1), ceiling, deadline=deadline)
     best = program.minimize(
         np.append(objective, 1.0),
         [*bounds, (None, None)],

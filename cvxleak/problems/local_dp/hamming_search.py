@@ -63,12 +63,10 @@ def hamming_attempts(
     if floats is not None:
         yield floats
     yield _in_rationals(sources, budget, deadline)
-    yield Attempt(_deficient(sources, budget), programs=0)
+    yield Attempt(_deficient(sources, budget, deadline), programs=0)
 
 
-def _in_floats(
-    sources: SourceSet, budget: float, meets: Callable[[Array], bool]
-) -> Attempt | None:
+def _in_floats(sources: SourceSet, budget: float, meets: Callable[[Array], bool]) -> Attempt | None:
     """Return what the linear program finds in floats, or None if it fails at a border."""
     size = sources.size
     try:
@@ -96,9 +94,7 @@ def _in_floats(
     return Attempt(channels(), _float_proofs(sources, budget, mixture), mixture, price)
 
 
-def _float_proofs(
-    sources: SourceSet, budget: float, mixture: Mixture
-) -> Iterator[dict[str, Any]]:
+def _float_proofs(sources: SourceSet, budget: float, mixture: Mixture) -> Iterator[dict[str, Any]]:
     rest = 1 - Fraction(budget)
     for worst in _near(sources, budget, mixture):
         room = np.array([float(max(rest - p, 0)) for p in worst.exact(sources)])
@@ -168,9 +164,14 @@ def _in_rationals(sources: SourceSet, budget: float, deadline: float) -> Attempt
     return Attempt(channels(), proofs(), mixture, price)
 
 
-def _deficient(sources: SourceSet, budget: float) -> Iterator[Array]:
+def _deficient(sources: SourceSet, budget: float, deadline: float) -> Iterator[Array]:
     """Yield channels for smaller budgets, the last one k-ary randomized response."""
     for less in DEFICIT:
+        smaller = rational(budget * (1 - less))
+        exactly = exact.least_ratio(sources, smaller, deadline) if smaller > 0 else None
+        if exactly is not None:
+            yield hamming.channel_of_distortions(np.clip(_floats(exactly.distortions), 0.0, 1.0))
+            continue
         try:
             found = hamming.distortions_for_budget(sources, budget * (1 - less))
         except SolverError:

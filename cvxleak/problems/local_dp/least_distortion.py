@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +16,11 @@ from cvxleak.certificates import Certificate
 from cvxleak.certificates.local_dp import prove_distortion
 from cvxleak.errors import CertificateError, SolverError
 from cvxleak.measures import local_dp_epsilon, privacy_profile
-from cvxleak.model import Channel, Distortion, Prior, SourceSet
+from cvxleak.model import Channel, Distortion, SourceSet
 from cvxleak.problems.check import Check
-from cvxleak.problems.local_dp import approximate, hamming
+from cvxleak.problems.local_dp import hamming
+from cvxleak.problems.local_dp.approximate import ApproximateProgram
+from cvxleak.problems.local_dp.attempts import STEPS, Attempt, Best, flat_channels
 from cvxleak.problems.local_dp.general import RowProgram
 from cvxleak.problems.local_dp.least_epsilon import MinLocalDP
 from cvxleak.problems.local_dp.linear import Mixture, supports
@@ -37,7 +39,6 @@ if TYPE_CHECKING:
 
 __all__ = ["MinDistortionLocalDP", "min_distortion_local_dp"]
 
-STEPS = (0.0, *(2.0**-k for k in range(52, 15, -3)))
 LARGEST_EPSILON = 100.0
 
 
@@ -99,13 +100,16 @@ class MinDistortionLocalDP:
         object.__setattr__(self, "distortion", given)
         object.__setattr__(self, "delta", real_number(delta, "delta", 0.0, 1.0))
 
-    def solve(self, *, tol: float = 1e-8) -> Bound:
+    def solve(self, *, tol: float = 1e-8, time_limit: float | None = None) -> Bound:
         """Return the bracket of the least worst-case distortion.
 
         Parameters
         ----------
         tol : float
             The gap to reach, in the unit of d.
+        time_limit : float, optional
+            Seconds after which no linear program goes on; the witness can then be an output that
+            ignores the input, and the lower end 0.
 
         Returns
         -------
@@ -130,17 +134,19 @@ class MinDistortionLocalDP:
         (0.5, array([1., 0., 0.]))
         """
         tol = real_number(tol, "tol", 0.0)
+        limit = math.inf if time_limit is None else real_number(time_limit, "time_limit", 0.0)
         begin = time.monotonic()
         costs = read_costs(self.distortion, self.sources)
-        mixture, slope, channels, proofs = self._search(costs)
-        best: dict[str, Any] = {}
-        channel, upper = self._first_private(channels, costs)
-        lower = 0.0
-        for proof in proofs:
-            ends = self._ends(channel, proof, costs)
-            if ends is not None:
-                lower, best = ends[0], proof
+        # An output that ignores the input is private whatever epsilon is.
+        flat = np.full(costs.matrix.shape, 1 / costs.matrix.shape[1])
+        best = Best(lambda channel, proof: self._ends(channel, proof, costs), flat, tol)
+        for attempt in self._attempts(costs, begin + limit):
+            best.improve(attempt)
+            if best.done:
                 break
+        if best.channel is None:
+            raise SolverError("no channel was found that is private in exact arithmetic")
+        channel, lower, upper = best.channel, best.lower, best.upper
         witness = self._witness(channel, costs)
         certificate = Certificate(
             "local-dp-distortion",
@@ -148,7 +154,7 @@ class MinDistortionLocalDP:
             lower,
             upper,
             witness,
-            best,
+            best.proof,
             unit="distortion",
         )
         return Bound.proved(
@@ -158,12 +164,12 @@ class MinDistortionLocalDP:
             tol=0.0,
             absolute=tol,
             unit="distortion",
-            witness=Channel(channel, self.sources.labels, costs.outputs),
+            witness=best.as_channel(self.sources.labels, costs.outputs),
             certificate=certificate,
-            shadow_prices={"epsilon": float(slope * math.exp(self.epsilon))},
+            shadow_prices={"epsilon": float(best.price * math.exp(self.epsilon))},
             stats={
                 "seconds": time.monotonic() - begin,
-                "worst_source": Prior(mixture.law / mixture.law.sum(), self.sources.labels),
+                "worst_source": best.law(self.sources.labels),
             },
         )
 
@@ -213,45 +219,58 @@ class MinDistortionLocalDP:
         program = MinLocalDP(self.sources, 0.0, self.distortion, delta=self.delta)
         return program.to_cvxpy(self.epsilon)
 
-    def _search(
-        self, costs: Costs
-    ) -> tuple[Mixture, float, Iterator[Array], Iterator[dict[str, Any]]]:
-        """Return the worst mixture, the slope in e^epsilon, channels and proofs to try."""
+    def _attempts(self, costs: Costs, deadline: float) -> Iterator[Attempt]:
+        """Yield channels and proofs to try: the program's own, and those of constant outputs."""
         ratio = math.exp(self.epsilon)
-        size = self.sources.size
+        program = RowProgram(self.sources, costs.matrix, deadline=deadline)
+        makers: list[Callable[[], Attempt]] = []
         if self.delta > 0:
-            best = approximate.ApproximateProgram(self.sources, costs.matrix, self.delta).at(ratio)
-            flat = np.full(best.channel.shape, 1 / best.channel.shape[1])
-            proof = {"mixture": best.mixture.to_dict(), "comparisons": best.to_list()}
-            mixed = ((1 - step) * best.channel + step * flat for step in STEPS)
-            return best.mixture, best.slope, mixed, iter([proof])
-        if costs.is_hamming and ratio > 1:
-            distortions, mixture, slope = hamming.distortions_for_ratio(self.sources, ratio)
-            v = hamming.potentials_for_ratio(mixture.law, ratio)
-            # Towards a constant output, for which the distortions sum to k - 1.
-            room = size - 1 - float(distortions.sum())
-            flat = distortions + room * (1 - distortions) / max(float((1 - distortions).sum()), 1.0)
-            moved = ((1 - step) * distortions + step * flat for step in STEPS)
-            channels = (hamming.channel_of_distortions(d) for d in moved)
-            return mixture, slope, channels, _lowered(mixture, v, v)
-        program = RowProgram(self.sources, costs.matrix)
+            makers.append(lambda: self._approximate(costs, ratio, deadline))
+        elif costs.is_hamming and ratio > 1:
+            makers.append(lambda: self._hamming(ratio, deadline))
+        # Steps of e^epsilon from 1 that a float hardly holds change the optimum as little.
+        makers += [lambda: self._general(program, ratio), lambda: self._general(program, 1.0)]
+        for maker in makers:
+            try:
+                yield maker()
+            except SolverError:  # at a border, or time is up
+                continue
+        outputs = costs.matrix.shape[1]
+        for y in range(outputs):
+            yield Attempt([np.tile(np.eye(outputs)[y], (self.sources.size, 1))], programs=0)
+
+    def _approximate(self, costs: Costs, ratio: float, deadline: float) -> Attempt:
+        program = ApproximateProgram(self.sources, costs.matrix, self.delta, deadline=deadline)
+        found = program.at(ratio)
+        flat = np.full(found.channel.shape, 1 / found.channel.shape[1])
+        proof = {"mixture": found.mixture.to_dict(), "comparisons": found.to_list()}
+        mixed = ((1 - step) * found.channel + step * flat for step in STEPS)
+        return Attempt(mixed, [proof], found.mixture, found.slope)
+
+    def _hamming(self, ratio: float, deadline: float) -> Attempt:
+        distortions, mixture, slope = hamming.distortions_for_ratio(self.sources, ratio, deadline)
+        v = hamming.potentials_for_ratio(mixture.law, ratio)
+        # Towards a constant output, for which the distortions sum to k - 1.
+        room = self.sources.size - 1 - float(distortions.sum())
+        flat = distortions + room * (1 - distortions) / max(float((1 - distortions).sum()), 1.0)
+        moved = ((1 - step) * distortions + step * flat for step in STEPS)
+        channels = (hamming.channel_of_distortions(d) for d in moved)
+        return Attempt(channels, _lowered(mixture, v, v), mixture, slope)
+
+    def _general(self, program: RowProgram, ratio: float) -> Attempt:
         best = program.at(ratio)
         if ratio == 1:
-            flat = np.tile(best.least / best.least.sum(), (size, 1))
-            rows = iter([flat])
+            rows = flat_channels(best.least / best.least.sum(), self.sources.size)
         else:
             # Less than the ratio above the same least entries, which then need a larger sum.
             rows = (program.channel(*_narrowed(best.least, ratio, step)) for step in STEPS)
+        if self.delta > 0:  # potentials are for pure privacy
+            return Attempt(rows, (), best.mixture, best.slope)
         # Evenly, because rounding also touches the rows of sources without weight.
-        even = np.full(size, max(float(np.abs(best.potentials).sum()), 1e-300))
-        return best.mixture, best.slope, rows, _lowered(best.mixture, best.potentials, even)
-
-    def _first_private(self, channels: Iterator[Array], costs: Costs) -> tuple[Array, float]:
-        for channel in channels:
-            ends = self._ends(channel, {}, costs)
-            if ends is not None:
-                return channel, ends[1]
-        raise SolverError("no channel was found that is private in exact arithmetic")
+        even = np.full(self.sources.size, max(float(np.abs(best.potentials).sum()), 1e-300))
+        return Attempt(
+            rows, _lowered(best.mixture, best.potentials, even), best.mixture, best.slope
+        )
 
     def _ends(
         self, channel: Array, proof: dict[str, Any], costs: Costs
@@ -281,6 +300,7 @@ def min_distortion_local_dp(
     *,
     delta: float = 0.0,
     tol: float = 1e-8,
+    time_limit: float | None = None,
 ) -> Bound:
     """Return the least worst-case distortion: `MinDistortionLocalDP(...).solve(...)`.
 
@@ -288,7 +308,7 @@ def min_distortion_local_dp(
     ----------
     sources, epsilon, distortion, delta
         As for `MinDistortionLocalDP`.
-    tol : float
+    tol, time_limit : float
         As for `MinDistortionLocalDP.solve`.
 
     Examples
@@ -299,10 +319,13 @@ def min_distortion_local_dp(
     >>> print(bound)
     local DP distortion: 0.25 to 0.25 distortion (CERTIFIED)
     """
-    return MinDistortionLocalDP(sources, epsilon, distortion, delta=delta).solve(tol=tol)
+    return MinDistortionLocalDP(sources, epsilon, distortion, delta=delta).solve(
+        tol=tol, time_limit=time_limit
+    )
 
 
 def _lowered(mixture: Mixture, potentials: Array, direction: Array) -> Iterator[dict[str, Any]]:
+    """Yield potentials that fall, until the first that holds: that is the best one."""
     for step in STEPS:
         lowered = potentials - step * direction
         yield {"mixture": mixture.to_dict(), "potentials": lowered.tolist()}

@@ -171,17 +171,13 @@ class MinLocalDP:
             certificate = Certificate(
                 "local-dp", self._problem(costs), best.lower, best.upper, witness, best.proof
             )
-        law = None if best.mixture is None else best.mixture.law
-        sums = best.channel.sum(axis=1, keepdims=True)
-        # Rows of whole numbers, which say what no floats of sum 1 do, are divided here.
-        matrix = best.channel if np.allclose(sums, 1.0) else best.channel / sums
         return Bound.proved(
             "local DP",
             best.lower,
             best.upper,
             tol=0.0,
             absolute=tol,
-            witness=Channel(matrix, self.sources.labels, costs.outputs),
+            witness=best.as_channel(self.sources.labels, costs.outputs),
             certificate=certificate,
             shadow_prices={
                 "distortion_budget": float(best.price) if 0 < best.upper < math.inf else 0.0
@@ -189,7 +185,7 @@ class MinLocalDP:
             stats={
                 "seconds": time.monotonic() - begin,
                 "programs": best.programs,
-                "worst_source": None if law is None else Prior(law / law.sum(), self.sources.labels),
+                "worst_source": best.law(self.sources.labels),
             },
             resume=self._refine,
         )

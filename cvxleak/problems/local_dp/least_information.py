@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,13 +15,18 @@ from cvxleak._validation import Array, real_number
 from cvxleak.certificates import Certificate
 from cvxleak.certificates.balls import precision
 from cvxleak.certificates.min_information import prove
-from cvxleak.errors import CertificateError, InfeasibleError, SolverError
+from cvxleak.errors import CertificateError, SolverError
 from cvxleak.iterative.saddle import least_lagrangian
-from cvxleak.measures import mutual_information
 from cvxleak.model import Channel, Distortion, Prior, SourceSet, as_prior
 from cvxleak.model.sources import Part
 from cvxleak.problems.check import Check
+from cvxleak.problems.local_dp.attempts import flat_channels
 from cvxleak.problems.local_dp.general import RowProgram, least_distortion_rows
+from cvxleak.problems.local_dp.information_program import (
+    Saddle,
+    information_program,
+    saddle_point,
+)
 from cvxleak.problems.local_dp.linear import Mixture, supports
 from cvxleak.problems.local_dp.statement import (
     Costs,
@@ -29,11 +34,13 @@ from cvxleak.problems.local_dp.statement import (
     candidate_channel,
     distance_from_hull,
     labeled_distortion,
+    least_budget,
     read_budget,
     read_costs,
     read_sources,
-    worst_case_rows,
+    unmet_budget,
 )
+from cvxleak.problems.local_dp.worst_information import divergences, worst_information
 from cvxleak.result import Bound
 
 if TYPE_CHECKING:
@@ -44,8 +51,25 @@ __all__ = ["MinInformation", "min_information"]
 STEPS = (1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1.0)
 """Relative moves below the budget, in turn, until the exact check agrees."""
 
-SMALLEST = 1e-9
-"""Share of the weights below which a multiplier is the solver's rounding."""
+TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
+"""What CLARABEL is asked for where its usual tolerances leave too wide a gap."""
+
+
+@dataclass
+class _Found:
+    """The best ends so far, and what they are proved by."""
+
+    law: Array
+    lower: float = 0.0
+    upper: float = math.inf
+    channel: Array | None = None
+    outputs: Array | None = None
+    proof: dict[str, Any] = field(default_factory=dict)
+    saddle: Saddle | None = None
+
+    def take_upper(self, upper: float, channel: Array, outputs: Array | None) -> None:
+        if self.channel is None or upper < self.upper:
+            self.upper, self.channel, self.outputs = upper, channel, outputs
 
 
 @dataclass(frozen=True)
@@ -116,6 +140,7 @@ class MinInformation:
         solver: str = "CLARABEL",
         solver_options: Mapping[str, Any] | None = None,
         verbose: bool = False,
+        time_limit: float | None = None,
     ) -> Bound:
         """Return the bracket of the least worst-case information, in nats.
 
@@ -129,6 +154,9 @@ class MinInformation:
             What it gets beside.
         verbose : bool
             Whether it prints.
+        time_limit : float, optional
+            Seconds after which the solver is stopped or not started (CLARABEL and SCS stop while
+            they run); the bracket is then wide, and its lower end 0 if nothing was proved.
 
         Returns
         -------
@@ -156,58 +184,86 @@ class MinInformation:
         True
         """
         tol = real_number(tol, "tol", 0.0)
+        limit = math.inf if time_limit is None else real_number(time_limit, "time_limit", 0.0)
         begin = time.monotonic()
+        deadline = begin + limit
         costs = read_costs(self.distortion, self.sources)
-        rough = least_distortion_rows(costs.matrix)
-        least = self.sources.worst(costs.least())[0]
-        if self.distortion_budget < least * (1 - 1e-12):
-            raise self._too_small(least)
+        least = least_budget(self.sources, costs)
+        if self.distortion_budget < least:
+            raise unmet_budget(self.distortion_budget, least)
         best = RowProgram(self.sources, costs.matrix).at(1.0)
-        flat = np.tile(best.least / best.least.sum(), (self.sources.size, 1))
-        ends = self._ends(flat, None, {}, costs)
-        if ends is not None:
-            return self._bound(ends, flat, None, {}, costs, tol, begin, [], np.zeros(0), 0.0)
+        found = _Found(best.least / best.least.sum())
+        for flat in flat_channels(found.law, self.sources.size):
+            ends = self._ends(flat, None, {}, costs)
+            if ends is not None:
+                found.take_upper(ends[1], flat, None)
+                return self._bound(found, costs, tol, begin)
+        rough = least_distortion_rows(costs.matrix)
         # At the least distortion itself the channels have no interior.
         room = max(self.distortion_budget, least + 1e-7 * max(best.value - least, 0.0))
-        channel, given, laws, weights, prices, price = self._conic(
-            costs, room, solver, dict(solver_options or {}), verbose
-        )
-        hulls = [
-            self._vertices(part, law) for part, law in zip(self.sources.parts, laws, strict=True)
-        ]
-        spread = [
-            self._shares(part, law) for part, law in zip(self.sources.parts, laws, strict=True)
-        ]
-        mixed = [w * s for w, s in zip(weights, spread, strict=True)]
-        costed = prices.law[:, None] * price * costs.matrix
+        given = dict(solver_options or {})
+        rounds = [(given, 100)]
+        if solver == "CLARABEL":
+            rounds.append((TIGHT | given, 1_000))
+        for options, iterations in rounds:
+            try:
+                saddle = saddle_point(self.sources, costs, room, solver, options, verbose, deadline)
+            except SolverError:
+                if limit == math.inf and found.channel is None:
+                    raise
+                break
+            self._improve(found, saddle, iterations, rough, costs)
+            if found.upper - found.lower <= tol or time.monotonic() > deadline:
+                break
+        if found.channel is None:
+            # Out of time, or the solver was far off: as near to a constant as the budget allows.
+            self._take(found, np.tile(found.law, (self.sources.size, 1)), rough, costs, [None])
+        if found.channel is None:
+            raise unmet_budget(self.distortion_budget, least)
+        return self._bound(found, costs, tol, begin)
+
+    def _improve(
+        self, found: _Found, saddle: Saddle, iterations: int, rough: Array, costs: Costs
+    ) -> None:
+        """Take what a saddle point in floats proves."""
+        parts = list(zip(self.sources.parts, saddle.laws, strict=True))
+        hulls = [self._vertices(part, law) for part, law in parts]
+        spread = [self._shares(law) for law in saddle.laws]
+        mixed = [w * s for w, s in zip(saddle.weights, spread, strict=True)]
+        costed = saddle.mixture.law[:, None] * saddle.price * costs.matrix
         # From the solver's output laws: they are all but optimal, and the tangent may be anywhere.
-        _, tangent, _ = least_lagrangian(hulls, mixed, costed, start=given, max_iterations=100)
+        _, tangent, _ = least_lagrangian(
+            hulls, mixed, costed, start=saddle.outputs, max_iterations=iterations
+        )
         proof = {
             "channel": tangent.tolist(),
-            "price": price,
-            "mixture": prices.to_dict(),
+            "price": saddle.price,
+            "mixture": saddle.mixture.to_dict(),
             "parts": [
                 {"weight": float(w), "mixture": law.to_dict()}
-                for w, law in zip(weights, laws, strict=True)
+                for w, law in zip(saddle.weights, saddle.laws, strict=True)
             ],
         }
-        found: list[tuple[float, float, Array, Array | None]] = []
-        for rows in (tangent, channel):
-            for repaired in self._repaired(rows, rough, costs):
-                implied = np.array([law.law @ repaired for law in laws])
-                both = [self._ends(repaired, t, proof, costs) for t in (implied, given)]
-                if both[0] is None or both[1] is None:
-                    continue
-                found += [(*both[0], repaired, implied), (*both[1], repaired, given)]
-                break
-        if not found:
-            raise self._too_small(least)
-        lower, upper, witness, outputs = min(found, key=lambda entry: entry[1])
-        sources = [Prior(law.law / law.law.sum(), self.sources.labels) for law in laws]
-        ends = lower, upper
-        return self._bound(
-            ends, witness, outputs, proof, costs, tol, begin, sources, weights, -price
-        )
+        for rows in (tangent, saddle.channel):
+            self._take(found, rows, rough, costs, [saddle.laws, saddle.outputs])
+        if found.channel is not None:
+            ends = self._ends(found.channel, found.outputs, proof, costs)
+            if ends is not None and (ends[0] > found.lower or not found.proof):
+                found.lower, found.proof, found.saddle = ends[0], proof, saddle
+
+    def _take(
+        self, found: _Found, rows: Array, rough: Array, costs: Costs, laws: list[Any]
+    ) -> None:
+        """Take a channel, repaired so that it meets the budget, if it leaks less."""
+        for repaired in self._repaired(rows, rough, costs):
+            tried = [(None if law is None else _outputs(law, repaired), repaired) for law in laws]
+            ends = [self._ends(channel, t, {}, costs) for t, channel in tried]
+            if any(pair is None for pair in ends):
+                continue
+            for pair, (t, channel) in zip(ends, tried, strict=True):
+                if pair is not None:
+                    found.take_upper(pair[1], channel, t)
+            return
 
     def check(self, candidate: Channel | Prior | ArrayLike, *, bound: Bound | None = None) -> Check:
         """Judge a channel, or a law that is claimed to be the worst source.
@@ -260,59 +316,7 @@ class MinInformation:
         0.36806
         """
         costs = read_costs(self.distortion, self.sources)
-        return self._program(costs, self.distortion_budget)[0]
-
-    def _program(
-        self, costs: Costs, budget: float
-    ) -> tuple[cp.Problem, list[Any], list[list[Any]], list[cp.Variable]]:
-        """Return the program, the rows of the budget, and rows and output law of each part."""
-        import cvxpy as cp
-
-        from cvxleak.constraints import row_stochastic
-
-        size, outputs = costs.matrix.shape
-        Q, ceiling = cp.Variable((size, outputs), name="channel"), cp.Variable()
-        useful = worst_case_rows(self.sources, cp.sum(cp.multiply(costs.matrix, Q), axis=1), budget)
-        rows: list[Any] = [*row_stochastic(Q), *useful]
-        private: list[list[Any]] = []
-        laws: list[cp.Variable] = []
-        for part in self.sources.parts:
-            t = cp.Variable(outputs, nonneg=True)
-            laws.append(t)
-            divergence = cp.sum(cp.rel_entr(Q, cp.outer(np.ones(size), t)), axis=1)
-            alone = SourceSet._of([part], self.sources.labels)
-            private.append(worst_case_rows(alone, divergence, ceiling))
-            rows += [cp.sum(t) == 1, *private[-1]]
-        return cp.Problem(cp.Minimize(ceiling), rows), useful, private, laws
-
-    def _conic(
-        self, costs: Costs, budget: float, solver: str, options: dict[str, Any], verbose: bool
-    ) -> tuple[Array, Array, list[Mixture], Array, Mixture, float]:
-        """Return the solver's channel and output laws, and its multipliers.
-
-        These are the worst law and the weight of each part, the mixture that the budget is for, and
-        the price of it.
-        """
-        import cvxpy as cp
-
-        problem, useful, private, output_laws = self._program(costs, budget)
-        try:
-            problem.solve(solver=solver, verbose=verbose, **options)
-        except cp.SolverError as error:
-            raise SolverError(f"solver: {error}") from error
-        Q = problem.var_dict["channel"].value
-        if Q is None:
-            raise SolverError(f"solver: {solver} ended with {problem.status}")
-        outputs = np.array([np.maximum(np.asarray(t.value), 1e-300) for t in output_laws])
-        laws, weights = [], []
-        for part, rows in zip(self.sources.parts, private, strict=True):
-            weight, law = _multipliers(part, rows)
-            laws.append(law)
-            weights.append(weight)
-        price, mixture = _multipliers(Part(self.sources.points, self.sources.polytopes), useful)
-        shares = np.array(weights) / max(sum(weights), 1e-300)
-        shares = np.where(shares < SMALLEST, 0.0, shares)
-        return np.maximum(Q, 0.0), outputs, laws, shares / shares.sum(), mixture, price
+        return information_program(self.sources, costs, self.distortion_budget).problem
 
     def _repaired(self, rows: Array, rough: Array, costs: Costs) -> Iterator[Array]:
         """Yield the channel, mixed with that of least distortion until it meets the budget."""
@@ -352,7 +356,7 @@ class MinInformation:
             bounds.append(
                 [
                     {key: entry[key] for key in ("level", "multipliers")}
-                    for entry in supports(alone, _divergences(channel, t))
+                    for entry in supports(alone, divergences(channel, t))
                 ]
                 if part.polytopes
                 else []
@@ -364,45 +368,38 @@ class MinInformation:
             "output_supports": bounds,
         }
 
-    def _bound(
-        self,
-        ends: tuple[float, float],
-        channel: Array,
-        outputs: Array | None,
-        proof: dict[str, Any],
-        costs: Costs,
-        tol: float,
-        begin: float,
-        worst: list[Prior],
-        weights: Array,
-        slope: float,
-    ) -> Bound:
+    def _bound(self, found: _Found, costs: Costs, tol: float, begin: float) -> Bound:
+        channel = np.asarray(found.channel)
+        ends = found.lower, found.upper
         certificate = Certificate(
             "min-information",
             self._problem(costs),
             *ends,
-            self._witness(channel, outputs, costs),
-            proof,
+            self._witness(channel, found.outputs, costs),
+            found.proof,
         )
+        saddle = found.saddle
+        laws = [] if saddle is None else saddle.laws
+        sums = channel.sum(axis=1, keepdims=True)
         return Bound.proved(
             "information",
             *ends,
             tol=0.0,
             absolute=tol,
-            witness=Channel(channel, self.sources.labels, costs.outputs),
+            witness=Channel(
+                channel if np.allclose(sums, 1.0) else channel / sums,
+                self.sources.labels,
+                costs.outputs,
+            ),
             certificate=certificate,
-            shadow_prices={"distortion_budget": slope},
+            shadow_prices={"distortion_budget": 0.0 if saddle is None else -saddle.price},
             stats={
                 "seconds": time.monotonic() - begin,
-                "worst_sources": tuple(worst),
-                "weights": tuple(weights.tolist()),
+                "worst_sources": tuple(
+                    Prior(law.law / law.law.sum(), self.sources.labels) for law in laws
+                ),
+                "weights": () if saddle is None else tuple(saddle.weights.tolist()),
             },
-        )
-
-    def _too_small(self, least: float) -> InfeasibleError:
-        return InfeasibleError(
-            f"distortion_budget: {self.distortion_budget!r} is met by no channel; the least "
-            f"worst-case distortion is {math.nextafter(least * (1 + 1e-12), math.inf)!r}"
         )
 
     @staticmethod
@@ -414,7 +411,7 @@ class MinInformation:
         return np.vstack([part.points, *members])
 
     @staticmethod
-    def _shares(part: Part, law: Mixture) -> Array:
+    def _shares(law: Mixture) -> Array:
         return np.concatenate([law.weights, [weight for weight, _ in law.members]])
 
 
@@ -426,6 +423,7 @@ def min_information(
     tol: float = 1e-7,
     solver: str = "CLARABEL",
     solver_options: Mapping[str, Any] | None = None,
+    time_limit: float | None = None,
 ) -> Bound:
     """Return the least worst-case information: `MinInformation(...).solve(...)`.
 
@@ -433,7 +431,7 @@ def min_information(
     ----------
     sources, distortion_budget, distortion
         As for `MinInformation`.
-    tol, solver, solver_options
+    tol, solver, solver_options, time_limit
         As for `MinInformation.solve`.
 
     Examples
@@ -444,73 +442,10 @@ def min_information(
     True
     """
     return MinInformation(sources, distortion_budget, distortion).solve(
-        tol=tol, solver=solver, solver_options=solver_options
+        tol=tol, solver=solver, solver_options=solver_options, time_limit=time_limit
     )
 
 
-def worst_information(sources: SourceSet, channel: Channel) -> float:
-    """Return max over the set of I(P;Q); on parts that are not single laws an upper end of it."""
-    values = []
-    for part in sources.parts:
-        if part.is_point:
-            values.append(mutual_information(part.points[0] / part.points[0].sum(), channel))
-        else:
-            alone = SourceSet._of([part], sources.labels)
-            values.append(_largest_information(alone, channel.matrix))
-    return max(values)
-
-
-def _largest_information(sources: SourceSet, matrix: Array) -> float:
-    """Maximize the concave I(P;Q) by Frank and Wolfe's method; return its least upper end."""
-    from scipy.optimize import minimize_scalar
-
-    p, least = sources.worst(np.zeros(sources.size))[1].probabilities, math.inf
-    for _ in range(500):
-        divergence = _divergences(matrix, p @ matrix)
-        upper, vertex = sources.worst(divergence)
-        least = min(least, upper)
-        value = float(p @ np.where(p > 0, divergence, 0.0))
-        if least - value <= 1e-9:
-            break
-        direction = vertex.probabilities - p
-
-        def loss(step: float, p: Array = p, direction: Array = direction) -> float:
-            law = p + step * direction
-            return -float(law @ np.where(law > 0, _divergences(matrix, law @ matrix), 0.0))
-
-        step: Any = minimize_scalar(loss, bounds=(0.0, 1.0), method="bounded")
-        p = p + float(step.x) * direction
-    return least
-
-
-def _divergences(matrix: Array, t: Array) -> Array:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        terms = np.where(matrix > 0, matrix * np.log(matrix / t), 0.0)
-    total = terms.sum(axis=1)
-    return np.where(np.isfinite(total), total, 1e6)
-
-
-def _multipliers(part: Part, rows: list[Any]) -> tuple[float, Mixture]:
-    """Return the total weight of a part's rows, and the law that their multipliers mix."""
-    duals = [np.atleast_1d(np.asarray(row.dual_value, dtype=float)) for row in rows]
-    weights = np.maximum(duals.pop(0), 0.0) if len(part.points) else np.zeros(0)
-    heads, laws = [], []
-    for body, mass, head in zip(part.polytopes, duals[::2], duals[1::2], strict=True):
-        heads.append(max(float(head[0]), 0.0))
-        positive = np.maximum(mass, 0.0)
-        laws.append(positive / positive.sum() if positive.sum() > 0 else body.center)
-    total = float(weights.sum()) + sum(heads)
-    if total <= 0:
-        weights, heads = np.ones(len(weights)), [1.0] * len(heads)
-    scale = float(weights.sum()) + sum(heads)
-    shares = np.concatenate([weights, heads]) / scale
-    shares = np.where(shares < SMALLEST, 0.0, shares)
-    shares = shares / shares.sum()
-    law = shares[: len(weights)] @ part.points
-    members = []
-    for body, share, near in zip(part.polytopes, shares[len(weights) :], laws, strict=True):
-        exact = body.member(near) if share > 0 else None
-        members.append((float(share), exact))
-        if exact is not None:
-            law = law + share * np.array([float(p) for p in exact])
-    return total, Mixture(law, shares[: len(weights)], tuple(members))
+def _outputs(law: Any, channel: Array) -> Array:
+    """Return output laws: those given, or those of the parts' worst laws."""
+    return law if isinstance(law, np.ndarray) else np.array([one.law @ channel for one in law])

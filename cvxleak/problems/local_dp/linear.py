@@ -12,6 +12,8 @@ The multipliers of these rows are the worst mixture of sources.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -127,10 +129,14 @@ class SourceProgram:
         rows are arrays.
     ceiling : ndarray, shape (columns,)
         theta as a linear function of them.
+    deadline : float
+        Of `time.monotonic`: past it programs fail.
     """
 
-    def __init__(self, sources: SourceSet, cost: Any, ceiling: Array) -> None:
-        self._sources = sources
+    def __init__(
+        self, sources: SourceSet, cost: Any, ceiling: Array, *, deadline: float = math.inf
+    ) -> None:
+        self._sources, self._deadline = sources, deadline
         size, columns = sources.size, len(ceiling)
         points, bodies = sources.points, sources.polytopes
         self._columns, self._extra = columns, 0
@@ -174,8 +180,13 @@ class SourceProgram:
         Raises
         ------
         SolverError
-            HiGHS came to no end.
+            HiGHS came to no end, or time is up.
         """
+        options: dict[str, float] = dict(TOLERANCES)
+        if self._deadline < math.inf:
+            options["time_limit"] = self._deadline - time.monotonic()
+            if options["time_limit"] <= 0:
+                raise SolverError("HiGHS: no time is left")
         pad = self._extra
         count = 0 if sides is None else len(sides)
         if isinstance(self._rows, np.ndarray):
@@ -192,7 +203,7 @@ class SourceProgram:
             totals,
             [*bounds, *self._bounds],
             method="highs",
-            options=TOLERANCES,
+            options=options,
         )
         if answer.status in (2, 3):
             return None

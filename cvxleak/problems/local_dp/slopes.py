@@ -25,6 +25,9 @@ ITERATIONS = 60
 LARGEST = 1e12
 """Ratios beyond this are not tried: the budget is then taken to be the least that there is."""
 
+ENDLESS = 1e300
+"""Ratios beyond this are for no float to compute with."""
+
 
 @dataclass(frozen=True)
 class Bracket:

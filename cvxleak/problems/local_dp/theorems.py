@@ -29,6 +29,9 @@ __all__ = [
     "ordered_leakage",
 ]
 
+ROUNDING = 1e-12
+"""A distortion that a linear program puts outside [0, 1] by no more than this is at the border."""
+
 
 def class_one_leakage(size: int, distortion_budget: float) -> float:
     """Return the least epsilon of a Class I set: log (M - 1)(1 - D)/D, and 0 from (M - 1)/M on.
@@ -212,7 +215,7 @@ def class_two_mechanism(distortions: Array, removed: int = 0) -> Array:
     Raises
     ------
     ValidationError
-        Distortions outside [0, 1], or of which fewer than two are below 1.
+        Distortions outside [0, 1] by more than 1e-12, or of which fewer than two are below 1.
 
     Examples
     --------
@@ -224,8 +227,9 @@ def class_two_mechanism(distortions: Array, removed: int = 0) -> Array:
     """
     D = frozen_array(distortions, "distortions", 1)
     k = whole_number(removed, "removed", 0, max(len(D) - 2, 0))
-    head = 1 - D[: len(D) - k]
-    if D.min() < 0 or D.max() > 1 or (head > 0).sum() < 2:
+    outside = len(D) == 0 or D.min() < -ROUNDING or D.max() > 1 + ROUNDING
+    head = 1 - np.clip(D[: len(D) - k], 0.0, 1.0)
+    if outside or (head > 0).sum() < 2:
         raise ValidationError(
             f"distortions: found {D}; they are in [0, 1] and at least two of the outputs that stay "
             "have one below 1"
