@@ -78,6 +78,7 @@ def _run_scip(case: Case, limit: float, cut: bool, least: float) -> Run:
     model = scip_model(case.lumped, case.floor, least, cut=cut)
     model.hideOutput()
     model.setParam("limits/gap", GAP)
+    model.setParam("timing/clocktype", 1)  # of the processor
     model.setParam("limits/time", limit)
     model.setParam("timing/clocktype", 1)  # of the processor
     begin = time.process_time()

@@ -13,7 +13,7 @@ from cvxpy.constraints.zero import Equality, Zero
 from cvxpy.settings import INF_OR_UNB
 from scipy.special import logsumexp
 
-from cvxleak._validation import Array, instance, real_number
+from cvxleak._validation import Array, in_order, instance, real_number
 from cvxleak.errors import InfeasibleError, SolverError, ValidationError
 from cvxleak.model import Lumped
 
@@ -73,12 +73,15 @@ class Relaxation(ABC):
         Parameters
         ----------
         constraints : iterable of cp.Constraint
-            Equalities and inequalities that are convex in `weights` and hold no other variable.
+            Equalities and inequalities that are convex in `weights` and in variables of your own.
+            These have to be bounded, ``cp.Variable(..., bounds=[low, high])``: no multipliers
+            prove anything about a variable that can be as large as it likes, once they are off by
+            a solver's tolerance.
 
         Raises
         ------
         ValidationError
-            A constraint of another kind.
+            A constraint of another kind, or a variable without finite bounds.
 
         Examples
         --------
@@ -92,8 +95,19 @@ class Relaxation(ABC):
         >>> relaxation.constrain([relaxation.weights[lumped.value_index == 1].sum() == 0.1])
         >>> round(relaxation.solve(), 4)  # h(0.1)
         0.3251
+
+        An adversary whose prior is a mixture of two:
+
+        >>> import cvxpy as cp
+        >>> import numpy as np
+        >>> mixed = PosteriorCellRelaxation(lumped, entropy_floor=1.0)
+        >>> one, other = np.array([[0.05, 0.05, 0.45, 0.45], [0.1, 0.2, 0.3, 0.4]])
+        >>> share = cp.Variable(bounds=[0, 1])
+        >>> mixed.constrain([mixed.weights == share * one + (1 - share) * other])
+        >>> round(mixed.solve(), 4)  # h(0.3)
+        0.6109
         """
-        added = tuple(constraints)
+        added = tuple(in_order(constraints, "constraints"))
         for constraint in added:
             _check(constraint, self.weights)
         self._extra += added
@@ -127,13 +141,14 @@ class Relaxation(ABC):
         than
 
         .. math:: (\sigma + \lambda) \log \sum_a e^{\phi_a / (\sigma + \lambda)}
-                  - \lambda b + \langle \eta, d \rangle, \qquad
+                  - \lambda b + \langle \eta, d \rangle + \beta, \qquad
                   \phi_a = \lambda \log \sum_g m_{a,g}
                   e^{(c - C^T \eta)_{a,g} / \lambda},
 
-        maxima taking the place of the sums where their scale is zero. C w <= d are the added
+        maxima taking the place of the sums where their scale is zero. C w + T u <= d are the added
         constraints, or their tangents at the solver's point, which leave in every w that a convex
-        constraint does. In floating point, it holds up to rounding (1e-13 or so).
+        constraint does. beta is the largest value of -<T^T eta, u> for other variables u within
+        their bounds. In floating point, it holds up to rounding (1e-13 or so).
 
         Raises
         ------
@@ -144,8 +159,7 @@ class Relaxation(ABC):
             raise SolverError(f"the solver found no point (status {self.problem.status})")
         point = np.maximum(self.weights.value, SMALLEST)
         self.weights.value = point / point.sum()
-        coefficients, bounds, prices = _tangents(self._extra, self.weights)
-        shift, constant = prices @ coefficients, float(prices @ bounds)
+        shift, constant = _priced(self._extra, self.weights)
         lam = max(float(np.asarray(self._floor.dual_value).item()), 0.0)
         lams = (lam, 0.0) if lam > SMALLEST else (0.0,)
         return constant + min(self._value(c - shift, at) for c in self._linear() for at in lams)
@@ -192,24 +206,45 @@ def _check(constraint: Any, weights: cp.Variable) -> None:
         )
     if not constraint.is_dcp():
         raise ValidationError(f"constraints: found {constraint}, which is not convex in weights")
-    if {variable.id for variable in constraint.variables()} - {weights.id}:
-        raise ValidationError(f"constraints: found {constraint}, with variables besides weights")
+    for variable in constraint.variables():
+        if variable.attributes["boolean"] or variable.attributes["integer"]:
+            raise ValidationError(
+                f"constraints: found {constraint}, with {variable} in whole numbers: not convex"
+            )
+        if variable.id != weights.id and not np.isfinite(_ends(variable)).all():
+            raise ValidationError(
+                f"constraints: found {constraint}, with the variable {variable} besides weights; "
+                "give it finite bounds: cvxpy.Variable(shape, bounds=[low, high])"
+            )
 
 
-def _tangents(constraints: Iterable[Any], weights: cp.Variable) -> tuple[Array, Array, Array]:
-    """Return C, d, and prices eta, where C w <= d (or = d) are the constraints' tangents."""
-    size = weights.shape[0]
-    coefficients, bounds, prices = [np.zeros((0, size))], [np.zeros(0)], [np.zeros(0)]
+def _ends(variable: Any) -> tuple[Array, Array]:
+    """Return the least and the greatest values of a variable that is not `weights`."""
+    bounds = variable.attributes["bounds"] or (-np.inf, np.inf)
+    low, high = (np.broadcast_to(end, variable.shape).ravel(order="F") for end in bounds)
+    return low, high
+
+
+def _priced(constraints: Iterable[Any], weights: cp.Variable) -> tuple[Array, float]:
+    """Return C^T eta and <eta, d> + max -<T^T eta, u> for the tangents C w + T u <= d (or = d)."""
+    shift, constant = np.zeros(weights.shape[0]), 0.0
+    others: dict[Any, Array] = {}
     for constraint in constraints:
-        value = np.ravel(constraint.expr.value, order="F")
-        slope = constraint.expr.grad.get(weights)
-        if slope is None:
-            raise SolverError(f"{constraint} has no gradient at the solver's point")
-        slope = np.reshape(np.asarray(getattr(slope, "toarray", lambda s=slope: s)()), (size, -1)).T
         price = np.ravel(constraint.dual_value, order="F")
         if isinstance(constraint, Inequality):
             price = np.maximum(price, 0.0)
-        coefficients.append(slope)
-        bounds.append(slope @ weights.value - value)
-        prices.append(price)
-    return np.concatenate(coefficients), np.concatenate(bounds), np.concatenate(prices)
+        constant -= float(price @ np.ravel(constraint.expr.value, order="F"))
+        for variable, slope in constraint.expr.grad.items():
+            if slope is None:
+                raise SolverError(f"{constraint} has no gradient at the solver's point")
+            table = np.asarray(getattr(slope, "toarray", lambda s=slope: s)())
+            slopes = table.reshape(variable.size, -1) @ price
+            constant += float(slopes @ np.ravel(variable.value, order="F"))
+            if variable.id == weights.id:
+                shift += slopes
+            else:
+                others[variable] = others.get(variable, 0.0) + slopes
+    for variable, slopes in others.items():
+        low, high = _ends(variable)
+        constant += float(np.maximum(-slopes * low, -slopes * high).sum())
+    return shift, constant

@@ -200,6 +200,69 @@ def test_constraints_of_ones_own_make_the_bound_smaller_and_keep_it(kind, limits
         assert lumped_information(w, lumped) <= upper + 1e-5
 
 
+def of_two(relaxation: Relaxation) -> tuple[np.ndarray, np.ndarray]:
+    draws = np.random.default_rng(7).dirichlet(np.ones(len(relaxation.lumped.rows)), size=2)
+    return 0.5 * draws[0] + 0.5 * relaxation.lumped.uniform(), draws[1]
+
+
+def mixture(relaxation: Relaxation) -> list[cp.Constraint]:
+    one, other = of_two(relaxation)
+    share = cp.Variable(bounds=[0, 1])
+    return [relaxation.weights == share * one + (1 - share) * other]
+
+
+def near(relaxation: Relaxation) -> list[cp.Constraint]:
+    # By hand what cp.norm1 would do.
+    distance = cp.Variable(len(relaxation.lumped.rows), bounds=[0, 1])
+    away = relaxation.weights - relaxation.lumped.uniform()
+    return [away <= distance, -away <= distance, cp.sum(distance) <= 0.4]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_variables_of_ones_own_have_bounds_and_keep_the_bound(kind):
+    lumped = rounding(4)
+    relaxation = kind(lumped, 0.5)
+    relaxation.constrain(mixture(relaxation))
+    upper = relaxation.solve()
+    assert upper == pytest.approx(relaxation.problem.value, abs=1e-4)
+    one, other = of_two(relaxation)
+    for share in np.linspace(0, 1, 21):
+        w = share * one + (1 - share) * other
+        if lumped_entropy(w, lumped) >= 0.5:
+            assert lumped_information(w, lumped) <= upper + 1e-12
+    aided, plain = kind(lumped, 1.0), kind(lumped, 1.0)
+    aided.constrain(near(aided))
+    plain.constrain([cp.norm1(plain.weights - lumped.uniform()) <= 0.4])
+    sharp = aided.solve()
+    assert sharp == pytest.approx(aided.problem.value, abs=1e-4)
+    # The norm has kinks, and one tangent to it says less than all of its pieces.
+    assert plain.solve() >= sharp - 1e-4
+    assert plain.problem.value == pytest.approx(sharp, abs=1e-4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("limits", [mixture, near])
+def test_with_variables_of_ones_own_too_a_solver_may_stop_early(kind, limits):
+    lumped = rounding(3)
+    sharp = kind(lumped, 0.5)
+    sharp.constrain(limits(sharp))
+    value = sharp.solve(solver="CLARABEL")
+    tried = 0
+    for iterations in (3, 10, 30):
+        relaxation = kind(lumped, 0.5)
+        relaxation.constrain(limits(relaxation))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                relaxation.problem.solve(solver="SCS", max_iters=iterations)
+            except cp.SolverError:
+                continue
+        if relaxation.weights.value is not None:
+            tried += 1
+            assert relaxation.upper() >= value - 1e-4
+    assert tried
+
+
 def test_floors_and_cells_are_parameters():
     lumped = rounding(4)
     for kind in KINDS:
@@ -214,7 +277,9 @@ def test_floors_and_cells_are_parameters():
     ("constraint", "match"),
     [
         (lambda w: cp.sum_squares(w) >= 0.5, "not convex"),
-        (lambda w: cp.norm(w) <= cp.Variable(), "besides weights"),
+        (lambda w: cp.norm(w) <= cp.Variable(), "finite bounds"),
+        (lambda w: cp.norm(w) <= cp.Variable(bounds=[0, None]), "finite bounds"),
+        (lambda w: w[0] <= cp.Variable(boolean=True), "whole numbers"),
         (lambda w: cp.SOC(w[0], w[1:]), "equalities and inequalities"),
         (lambda w: True, "equalities and inequalities"),
     ],
