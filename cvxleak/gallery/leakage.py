@@ -286,9 +286,10 @@ ITEMS = [
         "distortion of three mechanisms for a parity",
         distortion_curves,
         draw_distortion,
-        note="All three are binary symmetric channels. At their exact level of differential "
-        "privacy (dotted) they are one and the same curve; the published comparison takes the "
-        "nominal level of two of them, and the leakage of the third.",
+        note="All three are binary symmetric channels. At equal audited leakage (the marks), and "
+        "at their exact level of differential privacy (dotted), they are one and the same curve; "
+        "the published comparison takes the nominal level of two of them, and the leakage of the "
+        "third.",
     ),
     Item(
         "leakage-figure-6",

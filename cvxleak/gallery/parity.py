@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.optimize import root_scalar
@@ -15,9 +15,15 @@ from cvxleak.errors import InfeasibleError
 from cvxleak.gallery.drawing import COLORS, foot, panels
 from cvxleak.gallery.item import Computed, Data, Pair, pair
 from cvxleak.iterative import alternating_leakage
-from cvxleak.mechanisms import binary_symmetric, symmetric_capacity
+from cvxleak.mechanisms import (
+    binary_symmetric,
+    exponential,
+    laplace_threshold,
+    symmetric_capacity,
+)
 from cvxleak.model import Mechanism
 from cvxleak.problems import leakage_curve
+from cvxleak.problems.design import calibrate
 from cvxleak.queries import parity
 
 if TYPE_CHECKING:
@@ -36,6 +42,17 @@ __all__ = [
 
 SIZES = (4, 5, 6)
 FLIPS = (0.1, 0.2, 0.3, 0.4)
+FAMILIES = {
+    "symmetric": (binary_symmetric, lambda flip: flip, (0.05, 0.45)),
+    "Laplace": (laplace_threshold, lambda flip: -2 * math.log(2 * flip), (4.0, 0.5)),
+    "exponential": (
+        lambda epsilon: exponential(np.eye(2), epsilon, 1.0),
+        lambda flip: 2 * math.log((1 - flip) / flip),
+        (5.0, 0.5),
+    ),
+}
+"""Mechanism of a parameter, the parameter of a flip, and from least noise to most."""
+
 SHORT_OF = (0.3, 0.1, 0.03)
 """Floors this far below log|X|, in nats: under (n - 1) log 2 a floor changes nothing."""
 
@@ -178,16 +195,61 @@ def distortion_curves(points: int = 61) -> Computed:
                     parity_leakage(n, 0.2, floor),
                 )
             )
+    more, marks = equal_leakage()
+    pairs += more
     epsilons = np.linspace(0.02, 5.0, points)
-    laplace, exponential = np.exp(-epsilons / 2) / 2, 1 / (np.exp(epsilons / 2) + 1)
     return pairs, {
         "flips": flips.tolist(),
         "curves": curves,
         "epsilons": epsilons.tolist(),
-        "Laplace": laplace.tolist(),
-        "exponential": exponential.tolist(),
+        "Laplace": (np.exp(-epsilons / 2) / 2).tolist(),
+        "exponential": (1 / (np.exp(epsilons / 2) + 1)).tolist(),
+        "audited": marks,
         "exact level": np.log((1 - flips) / flips).tolist(),
     }
+
+
+@cache
+def equal_leakage() -> tuple[list[Pair], list[dict[str, Any]]]:
+    """Audit the three mechanisms: at equal leakage they distort equally.
+
+    At the floor 1: the leakage of each where it flips as often as the others, and, for
+    the least n, the distortion of each where its noise is the least that meets a leakage.
+    """
+    pairs: list[Pair] = []
+    marks: list[dict[str, Any]] = []
+    floor = 1.0
+    for n in SIZES:
+        for name, (family, parameter, _) in FAMILIES.items():
+            for flip in FLIPS:
+                mechanism = Mechanism(parity(n), family(parameter(flip)))
+                (bound,) = leakage_curve(mechanism, [floor]).bounds
+                distortion = float(mechanism.channel.matrix[0, 1])
+                marks.append(
+                    {
+                        "records": n,
+                        "name": name,
+                        "leakage": bound.upper,
+                        "distortion": distortion,
+                    }
+                )
+                title = f"audited leakage of {name} at distortion {flip:g}, n = {n}, symmetric's"
+                pairs.append(pair(title, bound, parity_leakage(n, flip, floor), None, 1e-7))
+    n, flip = SIZES[0], 0.2
+    level = parity_leakage(n, flip, floor)
+    for name, (family, _, between) in FAMILIES.items():
+        found = calibrate(
+            lambda value, family=family: Mechanism(parity(n), family(value)),
+            between,
+            leakage=level,
+            entropy_floor=floor,
+            resolution=2e-3,
+            tol=1e-4,
+        )
+        title = f"least distortion of {name} at audited leakage {level:.4f}, n = {n}"
+        spent = float(found.mechanism.channel.matrix[0, 1])
+        pairs.append(pair(title, spent, flip, None, 2e-3))
+    return pairs, marks
 
 
 def draw_distortion(data: Data) -> Figure:
@@ -201,6 +263,17 @@ def draw_distortion(data: Data) -> Figure:
             if curve["floor"]:
                 label = f"at b = log|X| − {short:.2g}"
             ax.plot(curve["leakage"], data["flips"], color=COLORS[0], ls=style, label=label)
+        for name, marker in (("symmetric", "s"), ("Laplace", "x"), ("exponential", "+")):
+            found = [m for m in data["audited"] if (m["records"], m["name"]) == (n, name)]
+            ax.plot(
+                [m["leakage"] for m in found],
+                [m["distortion"] for m in found],
+                marker,
+                color="0.2",
+                ms={"s": 8, "x": 5, "+": 8}[marker],
+                mfc="none",
+                label=f"{name}, audited at b = 1",
+            )
         for color, name in ((COLORS[1], "Laplace"), (COLORS[2], "exponential")):
             ax.plot(data["epsilons"], data[name], color=color, label=f"{name}, nominal ε")
         ax.plot(
