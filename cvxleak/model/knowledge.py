@@ -428,7 +428,10 @@ class RelativeEntropyBall(Knowledge):
             check_table_size(space)
             return type(self)(self.radius, prior=space.law(self.prior))
         laws: Any = self.laws
-        if isinstance(laws, Prior) or hasattr(laws, "reindex") or np.isscalar(laws[0]):
+        if isinstance(laws, Prior) or hasattr(laws, "reindex"):
+            laws = [laws] * space.records
+        laws = in_order(laws, "laws")
+        if laws and np.isscalar(laws[0]):
             laws = [laws] * space.records
         if len(laws) != space.records:
             raise ValidationError(

@@ -112,13 +112,15 @@ def test_relaxations_are_above_the_leakage(benchmarks):
         assert all(float(upper) >= float(leakage) for upper in uppers)
 
 
-def test_the_program_of_the_relaxations_page():
+def test_the_programs_of_the_relaxations_page():
     page = (ROOT / "docs" / "relaxations.md").read_text(encoding="utf-8")
-    (program,) = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
-    output = io.StringIO()
-    with redirect_stdout(output):
-        exec(compile(program, "relaxations.md", "exec"), {})
-    assert output.getvalue().split() == re.findall(r"  # ([\d.]+):", program)
+    programs = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    assert len(programs) == 2
+    for program in programs:
+        output = io.StringIO()
+        with redirect_stdout(output):
+            exec(compile(program, "relaxations.md", "exec"), {})
+        assert output.getvalue().split() == re.findall(r"  # ([\d.]+):", program)
 
 
 def test_scip_gets_the_same_problem(benchmarks):
