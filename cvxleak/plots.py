@@ -28,6 +28,7 @@ __all__ = [
     "plot_posterior",
     "plot_prior",
     "plot_sweep",
+    "rise_from_zero",
 ]
 
 INK = "#1f4e79"
@@ -86,11 +87,11 @@ def plot_bracket(
     axes = _axes(ax)
     if falling:
         below = np.append(low[1:], low[-1:])
-        steps, styles, dot = "post", ("steps-post", "steps-pre"), "."
+        steps, styles = "post", ("steps-post", "steps-pre")
     else:
-        below, steps, styles, dot = low, None, ("default", "default"), ""
-    # A single point is no line, and points that were computed are told from what is between.
-    dot = dot or ("." if len(points) == 1 else "")
+        below, steps, styles = low, None, ("default", "default")
+    # A few points that were computed are told from what is between; a single one is no line.
+    dot = "." if falling or len(points) <= READABLE else ""
     shade: dict[str, Any] = {"color": color, "alpha": 0.25, "linewidth": 0}
     line: dict[str, Any] = {"color": color, "marker": dot}
     axes.fill_between(points, below, high, step=steps, **shade)
@@ -133,7 +134,7 @@ def plot_curve(curve: LeakageCurve, *, label: str | None = None, ax: Axes | None
     axes = plot_bracket(floors, curve.lower, curve.upper, falling=True, label=label, ax=ax)
     axes.set_xlabel("entropy floor b (nats)")  # whatever the unit of the leakage
     axes.set_ylabel(f"record leakage L(b) ({unit})")
-    axes.set_ylim(bottom=0)
+    rise_from_zero(axes)
     return axes
 
 
@@ -224,6 +225,7 @@ def plot_prior(prior: Prior, *, ax: Axes | None = None) -> Axes:
     instance(prior, Prior, "prior")
     axes = _axes(ax)
     axes.bar(range(len(prior)), prior.probabilities, width=_width(len(prior)), color=INK)
+    rise_from_zero(axes)
     _ticks(axes.xaxis, axes.set_xticks, prior.labels)
     axes.set_ylabel("probability")
     return axes
@@ -300,12 +302,30 @@ def plot_adversary(adversary: Adversary, *, ax: Axes | None = None) -> Axes:
         axes.bar(range(len(bars)), row, bottom=below, **look)
     names = [bar[0] if len(bar) == 1 else " or ".join(map(str, bar)) for bar in bars]
     _ticks(axes.xaxis, axes.set_xticks, names)
-    axes.set_ylim(0.0, 1.05 * heights.sum(axis=0).max())
+    rise_from_zero(axes)
     axes.set_xlabel("value of the query")
     axes.set_ylabel("probability")
     if len(lumped.values) <= READABLE // 2:
-        axes.legend(title="record", frameon=False, fontsize="small", title_fontsize="small")
+        # Above the bars, which may leave no room between them.
+        above: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "ncols": 6}
+        small: dict[str, Any] = {"fontsize": "small", "title_fontsize": "small"}
+        axes.legend(title="value of the record", frameon=False, **above, **small)
     return axes
+
+
+def rise_from_zero(axes: Axes) -> None:
+    """Let the vertical axis begin at 0 and end above all that is drawn, flat lines included.
+
+    Examples
+    --------
+    >>> from cvxleak.plots import plot_bracket, rise_from_zero
+    >>> axes = plot_bracket([0, 1], [2.0, 2.0], [2.0, 2.0])
+    >>> rise_from_zero(axes)
+    >>> [round(float(end), 3) for end in axes.get_ylim()]
+    [0.0, 2.12]
+    """
+    top = float(axes.dataLim.y1)
+    axes.set_ylim(0.0, 1.06 * top if np.isfinite(top) and top > 0 else 1.0)
 
 
 def _axes(ax: Axes | None) -> Axes:

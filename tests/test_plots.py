@@ -67,9 +67,24 @@ def test_a_falling_function_is_shaded_by_steps_between_its_points():
     assert left < 0 < 3 < right
 
 
+def test_points_are_marked_while_they_are_few():
+    few, many = (
+        plot_bracket(range(n), [1.0] * n, [1.0] * n).lines[0].get_marker() for n in (5, 100)
+    )
+    assert (few, many) == (".", "")
+
+
+def test_a_flat_line_is_inside_the_picture():
+    curve = leakage_curve(PARITY, [0.0, 0.3], tol=1e-3)
+    bottom, top = plot_curve(curve).get_ylim()
+    assert bottom == 0
+    assert top > 1.01 * curve.upper.max()
+
+
 def test_a_second_bracket_does_not_cut_off_the_first():
     ax = plot_bracket([0, 10], [1, 1], [2, 2])
-    assert plot_bracket([4, 5], [1, 1], [2, 2], ax=ax).get_xlim() == (0, 10)
+    before = ax.get_xlim()
+    assert plot_bracket([4, 5], [1, 1], [2, 2], ax=ax).get_xlim() == before
 
 
 def test_a_curve():

@@ -32,6 +32,14 @@ KINDS = (".pdf", ".png", ".svg")
 
 POINTS = 400
 
+WHAT = {
+    "audit": "leakage",
+    "envelope": "pointwise maximal leakage",
+    "local-dp": "epsilon",
+    "design": "leakage",
+}
+"""What a sweep's number is, if it is information."""
+
 
 def check_picture(path: str | None) -> None:
     """See, before the work, that a picture can be drawn and of which kind it is to be."""
@@ -74,7 +82,7 @@ def draw_envelope(
 ) -> Axes:
     """Draw the exact envelope, the points asked for, and the bounds."""
     from cvxleak import measures
-    from cvxleak.plots import plot_bracket
+    from cvxleak.plots import plot_bracket, rise_from_zero
     from cvxleak.problems.envelope import envelope_curve
 
     curve = envelope_curve(prior, channel, time_limit=time_limit)
@@ -95,14 +103,14 @@ def draw_envelope(
     axes.plot(delta, curve.at(delta)[1] / scale, "ko", markersize=4)
     axes.set_xlabel("delta")
     axes.set_ylabel(f"pointwise maximal leakage ({unit})")
-    axes.set_ylim(bottom=0)
+    rise_from_zero(axes)
     axes.legend(frameon=False, fontsize=8)
     return axes
 
 
-def draw_sweep(results: Sweep, keys: Sequence[str], what: str) -> Axes:
+def draw_sweep(results: Sweep, keys: Sequence[str], number: str) -> Axes:
     """Draw the bounds along the first key, a curve for each value of the second one."""
-    from cvxleak.plots import plot_bracket
+    from cvxleak.plots import plot_bracket, rise_from_zero
 
     first, second = keys[0], keys[1:]
     rows = sorted(
@@ -118,15 +126,17 @@ def draw_sweep(results: Sweep, keys: Sequence[str], what: str) -> Axes:
             [row.point[first] for row in part],
             [row.lower for row in part],
             [row.upper for row in part],
+            # Leakage never rises with the doubt: that much is known between the points.
+            falling=first == "adversary.entropy_floors",
             label=", ".join(f"{key} = {v}" for key, v in zip(second, values, strict=True)),
             color=f"C{place % 10}",
             ax=axes,
         )
     assert axes is not None
     axes.set_xlabel(first)
-    axes.set_ylabel(f"{what} ({rows[0].unit})")
-    axes.autoscale(enable=True, axis="x", tight=True)
-    axes.set_ylim(bottom=0)
+    unit = rows[0].unit
+    axes.set_ylabel(f"{WHAT[number]} ({unit})" if unit in ("nats", "bits") else unit)
+    rise_from_zero(axes)
     if second:
         axes.legend(frameon=False, fontsize=8)
     return axes

@@ -54,7 +54,7 @@ class Picture:
 
 def curves(report: Report) -> Iterator[Picture]:
     """Yield leakage against doubt, where there is more than one floor; a curve for each record."""
-    from cvxleak.plots import plot_bracket
+    from cvxleak.plots import plot_bracket, rise_from_zero
 
     for name in (names.RECORD_LEAKAGE, names.GROUP_LEAKAGE):
         lines: dict[str, list[Quantity]] = {}
@@ -77,7 +77,7 @@ def curves(report: Report) -> Iterator[Picture]:
                 )
             ax.set_xlabel(f"doubt at least ({report.unit})")
             ax.set_ylabel(f"{name} ({report.unit})")
-            ax.set_ylim(bottom=0)
+            rise_from_zero(ax)
             if len(lines) > 1:
                 ax.legend(frameon=False, fontsize="small")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Self
 
 import typer
