@@ -109,8 +109,9 @@ class Polytope(Stored):
         object.__setattr__(self, "_equations", equations)
         if self._fitted(center) is None:
             raise ValidationError(
-                "polytope: no law was found that meets its inequalities exactly, as stored; "
-                "loosen those that leave no room by the rounding of their numbers"
+                f"{'bound' if len(sides) else 'lower'}: no law was found that meets the "
+                "inequalities exactly, as stored; loosen those that leave no room by the "
+                "rounding of their numbers"
             )
 
     def __len__(self) -> int:
@@ -227,8 +228,8 @@ class Polytope(Stored):
             room, rest = float((high - low).sum()), 1.0 - float(low.sum())
             if (low > high).any() or not -1e-12 <= rest <= room + 1e-12:
                 raise ValidationError(
-                    f"polytope: it is empty: the lower bounds sum to {low.sum():g} and the upper "
-                    f"ones to {high.sum():g}; no law is between them"
+                    f"lower: the polytope is empty: the lower bounds sum to {low.sum():g} and "
+                    f"the upper ones to {high.sum():g}; no law is between them"
                 )
             share = 0.0 if room == 0 else min(max(rest / room, 0.0), 1.0)
             return low + share * (high - low), ()
@@ -243,8 +244,8 @@ class Polytope(Stored):
         answer = _linear_program(gain, rows, np.zeros(len(h)), total, [0.0], np.array(bounds))
         if answer.status == 2:
             raise ValidationError(
-                "polytope: it is empty: every law misses one of its inequalities by at least "
-                f"{self._least_violation(G, h):.3g}"
+                "bound: the polytope is empty: every law misses one of its inequalities by at "
+                f"least {self._least_violation(G, h):.3g}"
             )
         if answer.status != 0:
             raise SolverError(f"polytope: {answer.message}")

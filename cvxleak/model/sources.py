@@ -5,52 +5,28 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betainccinv, betaincinv
 
 from cvxleak._files import labels_from_json
 from cvxleak._validation import (
     Array,
     in_order,
-    instance,
     label_tuple,
-    probability_rows,
     read_only,
-    real_number,
     short,
     whole_number,
 )
-from cvxleak._value import Stored, Value, check_keys, preview
+from cvxleak._value import Stored, check_keys, preview
 from cvxleak.errors import ValidationError
+from cvxleak.model.confidence import Interval, confidence_box
+from cvxleak.model.parts import Part, laws_and_labels, no_points, part_from_dict
 from cvxleak.model.polytope import Polytope
-from cvxleak.model.prior import Prior, as_prior
+from cvxleak.model.prior import Prior
 
-__all__ = ["Part", "SourceSet", "as_sources"]
-
-Interval = Literal["clopper-pearson", "dirichlet"]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Part(Value):
-    """One convex part of a source set: the hull of some laws and some polytopes.
-
-    Attributes
-    ----------
-    points : ndarray, shape (n, k)
-        Laws, each row divided by its exact sum.
-    polytopes : tuple of Polytope
-    """
-
-    points: Array
-    polytopes: tuple[Polytope, ...] = ()
-
-    @property
-    def is_point(self) -> bool:
-        """Whether it is a single law."""
-        return len(self.points) == 1 and not self.polytopes
+__all__ = ["SourceSet", "as_sources"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -94,7 +70,7 @@ class SourceSet(Stored):
     def __init__(
         self, laws: Iterable[Prior | ArrayLike], labels: Iterable[Hashable] | None = None
     ) -> None:
-        points, names = _laws(laws, labels)
+        points, names = laws_and_labels(laws, labels)
         self._fill([Part(read_only(points[i : i + 1].copy())) for i in range(len(points))], names)
 
     @classmethod
@@ -127,7 +103,7 @@ class SourceSet(Stored):
         >>> SourceSet.hull([[1.0, 0.0], [0.0, 1.0]])
         SourceSet(2 outcomes [0, 1]: 1 convex part)
         """
-        points, names = _laws(laws, labels)
+        points, names = laws_and_labels(laws, labels)
         return cls._of([Part(read_only(points))], names)
 
     @classmethod
@@ -159,7 +135,7 @@ class SourceSet(Stored):
             raise ValidationError(f"matrix: found shape {shape}; a row per inequality is needed")
         size = shape[1]
         body = Polytope(np.zeros(size), np.ones(size), matrix, bound)
-        return cls._of([Part(_no_points(size), (body,))], label_tuple(labels, size, "labels"))
+        return cls._of([Part(no_points(size), (body,))], label_tuple(labels, size, "labels"))
 
     @classmethod
     def box(
@@ -180,7 +156,7 @@ class SourceSet(Stored):
         """
         body = Polytope(lower, upper)
         names = label_tuple(labels, len(body), "labels")
-        return cls._of([Part(_no_points(len(body)), (body,))], names)
+        return cls._of([Part(no_points(len(body)), (body,))], names)
 
     @classmethod
     def from_counts(
@@ -222,39 +198,8 @@ class SourceSet(Stored):
         >>> round(low, 3), round(high, 3)
         (0.6, 0.788)
         """
-        if not hasattr(counts, "items"):
-            raise ValidationError(
-                f"counts: expected a mapping or a pandas Series, found {short(counts)}"
-            )
-        items = list(counts.items())
-        numbers = np.array([whole_number(n, f"counts[{short(x)}]", 0) for x, n in items], float)
-        if numbers.sum() == 0:
-            raise ValidationError("counts: the total is 0; it must be positive")
-        names = label_tuple([label for label, _ in items], len(items), "counts")
-        tail = (1 - real_number(level, "level", 0, 1, open_low=True, open_high=True)) / 2
-        tail /= len(items)
-        others = numbers.sum() - numbers
-        if method == "clopper-pearson":
-            low = betaincinv(np.maximum(numbers, 1), others + 1, tail)
-            high = betainccinv(numbers + 1, np.maximum(others, 1), tail)
-            low, high = np.where(numbers == 0, 0.0, low), np.where(others == 0, 1.0, high)
-        elif method == "dirichlet":
-            prior = real_number(pseudocount, "pseudocount", 0, open_low=True)
-            rest = others + prior * (len(items) - 1)
-            if len(items) == 1:
-                low = high = np.ones(1)
-            else:
-                low = betaincinv(numbers + prior, rest, tail)
-                high = betainccinv(numbers + prior, rest, tail)
-        else:
-            raise ValidationError(
-                f"method: found {short(method)}; allowed: 'clopper-pearson' and 'dirichlet'"
-            )
-        # The quantiles are good to about twelve digits; a box is moved outward by that.
-        slip = 1e-11
-        return cls.box(
-            np.clip(low * (1 - slip), 0, 1), np.clip(high * (1 + slip), 0, 1), labels=names
-        )
+        names, low, high = confidence_box(counts, level, method, pseudocount)
+        return cls.box(low, high, labels=names)
 
     def __or__(self, other: SourceSet) -> SourceSet:
         if not isinstance(other, SourceSet):
@@ -387,7 +332,7 @@ class SourceSet(Stored):
             A key is missing or unknown, or a value is not valid.
         """
         check_keys(data, {"parts"}, {"labels"})
-        parts = [_part(entry) for entry in in_order(data["parts"], "parts")]
+        parts = [part_from_dict(entry) for entry in in_order(data["parts"], "parts")]
         sizes = {part.points.shape[1] for part in parts if len(part.points)}
         sizes |= {len(polytope) for part in parts for polytope in part.polytopes}
         if len(sizes) != 1:
@@ -396,7 +341,7 @@ class SourceSet(Stored):
             )
         size = sizes.pop()
         whole = [
-            part if len(part.points) else Part(_no_points(size), part.polytopes) for part in parts
+            part if len(part.points) else Part(no_points(size), part.polytopes) for part in parts
         ]
         return cls._of(whole, label_tuple(labels_from_json(data.get("labels")), size, "labels"))
 
@@ -427,43 +372,3 @@ def as_sources(sources: SourceSet | Iterable[Prior | ArrayLike] | Prior) -> Sour
     if isinstance(sources, np.ndarray) and sources.ndim == 1:
         return SourceSet([sources])
     return SourceSet(sources)
-
-
-def _laws(
-    laws: Iterable[Prior | ArrayLike], labels: Iterable[Hashable] | None
-) -> tuple[Array, tuple[Hashable, ...]]:
-    if isinstance(laws, Prior):
-        raise ValidationError("laws: found one Prior; a list of laws is needed")
-    given = in_order(laws, "laws")
-    if not given:
-        raise ValidationError("laws: found none; at least one is needed")
-    size = len(given[0]) if hasattr(given[0], "__len__") else -1
-    names = None if labels is None else label_tuple(labels, size, "labels")
-    if names is None:
-        names = next((law.labels for law in given if isinstance(law, Prior)), None)
-    rows = []
-    for k, law in enumerate(given):
-        name = f"laws[{k}]"
-        if not isinstance(law, Prior) and not hasattr(law, "iloc"):
-            probability_rows(law, name, 1)
-        prior = as_prior(law, size, name, names)
-        names = prior.labels if names is None else names
-        rows.append(prior.probabilities)
-    return np.array(rows), instance(names, tuple, "labels")
-
-
-def _no_points(size: int) -> Array:
-    return read_only(np.zeros((0, size)))
-
-
-def _part(entry: Any) -> Part:
-    check_keys(entry, set(), {"points", "polytopes"})
-    polytopes = tuple(
-        Polytope.from_dict(p) for p in in_order(entry.get("polytopes", ()), "polytopes")
-    )
-    points = entry.get("points", ())
-    if len(points) == 0:
-        if not polytopes:
-            raise ValidationError("parts: found one without laws; at least one is needed")
-        return Part(_no_points(len(polytopes[0])), polytopes)
-    return Part(probability_rows(points, "points", 2), polytopes)

@@ -14,7 +14,7 @@ from scipy.optimize import linprog
 
 from cvxleak._validation import Array, real_number, whole_number
 from cvxleak.model import SourceSet
-from cvxleak.model.sources import Part
+from cvxleak.model.parts import Part
 from cvxleak.problems.local_dp.hamming import smallest_probability
 from cvxleak.problems.local_dp.linear import Mixture
 from cvxleak.problems.local_dp.statement import Sources, distance_from_hull, read_sources

@@ -13,7 +13,7 @@ import numpy as np
 from cvxleak._validation import Array
 from cvxleak.errors import SolverError
 from cvxleak.model import SourceSet
-from cvxleak.model.sources import Part
+from cvxleak.model.parts import Part
 from cvxleak.problems.local_dp.linear import Mixture
 from cvxleak.problems.local_dp.statement import Costs, worst_case_rows
 

@@ -18,7 +18,7 @@ from cvxleak.certificates.min_information import prove
 from cvxleak.errors import CertificateError, SolverError
 from cvxleak.iterative.saddle import least_lagrangian
 from cvxleak.model import Channel, Distortion, Prior, SourceSet, as_prior
-from cvxleak.model.sources import Part
+from cvxleak.model.parts import Part
 from cvxleak.problems.check import Check
 from cvxleak.problems.local_dp.attempts import flat_channels
 from cvxleak.problems.local_dp.general import RowProgram, least_distortion_rows
