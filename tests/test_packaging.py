@@ -4,6 +4,7 @@ import os
 import pkgutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from importlib.metadata import Distribution
 from pathlib import Path
@@ -122,6 +123,37 @@ def test_wheel_holds_the_package_and_nothing_else(wheel: Path):
     assert {"cvxleak/py.typed", "cvxleak/report/page.html"} <= files(wheel)
     assert {path.name for path in wheel.iterdir() if path.suffix != ".dist-info"} == {"cvxleak"}
     assert any(path.name == "LICENSE" for path in wheel.rglob("*.dist-info/licenses/*"))
+
+
+def test_sdist_holds_what_its_tests_need(tmp_path: Path):
+    if not (ROOT / "cvxleak").is_dir():
+        pytest.skip("an installed wheel is under test: there is nothing here to build one from")
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(tmp_path)],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+    )
+    (built,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(built) as archive:
+        names = {member.name.partition("/")[2] for member in archive.getmembers()}
+    top = {name.partition("/")[0] for name in names}
+    assert top >= {
+        "CHANGELOG.md",
+        "CITATION.cff",
+        "LICENSE",
+        "Makefile",
+        "README.md",
+        "benchmarks",
+        "cvxleak",
+        "docs",
+        "examples",
+        "pyproject.toml",
+        "tests",
+    }
+    assert not {"dist", ".venv", ".git"} & top
+    assert not any(name.startswith("docs/_build") or "__pycache__" in name for name in names)
+    assert {f"examples/{path.name}" for path in (ROOT / "examples").glob("*.*")} <= names
 
 
 def test_wheel_states_the_version_of_the_code(wheel: Path):

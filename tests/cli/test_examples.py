@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from cvxleak.cli.app import app
 from cvxleak.cli.building import load_task
+from cvxleak.model import Channel
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SPECS = ["krr.toml", "parity4_laplace.toml", "rounded_count.toml", "warner.toml"]
@@ -94,3 +95,16 @@ def test_priors_cite_their_source(name: str, author: str):
     assert prior is not None
     assert prior.source is not None
     assert author in prior.source
+
+
+def test_the_channel_in_a_file():
+    result = CliRunner().invoke(
+        app, ["capacity", str(EXAMPLES / "binary_symmetric.csv"), "--json", "-"]
+    )
+    assert result.exit_code == 0
+    (quantity,) = json.loads(result.stdout)["quantities"]
+    channel = Channel.from_csv(EXAMPLES / "binary_symmetric.csv").matrix
+    flip = channel[0, 1]
+    assert channel[1, 0] == flip
+    exact = math.log(2) + flip * math.log(flip) + (1 - flip) * math.log(1 - flip)
+    assert quantity["lower"] - 1e-12 <= exact <= quantity["upper"] + 1e-12
