@@ -61,12 +61,13 @@ def compare(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Non
         parser.error("--page: the page shows every family and size")
     limit = SECONDS if options.limit is None else options.limit
     found = _ratios.compare(chosen, limit, options.sizes)
-    print(_ratios.show(found))
+    # Written before it is shown: a run takes long.
     if options.json:
         _ratios.save(found, options.json)
     if options.page:
         _ratios.save(found, _ratios.NUMBERS)
         _ratios.write_page(found)
+    print(_ratios.show(found))
 
 
 if __name__ == "__main__":

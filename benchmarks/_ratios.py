@@ -259,10 +259,8 @@ def best_table(found: dict[str, Any]) -> str:
         best = min(others, key=lambda program: others[program], default=None)
         exponents = [family["growth"][OURS], None if best is None else family["growth"][best]]
         growths = ["–" if e is None else f"{e:.1f}" for e in exponents]
-        ratio = (
-            "" if best is None else f"{figure(others[best] / max(mine[last]['seconds'], 1e-6))}×"
-        )
-        seconds = f"{mine[last]['seconds']:.3g} s"
+        seconds = max(mine[last]["seconds"], 1e-6)
+        ratio = "" if best is None else f"{figure(others[best] / seconds)}×"
         size = str(family["sizes"][last])
         rows.append([family["title"], size, f"{seconds:.3g} s", best or "nobody", ratio, *growths])
     return table(headings, rows)

@@ -3,9 +3,9 @@
 python docs/running.py PAGE...    writes the output blocks of these pages again, from a run
 
 On a page, blocks of `python` are one program, run in order. A block right after one, opened by
-```{code-block} text and `:class: output`, is what it prints. In a block of `console` a line that starts
-with `$ cvxleak` (or `$ cat`) is a command, and what follows is its output. In outputs `...` stands for
-anything, and a line of `...` alone for any lines.
+```{code-block} text and `:class: output`, is what it prints. In a block of `console` a line that
+starts with `$ cvxleak` (or `$ cat`) is a command, and what follows is its output. In outputs `...`
+stands for anything, and a line of `...` alone for any lines.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from cvxleak.cli.app import app
 DOCS = Path(__file__).parent
 OUTPUT = "```{code-block} text\n:class: output\n\n"
 BLOCK = re.compile(
-    r"^```python\n(?P<code>.*?)^```$(?:\n+^```\{code-block\} text\n:class: output\n\n(?P<out>.*?)^```$)?"
+    r"^```python\n(?P<code>.*?)^```$"
+    r"(?:\n+^```\{code-block\} text\n:class: output\n\n(?P<out>.*?)^```$)?"
     r"|^```console\n(?P<console>.*?)^```$",
     re.DOTALL | re.MULTILINE,
 )
