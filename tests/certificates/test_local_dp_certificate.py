@@ -13,6 +13,7 @@ from cvxleak.certificates import verify
 from cvxleak.certificates.balls import precision
 from cvxleak.certificates.checker import PROVERS
 from cvxleak.certificates.local_dp import prove, prove_distortion, released_ratio
+from cvxleak.certificates.rationals import normalized_rows
 from cvxleak.errors import CertificateError
 from cvxleak.measures import privacy_profile
 from cvxleak.model import SourceSet
@@ -194,3 +195,76 @@ def test_zero_beside_a_positive_entry():
     assert released_ratio([[fmpq(1), fmpq(0)], [fmpq(1, 2), fmpq(1, 2)]], fmpq(0)) is None
     assert released_ratio([[fmpq(1), fmpq(0)], [fmpq(1, 2), fmpq(1, 2)]], fmpq(1, 4)) is None
     assert released_ratio([[fmpq(1), fmpq(0)], [fmpq(1, 2), fmpq(1, 2)]], fmpq(1, 2)) == 1
+
+
+def jump():
+    """Return a proof that needs rational numbers: D next to 1 - p, so that epsilon jumps."""
+    return min_local_dp([[0.7, 0.2, 0.1]], 0.3).certificate.to_dict()
+
+
+def test_fractions_are_read_strictly():
+    content = jump()
+    assert holds(content)
+    assert any(isinstance(v, str) for v in content["proof"]["potentials"])
+    for path in [("proof", "potentials", 1), ("proof", "mixture", "weights", 0)]:
+        for text in ("0.2", "1/0", "1e-1", "", "--1", "1/-2", "+1", "\u0661", "nan", " 1", "1/2/3"):
+            assert not holds(changed(content, path, lambda v, text=text: text)), (path, text)
+    for factor in (fmpq(999999, 1000000), fmpq(1000001, 1000000)):
+        for i in (1, 2):
+            path = ("proof", "potentials", i)
+            more = changed(
+                content, path, lambda v, f=factor: str(fmpq(*map(int, v.split("/"))) * f)
+            )
+            assert not holds(more)
+
+
+def test_potentials_beyond_the_budget_pass_over_columns_without_cost():
+    # v_x = p_x d(x, 0) for a constant output 0 that costs more than the budget, exactly.
+    content = jump()
+    (p,) = normalized_rows([[0.7, 0.2, 0.1]])
+    proof = {
+        "mixture": {"weights": [1.0], "members": []},
+        "potentials": ["0", str(p[1]), str(p[2])],
+    }
+    lower, _ = prove(content["problem"], content["witness"], proof)
+    assert lower == pytest.approx(math.log(p[0] / p[1]), abs=1e-12)
+    # At the budget itself the same potentials prove nothing.
+    just = dict(content["problem"], budget=0.25)
+    just["sources"] = SourceSet([[0.75, 0.15, 0.1]]).parts_to_list()
+    (q,) = normalized_rows([[0.75, 0.15, 0.1]])
+    rest = {**proof, "potentials": ["0", str(q[1]), str(fmpq(1, 4) - q[1])]}
+    flat = {"channel": [[1.0, 0.0, 0.0]] * 3, "supports": []}
+    if 1 - q[0] <= fmpq(1, 4):
+        assert prove(just, flat, rest)[0] == 0.0
+
+
+@pytest.mark.parametrize("kind", ["epsilon", "distortion", "information"])
+def test_empty_polytopes_are_refused(kind):
+    make = {
+        "epsilon": lambda s: min_local_dp(s, 0.3),
+        "distortion": lambda s: min_distortion_local_dp(s, 1.0),
+        "information": lambda s: min_information(s, 0.3),
+    }[kind]
+    crossed = [
+        ("lower", [0.7, 0.2, 0.1], "a lower bound is above"),
+        ("lower", [0.6, 0.4, 0.3], "no law is between"),
+        ("upper", [0.4, 0.2, 0.1], "no law is between"),
+    ]
+    content = make(BOX).certificate.to_dict()
+    prover = PROVERS[content["kind"]].prove
+    for key, bounds, text in crossed:
+        path = ("problem", "sources", 0, "polytopes", 0, key)
+        bad = changed(content, path, lambda v, bounds=bounds: bounds)
+        with pytest.raises(CertificateError, match=text), precision():
+            prover(bad["problem"], bad["witness"], bad["proof"])
+    # Beside further inequalities a member shows that there is one.
+    order = SourceSet.polytope([[-1, 1, 0], [0, -1, 1]], [0.0, 0.0])
+    content = make(order).certificate.to_dict()
+    assert holds(content)
+    path = ("witness", "supports", 0, "member")
+    for member in (None, ["1/3", "1/3", "1/4"], ["1/4", "1/4", "1/2"], ["2", "-1", "0"]):
+        assert not holds(changed(content, path, lambda v, member=member: member))
+    empty = changed(
+        content, ("problem", "sources", 0, "polytopes", 0, "bound"), lambda v: [-2.0, -2.0]
+    )
+    assert not holds(empty)

@@ -304,9 +304,7 @@ def test_complaints(arguments, options, text):
 
 def test_infeasible_states_the_least_budget():
     d = [[1, 2], [1, 2], [0, 3]]
-    with pytest.raises(
-        InfeasibleError, match=r"least worst-case distortion is 0\.8"
-    ) as error:
+    with pytest.raises(InfeasibleError, match=r"least worst-case distortion is 0\.8") as error:
         min_local_dp([[0.5, 0.3, 0.2]], 0.5, d)
     least = float(str(error.value).split()[-1])
     assert min_local_dp([[0.5, 0.3, 0.2]], least, d).upper >= 0
