@@ -56,7 +56,8 @@ class Design:
     binding : tuple of str
         The constraints that hold the optimum back.
     own_violation : float
-        By how much the user's own constraints are missed (0 without any).
+        By how much the user's own constraints are missed: 0, rounding of equations, or what could
+        not be repaired (`cvxleak.problems.design.inside`).
 
     Examples
     --------
