@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 from flint import arb, fmpq, fmpz
 
-from cvxleak._validation import Array
+from cvxleak._validation import Array, generator
 from cvxleak.certificates.balls import precision, round_down
 from cvxleak.certificates.design import attacked_groups, leakage_of_priors, total_above
 from cvxleak.certificates.design_rows import Law, Rows
 from cvxleak.errors import CertificateError
 from cvxleak.iterative import joint_blahut_arimoto, meet_entropy_floor
+from cvxleak.iterative._joint_update import Updater, ascend
 from cvxleak.model import Channel, Lumped, Mechanism
 from cvxleak.model._groups import kinds_of_groups
 from cvxleak.problems.leakage import RecordLeakage
@@ -29,11 +30,23 @@ STARTS = 3
 
 SEARCHES = 3
 
-WARM = 6
-"""Earlier adversaries from which a local search starts as well."""
+GAIN = 1e-9
+"""Nats per cycle below which a local search ends."""
+
+APART = 1e-3
+"""Adversaries of one channel that are nearer to one another count as one."""
+
+WARM = 40
+"""Most of the master's adversaries from which local searches start as well."""
+
+ASCENT = 60
+"""Updates of a local search that starts from an adversary of the master."""
 
 QUICK = 0.9
 """Largest relative tolerance of an audit."""
+
+STAGES = (0.05, 0.01, 0.002)
+"""Sharp audits come in stages: nodes are first bounded no better than the stage needs."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +69,11 @@ class Cut:
     weights: Array = field(repr=False)
     prior: int | None = None
 
-    def like(self, other: Cut) -> bool:
-        """Whether two adversaries are the same but for rounding."""
-        return self.group == other.group and bool(np.abs(self.weights - other.weights).sum() < 1e-6)
+    def like(self, other: Cut, apart: float = 1e-6) -> bool:
+        """Whether two adversaries are the same but for rounding, or a given distance."""
+        return self.group == other.group and bool(
+            np.abs(self.weights - other.weights).sum() < apart
+        )
 
 
 @dataclass(frozen=True)
@@ -106,15 +121,18 @@ class Audit:
                 else:
                     self._state = opponents.audit_total(channel)
         elif self._state is None or self._state.upper - self._state.value > tol * self._state.upper:
-            left = None if until == np.inf else max(until - time.monotonic(), 0.1)
             tol = min(tol, QUICK)
-            if self._bound is None:
-                mechanism = Mechanism(opponents.rows.query, channel.matrix)
-                problem = RecordLeakage(mechanism, opponents.floor, size=opponents.size)
-                self._bound = problem.solve(tol=tol, time_limit=left, rng=opponents.rng)
-            else:
-                self._bound = self._bound.refine(tol, left)
-            self._state = opponents.from_audit(self._bound)
+            bound = self._bound
+            for stage in (*(stage for stage in STAGES if stage > tol), tol):
+                left = None if until == np.inf else max(until - time.monotonic(), 0.1)
+                if bound is None:
+                    mechanism = Mechanism(opponents.rows.query, channel.matrix)
+                    problem = RecordLeakage(mechanism, opponents.floor, size=opponents.size)
+                    bound = problem.solve(tol=stage, time_limit=left, rng=opponents.rng)
+                elif bound.gap > stage * bound.upper and time.monotonic() < until:
+                    bound = bound.refine(stage, left)
+            self._bound = bound
+            self._state = opponents.from_audit(bound)
         if (channel.matrix == channel.matrix[0]).all():
             self._state = replace(self._state, upper=0.0, value=0.0)
         return self._state
@@ -132,7 +150,7 @@ class Opponents:
         rng: int | np.random.Generator | None,
     ) -> None:
         self.rows, self.size, self.priors = rows, size, priors
-        self.rng = np.random.default_rng(rng)
+        self.rng = generator(rng)
         self.floor = 0.0
         if entropy_floor is not None:
             # As in an audit: rounding must not make b = log|X| infeasible.
@@ -158,17 +176,53 @@ class Opponents:
         for group in self.groups:
             lumped = self._lumped(group, matrix)
             starts: list[Any] = [STARTS] * SEARCHES
-            earlier = [cut.weights for cut in cuts if cut.group == group][-WARM:]
-            if earlier:
-                starts.append(0.99 * np.array(earlier) + 0.01 * lumped.uniform())
-            for start in starts:
-                run = joint_blahut_arimoto(
+            runs = [
+                joint_blahut_arimoto(
                     lumped, self.floor, starts=start, rng=self.rng, max_iterations=300
                 )
-                cut = self._cut(group, run.point)
-                if not any(cut.like(other) for _, other in found):
-                    found.append((run.value, cut))
-        return sorted(found, key=lambda pair: -pair[0])
+                for start in starts
+            ]
+            ends = [run.point for run in runs]
+            earlier = [cut.weights for cut in cuts if cut.group == group][:WARM]
+            if earlier:
+                ends += list(self._climbed(lumped, np.array(earlier)))
+            met = [self._cut(group, end) for end in ends]
+            found += [(_information(cut.joint @ matrix), cut) for cut in met]
+        apart: list[tuple[float, Cut]] = []
+        for value, cut in sorted(found, key=lambda pair: -pair[0]):
+            # Ends of one ascent that other ascents had not quite reached say nothing new.
+            if not any(cut.like(other, APART) for _, other in apart):
+                apart.append((value, cut))
+        return apart
+
+    def _climbed(self, lumped: Lumped, weights: Array) -> Array:
+        """Return where ascents end that start near each of some adversaries."""
+        near = 0.99 * weights + 0.01 * lumped.uniform()
+        updater = Updater(lumped, self.floor)
+        guess = np.full(len(near), 0.1)
+        current = updater.update(updater.joint(near), guess, np.ones(len(near)))
+        ascend(updater, current, None, max_updates=ASCENT, least_gain=GAIN)
+        return current.weights
+
+    def images(self, cut: Cut, mirrored: bool) -> list[Cut]:
+        """Return an adversary and, if wanted and different, its mirror image.
+
+        The image believes of the last value and row what the adversary believes of the first. It
+        is an adversary like any other where as many datasets are behind either.
+        """
+        cells = self._cells_of(cut.group)
+        values, rows = cut.joint.shape
+        place = {(a, r): (g, m) for g, (a, r, m) in enumerate(cells)}
+        order = []
+        for a, r, m in cells if mirrored and self.priors is None else ():
+            other = place.get((values - 1 - a, rows - 1 - r))
+            if other is None or other[1] != m:
+                break
+            order.append(other[0])
+        if len(order) < len(cells):
+            return [cut]
+        image = Cut(cut.group, cut.joint[::-1, ::-1].copy(), cut.weights[order])
+        return [cut] if cut.like(image) else [cut, image]
 
     def audit(self, channel: Channel) -> Audit:
         """Return the audit of a channel, ready to run."""

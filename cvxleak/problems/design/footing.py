@@ -127,40 +127,6 @@ class Footing:
             released = self.anchor if share == 1.0 else snapped(mixed)
         return released
 
-    def interior(self, matrix: Array, master: Master) -> Array:
-        """Return a strictly feasible channel near `matrix` for the master to start from."""
-        blank = np.where(matrix > 0, 1.0, 0.0) if self.tight else np.ones(matrix.shape)
-        blank /= blank.sum(axis=1, keepdims=True)
-        far = blank if self.tight else 0.9 * self.safe + 0.1 * blank
-        if self.leakage:
-            point = (1 - 1e-6) * matrix + 1e-6 * blank
-            if not len(master.cost):
-                return point
-            # The anchor has the most room in the budget.
-            share, inner = 0.0, (1 - 1e-6) * self.anchor + 1e-6 * blank
-            room = self.budget - self.costs.worst(self.anchor)
-            while self.costs.worst(inner) > self.budget - 0.5 * room:
-                inner = 0.5 * inner + 0.5 * self.anchor
-            while self.costs.worst(point) > self.budget - 1e-3 * room:
-                share = max(2 * share, 1e-3)
-                point = (1 - share) * point + share * inner if share < 1 else inner
-            return point
-        share = 0.0
-        while True:
-            point = (1 - share) * matrix + share * far
-            point = (1 - 1e-6) * point + 1e-6 * blank if share < 1 else far
-            if (master.informations(point)[2] < 0.99 * master.budget).all():
-                return point
-            if share == 1.0:
-                shift = 0.5
-                while not (master.informations(point)[2] < 0.99 * master.budget).all():
-                    point = shift * far + (1 - shift) * self.safe
-                    shift /= 2
-                    if shift < 1e-12:
-                        raise SolverError("the master has no interior")
-                return point
-            share = min(1.0, max(1.5 * share, 1e-3))
-
     def priced(self, point: MasterPoint, master: Master) -> MasterPoint:
         """Price the budget that leaves no choice so high that no other output pays."""
         s = master.informations(point.reference)[0]
