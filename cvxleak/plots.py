@@ -324,19 +324,21 @@ def rise_from_zero(axes: Axes) -> None:
     >>> [round(float(end), 3) for end in axes.get_ylim()]
     [0.0, 2.12]
     """
+    _axes(axes)
     top = float(axes.dataLim.y1)
     axes.set_ylim(0.0, 1.06 * top if np.isfinite(top) and top > 0 else 1.0)
 
 
 def _axes(ax: Axes | None) -> Axes:
-    if ax is not None:
-        return ax
     try:
+        from matplotlib.axes import Axes
         from matplotlib.figure import Figure
     except ImportError as error:
         raise ValidationError(
             "ax: pictures need matplotlib: pip install 'cvxleak[plot]'"
         ) from error
+    if ax is not None:
+        return instance(ax, Axes, "ax")
     # Not through pyplot: no window, no global state, and nothing to close.
     return Figure(figsize=(6.0, 4.0), layout="constrained").subplots()
 

@@ -43,13 +43,16 @@ napoleon_custom_sections = [("Attributes", "params_style")]
 EXTRA = Path(__file__).parent / "_build" / "extra"
 EXTRA.mkdir(parents=True, exist_ok=True)
 AUDIT = [sys.executable, "-m", "cvxleak", "audit", "rounded_count.toml", "--html"]
-subprocess.run(
+audited = subprocess.run(
     [*AUDIT, str(EXTRA / "rounded_count.html")],
     cwd=Path(__file__).parents[1] / "examples",
     env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
-    check=True,
-    stdout=subprocess.DEVNULL,
+    check=False,
+    capture_output=True,
+    text=True,
 )
+if audited.returncode:
+    raise RuntimeError(f"the example's page: {audited.stderr}")
 html_extra_path = ["_build/extra"]
 
 html_theme = "furo"

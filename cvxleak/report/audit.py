@@ -10,7 +10,7 @@ from cvxleak.report.formulas import Formulas, capacity_of
 from cvxleak.report.quantity import Report
 from cvxleak.report.searches import Searches
 from cvxleak.report.targets import check_floors, check_targets
-from cvxleak.report.watch import Watch
+from cvxleak.report.watch import Watch, watching
 from cvxleak.result import unit_scale
 
 __all__ = ["audit_report", "capacity_report"]
@@ -78,7 +78,7 @@ def audit_report(
     >>> leakage.entropy_floor, round(leakage.upper, 3), leakage.status
     (2.5, 0.054, 'CERTIFIED')
     """
-    watch = watch or Watch()
+    watch = watching(watch)
     targets = check_targets(mechanism, records, group_sizes)
     floors = check_floors(mechanism, entropy_floors, unit)
     # What is quick comes first, so that nothing wrong shows up after a minute of search.
@@ -124,7 +124,7 @@ def capacity_report(
     >>> round(found.lower, 6), found.unit
     (0.531004, 'bits')
     """
-    watch = watch or Watch()
+    watch = watching(watch)
     found = capacity_of(channel, unit, say.channel_capacity(), watch, tol=tol)
     facts = {"inputs": len(channel.inputs), "outputs": len(channel.outputs)}
     return Report(unit, (found,), facts, watch.interrupted)

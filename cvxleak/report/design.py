@@ -11,7 +11,7 @@ from cvxleak.measures import mutual_information
 from cvxleak.report import names
 from cvxleak.report import sentences as say
 from cvxleak.report.quantity import BOUND, COMPUTED, Quantity, Report
-from cvxleak.report.watch import Watch
+from cvxleak.report.watch import Watch, watching
 from cvxleak.result import unit_scale
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def design_report(
             f"problem: expected MinLeakage or MinDistortion, found {type(problem).__name__}"
         )
     scale = unit_scale(unit)
-    watch = watch or Watch()
+    watch = watching(watch)
     watch.begin("design")
     bound = problem.solve(tol=tol, time_limit=time_limit)
     watch.end()

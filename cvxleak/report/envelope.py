@@ -16,7 +16,7 @@ from cvxleak.model import Channel, Prior, as_channel, as_prior
 from cvxleak.report import names
 from cvxleak.report import sentences as say
 from cvxleak.report.quantity import COMPUTED, Quantity, Report
-from cvxleak.report.watch import Watch
+from cvxleak.report.watch import Watch, watching
 from cvxleak.result import unit_scale
 
 __all__ = ["check_levels", "check_probabilities", "envelope_report"]
@@ -86,7 +86,7 @@ def envelope_report(
     real_number(tol, "tol", 0.0)
     if time_limit is not None:
         real_number(time_limit, "time_limit", 0.0)
-    work = _Work(law, rows, unit, tol, time_limit, watch or Watch())
+    work = _Work(law, rows, unit, tol, time_limit, watching(watch))
     found = [*work.envelopes(probabilities), *work.failures(levels)]
     facts = {"inputs": len(rows.inputs), "outputs": len(rows.outputs)}
     return Report(unit, tuple(found), facts)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from cvxleak._validation import instance
+from cvxleak._validation import in_order, instance
 from cvxleak._version import __version__
 from cvxleak.certificates import Certificate
 from cvxleak.errors import ValidationError
@@ -110,7 +110,7 @@ def html_page(
     Raises
     ------
     ValidationError
-        No report, or Jinja2 or matplotlib is missing.
+        Arguments of the wrong kind, no title, or Jinja2 or matplotlib missing.
 
     Examples
     --------
@@ -124,6 +124,11 @@ def html_page(
     (True, True)
     """
     instance(report, Report, "report")
+    title, *lines = _texts(heading)
+    instance(spec, str, "spec")
+    files = {} if sources is None else dict(instance(sources, Mapping, "sources"))
+    if certificate is not None:
+        instance(certificate, str, "certificate")
     check_page()
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -140,8 +145,8 @@ def html_page(
     adversaries = [list(same) for _, same in groupby(attained, lambda q: q.witness)]
     channel = attained[0].witness.mechanism.channel if attained else report.channel
     return environment.get_template("page.html").render(
-        title=heading[0],
-        heading=heading[1:],
+        title=title,
+        heading=lines,
         report=report,
         leakages=[_leakage(quantity, report, several) for quantity in leakages],
         findings=list(_findings(leakages, report, several)),
@@ -158,9 +163,18 @@ def html_page(
         certificates=list(_certificates(report)),
         certificate=certificate,
         spec=spec,
-        sources=dict(sources or {}),
+        sources=files,
         version=__version__,
     )
+
+
+def _texts(heading: Sequence[str]) -> list[str]:
+    if isinstance(heading, str):
+        raise ValidationError("heading: found a text; a list of lines is needed")
+    lines = [instance(line, str, "heading") for line in in_order(heading, "heading")]
+    if not lines:
+        raise ValidationError("heading: found no lines; the first one is the title")
+    return lines
 
 
 def _leakage(quantity: Quantity, report: Report, several: bool) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from cvxleak.model import Distortion, Prior, SourceSet
 from cvxleak.report import names
 from cvxleak.report import sentences as say
 from cvxleak.report.quantity import COMPUTED, Quantity, Report
-from cvxleak.report.watch import Watch
+from cvxleak.report.watch import Watch, watching
 from cvxleak.result import unit_scale
 
 __all__ = ["local_dp_report"]
@@ -88,7 +88,7 @@ def local_dp_report(
     """
     from cvxleak.problems import MinDistortionLocalDP, MinLocalDP, classify
 
-    watch = watch or Watch()
+    watch = watching(watch)
     scale = unit_scale(unit)
     if time_limit is not None:
         real_number(time_limit, "time_limit", 0.0)

@@ -15,9 +15,17 @@ pytest.importorskip("matplotlib")
 
 from cvxleak.errors import ValidationError
 from cvxleak.mechanisms import binary_symmetric, identity, random_rounding
-from cvxleak.model import Channel, Mechanism, Prior, RecordSpace
+from cvxleak.model import Channel, Distortion, Mechanism, Prior, RecordSpace
+from cvxleak.problems import MinLeakage
 from cvxleak.queries import count, from_function, parity
-from cvxleak.report import Report, audit_report, capacity_report, html_page
+from cvxleak.report import (
+    Report,
+    audit_report,
+    capacity_report,
+    design_report,
+    envelope_report,
+    html_page,
+)
 from cvxleak.report.numbers import ends
 
 EVIL = '<script>alert("1")</script>'
@@ -192,6 +200,19 @@ def test_a_report_without_adversaries():
     assert "They were not kept" in page.text
 
 
+def test_other_reports_are_pages_too():
+    prior, channel = Prior([0.25, 0.75]), binary_symmetric(0.1)
+    page = Page(html_page(envelope_report(prior, channel, [0.1], [0.2]), ["An envelope"]))
+    assert "PML envelope delta 0.1" in page.text
+    assert "failure probability epsilon 0.2 nats" in page.text
+    designed = design_report(
+        MinLeakage(parity(1), distortion=Distortion.hamming([0, 1]), budget=0.1, entropy_floor=0.0)
+    )
+    page = Page(html_page(designed, ["A design"]))
+    assert "least leakage" in page.text
+    assert len(page.all("img")) == 1  # its channel
+
+
 def test_large_mechanisms_get_no_pictures_that_nobody_can_read():
     mechanism = Mechanism(count(130), identity(131))
     page = Page(html_page(audit_report(mechanism, time_limit=5.0)))
@@ -245,3 +266,9 @@ def test_a_real_browser_shows_all_of_it(text: str, tmp_path: Path, width: int):
     )
     (title,) = re.findall("<title>(.*)</title>", shown.stdout)
     assert title == '{"wider":0,"broken":0,"images":8,"loaded":[]}'
+
+
+def test_a_heading_is_a_list_of_lines(report: Report):
+    for heading in ("A count", [], [3]):
+        with pytest.raises(ValidationError, match="heading"):
+            html_page(report, heading)
