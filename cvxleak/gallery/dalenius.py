@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,6 @@ import numpy as np
 from scipy.optimize import root_scalar
 from scipy.special import betaln
 
-from cvxleak._validation import real_number, whole_number
 from cvxleak.gallery.drawing import COLORS, panels
 from cvxleak.gallery.item import Computed, Data, Item, Pair, pair
 from cvxleak.gallery.parity import (
@@ -22,7 +20,7 @@ from cvxleak.gallery.parity import (
     noisy_parity,
     parity_leakage,
 )
-from cvxleak.measures import entropy, mechanism_distortion
+from cvxleak.measures import entropy, mechanism_distortion, suggested_floor
 from cvxleak.mechanisms import (
     binary_symmetric,
     exponential,
@@ -45,80 +43,9 @@ from cvxleak.queries import from_function, parity
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["ITEMS", "SuggestedFloor", "suggested_floor"]
+__all__ = ["ITEMS"]
 
 BIT = math.log(2)
-
-
-@dataclass(frozen=True)
-class SuggestedFloor:
-    """What DALENIUS Remark 3 takes an adversary to be in doubt about; in bits.
-
-    Attributes
-    ----------
-    whole : float
-        What one has to know to know all records.
-    unknown : float
-        What is left of it when the public part is known.
-    floor : float
-        b.
-    margin : float
-        What an adversary has to find out before b is too high.
-    """
-
-    whole: float
-    unknown: float
-    floor: float
-    margin: float
-
-
-def suggested_floor(
-    records: int, values: int = 2, known: float = 0.1, share: float = 0.75
-) -> SuggestedFloor:
-    """Return the entropy floor that DALENIUS Remark 3 suggests for data of this size.
-
-    ``b = share (1 - known) records log2(values)``.
-
-    It says how much an adversary does not know. Whether that protects anybody is another
-    question, and an audit at this floor answers it: the floor changes nothing for the parity of
-    the records (its leakage is constant up to a floor of records - 1 bits).
-
-    Parameters
-    ----------
-    records : int
-        How many, at least 1.
-    values : int
-        How many values each can have, at least 2.
-    known : float
-        The share of the records that is public, from 0 to 1.
-    share : float
-        The part of the rest that the adversary is taken not to know, from 0 to 1.
-
-    Returns
-    -------
-    SuggestedFloor
-        In bits.
-
-    Raises
-    ------
-    ValidationError
-        An argument is outside its range.
-
-    References
-    ----------
-    DALENIUS Remark 3.
-
-    Examples
-    --------
-    >>> from cvxleak.gallery.dalenius import suggested_floor
-    >>> netflix = suggested_floor(100_480_507)
-    >>> round(netflix.unknown), round(netflix.floor), round(netflix.margin)
-    (90432456, 67824342, 22608114)
-    """
-    whole = whole_number(records, "records", 1) * math.log2(whole_number(values, "values", 2))
-    unknown = (1 - real_number(known, "known", 0, 1)) * whole
-    floor = real_number(share, "share", 0, 1) * unknown
-    return SuggestedFloor(whole, unknown, floor, unknown - floor)
 
 
 def remaining_range(records: float, floor: float) -> float:

@@ -14,6 +14,7 @@ from cvxleak.measures.distortion import (
     mechanism_distortion,
     worst_case_distortion,
 )
+from cvxleak.measures.doubt import SuggestedFloor, suggested_floor
 from cvxleak.measures.entropy import entropy, lumped_entropy
 from cvxleak.measures.envelope_bounds import (
     adaptive_composition_bound,
@@ -91,6 +92,7 @@ from cvxleak.measures.vulnerability import (
 __all__ = [
     "ChainRule",
     "EnvelopePiece",
+    "SuggestedFloor",
     "adaptive_composition_bound",
     "balance_value",
     "bayes_vulnerability",
@@ -155,6 +157,7 @@ __all__ = [
     "response_event_envelope",
     "response_lower_bound",
     "response_upper_bound",
+    "suggested_floor",
     "tail_average_bound",
     "unrestricted_budget",
     "worst_case_distortion",

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import entr
 
 from cvxleak.errors import InfeasibleError, ValidationError
-from cvxleak.gallery.dalenius import remaining_range, suggested_floor
+from cvxleak.gallery.dalenius import remaining_range
 from cvxleak.gallery.parity import noisy_parity, parity_leakage
 from cvxleak.problems import record_leakage
 
@@ -33,15 +33,6 @@ def test_the_ends_of_the_closed_form():
         parity_leakage(1, 0.1, 0.0)
     with pytest.raises(ValidationError, match="flip: "):
         parity_leakage(3, 1.1, 0.0)
-
-
-def test_the_suggested_floor_is_the_remark_s_arithmetic():
-    floor = suggested_floor(1000, values=4, known=0.2, share=0.5)
-    assert (floor.whole, floor.unknown, floor.floor, floor.margin) == (2000, 1600, 800, 800)
-    assert suggested_floor(10, known=1.0).floor == 0
-    for bad in ({"records": 0}, {"values": 1}, {"known": 1.1}, {"share": -0.1}):
-        with pytest.raises(ValidationError, match=next(iter(bad))):
-            suggested_floor(**{"records": 10, **bad})
 
 
 def test_the_range_that_is_left_is_an_adversary_s():

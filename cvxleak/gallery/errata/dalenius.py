@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 
-from cvxleak.gallery.dalenius import hospital, remaining_range, suggested_floor
+from cvxleak.gallery.dalenius import hospital, remaining_range
 from cvxleak.gallery.errata.erratum import Erratum
 from cvxleak.gallery.item import Pair, pair
 from cvxleak.gallery.parity import noisy_parity
-from cvxleak.measures import group_budget, max_information
+from cvxleak.measures import group_budget, max_information, suggested_floor
 from cvxleak.mechanisms import (
     binary_symmetric,
     column_symmetric_bound,

@@ -1,0 +1,87 @@
+"""How much an adversary can be taken not to know: an entropy floor from the size of the data."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from cvxleak._validation import real_number, whole_number
+
+__all__ = ["SuggestedFloor", "suggested_floor"]
+
+
+@dataclass(frozen=True)
+class SuggestedFloor:
+    """What DALENIUS Remark 3 takes an adversary to be in doubt about; in bits.
+
+    Attributes
+    ----------
+    whole : float
+        What one has to know to know all records.
+    unknown : float
+        What is left of it when the public part is known.
+    floor : float
+        b.
+    margin : float
+        What an adversary has to find out before b is too high.
+
+    Examples
+    --------
+    >>> from cvxleak.measures import SuggestedFloor
+    >>> SuggestedFloor(whole=10.0, unknown=9.0, floor=6.0, margin=3.0).floor
+    6.0
+    """
+
+    whole: float
+    unknown: float
+    floor: float
+    margin: float
+
+
+def suggested_floor(
+    records: int, values: int = 2, known: float = 0.1, share: float = 0.75
+) -> SuggestedFloor:
+    """Return the entropy floor that DALENIUS Remark 3 suggests for data of this size.
+
+    ``b = share (1 - known) records log2(values)``.
+
+    It says how much an adversary does not know. Whether that protects anybody is another
+    question, and an audit at this floor answers it: the floor changes nothing for the parity of
+    the records (its leakage is constant up to a floor of records - 1 bits).
+
+    Parameters
+    ----------
+    records : int
+        How many, at least 1.
+    values : int
+        How many values each can have, at least 2.
+    known : float
+        The share of the records that is public, from 0 to 1.
+    share : float
+        The part of the rest that the adversary is taken not to know, from 0 to 1.
+
+    Returns
+    -------
+    SuggestedFloor
+        In bits.
+
+    Raises
+    ------
+    ValidationError
+        An argument is outside its range.
+
+    References
+    ----------
+    DALENIUS Remark 3.
+
+    Examples
+    --------
+    >>> from cvxleak.measures import suggested_floor
+    >>> netflix = suggested_floor(100_480_507)
+    >>> round(netflix.unknown), round(netflix.floor), round(netflix.margin)
+    (90432456, 67824342, 22608114)
+    """
+    whole = whole_number(records, "records", 1) * math.log2(whole_number(values, "values", 2))
+    unknown = (1 - real_number(known, "known", 0, 1)) * whole
+    floor = real_number(share, "share", 0, 1) * unknown
+    return SuggestedFloor(whole, unknown, floor, unknown - floor)
