@@ -29,8 +29,13 @@ EVERY = 3
 def mechanisms() -> dict[str, Mechanism]:
     """Return what is drawn."""
     pairs = pair_sum(4)
-    return {
-        "parity, n = 4, flip .3033": Mechanism(modular_sum(4, 2), generalized_symmetric(2, 0.3033)),
+    parities = {
+        f"parity, n = {n}, flip .3033": Mechanism(
+            modular_sum(n, 2), generalized_symmetric(2, 0.3033)
+        )
+        for n in (4, 5, 6)
+    }
+    return parities | {
         "sum mod 4, n = 6, flip .2": Mechanism(modular_sum(6, 4), generalized_symmetric(4, 0.2)),
         "sum mod 3, n = 6, flip .1": Mechanism(modular_sum(6, 3), generalized_symmetric(3, 0.1)),
         "rounding to 3, n = 4": Mechanism(count(4), random_rounding(4, 3)),

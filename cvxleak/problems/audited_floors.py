@@ -78,7 +78,7 @@ class AuditedFloors:
         known: dict[Any, int] = {}
         given = problems[0].records
         for records in self._mechanism.groups(1) if given is None else [given]:
-            lumped = self._mechanism.lumped(records[0])
+            lumped = self._mechanism.lumped(records[0] if len(records) == 1 else records)
             key = (lumped.multiplicities, lumped.value_index.tobytes(), lumped.rows.tobytes())
             if key not in known:
                 known[key] = len(self._groups)
@@ -283,7 +283,7 @@ class AuditedFloors:
         content = {
             "mechanism": mechanism,
             "entropy_floor": float(self.floors[place]),
-            "size": 1,
+            "size": problem.size,
             "records": None if problem.records is None else [list(problem.records)],
         }
         certificate = Certificate(

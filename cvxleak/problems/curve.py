@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from cvxleak._validation import Array, in_order, real_number
+from cvxleak._validation import Array, generator, in_order, real_number
 from cvxleak.certificates import Certificate
 from cvxleak.certificates.bundle import save_certificates
 from cvxleak.errors import CertificateError, ValidationError
@@ -109,7 +109,7 @@ class LeakageCurve:
 def leakage_curve(
     mechanism: Mechanism,
     entropy_floors: Iterable[float],
-    record: int | None = None,
+    record: int | Sequence[int] | None = None,
     *,
     adversaries: Knowledge | Iterable[Knowledge] | None = None,
     tol: float = TOLERANCE,
@@ -134,8 +134,8 @@ def leakage_curve(
     mechanism : Mechanism
     entropy_floors : iterable of float
         b, in nats, strictly increasing, from 0 to log|X|.
-    record : int, optional
-        One record only; the worst of all records at each floor if left out.
+    record : int or sequence of int, optional
+        One record, or one group of records; the worst of all records at each floor if left out.
     adversaries : Knowledge or iterable of Knowledge, optional
         What else is known about the adversaries' priors, at every floor (as for `RecordLeakage`).
     tol : float
@@ -191,12 +191,12 @@ def leakage_curve(
         real_number(time_limit, "time_limit", 0.0)
     known = tuple(adversaries) if isinstance(adversaries, Iterable) else adversaries
     problems = [RecordLeakage(mechanism, b, record, adversaries=known) for b in floors]
-    generator = np.random.default_rng(rng)
+    random = generator(rng)
     found: list[tuple[int, Bound]] = []
     searched: set[int] = set()
     more = True
     if len(floors) > 1 and not problems[0].adversaries:
-        together = AuditedFloors(problems, tol, generator)
+        together = AuditedFloors(problems, tol, random)
         if together.small:
             half = np.inf if time_limit is None else begin + time_limit / 2
             more = together.run(half)
@@ -209,7 +209,7 @@ def leakage_curve(
             break
         left = None if time_limit is None else max(0.0, begin + time_limit - time.monotonic())
         share = None if left is None else left / waiting
-        found.append((place, problems[place].solve(tol=tol, time_limit=share, rng=generator)))
+        found.append((place, problems[place].solve(tol=tol, time_limit=share, rng=random)))
         audited.add(place)
     bounds = tuple(tightened(found, place, b, tol) for place, b in enumerate(floors))
     solved = tuple(place in audited | searched for place in range(len(floors)))

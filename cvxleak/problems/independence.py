@@ -166,7 +166,15 @@ class ProductLeakage:
         -------
         Bound
             `witness` is an `IndependentAdversary`.
+
+        Raises
+        ------
+        ValidationError
+            An option out of range.
         """
+        real_number(tol, "tol", 0.0, 1.0, open_high=True)
+        if time_limit is not None:
+            real_number(time_limit, "time_limit", 0.0)
         start = time.monotonic()
         deadline = np.inf if time_limit is None else start + time_limit
         mechanism, random = self.mechanism, generator(rng)

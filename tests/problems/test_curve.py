@@ -19,7 +19,7 @@ from cvxleak.model import (
     RecordSpace,
     RelativeEntropyBall,
 )
-from cvxleak.problems import audited_floors, record_leakage
+from cvxleak.problems import RecordLeakage, audited_floors, record_leakage
 from cvxleak.problems.curve import LeakageCurve, leakage_curve
 from cvxleak.queries import count, parity
 from cvxleak.result import Status
@@ -192,6 +192,25 @@ def test_what_is_known_of_adversaries_holds_along_the_curve(name):
     # Who is known too well has no doubt to spare.
     with pytest.raises(InfeasibleError, match="no prior"):
         leakage_curve(mechanism, [0.0, 3 * LOG2 - 1e-6], adversaries=known)
+
+
+@pytest.mark.parametrize("known", [None, KnownMarginals([0.7, 0.3])])
+def test_a_group_of_records(known):
+    mechanism = Mechanism(parity(2), binary_symmetric(0.1))
+    floors = [0.5, 1.0]
+    curve = leakage_curve(mechanism, floors, record=(0, 1), adversaries=known, tol=1e-2)
+    for b, bound in zip(floors, curve.bounds, strict=True):
+        problem = RecordLeakage(mechanism, b, (0, 1), adversaries=known)
+        single = problem.solve(tol=1e-2)
+        assert bound.lower <= single.upper
+        assert single.lower <= bound.upper
+        assert bound.name == "leakage about 2 records"
+        assert bound.witness.records == (0, 1)
+        assert verify(bound.certificate).passed
+        assert bound.certificate.problem["size"] == 2
+    # Both bits together say more than one of them.
+    one = leakage_curve(mechanism, floors, record=0, adversaries=known, tol=1e-2)
+    assert curve.lower[-1] > one.upper[-1] + 1e-2
 
 
 def test_frame_unit_and_text(curve):

@@ -119,5 +119,8 @@ def test_arguments():
         ProductLeakage(mechanism, 2.0)
     with pytest.raises(ValidationError, match="records"):
         ProductLeakage(mechanism, 0.0, 5)
+    for name, value in (("tol", 1.0), ("tol", -1.0), ("time_limit", -1.0), ("rng", "seed")):
+        with pytest.raises(ValidationError, match=name):
+            product_leakage(mechanism, 0.0, **{name: value})
     with pytest.raises(ValidationError, match="datasets"):
         ProductLeakage(Mechanism(parity(40), binary_symmetric(0.1)), 0.0)
