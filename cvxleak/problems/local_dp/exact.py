@@ -70,7 +70,7 @@ def least_ratio(sources: SourceSet, budget: fmpq, deadline: float) -> Exact | No
     widths = [len(body.bound) + 2 + 2 * k for body in bodies]
     columns = k + 1 + sum(widths)
     height = k + 1 + len(points) + len(bodies) * (1 + k)
-    if columns * height > LARGEST:
+    if columns * height > LARGEST or k * budget > k - 1:
         return None
     zero, one = fmpq(0), fmpq(1)
     rows: list[Row] = []

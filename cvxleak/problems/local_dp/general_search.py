@@ -76,7 +76,7 @@ def general_attempts(
     if flat.value <= budget * (1 + 1e-6):
         for less in DEFICIT:
             yield _below_the_jump(program, sources, distortion, budget, less, flat, deadline)
-    yield near_least_attempt(program, sources, distortion, budget)
+    yield near_least_attempt(program, sources, distortion, budget, deadline)
     yield Attempt([rough], programs=0)
 
 

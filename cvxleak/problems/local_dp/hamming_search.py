@@ -57,8 +57,10 @@ def hamming_attempts(
         yield Attempt([np.eye(size)], [proof], mixture, -np.inf)
         return
     if size * Fraction(budget) >= size - 1:
-        yield constant([np.full((size, size), 1 / size)])
-        return
+        uniform = np.full((size, size), 1 / size)
+        if meets(uniform):
+            yield constant([uniform])
+            return
     floats = _in_floats(sources, budget, meets)
     if floats is not None:
         yield floats

@@ -195,16 +195,18 @@ class SourceProgram:
             padded = [] if rows is None else [_padded(rows, pad)]
             top = sparse.csr_array(sparse.vstack([*padded, self._rows]))
         right = np.concatenate([np.zeros(0) if sides is None else sides, np.zeros(self.height)])
-        answer = linprog(
+        program = (
             np.concatenate([objective, np.zeros(pad)]),
             top,
             right,
             equations if equations is None or not pad else _padded(equations, pad),
             totals,
             [*bounds, *self._bounds],
-            method="highs",
-            options=options,
         )
+        answer = linprog(*program, method="highs", options=options)
+        if answer.status not in (0, 1):
+            # Presolving can take programs without much room for ones without any.
+            answer = linprog(*program, method="highs", options={**options, "presolve": False})
         if answer.status in (2, 3):
             return None
         if answer.status != 0:

@@ -8,8 +8,8 @@ cheapest outputs, sum over those of v_y >= 1, cost P . m + sum_y v_y P . (d(., y
     sum over y with d(x, y) = m(x) of v_y >= 1 for every x
 
 has channels for its f, and is short of the least ratio by a share of about 1 / f. Its multipliers,
-w_x of the inputs and those of the sources, give the potentials p_x m(x) + w_x. For laws only: the
-room is computed exactly, which a polytope's linear program would not allow.
+w_x of the inputs and those of the sources, give the potentials p_x m(x) + w_x. It is solved in
+rationals, because rooms are of very different sizes; and for laws only, whose room is exact.
 """
 
 from __future__ import annotations
@@ -19,25 +19,24 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linprog
+from flint import fmpq
 
 from cvxleak._validation import Array
+from cvxleak.certificates.rationals import float_above
 from cvxleak.model import SourceSet
 from cvxleak.problems.local_dp.attempts import STEPS, Attempt, unit_law
+from cvxleak.problems.local_dp.exact import LARGEST, maximize
 from cvxleak.problems.local_dp.general import RowProgram
 from cvxleak.problems.local_dp.linear import Mixture
 
 __all__ = ["near_least_attempt"]
-
-WIDEST = 1e9
-"""Sources with more room than this many times the least one are left out."""
 
 SMALLEST = 1e-280
 """Rooms below this share of the costs leave no float for e^epsilon."""
 
 
 def near_least_attempt(
-    program: RowProgram, sources: SourceSet, distortion: Array, budget: float
+    program: RowProgram, sources: SourceSet, distortion: Array, budget: float, deadline: float
 ) -> Attempt:
     """Return the optimum for f towards infinity, with the potentials that prove it."""
     if sources.polytopes:
@@ -53,50 +52,59 @@ def near_least_attempt(
         mixture = _mixture(sources, weights)
         v = [p * Fraction(d) for p, d in zip(mixture.exact(sources), least.tolist(), strict=True)]
         return Attempt((), [_proof(mixture, v)], mixture, -np.inf, 0)
-    smallest = min(room)
-    extra = sources.points @ (distortion - least[:, None])
-    if smallest < Fraction(SMALLEST) * max(Fraction(budget), Fraction(float(extra.max()))):
+    extra = distortion - least[:, None]
+    dearest = Fraction(float(extra.max()))
+    if min(room) < Fraction(SMALLEST) * max(Fraction(budget), dearest):
         return Attempt(programs=0)
-    kept = [i for i, r in enumerate(room) if r <= WIDEST * smallest]
-    cheapest = distortion == least[:, None]
     k, m = distortion.shape
-    # Columns v and f times the least room.
-    rows = np.vstack(
-        [
-            np.column_stack([extra[kept], [-float(room[i] / smallest) for i in kept]]),
-            np.column_stack([-cheapest.astype(float), np.zeros(k)]),
-        ]
-    )
-    sides = np.concatenate([np.zeros(len(kept)), -np.ones(k)])
-    answer = linprog(np.append(np.zeros(m), 1.0), rows, sides, method="highs")
-    if answer.status != 0 or not answer.fun > 0:
-        return Attempt(programs=1)
-    v = np.maximum(answer.x[:m], 0.0)
-    v = v / min(1.0, float((cheapest @ v).min()))
-    goal = max(float(Fraction(float(extra[i] @ v)) / room[i]) for i in kept)
-    multipliers = np.maximum(-answer.ineqlin.marginals, 0.0)
-    weights = np.zeros(len(laws))
-    weights[kept] = multipliers[: len(kept)]
-    prices = [Fraction(w) for w in multipliers[len(kept) :].tolist()]
-    total = sum(prices, Fraction(0))
+    if (k + len(laws)) * (m + 1) > LARGEST:
+        return Attempt(programs=0)
+    # The dual: maximize sum w over w and weights mu >= 0 of the sources, with sum mu room <= 1 and
+    # the w of the inputs for which an output is cheapest at most what it costs under mu.
+    rows = [
+        [*(fmpq(int(e == 0)) for e in column), *(-_rational(_dot(law, column)) for law in laws)]
+        for column in extra.T
+    ]
+    rows.append([fmpq(0)] * k + [_rational(r) for r in room])
+    sides = [fmpq(0)] * m + [fmpq(1)]
+    cost = [fmpq(1)] * k + [fmpq(0)] * len(laws)
+    found = maximize(cost, rows, sides, deadline)
+    if found is None or found[0] <= 0:
+        return Attempt()
+    ratio, best, prices = found
+    goal = float_above(ratio)
+    v = np.array([float_above(price) for price in prices[:m]])
 
     def channels() -> Iterator[Array]:
         for step in (*STEPS[1:], 1e-4, 1e-2):
             # Smaller least entries, and a ratio that still fills the cheapest outputs alone.
             yield program.channel(v / (goal * (1 + step)), goal * (1 + 2 * step))
 
-    if not (weights.any() and total > 0):
-        return Attempt(channels(), (), programs=1)
-    mixture = _mixture(sources, weights)
+    spent = sum(best[k:], fmpq(0))
+    shares = [_fraction(mu / spent) for mu in best[k:]]
+    mixed = [
+        sum((w * law[x] for w, law in zip(shares, laws, strict=True)), Fraction(0))
+        for x in range(k)
+    ]
+    potentials = [
+        p * Fraction(d) + _fraction(w / spent / ratio)
+        for p, d, w in zip(mixed, least.tolist(), best[:k], strict=True)
+    ]
+    weights = [str(share) for share in shares]
+    proof = {
+        "mixture": {"weights": weights, "members": []},
+        "potentials": [str(v) for v in potentials],
+    }
+    mixture = Mixture(np.array([float(p) for p in mixed]), np.array([float(w) for w in shares]))
+    return Attempt(channels(), [proof], mixture, -float_above(spent))
 
-    def proofs() -> Iterator[dict[str, Any]]:
-        floor = [
-            p * Fraction(d) for p, d in zip(mixture.exact(sources), least.tolist(), strict=True)
-        ]
-        share = (Fraction(budget) - sum(floor, Fraction(0))) / total
-        yield _proof(mixture, [a + w * share for a, w in zip(floor, prices, strict=True)])
 
-    return Attempt(channels(), proofs(), mixture, -1 / float(smallest))
+def _rational(number: Fraction) -> fmpq:
+    return fmpq(number.numerator, number.denominator)
+
+
+def _fraction(number: fmpq) -> Fraction:
+    return Fraction(int(number.p), int(number.q))
 
 
 def _mixture(sources: SourceSet, weights: Array) -> Mixture:
