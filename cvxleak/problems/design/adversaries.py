@@ -123,14 +123,17 @@ class Audit:
         elif self._state is None or self._state.upper - self._state.value > tol * self._state.upper:
             tol = min(tol, QUICK)
             bound = self._bound
-            for stage in (*(stage for stage in STAGES if stage > tol), tol):
+            first, *others = (*(stage for stage in STAGES if stage > tol), tol)
+            if bound is None:
+                mechanism = Mechanism(opponents.rows.query, channel.matrix)
+                problem = RecordLeakage(mechanism, opponents.floor, size=opponents.size)
                 left = None if until == np.inf else max(until - time.monotonic(), 0.1)
-                if bound is None:
-                    mechanism = Mechanism(opponents.rows.query, channel.matrix)
-                    problem = RecordLeakage(mechanism, opponents.floor, size=opponents.size)
-                    bound = problem.solve(tol=stage, time_limit=left, rng=opponents.rng)
-                elif bound.gap > stage * bound.upper and time.monotonic() < until:
-                    bound = bound.refine(stage, left)
+                bound = problem.solve(tol=first, time_limit=left, rng=opponents.rng)
+            for stage in others or [first]:
+                if bound.gap > stage * bound.upper and time.monotonic() < until:
+                    bound = bound.refine(
+                        stage, None if until == np.inf else until - time.monotonic()
+                    )
             self._bound = bound
             self._state = opponents.from_audit(bound)
         if (channel.matrix == channel.matrix[0]).all():

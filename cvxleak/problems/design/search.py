@@ -324,11 +324,9 @@ class _Run:
             if self.opponents.priors is None:
                 self._keep([(state.value, state.cut)])
             found = state.value * inward
-            if (
-                self.budget == 0
-                or found <= worst * (1 + 1e-9)
-                or self.options.strategy == "alternate"
-            ):
+            constant = not self.leakage and self.budget == 0
+            alternating = self.options.strategy == "alternate"
+            if constant or alternating or found <= worst * (1 + 1e-9):
                 return
             # The local search had missed an adversary.
             self.candidate = (matrix, found)
