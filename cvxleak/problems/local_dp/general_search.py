@@ -164,13 +164,30 @@ def _output_beyond(
     exact, wanted = [Fraction(c) for c in costs.tolist()], Fraction(budget)
     if float(mixture.law @ costs) < budget * (1 - 1e-6):
         return None
-    dearest = int(np.argmax(sources.points @ costs)) if len(sources.points) else None
-    towards = None if dearest is None else unit_law(sources, dearest)
+    towards = _dearest(sources, costs)
     for step in NUDGES:
-        if step and towards is None:
-            return None
-        near = mixture if towards is None or not step else mixture.towards(towards, step)
+        near = mixture.towards(towards, step) if step else mixture
         potentials = [p * c for p, c in zip(near.exact(sources), exact, strict=True)]
         if sum(potentials, Fraction(0)) > wanted:
             return {"mixture": near.to_dict(), "potentials": [str(v) for v in potentials]}
     return None
+
+
+def _dearest(sources: SourceSet, costs: Array) -> Mixture:
+    """Return the law of the set that has the largest cost, as a mixture."""
+    most, best = -math.inf, None
+    if len(sources.points):
+        place = int(np.argmax(sources.points @ costs))
+        most, best = float(sources.points[place] @ costs), unit_law(sources, place)
+    for b, body in enumerate(sources.polytopes):
+        found = body.support(costs)
+        if best is None or found.value > most:
+            member = body.member(found.point)
+            members: list[tuple[float, Any]] = [(0.0, None) for _ in sources.polytopes]
+            members[b] = (1.0, member)
+            law = np.array([float(p) for p in member])
+            most = found.value
+            best = Mixture(law, np.zeros(len(sources.points)), tuple(members))
+    if best is None:
+        raise SolverError("the source set has no laws")  # it has at least one
+    return best

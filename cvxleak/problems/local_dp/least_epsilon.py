@@ -79,7 +79,10 @@ class MinLocalDP:
 
     The least epsilon is not continuous in D: where a constant output just meets the budget it
     falls to 0 from a positive number. The budget is taken as the float that is stored, and 0.3 is a
-    little less than 1 - 0.7.
+    little less than 1 - 0.7: which side it is on is decided in rational arithmetic. The bracket
+    stays wide only within rounding of such a border or of the least distortion of all for polytopes
+    with inequalities, for programs of more than some thousand entries, and for numbers that no
+    float holds.
 
     Examples
     --------
@@ -129,9 +132,11 @@ class MinLocalDP:
         Bound
             `upper` is the epsilon of the `witness`, a `Channel` that meets the budget exactly, as
             stored; `lower` is proved by linear programming duality. Both are in the certificate.
-            Infinite, and without a certificate, if only channels with zeros beside positive
-            entries meet the budget. ``shadow_prices["distortion_budget"]`` is the derivative in D;
-            `stats` has the ``worst_source``, the law of the hull that decides.
+            Infinite if only channels with zeros beside positive entries meet the budget: no
+            certificate file holds that, and ``stats["proof"]`` has the problem, witness and proof
+            from which `cvxleak.certificates.local_dp.prove` finds it.
+            ``shadow_prices["distortion_budget"]`` is the derivative in D; `stats` also has the
+            ``worst_source``, the law of the hull that decides.
 
         Raises
         ------
@@ -165,12 +170,14 @@ class MinLocalDP:
                 break
         if best.channel is None:
             raise unmet_budget(self.distortion_budget, least)
-        certificate = None
+        certificate, beside = None, {}
+        problem, witness = self._problem(costs), self._witness(best.channel, costs)
         if best.upper < math.inf:
-            witness = self._witness(best.channel, costs)
             certificate = Certificate(
-                "local-dp", self._problem(costs), best.lower, best.upper, witness, best.proof
+                "local-dp", problem, best.lower, best.upper, witness, best.proof
             )
+        else:
+            beside = {"proof": {"problem": problem, "witness": witness, "proof": best.proof}}
         return Bound.proved(
             "local DP",
             best.lower,
@@ -186,6 +193,7 @@ class MinLocalDP:
                 "seconds": time.monotonic() - begin,
                 "programs": best.programs,
                 "worst_source": best.law(self.sources.labels),
+                **beside,
             },
             resume=self._refine,
         )

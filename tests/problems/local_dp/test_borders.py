@@ -7,7 +7,8 @@ import pytest
 from flint import fmpq
 
 from cvxleak import verify
-from cvxleak.certificates.local_dp import released_ratio
+from cvxleak.certificates.balls import precision
+from cvxleak.certificates.local_dp import prove, released_ratio
 from cvxleak.certificates.rationals import normalized_rows, rational
 from cvxleak.errors import InfeasibleError, ValidationError
 from cvxleak.model import SourceSet
@@ -129,6 +130,17 @@ def test_below_the_least_distortion(ulps):
             problem([[0.7, 0.2, 0.1]], budget, DEAR)
         least = float(str(error.value).split()[-1])
         assert problem([[0.7, 0.2, 0.1]], least, DEAR).upper > 0
+
+
+@pytest.mark.parametrize("d", [None, [[0, 1, 1], [1, 0, 1]]])
+def test_infinity_is_proved_too(d):
+    bound = min_local_dp([[0.5, 0.5]], 0.0, d)
+    assert bound.certificate is None
+    parts = bound.stats["proof"]
+    with precision():
+        ends = prove(parts["problem"], parts["witness"], parts["proof"])
+    assert ends == (bound.lower, bound.upper) == (math.inf, math.inf)
+    assert "proof" not in min_local_dp([[0.5, 0.5]], 0.1, d).stats
 
 
 def test_infinite_only_where_it_is():
