@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 
@@ -10,6 +11,7 @@ import numpy as np
 from scipy.special import rel_entr
 
 from cvxleak._validation import Array
+from cvxleak.branch_and_bound.node_dual import never
 from cvxleak.model import Lumped
 
 __all__ = ["CHOICE_LIMIT", "Choices", "bound_choices"]
@@ -42,12 +44,14 @@ class Choices:
     witnesses: Array
 
 
-def bound_choices(lumped: Lumped, iterations: int = 200) -> Choices | None:
+def bound_choices(
+    lumped: Lumped, iterations: int = 200, *, stop: Callable[[], bool] = never
+) -> Choices | None:
     """Bound the capacity of every choice of one group per value, or return None past the limit.
 
     By convexity of I in the conditionals, the leakage without an entropy floor is the largest
     Shannon capacity over these choices (DALENIUS Theorem 2); it bounds the leakage for every
-    floor. Capacities by Blahut–Arimoto steps, for binary records by bisection.
+    floor. Capacities by Blahut–Arimoto steps, for binary records by bisection; `stop()` ends both.
     """
     k = len(lumped.values)
     counts = np.bincount(lumped.value_index, minlength=k)
@@ -56,7 +60,7 @@ def bound_choices(lumped: Lumped, iterations: int = 200) -> Choices | None:
         return None
     places = np.array(list(product(*(range(n) for n in counts)))) + lumped.starts
     rows = lumped.rows[places]
-    inputs = _binary_inputs(rows) if k == 2 else _inputs(rows, iterations)
+    inputs = _binary_inputs(rows, stop) if k == 2 else _inputs(rows, iterations, stop)
     output = np.einsum("ca,cay->cy", inputs, rows)
     divergences = rel_entr(rows, output[:, None, :]).sum(axis=2)
     lower = (inputs * divergences).sum(axis=1)
@@ -68,11 +72,13 @@ def bound_choices(lumped: Lumped, iterations: int = 200) -> Choices | None:
     return Choices(inputs, float(divergences.max()), witnesses[np.argsort(-entropy)])
 
 
-def _inputs(rows: Array, iterations: int) -> Array:
+def _inputs(rows: Array, iterations: int, stop: Callable[[], bool]) -> Array:
     size, k, _ = rows.shape
     rows = np.where(rows < 1e-200, 0.0, rows)
     pi = np.full((size, k), 1 / k)
     for _ in range(iterations):
+        if stop():
+            break
         output = np.einsum("ca,cay->cy", pi, rows)
         divergences = rel_entr(rows, output[:, None, :]).sum(axis=2)
         pi = pi * np.exp(divergences - divergences.max(axis=1, keepdims=True))
@@ -82,10 +88,12 @@ def _inputs(rows: Array, iterations: int) -> Array:
     return pi
 
 
-def _binary_inputs(rows: Array) -> Array:
+def _binary_inputs(rows: Array, stop: Callable[[], bool]) -> Array:
     """Return the capacity-achieving inputs of two-row channels: equal divergences, by bisection."""
     low, high = np.zeros(len(rows)), np.ones(len(rows))
     for _ in range(50):
+        if stop():
+            break
         middle = (low + high) / 2
         output = (1 - middle)[:, None] * rows[:, 0] + middle[:, None] * rows[:, 1]
         excess = (rel_entr(rows[:, 1], output) - rel_entr(rows[:, 0], output)).sum(axis=1)

@@ -57,7 +57,10 @@ STARTS = 100
 """Most laws from which the inner maximum is looked for."""
 
 CLIMBS = 300
-"""Steps of the search for an inner maximum."""
+"""Most steps of the search for an inner maximum."""
+
+CLIMB_WORK = 5 * 10**7
+"""About how many numbers it may touch."""
 
 SMALLEST = 1e-200
 """Probabilities of a reference law are not below this: their logarithms are taken."""
@@ -85,7 +88,8 @@ class ValueSearch(BestFirst[Array, NuLeaf, Cut]):
     def __init__(self, rows: Array, log_shares: Array, t: Array, lam: float, law: Array) -> None:
         self._rows, self._log_shares, self._t, self._lam = rows, log_shares, t, lam
         self.attained, self.law = -np.inf, law
-        self.climb(np.concatenate([law[None], np.eye(len(rows))[:STARTS]]))
+        starts = int(np.clip(CLIMB_WORK // 20 // rows.size, 3, STARTS))
+        self.climb(np.concatenate([law[None], np.eye(min(len(rows), starts), len(rows))]))
         outputs = rows.shape[1]
         self.batch = int(np.clip(BATCH_SIZE // (len(rows) * outputs + outputs**2), 1, 512))
         # A hair wider than the rows: rounding must not matter for what a certificate recomputes.
@@ -103,7 +107,8 @@ class ValueSearch(BestFirst[Array, NuLeaf, Cut]):
 
     def climb(self, laws: Array) -> None:
         """Look for larger values: D is convex, so its tangent's maximizer is a step up."""
-        for _ in range(CLIMBS):
+        work = len(laws) * self._rows.size
+        for _ in range(int(np.clip(CLIMB_WORK // work, 5, CLIMBS))):
             before = laws
             x = (self._slopes(laws) @ self._rows.T) / self._lam
             laws = softmax(x + self._log_shares, axis=1)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import rel_entr
+from scipy.special import entr, rel_entr, softmax
 
 from cvxleak._validation import Array
 from cvxleak.branch_and_bound.law_dual import LawDual
@@ -15,13 +15,19 @@ from cvxleak.branch_and_bound.means import entropy_surplus, log_mean_exp, log_me
 from cvxleak.branch_and_bound.node_dual import never
 from cvxleak.model import Limits, Lumped
 
-__all__ = ["WholeDataset", "bound_by_dataset", "by_newton"]
+__all__ = ["WholeDataset", "bound_by_dataset", "by_newton", "knows_most"]
 
 NEWTON_LIMIT = 300
 """Most outputs for which Newton's method finds t; past it, the guess at the maximizer gives it."""
 
 GROUP_LIMIT = 4000
 """The same for groups of contexts."""
+
+DATASET_WORK = 3 * 10**7
+"""About how many numbers the search for the dataset's capacity may touch."""
+
+BLOCK = 1 << 20
+"""About how many probabilities are looked at together."""
 
 
 @dataclass(frozen=True)
@@ -80,18 +86,60 @@ def bound_by_dataset(
         t = np.exp(found.tau / found.q)
         return _evaluated(lumped, entropy_floor, limits, found.lam, found.q, t, found.kappa)
     t = np.maximum(weights @ lumped.rows, 1e-30)
+    t = np.maximum(t / t.sum(), 1e-200)
     kappa = np.zeros(len(limits.bounds))
 
-    def upper(log_lam: float) -> float:
-        found = _evaluated(lumped, entropy_floor, limits, np.exp(log_lam), 1.0, t, kappa)
-        return found.upper
+    divergences = _divergences(lumped, t)
 
-    fitted = minimize_scalar(upper, bounds=(-16.0, 16.0), method="bounded", options={"xatol": 1e-3})
-    candidates = [
-        _evaluated(lumped, entropy_floor, limits, lam, 1.0, t, kappa)
-        for lam in (0.0, float(np.exp(fitted.x)))
-    ]
+    def with_multiplier(lam: float) -> WholeDataset:
+        return _bounded(lumped, entropy_floor, limits, lam, 1.0, t, kappa, divergences)
+
+    fitted = minimize_scalar(
+        lambda log_lam: with_multiplier(float(np.exp(log_lam))).upper,
+        bounds=(-16.0, 16.0),
+        method="bounded",
+        options={"xatol": 1e-3},
+    )
+    candidates = [with_multiplier(lam) for lam in (0.0, float(np.exp(fitted.x)))]
     return min(candidates, key=lambda found: found.upper)
+
+
+def knows_most(
+    lumped: Lumped, entropy_floor: float, weights: Array, stop: Callable[[], bool]
+) -> Array:
+    """Return an adversary for whom I(X;Y) is large, from one with weights on all groups.
+
+    Blahut–Arimoto steps for I(X;Y) + lam F: w' is proportional to
+    (w m^lam e^D)^(1 / (1 + lam)), with lam such that F(w') is the floor, or 0.
+    """
+    log_m = lumped.log_multiplicity
+    w = np.maximum(weights, 1e-300)
+    before = -np.inf
+    for _ in range(int(np.clip(DATASET_WORK // lumped.rows.size, 1, 300))):
+        if stop():
+            break
+        d = _divergences(lumped, np.maximum(w @ lumped.rows, 1e-300))
+        value = float(w @ d)
+        if value <= before + 1e-7:
+            break
+        before = value
+        low, high = 0.0, 1.0  # of lam / (1 + lam)
+        for _ in range(40):
+            share = (low + high) / 2
+            w_new = softmax((1 - share) * (np.log(w) + d) + share * log_m)
+            enough = float(entr(w_new).sum() + w_new @ log_m) >= entropy_floor
+            low, high = (low, share) if enough else (share, high)
+        w = np.maximum(softmax((1 - high) * (np.log(w) + d) + high * log_m), 1e-300)
+    return w
+
+
+def _divergences(lumped: Lumped, t: Array) -> Array:
+    """Return D(R_{a,g} || t), in blocks of rows."""
+    result = np.empty(len(lumped.rows))
+    step = max(1, BLOCK // lumped.rows.shape[1])
+    for start in range(0, len(result), step):
+        result[start : start + step] = rel_entr(lumped.rows[start : start + step], t).sum(axis=1)
+    return result
 
 
 def _evaluated(
@@ -104,8 +152,22 @@ def _evaluated(
     kappa: Array,
 ) -> WholeDataset:
     t = np.maximum(t / t.sum(), 1e-200)
+    divergences = _divergences(lumped, t)
+    return _bounded(lumped, entropy_floor, limits, lam, q, t, kappa, divergences)
+
+
+def _bounded(
+    lumped: Lumped,
+    entropy_floor: float,
+    limits: Limits,
+    lam: float,
+    q: float,
+    t: Array,
+    kappa: Array,
+    divergences: Array,
+) -> WholeDataset:
     log_values = lumped.log_shares[1]
-    c = q * rel_entr(lumped.rows, t).sum(axis=1) - kappa @ limits.coefficients
+    c = q * divergences - kappa @ limits.coefficients
     doubt = lam + float(kappa @ limits.shares)
     if doubt == 0:
         phi = np.maximum.reduceat(c, lumped.starts)

@@ -65,7 +65,7 @@ def unpack(packed: Any, shape: Sequence[int | None] | None = None) -> NDArray[An
     if len(found) != len(wanted) or any(
         n is not None and n != m for n, m in zip(wanted, found, strict=True)
     ):
-        raise CertificateError(f"packed array: found shape {found}; {wanted} is needed")
+        raise CertificateError(f"packed array: shape {found} does not fit; {wanted} is needed")
     dtype = packed["dtype"]
     size = np.dtype(dtype).itemsize * math.prod(found)
     try:

@@ -15,7 +15,7 @@ from cvxleak._validation import Array, real_number
 from cvxleak.certificates import Certificate, balls
 from cvxleak.certificates import record_leakage as prover
 from cvxleak.errors import CertificateError
-from cvxleak.iterative import joint_blahut_arimoto, meet_entropy_floor
+from cvxleak.iterative import IterativeResult, joint_blahut_arimoto, meet_entropy_floor
 from cvxleak.measures import lumped_information
 from cvxleak.model import Lumped
 from cvxleak.model.knowledge import exchangeable
@@ -33,11 +33,14 @@ __all__ = ["Audit", "Progress"]
 
 Progress = Callable[[float, float, int], None]
 
+Stop = Callable[..., bool]
+"""(seconds that a step takes, 0 if left out) -> whether there is no time left for it."""
+
 SINGLE_PRECISION = 1e-6
 """Relative gaps above this are certified with multipliers stored in single precision."""
 
 ENTRY_SECONDS = 2e-7
-"""About how long the proof of the lower end takes, per probability in the lumped rows."""
+"""About how long it takes to prove the lower end and to write the certificate, per probability."""
 
 HARD = 64
 """Batches of nodes after which a problem counts as hard: more random starts may find more."""
@@ -102,13 +105,16 @@ class Audit:
         start = time.monotonic()
         deadline = np.inf if time_limit is None else start + time_limit
 
-        def stop() -> bool:
+        entries = self.problem.mechanism.channel.matrix.size
+
+        def stop(needed: float = 0.0) -> bool:
+            """Whether there is no time left for what takes `needed` seconds, and for the proof."""
             if time_limit is None:
                 return False
             proofs = sum(group.proof_seconds() for group in self._groups if group.searches)
-            if self._best is not None:
-                proofs += ENTRY_SECONDS * self._best[0].lumped.rows.size
-            return time.monotonic() + proofs > deadline
+            lumped = 0 if self._best is None else self._best[0].lumped.rows.size
+            proofs += ENTRY_SECONDS * (entries + lumped)
+            return time.monotonic() + proofs + needed > deadline
 
         report = _Reporter(start, verbose, progress)
         aim = tol
@@ -147,17 +153,15 @@ class Audit:
         sizes = sorted(shape)[-problem.size :] if chosen is None else [shape[i] for i in chosen]
         return arb(fmpz(math.prod(sizes)))
 
-    def _search(
-        self, tol: float, time_limit: float | None, stop: Callable[[], bool], report: _Reporter
-    ) -> str:
+    def _search(self, tol: float, time_limit: float | None, stop: Stop, report: _Reporter) -> str:
         """Work until the gap is within `tol` or the time is up; say which."""
         late = f"the time limit of {time_limit or 0:g} s was reached"
         for group in self._lump(stop):
-            if stop():
+            if stop() and group is not self._groups[0]:
                 return late
             group.prepare(
                 lambda weights, group=group: self._offer(group, weights),
-                lambda starts, group=group: self._climb(group, starts),
+                lambda starts, group=group: self._climb(group, starts, stop),
                 lambda: self._target(tol),
                 stop,
             )
@@ -169,7 +173,7 @@ class Audit:
                 return "the problem is too large for branch and bound"
         return WITHIN
 
-    def _lump(self, stop: Callable[[], bool]) -> Iterator[AuditedGroup]:
+    def _lump(self, stop: Stop) -> Iterator[AuditedGroup]:
         """Yield the lumped problems, making those that are not there yet: at least one."""
         problem, mechanism = self.problem, self.problem.mechanism
         yield from list(self._groups)
@@ -214,9 +218,7 @@ class Audit:
         # A little inside the tolerance, so that rounding outwards does not undo it.
         return max(self.lower / (1 - 0.95 * tol), self.lower + 0.9 * ABSOLUTE_TOLERANCE)
 
-    def _advance(
-        self, group: AuditedGroup, tol: float, stop: Callable[[], bool], report: _Reporter
-    ) -> bool:
+    def _advance(self, group: AuditedGroup, tol: float, stop: Stop, report: _Reporter) -> bool:
         """Work for a while on the class with the largest upper end, if anything can be done.
 
         Progress is counted in nodes, not seconds, so that the same seed gives the same answer.
@@ -227,29 +229,34 @@ class Audit:
             report(self.lower, self.upper, self.nodes)
             # Powers of four: the local search takes a vanishing share of the time.
             if group.batches & (group.batches - 1) == 0 and group.batches.bit_length() % 2:
-                self._climb(group, weights[:8])
+                self._climb(group, weights[:8], stop)
                 if group.batches >= HARD:
-                    self._climb(group, group.starts)
+                    self._climb(group, group.starts, stop)
 
         resolution = self._target(tol) - self.lower
         return group.advance(lambda: self._target(tol), resolution, stop, on_weights)
 
-    def _climb(self, group: AuditedGroup, starts: int | Array) -> None:
+    def _climb(self, group: AuditedGroup, starts: int | Array, stop: Stop) -> None:
         if group in self._domains:
             self._climb_within(group, self._domains[group], starts)
             return
-        steps = group.steps
-        run = joint_blahut_arimoto(
-            group.lumped, self.floor, starts=starts, rng=self._rng, max_iterations=steps, tol=GAIN
-        )
-        if run.iterations == steps and run.value > PROMISING * self.lower:
-            most = group.most_steps
-            run = joint_blahut_arimoto(
-                group.lumped, self.floor, starts=run.point[None], max_iterations=most, tol=GAIN
-            )
+        run = self._ascend(group, starts, group.steps)
+        if run.iterations == group.steps and run.value > PROMISING * self.lower:
+            left = group.most_steps
+            while left > 0 and not stop():
+                steps = min(left, group.steps_between_looks)
+                run = self._ascend(group, run.point[None], steps)
+                left -= steps
+                if run.iterations < steps:
+                    break
         group.weights, group.multiplier = run.point, float(run.history["multiplier"][-1])
         if self._offer(group, run.point):
             self._multiplier = group.multiplier
+
+    def _ascend(self, group: AuditedGroup, starts: int | Array, steps: int) -> IterativeResult:
+        return joint_blahut_arimoto(
+            group.lumped, self.floor, starts=starts, rng=self._rng, max_iterations=steps, tol=GAIN
+        )
 
     def _climb_within(self, group: AuditedGroup, domain: Domain, starts: int | Array) -> None:
         found = domain.search(starts, self._rng, group.steps)
@@ -274,7 +281,7 @@ class Audit:
 
     def _certify(self, tol: float) -> Bound:
         problem, mechanism = self.problem, self.problem.mechanism
-        first = next(self._lump(lambda: True))
+        first = next(self._lump(lambda *_: True))
         group, weights = self._best or (first, first.weights)
         dtype = "<f4" if tol > SINGLE_PRECISION else "<f8"
         with balls.precision():

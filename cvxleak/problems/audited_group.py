@@ -23,12 +23,11 @@ from cvxleak.branch_and_bound import (
     find_symmetries,
     merge_outputs,
 )
-from cvxleak.branch_and_bound.whole_dataset import by_newton
+from cvxleak.branch_and_bound.whole_dataset import by_newton, knows_most
 from cvxleak.certificates import record_leakage as prover
 from cvxleak.certificates.balls import precision
 from cvxleak.certificates.packing import pack
 from cvxleak.certificates.symmetry import Symmetry
-from cvxleak.iterative import joint_blahut_arimoto
 from cvxleak.measures import lumped_entropy
 from cvxleak.model import Limits, Lumped
 
@@ -45,6 +44,18 @@ MOST_STEPS = 1000
 
 WORK = 10**8
 """About how many numbers one go of the local search may touch."""
+
+LOOK = 2 * 10**7
+"""About how many of them until it looks at the clock."""
+
+STEP_SECONDS = 1e-7
+"""About how long a step of the local search takes, per probability and start."""
+
+AT_ALL = 1.0
+"""Seconds that the local search may take when there is no time left."""
+
+PASS_SECONDS = 5e-7
+"""About how long it takes to merge outputs, or to bound by the dataset, per probability."""
 
 CELLS_LIMIT = 2500
 """Most multipliers of a cell; past it a Newton step takes many seconds."""
@@ -70,14 +81,14 @@ NEWTON_STEPS = 15
 CALIBRATION = {"cells": 100, "slabs": 5, "sharing": 100}
 """Leaves of the tree whose proof is timed, so that the whole proof ends within the time limit."""
 
+READ_SECONDS, LEAF_SECONDS = 4e-6, 2e-7
+"""About how long the proof of a smaller tree takes, per probability: to begin with, and a leaf."""
+
 MANY_OUTPUTS = 12
 """Least number of outputs for which a tree on fewer, merged at a price, goes first."""
 
 DATASET_ACCURACY = 1e-6
 """Nats to which the bound by the dataset is made as small as it can be."""
-
-DATASET_WORK = 3 * 10**7
-"""About how many numbers the search for the dataset's capacity may touch."""
 
 Search = BestFirst[Any, Any, Any] | SharingSearch
 
@@ -130,31 +141,37 @@ class AuditedGroup:
     @property
     def starts(self) -> int:
         """How many random starts the local search can afford."""
-        return int(np.clip(WORK / 20 / self.lumped.rows.size, 2, STARTS))
+        return int(np.clip(LOOK / 10 / self.lumped.rows.size, 2, STARTS))
 
     @property
     def steps(self) -> int:
         """How many steps from that many starts the local search takes in one go."""
-        return int(np.clip(WORK / self.starts / self.lumped.rows.size, 5, STEPS))
+        return int(np.clip(LOOK / self.starts / self.lumped.rows.size, 3, STEPS))
 
     @property
     def most_steps(self) -> int:
         """How many steps the local search takes at most to follow the best one to its end."""
         return int(np.clip(10 * WORK / self.starts / self.lumped.rows.size, 50, MOST_STEPS))
 
+    @property
+    def steps_between_looks(self) -> int:
+        """How many of these it takes until it looks at the clock."""
+        return int(np.clip(LOOK / self.lumped.rows.size, 3, MOST_STEPS))
+
     def prepare(
         self,
         offer: Callable[[Array], object],
         climb: Callable[[int], object],
         threshold: Callable[[], float],
-        stop: Callable[[], bool],
+        stop: Callable[..., bool],
     ) -> None:
         """Bound the leakage without a tree, and look for adversaries; each part only once."""
         if self._prepared == 0:
             offer(self.lumped.uniform())
             self._prepared = 1
-        if self._prepared == 1 and not stop():
-            self._choices = bound_choices(self._merge()[0])
+        size = self.lumped.rows.size
+        if self._prepared == 1 and not stop(PASS_SECONDS * size):
+            self._choices = bound_choices(self._merge()[0], stop=stop)
             if self._choices is not None:
                 offer(self._choices.witnesses[0])
                 # Who needs no more doubt than the floor asks for is the worst adversary there is.
@@ -163,9 +180,14 @@ class AuditedGroup:
                 self._climbed = bool(self.limits is None and enough)
             self._prepared = 2
         if not self._climbed:
-            climb(self.starts)
-            self._climbed = True
-        if self._prepared == 2 and not stop() and not self.small:
+            # However late it is: without any search the lower end would say next to nothing.
+            for starts, most in ((self.starts, AT_ALL / 10), (2, AT_ALL)):
+                seconds = STEP_SECONDS * size * starts * self.steps
+                if seconds <= most or not stop(seconds):
+                    climb(starts)
+                    self._climbed = True
+                    break
+        if self._prepared == 2 and not stop(PASS_SECONDS * size) and not self.small:
             self._bound_by_dataset(threshold, stop)
 
     def _bound_by_dataset(self, threshold: Callable[[], float], stop: Callable[[], bool]) -> None:
@@ -174,7 +196,7 @@ class AuditedGroup:
         merged, outputs = self._merge()
         guess = self.weights
         if not by_newton(merged):
-            guess = _knows_most(merged, self.floor, guess)
+            guess = knows_most(merged, self.floor, guess, stop)
         found = bound_by_dataset(
             merged, self.floor, guess, self.limits, accuracy=DATASET_ACCURACY, stop=stop
         )
@@ -230,7 +252,7 @@ class AuditedGroup:
         search = min(self.searches, key=lambda search: search.upper)
         if id(search) not in self._seconds_per_leaf:
             if search.leaves < CALIBRATION[search.kind]:
-                return 0.0
+                return self.lumped.rows.size * (READ_SECONDS + LEAF_SECONDS * search.leaves)
             start = time.monotonic()
             with precision():
                 entry = {search.kind: search.encoded(self._outputs(search), "<f8")}
@@ -380,18 +402,3 @@ class AuditedGroup:
             return NEWTON_STEPS * (size**3 + groups * outputs**2)
         size = groups + outputs
         return NEWTON_STEPS * (size**3 + groups * size**2)
-
-
-def _knows_most(lumped: Lumped, floor: float, start: Array) -> Array:
-    """Return an adversary who learns much about the whole dataset, one group of it per value."""
-    size = len(lumped.rows)
-    whole = Lumped(
-        values=range(size),
-        outputs=lumped.outputs,
-        value_index=np.arange(size),
-        rows=lumped.rows,
-        multiplicities=lumped.multiplicities,
-        contexts=lumped.contexts,
-    )
-    steps = int(np.clip(DATASET_WORK // lumped.rows.size, 1, 300))
-    return joint_blahut_arimoto(whole, floor, starts=start[None], max_iterations=steps).point

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -11,14 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import real_number, whole_number
+from cvxleak._validation import instance, real_number, short, whole_number
 from cvxleak.certificates import Certificate
-from cvxleak.errors import CertificateError, InfeasibleError, ValidationError
+from cvxleak.errors import InfeasibleError, ValidationError
 from cvxleak.measures import entropy, lumped_entropy, lumped_information
 from cvxleak.model import Mechanism, Prior
 from cvxleak.model.knowledge import Knowledge, as_knowledge
 from cvxleak.model.restricted import restrict
-from cvxleak.problems.audit import Audit, Progress
+from cvxleak.problems.audit import WITHIN, Audit, Progress
 from cvxleak.problems.candidates import candidate_weights, law_violations, positive_part
 from cvxleak.problems.check import Check
 from cvxleak.result import Bound, Status
@@ -130,7 +131,10 @@ class RecordLeakage:
             Relative gap to reach: upper - lower <= max(tol * upper, 1e-7 nats).
         time_limit : float or None
             Seconds after which the bracket reached is returned (status BRACKETED). Everything
-            counts, also setting up and proving; a single step of a very large problem may overrun.
+            counts, also setting up and proving. What cannot be left out may overrun: lumping the
+            contexts of one group of records, one prior and its proof, and the certificate, all
+            together one or two microseconds for each probability that the mechanism has; a local
+            search of a second; and one Newton step of a tree, at most a few seconds.
         rng : int, numpy.random.Generator or None
             Random starts of the local search; the same seed gives the same answer.
         verbose : bool
@@ -237,7 +241,8 @@ def record_leakage(
     adversaries : Knowledge or iterable of Knowledge, optional
         What else is known about the adversaries' priors (DALENIUS Definition 5).
     **options
-        As for `RecordLeakage.solve`.
+        As for `RecordLeakage.solve`. The search is one of its own, so there is neither a `solver`
+        nor a `solver_options` among them; like any other unknown name they are a TypeError.
 
     Examples
     --------
@@ -286,7 +291,7 @@ def balance(
 
     The lower end is C_1's lower end less C_1^b's upper end, and the other way round; the witness is
     the pair of adversaries that attain the lower ends of C_1 and of C_1^b. Both are computed as
-    sharply as the tolerance on their difference asks for, each within the time limit.
+    sharply as the tolerance on their difference asks for, together within the time limit.
 
     Parameters
     ----------
@@ -296,7 +301,7 @@ def balance(
     adversaries : Knowledge or iterable of Knowledge, optional
         What is known about the adversaries' priors, at both floors.
     **options
-        As for `RecordLeakage.solve`.
+        As for `RecordLeakage.solve`; `time_limit` is for everything together.
 
     Examples
     --------
@@ -306,16 +311,13 @@ def balance(
     >>> print(balance(Mechanism(parity, [[0.9, 0.1], [0.1, 0.9]]), entropy_floor=1.0))
     balance: 0 to ... nats (CERTIFIED)
     """
-    free, bound = (
-        RecordLeakage(mechanism, b, adversaries=adversaries).solve(**options)
-        for b in (0.0, entropy_floor)
-    )
-    return balance_of(
-        free,
-        bound,
-        tol=options.get("tol", TOLERANCE),
-        time_limit=options.get("time_limit", TIME_LIMIT),
-    )
+    problems = [RecordLeakage(mechanism, b, adversaries=adversaries) for b in (0.0, entropy_floor)]
+    given = options.pop("time_limit", TIME_LIMIT)
+    limit = given if given is None else real_number(given, "time_limit", 0.0)
+    left = _countdown(limit)
+    free = problems[0].solve(time_limit=None if limit is None else limit / 2, **options)
+    bound = problems[1].solve(time_limit=left(), **options)
+    return balance_of(free, bound, tol=options.get("tol", TOLERANCE), time_limit=left())
 
 
 def balance_of(
@@ -324,7 +326,21 @@ def balance_of(
     """Return the balance function from solved audits of the same mechanism at b = 0 and at b.
 
     A small difference of large leakages needs sharper ends than the leakages themselves: certified
-    parts whose gap is too wide for `tol` are refined, each within the time limit.
+    parts whose gap is too wide for `tol` are refined, together within the time limit.
+
+    Parameters
+    ----------
+    free, bound : Bound
+        What `record_leakage` or `group_leakage` returned for a floor of 0, and for b.
+    tol : float
+        Relative gap to reach.
+    time_limit : float, optional
+        Seconds for both refinements together; no limit if None.
+
+    Raises
+    ------
+    ValidationError
+        Not such bounds, in nats, about the same records, or a bad option.
 
     Examples
     --------
@@ -336,9 +352,19 @@ def balance_of(
     >>> print(balance_of(free, bound, tol=1e-2))
     balance: 0.3177... to 0.3177... nats (CERTIFIED)
     """
-    wanted = 0.4 * tol * (free.lower - bound.upper)
+    allowed = real_number(tol, "tol", 0.0, open_low=True, open_high=True)
+    if time_limit is not None:
+        real_number(time_limit, "time_limit", 0.0)
+    whole = _certificate(free, "free").problem
+    if whole != {**_certificate(bound, "bound").problem, "entropy_floor": 0.0}:
+        raise ValidationError(
+            f"free: found an audit at a floor of {short(whole['entropy_floor'])}, perhaps of "
+            "something else; it must be that of `bound` at a floor of 0"
+        )
+    wanted = 0.4 * allowed * (free.lower - bound.upper)
+    left = _countdown(time_limit)
     free, bound = (
-        part.refine(wanted / part.upper, time_limit)
+        part.refine(wanted / part.upper, left())
         if part.status is Status.CERTIFIED and 0 < wanted < part.gap
         else part
         for part in (free, bound)
@@ -346,7 +372,7 @@ def balance_of(
     # g >= 0 because L is non-increasing (DALENIUS Lemma 1).
     lower = max(math.nextafter(free.lower - bound.upper, -math.inf), 0.0)
     upper = math.nextafter(free.upper - bound.lower, math.inf)
-    parts = {"capacity": _certificate(free), "leakage": _certificate(bound)}
+    parts = {"capacity": _certificate(free, "free"), "leakage": _certificate(bound, "bound")}
     certificate = Certificate(
         "balance",
         parts["leakage"].problem,
@@ -359,14 +385,37 @@ def balance_of(
         "balance",
         lower,
         upper,
-        tol=tol,
+        tol=allowed,
         witness=(free.witness, bound.witness),
         certificate=certificate,
-        stats={"seconds": free.stats["seconds"] + bound.stats["seconds"]},
+        stats=_together(free.stats, bound.stats),
     )
 
 
-def _certificate(bound: Bound) -> Certificate:
-    if bound.certificate is None:
-        raise CertificateError(f"{bound.name}: an audit without a certificate")
-    return bound.certificate
+def _countdown(limit: float | None) -> Callable[[], float | None]:
+    """Return what says how many seconds are left, None if there is no limit."""
+    end = math.inf if limit is None else time.monotonic() + limit
+    return lambda: None if limit is None else max(end - time.monotonic(), 0.0)
+
+
+def _together(*parts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the statistics of audits taken together; the first that had to stop says why."""
+    reasons = [part["stopped"] for part in parts if "stopped" in part]
+    stopped = next((reason for reason in reasons if reason != WITHIN), WITHIN)
+    return {
+        "seconds": sum(part.get("seconds", 0.0) for part in parts),
+        "nodes": sum(part.get("nodes", 0) for part in parts),
+        "stopped": stopped,
+    }
+
+
+def _certificate(bound: Bound, name: str) -> Certificate:
+    """Return the certificate of an audit's bound in nats, or say that it is no such bound."""
+    certificate = instance(bound, Bound, name).certificate
+    if certificate is None or certificate.kind != "record-leakage" or bound.unit != "nats":
+        kind = "none" if certificate is None else repr(certificate.kind)
+        raise ValidationError(
+            f"{name}: found a bound in {bound.unit} with certificate {kind}; an audit's in nats "
+            "is needed, with its certificate"
+        )
+    return certificate

@@ -11,10 +11,15 @@ import pytest
 from scipy.optimize import minimize_scalar
 from scipy.special import rel_entr
 
-from cvxleak.branch_and_bound import CellSearch, bound_choices, merge_outputs
+from cvxleak.branch_and_bound import CellSearch, bound_by_dataset, bound_choices, merge_outputs
 from cvxleak.branch_and_bound.choices import CHOICE_LIMIT
 from cvxleak.branch_and_bound.node_dual import Cells, NodeDual
+from cvxleak.branch_and_bound.whole_dataset import knows_most
+from cvxleak.iterative import joint_blahut_arimoto
+from cvxleak.measures import lumped_entropy
+from cvxleak.mechanisms import truncated_geometric
 from cvxleak.model import AdditiveQuery, Lumped, Mechanism, RecordSpace
+from cvxleak.queries import count
 
 
 def modular_sum(n: int, m: int, flip: float) -> Lumped:
@@ -217,3 +222,38 @@ def test_a_lower_threshold_opens_closed_leaves_again():
     nodes, leaves = search.preorder()
     assert nodes.count(None) == len(leaves)
     assert max(leaf.bound for leaf in leaves) == search.upper
+
+
+def test_bounds_without_a_tree_hold_whenever_they_are_stopped():
+    rng = np.random.default_rng(5)
+    for k in (2, 3):
+        rows = rng.dirichlet(np.ones(5), size=k * 6)
+        space = RecordSpace([range(k), range(6)])
+        lumped = Mechanism.from_channel(space, rows).lumped(0)
+        floor = 0.5 * lumped.max_entropy
+        attained = joint_blahut_arimoto(lumped, floor, rng=0).value
+        for steps in (0, 1, 5, 1000):
+            calls = iter(range(10**6))
+
+            def stop(calls=calls, steps=steps):
+                return next(calls) >= steps
+
+            choices = bound_choices(lumped, stop=stop)
+            assert choices is not None
+            assert attained <= choices.upper + 1e-12
+            guess = knows_most(lumped, floor, lumped.uniform(), stop)
+            assert guess.sum() == pytest.approx(1.0)
+            assert (guess > 0).all()
+            assert attained <= bound_by_dataset(lumped, floor, guess).upper
+
+
+def test_who_knows_most_about_the_dataset():
+    lumped = Mechanism(count(8), truncated_geometric(8, 0.7)).lumped(0)
+    for floor in (0.0, 3.0, 5.0):
+        found = knows_most(lumped, floor, lumped.uniform(), lambda: False)
+        assert lumped_entropy(found, lumped) >= floor - 1e-6
+        output = found @ lumped.rows
+        value = float(found @ rel_entr(lumped.rows, output).sum(axis=1))
+        # The least bound of this kind, by Newton's method, is sharp for the whole dataset.
+        least = bound_by_dataset(lumped, floor, found).upper
+        assert value >= min(least, np.log(2)) - 1e-3

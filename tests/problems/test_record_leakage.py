@@ -297,6 +297,19 @@ def test_balance_brackets_the_difference():
     assert max(part.gap for part in coarse) > close.gap
 
 
+def test_a_balance_says_how_it_was_found():
+    bound = balance(modular_sum(4, 3, 0.1), 2.3)
+    assert bound.stats["stopped"] == "the gap is within the tolerance"
+    assert bound.stats["nodes"] > 0
+    assert bound.stats["seconds"] > 0
+    late = balance(modular_sum(6, 4, 0.2), 3.327, time_limit=0.0)
+    assert "time limit" in late.stats["stopped"]
+    assert verify(late.certificate).passed
+    for part in (record_leakage, balance):
+        with pytest.raises(TypeError, match="solver"):
+            part(modular_sum(4, 3, 0.1), 2.3, solver="CLARABEL")
+
+
 def test_only_one_record():
     space = RecordSpace([(0, 1), (0, 1)])
     # The output shows record 0 and nothing of record 1.
@@ -364,6 +377,16 @@ def test_no_time_at_all_still_gives_a_bracket():
     assert finished.status is Status.CERTIFIED
     assert finished.upper < groups.upper
     assert verify(finished.certificate).passed
+
+
+def test_a_large_plain_matrix_without_time_still_gives_a_bracket():
+    rows = np.random.default_rng(1).dirichlet(np.ones(16), size=2**12)
+    mechanism = Mechanism.from_channel(RecordSpace.binary(12), rows)
+    for limit in (0.0, 0.3):
+        bound = record_leakage(mechanism, 5.0, 0, time_limit=limit)
+        assert bound.status is Status.BRACKETED
+        assert 0 < bound.lower < bound.upper <= np.log(2) + 1e-9
+        assert verify(bound.certificate).passed
 
 
 def test_hundreds_of_outputs_within_the_time_limit():
