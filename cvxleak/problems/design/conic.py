@@ -7,6 +7,7 @@ their own, so that the cones are as many as the adversaries' cells (value, outpu
 from __future__ import annotations
 
 import time
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -128,17 +129,28 @@ class Conic:
         return q, rules + own_constraints(self.rules, q)
 
     def _solved(self, problem: cp.Problem, deadline: float) -> cp.Problem:
-        limit: dict[str, Any] = {}
         left = deadline - time.monotonic()
-        # CVXPY's own choice where there are matrices is SCS, which is too coarse.
-        solver = self._solver or "CLARABEL"
-        if solver == "CLARABEL" and np.isfinite(left):
-            limit = {"time_limit": max(left, 1.0)}
-        try:
-            problem.solve(solver=solver, **limit, **self._options)
-        except cp.SolverError as error:
-            raise SolverError(f"the master failed: {error}") from error
-        return problem
+        limit = {"time_limit": max(left, 1.0)} if np.isfinite(left) else {}
+        # CVXPY's own choice where there are matrices is SCS, which is too coarse to come first.
+        attempts: list[tuple[str, dict[str, Any]]] = [
+            ("CLARABEL", limit | self._options),
+            ("SCS", {}),
+        ]
+        if self._solver is not None:
+            limit = limit if self._solver == "CLARABEL" else {}
+            attempts = [(self._solver, limit | self._options)]
+        reason: cp.SolverError | None = None
+        for solver, options in attempts:
+            try:
+                with warnings.catch_warnings():
+                    # Accuracy is not taken on trust: what is found is evaluated.
+                    warnings.filterwarnings("ignore", "Solution may be inaccurate", UserWarning)
+                    problem.solve(solver=solver, **options)
+            except cp.SolverError as error:
+                reason = error
+                continue
+            return problem
+        raise SolverError(f"the master failed: {reason}") from reason
 
 
 def _multipliers(constraint: Any) -> Array:

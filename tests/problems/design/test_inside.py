@@ -14,7 +14,7 @@ from cvxleak.model import Distortion
 from cvxleak.problems.design import design_for_prior, min_distortion, min_leakage
 from cvxleak.problems.design.inside import MET, Inside
 from cvxleak.problems.design.own_constraints import own_violations
-from cvxleak.queries import parity
+from cvxleak.queries import count, parity
 from cvxleak.result import Bound, Status
 
 HAMMING = [[0.0, 1.0], [1.0, 0.0]]
@@ -239,3 +239,20 @@ def test_nothing_to_distort_is_exactly_nothing():
         design_for_prior([0.4, 0.6], HAMMING, slope=0.0),
     ):
         assert (bound.lower, bound.upper) == (0.0, 0.0)
+
+
+def test_a_master_that_one_solver_fails_at_is_given_to_another():
+    bound = min_leakage(
+        count(3),
+        distortion=Distortion.absolute(range(4)),
+        budget=0.5,
+        entropy_floor=1.0,
+        objective="total",
+        rows="orbits",
+        constraints=lambda Q: Q[0, 0] >= 0.95,
+        tol=0.01,
+        time_limit=20,
+    )
+    assert bound.witness.own_violation == 0.0
+    assert bound.witness.channel.matrix[0, 0] >= 0.95
+    assert 0.42 < bound.lower <= bound.upper < 0.44
