@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import reprlib
-from collections.abc import Hashable, Iterable, Set
+from collections.abc import Hashable, Iterable, Mapping, Set
 from typing import Any, TypeVar
 
 import numpy as np
@@ -212,6 +212,26 @@ def whole_number(value: Any, name: str, low: int, high: int | None = None) -> in
     return number
 
 
+def one_of(value: Any, allowed: Iterable[str], name: str) -> str:
+    """Return `value`, or say that it is none of the texts that are `allowed`."""
+    names = tuple(allowed)
+    if not isinstance(value, str) or value not in names:
+        listed = ", ".join(map(repr, names))
+        raise ValidationError(f"{name}: found {short(value)}; allowed: {listed}")
+    return value
+
+
+def number_map(values: Any, name: str) -> dict[str, float]:
+    """Return a mapping from texts to numbers, NaN among them, or say what is wrong."""
+    if not isinstance(values, Mapping):
+        raise ValidationError(f"{name}: expected a mapping, found {short(values)}")
+    for key, value in values.items():
+        instance(key, str, name)
+        if isinstance(value, bool) or not isinstance(value, numbers.Real):
+            raise ValidationError(f"{name}: expected numbers, found {short(value)}")
+    return dict(values)
+
+
 def generator(rng: int | np.random.Generator | None, name: str = "rng") -> np.random.Generator:
     """Return a generator: the given one, one with this seed, or one seeded by the system."""
     if isinstance(rng, np.random.Generator):
@@ -233,6 +253,11 @@ def check_cells(rows: int, columns: int, name: str) -> None:
             f"{name}: a matrix of {short(rows)} x {short(columns)} numbers is asked for, "
             f"{short(8 * rows * columns // 10**6)} MB; the most is {8 * CELL_LIMIT // 10**6} MB"
         )
+
+
+def dimensions(values: ArrayLike, name: str) -> int:
+    """Return how many dimensions `values` has as an array, or say that it is ragged."""
+    return plain_array(values, name).ndim
 
 
 def plain_array(values: ArrayLike, name: str) -> NDArray[Any]:

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from cvxleak._validation import short
+from cvxleak._validation import instance, one_of, real_number, short
 from cvxleak.certificates import Certificate
 from cvxleak.errors import ValidationError
 
@@ -58,9 +58,7 @@ def unit_scale(unit: str) -> float:
     >>> round(unit_scale("bits"), 6)
     0.693147
     """
-    if not isinstance(unit, str) or unit not in UNITS:
-        raise ValidationError(f"unit: found {short(unit)}; allowed: {sorted(UNITS)}")
-    return UNITS[unit]
+    return UNITS[one_of(unit, UNITS, "unit")]
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,8 +108,16 @@ class Bound:
     _resume: Resume | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        instance(self.name, str, "name")
+        instance(self.unit, str, "unit")
+        instance(self.status, Status, "status")
+        for name in ("lower", "upper"):
+            real_number(getattr(self, name), name)
         for name in ("shadow_prices", "stats"):
-            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+            given = getattr(self, name)
+            if not isinstance(given, Mapping):
+                raise ValidationError(f"{name}: expected a mapping, found {short(given)}")
+            object.__setattr__(self, name, MappingProxyType(dict(given)))
 
     @classmethod
     def proved(

@@ -8,6 +8,7 @@ import cvxpy as cp
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cvxleak._validation import in_order, plain_array, short, whole_number
 from cvxleak.constraints._budgets import Budget, floor
 from cvxleak.errors import ValidationError
 from cvxleak.expressions import entropy, lumped_entropy
@@ -103,7 +104,10 @@ def prior_polytope(
     if upper is not None:
         result.append(p <= _bounds(upper, "upper", k))
     if inequalities is not None:
-        matrix, bounds = inequalities
+        pair = in_order(inequalities, "inequalities")
+        if len(pair) != 2:
+            raise ValidationError(f"inequalities: found {short(inequalities)}; a pair is needed")
+        matrix, bounds = pair
         left, right = _numbers(matrix, "inequalities"), _numbers(bounds, "inequalities")
         if left.ndim != 2 or left.shape[1] != k or right.shape != left.shape[:1]:
             raise ValidationError(
@@ -112,7 +116,7 @@ def prior_polytope(
             )
         result.append(left @ p <= right)
     if vertices is not None:
-        corners = [law_expression(vertex, "vertices") for vertex in vertices]
+        corners = [law_expression(vertex, "vertices") for vertex in in_order(vertices, "vertices")]
         if not corners or any(corner.shape != (k,) for corner in corners):
             raise ValidationError(
                 f"vertices: found shapes {[corner.shape for corner in corners]}; "
@@ -159,9 +163,10 @@ def ordered_prior(prior: Law, order: Sequence[int] | None = None) -> list[cp.Con
     """
     p = law_expression(prior)
     k = p.shape[0]
-    places = list(range(k)) if order is None else list(order)
+    given = range(k) if order is None else in_order(order, "order")
+    places = [whole_number(place, "order", 0, k - 1) for place in given]
     if sorted(places) != list(range(k)):
-        raise ValidationError(f"order: found {order!r}; a permutation of 0 to {k - 1} is needed")
+        raise ValidationError(f"order: found {places}; a permutation of 0 to {k - 1} is needed")
     return [p[places[:-1]] >= p[places[1:]]] if k > 1 else []
 
 
@@ -179,7 +184,7 @@ def _numbers(given: Bounds, name: str) -> cp.Expression:
         if not is_fixed(given):
             raise ValidationError(f"{name}: found variables; data or a Parameter is needed")
         return given
-    array = np.asarray(given)
+    array = plain_array(given, name)
     if array.dtype.kind not in "iuf" or not np.isfinite(array).all():
         raise ValidationError(f"{name}: found {given!r}; finite numbers are needed")
     return cp.Constant(array)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from cvxleak._files import checked_path
 from cvxleak.errors import ValidationError
 
 __all__ = ["Ledger"]
@@ -56,7 +57,7 @@ class Ledger:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         # Absolute: the program may go to another folder while the ledger is in use.
-        self.path = Path(os.path.abspath(os.fspath(path)))
+        self.path = Path(os.path.abspath(checked_path(path)))
         if not self.path.is_file():
             raise ValidationError(f"path: there is no ledger at {os.fspath(path)!r}")
         with self._open() as connection:
@@ -74,7 +75,7 @@ class Ledger:
             Something is there already, it cannot be written, or the heading has a label that JSON
             cannot hold.
         """
-        target = Path(os.path.abspath(os.fspath(path)))
+        target = Path(os.path.abspath(checked_path(path)))
         draft = target.parent / f".cvxleak-{secrets.token_hex(8)}"
         rows = {"format": FORMAT, "version": str(VERSION), "heading": _json(heading)}
         try:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import Array, frozen_array, real_number, whole_number
+from cvxleak._validation import Array, check_cells, frozen_array, real_number, whole_number
 from cvxleak.errors import ValidationError
 from cvxleak.iterative._release_terms import ReleaseTerms
 from cvxleak.model import Distortion
@@ -44,6 +44,7 @@ class ReleaseData:
         requests, earlier, _ = law.shape
         if distortion is None:
             count = requests if outputs is None else whole_number(outputs, "outputs", 1)
+            check_cells(law[0].size, count, "outputs")
             matrix = 1.0 - np.eye(requests, count)
         else:
             given = distortion if isinstance(distortion, Distortion) else Distortion(distortion)

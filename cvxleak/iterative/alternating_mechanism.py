@@ -9,8 +9,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import frozen_array, probability_rows, real_number, whole_number
-from cvxleak.errors import ValidationError
+from cvxleak._validation import (
+    dimensions,
+    frozen_array,
+    generator,
+    one_of,
+    probability_rows,
+    real_number,
+    whole_number,
+)
 from cvxleak.iterative._formulas import Array
 from cvxleak.iterative.alternating import alternating_leakage
 from cvxleak.iterative.entropy_floor import checked_floor
@@ -160,10 +167,8 @@ def alternating_design(
     >>> bool(run.value > 0.19)  # log 2 - h(0.2) = 0.1927
     True
     """
-    if goal not in GOALS:
-        raise ValidationError(f"goal: found {goal!r}; allowed: {GOALS}")
-    if adversary not in ADVERSARIES:
-        raise ValidationError(f"adversary: found {adversary!r}; allowed: {ADVERSARIES}")
+    one_of(goal, GOALS, "goal")
+    one_of(adversary, ADVERSARIES, "adversary")
     schedule = Schedule.checked(
         penalty=penalty,
         factor=factor,
@@ -177,7 +182,7 @@ def alternating_design(
         max_steps=max_steps,
         max_backtracks=max_backtracks,
     )
-    p0 = frozen_array(source, "source", max(np.ndim(source), 1))
+    p0 = frozen_array(source, "source", max(dimensions(source, "source"), 1))
     probability_rows(p0.ravel(), "source", 1)
     trade = Trade.checked(p0, p0, distortion)
     limit = real_number(budget, "budget", 0.0, open_high=True)
@@ -185,9 +190,7 @@ def alternating_design(
     enough = real_number(tol, "tol", 0.0)
     cap = whole_number(max_iterations, "max_iterations", 1)
     seconds = math.inf if time_limit is None else real_number(time_limit, "time_limit", 0.0)
-    opponent = _Adversary(
-        adversary, b, whole_number(starts, "starts", 1), np.random.default_rng(rng)
-    )
+    opponent = _Adversary(adversary, b, whole_number(starts, "starts", 1), generator(rng))
     q = starting_channel(trade, limit, goal) if start is None else trade.channel(start, "start")
     begin = time.perf_counter()
     prior, leak = opponent.worst(trade.folded(q))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import frozen_array, in_order, probability_rows
+from cvxleak._validation import dimensions, frozen_array, in_order, probability_rows
 from cvxleak.errors import ValidationError
 from cvxleak.iterative._formulas import Array
 
@@ -49,7 +49,7 @@ class DesignTerms:
                 "non-negative"
             )
         tables = tuple(
-            _law(table, f"secrets[{k}]", np.ndim(table), d.shape[0])
+            _law(table, f"secrets[{k}]", dimensions(table, f"secrets[{k}]"), d.shape[0])
             for k, table in enumerate(in_order(secrets, "secrets"))
         )
         laws = [

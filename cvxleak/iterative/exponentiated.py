@@ -9,7 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, softmax
 
-from cvxleak._validation import frozen_array, probability_rows, real_number, whole_number
+from cvxleak._validation import (
+    dimensions,
+    frozen_array,
+    one_of,
+    probability_rows,
+    real_number,
+    whole_number,
+)
 from cvxleak.errors import ValidationError
 from cvxleak.iterative._formulas import Array
 from cvxleak.iterative.design_terms import DesignTerms
@@ -39,7 +46,7 @@ class Trade:
     @classmethod
     def checked(cls, prior: ArrayLike, source: ArrayLike, distortion: ArrayLike) -> Trade:
         """Return the trade, or say which argument is wrong."""
-        p = frozen_array(prior, "prior", max(np.ndim(prior), 1))
+        p = frozen_array(prior, "prior", max(dimensions(prior, "prior"), 1))
         probability_rows(p.ravel(), "prior", 1)
         d = frozen_array(distortion, "distortion", p.ndim + 1)
         p0 = frozen_array(source, "source", p.ndim)
@@ -91,8 +98,7 @@ class Penalized:
     penalty: float
 
     def __post_init__(self) -> None:
-        if self.goal not in GOALS:
-            raise ValidationError(f"goal: found {self.goal!r}; allowed: {GOALS}")
+        one_of(self.goal, GOALS, "goal")
 
     def value(self, channel: Array) -> float:
         """J at a channel."""
@@ -196,7 +202,10 @@ def exponentiated_gradient(
     trade = Trade.checked(prior, source, distortion)
     q = trade.channel(channel, "channel")
     objective = Penalized(
-        trade, goal, real_number(budget, "budget", 0.0), real_number(penalty, "penalty", 0.0)
+        trade,
+        goal,
+        real_number(budget, "budget", 0.0),
+        real_number(penalty, "penalty", 0.0, open_high=True),
     )
     run = descend(
         objective, q, Search.checked(decrease, eta, beta, tol, max_iterations, max_backtracks)
@@ -228,11 +237,9 @@ class Search:
         max_backtracks: int,
     ) -> Search:
         """Return the options, or say which is wrong."""
-        if decrease not in DECREASES:
-            raise ValidationError(f"decrease: found {decrease!r}; allowed: {DECREASES}")
         return cls(
-            decrease,
-            real_number(eta, "eta", 0.0, open_low=True),
+            one_of(decrease, DECREASES, "decrease"),
+            real_number(eta, "eta", 0.0, open_low=True, open_high=True),
             real_number(beta, "beta", 0.0, 1.0, open_low=True, open_high=True),
             real_number(tol, "tol", 0.0),
             whole_number(max_iterations, "max_iterations", 1),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -9,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from cvxleak._validation import Array
+from cvxleak._validation import Array, instance, read_only, short, whole_number
+from cvxleak.errors import ValidationError
 
 __all__ = ["IterativeResult"]
 
@@ -52,10 +54,12 @@ class IterativeResult:
     history: Mapping[str, Array] = field(repr=False)
 
     def __post_init__(self) -> None:
-        arrays = {}
-        for name, values in self.history.items():
-            arrays[name] = np.array(values, dtype=float)
-            arrays[name].setflags(write=False)
+        instance(self.value, numbers.Real, "value")
+        whole_number(self.iterations, "iterations", 0)
+        instance(self.stopped, str, "stopped")
+        if not isinstance(self.history, Mapping):
+            raise ValidationError(f"history: expected a mapping, found {short(self.history)}")
+        arrays = {name: _column(values, name) for name, values in self.history.items()}
         object.__setattr__(self, "history", MappingProxyType(arrays))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -71,3 +75,13 @@ class IterativeResult:
     def __str__(self) -> str:
         plural = "" if self.iterations == 1 else "s"
         return f"{self.value:.7g} after {self.iterations} iteration{plural}: {self.stopped}"
+
+
+def _column(values: Any, name: str) -> Array:
+    """Return a read-only copy; a method that went astray may have met NaN."""
+    try:
+        return read_only(np.array(values, dtype=float))
+    except (TypeError, ValueError) as error:
+        raise ValidationError(
+            f"history[{short(name)}]: expected an array of numbers, found {short(values)}"
+        ) from error

@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import Array, generator, probability_rows, real_number, whole_number
+from cvxleak._validation import (
+    Array,
+    check_cells,
+    generator,
+    probability_rows,
+    real_number,
+    whole_number,
+)
 from cvxleak.errors import ValidationError
 from cvxleak.iterative._formulas import entropy, information
 from cvxleak.iterative._joint_update import Iterates, Updater, ascend
@@ -142,6 +149,7 @@ def _starting_joints(
             raise ValidationError(f"starts: found shape {weights.shape}; {size} columns are needed")
         return joint(weights)
     count = whole_number(starts, "starts", 1)
+    check_cells(count, len(lumped.rows), "starts")
     random = generator(rng)
     values, outputs = len(lumped.values), len(lumped.outputs)
     # Half of them: an unrelated posterior for each output. It need not come from any prior.

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import real_number, whole_number
+from cvxleak._validation import one_of, real_number, whole_number
 from cvxleak.errors import InfeasibleError
 from cvxleak.iterative._formulas import Array
-from cvxleak.iterative.exponentiated import Penalized, Search, Trade, descend
+from cvxleak.iterative.exponentiated import GOALS, Penalized, Search, Trade, descend
 from cvxleak.iterative.history import IterativeResult
 
 __all__ = ["Schedule", "adaptive_penalty", "penalized_design", "repaired", "starting_channel"]
@@ -40,7 +40,7 @@ class Schedule:
             given["max_backtracks"],
         )
         return cls(
-            real_number(given["penalty"], "penalty", 0.0, open_low=True),
+            real_number(given["penalty"], "penalty", 0.0, open_low=True, open_high=True),
             real_number(given["factor"], "factor", 1.0, open_low=True),
             real_number(given["margin"], "margin", 0.0),
             real_number(given["tol"], "tol", 0.0),
@@ -126,6 +126,7 @@ def adaptive_penalty(
     >>> bool(0.368064 < run.value < 0.45)  # log 2 - h(0.1) = 0.368064
     True
     """
+    one_of(goal, GOALS, "goal")
     trade = Trade.checked(prior, source, distortion)
     limit = real_number(budget, "budget", 0.0, open_high=True)
     schedule = Schedule.checked(

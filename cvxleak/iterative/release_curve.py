@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import linprog
 
-from cvxleak._validation import Array, real_number
+from cvxleak._validation import Array, generator, in_order, one_of, real_number
 from cvxleak.errors import InfeasibleError, ValidationError
 from cvxleak.iterative._release_data import ReleaseData, information_loss
 from cvxleak.iterative.history import IterativeResult
@@ -71,10 +71,7 @@ class _Curve:
         outputs: int | None,
         rng: np.random.Generator,
     ) -> None:
-        if utility not in ("distortion", "information"):
-            raise ValidationError(
-                f"utility: found {utility!r}; allowed: 'distortion', 'information'"
-            )
+        one_of(utility, ("distortion", "information"), "utility")
         if utility == "information" and distortion is not None:
             raise ValidationError("distortion: found one; utility 'information' has none")
         self.data = ReleaseData.of(joint, distortion, outputs)
@@ -196,11 +193,12 @@ def multiplier_grid(
     >>> [round(point.value, 3) for point in multiplier_grid(joint, [0.0, 0.1, 1.0], [0.0])]
     [0.1, 0.1, 0.348]
     """
-    curve = _Curve(joint, utility, distortion, outputs, np.random.default_rng(rng))
+    curve = _Curve(joint, utility, distortion, outputs, generator(rng))
     points: list[MultiplierPoint] = []
-    for one in mu_1:
+    rows, columns = in_order(mu_1, "mu_1"), in_order(mu_2, "mu_2")
+    for one in rows:
         start = None
-        for two in mu_2:
+        for two in columns:
             point = curve.point((one, two), start, tol, max_iterations)
             points.append(point)
             start = 0.9 * point.kernel + 0.1 / point.kernel.shape[2]
@@ -274,12 +272,12 @@ def release_search(
     >>> round(release_search(joint, 0.05, 0.104).value, 5)
     0.36873
     """
-    real_number(epsilon, "epsilon", 0.0)
-    real_number(delta, "delta", 0.0)
+    real_number(epsilon, "epsilon", 0.0, open_high=True)
+    real_number(delta, "delta", 0.0, open_high=True)
     real_number(tol, "tol", 0.0)
     seconds = math.inf if time_limit is None else real_number(time_limit, "time_limit", 0.0)
     begin = time.perf_counter()
-    curve = _Curve(joint, utility, distortion, outputs, np.random.default_rng(rng))
+    curve = _Curve(joint, utility, distortion, outputs, generator(rng))
     if delta < curve.earlier:
         raise InfeasibleError(
             f"delta: found {delta!r}; the earlier outputs tell I(Z;X) = {curve.earlier!r} nats "

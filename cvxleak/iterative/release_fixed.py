@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import Array, real_number, whole_number
+from cvxleak._validation import Array, generator, real_number, whole_number
 from cvxleak.iterative._release_data import ReleaseData, information_loss, multipliers
 from cvxleak.iterative.history import IterativeResult
 from cvxleak.model import Distortion
@@ -177,7 +177,7 @@ def information_blahut_arimoto(
     data = ReleaseData.of(joint, None, outputs)
     prices = multipliers(mu_1, mu_2)
     whole_number(restarts, "restarts", 1)
-    generator = np.random.default_rng(rng)
+    random = generator(rng)
     begin = time.perf_counter()
     seconds = math.inf if time_limit is None else real_number(time_limit, "time_limit", 0.0)
     runs: list[IterativeResult] = []
@@ -189,7 +189,7 @@ def information_blahut_arimoto(
             data,
             prices,
             lambda log_kernel: information_loss(data, log_kernel),
-            data.start(start, generator),
+            data.start(start, random),
             tol,
             max_iterations,
             left,

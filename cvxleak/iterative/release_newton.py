@@ -8,11 +8,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, diags_array, hstack
 from scipy.sparse.linalg import splu
 
-from cvxleak._validation import Array
+from cvxleak._validation import (
+    Array,
+    frozen_array,
+    in_order,
+    plain_array,
+    probability_rows,
+    real_number,
+    short,
+    whole_number,
+)
+from cvxleak.errors import ValidationError
 from cvxleak.iterative._release_terms import Coalition, Groups, ReleaseTerms
 
 __all__ = ["ReleasePoint", "release_interior_point"]
@@ -112,6 +122,11 @@ def release_interior_point(
     ReleasePoint
         Whenever it stops, the kernel is feasible and the lower bound holds, up to rounding.
 
+    Raises
+    ------
+    ValidationError
+        Arguments that do not fit each other, or are outside their range.
+
     Notes
     -----
     For any mu >= 0 and any conditional laws w_c(x|r̂,s), I(R̂;X|S_c) >= E log( w_c / p(x|s) )
@@ -142,19 +157,26 @@ def release_interior_point(
     (0.1, 0.1)
     """
     begin = time.perf_counter()
-    terms = ReleaseTerms(law, coalitions)
-    solver = _Newton(terms, terms.rows(cost), np.asarray(rooms, dtype=float), prices, start)
+    enough = real_number(tol, "tol", 0.0)
+    cap = whole_number(max_iterations, "max_iterations", 1)
+    limit = math.inf if time_limit is None else real_number(time_limit, "time_limit", 0.0)
+    p, costs, classes = _checked(law, cost, coalitions)
+    budgets, kappa = _per_coalition(rooms, "rooms", len(classes)), None
+    if prices is not None:
+        kappa = _per_coalition(prices, "prices", len(classes))
+    terms = ReleaseTerms(p, classes)
+    solver = _Newton(terms, terms.rows(costs), budgets, kappa, _start(start, costs))
     stopped = "max_iterations reached"
     iterations = 0
-    for iterations in range(1, max_iterations + 1):  # noqa: B007
+    for iterations in range(1, cap + 1):  # noqa: B007
         solver.step()
-        if solver.gap <= tol:
+        if solver.gap <= enough:
             stopped = "the gap is within tol"
             break
         if solver.exhausted:
             stopped = "no digits left"
             break
-        if time_limit is not None and time.perf_counter() - begin > time_limit:
+        if time.perf_counter() - begin > limit:
             stopped = "time_limit reached"
             break
     return ReleasePoint(
@@ -163,12 +185,57 @@ def release_interior_point(
         solver.lower,
         solver.multipliers,
         tuple(
-            terms.by_class(np.asarray(classes), reference)
-            for classes, reference in zip(coalitions, solver.references, strict=True)
+            terms.by_class(own, reference)
+            for own, reference in zip(classes, solver.references, strict=True)
         ),
         iterations,
         stopped,
     )
+
+
+def _checked(
+    law: ArrayLike, cost: ArrayLike, coalitions: Sequence[ArrayLike]
+) -> tuple[Array, Array, list[NDArray[np.intp]]]:
+    """Return law, cost and classes as arrays, or say what is wrong with them."""
+    p = frozen_array(law, "law", 2)
+    probability_rows(p.ravel(), "law", 1)
+    costs = frozen_array(cost, "cost", 3)
+    if costs.shape[:2] != p.shape or costs.size == 0 or not np.isfinite(costs).all():
+        raise ValidationError(
+            f"cost: found shape {costs.shape}; finite numbers of shape "
+            f"({p.shape[0]}, {p.shape[1]}, outputs) are needed"
+        )
+    classes = []
+    for c, given in enumerate(in_order(coalitions, "coalitions")):
+        array = plain_array(given, f"coalitions[{c}]")
+        fits = array.shape == p.shape[:1] and array.dtype.kind in "iu"
+        if not fits or array.min() < 0 or array.max() >= len(p):
+            raise ValidationError(
+                f"coalitions[{c}]: found {short(given)}; {len(p)} integers from 0 to "
+                f"{len(p) - 1} are needed, the class of every z"
+            )
+        classes.append(array.astype(np.intp))
+    return p, costs, classes
+
+
+def _per_coalition(values: ArrayLike, name: str, count: int) -> Array:
+    array = frozen_array(values, name, 1)
+    if len(array) != count or (array < 0).any() or (name == "prices" and np.isinf(array).any()):
+        raise ValidationError(
+            f"{name}: found {short(values)}; {count} numbers >= 0 are needed, one per coalition"
+        )
+    return array
+
+
+def _start(start: ArrayLike | None, cost: Array) -> Array | None:
+    if start is None:
+        return None
+    kernel = frozen_array(start, "start", 3)
+    if kernel.shape != cost.shape or (kernel < 0).any() or not np.isfinite(kernel).all():
+        raise ValidationError(
+            f"start: found shape {kernel.shape}; numbers >= 0 of shape {cost.shape} are needed"
+        )
+    return kernel
 
 
 class _Newton:
@@ -179,13 +246,13 @@ class _Newton:
         terms: ReleaseTerms,
         cost: Array,
         rooms: Array,
-        prices: Sequence[float] | None,
+        prices: Array | None,
         start: Array | None,
     ) -> None:
         self.terms, self.cost, self.rooms = terms, cost, rooms
         n, outputs = cost.shape
         self.weights = terms.weights[:, None]
-        self.prices = np.zeros(len(rooms)) if prices is None else np.asarray(prices, dtype=float)
+        self.prices = np.zeros(len(rooms)) if prices is None else prices
         self.budgets = np.flatnonzero((rooms > 0) & np.isfinite(rooms))
         # Where s determines x, nothing is left to be independent of.
         spread = np.array([c.pairs.size > c.classes.size for c in terms.coalitions], dtype=bool)

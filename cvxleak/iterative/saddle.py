@@ -132,7 +132,9 @@ def information_saddle(
     D = real_number(budget, "budget", 0.0)
     tol = real_number(tol, "tol", 0.0)
     steps = whole_number(max_iterations, "max_iterations", 1)
-    stop = np.inf if time_limit is None else time.monotonic() + time_limit
+    stop = np.inf
+    if time_limit is not None:
+        stop = time.monotonic() + real_number(time_limit, "time_limit", 0.0)
     count = sum(len(hull) for hull in hulls)
     ends = np.cumsum([len(hull) for hull in hulls])[:-1]
     vertices = np.vstack(hulls)

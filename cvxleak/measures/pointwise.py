@@ -9,7 +9,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import SIZE_LIMIT, Array, plain_array, real_number, whole_number
+from cvxleak._validation import (
+    SIZE_LIMIT,
+    Array,
+    instance,
+    plain_array,
+    real_number,
+    whole_number,
+)
 from cvxleak.measures._laws import aligned, law
 from cvxleak.measures.leakage import pml
 from cvxleak.measures.privacy import TIE
@@ -106,7 +113,7 @@ def pml_failure_probability(
     eps = real_number(epsilon, "epsilon", 0.0, open_high=True)
     slack = real_number(tie, "tie", 0.0, open_high=True)
     leakage, mass = _leakage_law(prior, channel)
-    fails = leakage > eps + slack if strict else leakage >= eps - slack
+    fails = leakage > eps + slack if instance(strict, bool, "strict") else leakage >= eps - slack
     return min(float(mass[fails].sum()), 1.0)
 
 

@@ -9,7 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import Array, plain_array, short, whole_number
+from cvxleak._validation import (
+    Array,
+    frozen_array,
+    label_tuple,
+    plain_array,
+    short,
+    whole_number,
+)
 from cvxleak._value import Value, preview
 from cvxleak.errors import ValidationError
 from cvxleak.model import Channel, Prior
@@ -34,6 +41,11 @@ class FrequencyEstimate(Value):
     respondents : int
         Number of outputs that were counted.
 
+    Raises
+    ------
+    ValidationError
+        Parts that do not fit each other or are no numbers.
+
     Notes
     -----
     Built by `estimate_frequencies`.
@@ -52,8 +64,18 @@ class FrequencyEstimate(Value):
     respondents: int
 
     def __post_init__(self) -> None:
-        for name in ("frequencies", "covariance"):
-            getattr(self, name).setflags(write=False)
+        frequencies = frozen_array(self.frequencies, "frequencies", 1)
+        covariance = frozen_array(self.covariance, "covariance", 2)
+        size = len(frequencies)
+        if covariance.shape != (size, size) or size == 0:
+            raise ValidationError(
+                f"covariance: found shape {covariance.shape} with {size} frequencies; "
+                "there must be some, and a row and a column for each"
+            )
+        object.__setattr__(self, "labels", label_tuple(self.labels, size, "labels"))
+        object.__setattr__(self, "frequencies", frequencies)
+        object.__setattr__(self, "covariance", covariance)
+        object.__setattr__(self, "respondents", whole_number(self.respondents, "respondents", 1))
 
     @property
     def standard_errors(self) -> Array:

@@ -43,7 +43,8 @@ class AdditiveQuery(Query):
     ------
     ValidationError
         Contributions that do not fit the space or are not non-negative integers, a total without
-        a value, a value that is not hashable, more totals than can be counted.
+        a value, a function that fails (the message says on which total), a value that is not
+        hashable, more totals than can be counted.
 
     Examples
     --------
@@ -252,4 +253,9 @@ def _value(value: Any, total: Total, scalar: bool) -> Hashable:
         return value[key]
     if not callable(value):
         raise ValidationError(f"value: expected a mapping or a function, found {short(value)}")
-    return value(key)
+    try:
+        return value(key)
+    except Exception as error:
+        raise ValidationError(
+            f"value: it failed on the total {short(key)}: {type(error).__name__}: {error}"
+        ) from error

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cvxleak._validation import (
+    CELL_LIMIT,
     Array,
     composed_rows,
     generator,
@@ -201,14 +202,15 @@ class Channel(LabeledMatrix):
         label : hashable
             An input.
         size : int, optional
-            Number of draws; one label is returned if left out, a list of labels otherwise.
+            Number of draws, at most 2^27; one label is returned if left out, a list of labels
+            otherwise.
         rng : int or numpy.random.Generator, optional
             Seed or generator for a reproducible draw; the system's entropy if left out.
 
         Raises
         ------
         ValidationError
-            An unknown input, a negative size, or an `rng` that is neither.
+            An unknown input, a size outside its range, or an `rng` that is neither.
 
         Examples
         --------
@@ -217,7 +219,7 @@ class Channel(LabeledMatrix):
         ['yes', 'yes']
         """
         ends = list(accumulate(integer_weights(self.row(label))))
-        count = 1 if size is None else whole_number(size, "size", 0)
+        count = 1 if size is None else whole_number(size, "size", 0, CELL_LIMIT)
         if rng is not None:
             rng = generator(rng)
         draws = [self.outputs[bisect_right(ends, _below(ends[-1], rng))] for _ in range(count)]

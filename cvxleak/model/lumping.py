@@ -15,6 +15,7 @@ from cvxleak._validation import (
     frozen_array,
     in_order,
     label_tuple,
+    plain_array,
     probability_rows,
     read_only,
     whole_number,
@@ -94,7 +95,7 @@ class Lumped(Value):
     ) -> None:
         table = probability_rows(rows, "rows", 2)
         names = in_order(values, "values")
-        index = np.array(value_index)
+        index = plain_array(value_index, "value_index")
         if (
             index.shape != (len(table),)
             or index.dtype.kind not in "iu"

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cvxleak._validation import Array, instance, short, whole_number
+from cvxleak._validation import Array, in_order, instance, short, whole_number
 from cvxleak._value import Stored, check_keys
 from cvxleak.errors import ValidationError
 from cvxleak.model._groups import kinds_of_groups
@@ -215,7 +215,9 @@ class Mechanism(Stored):
             k is not from 1 to n, or there are more than 100,000 kinds of groups.
         """
         size = whole_number(k, "k", 1, self.space.records)
-        return kinds_of_groups(self.query.exchangeable() if parts is None else parts, size)
+        if parts is None:
+            return kinds_of_groups(self.query.exchangeable(), size)
+        return kinds_of_groups([self.space.group(p) for p in in_order(parts, "parts")], size)
 
     def expand(self, records: int | Sequence[int], weights: ArrayLike) -> Prior:
         """Return the prior on full datasets that spreads lumped weights evenly in each group.

@@ -21,6 +21,7 @@ from cvxleak._files import (
 )
 from cvxleak._validation import (
     Array,
+    check_cells,
     in_order,
     label_tuple,
     probability_rows,
@@ -75,7 +76,7 @@ class Prior(Stored):
         Raises
         ------
         ValidationError
-            No outcomes, or duplicate labels.
+            No outcomes, too many to be held in memory, or duplicate labels.
 
         Examples
         --------
@@ -86,7 +87,9 @@ class Prior(Stored):
         if isinstance(labels, Iterable):
             names = in_order(labels, "labels")
         else:
-            names = tuple(range(whole_number(labels, "labels", 1)))
+            size = whole_number(labels, "labels", 1)
+            check_cells(size, 1, "labels")
+            names = tuple(range(size))
         if not names:
             raise ValidationError("labels: found none; at least one outcome is needed")
         return cls(np.full(len(names), 1 / len(names)), names)
@@ -241,6 +244,9 @@ def as_prior(
     >>> as_prior(Prior([0.25, 0.75], ["no", "yes"]), 2, labels=("yes", "no")).probabilities
     array([0.75, 0.25])
     """
+    if labels is not None and not isinstance(labels, tuple):
+        given = in_order(labels, "labels")
+        labels = label_tuple(given, len(given), "labels")
     if isinstance(prior, Prior):
         result = prior
     elif hasattr(prior, "iloc"):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from cvxleak._validation import instance, number_map, real_number
 from cvxleak.result import Bound
 
 __all__ = ["FEASIBILITY_TOLERANCE", "Check"]
@@ -32,6 +34,11 @@ class Check:
     tolerance : float
         Largest violation that counts as none.
 
+    Raises
+    ------
+    ValidationError
+        An argument of another kind.
+
     Examples
     --------
     >>> from cvxleak.problems import Check
@@ -52,7 +59,12 @@ class Check:
     tolerance: float = FEASIBILITY_TOLERANCE
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "violations", MappingProxyType(dict(self.violations)))
+        instance(self.value, numbers.Real, "value")
+        instance(self.bound, Bound, "bound")
+        instance(self.maximize, bool, "maximize")
+        real_number(self.tolerance, "tolerance", 0.0)
+        violations = number_map(self.violations, "violations")
+        object.__setattr__(self, "violations", MappingProxyType(violations))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A MappingProxyType cannot be pickled.

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cvxleak._validation import instance, real_number
-from cvxleak.errors import InfeasibleError, ValidationError
+from cvxleak.errors import CvxleakError, InfeasibleError, ValidationError
 from cvxleak.model import Mechanism
 from cvxleak.problems.leakage import RecordLeakage
 from cvxleak.result import Bound
@@ -136,7 +136,15 @@ def calibrate(
     deadline = math.inf if time_limit is None else time.monotonic() + time_limit
 
     def audit(parameter: float) -> tuple[Mechanism, Bound]:
-        mechanism = instance(family(int(parameter) if whole else parameter), Mechanism, "family")
+        try:
+            made = family(named(parameter))
+        except CvxleakError:
+            raise
+        except Exception as error:
+            raise ValidationError(
+                f"family: it failed at {named(parameter)!r}: {type(error).__name__}: {error}"
+            ) from error
+        mechanism = instance(made, Mechanism, "family")
         left = None if time_limit is None else max(deadline - time.monotonic(), 0.1)
         problem = RecordLeakage(mechanism, entropy_floor, size=size)
         return mechanism, problem.solve(tol=tol, time_limit=left)

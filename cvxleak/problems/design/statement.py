@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import Array, in_order, instance, real_number, whole_number
+from cvxleak._validation import (
+    Array,
+    in_order,
+    instance,
+    one_of,
+    plain_array,
+    real_number,
+    whole_number,
+)
 from cvxleak.certificates.design_rows import Law, Rows
 from cvxleak.errors import InfeasibleError, ValidationError
 from cvxleak.model import Channel, Distortion, Mechanism, Prior, Query, SourceSet, as_prior
@@ -49,9 +57,7 @@ class Problem:
         rows: str,
     ) -> None:
         self.query = instance(query, Query, "query")
-        if objective not in OBJECTIVES:
-            raise ValidationError(f"objective: found {objective!r}; allowed: {OBJECTIVES}")
-        self.objective = objective
+        self.objective = one_of(objective, OBJECTIVES, "objective")
         self.size = {"record": 1, "total": 0}.get(
             objective, whole_number(size, "size", 1, query.space.records)
         )
@@ -158,7 +164,7 @@ def read_law(query: Query, given: Any, name: str) -> Law:
     space, count = query.space, len(query.values)
     # Labels decide; where there are none, the number of outcomes does.
     prior = given if isinstance(given, Prior) else None
-    size = len(prior) if prior is not None else np.size(given)
+    size = len(prior) if prior is not None else plain_array(given, name).size
     on_values = size == count and (
         size != space.size or (has_labels(given) and set(_labels(given)) == set(query.values))
     )

@@ -8,8 +8,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from cvxleak._validation import one_of
 from cvxleak.certificates.design_rows import Generator, Law, Rows, image, orbits, types_query
-from cvxleak.errors import ValidationError
 from cvxleak.model import Query, RecordSpace, TableQuery
 
 __all__ = ["FORMS", "find_rows"]
@@ -36,9 +36,7 @@ def find_rows(query: Query, laws: Sequence[Law], form: str, total: bool) -> Rows
     ValidationError
         An unknown form, or a space that is too large for what is asked.
     """
-    if form not in FORMS:
-        raise ValidationError(f"rows: found {form!r}; allowed: {FORMS}")
-    if form == "query":
+    if one_of(form, FORMS, "rows") == "query":
         return Rows(query, query, "query")
     space, stated = query.space, any(law.on == "datasets" for law in laws)
     if form == "datasets":

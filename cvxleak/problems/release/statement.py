@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import Array, real_number, whole_number
+from cvxleak._validation import Array, generator, real_number, whole_number
 from cvxleak._value import Value
 from cvxleak.errors import InfeasibleError, ValidationError
 from cvxleak.iterative._release_terms import ReleaseTerms
@@ -154,7 +154,7 @@ class ReleaseProblem(Value):
         if start is not None:
             raise ValidationError("start: found one; utility 'information' has starts of its own")
         whole_number(restarts, "restarts", 0)
-        return solve_information(self, tol, limit, restarts, np.random.default_rng(rng))
+        return solve_information(self, tol, limit, restarts, generator(rng))
 
     def check(self, candidate: Any, *, bound: Bound | None = None, tol: float = 1e-7) -> Check:
         """Judge a kernel that was found elsewhere against the certified bracket.
