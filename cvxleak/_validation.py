@@ -201,6 +201,11 @@ def real_number(
     return number
 
 
+def number_or_nan(value: Any, name: str) -> float:
+    """Return what a method computed, which may be NaN, as a float, or say that it is no number."""
+    return value if isinstance(value, float) and math.isnan(value) else real_number(value, name)
+
+
 def whole_number(value: Any, name: str, low: int, high: int | None = None) -> int:
     """Return `value` as an int between `low` and `high` (inclusive), or say what is wrong."""
     allowed = f"an integer >= {low}" if high is None else f"an integer from {low} to {high}"
@@ -225,11 +230,7 @@ def number_map(values: Any, name: str) -> dict[str, float]:
     """Return a mapping from texts to numbers, NaN among them, or say what is wrong."""
     if not isinstance(values, Mapping):
         raise ValidationError(f"{name}: expected a mapping, found {short(values)}")
-    for key, value in values.items():
-        instance(key, str, name)
-        if isinstance(value, bool) or not isinstance(value, numbers.Real):
-            raise ValidationError(f"{name}: expected numbers, found {short(value)}")
-    return dict(values)
+    return {instance(key, str, name): number_or_nan(v, name) for key, v in values.items()}
 
 
 def generator(rng: int | np.random.Generator | None, name: str = "rng") -> np.random.Generator:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -10,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cvxleak._validation import Array, instance, read_only, short, whole_number
+from cvxleak._validation import Array, instance, number_or_nan, read_only, short, whole_number
 from cvxleak.errors import ValidationError
 
 __all__ = ["IterativeResult"]
@@ -54,7 +53,7 @@ class IterativeResult:
     history: Mapping[str, Array] = field(repr=False)
 
     def __post_init__(self) -> None:
-        instance(self.value, numbers.Real, "value")
+        number_or_nan(self.value, "value")
         whole_number(self.iterations, "iterations", 0)
         instance(self.stopped, str, "stopped")
         if not isinstance(self.history, Mapping):

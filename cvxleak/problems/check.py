@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from cvxleak._validation import instance, number_map, real_number
+from cvxleak._validation import instance, number_map, number_or_nan, real_number
 from cvxleak.result import Bound
 
 __all__ = ["FEASIBILITY_TOLERANCE", "Check"]
@@ -59,7 +58,7 @@ class Check:
     tolerance: float = FEASIBILITY_TOLERANCE
 
     def __post_init__(self) -> None:
-        instance(self.value, numbers.Real, "value")
+        number_or_nan(self.value, "value")
         instance(self.bound, Bound, "bound")
         instance(self.maximize, bool, "maximize")
         real_number(self.tolerance, "tolerance", 0.0)
