@@ -36,7 +36,9 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, help="only so many sizes of each family")
     parser.add_argument("--json", type=Path, help="also write the comparison to this file")
     parser.add_argument(
-        "--page", action="store_true", help="also write docs/benchmarks.json and docs/benchmarks.md"
+        "--page",
+        action="store_true",
+        help="also put it into docs/benchmarks.json and docs/benchmarks.md",
     )
     options = parser.parse_args()
     unknown = sorted(set(options.names) - set(names))
@@ -57,16 +59,15 @@ def compare(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Non
     unknown = sorted(set(chosen) - set(FAMILIES))
     if unknown:
         parser.error(f"unknown families {unknown}; there are {list(FAMILIES)}")
-    if options.page and (options.family or options.sizes):
-        parser.error("--page: the page shows every family and size")
     limit = SECONDS if options.limit is None else options.limit
     found = _ratios.compare(chosen, limit, options.sizes)
     # Written before it is shown: a run takes long.
     if options.json:
         _ratios.save(found, options.json)
     if options.page:
-        _ratios.save(found, _ratios.NUMBERS)
-        _ratios.write_page(found)
+        stored = _ratios.merged(found)
+        _ratios.save(stored, _ratios.NUMBERS)
+        _ratios.write_page(stored)
     print(_ratios.show(found))
 
 

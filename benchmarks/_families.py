@@ -179,7 +179,7 @@ def designs() -> Family:
         "Least leakage for a distortion budget",
         "a count of n people, entropy floor .5 n log 2, mean absolute error at most .5",
         "upper",
-        (2, 3, 4, 6),
+        (3, 4, 5, 6),
         make,
         {
             OURS: cutting(),

@@ -137,6 +137,7 @@ def compare(names: Iterable[str], limit: float, sizes: int | None = None) -> dic
                 "attained": family.attained,
                 "close": family.close,
                 "relative": family.relative,
+                "limit": limit,
                 "sizes": list(family.sizes[:sizes]),
                 "absent": absent,
                 "runs": {program: [asdict(run) for run in done] for program, done in runs.items()},
@@ -144,7 +145,7 @@ def compare(names: Iterable[str], limit: float, sizes: int | None = None) -> dic
                     program: growth(family.sizes[:sizes], done) for program, done in runs.items()
                 },
             }
-    return {"machine": machine(), "limit": limit, "families": families}
+    return {"machine": machine(), "families": families}
 
 
 def growth(sizes: Sequence[int], runs: Sequence[Run]) -> float | None:
@@ -187,7 +188,7 @@ def off(family: dict[str, Any], run: dict[str, Any], ours: dict[str, Any]) -> fl
     """Return by how much a value misses cvxleak's attained end, with its sign."""
     if run["note"] or ours["note"]:
         return None
-    scale = abs(ours["upper"]) if family["relative"] else 1.0
+    scale = (abs(ours["upper"]) if family["relative"] else 0.0) or 1.0
     return (run[family["attained"]] - ours[family["attained"]]) / scale
 
 
@@ -197,7 +198,7 @@ def worst(family: dict[str, Any], program: str) -> float | None:
     runs = family["runs"][program]
     if program == OURS:
         done = [run for run in runs if not run["note"]]
-        scale = [abs(run["upper"]) if family["relative"] else 1.0 for run in done]
+        scale = [(abs(run["upper"]) if family["relative"] else 0.0) or 1.0 for run in done]
         found = [(r["upper"] - r["lower"]) / s for r, s in zip(done, scale, strict=True)]
     else:
         pairs = zip(runs, ours, strict=True)
@@ -213,7 +214,7 @@ def cell(family: dict[str, Any], program: str, index: int) -> str:
         return "–" if run["note"] == "left out" else "failed"
     ratio = run["seconds"] / max(ours["seconds"], 1e-6)
     if run["note"]:
-        return f"> {ratio:.2g}×"
+        return f"> {figure(ratio)}×"
     miss = off(family, run, ours)
     mark = "" if miss is not None and abs(miss) <= family["close"] else "\\*"
     return f"{figure(ratio)}×{mark}"
@@ -272,9 +273,9 @@ def conditions(found: dict[str, Any]) -> str:
     absent = [why for family in found["families"].values() for why in family["absent"]]
     lines = [
         f"Measured on {machine['date']}: {machine['processor']}, {machine['cores']} cores, one "
-        f"thread for every program, {machine['system']}, Python {machine['python']}; load of the "
-        f"machine at the end {machine['load']}, which seconds of the processor hardly notice; "
-        f"{found['limit']:g} seconds for a program on a case.",
+        f"thread for every program, {machine['system']}, Python {machine['python']}; load of "
+        f"the machine at the end {machine['load']} (other work lengthens seconds of the processor "
+        "less than those of the clock, and changes ratios least).",
         f"Versions: {versions}.",
     ]
     if absent:
@@ -289,7 +290,8 @@ def sections(found: dict[str, Any]) -> dict[str, str]:
         unit = " (relative)" if family["relative"] else ""
         parts.append(
             f"### {family['title']}\n\nCases: {family['case']}. A value counts as right within "
-            f"{family['close']:g}{unit}.\n\n{family_table(family)}"
+            f"{family['close']:g}{unit}; a program had {family['limit']:g} seconds for a case.\n\n"
+            f"{family_table(family)}"
         )
     return {
         "conditions": conditions(found),
@@ -308,6 +310,14 @@ def load(path: Path = NUMBERS) -> dict[str, Any]:
 
 def save(found: dict[str, Any], path: Path) -> None:
     path.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def merged(found: dict[str, Any]) -> dict[str, Any]:
+    """Return what is stored, with the families of a new run in place of the old ones."""
+    known = load()["families"] if NUMBERS.exists() else {}
+    known |= found["families"]
+    ordered = {name: known[name] for name in FAMILIES if name in known}
+    return found | {"families": ordered}
 
 
 def write_page(found: dict[str, Any]) -> None:

@@ -32,6 +32,7 @@ def small() -> dict[str, Any]:
         "attained": "lower",
         "close": 1e-6,
         "relative": False,
+        "limit": 1.0,
         "sizes": [1, 2],
         "absent": [],
         "runs": {
