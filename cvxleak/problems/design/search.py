@@ -58,6 +58,9 @@ QUICK = 0.9
 CUTS = 100
 """Cuts that are kept in any case: they cost little."""
 
+NEARBY = 0.02
+"""Distance of adversaries within which one may stand for the other."""
+
 INWARD = 0.3
 """How far from the best channel known towards the master's the first question is asked."""
 
@@ -251,6 +254,12 @@ class _Run:
 
     def _explore(self, matrix: Array) -> None:
         """Look for adversaries of the master's channel, and on the way to the best one known."""
+        if self.search.known and not self.rounds:
+            # Where the neighbor's adversaries did, an audit will most likely find no others.
+            released = self.footing.repaired(matrix, self._dust)
+            learned = self._stated([known.cut for known in self.search.known])
+            self._propose(released, float(learned.informations(released)[2].max()))
+            return
         places = [matrix]
         if self.candidate is not None:
             inner = self.footing.mixed(*self.candidate) if not self.leakage else self.candidate[0]
@@ -260,7 +269,7 @@ class _Run:
             cuts = sorted(self.search.known, key=lambda known: -known.theta)
             learned = self.opponents.attack(released, [known.cut for known in cuts])
             self._propose(released, learned[0][0])
-            self._keep(learned)
+            self._keep(learned, released)
 
     def _confront(self, matrix: Array) -> None:
         """Look for the adversaries of one channel by an audit."""
@@ -271,7 +280,7 @@ class _Run:
         self._propose(released, audited.value)
         self._offer(released, audited)
         if self.opponents.priors is None:
-            self._keep([(audited.value, audited.cut)])
+            self._keep([(audited.value, audited.cut)], released)
 
     def _propose(self, matrix: Array, worst: float) -> None:
         """Take a channel as the next to be audited if it promises more than the present one."""
@@ -279,7 +288,7 @@ class _Run:
         if value < self.promise:
             self.promise, self.candidate = value, (matrix, worst)
 
-    def _keep(self, learned: list[tuple[float, Cut]]) -> None:
+    def _keep(self, learned: list[tuple[float, Cut]], matrix: Array) -> None:
         """Make adversaries and their mirror images cuts, but for those that are no news."""
         if self.options.strategy == "alternate":
             cut = max(learned, key=lambda pair: pair[0])[1]
@@ -291,8 +300,18 @@ class _Run:
         for value, cut in learned:
             if value > level or not self.search.known:
                 for one in self.opponents.images(cut, self.mirrors):
-                    if not any(one.like(other.cut) for other in self.search.known):
+                    if not self._known(one, value, matrix):
                         self.search.known.append(_Known(one))
+
+    def _known(self, cut: Cut, value: float, matrix: Array) -> bool:
+        """Whether a cut nearby says about a channel what this one does: both would be one twice."""
+        near = [k.cut for k in self.search.known if cut.like(k.cut, NEARBY)]
+        if not near:
+            return False
+        if any(cut.like(other) for other in near):
+            return True
+        said = self._stated(near).informations(matrix)[2].max()
+        return bool(said >= value - 0.02 * self.target)
 
     def _value(self, matrix: Array, worst: float) -> float:
         """Return what a channel, made feasible, is worth if `worst` is all that it leaks."""
@@ -322,7 +341,7 @@ class _Run:
             self.audits += time.monotonic() - begin
             self._offer(released, state)
             if self.opponents.priors is None:
-                self._keep([(state.value, state.cut)])
+                self._keep([(state.value, state.cut)], released)
             found = state.value * inward
             constant = not self.leakage and self.budget == 0
             alternating = self.options.strategy == "alternate"
@@ -389,7 +408,7 @@ class _Run:
             gap = max(0.1 * (best - self.lower.value), 0.05 * self.target)
             if not math.isfinite(gap):
                 reach = self.costs.worst(self.footing.safe) - self.costs.worst(self.footing.anchor)
-                gap = 1e-3 * (1.0 if self.leakage else reach)
+                gap = 0.03 * self.options.tol * (0.1 if self.leakage else reach)
             point = solve_master(master, self.footing.first(), gap, self.deadline)
         if not np.isfinite(point.lower):
             if not self.uses_conic:
