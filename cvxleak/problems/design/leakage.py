@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import Array, real_number
+from cvxleak._validation import Array, one_of, real_number
 from cvxleak.errors import ValidationError
 from cvxleak.model import Channel, Distortion, Mechanism, Prior, Query, SourceSet
 from cvxleak.problems.check import Check
@@ -88,8 +88,8 @@ class MinLeakage:
 
     Own constraints enter the lower end as half-spaces, affine ones as they are stated and others by
     supporting half-spaces, with multipliers that the certificate checks exactly
-    (`cvxleak.certificates.own_rows`). The witness meets them as well as a solver does:
-    ``witness.own_violation`` says how well.
+    (`cvxleak.certificates.own_rows`). The witness meets them, equations up to rounding; where that
+    cannot be done, nothing is CERTIFIED, and ``witness.own_violation`` says how much is missed.
 
     Examples
     --------
@@ -99,7 +99,7 @@ class MinLeakage:
     >>> wrong = Distortion.hamming([0, 1])
     >>> design = MinLeakage(parity, distortion=wrong, budget=0.1, entropy_floor=1.5).solve(tol=1e-5)
     >>> print(design)
-    least leakage: 0.32760... to 0.32761... nats (CERTIFIED)
+    least leakage: 0.3276... to 0.3276... nats (CERTIFIED)
     >>> design.witness.channel.shape
     (2, 2)
     """
@@ -292,8 +292,7 @@ def make_options(
     real_number(tol, "tol", 0.0, 1.0, open_high=True)
     if time_limit is not None:
         real_number(time_limit, "time_limit", 0.0)
-    if strategy not in STRATEGIES:
-        raise ValidationError(f"strategy: found {strategy!r}; allowed: {STRATEGIES}")
+    one_of(strategy, STRATEGIES, "strategy")
     return Options(tol, time_limit, strategy, solver, dict(solver_options or {}), verbose)
 
 
