@@ -45,7 +45,7 @@ ASCENT = 60
 QUICK = 0.9
 """Largest relative tolerance of an audit."""
 
-STAGES = (0.005,)
+STAGES = (0.01, 0.002)
 """Sharp audits come in stages: nodes are first bounded no better than the stage needs."""
 
 
