@@ -38,6 +38,8 @@ WARM = 0.01
 """Complementarity, as a share of the range of the cost, at which a given start begins."""
 DENSE = 300
 """Up to this many unknowns a dense factorization is quicker than a sparse one."""
+NEGLIGIBLE = 1e-300
+"""A price below this leaves a direction as it is; its inverse might be no float."""
 
 
 @dataclass(frozen=True)
@@ -371,7 +373,7 @@ class _Newton:
         for coalition, system, slope in zip(
             self.terms.coalitions, self._systems, slopes, strict=True
         ):
-            if slope <= 0:
+            if slope < NEGLIGIBLE:
                 continue
             if coalition.separates_rows:
                 diagonal = diagonal + slope / joint

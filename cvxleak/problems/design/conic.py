@@ -13,7 +13,7 @@ from typing import Any
 
 import cvxpy as cp
 import numpy as np
-from scipy.sparse import csr_array, kron
+from scipy.sparse import csr_array, eye_array, kron
 from scipy.special import entr
 
 from cvxleak._validation import Array
@@ -61,7 +61,7 @@ class Conic:
         many, values, _ = master.joint.shape
         s = cp.Variable((many * values, self.shape[1]))
         output = cp.Variable((many, self.shape[1]))
-        fold = csr_array(kron(np.eye(many), np.ones((1, values))))
+        fold = kron(eye_array(many), csr_array(np.ones((1, values))), format="csr")
         own = master.joint.sum(axis=2)
         joint = csr_array(master.joint.reshape(many * values, -1))
         seen = np.flatnonzero(own.ravel() > 0)  # a cone on what is always zero has no interior

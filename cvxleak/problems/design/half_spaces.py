@@ -24,7 +24,7 @@ from cvxpy.constraints.psd import PSD
 from numpy.typing import NDArray
 from scipy.linalg import qr
 from scipy.optimize import linprog
-from scipy.sparse import block_array, coo_array, csr_array, kron, vstack
+from scipy.sparse import block_array, coo_array, csr_array, eye_array, kron, vstack
 
 from cvxleak._validation import Array
 from cvxleak.certificates.balls import precision
@@ -186,7 +186,7 @@ class HalfSpaces:
             blank = csr_array((many, self._size - cells))
             above = vstack([above, block_array([[by_rows[:, order], blank, others]])])
             limits = np.append(limits, extra[1])
-        sums = kron(np.ones((1, outputs)), np.eye(runs))
+        sums = kron(csr_array(np.ones((1, outputs))), eye_array(runs))
         sums = block_array([[sums, csr_array((runs, self._size - cells + added))]])
         return linprog(
             np.append(target.ravel(order="F"), np.zeros(self._size - cells + added)),

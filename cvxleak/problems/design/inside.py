@@ -271,7 +271,7 @@ class Inside:
         """Return A and b with A v = b: the rows' sums, and equations stated or implied."""
         rows, outputs = self._shape
         size = sum(v.size for v in self._variables)
-        sums = kron(np.ones((1, outputs)), eye_array(rows))
+        sums = kron(csr_array(np.ones((1, outputs))), eye_array(rows))
         blank = csr_array((rows, size - self._cells))
         lines, right = [csr_array(block_array([[sums, blank]]))], [np.ones(rows)]
         flat, start = self._flat, 0

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
-from scipy.sparse import block_array, coo_array, csr_array, hstack, identity, kron, vstack
+from scipy.sparse import block_array, coo_array, csr_array, eye_array, hstack, kron, vstack
 
 from cvxleak._validation import Array
 from cvxleak.certificates.balls import precision
@@ -93,13 +93,15 @@ def privacy_rows(statement: Statement, measure: str, budget: float) -> tuple[csr
     cells = (seen[:, None] * m + np.arange(m)).ravel()
     count = len(cells)
     pick = csr_array((np.ones(count), (np.arange(count), cells)), shape=(count, n * m))
-    spread = kron(np.ones((len(seen), 1)), identity(m), format="csr")  # t_y for each cell
+    spread = kron(
+        csr_array(np.ones((len(seen), 1))), eye_array(m), format="csr"
+    )  # t_y for each cell
     if measure == "local_dp":
         matrix = vstack([hstack([pick, -factor * spread]), hstack([-pick, spread])])
         return csr_array(matrix), np.zeros(2 * count)
     if measure == "pml":
         prior = statement.laws[0] / statement.laws[0].sum()
-        output = kron(prior[None], identity(m), format="csr")
+        output = kron(csr_array(prior[None]), eye_array(m), format="csr")
         matrix = hstack([pick - factor * (spread @ output), csr_array((count, m))])
         return csr_array(matrix), np.zeros(count)
     total = coo_array(np.r_[np.zeros(n * m), np.ones(m)][None])
@@ -156,7 +158,9 @@ def _program(
     rows = block_array([[rows, csr_array((len(right), 1))]])
     costs = (sources[:, :, None] * d / scale).reshape(len(sources), n * m)
     spent = hstack([csr_array(costs), csr_array((len(sources), m)), -np.ones((len(sources), 1))])
-    sums = hstack([kron(identity(n), np.ones((1, m))), csr_array((n, m + 1))], format="csr")
+    sums = hstack(
+        [kron(eye_array(n), csr_array(np.ones((1, m)))), csr_array((n, m + 1))], format="csr"
+    )
     answer = linprog(
         np.r_[np.zeros(n * m + m), 1.0],
         A_ub=csr_array(vstack([rows, spent])),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import linprog
-from scipy.sparse import bmat, coo_array, eye_array, kron
+from scipy.sparse import block_array, coo_array, eye_array, kron
 
 from cvxleak._validation import Array, frozen_array, label_tuple, real_number
 from cvxleak.certificates import Certificate
@@ -282,14 +282,16 @@ def _linear_program(p: Array, utility: Array, level: float) -> tuple[Array, Arra
     n, m = utility.shape
     channel = eye_array(n * m)
     output = kron(coo_array(np.ones((n, 1))), eye_array(m))
-    leakage = bmat([[channel, -level * output]], format="csr")
-    sums = bmat([[kron(eye_array(n), np.ones((1, m))), coo_array((n, m))]], format="csr")
-    law = bmat([[kron(p[None, :], eye_array(m)), -eye_array(m)]], format="csr")
+    leakage = block_array([[channel, -level * output]], format="csr")
+    sums = block_array(
+        [[kron(eye_array(n), coo_array(np.ones((1, m)))), coo_array((n, m))]], format="csr"
+    )
+    law = block_array([[kron(coo_array(p[None, :]), eye_array(m)), -eye_array(m)]], format="csr")
     result: Any = linprog(
         np.concatenate([-(p[:, None] * utility).ravel(), np.zeros(m)]),
         A_ub=leakage,
         b_ub=np.zeros(n * m),
-        A_eq=bmat([[sums], [law]], format="csr"),
+        A_eq=block_array([[sums], [law]], format="csr"),
         b_eq=np.concatenate([np.ones(n), np.zeros(m)]),
         method="highs",
     )
