@@ -23,6 +23,9 @@ __all__ = ["SCHEMA_VERSION", "Certificate", "read_json"]
 FORMAT = "cvxleak-certificate"
 SCHEMA_VERSION = 1
 
+INFINITE = "inf"
+"""An end that is infinite, in a file."""
+
 
 def _versions() -> dict[str, str]:
     return {"cvxleak": __version__, "python": platform.python_version(), "numpy": np.__version__}
@@ -39,7 +42,8 @@ class Certificate:
     problem : dict
         The problem's data: exact floats, exact integers as text.
     lower, upper : float
-        The claim, in `unit`, for the problem as stored (rows divided exactly by their sums).
+        The claim, in `unit`, for the problem as stored (rows divided exactly by their sums). An
+        end can be inf, which a file writes as the text ``"inf"``: JSON has no such number.
     witness : dict
         The point that attains the attained end.
     proof : dict
@@ -118,8 +122,8 @@ class Certificate:
             certificate = cls(
                 data["kind"],
                 data["problem"],
-                reading.number(claim["lower"], "the claimed lower end"),
-                reading.number(claim["upper"], "the claimed upper end"),
+                _read_end(claim["lower"], "the claimed lower end"),
+                _read_end(claim["upper"], "the claimed upper end"),
                 data["witness"],
                 data["proof"],
                 data["versions"],
@@ -151,7 +155,11 @@ class Certificate:
             "schema_version": SCHEMA_VERSION,
             "kind": self.kind,
             "problem": dict(self.problem),
-            "claim": {"lower": self.lower, "upper": self.upper, "unit": self.unit},
+            "claim": {
+                "lower": _stored_end(self.lower),
+                "upper": _stored_end(self.upper),
+                "unit": self.unit,
+            },
             "witness": dict(self.witness),
             "proof": dict(self.proof),
             "versions": dict(self.versions),
@@ -182,6 +190,14 @@ def read_json(path: str | os.PathLike[str]) -> Any:
         )
     except (ValueError, RecursionError) as error:
         raise CertificateError(f"cannot read {os.fspath(path)!r} as JSON: {error}") from error
+
+
+def _stored_end(value: float) -> float | str:
+    return INFINITE if value == math.inf else value
+
+
+def _read_end(value: Any, name: str) -> float:
+    return math.inf if value == INFINITE else reading.number(value, name)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -220,10 +220,18 @@ def test_content_that_no_file_can_hold(certificates, value):
         assert not verify(changed).passed
 
 
-def test_infinite_claims_are_not_saved(certificates, file):
-    with pytest.raises(CertificateError, match="no JSON"):
-        rehashed(certificates[0], upper=math.inf).save(file)
-    assert not file.exists()
+def test_infinite_ends_are_saved_as_text(certificates, file):
+    """No more is claimed by an infinite upper end, and too much by a lower one."""
+    vague = rehashed(certificates[0], upper=math.inf)
+    vague.save(file)
+    assert json.loads(file.read_text())["claim"]["upper"] == "inf"
+    assert Certificate.load(file) == vague
+    assert verify(file).passed
+    rehashed(certificates[0], lower=math.inf, upper=math.inf).save(file)
+    assert "lower end" in verify(file).reason
+    for value in (math.nan, -math.inf):
+        with pytest.raises(CertificateError, match="no JSON"):
+            rehashed(certificates[0], lower=value).save(file)
 
 
 @settings(max_examples=150, deadline=None)

@@ -157,8 +157,11 @@ class RowProgram:
             return self._sources.worst(costs)[0] - budget
 
         # Below 1 / sum u the rows do not add up to 1.
-        low = max(low, 1 / float(least.sum()))
-        start, end = float(np.log(low)), 700.0
+        end, total = 700.0, float(least.sum())
+        if min(total, 1 / low) <= math.exp(-end):
+            return None
+        low = max(low, 1 / total)
+        start = math.log(low)
         if excess(start) <= 0:
             return low
         if excess(end) > 0:

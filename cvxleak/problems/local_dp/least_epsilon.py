@@ -132,9 +132,8 @@ class MinLocalDP:
         Bound
             `upper` is the epsilon of the `witness`, a `Channel` that meets the budget exactly, as
             stored; `lower` is proved by linear programming duality. Both are in the certificate.
-            Infinite if only channels with zeros beside positive entries meet the budget: no
-            certificate file holds that, and ``stats["proof"]`` has the problem, witness and proof
-            from which `cvxleak.certificates.local_dp.prove` finds it.
+            Both are infinite if only channels with zeros beside positive entries meet the budget:
+            the certificate proves that too.
             ``shadow_prices["distortion_budget"]`` is the derivative in D; `stats` also has the
             ``worst_source``, the law of the hull that decides.
 
@@ -170,14 +169,10 @@ class MinLocalDP:
                 break
         if best.channel is None:
             raise unmet_budget(self.distortion_budget, least)
-        certificate, beside = None, {}
-        problem, witness = self._problem(costs), self._witness(best.channel, costs)
-        if best.upper < math.inf:
-            certificate = Certificate(
-                "local-dp", problem, best.lower, best.upper, witness, best.proof
-            )
-        else:
-            beside = {"proof": {"problem": problem, "witness": witness, "proof": best.proof}}
+        witness = self._witness(best.channel, costs)
+        certificate = Certificate(
+            "local-dp", self._problem(costs), best.lower, best.upper, witness, best.proof
+        )
         return Bound.proved(
             "local DP",
             best.lower,
@@ -193,7 +188,6 @@ class MinLocalDP:
                 "seconds": time.monotonic() - begin,
                 "programs": best.programs,
                 "worst_source": best.law(self.sources.labels),
-                **beside,
             },
             resume=self._refine,
         )

@@ -1,14 +1,15 @@
 """Borders that floats cannot decide: jumps, least budgets, ties, epsilons next to 0."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from flint import fmpq
 
 from cvxleak import verify
-from cvxleak.certificates.balls import precision
-from cvxleak.certificates.local_dp import prove, released_ratio
+from cvxleak.certificates import Certificate
+from cvxleak.certificates.local_dp import released_ratio
 from cvxleak.certificates.rationals import normalized_rows, rational
 from cvxleak.errors import InfeasibleError, ValidationError
 from cvxleak.model import SourceSet
@@ -133,14 +134,20 @@ def test_below_the_least_distortion(ulps):
 
 
 @pytest.mark.parametrize("d", [None, [[0, 1, 1], [1, 0, 1]]])
-def test_infinity_is_proved_too(d):
+def test_infinity_is_proved_too(d, tmp_path):
     bound = min_local_dp([[0.5, 0.5]], 0.0, d)
-    assert bound.certificate is None
-    parts = bound.stats["proof"]
-    with precision():
-        ends = prove(parts["problem"], parts["witness"], parts["proof"])
-    assert ends == (bound.lower, bound.upper) == (math.inf, math.inf)
-    assert "proof" not in min_local_dp([[0.5, 0.5]], 0.1, d).stats
+    assert bound.lower == bound.upper == math.inf
+    path = tmp_path / "infinite.json"
+    bound.certificate.save(path)
+    answer = verify(path)
+    assert answer.passed
+    assert (answer.lower, answer.upper) == (math.inf, math.inf)
+    assert Certificate.load(path) == bound.certificate
+    # The same claim where a finite epsilon is enough.
+    content = bound.certificate
+    for budget in (1e-300, 0.1):
+        forged = replace(content, problem={**content.problem, "budget": budget})
+        assert not verify(forged).passed
 
 
 def test_infinite_only_where_it_is():
