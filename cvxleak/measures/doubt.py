@@ -9,6 +9,9 @@ from cvxleak._validation import real_number, whole_number
 
 __all__ = ["SuggestedFloor", "suggested_floor"]
 
+MOST_RECORDS = 1 << 53
+"""Up to here a float counts them exactly."""
+
 
 @dataclass(frozen=True)
 class SuggestedFloor:
@@ -52,7 +55,7 @@ def suggested_floor(
     Parameters
     ----------
     records : int
-        How many, at least 1.
+        How many, from 1 to 2^53.
     values : int
         How many values each can have, at least 2.
     known : float
@@ -81,7 +84,8 @@ def suggested_floor(
     >>> round(netflix.unknown), round(netflix.floor), round(netflix.margin)
     (90432456, 67824342, 22608114)
     """
-    whole = whole_number(records, "records", 1) * math.log2(whole_number(values, "values", 2))
+    many = whole_number(records, "records", 1, MOST_RECORDS)
+    whole = many * math.log2(whole_number(values, "values", 2))
     unknown = (1 - real_number(known, "known", 0, 1)) * whole
     floor = real_number(share, "share", 0, 1) * unknown
     return SuggestedFloor(whole, unknown, floor, unknown - floor)

@@ -69,6 +69,9 @@ SLABS_LIMIT = 700
 NODES = {"cells": 1000, "slabs": 15, "sharing": 2000}
 """Most nodes that are bounded in one turn."""
 
+FIRST_NODES = {"cells": 1000, "slabs": 15, "sharing": 200}
+"""Most nodes in the first turn; each turn may take twice as many as have been bounded so far."""
+
 TURN = 10**9
 """About how many multiplications one turn may take, if that is more than one node."""
 
@@ -211,22 +214,24 @@ class AuditedGroup:
     ) -> bool:
         """Give each search a turn, less and less often to those that do not get on.
 
-        Returns false if there is no search, because the problem is too large for all.
+        Returns false if there is nothing left to be done: no search, because the problem is too
+        large for all, or none but one that has got as far as it can.
         """
         if not self.searches:
             self.searches = self._new_searches()
         elif self.upper > threshold():
             self._bound_by_dataset(threshold, stop)
             self._refine_outputs(threshold() - resolution, resolution)
-        best = self.upper
+        best, worked = self.upper, False
         for search in self.searches:
             skip = self._idle.setdefault(id(search), [0, 0])
             if skip[0] > 0:
                 skip[0] -= 1
+                worked = True
                 continue
             if self._waits(search) or self._hopeless(search):
                 continue
-            before = search.upper
+            before, nodes = search.upper, search.nodes
             search.run(
                 threshold,
                 resolution=resolution,
@@ -234,6 +239,7 @@ class AuditedGroup:
                 on_weights=on_weights,
                 node_limit=search.nodes + self._turn(search),
             )
+            worked = worked or search.nodes > nodes
             if search.upper <= threshold() or stop():
                 break
             # Work on a bound that stays behind another one is lost in the end.
@@ -243,7 +249,7 @@ class AuditedGroup:
                 skip[0] = skip[1]
             else:
                 skip[1] = 0
-        return bool(self.searches)
+        return worked or self.upper <= threshold() or stop()
 
     def proof_seconds(self) -> float:
         """Return how long the proof will take, from a timed proof of a small tree."""
@@ -344,8 +350,10 @@ class AuditedGroup:
             searches.insert(0 if len(merged.values) > 2 else 1, sharing)
         if groups + outputs <= SLABS_LIMIT:
             searches.append(LawSearch(merged, self.floor, self.weights, self.limits))
-            if self.small:
-                self._idle[id(searches[-1])] = [1, 1]
+        if self.small:
+            # Two values make few cells: their tree may well be done before the others begin.
+            late = [s for s in searches[1:] if s.kind == "slabs" or len(merged.values) == 2]
+            self._idle = {id(search): [1, 1] for search in late}
         return searches
 
     def _waits(self, search: Search) -> bool:
@@ -390,7 +398,8 @@ class AuditedGroup:
 
     def _turn(self, search: Search) -> int:
         work = self._work(search.kind, len(self._outputs(search)))
-        return int(np.clip(TURN / work, 1, NODES[search.kind]))
+        most = np.clip(2 * search.nodes, FIRST_NODES[search.kind], NODES[search.kind])
+        return int(np.clip(TURN / work, 1, most))
 
     def _work(self, kind: str, outputs: int) -> int:
         """Return about how many multiplications a node takes."""

@@ -15,7 +15,7 @@ from cvxleak.iterative import joint_blahut_arimoto, meet_entropy_floor
 from cvxleak.measures import lumped_information
 from cvxleak.mechanisms import random_rounding
 from cvxleak.model import Lumped, Mechanism, RecordSpace
-from cvxleak.problems import group_leakage, record_leakage
+from cvxleak.problems import audited_group, group_leakage, record_leakage
 from cvxleak.queries import count
 from cvxleak.result import Status
 
@@ -141,3 +141,21 @@ def test_a_search_can_be_stopped_and_taken_up_again():
     assert search.nodes == nodes
     run(search, found.value + 1e-4, 10**5)
     assert found.value <= search.upper <= found.value + 1e-4
+
+
+@pytest.mark.parametrize("share", [0.5, 0.8])
+def test_an_audit_ends_where_time_sharing_alone_gets_no_further(monkeypatch, share):
+    rng = np.random.default_rng(0)
+    space = RecordSpace([range(2), range(3)])
+    mechanism = Mechanism.from_channel(space, rng.dirichlet(np.full(3, 0.4), size=6))
+    floor = share * space.max_entropy
+    exact = record_leakage(mechanism, floor, 0)
+    # As for a problem that is too large for the sharper trees. Time sharing is not sharp here, and
+    # without a time limit nothing else would end the audit.
+    monkeypatch.setattr(audited_group, "CELLS_LIMIT", 0)
+    monkeypatch.setattr(audited_group, "SLABS_LIMIT", 0)
+    bound = record_leakage(mechanism, floor, 0, time_limit=None)
+    assert bound.status is Status.BRACKETED
+    assert "too large" in bound.stats["stopped"]
+    assert bound.lower <= exact.upper
+    assert exact.lower <= bound.upper
