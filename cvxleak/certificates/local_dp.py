@@ -3,7 +3,7 @@
 problem: {"sources": parts, "distortion": "hamming" or rows, "delta": d} and either "budget" (the
 least epsilon at a worst-case distortion) or "epsilon" (the least worst-case distortion);
 witness: {"channel": rows, "supports": ...}; proof: {"mixture": ..., "potentials": ...}, or with
-"comparisons" and "level" where delta > 0; an empty proof proves the lower end 0.
+"comparisons" and "level" (a number or "inf") where delta > 0; an empty one proves the lower end 0.
 
 Everything is in exact rational arithmetic: the channel is its stored rows divided by their sums,
 its largest ratio is a rational number, and only its logarithm is rounded.
@@ -39,9 +39,12 @@ from cvxleak.certificates.source_sets import (
 )
 from cvxleak.errors import CertificateError
 
-__all__ = ["about", "prove", "prove_distortion", "released_ratio"]
+__all__ = ["ENDLESS", "about", "prove", "prove_distortion", "released_ratio"]
 
 Table = Sequence[Sequence[fmpq]]
+
+ENDLESS = "inf"
+"""The level of comparisons that prove that no finite epsilon is enough."""
 
 
 class _Problem(NamedTuple):
@@ -71,10 +74,17 @@ def prove(
             raise CertificateError("the potentials sum to less than the budget")
         return max(_least_ratio(above, below, strictly=surplus > 0), 0.0), upper
     reading.parts(proof, {"comparisons", "level", "mixture"}, "the proof")
+    one = fmpq(1)
+    if proof["level"] == ENDLESS:
+        # With h / f in place of h, and a = 1 / f, the end below is concave in a.
+        at_zero, at_one = (_compared(known, proof, a, one) for a in (fmpq(0), one))
+        if at_zero < budget or at_one <= budget:
+            raise CertificateError("the comparisons do not exceed the budget at every level")
+        return math.inf, upper
     level = rational(reading.number(proof["level"], "the level"))
-    if _compared(known, proof, level) <= budget:
+    if level < 1 or _compared(known, proof, one, level) <= budget:
         raise CertificateError("the comparisons do not exceed the budget")
-    return max(log_below(level), 0.0), upper
+    return log_below(level), upper
 
 
 def prove_distortion(
@@ -99,7 +109,7 @@ def prove_distortion(
             raise CertificateError("the potentials do not fit epsilon")
         return max(float_below(sum(potentials, fmpq(0))), 0.0), upper
     reading.parts(proof, {"comparisons", "mixture"}, "the proof")
-    return max(float_below(_compared(known, proof, factor)), 0.0), upper
+    return max(float_below(_compared(known, proof, fmpq(1), factor)), 0.0), upper
 
 
 def about(problem: Mapping[str, Any]) -> str:
@@ -216,12 +226,13 @@ def _least_ratio(above: Sequence[fmpq], below: Sequence[fmpq], *, strictly: bool
     return least
 
 
-def _compared(known: _Problem, proof: Mapping[str, Any], factor: fmpq) -> fmpq:
-    """Return a lower end of the worst-case distortion of (log factor, delta)-private channels.
+def _compared(known: _Problem, proof: Mapping[str, Any], plus: fmpq, minus: fmpq) -> fmpq:
+    """Return a lower end of the worst-case distortion of (log f, delta)-private channels.
 
     For h >= 0 and w(x,x') = max_y h(x,x',y), privacy says that
-    sum_y h(x,x',y) (Q(y|x) - factor Q(y|x')) <= w(x,x') delta. The distortion under p is then at
-    least sum_x min_y [ p_x d(x,y) + sum_x' h(x,x',y) - factor sum_x' h(x',x,y) ] - delta sum w.
+    sum_y h(x,x',y) (Q(y|x) - f Q(y|x')) <= w(x,x') delta. The distortion under p is then at least
+    sum_x min_y [ p_x d(x,y) + sum_x' h(x,x',y) - f sum_x' h(x',x,y) ] - delta sum w. Here h is
+    `plus` times the multipliers, and f h is `minus` times them.
     """
     law = mixture(known.parts, proof["mixture"], known.size)
     outputs = len(known.distortion[0])
@@ -241,6 +252,6 @@ def _compared(known: _Problem, proof: Mapping[str, Any], factor: fmpq) -> fmpq:
         weight += max(h)
         for y, v in enumerate(h):
             if v:
-                cost[x][y] += v
-                cost[other][y] -= factor * v
-    return sum((min(row) for row in cost), fmpq(0)) - known.delta * weight
+                cost[x][y] += plus * v
+                cost[other][y] -= minus * v
+    return sum((min(row) for row in cost), fmpq(0)) - known.delta * plus * weight

@@ -48,7 +48,7 @@ def holds(content):
     except CertificateError:
         return False
     claim = content["claim"]
-    return lower >= claim["lower"] and upper <= claim["upper"]
+    return lower >= float(claim["lower"]) and upper <= float(claim["upper"])
 
 
 def places(value, path=()):
@@ -98,6 +98,35 @@ def test_missing_and_additional_parts_fail(name):
         more = copy.deepcopy(content)
         more[part]["more"] = 1.0
         assert not holds(more)
+
+
+@pytest.mark.parametrize(
+    ("sources", "distortion"),
+    [(TWO, None), (SourceSet.box([0.1] * 3, [0.8] * 3), None), (TWO, [[0, 1], [0, 0], [1, 0]])],
+)
+def test_endless_comparisons(sources, distortion):
+    """No finite epsilon at the least distortion; whatever else the numbers claim is refused."""
+    bound = min_local_dp(sources, 0.0, distortion, delta=0.25)
+    assert bound.lower == bound.upper == math.inf
+    content = bound.certificate.to_dict()
+    assert verify(content).passed
+    assert content["proof"]["level"] == "inf"
+    for path, value in [
+        (("problem", "budget"), 1e-300),
+        (("problem", "budget"), 0.01),
+        (("problem", "delta"), 1.0),
+        (("proof", "level"), 2.0),
+        (("proof", "level"), 0.5),
+        (("proof", "level"), "Infinity"),
+    ]:
+        assert not holds(changed(content, path, lambda v, to=value: to)), path
+    for i, entry in enumerate(content["proof"]["comparisons"]):
+        for y, v in enumerate(entry["multipliers"]):
+            path = ("proof", "comparisons", i, "multipliers", y)
+            assert not holds(changed(content, path, lambda v: v + 10.0))
+            assert v >= 0
+    # With a channel that gives the dear outputs no more than delta, it is 0.
+    assert min_local_dp(sources, 0.0, distortion, delta=1.0).upper == 0
 
 
 @pytest.mark.parametrize("name", ["pure", "converse"])

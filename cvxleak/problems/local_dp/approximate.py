@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from cvxleak._validation import Array
 from cvxleak.errors import SolverError
 from cvxleak.model import SourceSet
 from cvxleak.problems.local_dp.attempts import STEPS, Attempt
+from cvxleak.problems.local_dp.endless import comparisons_to_list, endless_proof
 from cvxleak.problems.local_dp.general import least_distortion_rows
 from cvxleak.problems.local_dp.linear import Mixture, SourceProgram
 
@@ -32,6 +33,9 @@ __all__ = [
 
 SMALLEST = 1e-13
 """Multipliers below this share of the largest are rounding."""
+
+DEFICIT = (1e-9, 1e-7, 1e-5, 1e-3)
+"""Relative deficit of the budgets whose channels are tried."""
 
 
 @dataclass(frozen=True)
@@ -62,13 +66,7 @@ class ApproximateOptimum:
 
     def to_list(self) -> list[dict[str, Any]]:
         """Return the comparisons as certificates store them."""
-        k = len(self.comparisons)
-        return [
-            {"first": x, "second": other, "multipliers": self.comparisons[x, other].tolist()}
-            for x in range(k)
-            for other in range(k)
-            if self.comparisons[x, other].any()
-        ]
+        return comparisons_to_list(self.comparisons)
 
 
 class ApproximateProgram:
@@ -207,10 +205,38 @@ def approximate_attempts(
     delta: float,
     tol: float,
     deadline: float,
+    pure: Iterable[Attempt],
 ) -> Iterator[Attempt]:
-    """Yield what the steps over the full linear program find."""
+    """Yield what the steps over the full linear program find, then what `pure` privacy does.
+
+    At a border the program's channels miss the budget by its rounding, and those for a slightly
+    smaller budget do not. Channels of pure privacy, for which delta is not needed, are left.
+    """
+    endless = endless_proof(sources, distortion, budget, delta)
+    if endless is not None:
+        yield Attempt([least_distortion_rows(distortion)], [endless[0]], endless[1], -math.inf)
+        return
     program = ApproximateProgram(sources, distortion, delta)
-    below, above, count = least_ratio_for_budget(program, budget, max(tol / 2, 1e-10), deadline)
+    for less in (0.0, *DEFICIT):
+        try:
+            found = least_ratio_for_budget(
+                program, budget * (1 - less), max(tol / 2, 1e-10), deadline
+            )
+        except SolverError:
+            if not less:
+                raise
+            continue
+        yield _attempt(found, distortion, budget)
+    for attempt in pure:
+        yield Attempt(attempt.channels, programs=attempt.programs)
+
+
+def _attempt(
+    found: tuple[ApproximateOptimum | None, ApproximateOptimum, int],
+    distortion: Array,
+    budget: float,
+) -> Attempt:
+    below, above, count = found
     rough = least_distortion_rows(distortion)
 
     def channels() -> Iterator[Array]:
@@ -224,7 +250,7 @@ def approximate_attempts(
         yield rough
 
     def proofs() -> Iterator[dict[str, Any]]:
-        if below is not None and below.ratio > 1:
+        if below is not None and below.ratio > 1 and below.proved > budget:
             yield {
                 "mixture": below.mixture.to_dict(),
                 "comparisons": below.to_list(),
@@ -232,5 +258,4 @@ def approximate_attempts(
             }
 
     price = 1 / (above.slope * above.ratio) if above.slope < 0 else 0.0
-    target = math.log(above.ratio)
-    yield Attempt(channels(), proofs(), above.mixture, price, count, target)
+    return Attempt(channels(), proofs(), above.mixture, price, count, math.log(above.ratio))

@@ -40,7 +40,7 @@ class Exact(NamedTuple):
     distortions : list of fmpq
         Those of an optimal channel.
     law : list of fmpq
-        The worst mixture of sources.
+        The worst mixture of sources; empty if there is budget to spare, and the ratio 1.
     mixture : dict
         The same as certificates store it.
     price : fmpq
@@ -105,8 +105,11 @@ def least_ratio(sources: SourceSet, budget: fmpq, deadline: float) -> Exact | No
     value, best, prices = found
     t = 1 / budget + best[k]
     distortions = [(1 + z) / t for z in best[:k]]
-    law, mixture, total = _mixture(points, len(bodies), k, prices[k + 1 :])
     ratio = 1 + (k - 1) / budget - k - value
+    found_mixture = _mixture(points, len(bodies), k, prices[k + 1 :])
+    if found_mixture is None:
+        return Exact(ratio, distortions, [], {}, zero)
+    law, mixture, total = found_mixture
     return Exact(ratio, distortions, law, mixture, -total * t / ratio)
 
 
@@ -207,13 +210,18 @@ def _placed(own: Row, start: int, columns: int, size: int) -> Row:
 
 def _mixture(
     points: Sequence[Row], bodies: int, size: int, prices: Row
-) -> tuple[Row, dict[str, Any], fmpq]:
-    """Return the mixture that the multipliers of the sources' rows are, and their sum."""
+) -> tuple[Row, dict[str, Any], fmpq] | None:
+    """Return the mixture that the multipliers of the sources' rows are, and their sum.
+
+    None if the sum is 0: the second row alone decides, at the ratio 1.
+    """
     weights, law = prices[: len(points)], [fmpq(0)] * size
     members, start = [], len(points)
     total = sum(weights, fmpq(0)) + sum(
         (prices[start + b * (1 + size)] for b in range(bodies)), fmpq(0)
     )
+    if total == 0:
+        return None
     for weight, point in zip(weights, points, strict=True):
         law = [p + weight / total * q for p, q in zip(law, point, strict=True)]
     for _ in range(bodies):

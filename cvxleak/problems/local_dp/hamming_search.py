@@ -135,7 +135,7 @@ def _in_rationals(sources: SourceSet, budget: float, deadline: float) -> Attempt
     distortions = found.distortions
     least = min(distortions)
     law = _floats(found.law)
-    mixture = Mixture(law, np.zeros(len(sources.points)))
+    mixture = Mixture(law, np.zeros(len(sources.points))) if found.law else None
 
     def channels() -> Iterator[Array]:
         if found.ratio == 1:
@@ -158,7 +158,7 @@ def _in_rationals(sources: SourceSet, budget: float, deadline: float) -> Attempt
                     yield np.array([_floats(row) for row in rows])
 
     def proofs() -> Iterator[dict[str, Any]]:
-        v = exact.best_potentials(found.law, D)
+        v = exact.best_potentials(found.law, D) if found.law else None
         if v is not None:
             yield {"mixture": found.mixture, "potentials": [str(p) for p in v]}
 

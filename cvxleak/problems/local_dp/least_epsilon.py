@@ -293,18 +293,18 @@ class MinLocalDP:
         }
 
     def _attempts(self, costs: Costs, tol: float, deadline: float) -> Iterator[Attempt]:
-        budget = self.distortion_budget
-        if self.delta > 0:
-            return approximate_attempts(
-                self.sources, costs.matrix, budget, self.delta, tol, deadline
-            )
+        sources, budget, d = self.sources, self.distortion_budget, costs.matrix
 
         def meets(channel: Array) -> bool:
             return self._ends(channel, {}, costs) is not None
 
         if costs.is_hamming:
-            return hamming_attempts(self.sources, budget, deadline, meets)
-        return general_attempts(self.sources, costs.matrix, budget, tol, deadline, meets)
+            pure = hamming_attempts(sources, budget, deadline, meets)
+        else:
+            pure = general_attempts(sources, d, budget, tol, deadline, meets)
+        if self.delta == 0:
+            return pure
+        return approximate_attempts(sources, d, budget, self.delta, tol, deadline, pure)
 
     def _ends(
         self, channel: Array, proof: dict[str, Any], costs: Costs

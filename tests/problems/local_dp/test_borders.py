@@ -254,3 +254,42 @@ def test_the_simplex_method_ends_where_it_could_cycle():
     assert x == [1, 0, 1, 0]
     assert all(p >= 0 for p in prices)
     assert exact.maximize([q(1)], [[q(-1)]], [q(0)], math.inf) is None
+
+
+@pytest.mark.parametrize(
+    ("law", "budget", "d"),
+    [
+        (
+            [0.8892912889252917, 0.11070871107288452, 1.8237594401165827e-12],
+            0.07128076379667449,
+            [[0.01178433, 0.59728912], [0.5491985308302156, 0.7439735], [0.86154056, 0.466055318]],
+        ),
+        ([0.25, 0.5, 0.25 - 1e-15, 1e-15], 0.5, [[1, 1, 2], [1, 1, 0], [3, 0, 0], [2, 2, 2]]),
+    ],
+)
+def test_outcomes_that_hardly_occur(law, budget, d):
+    """Least entries of zero in floats are no error."""
+    bound = min_local_dp([np.array(law) / sum(law)], budget, d)
+    assert 0 <= bound.lower <= bound.upper
+    assert verify(bound.certificate).passed
+
+
+def test_budget_to_spare_that_floats_do_not_see():
+    laws = [
+        [2.132333345240689e-10, 4.497364566971734e-10, 0.9999999990214437, 3.155865005649225e-10],
+        [1.0, 0.0, 0.0, 0.0],
+        [2.361145904654108e-10, 0.9999999988683179, 6.548082326962022e-10, 2.407590970926354e-10],
+    ]
+    for budget in (2 / 3 + 1e-9, 2 / 3 + 1e-10, 0.6666666667284828):
+        assert min_local_dp(laws, budget).lower <= 1e-8
+
+
+@pytest.mark.parametrize("delta", [1e-6, 0.1, 0.5])
+@pytest.mark.parametrize("budget", [6e-6, 4e-8, 1e-12])
+def test_small_budgets_with_delta(delta, budget):
+    """For two inputs e^epsilon = (1 - Q(1|0) - delta) / Q(0|1), and Q(1|0) + Q(0|1) = 2 D."""
+    bound = min_local_dp([[0.5, 0.5]], budget, delta=delta)
+    assert verify(bound.certificate).passed
+    assert bound.lower <= math.log((1 - budget - delta) / budget) + 1e-12
+    assert math.log((1 - budget - delta) / budget) <= bound.upper < 30
+    assert bound.gap < 1e-3 or budget < 1e-9
