@@ -47,7 +47,8 @@ def sharing_bound(lumped: Lumped, floor: float, proof: Mapping[str, Any]) -> flo
         parts, rows_by_value(lumped, rows), rows_by_value(lumped, logs), strict=True
     ):
         value = _Value(own, [log for (log,) in of_own], lam, logs_t)
-        phi.append(value.by_tangent(part) if "law" in part else value.by_tree(part))
+        by_law = isinstance(part, Mapping) and "law" in part
+        phi.append(value.by_tangent(part) if by_law else value.by_tree(part))
     total = lam * balls.log_sum_exp([x / lam for x in phi]) - lam * arb(floor)
     return balls.round_up(total + slack)
 
