@@ -31,6 +31,7 @@ from cvxleak.certificates.rationals import (
 )
 from cvxleak.certificates.source_sets import (
     Part,
+    described,
     distortion_table,
     exact_numbers,
     mixture,
@@ -120,7 +121,7 @@ def about(problem: Mapping[str, Any]) -> str:
         if "budget" in problem
         else f"epsilon {problem['epsilon']:g} nats"
     )
-    return f"a set of {len(parts)} convex parts on {size} outcomes, {end}"
+    return f"{described(parts)} on {size} outcomes, {end}"
 
 
 def released_ratio(channel: Table, delta: fmpq) -> fmpq | None:

@@ -27,6 +27,7 @@ from cvxleak.certificates.rationals import dot, normalized_rows, rational
 from cvxleak.certificates.source_sets import (
     Part,
     above_polytopes,
+    described,
     distortion_table,
     mixture,
     read_parts,
@@ -59,10 +60,7 @@ def prove(
 def about(problem: Mapping[str, Any]) -> str:
     """Return what a claim is about, once it has been checked."""
     size, parts = read_parts(problem["sources"])
-    return (
-        f"a set of {len(parts)} convex parts on {size} outcomes, "
-        f"distortion at most {problem['budget']:g}"
-    )
+    return f"{described(parts)} on {size} outcomes, distortion at most {problem['budget']:g}"
 
 
 def _worst_information(

@@ -22,6 +22,7 @@ __all__ = [
     "Body",
     "Part",
     "above_polytopes",
+    "described",
     "distortion_table",
     "exact_numbers",
     "mixture",
@@ -70,6 +71,11 @@ def read_parts(value: Any) -> tuple[int, list[Part]]:
     if len(sizes) != 1 or 0 in sizes:
         raise CertificateError("the sources have no common number of outcomes")
     return sizes.pop(), result
+
+
+def described(parts: Sequence[Part]) -> str:
+    """Return what a source set consists of, in a few words."""
+    return "a convex set" if len(parts) == 1 else f"a set of {len(parts)} convex parts"
 
 
 def distortion_table(value: Any, inputs: int) -> list[list[fmpq]]:

@@ -56,7 +56,7 @@ def local_dp_report(
     tol : float
         Gap to reach, in nats or in the unit of the distortion.
     time_limit : float or None
-        Seconds for the search of the least epsilon.
+        Seconds for the search of the least epsilon or distortion.
     watch : Watch, optional
         Is told about progress.
 
@@ -102,7 +102,7 @@ def local_dp_report(
         watch.begin("least distortion")
         level = real_number(epsilon, "epsilon", 0.0, open_high=True) * scale
         problem = MinDistortionLocalDP(sources, level, distortion, delta=delta)
-        bound = problem.solve(tol=tol)
+        bound = problem.solve(tol=tol, time_limit=time_limit)
         meaning = say.least_distortion(problem.epsilon, problem.delta)
         optimum = Quantity.of_bound(names.LEAST_WORST_DISTORTION, bound, unit, meaning)
     else:
@@ -187,8 +187,8 @@ class _Response:
     def _best(self, least: float) -> float:
         """Return the s of least distortion, from `least` to the one of the uniform output."""
         flat = 1 / self.size
-        found = minimize_scalar(self.at, bounds=(least, flat), method="bounded").x
-        return min(least, flat, float(found), key=self.at)
+        found: Any = minimize_scalar(self.at, bounds=(least, flat), method="bounded")
+        return min(least, flat, float(found.x), key=self.at)
 
 
 def _computed(name: str, value: float, unit: str, meaning: str) -> Quantity:

@@ -147,3 +147,13 @@ def test_bad_arguments(options: dict, message: str):
 def test_no_channel_meets_the_budget():
     with pytest.raises(InfeasibleError, match="least"):
         local_dp_report(LAWS, 0.1, distortion=[[1, 2], [1, 2], [1, 2]])
+
+
+def test_a_time_limit_ends_either_search():
+    for given in ({"distortion_budget": 0.3}, {"epsilon": 1.0}):
+        report = local_dp_report([[0.5, 0.3, 0.2]], **given, time_limit=0.0)
+        quantity = report.quantities[0]
+        assert 0 <= quantity.lower <= quantity.upper < math.inf
+    assert quantity.status == "BRACKETED"
+    with pytest.raises(ValidationError, match="time_limit"):
+        local_dp_report([[0.5, 0.3, 0.2]], epsilon=1.0, time_limit=-1.0)

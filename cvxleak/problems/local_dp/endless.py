@@ -62,7 +62,7 @@ def endless_proof(
     bounds += [(0.0, 1.0)] * w + [(None, None)] * k
     cost = np.concatenate([np.zeros(g), np.full(w, delta), -np.ones(k)])
     rows = sparse.vstack([under, above])
-    answer: Any = linprog(cost, rows, np.zeros(rows.shape[0]), bounds=bounds, method="highs")
+    answer: Any = linprog(cost, rows, np.zeros(g + len(x)), bounds=bounds, method="highs")
     if answer.status != 0 or answer.fun > -1e-9:
         return None
     multipliers = np.zeros((k, k, m))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -116,7 +117,10 @@ def saddle_point(
         if name is not None:
             given.setdefault(name, left)
     try:
-        program.problem.solve(solver=solver, verbose=verbose, **given)
+        with warnings.catch_warnings():
+            # What is inaccurate is repaired, and what it proves is checked.
+            warnings.filterwarnings("ignore", message="Solution may be inaccurate")
+            program.problem.solve(solver=solver, verbose=verbose, **given)
     except cp.SolverError as error:
         raise SolverError(f"solver: {error}") from error
     Q = program.problem.var_dict["channel"].value

@@ -4,30 +4,22 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import Array, real_number
+from cvxleak._validation import real_number
 from cvxleak.certificates import Certificate
-from cvxleak.certificates.balls import precision
-from cvxleak.certificates.min_information import prove
-from cvxleak.errors import CertificateError, SolverError
-from cvxleak.iterative.saddle import least_lagrangian
+from cvxleak.errors import SolverError
 from cvxleak.model import Channel, Distortion, Prior, SourceSet, as_prior
-from cvxleak.model.parts import Part
 from cvxleak.problems.check import Check
 from cvxleak.problems.local_dp.attempts import flat_channels
-from cvxleak.problems.local_dp.general import RowProgram, least_distortion_rows
-from cvxleak.problems.local_dp.information_program import (
-    Saddle,
-    information_program,
-    saddle_point,
-)
-from cvxleak.problems.local_dp.linear import Mixture, supports
+from cvxleak.problems.local_dp.general import RowProgram
+from cvxleak.problems.local_dp.information_program import information_program, saddle_point
+from cvxleak.problems.local_dp.information_search import InformationSearch
 from cvxleak.problems.local_dp.statement import (
     Costs,
     Sources,
@@ -40,7 +32,7 @@ from cvxleak.problems.local_dp.statement import (
     read_sources,
     unmet_budget,
 )
-from cvxleak.problems.local_dp.worst_information import divergences, worst_information
+from cvxleak.problems.local_dp.worst_information import worst_information
 from cvxleak.result import Bound
 
 if TYPE_CHECKING:
@@ -48,28 +40,11 @@ if TYPE_CHECKING:
 
 __all__ = ["MinInformation", "min_information"]
 
-STEPS = (1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1.0)
-"""Relative moves below the budget, in turn, until the exact check agrees."""
+ROOMS = (1e-7, 1e-5, 1e-3)
+"""Shares of the way to a constant output's distortion that the solver gets at least, in turn."""
 
 TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
 """What CLARABEL is asked for where its usual tolerances leave too wide a gap."""
-
-
-@dataclass
-class _Found:
-    """The best ends so far, and what they are proved by."""
-
-    law: Array
-    lower: float = 0.0
-    upper: float = math.inf
-    channel: Array | None = None
-    outputs: Array | None = None
-    proof: dict[str, Any] = field(default_factory=dict)
-    saddle: Saddle | None = None
-
-    def take_upper(self, upper: float, channel: Array, outputs: Array | None) -> None:
-        if self.channel is None or upper < self.upper:
-            self.upper, self.channel, self.outputs = upper, channel, outputs
 
 
 @dataclass(frozen=True)
@@ -192,78 +167,36 @@ class MinInformation:
         if self.distortion_budget < least:
             raise unmet_budget(self.distortion_budget, least)
         best = RowProgram(self.sources, costs.matrix).at(1.0)
-        found = _Found(best.least / best.least.sum())
-        for flat in flat_channels(found.law, self.sources.size):
-            ends = self._ends(flat, None, {}, costs)
-            if ends is not None:
-                found.take_upper(ends[1], flat, None)
-                return self._bound(found, costs, tol, begin)
-        rough = least_distortion_rows(costs.matrix)
-        # At the least distortion itself the channels have no interior.
-        room = max(self.distortion_budget, least + 1e-7 * max(best.value - least, 0.0))
+        law = best.least / best.least.sum()
+        search = InformationSearch(self.sources, costs, self.distortion_budget, law)
+        if any(map(search.take_if_flat, flat_channels(law, self.sources.size))):
+            return self._bound(search, costs, tol, begin)
         given = dict(solver_options or {})
-        rounds = [(given, 100)]
+        # At the least distortion itself the channels have no interior; with more room they have.
+        rounds = [(given, 100, ROOMS[0])]
         if solver == "CLARABEL":
-            rounds.append((TIGHT | given, 1_000))
-        for options, iterations in rounds:
+            rounds.append((TIGHT | given, 1_000, ROOMS[0]))
+        rounds += [(given, 100, room) for room in ROOMS[1:]]
+        failure: SolverError | None = None
+        for options, iterations, share in rounds:
+            if share > ROOMS[0] and search.channel is not None:
+                break
+            room = max(self.distortion_budget, least + share * max(best.value - least, 0.0))
             try:
                 saddle = saddle_point(self.sources, costs, room, solver, options, verbose, deadline)
-            except SolverError:
-                if limit == math.inf and found.channel is None:
-                    raise
-                break
-            self._improve(found, saddle, iterations, rough, costs)
-            if found.upper - found.lower <= tol or time.monotonic() > deadline:
-                break
-        if found.channel is None:
-            # Out of time, or the solver was far off: as near to a constant as the budget allows.
-            self._take(found, np.tile(found.law, (self.sources.size, 1)), rough, costs, [None])
-        if found.channel is None:
-            raise unmet_budget(self.distortion_budget, least)
-        return self._bound(found, costs, tol, begin)
-
-    def _improve(
-        self, found: _Found, saddle: Saddle, iterations: int, rough: Array, costs: Costs
-    ) -> None:
-        """Take what a saddle point in floats proves."""
-        parts = list(zip(self.sources.parts, saddle.laws, strict=True))
-        hulls = [self._vertices(part, law) for part, law in parts]
-        spread = [self._shares(law) for law in saddle.laws]
-        mixed = [w * s for w, s in zip(saddle.weights, spread, strict=True)]
-        costed = saddle.mixture.law[:, None] * saddle.price * costs.matrix
-        # From the solver's output laws: they are all but optimal, and the tangent may be anywhere.
-        _, tangent, _ = least_lagrangian(
-            hulls, mixed, costed, start=saddle.outputs, max_iterations=iterations
-        )
-        proof = {
-            "channel": tangent.tolist(),
-            "price": saddle.price,
-            "mixture": saddle.mixture.to_dict(),
-            "parts": [
-                {"weight": float(w), "mixture": law.to_dict()}
-                for w, law in zip(saddle.weights, saddle.laws, strict=True)
-            ],
-        }
-        for rows in (tangent, saddle.channel):
-            self._take(found, rows, rough, costs, [saddle.laws, saddle.outputs])
-        if found.channel is not None:
-            ends = self._ends(found.channel, found.outputs, proof, costs)
-            if ends is not None and (ends[0] > found.lower or not found.proof):
-                found.lower, found.proof, found.saddle = ends[0], proof, saddle
-
-    def _take(
-        self, found: _Found, rows: Array, rough: Array, costs: Costs, laws: list[Any]
-    ) -> None:
-        """Take a channel, repaired so that it meets the budget, if it leaks less."""
-        for repaired in self._repaired(rows, rough, costs):
-            tried = [(None if law is None else _outputs(law, repaired), repaired) for law in laws]
-            ends = [self._ends(channel, t, {}, costs) for t, channel in tried]
-            if any(pair is None for pair in ends):
+            except SolverError as error:
+                failure = failure or error
                 continue
-            for pair, (t, channel) in zip(ends, tried, strict=True):
-                if pair is not None:
-                    found.take_upper(pair[1], channel, t)
-            return
+            search.improve(saddle, iterations)
+            if search.upper - search.lower <= tol or time.monotonic() > deadline:
+                break
+        if search.channel is None:
+            if failure is not None and time.monotonic() <= deadline:
+                raise failure
+            search.take_rough()
+        if search.channel is None:
+            raise unmet_budget(self.distortion_budget, least)
+        return self._bound(search, costs, tol, begin)
 
     def check(self, candidate: Channel | Prior | ArrayLike, *, bound: Bound | None = None) -> Check:
         """Judge a channel, or a law that is claimed to be the worst source.
@@ -318,67 +251,13 @@ class MinInformation:
         costs = read_costs(self.distortion, self.sources)
         return information_program(self.sources, costs, self.distortion_budget).problem
 
-    def _repaired(self, rows: Array, rough: Array, costs: Costs) -> Iterator[Array]:
-        """Yield the channel, mixed with that of least distortion until it meets the budget."""
-        rows = rows / rows.sum(axis=1, keepdims=True)
-        worst = self.sources.worst((rows * costs.matrix).sum(axis=1))[0]
-        least = self.sources.worst((rough * costs.matrix).sum(axis=1))[0]
-        if worst < self.distortion_budget * (1 - STEPS[0]):
-            yield rows
-        for step in STEPS:
-            goal = max(self.distortion_budget * (1 - step), least)
-            share = 1.0 if worst <= least else min(max((worst - goal) / (worst - least), step), 1.0)
-            yield (1 - share) * rows + share * rough
-
-    def _ends(
-        self, channel: Array, outputs: Array | None, proof: dict[str, Any], costs: Costs
-    ) -> tuple[float, float] | None:
-        try:
-            with precision():
-                return prove(self._problem(costs), self._witness(channel, outputs, costs), proof)
-        except CertificateError:
-            return None
-
-    def _problem(self, costs: Costs) -> dict[str, Any]:
-        return {
-            "sources": self.sources.parts_to_list(),
-            "distortion": costs.stored,
-            "budget": self.distortion_budget,
-        }
-
-    def _witness(self, channel: Array, outputs: Array | None, costs: Costs) -> dict[str, Any]:
-        cost = (channel * costs.matrix).sum(axis=1)
-        laws, bounds = [], []
-        for k, part in enumerate(self.sources.parts):
-            t = channel.mean(axis=0) if outputs is None else outputs[k]
-            laws.append(None if part.is_point else t.tolist())
-            alone = SourceSet._of([part], self.sources.labels)
-            bounds.append(
-                [
-                    {key: entry[key] for key in ("level", "multipliers")}
-                    for entry in supports(alone, divergences(channel, t))
-                ]
-                if part.polytopes
-                else []
-            )
-        return {
-            "channel": channel.tolist(),
-            "supports": supports(self.sources, cost),
-            "outputs": laws,
-            "output_supports": bounds,
-        }
-
-    def _bound(self, found: _Found, costs: Costs, tol: float, begin: float) -> Bound:
-        channel = np.asarray(found.channel)
-        ends = found.lower, found.upper
+    def _bound(self, search: InformationSearch, costs: Costs, tol: float, begin: float) -> Bound:
+        channel = np.asarray(search.channel)
+        ends = search.lower, search.upper
         certificate = Certificate(
-            "min-information",
-            self._problem(costs),
-            *ends,
-            self._witness(channel, found.outputs, costs),
-            found.proof,
+            "min-information", search.problem, *ends, search.witness, search.proof
         )
-        saddle = found.saddle
+        saddle = search.saddle
         laws = [] if saddle is None else saddle.laws
         sums = channel.sum(axis=1, keepdims=True)
         return Bound.proved(
@@ -401,18 +280,6 @@ class MinInformation:
                 "weights": () if saddle is None else tuple(saddle.weights.tolist()),
             },
         )
-
-    @staticmethod
-    def _vertices(part: Part, law: Mixture) -> Array:
-        members = [
-            body.center if exact is None else np.array([float(p) for p in exact])
-            for body, (_, exact) in zip(part.polytopes, law.members, strict=True)
-        ]
-        return np.vstack([part.points, *members])
-
-    @staticmethod
-    def _shares(law: Mixture) -> Array:
-        return np.concatenate([law.weights, [weight for weight, _ in law.members]])
 
 
 def min_information(
@@ -444,8 +311,3 @@ def min_information(
     return MinInformation(sources, distortion_budget, distortion).solve(
         tol=tol, solver=solver, solver_options=solver_options, time_limit=time_limit
     )
-
-
-def _outputs(law: Any, channel: Array) -> Array:
-    """Return output laws: those given, or those of the parts' worst laws."""
-    return law if isinstance(law, np.ndarray) else np.array([one.law @ channel for one in law])

@@ -152,3 +152,23 @@ def test_complaints():
         min_information([[0.5, 0.5]], 0.1, [[1, 2], [1, 3]])
     with pytest.raises(SolverError, match="solver"):
         min_information([SIX], 0.1, solver="HIGHS")
+
+
+def test_next_to_the_least_budget_of_one_source():
+    """Only the rows of the source that is tight come near their cheapest outputs."""
+    laws = [[0.5006832273511608, 0.49931677264883917], [1.0, 0.0]]
+    d = [[0.94, 0.38, 0.6], [0.1, 0.66, 0.78]]
+    bound = MinInformation(laws, 0.380000001398087, d).solve()
+    assert verify(bound.certificate).passed
+    assert bound.gap < 1e-6
+    # The first row is its cheapest output, and the second has that output half of the time.
+    again = MinInformation(laws, 0.38 + 1e-6, d).solve()
+    assert 0 <= bound.lower - again.upper < 1e-3
+
+
+def test_a_solver_that_fails_gets_more_room():
+    box = SourceSet.box([0.03, 0.03, 0.02, 0.09], [0.91, 0.28, 0.59, 0.28])
+    d = [[0.37, 0.41, 0.95], [0.27, 0.58, 0.72], [0.09, 0.44, 0.49], [0.07, 0.66, 0.06]]
+    bound = MinInformation(box, 0.3335, d).solve()
+    assert verify(bound.certificate).passed
+    assert 0.592 < bound.lower <= bound.upper < 0.594
