@@ -261,21 +261,21 @@ class SharingSearch:
         log_shares, self._log_values = lumped.log_shares
         self._surplus = entropy_surplus(lumped, entropy_floor)
         self._values: list[ValueSearch] = []
-        self._tangents: list[float] = []
+        # The least bound by a tangent so far, and the law that it touches at.
+        self._tangents: list[tuple[float, Array]] = []
         for a in range(len(lumped.values)):
             own = lumped.value_index == a
             mass = float(weights[own].sum())
             law = weights[own] / mass if mass > 0 else np.exp(log_shares[own])
             value = ValueSearch(rows[own], log_shares[own], self.output, self.lam, law)
             self._values.append(value)
-            self._tangents.append(value.tangent() if self.lam >= 1 else np.inf)
+            self._tangents.append((np.inf, np.empty(0)))
+            self._touch(a)
 
     @property
     def upper(self) -> float:
         """The bound as it stands."""
-        return self._total(
-            [min(v.upper, t) for v, t in zip(self._values, self._tangents, strict=True)]
-        )
+        return self._total(self._uppers())
 
     @property
     def attained(self) -> float:
@@ -328,13 +328,14 @@ class SharingSearch:
                 on_weights=climb,
                 node_limit=None if node_limit is None else value.nodes + node_limit - self.nodes,
             )
+            self._touch(worst)
 
     def encoded(self, outputs: Sequence[Sequence[int]], dtype: str) -> dict[str, Any]:
         """Return the bound as `cvxleak.certificates.time_sharing` reads it."""
         values = []
-        for value, tangent in zip(self._values, self._tangents, strict=True):
+        for value, (tangent, law) in zip(self._values, self._tangents, strict=True):
             if tangent <= value.upper:
-                values.append({"law": pack(np.maximum(value.law, SMALLEST))})
+                values.append({"law": pack(np.maximum(law, SMALLEST))})
             else:
                 values.append(value.encoded(outputs, dtype))
         return {
@@ -344,10 +345,20 @@ class SharingSearch:
             "values": values,
         }
 
+    def _touch(self, a: int) -> None:
+        """Try the tangent at the best law known for a value."""
+        value = self._values[a]
+        if self.lam >= 1 and value.law is not self._tangents[a][1]:
+            tangent = value.tangent()
+            if tangent < self._tangents[a][0]:
+                self._tangents[a] = tangent, value.law
+
+    def _uppers(self) -> list[float]:
+        return [min(v.upper, t) for v, (t, _) in zip(self._values, self._tangents, strict=True)]
+
     def _excess(self) -> list[float]:
-        return [
-            min(v.upper, t) - v.attained for v, t in zip(self._values, self._tangents, strict=True)
-        ]
+        uppers = self._uppers()
+        return [upper - v.attained for v, upper in zip(self._values, uppers, strict=True)]
 
     def _total(self, phi: Sequence[float]) -> float:
         x = np.array(phi) / self.lam

@@ -159,3 +159,17 @@ def test_an_audit_ends_where_time_sharing_alone_gets_no_further(monkeypatch, sha
     assert "too large" in bound.stats["stopped"]
     assert bound.lower <= exact.upper
     assert exact.lower <= bound.upper
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_tangents_are_stored_with_the_law_that_they_touch_at(seed):
+    # Runs find better laws; what the search says has to be what its certificate proves.
+    rng = np.random.default_rng(seed)
+    lumped = problem(seed, 3, 4, 4)
+    floor = 0.8 * lumped.max_entropy
+    search = SharingSearch(lumped, floor, rng.dirichlet(np.full(12, 0.4)), 1.0 + 0.2 * (seed % 2))
+    for nodes in (0, 20, 60):
+        run(search, 0.0, nodes)
+        with precision():
+            proved = prove_upper(lumped, floor, entry(search, 4))
+        assert proved == pytest.approx(min(search.upper, np.log(3)), abs=1e-9)
