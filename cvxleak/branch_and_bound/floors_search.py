@@ -350,7 +350,8 @@ class FloorsSearch:
             while node in parents and parents[node] not in needed:
                 node = parents[node]
                 needed.add(node)
-        proofs: dict[int, _Proof] = {}
+        keys: list[int] = []
+        regions: list[list[Cell]] = []
         stack: list[tuple[int, list[Cell]]] = [(0, prover.root())]
         while stack:
             node, cells = stack.pop()
@@ -358,8 +359,8 @@ class FloorsSearch:
                 if tangent is None:
                     prover.check_superfluous(cells, self._superfluous[node])
                 else:
-                    value = prover.value(cells, multipliers[key])
-                    proofs[key] = _Proof(multipliers[key], value)
+                    keys.append(key)
+                    regions.append(cells)
             if node not in self._splits:
                 continue
             (y, i, j, t), child = self._splits[node]
@@ -368,7 +369,11 @@ class FloorsSearch:
             for side, cell in enumerate(cells[y].split(i, j, t)):
                 if child + side in needed:
                     stack.append((child + side, [*cells[:y], cell, *cells[y + 1 :]]))
-        return proofs
+        chosen = [multipliers[key] for key in keys]
+        values = prover.values_of(regions, chosen)
+        return {
+            key: _Proof(own, value) for key, own, value in zip(keys, chosen, values, strict=True)
+        }
 
 
 def _halves(cells: Cells, mu: Array, splits: Sequence[Split]) -> tuple[Array, Array]:

@@ -9,6 +9,7 @@ superfluous (`cvxleak.certificates.symmetry`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,7 +17,9 @@ import numpy as np
 from flint import arb, arb_mat, fmpz
 
 from cvxleak.certificates import balls, reading
+from cvxleak.certificates.cell_floats import leaf_bounds
 from cvxleak.certificates.outputs import Ball, Matrix, coarse_rows, merged_rows, rows_by_value
+from cvxleak.certificates.outward import SMALLEST
 from cvxleak.certificates.packing import declared_shape, unpack
 from cvxleak.certificates.symmetry import (
     Symmetry,
@@ -34,28 +37,70 @@ SYMMETRY_LIMIT = 10**8
 """Most probabilities that symmetries may have to be compared with."""
 
 
-class Cell:
-    """One posterior cell: its vertices, and nu as an affine function of mu."""
+ALLOWANCE = 1e-11
+"""Nats that floats may cost; leaves that would cost more are proved in balls."""
 
-    def __init__(self, vertices: Matrix) -> None:
-        self.vertices = vertices
+CHUNK = 1 << 19
+"""About how many numbers the largest arrays have that are worked on at once."""
+
+
+class Cell:
+    """One posterior cell: its vertices in floats and in balls, and nu as an affine function of mu.
+
+    `floats` are exact up to a factor 1 +- 4 u depth; the depth of a vertex is the number of splits
+    that made it, or infinite where something might have underflowed.
+    """
+
+    def __init__(
+        self,
+        floats: list[list[float]],
+        depths: list[float],
+        origin: tuple[Cell, int, int, float, int] | None = None,
+    ) -> None:
+        self.floats, self.depths, self._origin = floats, depths, origin
+        self._vertices: Matrix | None = None
         self._inverse: Any = None
+
+    @classmethod
+    def whole(cls, k: int) -> Cell:
+        """Return the whole simplex."""
+        return cls([[float(i == j) for j in range(k)] for i in range(k)], [0.0] * k)
+
+    @property
+    def vertices(self) -> Matrix:
+        """The vertices in balls, made when they are needed: mostly the floats do."""
+        waiting, cell = [], self
+        while cell._vertices is None and cell._origin is not None:
+            waiting.append(cell)
+            cell = cell._origin[0]
+        vertices = cell._vertices
+        if vertices is None:
+            vertices = cell._vertices = [[arb(x) for x in row] for row in cell.floats]
+        for cell in reversed(waiting):
+            if cell._origin is not None:
+                _, i, j, t, replaced = cell._origin
+                share, ends = arb(t), zip(vertices[i], vertices[j], strict=True)
+                point = [(1 - share) * p + share * q for p, q in ends]
+                vertices = [*vertices[:replaced], point, *vertices[replaced + 1 :]]
+                cell._vertices = vertices
+        return vertices
 
     def split(self, i: int, j: int, t: float) -> tuple[Cell, Cell]:
         """Return the two parts of a split at t of the edge from vertex i to vertex j."""
-        share = arb(t)
         if not (0 < t < 1 and i != j):
             raise CertificateError(f"a split at {t!r} of the edge {i}-{j} covers nothing")
-        point = [
-            (1 - share) * p + share * q
-            for p, q in zip(self.vertices[i], self.vertices[j], strict=True)
-        ]
-        children = []
+        first, second, s = self.floats[i], self.floats[j], 1 - t
+        point = [s * p + t * q for p, q in zip(first, second, strict=True)]
+        depth = max(self.depths[i], self.depths[j]) + 1
+        for p, q, x in zip(first, second, point, strict=True):
+            if x < SMALLEST and (p > 0 or q > 0):
+                depth = math.inf
+        parts = []
         for replaced in (j, i):
-            vertices = list(self.vertices)
-            vertices[replaced] = point
-            children.append(Cell(vertices))
-        return children[0], children[1]
+            floats, depths = list(self.floats), list(self.depths)
+            floats[replaced], depths[replaced] = point, depth
+            parts.append(Cell(floats, depths, (self, i, j, t, replaced)))
+        return parts[0], parts[1]
 
     def nu(self, mu: Sequence[float]) -> list[Ball]:
         """Return V^{-1} (mu - H(V))."""
@@ -120,17 +165,25 @@ class CellProof:
         # -kappa in place of nu.
         prices = [[[-arb(x)] for x in row] for row in limits.coefficients.tolist()]
         extra = [rows_by_value(lumped, column) for column in ([[x] for x in charges], *prices)]
+        parts, by_charge = rows_by_value(lumped, rows), extra[0]
         self._columns = [
             arb_mat([[*row, *(part[a][g][0] for part in extra)] for g, row in enumerate(own)])
-            for a, own in enumerate(rows_by_value(lumped, rows))
+            for a, own in enumerate(parts)
         ]
+        self._floats = (
+            [np.array([[float(x.mid()) for x in row] for row in own]) for own in parts],
+            [np.array([float(x.mid()) for x in own]) for own in self._logs],
+            [np.array([float(x.mid()) for (x,) in own]) for own in by_charge],
+        )
+        widest = max(len(own) for own in parts)
+        size = len(header["outputs"]) * (widest + 3 * len(lumped.values) ** 2)
+        self._chunk = max(1, CHUNK // size)
         self._bounds, self._shares = limits.bounds.tolist(), limits.shares.tolist()
         self.width = 1 + self.outputs * self.values + len(self._bounds)
 
     def root(self) -> list[Cell]:
         """Return one cell per output, each the whole simplex."""
-        k = self.values
-        return [Cell([[arb(int(i == j)) for j in range(k)] for i in range(k)])] * self.outputs
+        return [Cell.whole(self.values)] * self.outputs
 
     def value(self, cells: Sequence[Cell], leaf: Sequence[float]) -> Ball:
         """Return U(lam, mu, kappa) + lam b, which holds for all floors b."""
@@ -145,6 +198,38 @@ class CellProof:
         for x, d in zip(kappa, self._bounds, strict=True):
             value += x * d
         return value
+
+    def values_of(
+        self, cells: Sequence[Sequence[Cell]], leaves: Sequence[Sequence[float]]
+    ) -> list[Ball]:
+        """Return `value` for many leaves, or a little more where floats prove it."""
+        if len(self._bounds):
+            return [self.value(own, leaf) for own, leaf in zip(cells, leaves, strict=True)]
+        found: list[Ball] = []
+        for start in range(0, len(cells), self._chunk):
+            chunk, part = cells[start : start + self._chunk], leaves[start : start + self._chunk]
+            known: dict[int, int] = {}
+            different: list[Cell] = []
+            places = np.empty((len(chunk), self.outputs), dtype=np.intp)
+            for row, own in enumerate(chunk):
+                for y, cell in enumerate(own):
+                    place = known.setdefault(id(cell), len(different))
+                    if place == len(different):
+                        different.append(cell)
+                    places[row, y] = place
+            values, allowances = leaf_bounds(
+                *self._floats,
+                np.array([cell.floats for cell in different]),
+                np.array([cell.depths for cell in different]),
+                places,
+                np.array(part),
+            )
+            sure = np.isfinite(values) & (allowances <= ALLOWANCE)
+            for own, leaf, value, good in zip(
+                chunk, part, values.tolist(), sure.tolist(), strict=True
+            ):
+                found.append(arb(value) if good else self.value(own, leaf))
+        return found
 
     def check_superfluous(self, cells: Sequence[Cell], place: int) -> None:
         """Raise unless symmetry `place` makes better adversaries of all in the cells."""
@@ -171,8 +256,8 @@ def cells_bound(
         raise CertificateError("a leaf has lam < 0, and names no symmetry")
     stack = [prover.root()]
     used_cuts = used_leaves = 0
-    worst = arb.neg_inf()
-    b = arb(floor)
+    ends: list[list[Cell]] = []
+    kept: list[list[float]] = []
     for y, i, j in (row.tolist() for row in splits):
         if not 0 < len(stack) <= DEPTH_LIMIT:
             raise CertificateError("the tree goes on after its last leaf, or is too deep")
@@ -190,9 +275,13 @@ def cells_bound(
         if leaf[0] < 0:
             prover.check_superfluous(cells, int(-1 - leaf[0]))
         else:
-            worst = worst.max(prover.value(cells, leaf) - leaf[0] * b)
+            ends.append(cells)
+            kept.append(leaf)
     if stack or used_leaves != len(leaves):
         raise CertificateError("the tree's leaves do not cover every posterior")
+    worst, b = arb.neg_inf(), arb(floor)
+    for leaf, value in zip(kept, prover.values_of(ends, kept), strict=True):
+        worst = worst.max(value - leaf[0] * b)
     return balls.round_up(worst + prover.slack)
 
 
