@@ -9,10 +9,12 @@ from itertools import pairwise, permutations
 from typing import Any, Literal
 
 import numpy as np
+from flint import fmpq, fmpq_mat
 from scipy import sparse
 from scipy.optimize import linprog
 
 from cvxleak._validation import Array, real_number, whole_number
+from cvxleak.certificates.rationals import normalized_rows
 from cvxleak.model import SourceSet
 from cvxleak.model.parts import Part
 from cvxleak.problems.local_dp.hamming import smallest_probability
@@ -22,6 +24,9 @@ from cvxleak.problems.local_dp.statement import Sources, distance_from_hull, rea
 __all__ = ["Classification", "classify"]
 
 Order = tuple[int, ...]
+
+ROUNDING = 1e-12
+"""Weights of no more than this are not needed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +44,9 @@ class Classification:
     separator : tuple of float or None
         Classes II and III: weights a with mean(a) > a . P for every law P of the set.
     exact : bool
-        Whether mixture or separator, and the order, hold in exact arithmetic, as stored. If not,
-        the set is within `tol` of a border, and is put on the side of more structure.
+        Whether the uniform law is a mixture of the laws of `mixture`, or else the separator and
+        the order hold, in exact arithmetic. If not, the set is within `tol` of a border, and is
+        put on the side of more structure.
     permutation : tuple of int or None
         Class II: outcomes by falling probability.
     folding : tuple of tuple of int or None
@@ -118,20 +124,26 @@ def classify(sources: Sources, *, tol: float = 1e-9, cap: int = 1000) -> Classif
 
 
 def _is_uniform(mixture: Mixture, sources: SourceSet) -> bool:
-    """Whether the mixture is uniform exactly, perhaps with weights of small denominators."""
-    share = Fraction(1, sources.size)
-    if all(p == share for p in mixture.exact(sources)):
+    """Whether the laws of the mixture have the uniform law in their hull, exactly.
+
+    Weights in floats hardly ever mix it: they are solved for in rationals.
+    """
+    size = sources.size
+    share = Fraction(1, size)
+    if any(body.contains((share,) * size) for body in sources.polytopes):
         return True
-    if mixture.members:
+    used = sources.points[mixture.weights > ROUNDING].tolist()
+    laws = normalized_rows(used)
+    for weight, law in mixture.members:
+        if weight > ROUNDING and law is not None:
+            laws.append([fmpq(p.numerator, p.denominator) for p in law])
+    columns = fmpq_mat(laws).transpose()
+    uniform = fmpq_mat(size, 1, [fmpq(1, size)] * size)
+    try:
+        weights = (columns.transpose() * columns).solve(columns.transpose() * uniform)
+    except ZeroDivisionError:  # laws that depend on each other
         return False
-    weights = [Fraction(w).limit_denominator(1000) for w in mixture.weights.tolist()]
-    laws = [[Fraction(p) for p in row] for row in sources.points.tolist()]
-    laws = [[p / sum(row) for p in row] for row in laws]
-    mixed = [
-        sum((w * law[x] for w, law in zip(weights, laws, strict=True)), Fraction(0))
-        for x in range(sources.size)
-    ]
-    return sum(weights) == 1 and all(p == share for p in mixed)
+    return columns * weights == uniform and all(w >= 0 for w in weights.entries())
 
 
 def _separates(direction: Array, sources: SourceSet) -> bool:

@@ -98,8 +98,11 @@ class InformationSearch:
                 for w, law in zip(saddle.weights, saddle.laws, strict=True)
             ],
         }
-        for rows in (tangent, saddle.channel, self._rough):
+        for rows in (tangent, saddle.channel):
             self._take(rows, [saddle.laws, saddle.outputs])
+        used = self._rough.max(axis=0)
+        even = np.tile(used / used.sum(), (len(parts), 1))
+        self._take(self._rough, [saddle.laws, saddle.outputs, even])
         if self.channel is not None:
             ends = self._ends(self.channel, self._outputs, proof)
             if ends is not None and (ends[0] > self.lower or not self.proof):
@@ -138,7 +141,8 @@ class InformationSearch:
         Next to the least budget of one source only its rows have to come near their cheapest
         outputs.
         """
-        if self._share(self._spent(rows), STEPS[0]) <= FAR:
+        worst = self._spent(rows)
+        if worst <= self._least or self._share(worst, STEPS[0]) <= FAR:
             return
         size, cost = len(rows), (rows * self._costs.matrix).sum(axis=1)
         excess = np.maximum(cost - self._costs.least(), 0.0)

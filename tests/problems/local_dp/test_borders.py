@@ -293,3 +293,20 @@ def test_small_budgets_with_delta(delta, budget):
     assert bound.lower <= math.log((1 - budget - delta) / budget) + 1e-12
     assert math.log((1 - budget - delta) / budget) <= bound.upper < 30
     assert bound.gap < 1e-3 or budget < 1e-9
+
+
+def test_a_uniform_law_inside_of_the_hull_is_no_border():
+    rng = np.random.default_rng(3)
+    for size in (2, 3, 4):
+        laws = rng.dirichlet(np.ones(size), size=3 * size)
+        laws = np.vstack([laws, laws[:, ::-1], np.roll(laws, 1, axis=1)])
+        found = classify(laws)
+        assert found.kind == "I"
+        assert found.exact
+        assert classify(SourceSet.box([0.0] * size, [0.9] * size)).exact
+    mixed = SourceSet.box([0.0] * 3, [0.3, 1.0, 1.0]) | SourceSet([[0.75, 0.125, 0.125]])
+    assert classify(mixed).kind == "I"
+    assert classify(mixed).exact
+    # The uniform law is next to the hull, or at its border up to rounding.
+    assert not classify([[0.9, 0.1, 0.0], [0.0, 0.1, 0.9], [0.1, 0.8, 0.1]][:1] * 2).kind == "I"
+    assert not classify([[1 / 3 + 1e-12, 1 / 3 - 1e-12, 1 / 3]]).exact

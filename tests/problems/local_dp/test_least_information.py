@@ -172,3 +172,11 @@ def test_a_solver_that_fails_gets_more_room():
     bound = MinInformation(box, 0.3335, d).solve()
     assert verify(bound.certificate).passed
     assert 0.592 < bound.lower <= bound.upper < 0.594
+
+
+def test_no_distortion_at_all():
+    """Over a set that has the uniform law, log k."""
+    for size in (2, 3, 4):
+        bound = min_information(SourceSet.box([0.0] * size, [0.9] * size), 0.0)
+        assert bound.gap <= 1e-7
+        assert bound.lower <= math.log(size) <= bound.upper
