@@ -18,7 +18,8 @@ proof: {"leakage", "cuts", "sources", "own"} and perhaps "balance". The witness'
 - for the whole dataset by lam log sum_r m_r exp(D(q_r || t) / lam) - lam b, which follows from
   I(X;Y) <= sum_r w_r D(q_r || t) and H(X) >= b; for lam = 0 by max_r D(q_r || t);
 - for given priors by its value;
-- by 0 if all rows are the same.
+- by 0 if all rows are the same;
+- for a mixture by convexity, from what is proved of its parts (`design_mixtures`).
 
 The other end: each cut names an adversary, that is a group of records and the mass w on its cells
 (value a, row r), or one of the given priors. For any law phi(a|y),
@@ -34,6 +35,7 @@ multipliers of the "own" half-spaces prove to be non-negative is taken off.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
@@ -41,6 +43,7 @@ from typing import Any
 from flint import arb, fmpq, fmpz
 
 from cvxleak.certificates import balls, reading, record_leakage
+from cvxleak.certificates.design_mixtures import mixture_above
 from cvxleak.certificates.design_rows import Law, Rows
 from cvxleak.certificates.outputs import Ball, Matrix
 from cvxleak.certificates.own_rows import check_met, priced, read_own
@@ -54,6 +57,7 @@ __all__ = [
     "about",
     "exact_distortions",
     "leakage_of_priors",
+    "most_values",
     "prove_min_distortion",
     "prove_min_leakage",
     "total_above",
@@ -165,6 +169,8 @@ class Statement:
         matrix = channel.matrix
         if (matrix == matrix[0]).all():
             return 0.0
+        if isinstance(proof, Mapping) and "parts" in proof:
+            return self._mixture_above(channel, proof)
         if self.priors is not None:
             return leakage_of_priors(self.rows, self.priors, self.size, channel)
         floor = self.floor
@@ -183,6 +189,25 @@ class Statement:
             "records": None,
         }
         return record_leakage.prove(audit, proof["witness"], proof["proof"])[1]
+
+    def _mixture_above(self, channel: Channel, proof: Mapping[str, Any]) -> float:
+        parts = reading.parts(proof, {"parts"}, "the leakage's proof")["parts"]
+        if not isinstance(parts, list):
+            raise CertificateError("parts: expected a list")
+        found = []
+        for part in parts:
+            reading.parts(part, {"share", "channel", "leakage"}, "a part")
+            if isinstance(part["leakage"], Mapping) and "parts" in part["leakage"]:
+                raise CertificateError("a part is a mixture itself")
+            share = reading.number(part["share"], "a share")
+            one = self.channel({"channel": part["channel"]})
+            found.append((share, one, self.leakage_above(one, part["leakage"])))
+        return mixture_above(channel, found, self.secrets)
+
+    @property
+    def secrets(self) -> int:
+        """The most values that what is attacked can have."""
+        return most_values(self.rows, self.size)
 
     def dual(self, proof: Mapping[str, Any], *, leakage: bool) -> float:
         """Return a float below the optimal value, from the cuts and the multipliers."""
@@ -290,6 +315,12 @@ def attacked_groups(rows: Rows, size: int, law: Law) -> list[tuple[int, ...]]:
     if law.on == "datasets":
         return list(combinations(range(rows.statistic.space.records), size))
     return kinds_of_groups(rows.statistic.exchangeable(), size)
+
+
+def most_values(rows: Rows, size: int) -> int:
+    """Return the most values that a group of `size` records can have; 0 means the dataset."""
+    space = rows.statistic.space
+    return math.prod(sorted(space.shape)[-size:]) if size else space.size
 
 
 def total_above(

@@ -227,6 +227,10 @@ class Opponents:
         image = Cut(cut.group, cut.joint[::-1, ::-1].copy(), cut.weights[order])
         return [cut] if cut.like(image) else [cut, image]
 
+    def learned(self, cut: Cut, matrix: Array) -> float:
+        """Return what an adversary learns from a channel."""
+        return _information(cut.joint @ matrix)
+
     def audit(self, channel: Channel) -> Audit:
         """Return the audit of a channel, ready to run."""
         return Audit(self, channel)

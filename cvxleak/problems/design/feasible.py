@@ -12,7 +12,7 @@ from cvxleak._validation import Array
 from cvxleak.certificates.rationals import rational
 from cvxleak.errors import SolverError
 
-__all__ = ["Costs", "snapped"]
+__all__ = ["Costs", "blended", "snapped"]
 
 UNIT = 2.0**-50
 """Entries of a released channel are multiples of this, so that its rows sum to 1 exactly."""
@@ -111,6 +111,46 @@ def snapped(matrix: Array, least: float = 0.0) -> Array:
     # Sums and differences of multiples of 2^-50 up to 1 are exact.
     q[np.arange(len(q)), q.argmax(axis=1)] += 1.0 - q.sum(axis=1)
     return q
+
+
+def blended(
+    parts: list[tuple[float, Array]], law: Array | None
+) -> tuple[Array, list[float]] | None:
+    """Return a mixture of channels that is truly no less than its parts with the shares returned.
+
+    The shares are those asked for, but for rounding. What they leave goes to the constant output
+    `law`, or, if that is None, to the largest entries. None if rounding leaves too little.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cvxleak.problems.design.feasible import blended
+    >>> matrix, shares = blended([(0.5, np.eye(2))], np.array([0.5, 0.5]))
+    >>> matrix.tolist()
+    [[0.75, 0.25], [0.25, 0.75]]
+    """
+    # Each entry of each part may be rounded up by one unit.
+    loss = (len(parts) + 1) * parts[0][1].shape[1] * UNIT
+    shares = [share * (1 - loss) for share, _ in parts]
+    mixture = sum(
+        (
+            np.ceil(share * matrix * (1 + 2.0**-50) / UNIT) * UNIT
+            for share, (_, matrix) in zip(shares, parts, strict=True)
+        ),
+        start=np.zeros(parts[0][1].shape),
+    )
+    left = 1.0 - mixture.sum(axis=1)
+    if left.min() < 0:
+        return None
+    if law is None:
+        mixture[np.arange(len(left)), mixture.argmax(axis=1)] += left
+        return mixture, shares
+    # Sums and differences of multiples of 2^-50 up to 1 are exact.
+    common = np.floor(law * left.min() / UNIT) * UNIT
+    common[law.argmax()] += max(left.min() - common.sum(), 0.0)
+    mixture += common
+    mixture[:, law.argmax()] += left - common.sum()
+    return mixture, shares
 
 
 def _chosen(costs: Array) -> Array:

@@ -10,6 +10,7 @@ import numpy as np
 from cvxleak._validation import Array
 from cvxleak.certificates.rationals import float_above, rational
 from cvxleak.errors import InfeasibleError, SolverError
+from cvxleak.problems.design.adversaries import Audited
 from cvxleak.problems.design.conic import Conic
 from cvxleak.problems.design.feasible import snapped
 from cvxleak.problems.design.interior import Master, MasterPoint
@@ -31,9 +32,9 @@ class Footing:
         A channel of least distortion.
     haven : array or None
         A channel of constant output, of those the one of least distortion; None if own constraints
-        rule all of them out. `find_haven` then says what takes its place.
-    haven_leaks : float
-        An upper end of its leakage.
+        rule all of them out.
+    ground_audit : Audited or None
+        What is proved of the channel that takes the haven's place where there is none.
     tight : bool
         The budget is the least distortion: every output that costs more is out of the question.
     thin : bool
@@ -46,7 +47,7 @@ class Footing:
         self.anchor = self.costs.least()
         rows = len(self.anchor)
         self.haven: Array | None = np.tile(self.costs.constant(), (rows, 1))
-        self.haven_leaks = 0.0
+        self.ground_audit: Audited | None = None
         if self.own:
             self.anchor = snapped(conic.least_worst(self.costs.table))
             violated = own_violations(problem.rules, self.haven)
@@ -71,11 +72,16 @@ class Footing:
         return self.leakage and math.isfinite(self.budget)
 
     @property
-    def safe(self) -> Array:
-        """The haven, where there is one."""
+    def ground(self) -> Array:
+        """The haven, or the channel that takes its place."""
         if self.haven is None:
             raise SolverError("there is no channel of little leakage to mix with")
         return self.haven
+
+    @property
+    def ground_leaks(self) -> float:
+        """An upper end of what that channel leaks."""
+        return 0.0 if self.ground_audit is None else self.ground_audit.upper
 
     def affordable(self, matrix: Array) -> bool:
         """Whether a channel meets the budget on the distortion, exactly."""
@@ -94,7 +100,7 @@ class Footing:
             free = price <= price.min(axis=1, keepdims=True)
             free |= (self.costs.table[0] == 0).all(axis=1, keepdims=True)
             return free / free.sum(axis=1, keepdims=True)
-        far = 0.9 * self.safe + 0.1 * blank
+        far = 0.9 * self.ground + 0.1 * blank
         near = self.anchor
         if not self.capped:
             return 0.5 * near + 0.5 * far
@@ -102,12 +108,15 @@ class Footing:
         share = min(0.999, 0.7 * (self.budget - least) / max(most - least, 1e-300))
         return (1 - share) * near + share * far
 
-    def mixed(self, matrix: Array, leaks: float) -> Array:
-        """Return the mixture with the haven that keeps the leakage's budget."""
+    def share(self, leaks: float) -> float:
+        """Return the share of a channel whose mixture with the ground keeps the leakage's budget.
+
+        By convexity, of a channel that leaks at most `leaks`.
+        """
         if leaks <= self.budget:
-            return matrix
-        share = (self.budget - self.haven_leaks) / (leaks - self.haven_leaks) * (1 - 1e-9)
-        return snapped(share * matrix + (1 - share) * self.safe)
+            return 1.0
+        ground = self.ground_leaks
+        return max(self.budget - ground, 0.0) / (leaks - ground) * (1 - 1e-9)
 
     def repaired(self, matrix: Array, least: float) -> Array:
         """Return a channel nearby whose rows are exact and whose budget is truly met.

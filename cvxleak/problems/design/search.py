@@ -3,14 +3,12 @@
 Least leakage. The master's dual bound is a lower end for all channels. Its channel, repaired to be
 exactly feasible, is audited: what the audit proves is an upper end, and the worst adversaries
 become cuts (THEORY: the problem is a semi-infinite convex program, and this is its cutting-set
-method). Least distortion. The audited channel Q leaks at most U; its mixture with a channel of
-constant output, (1 - theta) Q + theta c, leaks at most (1 - theta) U, by convexity, so theta =
-1 - L / U is feasible, and its distortion is an upper end.
+method). Least distortion is the same with the roles exchanged.
 
 Adversaries are asked for at the master's channel, where its model is at its worst, and on the way
 from there to the best channel known, where it has to be good (in-out separation: Ben-Ameur and
-Neto, Networks 2007). Local searches find them in a hundredth of the time of an audit. So audits
-wait until the cuts have all but closed the gap, and then have most of the tolerance to themselves.
+Neto, Networks 2007). Local searches find them in a hundredth of the time of an audit; when it is
+time for one, `cvxleak.problems.design.audits` says.
 
 "alternate" keeps the newest adversary only (LEAKAGE Algorithms 6 and 9): the bracket is as valid,
 but it need not close, and the adversaries may come back in a cycle.
@@ -26,13 +24,13 @@ from typing import Any
 import numpy as np
 
 from cvxleak._validation import Array
-from cvxleak.certificates.rationals import float_above
 from cvxleak.errors import InfeasibleError, SolverError
-from cvxleak.problems.design.adversaries import Audited, Cut, Opponents
+from cvxleak.problems.design.adversaries import Cut, Opponents
+from cvxleak.problems.design.audits import CLOSED, Audits, Candidate
 from cvxleak.problems.design.conic import Conic
 from cvxleak.problems.design.designed import Round
 from cvxleak.problems.design.footing import Footing
-from cvxleak.problems.design.found import Found, Lower, Upper
+from cvxleak.problems.design.found import Found, Lower
 from cvxleak.problems.design.half_spaces import Implied
 from cvxleak.problems.design.interior import Master, MasterPoint
 from cvxleak.problems.design.master import solve_master
@@ -53,7 +51,7 @@ LEAST_LEAKAGE = 1e-10
 """A master of least distortion keeps to no less than this many nats: it needs an interior."""
 
 QUICK = 0.9
-"""Tolerance of the first audit of a channel, which is to find adversaries."""
+"""Tolerance of an audit that is to find adversaries."""
 
 CUTS = 100
 """Cuts that are kept in any case: they cost little."""
@@ -64,8 +62,11 @@ NEARBY = 0.02
 INWARD = 0.3
 """How far from the best channel known towards the master's the first question is asked."""
 
-CLOSED = 0.3
-"""Part of the tolerance to which the cuts close the gap before the last audit."""
+AUDITING = 0.5
+"""Part of the time that audits may take while the cuts have not closed the gap."""
+
+LATE = 0.4
+"""Part of the time limit after which there is an audit, however far the cuts have come."""
 
 
 @dataclass(frozen=True)
@@ -122,17 +123,15 @@ class _Run:
         self.conic = Conic(shape, rules, options.solver, options.solver_options)
         self.rounds: list[Round] = []
         self.lower = Lower()
-        self.upper: Upper | None = None
         self.cycled = False
+        self.stalled = 0  # rounds without progress
         self.seen: list[Cut] = []
         self.aim = budget if self.leakage else max(budget, LEAST_LEAKAGE)
-        self.promise = math.inf  # what the best channel so far may turn out to be worth
-        self.candidate: tuple[Array, float] | None = None  # it, and what it is known to leak
-        self.attempted = math.inf  # the gap of the last audit, had it succeeded
-        self.audits = 0.0  # seconds that audits took
+        self.candidate: Candidate | None = None  # the best channel so far, as far as is known
         self.footing = Footing(self.problem, self.leakage, budget, self.conic)
+        self.audits = Audits(self.problem, self.opponents, self.footing)
         if not self.leakage and self.footing.haven is None:
-            self._find_haven()
+            self._find_ground()
         self.mirrors = np.array_equal(self.costs.table, self.costs.table[:, ::-1, ::-1])
         self.uses_conic = bool(rules) or options.solver is not None or self.footing.thin
 
@@ -146,7 +145,12 @@ class _Run:
     @property
     def ends(self) -> tuple[float, float]:
         """The bracket."""
-        return self.lower.value, math.inf if self.upper is None else self.upper.value
+        return self.lower.value, self.audits.value
+
+    @property
+    def promise(self) -> float:
+        """What the best channel so far may turn out to be worth."""
+        return math.inf if self.candidate is None else self.candidate.worth
 
     @property
     def target(self) -> float:
@@ -163,44 +167,51 @@ class _Run:
                 stopped = self._rounds()
         except KeyboardInterrupt:
             stopped = "interrupted"
-        if self.upper is None:
-            # Always a witness: at worst one of the two that every search starts from.
-            self._try(self.footing.anchor if self.leakage else self.footing.safe, 0.5)
-        if self.upper is None:
+        if self.audits.best is None:
+            self._fall_back()
+        if self.audits.best is None:
             raise SolverError("no channel was proved to be within the budget")
         self.spent += time.monotonic() - self.begin
         stats = {"seconds": self.spent, "rounds": len(self.rounds), "stopped": stopped}
         if self.options.strategy == "alternate":
             stats["cycled"] = self.cycled
         found = Found(
-            self.problem, self.opponents, self.leakage, self.budget, self.lower, self.upper
+            self.problem, self.opponents, self.leakage, self.budget, self.lower, self.audits.best
         )
         return found.bound(tuple(self.rounds), self.options.tol, stats, self.resume)
 
-    def _find_haven(self) -> None:
+    def _find_ground(self) -> None:
         """Take the channel of least leakage, where own constraints rule out all constants."""
         options = replace(self.options, tol=0.01)
         bound = Search(self.problem, True, 0).run(math.inf, options)
-        self.footing.haven = bound.witness.channel.matrix
-        self.footing.haven_leaks = bound.upper
+        matrix = bound.witness.channel.matrix
         if bound.upper > self.budget:
             raise InfeasibleError(
                 f"budget: found {self.budget!r} nats; under the constraints the least leakage of a "
                 f"channel is between {bound.lower!r} and {bound.upper!r}"
             )
+        audited = self.opponents.audit(self.problem.channel(matrix)).run(0.01, self.deadline)
+        self.footing.haven, self.footing.ground_audit = matrix, audited
+
+    def _fall_back(self) -> None:
+        """See to it that there is a witness: at worst one that every search starts from."""
+        soon = time.monotonic() + 1.0
+        if self.candidate is not None:
+            self.audits.once(self.candidate.matrix, QUICK, soon)
+        self.audits.once(self.footing.anchor if self.leakage else self.footing.ground, 0.5, soon)
 
     def _settled(self) -> str | None:
         """Try the two ends of the trade-off, where one channel is the answer at once."""
-        if self.upper is not None:
+        if self.audits.best is not None:
             return None
         if self.leakage:
             if self.footing.haven is not None and self.footing.affordable(self.footing.haven):
-                self._try(self.footing.haven, 0.5)
+                self.audits.once(self.footing.haven, 0.5, self.deadline)
                 return "a constant output is within the budget"
             return None
         self._bounded_by_distortion()
-        self._try(self.footing.safe, 0.5)
-        self._try(self.footing.anchor, 0.1 * self.options.tol)
+        self.audits.once(self.footing.ground, 0.5, self.deadline)
+        self.audits.once(self.footing.anchor, 0.1 * self.options.tol, self._until(1.0, 0.1))
         if self._done():
             return "the least distortion of all channels is within the budget"
         return None
@@ -220,7 +231,7 @@ class _Run:
         return math.isfinite(upper) and upper - lower <= self.target
 
     def _rounds(self) -> str:
-        stalled, matrix = 0, self.footing.first()
+        matrix = self.footing.first()
         if self.search.known:
             matrix = self._master().channel
         while True:
@@ -228,7 +239,7 @@ class _Run:
                 return f"the time limit of {self.options.time_limit:g} s was reached"
             if len(self.rounds) >= ROUNDS:
                 return f"{ROUNDS} rounds"
-            before = self.lower.value, self.ends[1], self.promise
+            before = self._standing
             if self.opponents.priors is None and self.options.strategy != "alternate":
                 self._explore(matrix)
             else:
@@ -242,10 +253,14 @@ class _Run:
             matrix = self._master().channel
             if self._done():
                 return "the gap is within the tolerance"
-            after = self.lower.value, self.ends[1], self.promise
-            stalled = stalled + 1 if before == after else 0
-            if stalled > STALLED:
+            self.stalled = self.stalled + 1 if before == self._standing else 0
+            if self.stalled > STALLED:
                 return "no further progress"
+
+    @property
+    def _standing(self) -> tuple[float, ...]:
+        """What changes when there is progress."""
+        return *self.ends, self.promise, self.audits.state
 
     @property
     def _dust(self) -> float:
@@ -262,7 +277,10 @@ class _Run:
             return
         places = [matrix]
         if self.candidate is not None:
-            inner = self.footing.mixed(*self.candidate) if not self.leakage else self.candidate[0]
+            inner = self.candidate.matrix
+            if not self.leakage:
+                share = self.footing.share(self.candidate.worst)
+                inner = share * inner + (1 - share) * self.footing.ground
             places.insert(0, INWARD * matrix + (1 - INWARD) * inner)
         for place in places:
             released = self.footing.repaired(place, self._dust)
@@ -274,19 +292,17 @@ class _Run:
     def _confront(self, matrix: Array) -> None:
         """Look for the adversaries of one channel by an audit."""
         released = self.footing.repaired(matrix, self._dust)
-        audited = self.opponents.audit(self.problem.channel(released)).run(
-            QUICK, self._until(1.0, 0.05)
-        )
+        audit = self.opponents.audit(self.problem.channel(released))
+        audited = self.audits.run(released, audit, QUICK, self._until(1.0, 0.05))
         self._propose(released, audited.value)
-        self._offer(released, audited)
         if self.opponents.priors is None:
             self._keep([(audited.value, audited.cut)], released)
 
     def _propose(self, matrix: Array, worst: float) -> None:
         """Take a channel as the next to be audited if it promises more than the present one."""
-        value = self._value(matrix, worst)
-        if value < self.promise:
-            self.promise, self.candidate = value, (matrix, worst)
+        worth = self.audits.worth(matrix, worst)
+        if worth < self.promise:
+            self.candidate = Candidate(matrix, worst, worth)
 
     def _keep(self, learned: list[tuple[float, Cut]], matrix: Array) -> None:
         """Make adversaries and their mirror images cuts, but for those that are no news."""
@@ -313,88 +329,38 @@ class _Run:
         said = self._stated(near).informations(matrix)[2].max()
         return bool(said >= value - 0.02 * self.target)
 
-    def _value(self, matrix: Array, worst: float) -> float:
-        """Return what a channel, made feasible, is worth if `worst` is all that it leaks."""
-        return worst if self.leakage else self.costs.worst(self.footing.mixed(matrix, worst))
-
     def _audit_candidate(self) -> None:
-        """Audit the best channel so far, if it is time, and make it the witness."""
+        """Audit the best channel so far, if it is time."""
+        spent = time.monotonic() - self.begin
+        # Cuts that gain nothing leave the rest to audits.
+        late = spent > LATE * (self.deadline - self.begin) or self.stalled > 1
         for _ in range(4):
-            if self.candidate is None or not self._worthwhile(self.promise):
+            candidate, lower = self.candidate, self.lower.value
+            if candidate is None or not self.audits.wanted(candidate, lower, self.target, late):
                 return
-            matrix, worst = self.candidate
-            gap = self.promise - self.lower.value
-            final = gap <= CLOSED * self.target
-            room = max(self.target - gap, 0.5 * gap)
-            released, sharpness, inward = matrix, room / max(worst, room), 1.0
-            if not self.leakage:
-                # The channel that is audited keeps away from the budget, so that the audit need
-                # not be sharp for its upper end to be within it.
-                slack = self._slack(0.9 * room)
-                released = self.footing.mixed(matrix, max(worst, self.budget) * (1 + slack))
-                sharpness = 0.9 * slack
-                # Leakage is convex: that of a mixture is in proportion at most.
-                inward = max(worst, self.budget) * (1 + slack) / max(self.budget, 1e-300)
-            begin = time.monotonic()
-            audit = self.opponents.audit(self.problem.channel(released))
-            state = audit.run(sharpness, self._until(2.0, 0.2, final))
-            self.audits += time.monotonic() - begin
-            self._offer(released, state)
+            closed = self.cuts_closed
+            if not closed and self.audits.seconds > max(AUDITING * spent, 0.1):
+                return
+            until = self._until(1.0, 0.5 if closed else 0.2)
+            released, audited = self.audits.go_on(candidate, lower, self.target, until)
             if self.opponents.priors is None:
-                self._keep([(state.value, state.cut)], released)
-            found = state.value * inward
-            constant = not self.leakage and self.budget == 0
-            alternating = self.options.strategy == "alternate"
-            if constant or alternating or found <= worst * (1 + 1e-9):
+                self._keep([(audited.value, audited.cut)], released)
+            learned = self.opponents.learned(audited.cut, candidate.matrix)
+            if self.options.strategy == "alternate" or learned <= candidate.worst * (1 + 1e-9):
                 return
             # The local search had missed an adversary.
-            self.candidate = (matrix, found)
-            self.promise = self._value(matrix, found)
+            worth = self.audits.worth(candidate.matrix, learned)
+            self.candidate = Candidate(candidate.matrix, learned, worth)
 
-    def _slack(self, spent: float) -> float:
-        """Return by which part of the budget a channel may stay below it, at a cost of `spent`."""
-        reach = self.costs.worst(self.footing.safe) - self.promise
-        return min(0.5, spent / max(reach - spent, spent))
+    @property
+    def cuts_closed(self) -> bool:
+        """Whether all that is left to do is to audit the best channel."""
+        return self.promise - self.lower.value <= CLOSED * self.target
 
-    def _worthwhile(self, value: float) -> bool:
-        """Whether a witness of this value would be so much better that an audit pays.
-
-        An audit may cost more than many rounds. There is one each time the gap has halved, if the
-        audits so far took no longer than all else did.
-        """
-        gap = value - self.lower.value
-        if value >= self.ends[1]:
-            return False
-        if self.opponents.priors is not None or gap <= CLOSED * self.target:
-            return True
-        spent = time.monotonic() - self.begin
-        if self.upper is None:
-            return True  # any witness is better than none
-        if gap > 0.5 * self.attempted or gap > 0.25 * value or self.audits > 0.4 * spent:
-            return False
-        self.attempted = gap
-        return True
-
-    def _until(self, least: float, part: float, final: bool = False) -> float:
+    def _until(self, least: float, part: float) -> float:
         """Return when an audit has to end: after a part of the time that the search took."""
-        if final:
-            return self.deadline
         now = time.monotonic()
         return min(self.deadline, now + max(least, part * (now - self.begin)))
-
-    def _offer(self, matrix: Array, audited: Audited) -> None:
-        """Take a channel as the witness if it is feasible, and better than the present one."""
-        if self.leakage:
-            value, feasible = audited.upper, self.footing.affordable(matrix)
-        else:
-            value = float_above(max(self.costs.exact(matrix)))
-            feasible = audited.upper <= self.budget
-        if feasible and value < self.ends[1]:
-            self.upper = Upper(value, matrix, audited)
-
-    def _try(self, matrix: Array, tol: float) -> None:
-        audit = self.opponents.audit(self.problem.channel(matrix))
-        self._offer(matrix, audit.run(tol, self.deadline))
 
     def _master(self) -> MasterPoint:
         """Solve the master for the adversaries known, and raise the lower end."""
@@ -407,7 +373,9 @@ class _Run:
             best = min(self.promise, self.ends[1])
             gap = max(0.1 * (best - self.lower.value), 0.05 * self.target)
             if not math.isfinite(gap):
-                reach = self.costs.worst(self.footing.safe) - self.costs.worst(self.footing.anchor)
+                reach = self.costs.worst(self.footing.ground) - self.costs.worst(
+                    self.footing.anchor
+                )
                 gap = 0.03 * self.options.tol * (0.1 if self.leakage else reach)
             point = solve_master(master, self.footing.first(), gap, self.deadline)
         if not np.isfinite(point.lower):

@@ -1,0 +1,185 @@
+"""Which channel of a search is audited, how sharply, and what the audit is worth.
+
+What an audit proves is always an upper end. Least leakage: the channel is within its budget, and
+leaks at most U. Least distortion: if U is above the budget L, the mixture of the channel with one
+of constant output that has the share L / U leaks at most L, by convexity, and its distortion is an
+upper end. So an audit can stop at any time, and go on later.
+
+The gap of a design has two parts: from the lower end to what the best channel known is worth if
+local searches missed nothing (cuts close it), and from there to what is proved (audits do). Work
+goes to the larger part.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, replace
+
+from cvxleak._validation import Array
+from cvxleak.certificates.balls import precision
+from cvxleak.certificates.design import most_values
+from cvxleak.certificates.design_mixtures import mixture_above
+from cvxleak.certificates.rationals import float_above
+from cvxleak.problems.design.adversaries import Audit, Audited, Opponents
+from cvxleak.problems.design.feasible import blended
+from cvxleak.problems.design.footing import Footing
+from cvxleak.problems.design.found import Upper
+from cvxleak.problems.design.statement import Problem
+
+__all__ = ["Audits", "Candidate"]
+
+CLOSED = 0.3
+"""Part of the tolerance to which the cuts close the gap before the last audit."""
+
+ROUGH = 0.25
+"""Relative gap of the cuts above which no channel is worth an audit yet."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A channel, what local searches say that it leaks, and what it is worth if that is all."""
+
+    matrix: Array
+    worst: float
+    worth: float
+
+
+class Audits:
+    """The audits of one search for one budget, and the best upper end that they proved.
+
+    Attributes
+    ----------
+    best : Upper or None
+        The witness so far.
+    seconds : float
+        How long all audits took.
+    """
+
+    def __init__(self, problem: Problem, opponents: Opponents, footing: Footing) -> None:
+        self.problem, self.opponents, self.footing = problem, opponents, footing
+        self.leakage, self.costs = footing.leakage, problem.costs
+        self.best: Upper | None = None
+        self.seconds = 0.0
+        self._matrix: Array | None = None
+        self._audit: Audit | None = None
+        self._proved = math.inf  # by the last turn of an audit
+        self._stuck = False  # that turn proved no more than the one before
+
+    @property
+    def value(self) -> float:
+        """The upper end."""
+        return math.inf if self.best is None else self.best.value
+
+    @property
+    def state(self) -> float:
+        """How far the present audit has come: it is at work while this falls."""
+        return self._proved
+
+    def worth(self, matrix: Array, worst: float) -> float:
+        """Return what a channel, made feasible, is worth if `worst` is all that it leaks."""
+        if self.leakage:
+            return worst
+        share = self.footing.share(worst)
+        return self.costs.worst(share * matrix + (1 - share) * self.footing.ground)
+
+    def wanted(self, candidate: Candidate, lower: float, target: float, late: bool) -> bool:
+        """Whether an audit is what the search should do next."""
+        gap = candidate.worth - lower
+        if candidate.worth >= self.value:
+            return False
+        if self.opponents.priors is not None or self.opponents.size == 0:
+            return True  # next to nothing
+        if gap <= CLOSED * target:
+            return True
+        return late or (gap <= ROUGH * candidate.worth and self.value - candidate.worth > gap)
+
+    def go_on(
+        self, candidate: Candidate, lower: float, target: float, until: float
+    ) -> tuple[Array, Audited]:
+        """Audit a candidate, or go on with the channel whose audit is under way if it is as good.
+
+        The audit ends when it is as sharp as the gap of the cuts makes sense of.
+        """
+        gap = candidate.worth - lower
+        aim = max(target - gap, 0.5 * gap)
+        matrix, audit = self._matrix, self._audit
+        behind = 0.0
+        if matrix is not None and audit is not None and matrix is not candidate.matrix:
+            behind = self.worth(matrix, audit.state.value) - candidate.worth
+            if self._stuck or behind > 0.5 * aim or not self.footing.affordable(matrix):
+                audit = None
+        if matrix is None or audit is None:
+            matrix, behind = candidate.matrix, 0.0
+            audit = self.opponents.audit(self.problem.channel(matrix))
+            self._matrix, self._audit = matrix, audit
+        reach = candidate.worst
+        if not self.leakage:
+            # What a relative change of the leakage that is proved changes in the distortion.
+            reach = self.costs.worst(self.footing.ground) - candidate.worth
+            reach /= max(1 - self.footing.ground_leaks / max(self.footing.budget, 1e-300), 1e-3)
+        before = self._proved
+        audited = self.run(matrix, audit, 0.9 * (aim - behind) / max(reach, aim), until)
+        self._proved = audited.upper
+        self._stuck = before == audited.upper
+        return matrix, audited
+
+    def run(self, matrix: Array, audit: Audit, tol: float, until: float) -> Audited:
+        """Run an audit, and take what it proves."""
+        begin = time.monotonic()
+        try:
+            audited = audit.run(tol, until)
+        finally:
+            self.seconds += time.monotonic() - begin
+        self.offer(matrix, audited)
+        return audited
+
+    def once(self, matrix: Array, tol: float, until: float) -> None:
+        """Audit a channel, and take it as the witness if it is better."""
+        self.run(matrix, self.opponents.audit(self.problem.channel(matrix)), tol, until)
+
+    def offer(self, matrix: Array, audited: Audited) -> None:
+        """Take a channel, made feasible if need be, as the witness if it is the best so far."""
+        if self.leakage:
+            if self.footing.affordable(matrix) and audited.upper < self.value:
+                self.best = Upper(audited.upper, matrix, audited)
+            return
+        if audited.upper <= self.footing.budget:
+            mixture: tuple[Array, Audited] | None = (matrix, audited)
+        else:
+            share = self.footing.share(audited.upper)
+            mixture = self.mixed([(share, matrix, audited)])
+        if mixture is not None:
+            value = float_above(max(self.costs.exact(mixture[0])))
+            if value < self.value and mixture[1].upper <= self.footing.budget:
+                self.best = Upper(value, *mixture)
+
+    def mixed(self, parts: list[tuple[float, Array, Audited]]) -> tuple[Array, Audited] | None:
+        """Return the mixture of audited channels and the ground, and what it is proved to leak."""
+        law: Array | None = self.footing.ground[0]
+        if self.footing.ground_audit is not None:
+            law = None
+            left = 1.0 - sum(share for share, _, _ in parts)
+            parts = [*parts, (left, self.footing.ground, self.footing.ground_audit)]
+        parts = [part for part in parts if part[0] > 0]
+        if not parts:
+            return None
+        found = blended([(share, matrix) for share, matrix, _ in parts], law)
+        if found is None:
+            return None
+        matrix, shares = found
+        rows, size = self.problem.rows, self.opponents.size
+        channel = self.problem.channel
+        with precision():
+            told = [
+                (share, channel(part), audited.upper)
+                for share, (_, part, audited) in zip(shares, parts, strict=True)
+            ]
+            upper = mixture_above(channel(matrix), told, most_values(rows, size))
+        entries = [
+            {"share": share, "channel": channel(part).to_dict(), "leakage": audited.proof}
+            for share, (_, part, audited) in zip(shares, parts, strict=True)
+        ]
+        worst = max(parts, key=lambda part: part[0])[2]
+        learned = self.opponents.learned(worst.cut, matrix)
+        return matrix, replace(worst, upper=upper, value=learned, proof={"parts": entries})
