@@ -173,7 +173,8 @@ class RecordLeakage:
             A prior on the datasets: a `Prior` labeled by datasets, or weights in product order.
             It may be off: what it violates, and by how much, is part of the answer.
         records : int or sequence of int, optional
-            The record (or group) to evaluate; the problem's, or else the worst one, if left out.
+            The record (or group) to evaluate, one that the problem is about; the problem's, or
+            else the worst one, if left out.
         lumped : bool
             The candidate holds weights on the groups of ``mechanism.lumped(records)`` instead (on
             the finer ones that `adversaries` ask for, if there are any).
@@ -183,11 +184,15 @@ class RecordLeakage:
         Raises
         ------
         ValidationError
-            Another number of weights than needed, weights that are not finite or all zero, or
-            lumped weights without a record.
+            Another number of weights than needed, weights that are not finite or all zero,
+            lumped weights without a record, or records that the problem is not about.
         """
         mechanism = self.mechanism
         group = self.records if records is None else mechanism.space.group(records)
+        if group is not None and (len(group) != self.size or self.records not in (None, group)):
+            # Its leakage could lie above the bracket, which is of something else.
+            about = f"{self.size} of them" if self.records is None else f"{self.records}"
+            raise ValidationError(f"records: found {group}; the problem is about {about}")
         if lumped and group is None:
             raise ValidationError("records: lumped weights are about one record; name it")
         if lumped and group:

@@ -497,6 +497,21 @@ def test_check_judges_candidates():
         problem.check(np.zeros(8), bound=bound)
 
 
+def test_check_refuses_records_that_the_problem_is_not_about():
+    mechanism = modular_sum(3, 2, 0.1)
+    uniform = np.full(8, 1 / 8)
+    one, first, pair = (
+        RecordLeakage(mechanism, 0.5, records, size)
+        for records, size in ((None, 1), (0, 1), (None, 2))
+    )
+    bound = one.solve()
+    assert one.check(uniform, 2, bound=bound).feasible
+    # What is told about two records may be more than about the worst one.
+    for problem, records in ((one, (0, 1)), (first, 1), (first, (0, 1)), (pair, 0)):
+        with pytest.raises(ValidationError, match="the problem is about"):
+            problem.check(uniform, records, bound=bound)
+
+
 def test_check_reads_priors_by_their_labels():
     mechanism = random_mechanism(4, (2, 3), 3)
     problem = RecordLeakage(mechanism, 0.5)
