@@ -15,9 +15,9 @@ from cvxleak._validation import (
 )
 from cvxleak.errors import ValidationError
 from cvxleak.iterative._formulas import entropy, information
-from cvxleak.iterative._joint_update import Iterates, Updater, ascend
 from cvxleak.iterative.entropy_floor import checked_floor, meet_entropy_floor, rounding
 from cvxleak.iterative.history import IterativeResult
+from cvxleak.iterative.joint_update import Iterates, Updater, ascend
 from cvxleak.model import Lumped
 
 __all__ = ["joint_blahut_arimoto"]

@@ -6,8 +6,8 @@ import numpy as np
 
 from cvxleak._validation import Array
 from cvxleak.iterative._formulas import information
-from cvxleak.iterative._joint_update import Updater, ascend
 from cvxleak.iterative.entropy_floor import least_mixture, rounding
+from cvxleak.iterative.joint_update import Updater, ascend
 from cvxleak.model import Lumped
 
 __all__ = ["climb_at_floors"]

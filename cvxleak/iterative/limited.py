@@ -8,7 +8,7 @@ import numpy as np
 
 from cvxleak._validation import Array
 from cvxleak.iterative._formulas import entropy, information
-from cvxleak.iterative._joint_update import Updater
+from cvxleak.iterative.joint_update import Updater
 from cvxleak.model import Limits, Lumped
 
 __all__ = ["limited_blahut_arimoto"]

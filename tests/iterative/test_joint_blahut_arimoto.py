@@ -11,7 +11,7 @@ from scipy.special import entr, rel_entr
 
 from cvxleak.errors import InfeasibleError, ValidationError
 from cvxleak.iterative import joint_blahut_arimoto, meet_entropy_floor
-from cvxleak.iterative._joint_update import Updater
+from cvxleak.iterative.joint_update import Updater
 from cvxleak.model import AdditiveQuery, Mechanism, RecordSpace
 from tests.reference import binary_entropy, modular, rounded_count, symmetric
 

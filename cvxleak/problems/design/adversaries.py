@@ -17,7 +17,7 @@ from cvxleak.certificates.design import attacked_groups, leakage_of_priors, tota
 from cvxleak.certificates.design_rows import Law, Rows
 from cvxleak.errors import CertificateError
 from cvxleak.iterative import joint_blahut_arimoto, meet_entropy_floor
-from cvxleak.iterative._joint_update import Updater, ascend
+from cvxleak.iterative.joint_update import Updater, ascend
 from cvxleak.model import Channel, Lumped, Mechanism
 from cvxleak.model._groups import kinds_of_groups
 from cvxleak.problems.leakage import RecordLeakage
