@@ -283,7 +283,7 @@ METHODS: dict[str, tuple[object, dict[str, dict[str, Any]]]] = {
             "then": {"channel": GEOMETRIC},
             "product": {"other": MECHANISM},
             "lumped": {"records": 0},
-            "groups": {"k": 1},
+            "groups": {"size": 1},
             "expand": {"records": 0, "weights": LUMPED.uniform()},
             "lump": {"records": 0, "prior": np.ones(8) / 8},
             "sample": {"dataset": (0, 1, 0), "rng": 0},

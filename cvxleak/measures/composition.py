@@ -84,12 +84,12 @@ def unrestricted_budget(epsilon: float, balance: float) -> float:
     return _non_negative(epsilon, "epsilon") + _non_negative(balance, "balance")
 
 
-def group_budget(k: int, epsilon: float, balance: float = 0.0) -> float:
-    """Return k (epsilon + g(b)): an upper bound on C_k^b, in nats.
+def group_budget(size: int, epsilon: float, balance: float = 0.0) -> float:
+    """Return k (epsilon + g(b)), an upper bound on C_k^b for groups of k = `size`, in nats.
 
     Parameters
     ----------
-    k : int
+    size : int
         Size of the group, at least 1.
     epsilon : float
         A bound on C_1^b.
@@ -99,7 +99,7 @@ def group_budget(k: int, epsilon: float, balance: float = 0.0) -> float:
     Raises
     ------
     ValidationError
-        If k is not a positive integer, or another argument is negative.
+        If size is not a positive integer, or another argument is negative.
 
     Notes
     -----
@@ -112,7 +112,7 @@ def group_budget(k: int, epsilon: float, balance: float = 0.0) -> float:
     >>> group_budget(3, 0.125, 0.375)
     1.5
     """
-    return whole_number(k, "k", 1, SIZE_LIMIT) * unrestricted_budget(epsilon, balance)
+    return whole_number(size, "size", 1, SIZE_LIMIT) * unrestricted_budget(epsilon, balance)
 
 
 def group_slack(capacities: Sequence[float], epsilon: float) -> float:

@@ -5,12 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from cvxleak._validation import real_number, whole_number
+from cvxleak._validation import SIZE_LIMIT, real_number, whole_number
 
 __all__ = ["SuggestedFloor", "suggested_floor"]
-
-MOST_RECORDS = 1 << 53
-"""Up to here a float counts them exactly."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +81,7 @@ def suggested_floor(
     >>> round(netflix.unknown), round(netflix.floor), round(netflix.margin)
     (90432456, 67824342, 22608114)
     """
-    many = whole_number(records, "records", 1, MOST_RECORDS)
+    many = whole_number(records, "records", 1, SIZE_LIMIT)
     whole = many * math.log2(whole_number(values, "values", 2))
     unknown = (1 - real_number(known, "known", 0, 1)) * whole
     floor = real_number(share, "share", 0, 1) * unknown

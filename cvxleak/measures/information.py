@@ -165,8 +165,8 @@ def lumped_information(weights: Prior | ArrayLike, lumped: Lumped) -> float:
     return mutual_information(*lumped_channel(weights, lumped))
 
 
-def group_information(prior: Prior | ArrayLike, mechanism: Mechanism, k: int) -> float:
-    """Return max over groups I of k records of I(X_I;Y), under one prior, in nats.
+def group_information(prior: Prior | ArrayLike, mechanism: Mechanism, size: int) -> float:
+    """Return max over groups I of `size` records of I(X_I;Y), under one prior, in nats.
 
     DALENIUS Definition 15 with the class of adversaries reduced to one. (For a class with an
     entropy floor see `cvxleak.problems.group_leakage`.)
@@ -177,13 +177,13 @@ def group_information(prior: Prior | ArrayLike, mechanism: Mechanism, k: int) ->
         The adversary's knowledge p(x) on the datasets; arrays are in product order.
     mechanism : Mechanism
         The mechanism q(y|x).
-    k : int
+    size : int
         Size of the groups, from 1 to the number of records.
 
     Raises
     ------
     ValidationError
-        If the prior does not fit the space, or k is out of range.
+        If the prior does not fit the space, or size is out of range.
 
     Examples
     --------
@@ -191,11 +191,11 @@ def group_information(prior: Prior | ArrayLike, mechanism: Mechanism, k: int) ->
     >>> from cvxleak.model import AdditiveQuery, Mechanism, RecordSpace
     >>> parity = AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2, modulus=2)
     >>> mechanism = Mechanism(parity, [[0.9, 0.1], [0.1, 0.9]])
-    >>> [round(group_information([0.25] * 4, mechanism, k), 6) for k in (1, 2)]
+    >>> [round(group_information([0.25] * 4, mechanism, size), 6) for size in (1, 2)]
     [0.0, 0.368064]
     """
     n = instance(mechanism, Mechanism, "mechanism").space.records
-    size = whole_number(k, "k", 1, n)
+    size = whole_number(size, "size", 1, n)
     return max(
         record_information(prior, mechanism, group) for group in combinations(range(n), size)
     )

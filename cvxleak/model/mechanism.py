@@ -201,9 +201,9 @@ class Mechanism(Stored):
         )
 
     def groups(
-        self, k: int = 1, parts: Sequence[Sequence[int]] | None = None
+        self, size: int = 1, parts: Sequence[Sequence[int]] | None = None
     ) -> list[tuple[int, ...]]:
-        """Return one group of k records for each kind that can differ in leakage.
+        """Return one group of `size` records for each kind that can differ in leakage.
 
         Records that may be swapped without changing f leak the same, so one multiset of their
         classes stands for all groups made from it. `parts` are the classes, those of the query if
@@ -212,9 +212,9 @@ class Mechanism(Stored):
         Raises
         ------
         ValidationError
-            k is not from 1 to n, or there are more than 100,000 kinds of groups.
+            size is not from 1 to n, or there are more than 100,000 kinds of groups.
         """
-        size = whole_number(k, "k", 1, self.space.records)
+        size = whole_number(size, "size", 1, self.space.records)
         if parts is None:
             return kinds_of_groups(self.query.exchangeable(), size)
         return kinds_of_groups([self.space.group(p) for p in in_order(parts, "parts")], size)

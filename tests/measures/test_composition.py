@@ -159,7 +159,7 @@ def test_refuses_what_is_negative_or_missing():
         unrestricted_budget(-0.1, 0.0)
     with pytest.raises(ValidationError, match="balance"):
         group_budget(2, 0.1, math.nan)
-    with pytest.raises(ValidationError, match="k"):
+    with pytest.raises(ValidationError, match="size"):
         group_budget(0, 0.1)
     with pytest.raises(ValidationError, match="capacities"):
         group_slack([], 0.1)

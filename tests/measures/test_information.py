@@ -217,7 +217,7 @@ def test_refuses_what_does_not_fit(flip):
         conditional_record_information([0.25] * 4, mechanism, 0, (0, 1))
     with pytest.raises(ValidationError, match="records"):
         conditional_record_information([0.25] * 4, mechanism, 0, 2)
-    with pytest.raises(ValidationError, match="k"):
+    with pytest.raises(ValidationError, match="size"):
         group_information([0.25] * 4, mechanism, 3)
     with pytest.raises(ValidationError, match="joint"):
         conditional_mutual_information([[0.5, 0.5]])

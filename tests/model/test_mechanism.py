@@ -435,10 +435,10 @@ class TestGroups:
         assert kinds_of_groups(parts, 60) == [tuple(range(60))]
         assert len(kinds_of_groups(parts, 59)) == 60
 
-    @pytest.mark.parametrize("k", [0, 4, True, 1.0, None])
-    def test_bad_sizes(self, k):
-        with pytest.raises(ValidationError, match=r"^k: .*an integer from 1 to 3"):
-            Mechanism(counting(3), np.eye(4)).groups(k)
+    @pytest.mark.parametrize("size", [0, 4, True, 1.0, None])
+    def test_bad_sizes(self, size):
+        with pytest.raises(ValidationError, match=r"^size: .*an integer from 1 to 3"):
+            Mechanism(counting(3), np.eye(4)).groups(size)
 
 
 class TestExpansion:
