@@ -309,4 +309,9 @@ def _linear_program(
     # Here, so that a model without polytopes does not wait for SciPy's solvers.
     from scipy.optimize import linprog
 
-    return linprog(cost, rows, sides, equations, totals, bounds, method="highs", options=TOLERANCES)
+    program = (cost, rows, sides, equations, totals, bounds)
+    answer = linprog(*program, method="highs", options=TOLERANCES)
+    if answer.status in (0, 2):
+        return answer
+    # Presolving can come to no end where there is hardly any room.
+    return linprog(*program, method="highs", options={**TOLERANCES, "presolve": False})

@@ -188,3 +188,14 @@ def test_contains_is_exact():
     assert body.contains((just, just))
     assert not body.contains((just + Fraction(1, 10**30), just - Fraction(1, 10**30)))
     assert not body.contains((just, just - Fraction(1, 10**30)))
+
+
+def test_a_single_law():
+    """Inequalities that leave no room at all."""
+    for rows, bound in [
+        ([[-1.7, -0.8, 0.7], [0.7, 2.4, -1.1]], [-1.7, 0.7]),
+        ([[-1.0, 0.0, 0.0]], [-1.0]),
+    ]:
+        body = Polytope([0.0] * 3, [1.0] * 3, rows, bound)
+        assert body.center == pytest.approx([1.0, 0.0, 0.0], abs=1e-9)
+        assert body.support([3.0, 5.0, 7.0]).value == pytest.approx(3.0)

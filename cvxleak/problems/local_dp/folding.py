@@ -74,7 +74,8 @@ class FoldingBounds:
         Remark 4: the least epsilon of the laws in one order alone, the best over the orders; never
         above the least epsilon.
     tight : bool
-        Whether intersection and union are equal (Corollary 1).
+        Whether intersection and union are equal (Corollary 1), and so `lower` and `upper`. They
+        are the least epsilon if, besides, the folding permutations form a group.
 
     Examples
     --------

@@ -12,9 +12,10 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from flint import fmpq
 
 from cvxleak._validation import Array
-from cvxleak.certificates.rationals import float_above, rational
+from cvxleak.certificates.rationals import float_above, normalized_rows, rational
 from cvxleak.errors import SolverError
 from cvxleak.model import SourceSet
 from cvxleak.problems.local_dp import exact, hamming
@@ -34,6 +35,9 @@ SURPLUS = (1e-3, 1e-6, 1e-9)
 """Relative surplus of the budgets whose worst mixtures are tried."""
 
 HUGE = 10**308
+
+NUDGES = tuple(fmpq(1, 2**k) for k in (50, 40, 30))
+"""Steps of a worst mixture towards a source on which an output costs more."""
 
 DEFICIT = (1e-15, 1e-13, 1e-11, 1e-9, 1e-6)
 """Relative deficit of the budgets whose channels are tried."""
@@ -158,12 +162,40 @@ def _in_rationals(sources: SourceSet, budget: float, deadline: float) -> Attempt
                     yield np.array([_floats(row) for row in rows])
 
     def proofs() -> Iterator[dict[str, Any]]:
-        v = exact.best_potentials(found.law, D) if found.law else None
-        if v is not None:
-            yield {"mixture": found.mixture, "potentials": [str(p) for p in v]}
+        if not found.law:
+            return
+        for law, mixture in [(found.law, found.mixture), *_nudged(sources, found, D)]:
+            v = exact.best_potentials(law, D)
+            if v is not None:
+                yield {"mixture": mixture, "potentials": [str(p) for p in v]}
 
     price = float_above(found.price) if -found.price < HUGE else -np.inf
     return Attempt(channels(), proofs(), mixture, price)
+
+
+def _nudged(
+    sources: SourceSet, found: exact.Exact, budget: fmpq
+) -> Iterator[tuple[list[fmpq], dict[str, Any]]]:
+    """Yield the worst mixture, moved a little, where a constant output just meets the budget.
+
+    Under the mixture itself the column of that output proves nothing; under a mixture next to it
+    on which the output costs more it does.
+    """
+    places = [y for y, p in enumerate(found.law) if p == 1 - budget]
+    if not places:
+        return
+    for i, point in enumerate(normalized_rows(sources.points.tolist())):
+        if any(point[y] >= 1 - budget for y in places):
+            continue
+        for step in NUDGES:
+            law = [(1 - step) * p + step * q for p, q in zip(found.law, point, strict=True)]
+            weights = [(1 - step) * fmpq(*map(int, w.split("/"))) for w in found.mixture["weights"]]
+            weights[i] += step
+            members = [
+                {**member, "weight": str((1 - step) * fmpq(*map(int, member["weight"].split("/"))))}
+                for member in found.mixture["members"]
+            ]
+            yield law, {"weights": [str(w) for w in weights], "members": members}
 
 
 def _deficient(sources: SourceSet, budget: float, deadline: float) -> Iterator[Array]:

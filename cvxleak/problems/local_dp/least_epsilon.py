@@ -81,8 +81,8 @@ class MinLocalDP:
     falls to 0 from a positive number. The budget is taken as the float that is stored, and 0.3 is a
     little less than 1 - 0.7: which side it is on is decided in rational arithmetic. The bracket
     stays wide only within rounding of such a border or of the least distortion of all for polytopes
-    with inequalities, for programs of more than some thousand entries, and for numbers that no
-    float holds.
+    with inequalities, for programs of more than some thousand entries, for budgets within a
+    millionth of these borders if delta > 0, and for numbers that no float holds.
 
     Examples
     --------

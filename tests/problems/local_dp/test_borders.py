@@ -310,3 +310,12 @@ def test_a_uniform_law_inside_of_the_hull_is_no_border():
     # The uniform law is next to the hull, or at its border up to rounding.
     assert not classify([[0.9, 0.1, 0.0], [0.0, 0.1, 0.9], [0.1, 0.8, 0.1]][:1] * 2).kind == "I"
     assert not classify([[1 / 3 + 1e-12, 1 / 3 - 1e-12, 1 / 3]]).exact
+
+
+def test_a_mixture_under_which_an_output_just_meets_the_budget():
+    laws = [
+        [0.362804770743674, 0.007216297639471713, 0.6299789316168543],
+        [3.504995798341512e-05, 0.012820746126006453, 0.9871442039160101],
+    ]
+    bound = certified(min_local_dp(laws, 0.37002106838314536))
+    assert bound.upper == pytest.approx(0.5518215090042, abs=1e-9)
