@@ -48,6 +48,9 @@ QUICK = 0.9
 STAGES = (0.01, 0.002)
 """Sharp audits come in stages: nodes are first bounded no better than the stage needs."""
 
+SHARP = 20.0
+"""How much coarser a stage has to be, to be worth one."""
+
 
 @dataclass(frozen=True)
 class Cut:
@@ -123,7 +126,7 @@ class Audit:
         elif self._state is None or self._state.upper - self._state.value > tol * self._state.upper:
             tol = min(tol, QUICK)
             bound = self._bound
-            first, *others = (*(stage for stage in STAGES if stage > tol), tol)
+            first, *others = (*(stage for stage in STAGES if stage > SHARP * tol), tol)
             if bound is None:
                 mechanism = Mechanism(opponents.rows.query, channel.matrix)
                 problem = RecordLeakage(mechanism, opponents.floor, size=opponents.size)
