@@ -13,7 +13,7 @@ import numpy as np
 from cvxleak._validation import Array, instance, short
 from cvxleak.errors import ValidationError
 from cvxleak.measures import lumped_channel
-from cvxleak.model import Channel, Prior
+from cvxleak.model import Channel, Prior, SourceSet
 from cvxleak.problems import Adversary, LeakageCurve
 from cvxleak.sweeps import Sweep
 
@@ -27,12 +27,16 @@ __all__ = [
     "plot_curve",
     "plot_posterior",
     "plot_prior",
+    "plot_sources",
     "plot_sweep",
     "rise_from_zero",
 ]
 
 INK = "#1f4e79"
 """One dark color, told apart from its own shade in print and by everybody."""
+
+CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])
+"""Where the certain laws on three outcomes are drawn."""
 
 READABLE = 24
 """Up to this many cells in a row are labeled with their numbers."""
@@ -231,6 +235,60 @@ def plot_prior(prior: Prior, *, ax: Axes | None = None) -> Axes:
     return axes
 
 
+def plot_sources(sources: SourceSet, *, ax: Axes | None = None) -> Axes:
+    """Draw a source set on three outcomes in the triangle of all laws (HAMMING Figures 1 to 3).
+
+    Convex parts are filled, single laws are dots; the lines part the six orders of the outcomes and
+    meet in the uniform law.
+
+    Raises
+    ------
+    ValidationError
+        Not a source set on three outcomes.
+
+    Examples
+    --------
+    >>> from cvxleak.model import SourceSet
+    >>> from cvxleak.plots import plot_sources
+    >>> box = SourceSet.box([0.4, 0.2, 0.1], [0.6, 0.4, 0.3], labels=["a", "b", "c"])
+    >>> len(plot_sources(box).patches)
+    1
+    """
+    instance(sources, SourceSet, "sources")
+    if sources.size != 3:
+        raise ValidationError(f"sources: found {sources.size} outcomes; a triangle has three")
+    axes = _axes(ax)
+    axes.plot(*CORNERS[[0, 1, 2, 0]].T, color="0.2", linewidth=1.0)
+    for i in range(3):
+        middle = np.delete(CORNERS, i, axis=0).mean(axis=0)
+        axes.plot(*np.array([CORNERS[i], middle]).T, color="0.7", linewidth=0.6)
+        away = CORNERS[i] - CORNERS.mean(axis=0)
+        axes.annotate(
+            _text(sources.labels[i]),
+            CORNERS[i],
+            16 * away,
+            textcoords="offset points",
+            ha="center",
+            va="center",
+        )
+    turns = np.linspace(0.0, 2 * np.pi, 181)
+    costs: Array = np.column_stack([np.cos(turns), np.sin(turns)]) @ CORNERS.T
+    for part in sources.parts:
+        # The extreme laws in many directions, in their order around the part.
+        laws = [part.points[np.argmax(part.points @ c)] for c in costs if len(part.points)]
+        laws += [body.support(c).point for body in part.polytopes for c in costs]
+        places: Array = np.unique(np.round(np.array(laws, float), 12), axis=0) @ CORNERS
+        x, y = _around(places).T
+        if len(x) > 2:
+            axes.fill(x, y, facecolor=INK, alpha=0.4)
+        axes.plot(
+            np.append(x, x[0]), np.append(y, y[0]), color=INK, marker="o" if len(x) < 3 else ""
+        )
+    axes.set_aspect("equal")
+    axes.axis("off")
+    return axes
+
+
 def plot_posterior(adversary: Adversary, *, ax: Axes | None = None) -> Axes:
     """Draw what an adversary believes about the record before and after each output.
 
@@ -327,6 +385,17 @@ def rise_from_zero(axes: Axes) -> None:
     _axes(axes)
     top = float(axes.dataLim.y1)
     axes.set_ylim(0.0, 1.06 * top if np.isfinite(top) and top > 0 else 1.0)
+
+
+def _around(places: Array) -> Array:
+    """Return the corners of a convex set, without those inside, in their order around it."""
+    if len(places) < 3:
+        return places
+    turns = np.linspace(0.0, 2 * np.pi, 721)
+    directions = np.column_stack([np.cos(turns), np.sin(turns)])
+    order = np.argmax(places @ directions.T, axis=0)
+    kept = order[np.append(True, np.diff(order) != 0)]
+    return places[kept[:-1] if len(kept) > 1 and kept[0] == kept[-1] else kept]
 
 
 def _axes(ax: Axes | None) -> Axes:

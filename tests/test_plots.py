@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from cvxleak import Channel, Mechanism, Prior, capacity, record_leakage
 from cvxleak.errors import ValidationError
 from cvxleak.mechanisms import binary_symmetric, truncated_geometric
+from cvxleak.model import SourceSet
 from cvxleak.plots import (
     plot_adversary,
     plot_bracket,
@@ -17,6 +18,7 @@ from cvxleak.plots import (
     plot_curve,
     plot_posterior,
     plot_prior,
+    plot_sources,
     plot_sweep,
 )
 from cvxleak.problems import leakage_curve
@@ -181,3 +183,22 @@ def test_without_matplotlib(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ValidationError, match=r"pip install 'cvxleak\[plot\]'"):
         plot_prior(Prior([1.0]))
+
+
+def test_source_sets_in_the_triangle():
+    single = SourceSet([[0.5, 0.3, 0.2], [0.2, 0.5, 0.3]])
+    assert not plot_sources(single).patches
+    # A hull has its corners only, in their order; the fourth law is inside.
+    corners = [[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]]
+    (patch,) = plot_sources(SourceSet.hull([*corners, [0.3, 0.4, 0.3]])).patches
+    drawn = {tuple(place) for place in patch.get_xy().round(6)}
+    assert len(drawn) == 3
+    # A box of this kind is a hexagon; its area is what a triangle's is without its corners.
+    (patch,) = plot_sources(SourceSet.box([0.0] * 3, [0.5, 0.75, 1.0])).patches
+    x, y = patch.get_xy().T
+    area = abs(np.dot(x, np.roll(y, 1)) - np.dot(y, np.roll(x, 1))) / 2
+    assert area == pytest.approx(np.sqrt(0.75) / 2 * (1 - 0.5**2 - 0.25**2))
+    both = plot_sources(single | SourceSet.box([0.4, 0.2, 0.1], [0.6, 0.4, 0.3]))
+    assert len(both.patches) == 1
+    with pytest.raises(ValidationError, match="found 2 outcomes"):
+        plot_sources(SourceSet([[0.5, 0.5]]))
