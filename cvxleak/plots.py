@@ -277,8 +277,8 @@ def plot_sources(sources: SourceSet, *, ax: Axes | None = None) -> Axes:
         # The extreme laws in many directions, in their order around the part.
         laws = [part.points[np.argmax(part.points @ c)] for c in costs if len(part.points)]
         laws += [body.support(c).point for body in part.polytopes for c in costs]
-        places: Array = np.unique(np.round(np.array(laws, float), 12), axis=0) @ CORNERS
-        x, y = _around(places).T
+        different: Array = np.unique(np.round(np.array(laws, float), 12), axis=0)
+        x, y = _around(np.matmul(different, CORNERS)).T
         if len(x) > 2:
             axes.fill(x, y, facecolor=INK, alpha=0.4)
         axes.plot(

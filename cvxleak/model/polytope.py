@@ -310,8 +310,9 @@ def _linear_program(
     from scipy.optimize import linprog
 
     program = (cost, rows, sides, equations, totals, bounds)
-    answer = linprog(*program, method="highs", options=TOLERANCES)
-    if answer.status in (0, 2):
-        return answer
-    # Presolving can come to no end where there is hardly any room.
-    return linprog(*program, method="highs", options={**TOLERANCES, "presolve": False})
+    # Where there is hardly any room, presolving or the tolerances can come to no end.
+    for options in (TOLERANCES, {**TOLERANCES, "presolve": False}, {}):
+        answer = linprog(*program, method="highs", options=options)
+        if answer.status in (0, 2):
+            break
+    return answer

@@ -199,3 +199,11 @@ def test_a_single_law():
         body = Polytope([0.0] * 3, [1.0] * 3, rows, bound)
         assert body.center == pytest.approx([1.0, 0.0, 0.0], abs=1e-9)
         assert body.support([3.0, 5.0, 7.0]).value == pytest.approx(3.0)
+
+
+def test_a_face_of_the_simplex():
+    """Inequalities that leave no room, up to rounding, whatever is asked of them."""
+    body = Polytope([0.0] * 3, [1.0] * 3, [[-0.1, -0.4, -0.4]], [-0.4])
+    rng = np.random.default_rng(0)
+    for cost in (*rng.random((40, 3)), *(10 * rng.random((40, 3)))):
+        assert body.support(cost).value == pytest.approx(max(cost[1:]), rel=1e-7)

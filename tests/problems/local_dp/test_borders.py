@@ -319,3 +319,15 @@ def test_a_mixture_under_which_an_output_just_meets_the_budget():
     ]
     bound = certified(min_local_dp(laws, 0.37002106838314536))
     assert bound.upper == pytest.approx(0.5518215090042, abs=1e-9)
+
+
+def test_a_polytope_without_room():
+    d = [
+        [7.619327350314289, 6.124160440971337],
+        [3.0069145398640504, 6.9450734678314605],
+        [9.774613319453318, 2.369698479222291],
+    ]
+    face = SourceSet.polytope([[-0.1, -0.4, -0.4]], [-0.4])
+    bound = certified(min_local_dp(face, 4.9627979073067525, d))
+    corners = min_local_dp([[0, 1, 0], [0, 0, 1]], 4.9627979073067525, d)
+    assert bound.upper == pytest.approx(corners.upper, abs=1e-7)
