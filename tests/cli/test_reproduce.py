@@ -37,8 +37,8 @@ def test_files_are_written(run, tmp_path):
 
 def test_what_is_wrong_is_said_before_anything_is_computed(run, tmp_path):
     for arguments, message in (
-        ((), "name an item, or --all"),
-        (("leakage-table-3", "--all"), "name an item, or --all"),
+        ((), "found neither; name items, or take --all"),
+        (("leakage-table-3", "--all"), "found leakage-table-3 and --all; name items"),
         (("leakage-table-3", "leakage-table-33"), "there are leakage-table-3"),
         (("leakage-table-3", "--out", tmp_path / "file" / "folder"), "--out: cannot make"),
     ):

@@ -46,7 +46,8 @@ def reproduce(
             console.print(_list(list(ITEMS.values())))
             return
         if bool(names) == everything:
-            raise ValidationError("name an item, or --all (--list names them)")
+            found = f"{names[0]} and --all" if names else "neither"
+            raise ValidationError(f"found {found}; name items, or take --all (--list names them)")
         chosen = _chosen(names or list(ITEMS))
         if out is not None:
             _make(out)
