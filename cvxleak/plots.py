@@ -277,7 +277,7 @@ def plot_sources(sources: SourceSet, *, ax: Axes | None = None) -> Axes:
         # The extreme laws in many directions, in their order around the part.
         laws = [part.points[np.argmax(part.points @ c)] for c in costs if len(part.points)]
         laws += [body.support(c).point for body in part.polytopes for c in costs]
-        different: Array = np.unique(np.round(np.array(laws, float), 12), axis=0)
+        different: Any = np.unique(np.round(np.array(laws, float), 12), axis=0)
         x, y = _around(np.matmul(different, CORNERS)).T
         if len(x) > 2:
             axes.fill(x, y, facecolor=INK, alpha=0.4)
