@@ -57,10 +57,6 @@ SQUARES_LIMIT = 1 << 22
 """Most numbers that the table of all products of two columns may have; past it they are computed
 for each node, which is slower."""
 
-LONG, LAGGARDS = 12, 0.02
-"""After so many steps the batch does not wait for a share of its nodes as small as this: they are
-split instead."""
-
 BATCH_BYTES = 1 << 28
 """About how much memory the arrays of one batch may take."""
 
@@ -284,8 +280,7 @@ class NodeDual:
             settled = miss <= 1e-2
             done |= settled & (point.value - 4 * gap - miss > threshold) & (iteration >= 2)
             done |= settled & (gap <= accuracy)
-            few = iteration >= LONG and (~done).sum() <= LAGGARDS * size
-            if done.all() or few or stop():
+            if done.all() or stop():
                 break
             keep = ~done
             if done.any():
