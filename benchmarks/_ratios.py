@@ -210,8 +210,11 @@ def cell(family: dict[str, Any], program: str, index: int) -> str:
     run, ours = family["runs"][program][index], family["runs"][OURS][index]
     if program == OURS:
         return run["note"] or f"{run['seconds']:.3g} s"
-    if run["note"] in ("left out", "failed") or ours["note"]:
+    if run["note"] in ("left out", "failed"):
         return "–" if run["note"] == "left out" else "failed"
+    if ours["note"]:
+        # Nothing to take a ratio to: what the others did is told in seconds.
+        return run["note"] or f"{run['seconds']:.3g} s"
     ratio = run["seconds"] / max(ours["seconds"], 1e-6)
     if run["note"]:
         return f"> {figure(ratio)}×"

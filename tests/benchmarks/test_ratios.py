@@ -88,6 +88,11 @@ def test_table_of_a_family(ratios: ModuleType):
     assert cells["right"] == ["2×", "3×", "1.6", "+0"]
     assert cells["wrong"] == ["1×", "0.5×\\*", "–", "-0.5"]
     assert cells["late"][1] == "> 20×"
+    # Where cvxleak is late, who is not is not called so.
+    family = small()
+    family["runs"]["cvxleak"][1] = run(4.0, note="out of time")
+    shown = [ratios.cell(family, name, 1) for name in ("cvxleak", "right", "late")]
+    assert shown == ["out of time", "0.6 s", "out of time"]
     best = ratios.best_table({"families": {"one": small()}})
     assert "| A family | 2 | 0.2 s | right | 3× | 1.0 | 1.6 |" in best
 
