@@ -20,6 +20,7 @@ from cvxleak.iterative import joint_blahut_arimoto, meet_entropy_floor
 from cvxleak.iterative.joint_update import Updater, ascend
 from cvxleak.model import Channel, Lumped, Mechanism
 from cvxleak.model._groups import kinds_of_groups
+from cvxleak.problems.audit import INTERRUPTED
 from cvxleak.problems.leakage import RecordLeakage
 from cvxleak.result import Bound
 
@@ -108,6 +109,7 @@ class Audit:
         self._opponents, self._channel = opponents, channel
         self._bound: Bound | None = None
         self._state: Audited | None = None
+        self.interrupted = False  # by Ctrl-C, which an audit takes for the end of its time
 
     @property
     def state(self) -> Audited:
@@ -133,12 +135,15 @@ class Audit:
                 left = None if until == np.inf else max(until - time.monotonic(), 0.1)
                 bound = problem.solve(tol=first, time_limit=left, rng=opponents.rng)
             for stage in others or [first]:
-                if bound.gap > stage * bound.upper and time.monotonic() < until:
+                interrupted = bound.stats["stopped"] == INTERRUPTED
+                late = interrupted or time.monotonic() >= until
+                if bound.gap > stage * bound.upper and not late:
                     bound = bound.refine(
                         stage, None if until == np.inf else until - time.monotonic()
                     )
             self._bound = bound
             self._state = opponents.from_audit(bound)
+            self.interrupted = bound.stats["stopped"] == INTERRUPTED
         if (channel.matrix == channel.matrix[0]).all():
             self._state = replace(self._state, upper=0.0, value=0.0)
         return self._state

@@ -132,6 +132,9 @@ class Audits:
         finally:
             self.seconds += time.monotonic() - begin
         self.offer(matrix, audited)
+        if audit.interrupted:
+            audit.interrupted = False
+            raise KeyboardInterrupt
         return audited
 
     def once(self, matrix: Array, tol: float, until: float) -> None:

@@ -126,7 +126,7 @@ def blended(
     >>> import numpy as np
     >>> from cvxleak.problems.design.feasible import blended
     >>> matrix, shares = blended([(0.5, np.eye(2))], np.array([0.5, 0.5]))
-    >>> matrix.tolist()
+    >>> matrix.round(12).tolist()
     [[0.75, 0.25], [0.25, 0.75]]
     """
     # Each entry of each part may be rounded up by one unit.

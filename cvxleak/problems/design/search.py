@@ -50,6 +50,9 @@ ROUNDS = 500
 LEAST_LEAKAGE = 1e-10
 """A master of least distortion keeps to no less than this many nats: it needs an interior."""
 
+FIRST_LEAKAGE = 1e-4
+"""It starts with no less than this, and a tenth each time that gains nothing more."""
+
 QUICK = 0.9
 """Tolerance of an audit that is to find adversaries."""
 
@@ -126,7 +129,7 @@ class _Run:
         self.cycled = False
         self.stalled = 0  # rounds without progress
         self.seen: list[Cut] = []
-        self.aim = budget if self.leakage else max(budget, LEAST_LEAKAGE)
+        self.aim = budget if self.leakage else max(budget, FIRST_LEAKAGE)
         self.candidate: Candidate | None = None  # the best channel so far, as far as is known
         self.footing = Footing(self.problem, self.leakage, budget, self.conic)
         self.audits = Audits(self.problem, self.opponents, self.footing)
@@ -254,8 +257,14 @@ class _Run:
             if self._done():
                 return "the gap is within the tolerance"
             self.stalled = self.stalled + 1 if before == self._standing else 0
+            if not self.leakage and self.stalled > 1 and self.aim > self._least_aim:
+                self.aim, self.stalled = max(0.1 * self.aim, self._least_aim), 0
             if self.stalled > STALLED:
                 return "no further progress"
+
+    @property
+    def _least_aim(self) -> float:
+        return max(self.budget, LEAST_LEAKAGE)
 
     @property
     def _standing(self) -> tuple[float, ...]:
@@ -312,12 +321,21 @@ class _Run:
             self.cycled = any(cut.like(other) for other in self.seen)
             self.seen.append(cut)
             return
-        level = self.lower.value if self.leakage else self.budget
+        level = self.lower.value if self.leakage else self.aim
         for value, cut in learned:
             if value > level or not self.search.known:
                 for one in self.opponents.images(cut, self.mirrors):
                     if not self._known(one, value, matrix):
                         self.search.known.append(_Known(one))
+
+    @property
+    def _nats(self) -> float:
+        """What the target is worth in leakage."""
+        if self.leakage:
+            return self.target
+        point = self.lower.point
+        price = 0.0 if point is None else float(point.theta.sum())
+        return min(self.target / price if price > 0 else math.inf, self.options.tol * self.aim)
 
     def _known(self, cut: Cut, value: float, matrix: Array) -> bool:
         """Whether a cut nearby says about a channel what this one does: both would be one twice."""
@@ -327,7 +345,7 @@ class _Run:
         if any(cut.like(other) for other in near):
             return True
         said = self._stated(near).informations(matrix)[2].max()
-        return bool(said >= value - 0.02 * self.target)
+        return bool(said >= value - 0.02 * self._nats)
 
     def _audit_candidate(self) -> None:
         """Audit the best channel so far, if it is time."""

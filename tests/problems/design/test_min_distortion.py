@@ -1,3 +1,4 @@
+import dataclasses
 import math
 
 import numpy as np
@@ -7,7 +8,13 @@ from cvxleak.certificates import verify
 from cvxleak.errors import InfeasibleError
 from cvxleak.model import Distortion
 from cvxleak.problems import record_leakage
-from cvxleak.problems.design import MinDistortion, min_distortion, min_leakage
+from cvxleak.problems.design import (
+    MinDistortion,
+    MinLeakage,
+    adversaries,
+    min_distortion,
+    min_leakage,
+)
 from cvxleak.queries import count, parity
 from cvxleak.result import Status
 
@@ -147,3 +154,42 @@ def test_check_judges_a_candidate():
     assert quiet.shortfall[0] > 0.05
     loud = problem.check(np.eye(2), bound=bound)
     assert not loud.feasible
+
+
+@pytest.mark.parametrize("budget", [0.0, 1e-6])
+def test_next_to_nothing_may_leak(budget):
+    """The optimum has the slope of a square root there: masters approach the budget in steps."""
+    errors = Distortion.absolute(range(5))
+    bound = min_distortion(count(4), distortion=errors, budget=budget, entropy_floor=1.0)
+    assert bound.status is Status.CERTIFIED
+    assert verify(bound.certificate).passed
+    assert bound.lower <= 0.75
+    assert bound.upper == (0.75 if budget == 0 else pytest.approx(0.75, rel=1e-3))
+
+
+def test_an_end_that_is_attained_comes_early():
+    """Whatever an audit proves is an upper end, by a mixture with a constant."""
+    errors = Distortion.absolute(range(9))
+    bound = min_distortion(
+        count(8), distortion=errors, budget=0.2, entropy_floor=3.0, tol=0.2, time_limit=60.0
+    )
+    assert bound.status is Status.CERTIFIED
+    assert bound.witness.leakage <= 0.2
+    assert verify(bound.certificate).passed
+
+
+def test_an_interrupt_of_an_audit_ends_the_search(monkeypatch):
+    """An audit takes Ctrl-C for the end of its time; the search must not go on all the same."""
+    solved = []
+
+    def interrupted(self, **options):
+        bound = solve(self, **options)
+        solved.append(bound)
+        return dataclasses.replace(bound, stats=dict(bound.stats) | {"stopped": "interrupted"})
+
+    solve = adversaries.RecordLeakage.solve
+    monkeypatch.setattr(adversaries.RecordLeakage, "solve", interrupted)
+    bound = MinLeakage(parity(3), distortion=WRONG, budget=0.1, entropy_floor=1.5).solve(tol=1e-6)
+    assert bound.stats["stopped"] == "interrupted"
+    assert len(solved) == 1
+    assert verify(bound.certificate).passed
