@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import coo_array
+from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from cvxleak._validation import Array, real_number
@@ -43,6 +43,9 @@ __all__ = ["EnvelopeCurve", "envelope_curve"]
 
 CLOSE = 1e-12
 """Relative distance at which two jumps are taken for one."""
+
+SPECK = 1e-20
+"""Masses that differ by no more than this are not told apart."""
 
 
 @dataclass(frozen=True)
@@ -276,9 +279,7 @@ class _Builder:
             while waiting:
                 end = waiting.pop()
                 found = self._growth(nodes[-1].at, end.above)
-                width = nodes[-1].at.level - end.above.level
-                apart = min(_apart(width, *found) + _unsure(nodes[-1].at, end.above), width)
-                if apart / end.above.level > self.tol and self._may_split(width):
+                if found is None:
                     vertex = self._solve((nodes[-1].at.level + end.above.level) / 2)
                     waiting += [end, _Node(vertex, vertex)]
                 else:
@@ -306,12 +307,26 @@ class _Builder:
         self.solved += 1
         return self.program.solve(level, strict=strict)
 
-    def _may_split(self, width: float) -> bool:
-        return width > 1e-13 and time.perf_counter() < self.deadline
+    def _may_split(self, width: float, rise: float) -> bool:
+        # Where less mass than the program can tell from none is at stake, nodes would not help.
+        return width > 1e-13 and rise > SPECK and time.perf_counter() < self.deadline
 
-    def _growth(self, top: Vertex, bottom: Vertex) -> tuple[float, float]:
-        """Return kappa and theta of a stretch."""
-        return self._kappa(top, bottom), self._theta(top, bottom)
+    def _growth(self, top: Vertex, bottom: Vertex) -> tuple[float, float] | None:
+        """Return kappa and theta of a stretch, or None if it is to be split.
+
+        kappa is at least the growth of all masses: in each group the largest ratio is at least the
+        group's, and the mean of these, weighted by b (R - 1), is at least that weighted by b, for b
+        the mass of a group before and R its growth (Chebyshev's sum inequality). Where that is too
+        much already, kappa is not needed.
+        """
+        width, wanted = top.level - bottom.level, self.tol * bottom.level
+        split = self._may_split(width, bottom.value - top.value)
+        theta = self._theta(top, bottom)
+        if split and top.value > 0 and _apart(width, bottom.value / top.value, theta) > wanted:
+            return None
+        kappa = self._kappa(top, bottom)
+        apart = min(_apart(width, kappa, theta) + _unsure(top, bottom), width)
+        return None if split and apart > wanted else (kappa, theta)
 
     def _kappa(self, top: Vertex, bottom: Vertex) -> float:
         """Return the mean of max s^b_x / s^a_x over groups of symbols that share no output."""
@@ -320,7 +335,10 @@ class _Builder:
         after = np.bincount(bottom.inputs, bottom.masses, minlength=n)
         inputs = np.concatenate([top.inputs, bottom.inputs])
         outputs = n + np.concatenate([top.outputs, bottom.outputs])
-        links = coo_array((np.ones(len(inputs)), (inputs, outputs)), shape=(n + m, n + m))
+        starts = np.zeros(n + m + 1, dtype=np.intp)
+        np.cumsum(np.bincount(inputs, minlength=n + m), out=starts[1:])
+        columns = outputs[np.argsort(inputs, kind="stable")]
+        links = csr_array((np.ones(len(inputs)), columns, starts), shape=(n + m, n + m))
         group = connected_components(links, directed=False)[1][:n]
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where(after > 0, after / before, 0.0)

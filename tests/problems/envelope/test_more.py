@@ -241,3 +241,26 @@ def test_accuracy_of_types(releases):
             if exact > 1e-290:
                 error = 1e-14 + 1e-15 * releases * math.log(releases)
                 assert float(Fraction(float(found)) / exact) == pytest.approx(1, rel=error)
+
+
+def test_curve_ends_where_no_mass_is_at_stake() -> None:
+    """Halving a stretch over which the mass grows by 1e-300 alone would not end."""
+    curve = envelope_curve([0.5, 0.5], [[1e-300, 1.0], [0.0, 1.0]])
+    assert curve.stats["levels"] < 100
+    lower, upper = curve.at([0.0, 1e-3, 1.0])
+    # The first output tells the first input, but with 1e-300 only.
+    assert lower[0] - 1e-9 <= np.log(2) <= upper[0]
+    assert (lower[1:] <= 1e-11).all()
+    assert upper[1:] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_curve_keeps_its_promise_when_time_runs_out() -> None:
+    """A stretch that is not split any more has its own growth, not a bound of it."""
+    rng = np.random.default_rng(3)
+    prior, rows = np.full(6, 1 / 6), rng.dirichlet(np.ones(6), size=6)
+    exact = envelope_curve(prior, rows)
+    delta = np.linspace(0.0, 1.0, 201)
+    for limit in (0.0, 1e-3, 1e-2):
+        lower, upper = envelope_curve(prior, rows, time_limit=limit).at(delta)
+        assert (lower <= exact.at(delta)[1] + 1e-9).all()
+        assert (upper >= exact.at(delta)[0] - 1e-9).all()
