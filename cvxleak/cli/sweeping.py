@@ -35,9 +35,6 @@ NUMBERS = {"audit": 1e-4, "envelope": 1e-9, "local-dp": 1e-9, "design": 1e-3}
 CURVES = {"audit": "adversary.entropy_floors", "design": "design.budget"}
 """The key along which all points of a number can be solved at once."""
 
-CURVES = {"audit": "adversary.entropy_floors", "design": "design.budget"}
-"""The key along which all points of a number can be solved at once."""
-
 
 def read_grid(over: Sequence[str]) -> dict[str, list[Any]]:
     """Return the values of each key in texts such as ``mechanism.epsilon=0.5,1,2``.
@@ -208,33 +205,6 @@ class SpecPoint:
         scale = unit_scale(wanted.unit or self.units) if leaking else 1.0
         return design_curve(problem, [scale * budget for budget in budgets], **options).bounds
 
-    def _leakages(
-        self, given: Given, floors: Sequence[float], options: dict[str, Any]
-    ) -> Sequence[Bound]:
-        from cvxleak.cli.building import build_task
-        from cvxleak.problems import leakage_curve
-
-        size = _only(given.spec.audit.group_sizes, "audit.group_sizes")
-        if size != 1:
-            raise ValidationError(f"audit.group_sizes: found {size}; a curve is about one record")
-        task = build_task(given)
-        scale = unit_scale(given.spec.adversary.unit or self.units)
-        nats = [floor * scale for floor in floors]
-        return leakage_curve(task.mechanism, nats, _record(given), **options).bounds
-
-    def _designs(
-        self, given: Given, budgets: Sequence[float], options: dict[str, Any]
-    ) -> Sequence[Bound]:
-        from cvxleak.cli.statements import design_problem
-        from cvxleak.problems import design_curve
-
-        problem = design_problem(given, self.units)
-        wanted = given.spec.design
-        assert wanted is not None
-        leaking = wanted.minimize == "distortion"
-        scale = unit_scale(wanted.unit or self.units) if leaking else 1.0
-        return design_curve(problem, [scale * budget for budget in budgets], **options).bounds
-
     def _envelope(self, given: Given) -> Bound:
         from cvxleak.cli.building import build_local
         from cvxleak.problems.envelope import failure_probability, pml_envelope
@@ -267,11 +237,6 @@ class SpecPoint:
         problem = design_problem(given, self.units)
         with given.at("design"):
             return problem.solve(**self.options)
-
-
-def _record(given: Given) -> int | None:
-    records = given.spec.audit.records
-    return None if records is None else _only(records, "audit.records")
 
 
 def _record(given: Given) -> int | None:

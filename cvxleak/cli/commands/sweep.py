@@ -21,9 +21,6 @@ __all__ = ["sweep"]
 CONNECTING = 10
 """Seconds in which a scheduler has to answer."""
 
-CONNECTING = 10
-"""Seconds in which a scheduler has to answer."""
-
 Over = Annotated[
     list[str],
     typer.Option(
@@ -45,28 +42,6 @@ Results = Annotated[
         metavar="PATH",
         help="File of results, a line of JSON for each point as it comes. The same call again goes "
         "on where it stopped.",
-    ),
-]
-Along = Annotated[
-    str | None,
-    typer.Option(
-        metavar="KEY",
-        help="Solve all values of this key of --over at once, each helped by the others: "
-        "adversary.entropy_floors of audit, design.budget of design.",
-    ),
-]
-Proofs = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FOLDER",
-        help="Keep the certificate of each point here, in a file named after its hash.",
-    ),
-]
-Cluster = Annotated[
-    str | None,
-    typer.Option(
-        metavar="ADDRESS",
-        help="Send the points to the workers of this Dask scheduler, as in tcp://host:8786.",
     ),
 ]
 Along = Annotated[
@@ -198,31 +173,6 @@ def _in_words_of_options() -> Iterator[None]:
         if error.argument not in options:
             raise
         raise ValidationError(f"{options[error.argument]}: {error.detail}") from error
-
-
-@contextmanager
-def _connected(address: str | None) -> Iterator[str | None]:
-    """Connect to a Dask scheduler, if there is to be one, and name joblib's backend for it."""
-    from cvxleak.errors import ValidationError
-
-    if address is None:
-        yield None
-        return
-    try:
-        import joblib  # noqa: F401
-        from distributed import Client
-    except ImportError as error:
-        raise ValidationError(
-            "--cluster: it needs Dask and joblib: pip install 'cvxleak[parallel]'"
-        ) from error
-    try:
-        client = Client(address, timeout=CONNECTING)
-    except (OSError, ValueError) as error:
-        raise ValidationError(f"--cluster: no scheduler answers at {address}: {error}") from error
-    with client:
-        if not client.scheduler_info()["workers"]:
-            raise ValidationError(f"--cluster: the scheduler at {address} has no workers")
-        yield "dask"
 
 
 @contextmanager
