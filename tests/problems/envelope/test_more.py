@@ -29,6 +29,7 @@ from cvxleak.problems.envelope import (
     release_types,
     repeated_releases,
 )
+from cvxleak.result import Status
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -251,7 +252,8 @@ def test_curve_ends_where_no_mass_is_at_stake() -> None:
     # The first output tells the first input, but with 1e-300 only.
     assert lower[0] - 1e-9 <= np.log(2) <= upper[0]
     assert (lower[1:] <= 1e-11).all()
-    assert upper[1:] == pytest.approx(0.0, abs=1e-9)
+    assert (upper >= lower).all()  # wide open, and it says so
+    assert curve.status is Status.BRACKETED
 
 
 def test_curve_keeps_its_promise_when_time_runs_out() -> None:
