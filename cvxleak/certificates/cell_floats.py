@@ -1,27 +1,42 @@
 """Leaves of a tree of posterior cells, many at once in floats, with an allowance for rounding.
 
 The fast twin of `cvxleak.certificates.posterior_cells`, where U is derived. Only operations that
-IEEE 754 defines are used, one number at a time (no BLAS, no sums in an order that is left open), so
-every machine finds the same number. u = 2^-53; all constants below are generous.
+IEEE 754 defines are used (+, -, *, /, max, rounding to a whole number, powers of 2), one number at
+a time (no BLAS, no sums in an order that is left open), so every machine finds the same number.
+Rounding is to nearest, u = 2^-53. What is derived here is doubled in the code, which covers terms
+in u^2 and the rounding of the allowance itself. Nothing depends on how subnormal numbers are
+treated: what may be lost there is below 2^-1000 (S + 1 + lam), S as below, and the allowance is
+above 2^-50 of that.
 
-**nu** is what elimination makes of V nu = mu - H(V); nothing rests on that. Let delta >= 0 be at
-least -H(V_j) - <V_j, nu> for every vertex j of the cells of every output. The entries of a vertex
-sum to 1, so nu + delta proves the inequalities of the node's dual, and since the entries of a row
-of the channel sum to 1 as well it costs no more than delta in U.
+**nu** is what elimination makes of V nu = mu - H(V); nothing rests on that, since delta is found
+afterwards. Let delta >= 0 be at least -H(V_j) - <V_j, nu> for every vertex j of the cells of every
+output. The entries of an exact vertex sum to 1, so nu + delta proves the inequalities of the node's
+dual. The exact entries of a row of the channel sum to 1 as well (they are stored floats divided by
+their sum), so each c and each phi rise by delta, and U does.
 
 **Vertices** are exact up to a factor 1 +- e in each entry, e <= 4 u (number of splits that made
-it, infinite where something might have underflowed). That moves sum_a V log V and <V, nu> by at
-most e (sum |V log V| + 1.1 sum V + sum V |nu|) in all, and rounding by as much with (k + 10) u for
-e.
+it). A split computes (1 - t) p + t q: 1 - t, the products and the sum are off by u each, 3 u in all
+beside what p and q are off by. Entries are >= 0, so nothing cancels. An entry below 2^-900 that is
+not 0 throughout makes the depth of its vertex infinite, and so the allowance; in a larger one a
+product that underflowed does not count. For e < 1/100, x log x moves by e (|x log x| + 1.02 x), and
+`logarithm` is off by 4 u (1 + |log x|), so -H(V_j) and <V_j, nu> are off by at most
+(e + (k + 10) u) (sum |V log V| + 1.1 sum V + sum V |nu|) together, with all sums.
 
-**U** is made of a matrix product, of log-sum-exps, and of multiples. With S the largest |nu|, n
-outputs, N groups of a value at most, k values, log m <= M:
+**U** is made of a matrix product, of log-sum-exps, and of multiples. With S the largest |nu| plus
+the largest |price| plus 1, n outputs, N groups of a value at most, k values, log m <= M:
 
-- c is off by (n + 4) u S, c / lam + log m by that / lam + 3 u (S / lam + M);
+- c is off by (n + 4) u S: numbers of the channel are off by 2 u of themselves, a product and n sums
+  follow;
+- c / lam + log m is off by that / lam + 3 u (S / lam + M);
 - a log-sum-exp of N terms of size s by u (110 + 6 N + 3 s): `exponential` is off by a share of
-  100 u + 3 u |x|, where e^x |x| <= 0.4, and the sum is at least 1;
-- so phi, at most S + lam (M + log N), by u ((n + 15) S + lam (120 + 8 N + 10 M)), and U + lam b,
-  with the second log-sum-exp, by u ((n + 25) S + (1 + lam) (240 + 8 N + 8 k + 20 M)).
+  100 u + 3 u |x|, the difference x from the largest term by u |x|, where e^x |x| <= 0.4; the sum is
+  at least 1, and `logarithm` off by 4 u (1 + log N);
+- so phi, at most S + lam (M + log N), by u ((n + 15) S + lam (120 + 7 N + 10 M));
+- terms of the second log-sum-exp, phi / (1 + lam), by 2 u of themselves besides, so U + lam b by
+  u ((n + 25) S + (1 + lam) (240 + 8 N + 8 k + 20 M)), where 7 log N <= N + 10 was used.
+
+What overflows ends as an allowance or a value that is not finite: log-sum-exps of anything but
+finite numbers are not numbers.
 """
 
 from __future__ import annotations
@@ -41,8 +56,10 @@ _TERMS = 14
 def exponential(x: Array) -> Array:
     """Return e^x for x in [-700, 0], off by at most (100 + 3 |x|) u e^x; for lower x, e^-700.
 
-    x = n log 2 + r with |r| < 0.35: r is off by 2.2 u |x| + u; fourteen terms of the series leave
-    out 1e-18, and Horner's rule is off by 42 u e^0.35, at most 85 u of the result.
+    x = n log 2 + r with |r| < 0.35: log 2 is off by 0.3 u of itself, its product with n by u and
+    the difference by 0.35 u, so r by 1.3 u |x| + 0.9 u. Fourteen terms of the series leave out
+    1e-18. A step of Horner's rule, 1 + s r / i with s < 1.42, is off by 2.5 u and by 0.35 of what s
+    was off by: 4 u in all, 6 u of the result. The power of 2 is exact, as the result is normal.
 
     Examples
     --------
@@ -57,7 +74,7 @@ def exponential(x: Array) -> Array:
     series = np.ones_like(r)
     for i in range(_TERMS, 0, -1):
         series = 1 + series * r / i
-    return np.ldexp(series, n.astype(int))
+    return np.ldexp(series, n.astype(np.int32))
 
 
 def leaf_bounds(
@@ -76,7 +93,8 @@ def leaf_bounds(
     Parameters
     ----------
     columns, logs, charges : lists of arrays of shapes (N_a, |Y|), (N_a,) and (N_a,)
-        For each value the rows, log m and a price, each off by a factor of at most 1 +- 2 u.
+        For each value the rows, log m and a price. Each is off by at most 2 u of itself, or by
+        2^-100 in all (prices are sums in which small numbers may be left of larger ones).
     vertices, depths : arrays of shapes (C, k, k) and (C, k)
         Cells, and by how many splits each vertex was made.
     places : array of int, shape (L, |Y|)
@@ -98,21 +116,8 @@ def _bounds(
     multipliers: Array,
 ) -> tuple[Array, Array]:
     (leaves, outputs), k = places.shape, vertices.shape[1]
-    terms = vertices * logarithm(np.where(vertices > 0, vertices, 1.0))
-    heights, sizes = _total(terms), _total(np.abs(terms)) + 1.2 * _total(vertices)
-    rounding = (4.0 * depths + k + 10) * UNIT_ROUNDOFF
     lam = multipliers[:, 0]
-    nu = np.zeros((leaves, outputs, k))
-    delta, largest = np.zeros(leaves), np.zeros(leaves)
-    for y in range(outputs):
-        cell = places[:, y]
-        v, h = vertices[cell], heights[cell]
-        nu[:, y] = _solved(v, h + multipliers[:, 1 + y * k : 1 + (y + 1) * k])
-        products = v * nu[:, y][:, None, :]
-        missing = h - _total(products)
-        missing += 2 * rounding[cell] * (sizes[cell] + _total(np.abs(products)))
-        delta = np.maximum(delta, missing.max(axis=1))
-        largest = np.maximum(largest, np.abs(nu[:, y]).max(axis=1))
+    nu, delta = _inequalities(vertices, depths, places, multipliers[:, 1:])
     weight, positive = 1 + lam, lam > 0
     safe = np.where(positive, lam, 1.0)[:, None]
     x = []
@@ -124,10 +129,32 @@ def _bounds(
         x.append(np.where(positive, smooth, c.max(axis=1)) / weight)
     value = weight * _log_sum_exp(np.stack(x, axis=1))
     groups, logs_most = max(map(len, logs)), max(float(log.max()) for log in logs)
-    largest = 1 + largest + max(float(np.abs(charge).max()) for charge in charges)
+    largest = (
+        1 + np.abs(nu).max(axis=(1, 2)) + max(float(np.abs(charge).max()) for charge in charges)
+    )
     allowance = (outputs + 25) * largest + weight * (240 + 8 * (groups + k) + 20 * logs_most)
-    allowance = 2 * UNIT_ROUNDOFF * allowance + np.maximum(delta, 0.0)
+    allowance = 2 * UNIT_ROUNDOFF * allowance + delta
     return value + allowance, allowance
+
+
+def _inequalities(
+    vertices: Array, depths: Array, places: NDArray[np.intp], mu: Array
+) -> tuple[Array, Array]:
+    """Return nu, of shape (L, |Y|, k), and delta for each leaf."""
+    (leaves, outputs), k = places.shape, vertices.shape[1]
+    terms = vertices * logarithm(np.where(vertices > 0, vertices, 1.0))
+    heights, sizes = _total(terms), _total(np.abs(terms)) + 1.2 * _total(vertices)
+    rounding = (4.0 * depths + k + 10) * UNIT_ROUNDOFF
+    nu, delta = np.zeros((leaves, outputs, k)), np.zeros(leaves)
+    for y in range(outputs):
+        cell = places[:, y]
+        v, h = vertices[cell], heights[cell]
+        nu[:, y] = _solved(v, h + mu[:, y * k : (y + 1) * k])
+        products = v * nu[:, y][:, None, :]
+        missing = h - _total(products)
+        missing += 2 * rounding[cell] * (sizes[cell] + _total(np.abs(products)))
+        delta = np.maximum(delta, missing.max(axis=1))
+    return nu, delta
 
 
 def _solved(matrix: Array, right: Array) -> Array:

@@ -47,8 +47,9 @@ CHUNK = 1 << 19
 class Cell:
     """One posterior cell: its vertices in floats and in balls, and nu as an affine function of mu.
 
-    `floats` are exact up to a factor 1 +- 4 u depth; the depth of a vertex is the number of splits
-    that made it, or infinite where something might have underflowed.
+    `floats` are exact up to a factor 1 +- 4 u depth (`cvxleak.certificates.cell_floats`); the depth
+    of a vertex is the number of splits that made it, or infinite where something might have
+    underflowed.
     """
 
     def __init__(
@@ -82,7 +83,7 @@ class Cell:
                 share, ends = arb(t), zip(vertices[i], vertices[j], strict=True)
                 point = [(1 - share) * p + share * q for p, q in ends]
                 vertices = [*vertices[:replaced], point, *vertices[replaced + 1 :]]
-                cell._vertices = vertices
+                cell._vertices, cell._origin = vertices, None
         return vertices
 
     def split(self, i: int, j: int, t: float) -> tuple[Cell, Cell]:
@@ -170,6 +171,7 @@ class CellProof:
             arb_mat([[*row, *(part[a][g][0] for part in extra)] for g, row in enumerate(own)])
             for a, own in enumerate(parts)
         ]
+        # From balls of `balls.PRECISION` bits, which are as good as points here.
         self._floats = (
             [np.array([[float(x.mid()) for x in row] for row in own]) for own in parts],
             [np.array([float(x.mid()) for x in own]) for own in self._logs],
@@ -177,7 +179,7 @@ class CellProof:
         )
         widest = max(len(own) for own in parts)
         size = len(header["outputs"]) * (widest + 3 * len(lumped.values) ** 2)
-        self._chunk = max(1, CHUNK // size)
+        self.chunk = max(1, CHUNK // size)
         self._bounds, self._shares = limits.bounds.tolist(), limits.shares.tolist()
         self.width = 1 + self.outputs * self.values + len(self._bounds)
 
@@ -202,12 +204,16 @@ class CellProof:
     def values_of(
         self, cells: Sequence[Sequence[Cell]], leaves: Sequence[Sequence[float]]
     ) -> list[Ball]:
-        """Return `value` for many leaves, or a little more where floats prove it."""
+        """Return, for many leaves, what floats prove where they lose little, or else `value`.
+
+        Floats take a nu next to that of `value`, which proves a bound of its own. It can be less.
+        """
         if len(self._bounds):
             return [self.value(own, leaf) for own, leaf in zip(cells, leaves, strict=True)]
         found: list[Ball] = []
-        for start in range(0, len(cells), self._chunk):
-            chunk, part = cells[start : start + self._chunk], leaves[start : start + self._chunk]
+        for start in range(0, len(cells), self.chunk):
+            chunk, part = cells[start : start + self.chunk], leaves[start : start + self.chunk]
+            # Cells are told apart by their ids: `chunk` keeps them alive.
             known: dict[int, int] = {}
             different: list[Cell] = []
             places = np.empty((len(chunk), self.outputs), dtype=np.intp)
@@ -256,6 +262,7 @@ def cells_bound(
         raise CertificateError("a leaf has lam < 0, and names no symmetry")
     stack = [prover.root()]
     used_cuts = used_leaves = 0
+    worst, b = arb.neg_inf(), arb(floor)
     ends: list[list[Cell]] = []
     kept: list[list[float]] = []
     for y, i, j in (row.tolist() for row in splits):
@@ -277,12 +284,22 @@ def cells_bound(
         else:
             ends.append(cells)
             kept.append(leaf)
+        if len(kept) == prover.chunk:
+            worst = worst.max(_worst(prover, ends, kept, b))
+            ends, kept = [], []
     if stack or used_leaves != len(leaves):
         raise CertificateError("the tree's leaves do not cover every posterior")
-    worst, b = arb.neg_inf(), arb(floor)
-    for leaf, value in zip(kept, prover.values_of(ends, kept), strict=True):
-        worst = worst.max(value - leaf[0] * b)
+    worst = worst.max(_worst(prover, ends, kept, b))
     return balls.round_up(worst + prover.slack)
+
+
+def _worst(
+    prover: CellProof, cells: Sequence[Sequence[Cell]], leaves: Sequence[Sequence[float]], b: Ball
+) -> Ball:
+    worst = arb.neg_inf()
+    for leaf, value in zip(leaves, prover.values_of(cells, leaves), strict=True):
+        worst = worst.max(value - leaf[0] * b)
+    return worst
 
 
 def _symmetries(

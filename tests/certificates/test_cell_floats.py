@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from flint import arb
 
-from cvxleak.certificates import balls
+from cvxleak.certificates import balls, cell_floats, posterior_cells
 from cvxleak.certificates.cell_floats import exponential
 from cvxleak.certificates.outward import UNIT_ROUNDOFF
 from cvxleak.certificates.posterior_cells import Cell, CellProof
+from cvxleak.errors import CertificateError
 from cvxleak.measures import lumped_entropy, lumped_information
 from cvxleak.mechanisms import random_rounding, truncated_geometric
 from cvxleak.model import Lumped, Mechanism, RecordSpace
@@ -130,3 +131,129 @@ def test_deep_cells_are_made_in_balls_without_recursion() -> None:
     with balls.precision():
         assert cell.vertices[1][1] > 0
     assert cell.depths == [0.0, math.inf]
+
+
+def hard_lumped(rng: np.random.Generator) -> Lumped:
+    """Return a small problem with zeros, tiny probabilities and large multiplicities."""
+    k, outputs = int(rng.integers(2, 5)), int(rng.integers(1, 7))
+    sizes = rng.integers(1, int(rng.choice([2, 4, 30])), k)
+    rows = rng.dirichlet(np.full(outputs, rng.choice([0.05, 1.0])), size=sizes.sum())
+    rows = np.where(rng.random(rows.shape) < 0.2, rng.choice([0.0, 1e-30, 5e-324]), rows)
+    rows[:, 0] += rows.sum(axis=1) == 0
+    power = int(rng.choice([0, 1, 300]))
+    return Lumped(
+        range(k),
+        range(outputs),
+        np.repeat(np.arange(k), sizes),
+        rows / rows.sum(axis=1, keepdims=True),
+        [int(m) ** power for m in rng.integers(1, 1000, len(rows))],
+        [[i] for i in range(len(rows))],
+    )
+
+
+def hard_leaf(proof: CellProof, rng: np.random.Generator) -> tuple[list[Cell], list[float]]:
+    """Return a leaf with thin, deep cells and multipliers of all sizes."""
+    cells, count_of = proof.root(), proof.outputs * proof.values
+    for _ in range(int(rng.choice([0, 3, 20, 60]))):
+        y = int(rng.integers(proof.outputs))
+        i, j = (int(place) for place in rng.choice(proof.values, 2, replace=False))
+        t = float(rng.choice([0.5, rng.random(), 10.0 ** rng.uniform(-18, -1), 1 - 2.0**-53]))
+        cells[y] = cells[y].split(i, j, t)[rng.integers(2)]
+    lam = rng.choice([0.0, 1e-320, 1e-14, *10.0 ** rng.uniform(-6, 2, 5), 1e300])
+    mu = rng.exponential(10.0 ** rng.uniform(-6, 3), count_of) * (rng.random(count_of) < 0.6)
+    if rng.random() < 0.05:
+        mu[0] = rng.choice([1e300, 1e-300])
+    return cells, [float(lam), *mu.tolist()]
+
+
+def test_vertices_are_off_by_no_more_than_their_depths_say() -> None:
+    rng, seen, most = np.random.default_rng(6), 0, 0.0
+    with balls.precision():
+        for _ in range(150):
+            proof = proof_of(hard_lumped(rng))
+            for cell in hard_leaf(proof, rng)[0]:
+                for floats, depth, exact in zip(
+                    cell.floats, cell.depths, cell.vertices, strict=True
+                ):
+                    if depth == math.inf:
+                        continue
+                    for found, x in zip(floats, exact, strict=True):
+                        assert abs(found - x) <= 4 * UNIT_ROUNDOFF * depth * x
+                        seen += bool(depth)
+                        if depth and x > 0:
+                            most = max(most, float(abs(found - x) / x) / depth)
+    assert seen > 1000
+    assert most > UNIT_ROUNDOFF / 2  # the claim is of the right size
+
+
+INEQUALITIES = cell_floats._inequalities
+
+
+def falls_short(share: float, monkeypatch: pytest.MonkeyPatch) -> tuple[list[bool], list[bool]]:
+    """Return whether delta, and what is proved, are too small, with a share of the allowance.
+
+    What they have to be is computed in balls from the same nu.
+    """
+    last: list[tuple[np.ndarray, np.ndarray]] = []
+
+    def inequalities(*arguments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        last[:] = [INEQUALITIES(*arguments)]
+        return last[0]
+
+    monkeypatch.setattr(cell_floats, "_inequalities", inequalities)
+    monkeypatch.setattr(cell_floats, "UNIT_ROUNDOFF", share * UNIT_ROUNDOFF)
+    monkeypatch.setattr(posterior_cells, "ALLOWANCE", math.inf)
+    rng = np.random.default_rng(1)
+    deltas, bounds = [], []
+    for _ in range(80):
+        proof = proof_of(hard_lumped(rng))
+        for cells, leaf in (hard_leaf(proof, rng) for _ in range(12)):
+            try:
+                (found,) = proof.values_of([cells], [leaf])
+            except CertificateError:  # neither in floats nor in balls
+                continue
+            if not found.is_exact():
+                continue
+            nu = [[arb(x) for x in own] for own in last[0][0][0].tolist()]
+            delta = arb(0)
+            for cell, own in zip(cells, nu, strict=True):
+                for vertex in cell.vertices:
+                    missing = -balls.entropy(vertex)
+                    for p, x in zip(vertex, own, strict=True):
+                        missing -= p * x
+                    delta = delta.max(missing)
+            deltas.append(not arb(float(last[0][1][0])) >= delta)
+            raised = [[x + delta for x in own] for own in nu]
+            needed = posterior_cells._dual_value(
+                proof._columns, proof._logs, [*raised, [arb(1)] * proof.values], arb(leaf[0])
+            )
+            if needed.is_finite():
+                bounds.append(not found >= needed)
+    return deltas, bounds
+
+
+def test_what_is_allowed_for_rounding_is_enough_and_not_far_too_much(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with balls.precision():
+        for share in (1.0, 0.2):
+            deltas, bounds = falls_short(share, monkeypatch)
+            assert min(len(deltas), len(bounds)) > 300
+            assert not any(deltas)
+            assert not any(bounds)
+        # A thousandth would be far too little: this test would notice.
+        deltas, bounds = falls_short(0.001, monkeypatch)
+        assert min(sum(deltas), sum(bounds)) > 30
+
+
+def test_batches_do_not_change_what_is_proved() -> None:
+    proof, rng = proof_of(LUMPED["rounded"]), np.random.default_rng(4)
+    cells = [random_cells(proof, rng) for _ in range(40)]
+    leaves = [[0.3, *rng.exponential(0.1, proof.width - 1).tolist()] for _ in cells]
+    with balls.precision():
+        together = proof.values_of(cells, leaves)
+        proof.chunk = 7
+        assert [str(x) for x in proof.values_of(cells, leaves)] == [str(x) for x in together]
+        proof.chunk = 1
+        assert [str(x) for x in proof.values_of(cells, leaves)] == [str(x) for x in together]
+        assert any(x.is_exact() for x in together)
