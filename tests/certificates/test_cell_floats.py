@@ -186,7 +186,19 @@ def test_vertices_are_off_by_no_more_than_their_depths_say() -> None:
     assert most > UNIT_ROUNDOFF / 2  # the claim is of the right size
 
 
-INEQUALITIES = cell_floats._inequalities
+def missing(cells: list[Cell], nu: list[list[arb]]) -> arb:
+    """Return the most by which a vertex inequality fails, or 0."""
+    most = arb(0)
+    for cell, own in zip(cells, nu, strict=True):
+        for vertex in cell.vertices:
+            short = -balls.entropy(vertex)
+            for p, x in zip(vertex, own, strict=True):
+                short -= p * x
+            most = most.max(short)
+    return most
+
+
+INEQUALITIES, SOLVED = cell_floats._inequalities, cell_floats._solved
 
 
 def falls_short(share: float, monkeypatch: pytest.MonkeyPatch) -> tuple[list[bool], list[bool]]:
@@ -215,13 +227,7 @@ def falls_short(share: float, monkeypatch: pytest.MonkeyPatch) -> tuple[list[boo
             if not found.is_exact():
                 continue
             nu = [[arb(x) for x in own] for own in last[0][0][0].tolist()]
-            delta = arb(0)
-            for cell, own in zip(cells, nu, strict=True):
-                for vertex in cell.vertices:
-                    missing = -balls.entropy(vertex)
-                    for p, x in zip(vertex, own, strict=True):
-                        missing -= p * x
-                    delta = delta.max(missing)
+            delta = missing(cells, nu)
             deltas.append(not arb(float(last[0][1][0])) >= delta)
             raised = [[x + delta for x in own] for own in nu]
             needed = posterior_cells._dual_value(
@@ -244,6 +250,36 @@ def test_what_is_allowed_for_rounding_is_enough_and_not_far_too_much(
         # A thousandth would be far too little: this test would notice.
         deltas, bounds = falls_short(0.001, monkeypatch)
         assert min(sum(deltas), sum(bounds)) > 30
+
+
+def test_nothing_rests_on_how_nu_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+
+    def badly(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
+        return SOLVED(matrix, right) * rng.uniform(0.99, 1.01, right.shape)
+
+    monkeypatch.setattr(cell_floats, "_solved", badly)
+    with balls.precision():
+        deltas, bounds = falls_short(1.0, monkeypatch)
+    assert len(bounds) > 300
+    assert not any(deltas)
+    assert not any(bounds)
+
+
+def test_what_many_splits_lose_is_allowed_for() -> None:
+    # 1 - t is rounded down each time: the vertex of the floats loses mass.
+    cell = Cell.whole(2).split(0, 1, 0.2)[1].split(0, 1, 0.75)[0]
+    for _ in range(1000):
+        cell = cell.split(0, 1, 0.75 * UNIT_ROUNDOFF)[1]
+    assert sum(cell.floats[0]) < 1 - 500 * UNIT_ROUNDOFF
+    vertices, depths = np.array([cell.floats]), np.array([cell.depths])
+    places = np.zeros((1, 1), dtype=np.intp)
+    nu, delta = INEQUALITIES(vertices, depths, places, np.zeros((1, 2)))
+    with balls.precision():
+        needed = missing([cell], [[arb(x) for x in nu[0, 0].tolist()]])
+        assert arb(float(delta[0])) >= needed > 500 * UNIT_ROUNDOFF
+    shallow = INEQUALITIES(vertices, 0 * depths, places, np.zeros((1, 2)))[1]
+    assert shallow[0] < 100 * UNIT_ROUNDOFF
 
 
 def test_batches_do_not_change_what_is_proved() -> None:
