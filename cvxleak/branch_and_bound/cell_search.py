@@ -24,8 +24,9 @@ __all__ = ["CellLeaf", "CellSearch", "encoded_tree", "halved"]
 STRICTLY = 1e-9
 """A symmetry has to gain this much everywhere in a region, so that rounding does not matter."""
 
-LIMITED_LAM = 1e-2
-"""Least lam that a node under limits starts from."""
+STARTING_LAM, LIMITED_LAM = 1e-3, 1e-2
+"""Least lam that a node starts from, the second under limits: U has to be smooth enough to go far
+from a parent's multipliers, above all where the parent's lam is 0."""
 
 NOWHERE: Split = (0, 0, 0, 0.0)
 
@@ -181,8 +182,7 @@ class CellSearch(BestFirst[Array, CellLeaf, Split]):
     ) -> list[Bounded[CellLeaf, Split]]:
         cells = Cells.of(vertices)
         root = self.nodes == 0
-        # Limits can make a region empty: to find that, U has to be smooth enough to go far.
-        again = LIMITED_LAM if len(self.dual.limits.bounds) else 1e-6
+        again = LIMITED_LAM if len(self.dual.limits.bounds) else STARTING_LAM
         least = first_multiplier(self.dual.surplus) if root else again
         lam = np.array([max(leaf.lam, least) for leaf in leaves])
         mu = np.maximum(np.stack([leaf.mu for leaf in leaves]), 1e-3 if root else 1e-6)

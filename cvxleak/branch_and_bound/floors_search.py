@@ -14,6 +14,7 @@ from scipy.special import entr
 
 from cvxleak._validation import Array
 from cvxleak.branch_and_bound.cell_search import (
+    STARTING_LAM,
     CellSearch,
     encoded_tree,
 )
@@ -195,7 +196,7 @@ class FloorsSearch:
         mu = np.stack([node.mu for node in nodes])
         found = self._cells.dual.solve(
             cells,
-            np.maximum(lam, 1e-6),
+            np.maximum(lam, STARTING_LAM),
             np.maximum(mu, 1e-6),
             goal[at] - np.minimum(DEEPER * (here - goal[at]), 0.1 * goal[at]),
             accuracy=np.maximum(1e-12, 1e-2 * np.maximum(here - goal[at], gap)),

@@ -257,3 +257,23 @@ def test_who_knows_most_about_the_dataset():
         # The least bound of this kind, by Newton's method, is sharp for the whole dataset.
         least = bound_by_dataset(lumped, floor, found).upper
         assert value >= min(least, np.log(2)) - 1e-3
+
+
+def test_children_of_a_node_with_lam_zero_get_better_bounds():
+    # From a lam next to 0, where U is hardly smooth, Newton's method got nowhere: the search
+    # stood at .164602 for as long as anybody waited.
+    rows = np.array(
+        [
+            [0.2966, 0.1097, 0.4871, 0.1037, 0.0029],
+            [0.0003, 0.4683, 0.4605, 0.0706, 0.0003],
+            [0.0001, 0.0300, 0.9398, 0.0300, 0.0001],
+            [0.0003, 0.0706, 0.4605, 0.4683, 0.0003],
+            [0.0029, 0.1037, 0.4871, 0.1097, 0.2966],
+        ]
+    )
+    mechanism = Mechanism(count(4), rows / rows.sum(axis=1, keepdims=True))
+    search = CellSearch(mechanism.lumped(0), 1.5)
+    search.run(
+        lambda: 0.1644, resolution=5e-5, stop=never, on_weights=lambda w: None, node_limit=16000
+    )
+    assert search.upper < 0.16455
