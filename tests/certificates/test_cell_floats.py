@@ -9,11 +9,12 @@ from flint import arb
 from cvxleak.certificates import balls, cell_floats, posterior_cells
 from cvxleak.certificates.cell_floats import exponential
 from cvxleak.certificates.outward import UNIT_ROUNDOFF
-from cvxleak.certificates.posterior_cells import Cell, CellProof
+from cvxleak.certificates.posterior_cells import Cell, CellProof, cells_bound
 from cvxleak.errors import CertificateError
 from cvxleak.measures import lumped_entropy, lumped_information
 from cvxleak.mechanisms import random_rounding, truncated_geometric
 from cvxleak.model import Lumped, Mechanism, RecordSpace
+from cvxleak.problems import record_leakage
 from cvxleak.queries import count
 
 
@@ -293,3 +294,20 @@ def test_batches_do_not_change_what_is_proved() -> None:
         proof.chunk = 1
         assert [str(x) for x in proof.values_of(cells, leaves)] == [str(x) for x in together]
         assert any(x.is_exact() for x in together)
+
+
+def test_whole_trees_prove_in_floats_what_they_prove_in_balls(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    mechanism = Mechanism(count(6), random_rounding(6, base=3))
+    bound = record_leakage(mechanism, 3.5, record=0)
+    assert bound.certificate is not None
+    (group,) = bound.certificate.proof["groups"]
+    lumped = mechanism.lumped(0)
+    with balls.precision():
+        in_floats = cells_bound(lumped, 3.5, group["cells"])
+        monkeypatch.setattr(posterior_cells, "ALLOWANCE", -1.0)
+        in_balls = cells_bound(lumped, 3.5, group["cells"])
+    assert in_floats == bound.upper
+    assert in_balls != in_floats  # the floats were used
+    assert abs(in_floats - in_balls) < 1e-12
