@@ -123,6 +123,9 @@ class Verification:
 def verify(certificate: Certificate | Mapping[str, Any] | str | os.PathLike[str]) -> Verification:
     """Check a certificate: recompute its witness's value and its proof in ball arithmetic.
 
+    Where numbers are very many (leaves of trees, large channels) floats are used, and a proved
+    bound on the rounding errors is added: see `cvxleak.certificates.outward` and `cell_floats`.
+
     Parameters
     ----------
     certificate : Certificate, dict or path
