@@ -43,6 +43,7 @@ from scipy.special import entr
 
 from cvxleak._validation import Array
 from cvxleak.branch_and_bound.means import entropy_surplus, log_mean_exp, tilted
+from cvxleak.branch_and_bound.systems import solved
 from cvxleak.model import Limits, Lumped
 
 __all__ = ["Cells", "NodeDual", "NodeSolution"]
@@ -321,7 +322,7 @@ class NodeDual:
         largest = matrix[:, diagonal, diagonal].max(axis=1, keepdims=True)
         matrix[:, diagonal, diagonal] += 1e-13 * largest + 1e-300
         right = (tau - z * point.gradient)[..., None]
-        dz = _solved(matrix, right) * z
+        dz = solved(matrix, right) * z
         dslack = (tau - slack * dz) / z - slack
         step = _longest(z, dz)
         trial = _capped(z + step * dz)
@@ -477,21 +478,6 @@ class NodeDual:
         point.hessian[where] = new.hessian
         point.joint[where] = new.joint
         point.weights[where] = new.weights
-
-
-def _solved(matrix: Array, right: Array) -> Array:
-    """Return a solution of each system; some direction where a matrix is singular."""
-    try:
-        return np.linalg.solve(matrix, right)[..., 0]
-    except np.linalg.LinAlgError:
-        # One node's is enough to come here. Adding half its size to it still gives a descent.
-        usable = np.isfinite(matrix).all(axis=(1, 2))
-        matrix = np.where(usable[:, None, None], matrix, 0.0)
-        unit = np.eye(matrix.shape[1])
-        spectra = np.linalg.eigvalsh(matrix)
-        weak = spectra[:, 0] <= 1e-14 * spectra[:, -1]
-        shift = np.where(weak, 0.5 * np.abs(spectra[:, -1]) + 1e-300, 0.0)
-        return np.linalg.solve(matrix + shift[:, None, None] * unit, right)[..., 0]
 
 
 def _capped(z: Array) -> Array:

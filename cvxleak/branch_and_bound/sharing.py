@@ -37,6 +37,7 @@ from scipy.special import rel_entr, softmax
 from cvxleak._validation import Array
 from cvxleak.branch_and_bound.best_first import BestFirst, Bounded
 from cvxleak.branch_and_bound.means import entropy_surplus, log_mean_exp, tilted
+from cvxleak.branch_and_bound.systems import solved
 from cvxleak.certificates.packing import pack
 from cvxleak.model import Lumped
 
@@ -190,7 +191,7 @@ class ValueSearch(BestFirst[Array, NuLeaf, Cut]):
             hessian[:, diagonal, diagonal] += bend
             trace = np.trace(hessian, axis1=1, axis2=2)
             hessian[:, diagonal, diagonal] += (1e-9 * trace + 1e-12)[:, None]
-            step = -np.linalg.solve(hessian, gradient[..., None])[..., 0]
+            step = -solved(hessian, gradient[..., None])
             slope = (gradient * step).sum(axis=1)
             length = np.minimum(1.0, 20.0 / np.maximum(np.abs(step).max(axis=1), 1e-300))
             trial, bad = nu, np.ones(len(nu), dtype=bool)

@@ -200,7 +200,10 @@ class _Step:
             matrix[:, on, on] += 1e-13 * largest + 1e-300
             right = -point.gradient
             right[:, :first] += tau / positive
-            dz = np.linalg.solve(matrix, (right * unit)[..., None])[..., 0] * unit
+            try:
+                dz = np.linalg.solve(matrix, (right * unit)[..., None])[..., 0] * unit
+            except np.linalg.LinAlgError:
+                break
             step = _longest(positive, dz[:, :first])
             # No exponent moves by too much at a time.
             lam = self.smoothing + z[:, 0] + z[:, 1:] @ self.shares

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from scipy.special import entr
 
 from cvxleak.branch_and_bound.cells import split_points
-from cvxleak.branch_and_bound.node_dual import Cells, NodeDual, Task, _solved
+from cvxleak.branch_and_bound.node_dual import Cells, NodeDual, Task
+from cvxleak.branch_and_bound.systems import solved
 from cvxleak.model import Lumped, Mechanism, RecordSpace
 
 
@@ -172,7 +173,7 @@ def test_a_singular_system_stops_no_other():
     matrix = np.stack([np.eye(2), np.ones((2, 2)), np.full((2, 2), np.nan), np.zeros((2, 2))])
     right = np.ones((4, 2, 1))
     with np.errstate(all="ignore"):
-        found = _solved(matrix, right)
+        found = solved(matrix, right)
     np.testing.assert_allclose(found[0], 1.0)
     assert found[1] @ right[1, :, 0] > 0
     assert not math.isnan(found[3].sum())
