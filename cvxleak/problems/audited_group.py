@@ -279,6 +279,9 @@ class AuditedGroup:
         if dtype == "<f4" and proved > upper + 1e-6 * abs(upper) + 1e-9:
             entry = self._entry("<f8")
             proved = prover.prove_upper(self.lumped, self.floor, entry, self.limits)
+        if self._proved is not None and self._proved[3] < proved:
+            # Near log|X| a sharper bound may prove less: its multipliers are larger.
+            entry, proved = self._proved[2:]
         self._proved = (upper, dtype, entry, proved)
         return entry, proved
 

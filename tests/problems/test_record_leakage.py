@@ -19,6 +19,7 @@ from cvxleak.measures import lumped_entropy, lumped_information
 from cvxleak.model import AdditiveQuery, Mechanism, Prior, RecordSpace
 from cvxleak.problems import (
     RecordLeakage,
+    audited_group,
     balance,
     group_leakage,
     record_leakage,
@@ -366,6 +367,17 @@ def test_certified_bracket_can_be_refined():
     assert coarse.lower - 1e-12 <= fine.lower <= fine.upper <= coarse.upper
     again = fine.refine(1e-4)
     assert (again.lower, again.upper) == (fine.lower, fine.upper)
+
+
+def test_a_refinement_whose_proof_is_worse_keeps_the_old_one(monkeypatch):
+    mechanism = modular_sum(4, 3, 0.1)
+    coarse = record_leakage(mechanism, 2.3, tol=1e-2)
+    prove = audited_group.prover.prove_upper
+    monkeypatch.setattr(audited_group.prover, "prove_upper", lambda *a: prove(*a) + 0.1)
+    fine = coarse.refine(1e-4, 2.0)
+    assert fine.upper == coarse.upper
+    monkeypatch.undo()
+    assert verify(fine.certificate).passed
 
 
 def test_no_time_at_all_still_gives_a_bracket():
