@@ -15,8 +15,7 @@ from cvxleak.gallery.item import Computed, Data, Item, Pair, pair
 from cvxleak.gallery.parity import (
     distortion_curves,
     draw_distortion,
-    draw_floors,
-    floor_curves,
+    floors_item,
     noisy_parity,
     parity_leakage,
 )
@@ -302,15 +301,7 @@ ITEMS = [
         note="A floor of 0.9% of the largest entropy, for binary records, leaves the adversary "
         "99.8% of the range of a mean: no more than 0.2% of the noise can be saved.",
     ),
-    Item(
-        "dalenius-figure-4",
-        "leakage of a noisy parity against the entropy floor",
-        floor_curves,
-        draw_floors,
-        note="The published curves fall from b = 0 on. The leakage does not fall before the dotted "
-        "line, (n - 1) log 2; the marks are where the published method ends.",
-        slow=True,
-    ),
+    floors_item("dalenius-figure-4"),
     Item(
         "dalenius-section-7.2",
         "printed capacities and distortions",

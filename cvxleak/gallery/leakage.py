@@ -14,8 +14,7 @@ from cvxleak.gallery.parity import (
     SIZES,
     distortion_curves,
     draw_distortion,
-    draw_floors,
-    floor_curves,
+    floors_item,
     noisy_parity,
     parity_leakage,
 )
@@ -258,15 +257,7 @@ ITEMS = [
         figure_1,
         draw_figure_1,
     ),
-    Item(
-        "leakage-figure-3",
-        "leakage of a noisy parity against the entropy floor",
-        floor_curves,
-        draw_floors,
-        note="The published curves fall from b = 0 on. The leakage does not fall before the dotted "
-        "line, (n - 1) log 2; the marks are where the published method ends.",
-        slow=True,
-    ),
+    floors_item("leakage-figure-3"),
     Item(
         "leakage-table-3",
         "leakage of two mechanisms for a parity of 4 bits",

@@ -13,7 +13,7 @@ from scipy.special import entr
 from cvxleak._validation import real_number, whole_number
 from cvxleak.errors import InfeasibleError
 from cvxleak.gallery.drawing import COLORS, foot, panels
-from cvxleak.gallery.item import Computed, Data, Pair, pair
+from cvxleak.gallery.item import Computed, Data, Item, Pair, pair
 from cvxleak.iterative import alternating_leakage
 from cvxleak.mechanisms import (
     binary_symmetric,
@@ -36,6 +36,7 @@ __all__ = [
     "draw_distortion",
     "draw_floors",
     "floor_curves",
+    "floors_item",
     "noisy_parity",
     "parity_leakage",
 ]
@@ -291,3 +292,16 @@ def draw_distortion(data: Data) -> Figure:
     axes[0].set_ylabel("expected distortion")
     foot(figure, axes, 4)
     return figure
+
+
+def floors_item(name: str) -> Item:
+    """Return the figure of L(b), which two of the papers print."""
+    return Item(
+        name,
+        "leakage of a noisy parity against the entropy floor",
+        floor_curves,
+        draw_floors,
+        note="The published curves fall from b = 0 on. The leakage does not fall before the dotted "
+        "line, (n - 1) log 2; the marks are where the published method ends.",
+        slow=True,
+    )
