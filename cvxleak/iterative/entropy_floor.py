@@ -12,7 +12,7 @@ from cvxleak.model import Lumped, as_prior
 __all__ = ["checked_floor", "least_mixture", "meet_entropy_floor", "rounding"]
 
 
-def meet_entropy_floor(lumped: Lumped, weights: ArrayLike, entropy_floor: float) -> Array:
+def meet_entropy_floor(weights: ArrayLike, lumped: Lumped, entropy_floor: float) -> Array:
     """Return the mixture of `weights` and the uniform prior that just meets the entropy floor.
 
     The least theta with F((1 - theta) w + theta u) >= b + margin, where the margin of
@@ -22,10 +22,10 @@ def meet_entropy_floor(lumped: Lumped, weights: ArrayLike, entropy_floor: float)
 
     Parameters
     ----------
-    lumped : Lumped
-        The problem.
     weights : array_like, shape (N,)
         A lumped prior.
+    lumped : Lumped
+        The problem.
     entropy_floor : float
         b, in nats.
 
@@ -42,7 +42,7 @@ def meet_entropy_floor(lumped: Lumped, weights: ArrayLike, entropy_floor: float)
     >>> from cvxleak.model import AdditiveQuery, Mechanism, RecordSpace
     >>> parity = AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2, modulus=2)
     >>> lumped = Mechanism(parity, [[0.9, 0.1], [0.1, 0.9]]).lumped(0)
-    >>> meet_entropy_floor(lumped, [0.5, 0.0, 0.0, 0.5], 1.0).round(4)
+    >>> meet_entropy_floor([0.5, 0.0, 0.0, 0.5], lumped, 1.0).round(4)
     array([0.4541, 0.0459, 0.0459, 0.4541])
     """
     b = checked_floor(entropy_floor, instance(lumped, Lumped, "lumped").max_entropy)

@@ -178,7 +178,7 @@ def _result(
     best: int,
     reason: str,
 ) -> IterativeResult:
-    point = meet_entropy_floor(lumped, last.weights[best], b)
+    point = meet_entropy_floor(last.weights[best], lumped, b)
     objective, reached, multiplier = (np.array(part)[:, best] for part in zip(*trace, strict=True))
     return IterativeResult(
         value=float(information(Updater(lumped, b).joint(point[None]))[0]),

@@ -39,21 +39,21 @@ class SuggestedFloor:
 
 
 def suggested_floor(
-    records: int, values: int = 2, known: float = 0.1, share: float = 0.75
+    n: int, k: int = 2, known: float = 0.1, share: float = 0.75
 ) -> SuggestedFloor:
     """Return the entropy floor that DALENIUS Remark 3 suggests for data of this size.
 
-    ``b = share (1 - known) records log2(values)``.
+    ``b = share (1 - known) n log2(k)``.
 
     It says how much an adversary does not know. Whether that protects anybody is another
     question, and an audit at this floor answers it: the floor changes nothing for the parity of
-    the records (its leakage is constant up to a floor of records - 1 bits).
+    the records (its leakage is constant up to a floor of n - 1 bits).
 
     Parameters
     ----------
-    records : int
-        How many, from 1 to 2^53.
-    values : int
+    n : int
+        How many records, from 1 to 2^53.
+    k : int
         How many values each can have, at least 2.
     known : float
         The share of the records that is public, from 0 to 1.
@@ -81,8 +81,7 @@ def suggested_floor(
     >>> round(netflix.unknown), round(netflix.floor), round(netflix.margin)
     (90432456, 67824342, 22608114)
     """
-    many = whole_number(records, "records", 1, SIZE_LIMIT)
-    whole = many * math.log2(whole_number(values, "values", 2))
+    whole = whole_number(n, "n", 1, SIZE_LIMIT) * math.log2(whole_number(k, "k", 2))
     unknown = (1 - real_number(known, "known", 0, 1)) * whole
     floor = real_number(share, "share", 0, 1) * unknown
     return SuggestedFloor(whole, unknown, floor, unknown - floor)

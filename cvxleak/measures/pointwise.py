@@ -293,19 +293,19 @@ def psi_2(prior: Prior | ArrayLike, channel: Channel | ArrayLike, epsilon: float
     return float(np.maximum(rows[p > 0] - scaled, 0.0).sum(axis=1).max())
 
 
-def dp_tail_bound(delta: float, epsilon: float, k: int) -> float:
+def dp_tail_bound(k: int, epsilon: float, delta: float) -> float:
     """Return delta / (1 - e^(-(k-1) epsilon)), capped at 1.
 
     Under (epsilon, delta)-DP the privacy loss exceeds k epsilon with at most this probability.
 
     Parameters
     ----------
-    delta : float
-        In [0, 1].
-    epsilon : float
-        Positive, in nats.
     k : int
         At least 2.
+    epsilon : float
+        Positive, in nats.
+    delta : float
+        In [0, 1].
 
     Raises
     ------
@@ -324,7 +324,7 @@ def dp_tail_bound(delta: float, epsilon: float, k: int) -> float:
     --------
     >>> from math import log
     >>> from cvxleak.measures import dp_tail_bound
-    >>> dp_tail_bound(0.25, log(2), 2)
+    >>> dp_tail_bound(2, log(2), 0.25)
     0.5
     """
     slack = real_number(delta, "delta", 0.0, 1.0)

@@ -88,7 +88,7 @@ def exponential(
     return Channel(softmax(behind, axis=1), inputs, outputs)
 
 
-def rank_exponential(distances: Distortion | ArrayLike, scale: float) -> Channel:
+def rank_exponential(distortion: Distortion | ArrayLike, scale: float) -> Channel:
     """Return the exponential channel of DALENIUS, which only looks at the ranks of the distances.
 
     ``q(y|x) = exp(-rank_x(y) / N) / alpha`` with ``alpha = sum over i < k of exp(-i / N)``. For
@@ -105,7 +105,7 @@ def rank_exponential(distances: Distortion | ArrayLike, scale: float) -> Channel
 
     Parameters
     ----------
-    distances : Distortion or array_like, shape (inputs, outputs)
+    distortion : Distortion or array_like, shape (inputs, outputs)
         d(x, y), finite and non-negative. A `Distortion` brings its labels along.
     scale : float
         N, positive and finite; larger is more private.
@@ -136,9 +136,9 @@ def rank_exponential(distances: Distortion | ArrayLike, scale: float) -> Channel
            [1., 2., 4.]])
     """
     try:
-        given = distances if isinstance(distances, Distortion) else Distortion(distances)
+        given = distortion if isinstance(distortion, Distortion) else Distortion(distortion)
     except ValidationError as error:
-        raise ValidationError(f"distances: {error}") from error
+        raise ValidationError(f"distortion: {error}") from error
     rate = _rate(scale)
     ranks = np.argsort(np.argsort(given.matrix, axis=1, kind="stable"), axis=1, kind="stable")
     law = np.exp(-rate * np.arange(ranks.shape[1]))

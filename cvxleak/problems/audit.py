@@ -271,7 +271,7 @@ class Audit:
         if group in self._domains:
             feasible = self._domains[group].meet(weights)
         else:
-            feasible = meet_entropy_floor(group.lumped, weights, self.floor)
+            feasible = meet_entropy_floor(weights, group.lumped, self.floor)
         value = lumped_information(feasible, group.lumped)
         if value > self.lower:
             self._best, self._multiplier = (group, feasible), 0.0

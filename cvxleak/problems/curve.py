@@ -109,7 +109,7 @@ class LeakageCurve:
 def leakage_curve(
     mechanism: Mechanism,
     entropy_floors: Iterable[float],
-    record: int | Sequence[int] | None = None,
+    records: int | Sequence[int] | None = None,
     *,
     adversaries: Knowledge | Iterable[Knowledge] | None = None,
     tol: float = TOLERANCE,
@@ -134,7 +134,7 @@ def leakage_curve(
     mechanism : Mechanism
     entropy_floors : iterable of float
         b, in nats, strictly increasing, from 0 to log|X|.
-    record : int or sequence of int, optional
+    records : int or sequence of int, optional
         One record, or one group of records; the worst of all records at each floor if left out.
     adversaries : Knowledge or iterable of Knowledge, optional
         What else is known about the adversaries' priors, at every floor (as for `RecordLeakage`).
@@ -190,7 +190,7 @@ def leakage_curve(
     if time_limit is not None:
         real_number(time_limit, "time_limit", 0.0)
     known = tuple(adversaries) if isinstance(adversaries, Iterable) else adversaries
-    problems = [RecordLeakage(mechanism, b, record, adversaries=known) for b in floors]
+    problems = [RecordLeakage(mechanism, b, records, adversaries=known) for b in floors]
     random = generator(rng)
     found: list[tuple[int, Bound]] = []
     searched: set[int] = set()

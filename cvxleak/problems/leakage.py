@@ -229,7 +229,7 @@ class RecordLeakage:
 def record_leakage(
     mechanism: Mechanism,
     entropy_floor: float,
-    record: int | None = None,
+    records: int | Sequence[int] | None = None,
     *,
     adversaries: Knowledge | Iterable[Knowledge] | None = None,
     **options: Any,
@@ -241,8 +241,8 @@ def record_leakage(
     mechanism : Mechanism
     entropy_floor : float
         b, in nats.
-    record : int, optional
-        One record only; the worst of all records if left out.
+    records : int or sequence of int, optional
+        One record, or one group of records; the worst of all records if left out.
     adversaries : Knowledge or iterable of Knowledge, optional
         What else is known about the adversaries' priors (DALENIUS Definition 5).
     **options
@@ -258,14 +258,14 @@ def record_leakage(
     >>> print(bound)
     record leakage: 0.3680642 to 0.3680642 nats (CERTIFIED)
     """
-    problem = RecordLeakage(mechanism, entropy_floor, record, adversaries=adversaries)
+    problem = RecordLeakage(mechanism, entropy_floor, records, adversaries=adversaries)
     return problem.solve(**options)
 
 
 def group_leakage(
     mechanism: Mechanism,
-    size: int,
     entropy_floor: float,
+    size: int,
     *,
     adversaries: Knowledge | Iterable[Knowledge] | None = None,
     **options: Any,
@@ -278,7 +278,7 @@ def group_leakage(
     >>> from cvxleak.model import AdditiveQuery, Mechanism, RecordSpace
     >>> count = AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2)
     >>> identity = Mechanism(count, [[1, 0, 0], [0, 1, 0], [0, 0, 1]])
-    >>> print(group_leakage(identity, 2, entropy_floor=0.0))
+    >>> print(group_leakage(identity, entropy_floor=0.0, size=2))
     leakage about 2 records: 1.098612 to 1.098612 nats (CERTIFIED)
     """
     problem = RecordLeakage(mechanism, entropy_floor, size=size, adversaries=adversaries)

@@ -46,7 +46,7 @@ class GuessRise:
     Examples
     --------
     >>> from cvxleak.report import guess_rise
-    >>> rise = guess_rise(0.02, values=2)
+    >>> rise = guess_rise(0.02, k=2)
     >>> round(rise.fano, 4), round(rise.pinsker, 4)
     (0.0997, 0.1)
     """
@@ -55,7 +55,7 @@ class GuessRise:
     pinsker: float
 
 
-def guess_rise(leakage: float, values: int) -> GuessRise:
+def guess_rise(leakage: float, k: int) -> GuessRise:
     """Bound how much the chance of guessing a record can rise, when at most `leakage` leaks.
 
     For every prior on a record of k values and every channel with I(A;Y) <= L, the chance of a
@@ -66,8 +66,8 @@ def guess_rise(leakage: float, values: int) -> GuessRise:
     ----------
     leakage : float
         L in nats, at least 0; may be inf.
-    values : int
-        Number k of values that the record can have.
+    k : int
+        Number of values that the record can have.
 
     Returns
     -------
@@ -96,7 +96,7 @@ def guess_rise(leakage: float, values: int) -> GuessRise:
     (0.4, 0.42899)
     """
     amount = real_number(leakage, "leakage", 0.0)
-    k = whole_number(values, "values", 1, SIZE_LIMIT)
+    k = whole_number(k, "k", 1, SIZE_LIMIT)
     most = 1.0 - 1.0 / k
     pinsker = min(math.sqrt(amount / 2.0), most)
     if amount >= math.log(k) or amount <= TINY:

@@ -63,7 +63,7 @@ def test_any_multipliers_bound_every_adversary(seed, k, share, lam):
     run(search, 0.0, 40)
     worst = joint_blahut_arimoto(lumped, floor, starts=6, rng=0, max_iterations=100).value
     for weights in rng.dirichlet(np.full(len(lumped.rows), 0.3), size=30):
-        feasible = meet_entropy_floor(lumped, weights, floor)
+        feasible = meet_entropy_floor(weights, lumped, floor)
         worst = max(worst, lumped_information(feasible, lumped))
     assert worst <= search.upper
     with precision():
@@ -99,13 +99,13 @@ def test_a_value_is_bounded_for_every_law(seed, lam):
 def test_groups_near_the_largest_entropy(below):
     mechanism = rounded_pair()
     floor = mechanism.space.max_entropy - below
-    bound = group_leakage(mechanism, 2, floor, tol=1e-6)
+    bound = group_leakage(mechanism, floor, 2, tol=1e-6)
     assert bound.status is Status.CERTIFIED
     assert bound.upper - bound.lower <= 1e-6 * bound.upper + 1e-7
 
 
 def test_a_group_far_from_the_largest_entropy():
-    bound = group_leakage(rounded_pair(), 2, 3.9)
+    bound = group_leakage(rounded_pair(), 3.9, 2)
     assert bound.status is Status.CERTIFIED
     assert bound.lower == pytest.approx(0.3529163, abs=1e-5)
     assert bound.certificate is not None

@@ -106,7 +106,7 @@ def test_symmetry_saves_nodes_and_changes_no_bound(values, m, share):
 
 @pytest.fixture(scope="module")
 def certificate() -> Certificate:
-    bound = record_leakage(sum_with(2, 4), 1.9, record=0, tol=1e-3)
+    bound = record_leakage(sum_with(2, 4), 1.9, records=0, tol=1e-3)
     assert bound.status is Status.CERTIFIED
     assert bound.certificate is not None
     return bound.certificate
@@ -166,7 +166,7 @@ def test_a_mixture_of_symmetric_adversaries_bounds_the_rest():
     """The tree with symmetries bounds adversaries in every region, by their mirror images."""
     mechanism = sum_with(3, 3, 0.15)
     lumped = mechanism.lumped(0)
-    bound = record_leakage(mechanism, 1.8, record=0, tol=0.15)
+    bound = record_leakage(mechanism, 1.8, records=0, tol=0.15)
     rng = np.random.default_rng(5)
     seen = 0
     for w in rng.dirichlet(np.full(len(lumped.rows), 0.4), size=1000):

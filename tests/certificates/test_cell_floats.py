@@ -300,7 +300,7 @@ def test_whole_trees_prove_in_floats_what_they_prove_in_balls(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     mechanism = Mechanism(count(6), random_rounding(6, base=3))
-    bound = record_leakage(mechanism, 3.5, record=0)
+    bound = record_leakage(mechanism, 3.5, records=0)
     assert bound.certificate is not None
     (group,) = bound.certificate.proof["groups"]
     lumped = mechanism.lumped(0)

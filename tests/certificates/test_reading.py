@@ -89,7 +89,7 @@ def rounding():
     ],
 )
 def test_a_leakage_certificate_is_read_strictly(rounding, path, value):
-    certificate = group_leakage(rounding, 2, entropy_floor=2.4, tol=0.5).certificate
+    certificate = group_leakage(rounding, entropy_floor=2.4, size=2, tol=0.5).certificate
     assert verify(certificate).passed
     assert not verify(changed(certificate, path, value)).passed
 
@@ -113,7 +113,7 @@ def test_a_capacity_certificate_is_read_strictly(path, value):
 
 
 def test_what_a_claim_is_about(rounding):
-    answer = verify(group_leakage(rounding, 2, entropy_floor=2.4, tol=0.5).certificate)
+    answer = verify(group_leakage(rounding, entropy_floor=2.4, size=2, tol=0.5).certificate)
     assert answer.about == (
         "the worst group of 2 of 4 records, adversaries of at least 2.4 nats of doubt"
     )

@@ -473,7 +473,7 @@ def dataset_certificate() -> Certificate:
     noise = np.full((4, 4), 0.2 / 3)
     np.fill_diagonal(noise, 0.8)
     query = AdditiveQuery(RecordSpace.binary(9), [(0, 1)] * 9, modulus=4)
-    found = group_leakage(Mechanism(query, noise), 8, 3.6)
+    found = group_leakage(Mechanism(query, noise), 3.6, 8)
     assert found.status is Status.CERTIFIED
     assert found.certificate is not None
     assert set(found.certificate.proof["groups"][0]) == {"records", "dataset"}

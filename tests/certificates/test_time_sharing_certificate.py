@@ -17,7 +17,7 @@ from cvxleak.queries import count
 
 def solved(floor: float) -> Certificate:
     mechanism = Mechanism(count(6), random_rounding(6, base=3))
-    found = group_leakage(mechanism, 2, floor).certificate
+    found = group_leakage(mechanism, floor, 2).certificate
     assert found is not None
     assert verify(found).passed
     return found

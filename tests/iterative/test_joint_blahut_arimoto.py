@@ -63,7 +63,7 @@ def test_the_step_maximizes_its_minorant_under_the_floor(seed, level, log_kappa)
     for other in rng.dirichlet(np.ones(size) * rng.choice([0.1, 1, 10]), size=40):
         theta = rng.random()
         for mixed in (other, (1 - theta) * best + theta * other, 0.999 * best + 0.001 * other):
-            feasible = meet_entropy_floor(lumped, mixed, b)
+            feasible = meet_entropy_floor(mixed, lumped, b)
             assert minorant(feasible) <= minorant(best) + 1e-10
             # With kappa = 1 it bounds I from below and touches it at w.
             plain = feasible @ d - rel_entr(np.add.reduceat(feasible, lumped.starts), prior).sum()
@@ -122,7 +122,7 @@ def slsqp(lumped, b, rng, tries):
         {"type": "ineq", "fun": lambda w: entropy(lumped, np.maximum(w, 0)) - b},
     ]
     for _ in range(tries):
-        start = meet_entropy_floor(lumped, rng.dirichlet(np.full(size, 0.3)), b)
+        start = meet_entropy_floor(rng.dirichlet(np.full(size, 0.3)), lumped, b)
         found = minimize(
             lambda w: -information(lumped, np.maximum(w, 1e-15)),
             start,
@@ -132,7 +132,7 @@ def slsqp(lumped, b, rng, tries):
             options={"maxiter": 200},
         )
         w = np.maximum(found.x, 0)
-        w = meet_entropy_floor(lumped, w / w.sum(), b)
+        w = meet_entropy_floor(w / w.sum(), lumped, b)
         best = max(best, information(lumped, w))
     return best
 
@@ -283,7 +283,7 @@ def test_meeting_the_floor_is_least_mixing(seed, level, shape):
     lumped = random_lumped(seed)
     b = level * lumped.max_entropy
     w = np.random.default_rng(seed).dirichlet(np.full(len(lumped.rows), shape))
-    met = meet_entropy_floor(lumped, w, b)
+    met = meet_entropy_floor(w, lumped, b)
     assert entropy(lumped, met) >= b - 1e-14 * (level == 1)
     if entropy(lumped, w) >= b + 1e-11:
         assert np.array_equal(met, w)
@@ -293,8 +293,8 @@ def test_meeting_the_floor_is_least_mixing(seed, level, shape):
         less = (1 - 0.999 * theta) * w + 0.999 * theta * uniform
         assert theta < 1e-9 or entropy(lumped, less) < b
     with pytest.raises(ValidationError, match="weights"):
-        meet_entropy_floor(lumped, w[:-1] / w[:-1].sum(), b)
+        meet_entropy_floor(w[:-1] / w[:-1].sum(), lumped, b)
     with pytest.raises(InfeasibleError, match=r"log\|X\|"):
-        meet_entropy_floor(lumped, w, lumped.max_entropy + 1e-3)
+        meet_entropy_floor(w, lumped, lumped.max_entropy + 1e-3)
     with pytest.raises(ValidationError, match=r"^lumped: expected a Lumped"):
-        meet_entropy_floor("lumped", w, b)
+        meet_entropy_floor(w, "lumped", b)

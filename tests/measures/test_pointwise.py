@@ -117,12 +117,12 @@ def test_dp_tail_bound(seed):
     rng, _, rows = drawn(seed)
     epsilon, k = rng.uniform(0.05, 1), int(rng.integers(2, 5))
     delta = privacy_profile(rows, epsilon)
-    assert dp_failure_probability(rows, k * epsilon) <= dp_tail_bound(delta, epsilon, k) + 1e-12
+    assert dp_failure_probability(rows, k * epsilon) <= dp_tail_bound(k, epsilon, delta) + 1e-12
 
 
 def test_tail_bound_arguments():
-    assert dp_tail_bound(1.0, 0.1, 2) == 1.0
-    for arguments, name in (((1.5, 1, 2), "delta"), ((0.5, 0, 2), "epsilon"), ((0.5, 1, 1), "k")):
+    assert dp_tail_bound(2, 0.1, 1.0) == 1.0
+    for arguments, name in (((2, 1, 1.5), "delta"), ((2, 0, 0.5), "epsilon"), ((1, 1, 0.5), "k")):
         with pytest.raises(ValidationError, match=name):
             dp_tail_bound(*arguments)
 

@@ -195,7 +195,7 @@ def test_all_records_and_groups_and_the_balance():
     each = [record_leakage(mechanism, 0.0, i, adversaries=known, tol=1e-3) for i in (0, 1)]
     assert worst.upper >= max(bound.lower for bound in each)
     assert worst.lower <= max(bound.upper for bound in each)
-    pair = group_leakage(mechanism, 2, 0.0, adversaries=known, tol=1e-3)
+    pair = group_leakage(mechanism, 0.0, 2, adversaries=known, tol=1e-3)
     assert pair.upper >= worst.lower
     gap = balance(mechanism, 1.6, adversaries=known, tol=1e-2)
     assert gap.lower <= worst.upper - record_leakage(mechanism, 1.6, adversaries=known).lower + 1e-9

@@ -150,8 +150,8 @@ def test_a_bracket_of_the_curve_can_be_refined():
 
 def test_one_floor_and_one_record():
     mechanism = Mechanism(count(3), random_rounding(3, 3))
-    (bound,) = leakage_curve(mechanism, [1.5], record=0).bounds
-    single = record_leakage(mechanism, 1.5, record=0)
+    (bound,) = leakage_curve(mechanism, [1.5], records=0).bounds
+    single = record_leakage(mechanism, 1.5, records=0)
     assert (bound.lower, bound.upper) == (single.lower, single.upper)
 
 
@@ -198,7 +198,7 @@ def test_what_is_known_of_adversaries_holds_along_the_curve(name):
 def test_a_group_of_records(known):
     mechanism = Mechanism(parity(2), binary_symmetric(0.1))
     floors = [0.5, 1.0]
-    curve = leakage_curve(mechanism, floors, record=(0, 1), adversaries=known, tol=1e-2)
+    curve = leakage_curve(mechanism, floors, records=(0, 1), adversaries=known, tol=1e-2)
     for b, bound in zip(floors, curve.bounds, strict=True):
         problem = RecordLeakage(mechanism, b, (0, 1), adversaries=known)
         single = problem.solve(tol=1e-2)
@@ -209,7 +209,7 @@ def test_a_group_of_records(known):
         assert verify(bound.certificate).passed
         assert bound.certificate.problem["size"] == 2
     # Both bits together say more than one of them.
-    one = leakage_curve(mechanism, floors, record=0, adversaries=known, tol=1e-2)
+    one = leakage_curve(mechanism, floors, records=0, adversaries=known, tol=1e-2)
     assert curve.lower[-1] > one.upper[-1] + 1e-2
 
 

@@ -148,7 +148,7 @@ def test_rounded_count_of_twenty_people(floor, lower, upper):
 def test_brute_force_lies_inside(seed):
     mechanism = random_mechanism(seed, (2, 3), 3)
     for floor in (0.0, 0.9, 1.4):
-        bound = record_leakage(mechanism, floor, record=0)
+        bound = record_leakage(mechanism, floor, records=0)
         attained = brute_force(mechanism, 0, floor, seed, 8)
         assert attained <= bound.upper + 1e-9
         assert bound.lower >= attained - 1e-4 * bound.upper - 1e-7
@@ -157,7 +157,7 @@ def test_brute_force_lies_inside(seed):
 
 def test_three_valued_record_against_brute_force():
     mechanism = random_mechanism(9, (3, 2), 3)
-    bound = record_leakage(mechanism, 1.2, record=0)
+    bound = record_leakage(mechanism, 1.2, records=0)
     assert bound.status is Status.CERTIFIED
     attained = brute_force(mechanism, 0, 1.2, 1, 12)
     assert bound.lower - 1e-3 <= attained <= bound.upper + 1e-9
@@ -238,7 +238,7 @@ def test_group_leakage_is_at_least_record_leakage_and_at_most_the_sum():
     mechanism = modular_sum(3, 3, 0.1)
     for floor in (0.0, 1.5):
         one = record_leakage(mechanism, floor)
-        two = group_leakage(mechanism, 2, floor, time_limit=2)
+        two = group_leakage(mechanism, floor, 2, time_limit=2)
         assert two.upper >= one.lower
         free = record_leakage(mechanism, 0.0)
         # DALENIUS Lemma 3 and Theorem 3: C_2^b <= 2 C_1.
@@ -248,7 +248,7 @@ def test_group_leakage_is_at_least_record_leakage_and_at_most_the_sum():
 
 def test_group_of_all_records_is_the_whole_dataset():
     mechanism = random_mechanism(1, (2, 2), 3)
-    bound = group_leakage(mechanism, 2, 0.0, tol=1e-5)
+    bound = group_leakage(mechanism, 0.0, 2, tol=1e-5)
     rows = mechanism.to_channel().matrix
     lumped = mechanism.lumped((0, 1))
     assert len(lumped.values) == 4
@@ -315,10 +315,10 @@ def test_only_one_record():
     space = RecordSpace([(0, 1), (0, 1)])
     # The output shows record 0 and nothing of record 1.
     mechanism = Mechanism.from_channel(space, [[1, 0], [1, 0], [0, 1], [0, 1]])
-    assert record_leakage(mechanism, LOG2, record=0).lower == pytest.approx(LOG2)
-    assert record_leakage(mechanism, 2 * LOG2, record=1).upper < 1e-7
+    assert record_leakage(mechanism, LOG2, records=0).lower == pytest.approx(LOG2)
+    assert record_leakage(mechanism, 2 * LOG2, records=1).upper < 1e-7
     # Correlation lets the output speak about record 1 too.
-    assert record_leakage(mechanism, LOG2, record=1).lower == pytest.approx(LOG2)
+    assert record_leakage(mechanism, LOG2, records=1).lower == pytest.approx(LOG2)
     assert record_leakage(mechanism, 2 * LOG2).lower == pytest.approx(LOG2)
 
 
@@ -343,7 +343,7 @@ def test_degenerate_channels(rows, floor):
 
 def test_record_with_one_value_leaks_nothing():
     mechanism = Mechanism.from_channel(RecordSpace([(0,), (0, 1)]), [[1.0, 0.0], [0.0, 1.0]])
-    assert record_leakage(mechanism, 0.0, record=0).upper < 1e-7
+    assert record_leakage(mechanism, 0.0, records=0).upper < 1e-7
     assert record_leakage(mechanism, 0.0).lower == pytest.approx(LOG2)
 
 
@@ -381,7 +381,7 @@ def test_a_refinement_whose_proof_is_worse_keeps_the_old_one(monkeypatch):
 
 
 def test_no_time_at_all_still_gives_a_bracket():
-    groups = group_leakage(random_mechanism(4, (2, 2, 2, 2), 3), 2, 1.0, time_limit=0.0)
+    groups = group_leakage(random_mechanism(4, (2, 2, 2, 2), 3), 1.0, 2, time_limit=0.0)
     assert groups.status is Status.BRACKETED
     assert groups.upper == pytest.approx(math.log(4))
     assert verify(groups.certificate).passed
@@ -545,7 +545,7 @@ def test_bad_arguments():
     with pytest.raises(ValidationError, match="entropy_floor"):
         record_leakage(mechanism, float("nan"))
     with pytest.raises(ValidationError, match="records"):
-        record_leakage(mechanism, 1.0, record=3)
+        record_leakage(mechanism, 1.0, records=3)
     with pytest.raises(ValidationError, match="tol"):
         record_leakage(mechanism, 1.0, tol=-1)
     with pytest.raises(ValidationError, match="time_limit"):
@@ -553,7 +553,7 @@ def test_bad_arguments():
     with pytest.raises(ValidationError, match="mechanism"):
         record_leakage("parity", 1.0)  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValidationError, match="size: found 4"):
-        group_leakage(mechanism, 4, 1.0)
+        group_leakage(mechanism, 1.0, 4)
 
 
 def test_the_proof_keeps_what_the_search_found():

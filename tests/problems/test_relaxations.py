@@ -41,7 +41,7 @@ def random_lumped(rng: np.random.Generator, k: int, contexts: int, outputs: int)
 def random_adversaries(lumped: Lumped, floor: float, size: int) -> np.ndarray:
     rng = np.random.default_rng(size)
     draws = rng.dirichlet(np.full(len(lumped.rows), 0.3), size=size)
-    return np.array([meet_entropy_floor(lumped, w, floor) for w in draws])
+    return np.array([meet_entropy_floor(w, lumped, floor) for w in draws])
 
 
 def cells_around(rng: np.random.Generator, lumped: Lumped, w: np.ndarray) -> np.ndarray:

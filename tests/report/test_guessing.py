@@ -66,7 +66,7 @@ def test_no_channel_exceeds_it(k: int, outputs: int, seed: int, spread: float):
     assert rise <= bound.fano + 1e-9 <= bound.pinsker + 2e-9
 
 
-@pytest.mark.parametrize(("leakage", "values"), [(-0.1, 2), (math.nan, 2), (0.1, 0), (0.1, 2.0)])
-def test_bad_arguments(leakage: float, values: int):
+@pytest.mark.parametrize(("leakage", "k"), [(-0.1, 2), (math.nan, 2), (0.1, 0), (0.1, 2.0)])
+def test_bad_arguments(leakage: float, k: int):
     with pytest.raises(ValidationError):
-        guess_rise(leakage, values)
+        guess_rise(leakage, k)

@@ -111,7 +111,7 @@ def _group() -> list[Pair]:
     alone = record_leakage(mechanism, floor)
     gain = record_leakage(mechanism, 0.0).upper - alone.lower
     sharp = k * alone.upper + (k - 1) * gain
-    pair_of_bits = group_leakage(mechanism, k, floor, tol=0.01)
+    pair_of_bits = group_leakage(mechanism, floor, k, tol=0.01)
     return [
         pair("k ε + (k − 1) g for k = 2, n = 3, flip 0.1, b = 1.7", sharp, "0.5961"),
         pair("k (ε + g)", group_budget(k, alone.upper, gain), "0.7362"),

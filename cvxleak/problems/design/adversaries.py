@@ -314,7 +314,7 @@ class Opponents:
         joint = np.zeros((1 + cells[-1][0], len(self.rows.query.values)))
         law = weights
         if self.priors is None:
-            law = meet_entropy_floor(self._lumped(group, None), weights / weights.sum(), self.floor)
+            law = meet_entropy_floor(weights / weights.sum(), self._lumped(group, None), self.floor)
         np.add.at(joint, ([a for a, _, _ in cells], [r for _, r, _ in cells]), law)
         return Cut(group, joint, law)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from cvxleak.model import Channel, Mechanism
 from cvxleak.problems.design.adversaries import Cut
@@ -81,9 +80,3 @@ class Design:
     def channel(self) -> Channel:
         """The channel; its inputs are the values of ``mechanism.query``."""
         return self.mechanism.channel
-
-    def rounds_frame(self) -> Any:
-        """Return the rounds as a pandas DataFrame (needs pandas)."""
-        import pandas as pd
-
-        return pd.DataFrame([vars(r) for r in self.rounds])
