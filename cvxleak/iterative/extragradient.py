@@ -29,8 +29,8 @@ def mirror_prox(
     slope: float,
     *,
     tol: float = 1e-6,
-    time_limit: float | None = None,
     max_iterations: int = 20_000,
+    time_limit: float | None = None,
 ) -> IterativeResult:
     r"""Minimize max_k I(A_k;Y) + s max_j E_j d(X,Y) over the channel, by mirror-prox.
 
@@ -45,10 +45,10 @@ def mirror_prox(
         s >= 0, nats per unit of d.
     tol : float
         Stop when the duality gap is at most this many nats.
-    time_limit : float, optional
-        Seconds after which the best point so far is returned.
     max_iterations : int
         Most extragradient steps.
+    time_limit : float, optional
+        Seconds after which the best point so far is returned.
 
     Returns
     -------

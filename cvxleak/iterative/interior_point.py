@@ -28,8 +28,8 @@ def capacity_interior_point(
     channel: Channel | ArrayLike,
     *,
     tol: float = 1e-9,
-    time_limit: float | None = None,
     max_iterations: int = 100,
+    time_limit: float | None = None,
 ) -> IterativeResult:
     """Maximize I(p, Q) over the input law p by a primal-dual interior-point method.
 
@@ -39,10 +39,10 @@ def capacity_interior_point(
         The rows q(y|x), each divided by its sum.
     tol : float
         Stop when max_x D(q(.|x) || output law) - I(p, Q) is at most this many nats.
-    time_limit : float, optional
-        Seconds after which the best p so far is returned.
     max_iterations : int
         Most Newton steps.
+    time_limit : float, optional
+        Seconds after which the best p so far is returned.
 
     Returns
     -------

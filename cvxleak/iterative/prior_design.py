@@ -72,8 +72,8 @@ def design_interior_point(
     information_budget: float | None = None,
     slope: float | None = None,
     tol: float = 1e-9,
-    time_limit: float | None = None,
     max_iterations: int = 150,
+    time_limit: float | None = None,
 ) -> IterativeResult:
     r"""Trade max_k I(A_k;Y) for max_j E_j d(X,Y) with fixed priors: one convex program.
 
@@ -96,10 +96,10 @@ def design_interior_point(
         The budgets must leave an interior: D above the least possible, R > 0.
     tol : float
         Stop when the duality gap is at most this: in nats, or for R in the unit of d.
-    time_limit : float, optional
-        Seconds after which the best point so far is returned.
     max_iterations : int
         Most Newton steps.
+    time_limit : float, optional
+        Seconds after which the best point so far is returned.
 
     Returns
     -------

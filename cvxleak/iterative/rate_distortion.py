@@ -63,8 +63,8 @@ def rate_distortion_interior_point(
     information_budget: float | None = None,
     slope: float | None = None,
     tol: float = 1e-9,
-    time_limit: float | None = None,
     max_iterations: int = 500,
+    time_limit: float | None = None,
 ) -> IterativeResult:
     r"""Trade I(X;Y) for E d(X,Y) with a fixed law of X: the rate-distortion function.
 
@@ -89,10 +89,10 @@ def rate_distortion_interior_point(
         s >= 0, nats per unit of d.
     tol : float
         Stop when the duality gap is at most this: in nats, or for R in the unit of d.
-    time_limit : float, optional
-        Seconds after which the best point so far is returned.
     max_iterations : int
         Most Newton steps.
+    time_limit : float, optional
+        Seconds after which the best point so far is returned.
 
     Returns
     -------

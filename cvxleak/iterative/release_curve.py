@@ -156,7 +156,7 @@ def multiplier_grid(
     outputs: int | None = None,
     tol: float = 1e-9,
     max_iterations: int = 5_000,
-    rng: np.random.Generator | int | None = None,
+    rng: int | np.random.Generator | None = 0,
 ) -> tuple[MultiplierPoint, ...]:
     """Return points of the curve D(epsilon, delta), or points below I(epsilon, delta).
 
@@ -174,7 +174,7 @@ def multiplier_grid(
         As in `distortion_blahut_arimoto`.
     tol, max_iterations
         Of each run.
-    rng : numpy.random.Generator or int, optional
+    rng : int, numpy.random.Generator or None
         For the random starts of Algorithm 2.
 
     Raises
@@ -216,7 +216,7 @@ def release_search(
     tol: float = 1e-8,
     max_rounds: int = 100,
     time_limit: float | None = None,
-    rng: np.random.Generator | int | None = None,
+    rng: int | np.random.Generator | None = 0,
 ) -> IterativeResult:
     """Choose a release under budgets by a search over multipliers.
 
@@ -238,7 +238,7 @@ def release_search(
         Most Blahut–Arimoto runs after the grid.
     time_limit : float, optional
         In seconds; the grid itself is always finished.
-    rng : numpy.random.Generator or int, optional
+    rng : int, numpy.random.Generator or None
         For the random starts of Algorithm 2.
 
     Returns

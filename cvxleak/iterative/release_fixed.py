@@ -120,7 +120,7 @@ def information_blahut_arimoto(
     tol: float = 1e-9,
     max_iterations: int = 10_000,
     time_limit: float | None = None,
-    rng: np.random.Generator | int | None = None,
+    rng: int | np.random.Generator | None = 0,
 ) -> IterativeResult:
     r"""Look for a small -I(R̂;R) + mu_1 I(R̂;X) + mu_2 I(R̂,Z;X) over kernels p(r̂|z,x).
 
@@ -146,7 +146,7 @@ def information_blahut_arimoto(
         For each start.
     time_limit : float, optional
         In seconds, for all starts together.
-    rng : numpy.random.Generator or int, optional
+    rng : int, numpy.random.Generator or None
         Where the starts come from.
 
     Returns

@@ -87,8 +87,8 @@ def release_interior_point(
     rooms: Sequence[float],
     prices: Sequence[float] | None = None,
     *,
-    tol: float = 1e-10,
     start: Array | None = None,
+    tol: float = 1e-10,
     max_iterations: int = 100,
     time_limit: float | None = None,
 ) -> ReleasePoint:
@@ -111,10 +111,10 @@ def release_interior_point(
         independent given s; infinity, no budget.
     prices : sequence of float, optional
         kappa >= 0 for each coalition, in units of cost per nat; 0 if left out.
-    tol : float
-        Gap at which to stop, in units of cost.
     start : array, shape (Z, X, outputs), optional
         A kernel to start from, blended with the uniform one as far as it has to be.
+    tol : float
+        Gap at which to stop, in units of cost.
     max_iterations : int
     time_limit : float, optional
         In seconds.

@@ -38,9 +38,7 @@ class SuggestedFloor:
     margin: float
 
 
-def suggested_floor(
-    n: int, k: int = 2, known: float = 0.1, share: float = 0.75
-) -> SuggestedFloor:
+def suggested_floor(n: int, k: int = 2, known: float = 0.1, share: float = 0.75) -> SuggestedFloor:
     """Return the entropy floor that DALENIUS Remark 3 suggests for data of this size.
 
     ``b = share (1 - known) n log2(k)``.

@@ -173,7 +173,9 @@ class MinDistortionLocalDP:
             },
         )
 
-    def check(self, candidate: Channel | ArrayLike, *, bound: Bound | None = None) -> Check:
+    def check(
+        self, candidate: Channel | ArrayLike, *, bound: Bound | None = None, **options: Any
+    ) -> Check:
         """Judge a channel that was found elsewhere: its worst-case distortion and its privacy.
 
         Parameters
@@ -181,7 +183,7 @@ class MinDistortionLocalDP:
         candidate : Channel or array_like, shape (k, m)
             It need not be stochastic: the result says how far it is from that.
         bound : Bound, optional
-            An earlier result of `solve`; computed if left out.
+            An earlier result of `solve`; computed with `options` if left out.
 
         Raises
         ------
@@ -194,7 +196,7 @@ class MinDistortionLocalDP:
         >>> MinDistortionLocalDP([[0.5, 0.5]], 1.0).check([[0.75, 0.25], [0.25, 0.75]]).violations
         mappingproxy({... 'epsilon within the budget': 0.0986...})
         """
-        bound = self.solve() if bound is None else bound
+        bound = self.solve(**options) if bound is None else bound
         costs = read_costs(self.distortion, self.sources)
         channel, violations = candidate_channel(candidate, self.sources, costs)
         if self.delta == 0:

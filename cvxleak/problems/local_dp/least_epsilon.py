@@ -192,7 +192,9 @@ class MinLocalDP:
             resume=self._refine,
         )
 
-    def check(self, candidate: Channel | Prior | ArrayLike, *, bound: Bound | None = None) -> Check:
+    def check(
+        self, candidate: Channel | Prior | ArrayLike, *, bound: Bound | None = None, **options: Any
+    ) -> Check:
         """Judge a channel, or a law that is claimed to be the worst source.
 
         Parameters
@@ -201,7 +203,7 @@ class MinLocalDP:
             A channel's value is its own epsilon, at this delta; a law's is the least epsilon for
             this law alone, which no law of the hull raises above the optimum.
         bound : Bound, optional
-            An earlier result of `solve`; computed if left out.
+            An earlier result of `solve`; computed with `options` if left out.
 
         Raises
         ------
@@ -219,7 +221,7 @@ class MinLocalDP:
         >>> MinLocalDP([[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]], 0.3).check([0.5, 0.3, 0.2]).feasible
         True
         """
-        bound = self.solve() if bound is None else bound.to("nats")
+        bound = self.solve(**options) if bound is None else bound.to("nats")
         costs = read_costs(self.distortion, self.sources)
         given: Any = candidate
         if isinstance(given, Prior) or (not isinstance(given, Channel) and np.ndim(given) == 1):

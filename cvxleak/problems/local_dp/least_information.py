@@ -112,10 +112,10 @@ class MinInformation:
         self,
         *,
         tol: float = 1e-7,
+        time_limit: float | None = None,
         solver: str = "CLARABEL",
         solver_options: Mapping[str, Any] | None = None,
         verbose: bool = False,
-        time_limit: float | None = None,
     ) -> Bound:
         """Return the bracket of the least worst-case information, in nats.
 
@@ -123,15 +123,15 @@ class MinInformation:
         ----------
         tol : float
             The gap to reach, in nats.
+        time_limit : float, optional
+            Seconds after which the solver is stopped or not started (CLARABEL and SCS stop while
+            they run); the bracket is then wide, and its lower end 0 if nothing was proved.
         solver : str
             Any conic solver of CVXPY with exponential cones.
         solver_options : mapping, optional
             What it gets beside.
         verbose : bool
             Whether it prints.
-        time_limit : float, optional
-            Seconds after which the solver is stopped or not started (CLARABEL and SCS stop while
-            they run); the bracket is then wide, and its lower end 0 if nothing was proved.
 
         Returns
         -------
@@ -198,7 +198,9 @@ class MinInformation:
             raise unmet_budget(self.distortion_budget, least)
         return self._bound(search, costs, tol, begin)
 
-    def check(self, candidate: Channel | Prior | ArrayLike, *, bound: Bound | None = None) -> Check:
+    def check(
+        self, candidate: Channel | Prior | ArrayLike, *, bound: Bound | None = None, **options: Any
+    ) -> Check:
         """Judge a channel, or a law that is claimed to be the worst source.
 
         Parameters
@@ -207,7 +209,7 @@ class MinInformation:
             A channel's value is its largest information over the set; a law's is the least
             information for this law alone.
         bound : Bound, optional
-            An earlier result of `solve`; computed if left out.
+            An earlier result of `solve`; computed with `options` if left out.
 
         Raises
         ------
@@ -221,7 +223,7 @@ class MinInformation:
         >>> check.feasible, round(check.value, 4)
         (False, 0.1927)
         """
-        bound = self.solve() if bound is None else bound.to("nats")
+        bound = self.solve(**options) if bound is None else bound.to("nats")
         costs = read_costs(self.distortion, self.sources)
         given: Any = candidate
         if isinstance(given, Prior) or (not isinstance(given, Channel) and np.ndim(given) == 1):
@@ -288,9 +290,10 @@ def min_information(
     distortion: Distortion | ArrayLike | None = None,
     *,
     tol: float = 1e-7,
+    time_limit: float | None = None,
     solver: str = "CLARABEL",
     solver_options: Mapping[str, Any] | None = None,
-    time_limit: float | None = None,
+    verbose: bool = False,
 ) -> Bound:
     """Return the least worst-case information: `MinInformation(...).solve(...)`.
 
@@ -298,7 +301,7 @@ def min_information(
     ----------
     sources, distortion_budget, distortion
         As for `MinInformation`.
-    tol, solver, solver_options, time_limit
+    tol, time_limit, solver, solver_options, verbose
         As for `MinInformation.solve`.
 
     Examples
@@ -309,5 +312,9 @@ def min_information(
     True
     """
     return MinInformation(sources, distortion_budget, distortion).solve(
-        tol=tol, solver=solver, solver_options=solver_options, time_limit=time_limit
+        tol=tol,
+        time_limit=time_limit,
+        solver=solver,
+        solver_options=solver_options,
+        verbose=verbose,
     )

@@ -85,7 +85,7 @@ class ReleaseProblem(Value):
         time_limit: float | None = None,
         start: ArrayLike | None = None,
         restarts: int = 5,
-        rng: np.random.Generator | int | None = None,
+        rng: int | np.random.Generator | None = 0,
     ) -> Bound:
         """Return the bracket of the optimal value and the kernel that attains its one end.
 
@@ -99,7 +99,7 @@ class ReleaseProblem(Value):
             For a distortion, a kernel to start near: the witness of a similar problem.
         restarts : int
             For an information, from how many random points the local search starts.
-        rng : numpy.random.Generator or int, optional
+        rng : int, numpy.random.Generator or None
             For an information, where they come from.
 
         Returns
