@@ -218,14 +218,17 @@ class Limits(Value):
 
     @cached_property
     def opposites(self) -> NDArray[np.intp]:
-        """Pairs of neighboring limits that are an equation together, shape (P, 2)."""
-        pairs = [
-            (j, j + 1)
-            for j in range(len(self.bounds) - 1)
-            if np.array_equal(self.coefficients[j], -self.coefficients[j + 1])
-            and np.isclose(self.bounds[j], -self.bounds[j + 1], rtol=1e-12, atol=1e-15)
-            and not self.shares[j : j + 2].any()
-        ]
+        """Pairs of neighboring limits that are an equation together, shape (P, 2); none overlap."""
+        pairs: list[tuple[int, int]] = []
+        for j in range(len(self.bounds) - 1):
+            taken = bool(pairs) and pairs[-1][1] == j  # the same equation may be there twice
+            if (
+                not taken
+                and np.array_equal(self.coefficients[j], -self.coefficients[j + 1])
+                and np.isclose(self.bounds[j], -self.bounds[j + 1], rtol=1e-12, atol=1e-15)
+                and not self.shares[j : j + 2].any()
+            ):
+                pairs.append((j, j + 1))
         return np.array(pairs, dtype=np.intp).reshape(-1, 2)
 
     def settled(self, kappa: Array, most: float = 1.0) -> Array:

@@ -188,6 +188,20 @@ def test_knowledge_can_only_lower_the_leakage_and_more_of_it_more_so():
             assert violation(one, mechanism, bound.witness.expand().probabilities) <= 1e-9
 
 
+def test_the_same_knowledge_twice_is_that_knowledge():
+    """An equation that is there twice has multipliers that cancel each other in several ways."""
+    mechanism = random_mechanism(0)
+    known = CLASSES["marginal"]
+    near = RelativeEntropyBall(1e-3, prior=REFERENCE / REFERENCE.sum())
+    law = REFERENCE.reshape(2, 3).sum(axis=1)
+    for one, more in ((known, []), (KnownMarginals(law, records=0), [near])):
+        once = record_leakage(mechanism, 1.2, 1, adversaries=[one, *more], tol=1e-3)
+        twice = record_leakage(mechanism, 1.2, 1, adversaries=[one, *more, one], tol=1e-3)
+        assert twice.status is Status.CERTIFIED
+        assert twice.lower <= once.upper
+        assert once.lower <= twice.upper
+
+
 def test_all_records_and_groups_and_the_balance():
     mechanism = random_mechanism(4)
     known = CLASSES["ball"]
