@@ -154,7 +154,7 @@ def html_page(
         witnesses=[_witness(same, report) for same in adversaries[:WITNESSES]],
         left_out=max(len(adversaries) - WITNESSES, 0),
         channel=None if channel is None else figures.channel_picture(channel),
-        quantities=[(q, about(q, report.unit), ends(q)) for q in report.quantities],
+        quantities=_by_meaning(report),
         statuses={
             status: meaning
             for status, meaning in STATUSES.items()
@@ -193,6 +193,14 @@ def _leakage(quantity: Quantity, report: Report, several: bool) -> dict[str, Any
     }
 
 
+def _by_meaning(report: Report) -> dict[tuple[str, str], list[tuple[Quantity, str, Any]]]:
+    """Return the quantities that share name and meaning, which are many floors' as a rule."""
+    found: dict[tuple[str, str], list[tuple[Quantity, str, Any]]] = {}
+    for q in report.quantities:
+        found.setdefault((q.name, q.meaning), []).append((q, about(q, report.unit), ends(q)))
+    return found
+
+
 def _findings(
     leakages: Sequence[Quantity], report: Report, several: bool
 ) -> Iterator[tuple[str, str]]:
@@ -209,7 +217,7 @@ def _floors(leakages: Sequence[Quantity]) -> str:
 
 
 def _whose(quantity: Quantity, several: bool) -> str:
-    return f"{record_name(quantity)}, " if several else ""
+    return f"{record_name(quantity)}; " if several else ""
 
 
 def _percent(share: float, rounding: Callable[[float], int] = round) -> str:
