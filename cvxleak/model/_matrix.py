@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -161,7 +161,25 @@ class LabeledMatrix(Stored):
             raise ValidationError(f"path: {os.fspath(path)!r} has a header and no rows")
         matrix = [numbers_from_text(cells[1:], line, path, 2) for line, cells in rows[1:]]
         inputs = [label_from_text(cells[0]) for _, cells in rows[1:]]
-        return cls(matrix, inputs, [label_from_text(cell) for cell in header[1:]])
+        try:
+            return cls(matrix, inputs, [label_from_text(cell) for cell in header[1:]])
+        except ValidationError as error:
+            if cls._is_whole([cells for _, cells in rows[1:]]):
+                raise ValidationError(
+                    f"path: {os.fspath(path)!r} seems to have a header and no labels of its rows: "
+                    "they are valid with the first column, and not without it. Remove the header, "
+                    "or begin it with a comma and every row with a label and a comma"
+                ) from error
+            raise
+
+    @classmethod
+    def _is_whole(cls, rows: Sequence[Sequence[str]]) -> bool:
+        """Whether cells, none of them a label, are a matrix of this kind."""
+        try:
+            cls([[float(cell) for cell in row] for row in rows])
+        except ValueError:
+            return False
+        return True
 
     def to_pandas(self) -> Any:
         """Return a pandas DataFrame with inputs as index and outputs as columns (needs pandas)."""

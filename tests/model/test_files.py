@@ -155,6 +155,11 @@ class TestCsv:
             (",a,a\nx,0.5,0.5\n", "outputs: found 'a' and 'a', which are equal"),
             (",1,1.0\nx,0.5,0.5\n", "outputs: found 1 and 1.0, which are equal"),
             ("just text\n", "a header and no rows"),
+            (
+                "no,yes\n0.25,0.75\n1,0\n",
+                "a header and no labels of its rows: .* Remove the header",
+            ),
+            ("no,yes\n0.25,0.5\n1,0\n", "row 1 sums to 0.0"),
             ("a;b\n0,5;0,5\n", "has 3 cells; 1 are needed"),
             (",a\n" + "x" * 200_000 + ",1\n", "is not CSV"),
         ],
