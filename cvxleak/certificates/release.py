@@ -90,7 +90,10 @@ def prove_information(
             told = law.request_entropy() - law.request_entropy(watcher)
             bound = law.room(watcher) + told + law.request_noise(watcher) - noise
             upper = min(upper, balls.round_up(bound))
-    return balls.round_down(lower), upper
+    least = balls.round_down(lower)
+    if not any(watcher.price > 0 for watcher in law.watchers):
+        least = max(least, 0.0)  # as an information is, whatever rounding says
+    return least, upper
 
 
 def about(problem: Mapping[str, Any]) -> str:

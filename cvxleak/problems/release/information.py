@@ -36,8 +36,10 @@ def solve_information(
 ) -> Bound:
     """Return what `ReleaseProblem.solve` does, for utility "information"."""
     begin = time.perf_counter()
-    search = _Search(problem, begin + limit)
+    # Half of the time for the bound: the other half is for something to release.
+    search = _Search(problem, begin + limit / 2)
     search.refine(tol)
+    search.inner.deadline = begin + limit
     search.ascend(search.merged(), tol)
     for _ in range(restarts):
         if search.upper - search.value <= tol or not search.inner.left:
@@ -96,17 +98,18 @@ class _Search:
     def merged(self) -> Array:
         """Return the relaxed problem's laws of R, merged until there is one for each output."""
         used = self._masses > 1e-6
-        laws, masses = list(self._laws[used]), list(self._masses[used])
+        laws, masses = self._laws[used], self._masses[used]
+        losses = np.array([_losses(laws, masses, i) for i in range(len(laws))])
         while len(laws) > len(self.problem.outputs):
-            pairs = [(i, j) for i in range(len(laws)) for j in range(i)]
-            costs = [_merging(masses[i], laws[i], masses[j], laws[j]) for i, j in pairs]
-            i, j = pairs[int(np.argmin(costs))]
+            i, j = sorted(int(n) for n in np.unravel_index(losses.argmin(), losses.shape))
             total = masses[i] + masses[j]
-            laws[j] = (masses[i] * laws[i] + masses[j] * laws[j]) / total
-            masses[j] = total
-            del laws[i], masses[i]
+            laws[i] = (masses[i] * laws[i] + masses[j] * laws[j]) / total
+            masses[i] = total
+            laws, masses = np.delete(laws, j, axis=0), np.delete(masses, j)
+            losses = np.delete(np.delete(losses, j, axis=0), j, axis=1)
+            losses[i] = losses[:, i] = _losses(laws, masses, i)
         missing = len(self.problem.outputs) - len(laws)
-        return np.array(laws + [self._request] * missing)
+        return np.vstack([laws, np.tile(self._request, (missing, 1))])
 
     def ascend(self, laws: Array, tol: float) -> None:
         """Maximize E log( q(R|r̂) / p(R) ), then let q be the posterior, and so on.
@@ -165,7 +168,11 @@ class _Search:
         return joint / np.where(masses > 0, masses, 1.0)[:, None], masses
 
 
-def _merging(p: float, one: Array, q: float, other: Array) -> float:
-    """Return what merging two outputs loses of I(R̂;R)."""
-    mean = (p * one + q * other) / (p + q)
-    return float((p + q) * entr(mean).sum() - p * entr(one).sum() - q * entr(other).sum())
+def _losses(laws: Array, masses: Array, place: int) -> Array:
+    """Return what merging an output with each other one loses of I(R̂;R)."""
+    total = masses + masses[place]
+    means = (masses[:, None] * laws + masses[place] * laws[place]) / total[:, None]
+    apart = masses * entr(laws).sum(axis=1)
+    losses = total * entr(means).sum(axis=1) - apart - apart[place]
+    losses[place] = math.inf
+    return losses

@@ -150,6 +150,46 @@ def test_same_seed_same_answer():
     assert np.array_equal(one.witness, other.witness)
 
 
+def test_a_time_limit_leaves_something_to_release(monkeypatch):
+    """The bound gets half of the time; a clock that counts its readings stops it there."""
+    from types import SimpleNamespace
+
+    from cvxleak.problems.release import information as search
+    from cvxleak.problems.release import inner
+
+    readings = itertools.count()
+    clock = SimpleNamespace(perf_counter=lambda: float(next(readings)))
+    monkeypatch.setattr(inner, "time", clock)
+    monkeypatch.setattr(search, "time", clock)
+    joint = np.random.default_rng(2).dirichlet(np.ones(18)).reshape(3, 2, 3)
+    problem = release_problem(joint, 0.1, told(joint) + 0.15, "information")
+    bound = problem.solve(tol=1e-9, time_limit=24.0, rng=0)
+    assert 0.01 < bound.lower < bound.upper
+    assert problem.solve(tol=1e-9, time_limit=0.0, rng=0).lower == 0.0
+
+
+def test_the_outputs_that_lose_least_are_merged_first():
+    """Laws on a line: of three, the two near ones become one, and nothing is lost by twins."""
+    from cvxleak.problems.release.information import _losses
+
+    laws = np.array([[0.5, 0.5], [0.6, 0.4], [0.9, 0.1], [0.5, 0.5]])
+    masses = np.array([0.3, 0.2, 0.4, 0.1])
+
+    def useful_if_merged(i, j):
+        both = masses[i] + masses[j]
+        mean = (masses[i] * laws[i] + masses[j] * laws[j]) / both
+        rest = [n for n in range(4) if n not in (i, j)]
+        table = np.vstack([both * mean, masses[rest, None] * laws[rest]])
+        return information(table)
+
+    before = information(masses[:, None] * laws)
+    for i in range(4):
+        losses = _losses(laws, masses, i)
+        assert losses[i] == math.inf
+        for j in set(range(4)) - {i}:
+            assert losses[j] == pytest.approx(before - useful_if_merged(i, j), abs=1e-12)
+
+
 def test_check_and_infeasible():
     problem = release_problem(TABLE_1, 0.1, 0.3, "information")
     bound = problem.solve(tol=1e-3, restarts=0)
