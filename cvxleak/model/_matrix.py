@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cvxleak._files import (
     is_header,
+    is_number,
     label_from_text,
     label_to_text,
     labels_from_json,
@@ -144,8 +145,9 @@ class LabeledMatrix(Stored):
         """Read a CSV file: with a header and a first column of labels, or a bare matrix.
 
         The file has labels if its very first cell is not a number (``1/2`` and the like, numbers
-        that Python does not read, are refused there). A label that is JSON (``1``, ``0.5``,
-        ``true``, ``[0, 1]``, ``"1"``) stands for that value, any other (``1/2``) for its text.
+        that Python does not read, are refused there; and so is a word above what may be labels or
+        numbers of the matrix). A label that is JSON (``1``, ``0.5``, ``true``, ``[0, 1]``,
+        ``"1"``) stands for that value, any other (``1/2``) for its text.
 
         Raises
         ------
@@ -159,18 +161,16 @@ class LabeledMatrix(Stored):
             return cls([numbers_from_text(cells, line, path) for line, cells in rows])
         if len(rows) == 1:
             raise ValidationError(f"path: {os.fspath(path)!r} has a header and no rows")
+        unlike_rows = header[0] and not any(map(is_number, header))
+        if unlike_rows and cls._is_whole([cells for _, cells in rows[1:]]):
+            raise ValidationError(
+                f"path: {os.fspath(path)!r} has a header, and its first column may be labels of "
+                "the rows or numbers: if it is labels, leave the first cell of the header empty; "
+                "if it is numbers, remove the header"
+            )
         matrix = [numbers_from_text(cells[1:], line, path, 2) for line, cells in rows[1:]]
         inputs = [label_from_text(cells[0]) for _, cells in rows[1:]]
-        try:
-            return cls(matrix, inputs, [label_from_text(cell) for cell in header[1:]])
-        except ValidationError as error:
-            if cls._is_whole([cells for _, cells in rows[1:]]):
-                raise ValidationError(
-                    f"path: {os.fspath(path)!r} seems to have a header and no labels of its rows: "
-                    "they are valid with the first column, and not without it. Remove the header, "
-                    "or begin it with a comma and every row with a label and a comma"
-                ) from error
-            raise
+        return cls(matrix, inputs, [label_from_text(cell) for cell in header[1:]])
 
     @classmethod
     def _is_whole(cls, rows: Sequence[Sequence[str]]) -> bool:

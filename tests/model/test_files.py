@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cvxleak._files import label_from_text, label_to_text, write_atomic
 from cvxleak.errors import ValidationError
-from cvxleak.model import Channel, Prior
+from cvxleak.model import Channel, Distortion, Prior
 
 scalars = st.one_of(
     st.text(max_size=8),
@@ -155,6 +155,7 @@ class TestCsv:
             (",a,a\nx,0.5,0.5\n", "outputs: found 'a' and 'a', which are equal"),
             (",1,1.0\nx,0.5,0.5\n", "outputs: found 1 and 1.0, which are equal"),
             ("just text\n", "a header and no rows"),
+            ("no,yes\n0,1\n", "its first column may be"),
             (
                 "no,yes\n0.25,0.75\n1,0\n",
                 "a header and no labels of its rows: .* Remove the header",
@@ -187,6 +188,14 @@ class TestCsv:
         assert channel == Channel([[0.25, 0.75], [0, 1]], ["1/3", "1_000"], ["1/2", "50%"])
         channel.to_csv(tmp_path / "again.csv")
         assert Channel.from_csv(tmp_path / "again.csv") == channel
+
+    def test_a_header_without_labels_of_rows_is_not_half_a_distortion(self, tmp_path):
+        path = channel_text(tmp_path, "no,yes\n0,1\n1,0\n")
+        with pytest.raises(ValidationError, match="leave the first cell of the header empty"):
+            Distortion.from_csv(path)
+        for text in (",no,yes\n0,0,1\n1,1,0\n", "truth,0,1\n0,0,1\n1,1,0\n"):
+            path = channel_text(tmp_path, text)
+            assert Distortion.from_csv(path).inputs == (0, 1)
 
     def test_not_text(self, tmp_path):
         with pytest.raises(ValidationError, match=r"^path: cannot read"):
