@@ -22,7 +22,12 @@ from cvxleak.problems.design.feasible import snapped
 from cvxleak.problems.design.half_spaces import HalfSpaces, Implied
 from cvxleak.problems.design.inside import Inside
 from cvxleak.problems.design.interior import Master, MasterPoint
-from cvxleak.problems.design.own_constraints import Rule, check_solver, own_constraints
+from cvxleak.problems.design.own_constraints import (
+    TIGHT,
+    Rule,
+    check_solver,
+    own_constraints,
+)
 
 __all__ = ["Conic"]
 
@@ -131,14 +136,18 @@ class Conic:
     def _solved(self, problem: cp.Problem, deadline: float) -> cp.Problem:
         left = deadline - time.monotonic()
         limit = {"time_limit": max(left, 1.0)} if np.isfinite(left) else {}
-        # CVXPY's own choice where there are matrices is SCS, which is too coarse to come first.
+        # Where little leaks the objective is flat, and multipliers are off by the square root of
+        # what its value is off by. CVXPY's own choice where there are matrices is SCS, which is
+        # too coarse to come first.
         attempts: list[tuple[str, dict[str, Any]]] = [
+            ("CLARABEL", TIGHT | limit | self._options),
             ("CLARABEL", limit | self._options),
             ("SCS", {}),
         ]
-        if self._solver is not None:
-            limit = limit if self._solver == "CLARABEL" else {}
-            attempts = [(self._solver, limit | self._options)]
+        if self._solver == "CLARABEL":
+            attempts = attempts[:2]
+        elif self._solver is not None:
+            attempts = [(self._solver, self._options)]
         reason: cp.SolverError | None = None
         for solver, options in attempts:
             try:

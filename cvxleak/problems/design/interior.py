@@ -10,6 +10,10 @@ where I_j(Q) = H(A) + sum_{a,y} s_{a,y} log(s_{a,y} / s_y) for s = W_j Q, and E_
 
 Whatever they return, the dual bound is evaluated analytically from the multipliers: with phi the
 posteriors at Q, sum_r min_y of the coefficients of a linear minorant of the Lagrangian.
+
+`cvxleak.iterative.design_terms` has the same functions for a few secrets of any shapes, one after
+the other. Here there are up to hundreds of adversaries, padded to one shape and evaluated in one
+product, five to ten times as fast; a test holds the two against each other.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from cvxleak.iterative.design_terms import DesignTerms, dual_bound
 from cvxleak.model import Distortion
 from cvxleak.problems.design import MinDistortion, min_distortion
 from cvxleak.problems.design.conic import Conic
@@ -42,6 +43,19 @@ def test_the_master_agrees_with_a_conic_solver(leakage, budget):
     assert (mine.theta >= 0).all()
     assert (mine.beta >= 0).all()
     np.testing.assert_allclose(mine.channel.sum(axis=1), 1, atol=1e-12)
+
+
+def test_the_functions_are_those_of_designs_with_known_priors():
+    master, _ = master_of(True, 0.2)
+    q = np.random.default_rng(2).dirichlet(np.ones(4), size=4)
+    theta = np.random.default_rng(3).dirichlet(np.ones(len(master.joint)))
+    terms = DesignTerms(tuple(master.joint), master.cost)
+    slopes = terms.slopes(q)
+    s, _, informations = master.informations(q)
+    np.testing.assert_allclose(informations, terms.information(q, slopes), atol=1e-14)
+    np.testing.assert_allclose(master.distortions(q), terms.distortions(q), atol=1e-15)
+    bound = dual_bound(terms, slopes, theta, np.ones(1)) - 0.2
+    assert master.bound(s, theta, np.ones(1)) == pytest.approx(bound, abs=1e-14)
 
 
 def test_a_bound_holds_for_every_channel():
