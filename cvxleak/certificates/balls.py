@@ -47,14 +47,15 @@ def round_down(ball: arb) -> float:
     """Return the largest convenient float that is certainly not above the ball."""
     if not ball.is_finite():
         return -math.inf
-    return math.nextafter(float(ball.lower()), -math.inf)
+    return 0.0 if ball == 0 else math.nextafter(float(ball.lower()), -math.inf)
 
 
 def round_up(ball: arb) -> float:
     """Return the smallest convenient float that is certainly not below the ball."""
     if not ball.is_finite():
         return math.inf
-    return math.nextafter(float(ball.upper()), math.inf)
+    # An exact zero stays one.
+    return 0.0 if ball == 0 else math.nextafter(float(ball.upper()), math.inf)
 
 
 def normalized(weights: ArrayLike) -> list[arb]:

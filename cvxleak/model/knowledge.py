@@ -535,6 +535,15 @@ def exchangeable(query: Query, knowledge: Sequence[Knowledge]) -> list[list[int]
     return list(parts.values())
 
 
+def worst_of(*violations: Mapping[str, float]) -> dict[str, float]:
+    """Return the largest violation by each name: several pieces of knowledge may share one."""
+    result: dict[str, float] = {}
+    for one in violations:
+        for name, missed in one.items():
+            result[name] = max(missed, result.get(name, 0.0))
+    return result
+
+
 def exact_law(weights: Any) -> tuple[Fraction, ...]:
     """Return floats divided by their exact sum."""
     parts = [Fraction(float(weight)) for weight in weights]

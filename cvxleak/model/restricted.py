@@ -24,6 +24,7 @@ from cvxleak.model.knowledge import (
     counts_query,
     exact_law,
     exchangeable,
+    worst_of,
 )
 from cvxleak.model.lumping import Lumped
 from cvxleak.model.mechanism import Mechanism
@@ -59,7 +60,8 @@ class Restricted:
     The groups of contexts are finer than those of `Mechanism.lumped`: rows have to be equal, and so
     has all that the constraints depend on. Then spreading a group's mass evenly changes neither
     I(A;Y) nor a constraint, and entropy is largest, so the problem in the weights is still exact.
-    Datasets that a reference p0 excludes are left out.
+    Datasets of which a constraint says that they have no probability are left out: those that a
+    reference p0 excludes, and those whose c(x) is not extreme where E[c(X)] has to be.
     """
 
     mechanism: Mechanism
@@ -79,21 +81,20 @@ class Restricted:
 
     def violations(self, weights: Array, knowledge: Sequence[Knowledge]) -> dict[str, float]:
         """Return, in words, by how much lumped weights miss each piece of knowledge."""
-        result: dict[str, float] = {}
+        result = {one.statement: 0.0 for one in knowledge}
         doubt = float(entr(weights).sum() + weights @ self.lumped.log_multiplicity)
         for ball in self.references:
             logs = [math.log(base) if base else 0.0 for base in ball.bases]
             mean = float(weights @ (np.array(ball.exponents) @ np.array(logs)))
             one = knowledge[ball.owner]
             if isinstance(one, RelativeEntropyBall):
-                result |= one.missed(-doubt - mean)
+                result = worst_of(result, one.missed(-doubt - mean))
         for one, equal in [(x, True) for x in self.equations] + [
             (x, False) for x in self.inequalities
         ]:
             off = float(weights @ np.array(one.coefficients)) - float(one.side)
             name = knowledge[one.owner].statement
-            miss = abs(off) if equal else max(off, 0.0)
-            result[name] = max(miss, result.get(name, 0.0))
+            result = worst_of(result, {name: abs(off) if equal else max(off, 0.0)})
         return result
 
     def group_of_dataset(self) -> NDArray[np.intp]:
@@ -187,14 +188,17 @@ class _Counted(_Feature):
         self.own = [place for place, i in enumerate(group) if i in named]
         classes = [[i for i in part if i in named and i not in group] for part in parts]
         self.classes = [part for part in classes if part]
-        # The probability of the last value follows from the others.
-        self.width = len(self.law) - 1
-        if self.classes and self.width:
+        # One probability follows from the others; not one that is 0, which leaves datasets out.
+        likeliest = self.law.index(max(self.law))
+        self.counted = [u for u in range(len(self.law)) if u != likeliest]
+        width = len(self.counted)
+        if self.classes and width:
             units: list[list[int | None]] = [[None] * size for size in query.space.shape]
             for j, part in enumerate(self.classes):
+                sums: list[int | None] = list(range(j * width, (j + 1) * width))
                 for i in part:
-                    units[i] = [*range(j * self.width, (j + 1) * self.width), None]
-            self.query = counts_query(query.space, units, len(self.classes) * self.width)
+                    units[i] = [*sums[:likeliest], None, *sums[likeliest:]]
+            self.query = counts_query(query.space, units, len(self.classes) * width)
 
     def key(self, places: Mapping[int, int], value: int, counted: Any) -> Hashable | None:
         return () if self.query is None else counted
@@ -204,14 +208,14 @@ class _Counted(_Feature):
     ) -> tuple[list[Linear], list[Linear]]:
         equations = []
         for place in self.own:
-            for u in range(self.width):
+            for u in self.counted:
                 c = tuple(float(joint[place] == u) for joint in values)
                 equations.append(Linear(c, self.law[u], self.owner))
         if self.query is not None:
-            for j, part in enumerate(self.classes):
-                for u in range(self.width):
-                    c = tuple(float(key[j * self.width + u]) for key in keys)
-                    equations.append(Linear(c, len(part) * self.law[u], self.owner))
+            sums = product(self.classes, self.counted)
+            for j, (part, u) in enumerate(sums):
+                c = tuple(float(key[j]) for key in keys)
+                equations.append(Linear(c, len(part) * self.law[u], self.owner))
         return equations, []
 
 
@@ -317,9 +321,9 @@ def restrict(
             entry[0] += count
             entry[1].add(value)
             places_of[code, place] = label
-    labels = sorted(found)
-    if not labels:
+    if not found:
         raise InfeasibleError("adversaries: the constraints exclude every dataset")
+    labels, equations, inequalities = _possible(features, found)
     names = space.values(records)
     kept = sorted({label[0] for label in labels})
     lumped = Lumped(
@@ -330,18 +334,11 @@ def restrict(
         multiplicities=[found[label][0] for label in labels],
         contexts=[[query.values[v] for v in sorted(found[label][1])] for label in labels],
     )
-    equations: list[Linear] = []
-    inequalities: list[Linear] = []
-    references: list[Reference] = []
-    values = [found[label][2] for label in labels]
-    for j, feature in enumerate(features):
-        keys = [label[2][j] for label in labels]
-        if isinstance(feature, _Near):
-            references.append(feature.reference(keys))
-            continue
-        equal, most = feature.constraints(keys, values)
-        equations += equal
-        inequalities += most
+    references = [
+        feature.reference([label[2][j] for label in labels])
+        for j, feature in enumerate(features)
+        if isinstance(feature, _Near)
+    ]
     order = {label: g for g, label in enumerate(labels)}
     return Restricted(
         mechanism,
@@ -352,8 +349,61 @@ def restrict(
         tuple(references),
         joint,
         looked_at,
-        {where: order[label] for where, label in places_of.items()},
+        {where: order[label] for where, label in places_of.items() if label in order},
     )
+
+
+def _possible(
+    features: Sequence[_Expected | _Counted | _Near], found: Mapping[tuple[Any, ...], list[Any]]
+) -> tuple[list[tuple[Any, ...]], list[Linear], list[Linear]]:
+    """Return the labels of groups that may have probability, and the constraints on these.
+
+    Where the mean of c has to be its largest value, only groups with that value have probability,
+    and nothing is left to ask. If that leaves no group, all stay, for the violation to be told.
+    """
+    every = sorted(found)
+    labels, equations, inequalities = every, *_constraints(features, found, every)
+    while True:
+        kept = np.ones(len(labels), dtype=bool)
+        for one in equations:
+            kept &= _extreme(one.coefficients, one.side) & _extreme(
+                [-c for c in one.coefficients], -one.side
+            )
+        for one in inequalities:
+            kept &= _extreme(one.coefficients, one.side)
+        if kept.all():
+            break
+        if not kept.any():
+            return every, *_constraints(features, found, every)
+        labels = [label for label, possible in zip(labels, kept, strict=True) if possible]
+        equations, inequalities = _constraints(features, found, labels)
+    return (
+        labels,
+        [one for one in equations if any(c != one.side for c in one.coefficients)],
+        [one for one in inequalities if any(c > one.side for c in one.coefficients)],
+    )
+
+
+def _extreme(coefficients: Sequence[float], most: Fraction) -> NDArray[np.bool_]:
+    """Return where <c, w> <= most lets w be positive: everywhere unless it is the least c."""
+    least = min(coefficients)
+    return np.array([c == least or least != most for c in coefficients])
+
+
+def _constraints(
+    features: Sequence[_Expected | _Counted | _Near],
+    found: Mapping[tuple[Any, ...], list[Any]],
+    labels: Sequence[tuple[Any, ...]],
+) -> tuple[list[Linear], list[Linear]]:
+    equations: list[Linear] = []
+    inequalities: list[Linear] = []
+    values = [found[label][2] for label in labels]
+    for j, feature in enumerate(features):
+        if not isinstance(feature, _Near):
+            equal, most = feature.constraints([label[2][j] for label in labels], values)
+            equations += equal
+            inequalities += most
+    return equations, inequalities
 
 
 def _unnested(value: Any, extra: int) -> tuple[Any, list[Any]]:

@@ -75,6 +75,8 @@ class Domain:
     ) -> list[tuple[Array, float]]:
         """Look for priors of the class that leak much; return them with the floor's multiplier."""
         lumped = self.lumped
+        if self._room <= MARGIN * (1 + lumped.max_entropy):
+            return []  # F is strictly concave: there is no other prior than the center
         if isinstance(starts, (int, np.integer)):
             # A value's mass goes to random rows, half of the time nearly all of it to one; the
             # groups with equal rows share it as they do at the center.
@@ -317,6 +319,7 @@ class Domain:
         free = z / scale
         self._prices = np.concatenate([free[balls:][:most], free[:balls], free[balls + most :]])
         value = dual(z)[0]
+        self._room = 0.0 if self._radii.min(initial=np.inf) <= POINT else value
         if value < 0:
             raise InfeasibleError(self._why(value))
         logits = log_m + z @ columns

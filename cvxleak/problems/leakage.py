@@ -17,7 +17,7 @@ from cvxleak.certificates import Certificate
 from cvxleak.errors import InfeasibleError, ValidationError
 from cvxleak.measures import entropy, lumped_entropy, lumped_information
 from cvxleak.model import Mechanism, Prior
-from cvxleak.model.knowledge import Knowledge, as_knowledge
+from cvxleak.model.knowledge import Knowledge, as_knowledge, worst_of
 from cvxleak.model.restricted import restrict
 from cvxleak.problems.audit import WITHIN, Audit, Progress
 from cvxleak.problems.candidates import candidate_weights, law_violations, positive_part
@@ -217,9 +217,8 @@ class RecordLeakage:
                 for g in (groups if group is None else [group])
             )
             uncertainty = entropy(law)
-            missed = {}
-            for one in self.adversaries:
-                missed |= one.violation(mechanism.query, law.reshape(mechanism.space.shape))
+            shaped = law.reshape(mechanism.space.shape)
+            missed = worst_of(*(k.violation(mechanism.query, shaped) for k in self.adversaries))
         short_of = max(self.entropy_floor - uncertainty, 0.0)
         violations = law_violations(p) | {"entropy is at least the floor": short_of} | missed
         found = self.solve(**options) if bound is None else bound.to("nats")

@@ -202,6 +202,55 @@ def test_the_same_knowledge_twice_is_that_knowledge():
         assert once.lower <= twice.upper
 
 
+@pytest.mark.parametrize(
+    "known",
+    [
+        KnownMarginals([1.0, 0.0], records=0),
+        KnownMarginals([0.0, 1.0]),
+        Expectation(lambda x: x, records=0, at_most=0.0),
+        Expectation(lambda x: -2 * x, records=0, at_most=-2.0),
+        Expectation(lambda v: v, equals=0.0),
+        Expectation(lambda v: v, equals=6.0),
+        [Expectation(lambda v: v, at_most=2.0), Expectation(lambda x, y: x + y, (1, 2), equals=2)],
+    ],
+)
+def test_datasets_that_a_constraint_excludes_are_left_out(known, tmp_path):
+    """These classes determine the audited record or the output: nothing is left to bound."""
+    mechanism = Mechanism(count(6), random_rounding(6, 3))
+    bound = record_leakage(mechanism, 0.0, 0, adversaries=known)
+    assert bound.stats["nodes"] == 0
+    assert 0.0 == bound.lower <= bound.upper < 1e-30
+    prior = bound.witness.expand().probabilities
+    for one in [known] if not isinstance(known, list) else known:
+        assert violation(one, mechanism, prior) <= 1e-15
+    bound.certificate.save(tmp_path / "file.json")
+    assert verify(tmp_path / "file.json").passed
+
+
+def test_zeros_of_a_law_leave_the_leakage_of_the_smaller_alphabet():
+    """A value that has no probability might as well not be there, wherever it stands."""
+    rows = np.random.default_rng(7).dirichlet(np.ones(3), size=(2, 3))
+    for value in range(3):
+        others = [u for u in range(3) if u != value]
+        law = np.insert([0.3, 0.7], value, 0.0)
+        whole = Mechanism.from_channel(RecordSpace([(0, 1), (0, 1, 2)]), rows.reshape(6, 3))
+        small = Mechanism.from_channel(RecordSpace([(0, 1), (0, 1)]), rows[:, others].reshape(4, 3))
+        for record in (0, 1):
+            one = record_leakage(whole, 0.6, record, adversaries=KnownMarginals(law, records=1))
+            other = record_leakage(
+                small, 0.6, record, adversaries=KnownMarginals([0.3, 0.7], records=1)
+            )
+            assert one.lower == pytest.approx(other.lower, rel=2e-4)
+            assert one.upper == pytest.approx(other.upper, rel=2e-4)
+
+
+def test_a_floor_that_leaves_one_prior_needs_no_search():
+    mechanism = Mechanism(parity(3), binary_symmetric(0.1))
+    bound = record_leakage(mechanism, 3 * LOG2, 0, adversaries=KnownMarginals([0.5, 0.5]))
+    assert bound.status is Status.CERTIFIED
+    np.testing.assert_allclose(bound.witness.expand().probabilities, 1 / 8, atol=1e-6)
+
+
 def test_all_records_and_groups_and_the_balance():
     mechanism = random_mechanism(4)
     known = CLASSES["ball"]
@@ -264,6 +313,35 @@ def test_check_says_what_a_candidate_misses():
     lumped = problem.check(bound.witness.weights, 0, lumped=True, bound=bound)
     assert lumped.feasible
     assert lumped.value == pytest.approx(bound.lower, abs=1e-9)
+
+
+def test_check_keeps_the_worst_of_two_that_are_called_the_same():
+    mechanism = random_mechanism(1)
+    known = [KnownMarginals([0.3, 0.7], records=0), KnownMarginals([0.2, 0.3, 0.5], records=1)]
+    problem = RecordLeakage(mechanism, 0.0, 0, adversaries=known)
+    bound = problem.solve(tol=1e-2)
+    met = np.outer([0.3, 0.7], [0.2, 0.3, 0.5])
+    assert problem.check(met.ravel(), bound=bound).feasible
+    for off in (np.outer([0.9, 0.1], [0.2, 0.3, 0.5]), np.outer([0.3, 0.7], [0.8, 0.1, 0.1])):
+        check = problem.check(off.ravel(), bound=bound)
+        assert check.violations["records have their known laws"] == pytest.approx(0.6)
+    # Lumped weights say the same, and a class that the groups of contexts guarantee is there too.
+    sure = RecordLeakage(mechanism, 0.0, 0, adversaries=KnownMarginals([1.0, 0.0], records=0))
+    found = sure.solve()
+    assert sure.check(found.witness.weights, 0, lumped=True, bound=found).violations == {
+        "weights are non-negative": 0.0,
+        "weights sum to 1": 0.0,
+        "entropy is at least the floor": 0.0,
+        "records have their known laws": 0.0,
+    }
+    near = [RelativeEntropyBall(0.01, prior=REFERENCE), RelativeEntropyBall(9.0, prior=REFERENCE)]
+    for balls in (near, near[::-1]):
+        view = RecordLeakage(mechanism, 0.0, 0, adversaries=balls)
+        bound = view.solve(tol=1e-1)
+        weights = np.zeros(len(bound.witness.weights))
+        weights[0] = 1.0
+        check = view.check(weights, 0, lumped=True, bound=bound)
+        assert check.violations["relative entropy is at most the radius"] > 1.0
 
 
 def numbers_in(data, path=()):
