@@ -44,6 +44,13 @@ class Choices:
     witnesses: Array
 
 
+ROUNDS = 20
+"""How often the steps may be taken again with the choices that keep the bound up."""
+
+CLOSE = 1e-9
+"""Nats that the bound may be above the largest capacity attained."""
+
+
 def bound_choices(
     lumped: Lumped, iterations: int = 200, *, stop: Callable[[], bool] = never
 ) -> Choices | None:
@@ -51,7 +58,9 @@ def bound_choices(
 
     By convexity of I in the conditionals, the leakage without an entropy floor is the largest
     Shannon capacity over these choices (DALENIUS Theorem 2); it bounds the leakage for every
-    floor. Capacities by Blahut–Arimoto steps, for binary records by bisection; `stop()` ends both.
+    floor. Capacities by Blahut–Arimoto steps, more of them where a choice may be the largest (they
+    converge slowly where the law leaves values out), for binary records by bisection; `stop()` ends
+    both.
     """
     k = len(lumped.values)
     counts = np.bincount(lumped.value_index, minlength=k)
@@ -60,10 +69,19 @@ def bound_choices(
         return None
     places = np.array(list(product(*(range(n) for n in counts)))) + lumped.starts
     rows = lumped.rows[places]
-    inputs = _binary_inputs(rows, stop) if k == 2 else _inputs(rows, iterations, stop)
-    output = np.einsum("ca,cay->cy", inputs, rows)
-    divergences = rel_entr(rows, output[:, None, :]).sum(axis=2)
+    if k == 2:
+        inputs = _binary_inputs(rows, stop)
+    else:
+        inputs = _inputs(rows, np.full((total, k), 1 / k), iterations, stop)
+    divergences = _divergences(rows, inputs)
     lower = (inputs * divergences).sum(axis=1)
+    for _ in range(ROUNDS if k > 2 else 0):
+        above = np.flatnonzero(divergences.max(axis=1) > lower.max() + CLOSE)
+        if not len(above) or stop():
+            break
+        inputs[above] = _inputs(rows[above], inputs[above], iterations, stop)
+        divergences[above] = _divergences(rows[above], inputs[above])
+        lower[above] = (inputs[above] * divergences[above]).sum(axis=1)
     best = np.flatnonzero(lower >= lower.max() - 1e-12)
     witnesses = np.zeros((len(best), len(lumped.multiplicities)))
     np.put_along_axis(witnesses, places[best], inputs[best], axis=1)
@@ -72,15 +90,18 @@ def bound_choices(
     return Choices(inputs, float(divergences.max()), witnesses[np.argsort(-entropy)])
 
 
-def _inputs(rows: Array, iterations: int, stop: Callable[[], bool]) -> Array:
-    size, k, _ = rows.shape
+def _divergences(rows: Array, inputs: Array) -> Array:
+    """Return D(row_a || output law) for each choice and value."""
+    output = np.einsum("ca,cay->cy", inputs, rows)
+    return rel_entr(rows, output[:, None, :]).sum(axis=2)
+
+
+def _inputs(rows: Array, pi: Array, iterations: int, stop: Callable[[], bool]) -> Array:
     rows = np.where(rows < 1e-200, 0.0, rows)
-    pi = np.full((size, k), 1 / k)
     for _ in range(iterations):
         if stop():
             break
-        output = np.einsum("ca,cay->cy", pi, rows)
-        divergences = rel_entr(rows, output[:, None, :]).sum(axis=2)
+        divergences = _divergences(rows, pi)
         pi = pi * np.exp(divergences - divergences.max(axis=1, keepdims=True))
         # A law without zeros keeps every output of its rows, so the bound stays finite.
         pi = np.maximum(pi / pi.sum(axis=1, keepdims=True), 1e-15)

@@ -9,7 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cvxleak._validation import Array
-from cvxleak.branch_and_bound import Choices, FloorsSearch, bound_choices
+from cvxleak.branch_and_bound import (
+    Choices,
+    FloorsSearch,
+    SharingSearch,
+    bound_choices,
+    merge_outputs,
+)
 from cvxleak.certificates import Certificate, balls
 from cvxleak.certificates import record_leakage as prover
 from cvxleak.certificates.packing import pack
@@ -38,6 +44,9 @@ SWEEPS = 2
 TOGETHER = 64
 """Most relaxed maximizers that are tried together as starts."""
 
+SHARING_NODES = 1000
+"""Most nodes of the time-sharing bound at one floor."""
+
 NODES = {2: 4000}
 FEW_NODES = 400
 """Most nodes per floor, by the number of a record's values: the more there are, the less have the
@@ -61,6 +70,10 @@ class _Group:
         self.flat = float(np.log(len(lumped.values)))  # the least bound that holds at every floor
         self.places: Places = np.zeros(0, dtype=np.intp)  # the floors of `search`
         self.search: FloorsSearch | None = None
+        # What was found at each floor for these records: the leakage, by whom, and the floor's
+        # multiplier.
+        self.found: dict[int, tuple[float, Array, float]] = {}
+        self.sharing: dict[int, SharingSearch] = {}  # the floors that this is enough for
 
 
 class AuditedFloors:
@@ -101,7 +114,7 @@ class AuditedFloors:
     @property
     def searched(self) -> set[int]:
         """The floors that took a search."""
-        return {int(place) for group in self._groups for place in group.places}
+        return {int(place) for group in self._groups for place in [*group.places, *group.sharing]}
 
     def run(self, deadline: float) -> bool:
         """Work until all gaps are within the tolerance, or the time is up; false if interrupted."""
@@ -109,6 +122,8 @@ class AuditedFloors:
             try:
                 for group in self._groups:
                     self._prepare(group)
+                for group in self._groups:
+                    self._share(group, deadline)
                 for group in self._groups:
                     self._search(group, deadline)
             except KeyboardInterrupt:
@@ -143,9 +158,32 @@ class AuditedFloors:
             flat = near.reshape(-1, weights.shape[1])
             found = self._climb(group, np.repeat(places, 3), flat, LONGER)
 
+    def _share(self, group: _Group, deadline: float) -> None:
+        """Bound records of many values by time sharing, floor by floor: it takes few nodes."""
+        if len(group.lumped.values) == 2:
+            return
+        goal, gap = self._thresholds()
+        merged, _ = merge_outputs(group.lumped)
+        for place in np.flatnonzero(group.flat > goal).tolist():
+            _, weights, multiplier = group.found[place]
+            if multiplier <= 0 or time.monotonic() > deadline:
+                continue
+            search = SharingSearch(merged, float(self.floors[place]), weights, multiplier)
+            search.run(
+                lambda place=place: float(goal[place]),
+                resolution=float(gap[place]),
+                stop=lambda: time.monotonic() > deadline,
+                on_weights=lambda weights: None,
+                node_limit=SHARING_NODES,
+            )
+            if search.upper <= goal[place]:
+                group.sharing[place] = search
+
     def _search(self, group: _Group, deadline: float) -> None:
         goal, _ = self._thresholds()
-        places = np.flatnonzero(group.flat > goal)
+        open_ = group.flat > goal
+        open_[list(group.sharing)] = False
+        places = np.flatnonzero(open_)
         if not len(places):
             return
         search = FloorsSearch(group.problem, self.floors[places].tolist(), group.symmetries)
@@ -187,10 +225,11 @@ class AuditedFloors:
         for place in np.unique(places):
             mine = np.flatnonzero(places == place)
             best = mine[values[mine].argmax()]
-            if values[best] > self._lower[place]:
-                self._take(
-                    int(place), group, weights[best], float(values[best]), float(multipliers[best])
-                )
+            found = float(values[best]), weights[best], float(multipliers[best])
+            if found[0] > group.found.get(int(place), found)[0] or int(place) not in group.found:
+                group.found[int(place)] = found
+            if found[0] > self._lower[place]:
+                self._take(int(place), group, found[1], found[0], found[2])
         self._spread()
         return weights, values
 
@@ -248,6 +287,12 @@ class AuditedFloors:
         if group.choices is not None and group.choices.upper <= group.flat:
             flat["choices"] = pack(group.choices.inputs)
         result = [(flat, prover.prove_upper(group.lumped, 0.0, flat))] * len(self.floors)
+        dtype = "<f4" if self._tol > SINGLE_PRECISION else "<f8"
+        for place, sharing in group.sharing.items():
+            outputs = merge_outputs(group.lumped)[1]
+            entry = {"records": list(group.records), "sharing": sharing.encoded(outputs, dtype)}
+            end = prover.prove_upper(group.lumped, float(self.floors[place]), entry)
+            result[place] = entry, end
         search = group.search
         if search is None:
             return result
@@ -260,7 +305,6 @@ class AuditedFloors:
         targets = {int(i): float(min(max(uppers[i], goal[i]), group.flat)) for i in useful}
         if not targets:
             return result
-        dtype = "<f4" if self._tol > SINGLE_PRECISION else "<f8"
         proved = search.proved(group.lumped, group.outputs, targets, dtype)
         if any(end > targets[i] + 1e-6 * targets[i] + 1e-9 for i, (_, end) in proved.items()):
             proved = search.proved(group.lumped, group.outputs, targets, "<f8")
