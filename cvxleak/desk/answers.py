@@ -11,6 +11,12 @@ from cvxleak.result import unit_scale
 
 __all__ = ["DeskReport", "DeskVerification", "Exposure", "Release"]
 
+CLAIMS = {
+    "ex_ante": "before anything is drawn, if no request depends on what was released",
+    "realized": "summed along the history that was realized; nothing is claimed ex ante",
+}
+"""What the leakages of each mode are about."""
+
 
 @dataclass(frozen=True)
 class Release:
@@ -94,6 +100,7 @@ class DeskReport:
     >>> from cvxleak.desk import DeskReport, Exposure
     >>> print(DeskReport("ex_ante", 1, 2, (Exposure((), 0.1, 0.2),)))
     1 releases, 2 classes of histories (ex_ante)
+    before anything is drawn, if no request depends on what was released:
     everybody: at most 0.1 nats (budget 0.2)
     """
 
@@ -102,6 +109,11 @@ class DeskReport:
     histories: int
     exposures: tuple[Exposure, ...]
     unit: str = "nats"
+
+    @property
+    def claim(self) -> str:
+        """What the leakages are about: claimed ex ante, or not."""
+        return CLAIMS[self.mode]
 
     def to(self, unit: str) -> DeskReport:
         """Return the same report in ``"nats"`` or ``"bits"``, leakages rounded up."""
@@ -118,6 +130,7 @@ class DeskReport:
         """Return the report as plain data; an infinite budget is None."""
         return {
             "mode": self.mode,
+            "claim": self.claim,
             "unit": self.unit,
             "releases": self.releases,
             "histories": self.histories,
@@ -132,7 +145,10 @@ class DeskReport:
         }
 
     def __str__(self) -> str:
-        lines = [f"{self.releases} releases, {self.histories} classes of histories ({self.mode})"]
+        lines = [
+            f"{self.releases} releases, {self.histories} classes of histories ({self.mode})",
+            f"{self.claim}:",
+        ]
         for who in self.exposures:
             name = " + ".join(who.parties) or "everybody"
             limit = "no budget" if math.isinf(who.budget) else f"budget {who.budget:.6g}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +21,7 @@ from cvxleak.desk.kernels import (
     on_grid,
 )
 from cvxleak.desk.realized import RealizedHistory
-from cvxleak.desk.solving import solve_kernel
+from cvxleak.desk.solving import SLACK, solve_kernel
 from cvxleak.errors import InfeasibleError
 from cvxleak.model import Channel, Distortion
 
@@ -56,7 +56,7 @@ def choose_kernel(
     request: Channel,
     distortion: Distortion,
     limits: Limits,
-    past: Sequence[list[object]],
+    past: Sequence[tuple[Hashable, ...]],
     time_limit: float | None,
 ) -> Choice:
     """Return the kernel of a request that keeps `limits`.
@@ -80,15 +80,17 @@ def choose_kernel(
     looker = party if party in history.lookers else None
     masses = history.seen(looker)
     costs = mean_cost(request.matrix, distortion.matrix)
-    labels = list(request.outputs)
+    labels = request.outputs
     shape = (len(masses), len(request.inputs), len(labels))
 
     def loss(kernel: Kernel) -> float:
         return expected_cost(list(masses.values()), kernel, costs)
 
-    found, lower = solve_kernel(history, looker, request, distortion, limits, time_limit)
+    found, bound = solve_kernel(history, looker, request, distortion, limits, time_limit)
+    lower = bound.lower - SLACK * float(distortion.matrix.max())
     quiet = _quiet(masses, costs, shape)
-    best, source = _repaired(history, party, on_grid(found), quiet, limits), None
+    repaired = _repaired(history, party, on_grid(found), quiet, limits)
+    best, source = min(quiet, repaired, key=loss), None
     indifferent = INDIFFERENT * float(np.ptp(distortion.matrix))
     for number, outputs in enumerate(past, start=1):
         chosen = [history.output_of(number - 1, seen, looker) for seen in masses]

@@ -11,14 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cvxleak._validation import plain_label, short
-from cvxleak.certificates.packing import pack, unpack
 from cvxleak.desk.answers import DeskReport, DeskVerification, Exposure, Release
 from cvxleak.desk.budgets import Budgets, Limits, party_name
 from cvxleak.desk.choosing import choose_kernel, within
-from cvxleak.desk.history import Entry, History, Observer
-from cvxleak.desk.kernels import GRID, copied, draw, expected_cost, mean_cost
+from cvxleak.desk.history import History, Observer
+from cvxleak.desk.kernels import copied, draw, expected_cost, mean_cost
 from cvxleak.desk.ledger import Ledger
 from cvxleak.desk.realized import RealizedHistory
+from cvxleak.desk.record import Record
+from cvxleak.desk.solving import TOLERANCE, solve_kernel
 from cvxleak.errors import CvxleakError, ValidationError
 from cvxleak.model import Channel, Distortion, Prior, as_channel
 
@@ -28,6 +29,8 @@ Mode = Literal["ex_ante", "realized"]
 MODES = ("ex_ante", "realized")
 LISTED_PARTIES = 4
 """Up to this many parties a report lists every coalition."""
+SECONDS = 60.0
+"""Most that a verification spends on solving the problem of one release again."""
 
 
 class ReleaseDesk:
@@ -196,32 +199,33 @@ class ReleaseDesk:
         channel = self._request(request)
         cost = self._distortion(distortion, channel)
         with self._ledger.release() as writer:
-            earlier = writer.releases
+            earlier = self._records(writer.releases)
             limits = self._limits(name, epsilon, delta, earlier)
             followed = [who for who in limits if who is not None]
-            returns = any(content["party"] == name for content in earlier)
+            returns = any(record.party == name for record in earlier)
             history = self._history(earlier, followed, name if returns else None)
-            past = [_outputs(content) for content in earlier]
+            past = [record.request.outputs for record in earlier]
             choice = choose_kernel(history, name, channel, cost, limits, past, time_limit)
             looker = name if name in history.lookers else None
             masses = history.seen(looker)
             row = list(masses).index(history.realized(looker))
             if masses[history.realized(looker)][place] == 0:
                 raise ValidationError("x: impossible by the model and what was released so far")
-            content = {
-                "party": name,
-                "request": channel.to_dict(),
-                "distortion": cost.to_dict(),
-                "epsilon": limits[frozenset([name])],
-                "delta": limits[None],
-                "kernel": pack(choice.kernel, "<i4"),
-                "looks": looker is not None,
-                "expected_distortion": list(choice.distortion),
-                "copy_of": choice.copy_of,
-                "output": draw(choice.kernel[row, place].tolist()),
-            }
-            writer.record(content)
-        return _release(len(earlier) + 1, content)
+            record = Record(
+                number=len(earlier) + 1,
+                party=name,
+                request=channel,
+                distortion=cost,
+                epsilon=limits[frozenset([name])],
+                delta=limits[None],
+                kernel=choice.kernel,
+                looks=looker is not None,
+                expected_distortion=choice.distortion,
+                copy_of=choice.copy_of,
+                output=draw(choice.kernel[row, place].tolist()),
+            )
+            writer.record(record.to_dict())
+        return record.release
 
     @property
     def head(self) -> str:
@@ -230,16 +234,15 @@ class ReleaseDesk:
 
     def releases(self) -> list[Release]:
         """Return what was released so far, first to last."""
-        found = self._ledger.releases()
-        return [_release(number, content) for number, content in enumerate(found, start=1)]
+        return [record.release for record in self._records(self._ledger.releases())]
 
     def report(self) -> DeskReport:
         """Return what each party and each coalition may have learned so far.
 
         With more than four parties, the coalitions that have a budget, and everybody together.
         """
-        contents = self._ledger.releases()
-        parties = sorted({content["party"] for content in contents})
+        records = self._records(self._ledger.releases())
+        parties = sorted({record.party for record in records})
         groups: list[tuple[str, ...]] = [(party,) for party in parties]
         if len(parties) <= LISTED_PARTIES:
             sizes = range(2, len(parties))
@@ -248,18 +251,21 @@ class ReleaseDesk:
             group for group in sorted(tuple(sorted(who)) for who in self._budgets.coalitions)
             if group not in groups
         ]  # fmt: skip
-        history = self._history(contents)
+        history = self._history(records)
         exposures = []
         for group in groups:
             who = frozenset(group)
-            leakage = self._history(contents, [who]).leakage(who)[1]
+            leakage = self._history(records, [who]).leakage(who)[1]
             exposures.append(Exposure(group, leakage, self._budgets.of(who)))
         everybody = history.leakage()[1]
         exposures.append(Exposure((), everybody, self._budgets.delta))
-        return DeskReport(self._mode, len(contents), history.classes, tuple(exposures))
+        return DeskReport(self._mode, len(records), history.classes, tuple(exposures))
 
     def verify(self, head: str | None = None) -> DeskVerification:
         """Recompute every release's leakage and distortion, and see that its budgets were met.
+
+        The problem of every release is solved again, for at most a minute each: what was recorded
+        as the least distortion that it could have must not be above what is attained now.
 
         Parameters
         ----------
@@ -268,77 +274,78 @@ class ReleaseDesk:
             at that time is still there.
         """
         complaints = []
-        number = 0
         try:
-            contents = self._ledger.releases()
+            records = self._records(self._ledger.releases())
             if head is not None and head not in self._ledger.heads():
                 complaints.append("what the ledger held at the given head is not there any more")
-            history = self._history([])
-            for number, content in enumerate(contents, start=1):
-                earlier = contents[: number - 1]
-                asker = content["party"] if content["looks"] else None
-                history = self._history(earlier, (), asker)
-                found = self._complaints(history, content, earlier)
-                complaints += [f"release {number}: {what}" for what in found]
-                limits = self._limits(
-                    content["party"], content["epsilon"], content["delta"], earlier
-                )
-                followed = [who for who in limits if who is not None]
-                after = self._history(contents[:number], followed)
-                complaints += [
-                    f"release {number}: {who} may know too much" for who in within(after, limits)
-                ]
-        except (CvxleakError, KeyError, TypeError, ValueError, IndexError, RecursionError) as error:
-            where = f"release {number}: " if number else ""
-            detail = error.detail if isinstance(error, CvxleakError) else repr(error)
-            complaints.append(f"{where}{detail}")
+        except CvxleakError as error:
+            return DeskVerification(False, (error.detail,))
+        for record in records:
+            try:
+                found = self._complaints(record, records[: record.number - 1])
+            except CvxleakError as error:
+                found = [error.detail]
+            complaints += [f"release {record.number}: {what}" for what in found]
         return DeskVerification(not complaints, tuple(complaints))
 
-    def _complaints(
-        self,
-        history: History | RealizedHistory,
-        content: dict[str, Any],
-        earlier: Sequence[dict[str, Any]],
-    ) -> list[str]:
-        """Return what is wrong with a release beside the budgets."""
-        complaints = []
-        kernel = unpack(content["kernel"])
-        channel = Channel.from_dict(content["request"])
-        cost = Distortion.from_dict(content["distortion"])
-        if not (kernel.ndim == 3 and (kernel >= 0).all() and (kernel.sum(axis=-1) == GRID).all()):
-            return ["the kernel's rows are not probabilities"]
-        looker = content["party"] if content["looks"] else None
+    def _complaints(self, record: Record, earlier: Sequence[Record]) -> list[str]:
+        """Return what is wrong with a release."""
+        returns = any(before.party == record.party for before in earlier)
+        if record.looks != (returns and self._mode == "ex_ante"):
+            return ["its kernel looks at what only a party that comes back has, or fails to"]
+        limits = self._limits(record.party, record.epsilon, record.delta, earlier)
+        if limits[frozenset([record.party])] != record.epsilon:
+            return [f"epsilon is recorded as {record.epsilon!r}, more than a coalition has"]
+        followed = [who for who in limits if who is not None]
+        looker = record.party if record.looks else None
+        history = self._history(earlier, followed, looker)
         masses = history.seen(looker)
-        lower, upper = content["expected_distortion"]
-        costs = mean_cost(channel.matrix, cost.matrix)
-        if not lower <= upper or expected_cost(list(masses.values()), kernel, costs) != upper:
+        costs = mean_cost(record.request.matrix, record.distortion.matrix)
+        after = self._history([*earlier, record], followed)
+        complaints = [f"{who} may know too much" for who in within(after, limits)]
+        lower, upper = record.expected_distortion
+        expected = expected_cost(list(masses.values()), record.kernel, costs)
+        if not lower <= upper == expected:
             complaints.append("the expected distortion is another than recorded")
-        source = content["copy_of"]
-        if source is not None:
-            chosen = [history.output_of(source - 1, seen, looker) for seen in masses]
-            same = _outputs(earlier[source - 1]) == list(channel.outputs)
-            if not same or (kernel != copied([r or 0 for r in chosen], kernel.shape)).any():
-                complaints.append(f"it is no copy of release {source}")
+        _, least = solve_kernel(history, looker, record.request, record.distortion, limits, SECONDS)
+        if lower > least.upper + TOLERANCE * float(np.ptp(record.distortion.matrix)):
+            complaints.append("the least expected distortion is below the recorded one")
+        if record.copy_of is not None:
+            chosen = [history.output_of(record.copy_of - 1, seen, looker) for seen in masses]
+            same = earlier[record.copy_of - 1].request.outputs == record.request.outputs
+            copy = copied([r or 0 for r in chosen], record.kernel.shape)
+            if not same or None in chosen or (record.kernel != copy).any():
+                complaints.append(f"it is no copy of release {record.copy_of}")
         return complaints
+
+    def _records(self, contents: Iterable[dict[str, Any]]) -> list[Record]:
+        """Read what the ledger holds."""
+        records = [Record.from_dict(n, content) for n, content in enumerate(contents, start=1)]
+        for record in records:
+            if record.request.inputs != self._prior.labels:
+                raise ValidationError(
+                    f"path: release {record.number} is about other data than the model"
+                )
+        return records
 
     def _limits(
         self,
         party: str,
         epsilon: float | None,
         delta: float | None,
-        earlier: Sequence[dict[str, Any]],
+        earlier: Sequence[Record],
     ) -> Limits:
-        before = max((content["delta"] for content in earlier), default=0.0)
+        before = max((record.delta for record in earlier), default=0.0)
         return self._budgets.of_request(party, epsilon, delta, before)
 
     def _history(
         self,
-        contents: Sequence[dict[str, Any]],
+        records: Sequence[Record],
         observers: Iterable[Observer] = (),
         asker: str | None = None,
     ) -> History | RealizedHistory:
         law = self._prior.probabilities.tolist()
-        entries = map(_entry, contents)
+        entries = (record.entry for record in records)
         if self._mode == "realized":
             return RealizedHistory(law, entries)
         return History(law, entries, observers, asker)
@@ -371,11 +378,6 @@ class ReleaseDesk:
         return Distortion(distortion, values, values)
 
 
-def _entry(content: dict[str, Any]) -> Entry:
-    kernel = unpack(content["kernel"]).tolist()
-    return Entry(content["party"], kernel, content["output"], content["looks"])
-
-
 def _model(prior: Any) -> Prior:
     if isinstance(prior, Prior):
         return prior
@@ -384,21 +386,3 @@ def _model(prior: Any) -> Prior:
     if isinstance(prior, Mapping):
         return Prior(list(prior.values()), list(prior))
     return Prior(prior)
-
-
-def _outputs(content: dict[str, Any]) -> list[Any]:
-    """Return the labels of a release's outputs."""
-    return list(Channel.from_dict(content["request"]).outputs)
-
-
-def _release(number: int, content: dict[str, Any]) -> Release:
-    lower, upper = content["expected_distortion"]
-    return Release(
-        number,
-        content["party"],
-        _outputs(content)[content["output"]],
-        (lower, upper),
-        content["epsilon"],
-        content["delta"],
-        content["copy_of"],
-    )

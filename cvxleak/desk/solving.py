@@ -14,10 +14,15 @@ from cvxleak.desk.history import History
 from cvxleak.desk.realized import RealizedHistory
 from cvxleak.model import Channel, Distortion
 from cvxleak.problems.release import release_problem
+from cvxleak.result import Bound
 
-__all__ = ["solve_kernel"]
+__all__ = ["SLACK", "TOLERANCE", "solve_kernel"]
 
 TOLERANCE = 1e-6
+"""The gap to reach, as a share of the range of the distortion."""
+SLACK = 1e-13
+"""Nats by which the problem's budgets are larger, and a share of the distortion: more than rounding
+the law to floats can change, so that what is impossible in the problem is so at the desk."""
 
 
 def solve_kernel(
@@ -27,8 +32,8 @@ def solve_kernel(
     distortion: Distortion,
     limits: Limits,
     time_limit: float | None,
-) -> tuple[Array, float]:
-    """Return p(rhat | seen, x) of a nearly optimal kernel, and a lower end of the least distortion.
+) -> tuple[Array, Bound]:
+    """Return p(rhat | seen, x) of a nearly optimal kernel, and the bracket of the least distortion.
 
     The kernel of the problem may look at the views of all observers; here it is averaged over what
     the desk's kernel does not see, which keeps the distortion, the joint law of output, class and
@@ -37,9 +42,9 @@ def solve_kernel(
     if isinstance(history, RealizedHistory):
         room = min(budget - history.spent(who) for who, budget in limits.items())
         joint = _joint(history.seen().values(), request)
-        problem = release_problem(joint, _told(room), distortion=distortion.matrix)
+        problem = release_problem(joint, _eased(room), distortion=distortion.matrix)
         bound = problem.solve(tol=TOLERANCE, time_limit=time_limit)
-        return bound.witness.reshape(1, len(request.inputs), -1), bound.lower
+        return bound.witness.reshape(1, len(request.inputs), -1), bound
     keys = list(history.table)
     law = _joint(history.table.values(), request)
     views: list[NDArray[np.intp]] = [np.arange(len(keys))]
@@ -52,7 +57,7 @@ def solve_kernel(
             budgets.append(budget)
     # Who sees more must not be allowed less, or the less has to be said of both.
     least = [
-        _told(min(b for other, b in zip(views, budgets, strict=True) if _refines(other, mine)))
+        _eased(min(b for other, b in zip(views, budgets, strict=True) if _refines(other, mine)))
         for mine in views
     ]
     problem = release_problem(
@@ -65,12 +70,12 @@ def solve_kernel(
     share = mass / np.bincount(seen, mass)[seen]
     kernel = np.zeros((len(places), *bound.witness.shape[1:]))
     np.add.at(kernel, seen, share[:, None, None] * bound.witness)
-    return kernel, bound.lower
+    return kernel, bound
 
 
-def _told(budget: float) -> float:
-    """Return a budget that is 0 or large enough to be told from it in floats."""
-    return budget if budget > 1e-13 else 0.0
+def _eased(budget: float) -> float:
+    """Return a budget with `SLACK`; 0, which is exact, as it is."""
+    return budget + SLACK if budget > 0 else 0.0
 
 
 def _refines(fine: NDArray[np.intp], coarse: NDArray[np.intp]) -> bool:

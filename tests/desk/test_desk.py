@@ -11,6 +11,7 @@ import pytest
 
 from cvxleak.desk import ReleaseDesk
 from cvxleak.desk import release_desk as module
+from cvxleak.desk.kernels import GRID
 from cvxleak.errors import InfeasibleError, ValidationError
 from cvxleak.measures import mutual_information
 from cvxleak.model import Channel, Distortion, Prior
@@ -439,7 +440,7 @@ def test_a_changed_ledger_does_not_verify(place, mode):
     from cvxleak.certificates.packing import pack
 
     def louder(data):
-        data["kernel"] = pack(np.array([[[module.GRID, 0]] * 2 + [[0, module.GRID]] * 2]), "<i4")
+        data["kernel"] = pack(np.array([[[GRID, 0]] * 2 + [[0, GRID]] * 2]), "<i4")
         data["output"] = 0
 
     for number, edit in (
@@ -518,9 +519,9 @@ def test_nothing_is_recorded_when_the_search_fails(place, monkeypatch):
     def fail(*_):
         raise RuntimeError("the power went out")
 
-    for name in ("choose_kernel", "draw", "pack"):
+    for owner, name in ((module, "choose_kernel"), (module, "draw"), (module.Record, "to_dict")):
         with monkeypatch.context() as patch:
-            patch.setattr(module, name, fail)
+            patch.setattr(owner, name, fail)
             with pytest.raises(RuntimeError):
                 desk.request("Bob", SEX, x=TRUTH)
         assert len(desk.releases()) == 1

@@ -1,0 +1,156 @@
+"""`Record`: one release as the ledger keeps it, read back strictly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from cvxleak.certificates import reading
+from cvxleak.certificates.packing import pack, unpack
+from cvxleak.desk.answers import Release
+from cvxleak.desk.budgets import party_name
+from cvxleak.desk.history import Entry
+from cvxleak.desk.kernels import GRID, Kernel
+from cvxleak.errors import CertificateError, CvxleakError, ValidationError
+from cvxleak.model import Channel, Distortion
+
+__all__ = ["Record"]
+
+KEYS = {
+    "party",
+    "request",
+    "distortion",
+    "epsilon",
+    "delta",
+    "kernel",
+    "looks",
+    "expected_distortion",
+    "copy_of",
+    "output",
+}
+
+
+@dataclass(frozen=True)
+class Record:
+    """A release: who asked for what within which budgets, the kernel, and what was drawn.
+
+    Attributes
+    ----------
+    number : int
+        Its place in the ledger, from 1.
+    party : str
+    request : Channel
+        p(r|x).
+    distortion : Distortion
+        d(r, rhat), on the labels of R.
+    epsilon, delta : float
+        The budgets, in nats.
+    kernel : array, shape (seen, |X|, |R|)
+        p(rhat | seen, x) times `GRID`.
+    looks : bool
+        Whether the kernel looks at the party's own earlier outputs.
+    expected_distortion : tuple of float
+        Proved ends of the least one; the kernel has the upper one.
+    copy_of : int or None
+        The earlier release that it repeats.
+    output : int
+        The column that was drawn.
+    """
+
+    number: int
+    party: str
+    request: Channel
+    distortion: Distortion
+    epsilon: float
+    delta: float
+    kernel: Kernel
+    looks: bool
+    expected_distortion: tuple[float, float]
+    copy_of: int | None
+    output: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the record as plain data, without its number."""
+        return {
+            "party": self.party,
+            "request": self.request.to_dict(),
+            "distortion": self.distortion.to_dict(),
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "kernel": pack(self.kernel, "<i4"),
+            "looks": self.looks,
+            "expected_distortion": list(self.expected_distortion),
+            "copy_of": self.copy_of,
+            "output": self.output,
+        }
+
+    @classmethod
+    def from_dict(cls, number: int, content: Any) -> Record:
+        """Return the record that `to_dict` wrote.
+
+        Raises
+        ------
+        ValidationError
+            Anything else: a part missing, of another type, or that does not fit the others.
+        """
+        try:
+            return cls._read(number, content)
+        except (CvxleakError, KeyError, TypeError, ValueError, RecursionError) as error:
+            detail = error.detail if isinstance(error, CvxleakError) else repr(error)
+            raise ValidationError(f"path: release {number} is damaged: {detail:.200}") from error
+
+    @classmethod
+    def _read(cls, number: int, content: Any) -> Record:
+        reading.parts(content, KEYS, "a row")
+        request = Channel.from_dict(content["request"])
+        distortion = Distortion.from_dict(content["distortion"])
+        for part, name in ((request, "request"), (distortion, "distortion")):
+            if not reading.identical(part.to_dict(), content[name]):
+                raise CertificateError(f"the {name} is not as it was recorded")
+        if not distortion.inputs == distortion.outputs == request.outputs:
+            raise CertificateError("the distortion is about other values than the request")
+        width = len(request.outputs)
+        kernel = unpack(content["kernel"], (None, len(request.inputs), width))
+        whole = content["kernel"]["dtype"] == "<i4"
+        if not whole or (kernel < 0).any() or (kernel.sum(axis=2) != GRID).any():
+            raise CertificateError("the kernel's rows are not probabilities")
+        looks, source = content["looks"], content["copy_of"]
+        if not isinstance(looks, bool):
+            raise CertificateError("looks is neither true nor false")
+        if source is not None and reading.count(source, "copy_of", 1) >= number:
+            raise CertificateError("it is no copy of a later release")
+        output = reading.count(content["output"], "the output")
+        if output >= width:
+            raise CertificateError(f"output {output}; there are {width}")
+        lower, upper = reading.numbers(content["expected_distortion"], "expected_distortion", 2)
+        return cls(
+            number,
+            party_name(content["party"], "party"),
+            request,
+            distortion,
+            reading.number(content["epsilon"], "epsilon"),
+            reading.number(content["delta"], "delta"),
+            kernel,
+            looks,
+            (lower, upper),
+            source,
+            output,
+        )
+
+    @property
+    def entry(self) -> Entry:
+        """The release as a history follows it."""
+        return Entry(self.party, self.kernel.tolist(), self.output, self.looks)
+
+    @property
+    def release(self) -> Release:
+        """The release as the desk hands it out."""
+        return Release(
+            self.number,
+            self.party,
+            self.request.outputs[self.output],
+            self.expected_distortion,
+            self.epsilon,
+            self.delta,
+            self.copy_of,
+        )
