@@ -96,11 +96,16 @@ def prove_envelope(problem: Parts, witness: Parts, proof: Parts) -> tuple[float,
         raise CertificateError("delta must be in [0, 1] and the level positive")
     data = ExactLaws(problem)
     lower, mass = 0.0, fmpq(0)
-    for ratio, share in sorted(_symbols(data, witness), reverse=True):
+    symbols = sorted(_symbols(data, witness), reverse=True)
+    for ratio, share in symbols:
         mass += share
         if mass >= delta:
             lower = max(log_below(ratio), 0.0)
             break
+    else:
+        # The masses are rounded down; all symbols together may have mass 1 all the same.
+        if symbols and _uses_everything(data, witness):
+            lower = max(log_below(symbols[-1][0]), 0.0)
     # At delta = 0 it takes a level that no symbol reaches: then there is no input left, and the
     # bound is 0 without being below delta.
     bound = _dual(data, _multipliers(data, proof), level)
@@ -219,6 +224,15 @@ def _symbols(data: ExactLaws, witness: Parts) -> list[tuple[fmpq, fmpq]]:
             total = int(data.sums[places[x]])
             result.append((fmpq(gain << data.scale, total * above), fmpq(below) * unit))
     return result
+
+
+def _uses_everything(data: ExactLaws, witness: Parts) -> bool:
+    """Return whether every output that can occur is shared out without a rest."""
+    left = {int(y): fmpq(1) for y in np.flatnonzero(data.entries.any(axis=0))}
+    for y, w in zip(witness["outputs"], witness["weights"], strict=True):
+        if y in left:
+            left[y] -= rational(w)
+    return not any(left.values())
 
 
 def _multipliers(data: ExactLaws, proof: Parts) -> tuple[Integers, int]:

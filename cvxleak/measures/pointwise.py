@@ -81,7 +81,7 @@ def pml_failure_probability(
     channel : Channel or array_like, shape (k, m)
         The rows q(y|x).
     epsilon : float
-        Finite and not negative, in nats.
+        Not negative, in nats.
     strict : bool, optional
         Whether outcomes that leak exactly epsilon are left out.
     tie : float, optional
@@ -110,7 +110,7 @@ def pml_failure_probability(
     >>> round(pml_failure_probability([0.25] * 4, mechanism, log(10 / 9), strict=False), 12)
     1.0
     """
-    eps = real_number(epsilon, "epsilon", 0.0, open_high=True)
+    eps = real_number(epsilon, "epsilon", 0.0)
     slack = real_number(tie, "tie", 0.0, open_high=True)
     leakage, mass = _leakage_law(prior, channel)
     fails = leakage > eps + slack if instance(strict, bool, "strict") else leakage >= eps - slack
@@ -225,7 +225,7 @@ def psi_1(prior: Prior | ArrayLike, channel: Channel | ArrayLike, epsilon: float
     channel : Channel or array_like, shape (k, m)
         The rows q(y|x).
     epsilon : float
-        Finite and not negative, in nats.
+        Not negative, in nats.
 
     Raises
     ------
@@ -246,7 +246,7 @@ def psi_1(prior: Prior | ArrayLike, channel: Channel | ArrayLike, epsilon: float
     >>> Fraction(value).limit_denominator(1000)
     Fraction(13, 180)
     """
-    eps = real_number(epsilon, "epsilon", 0.0, open_high=True)
+    eps = real_number(epsilon, "epsilon", 0.0)
     leakage, mass = _leakage_law(prior, channel)
     return float(mass @ -np.expm1(np.minimum(eps - leakage, 0.0)))
 
@@ -264,7 +264,7 @@ def psi_2(prior: Prior | ArrayLike, channel: Channel | ArrayLike, epsilon: float
     channel : Channel or array_like, shape (k, m)
         The rows q(y|x).
     epsilon : float
-        Finite and not negative, in nats.
+        Not negative, in nats.
 
     Raises
     ------
@@ -285,10 +285,10 @@ def psi_2(prior: Prior | ArrayLike, channel: Channel | ArrayLike, epsilon: float
     >>> Fraction(value).limit_denominator(1000)
     Fraction(13, 90)
     """
-    eps = real_number(epsilon, "epsilon", 0.0, open_high=True)
+    eps = real_number(epsilon, "epsilon", 0.0)
     p, rows = aligned(prior, channel)
     # Beyond 1/p(x) no probability is left, whatever overflows.
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         scaled = np.nan_to_num(np.exp(np.float64(eps)) * (p @ rows), nan=0.0)
     return float(np.maximum(rows[p > 0] - scaled, 0.0).sum(axis=1).max())
 

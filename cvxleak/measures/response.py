@@ -430,7 +430,8 @@ class _Response:
         """Return (constant, mass) of n symbols that are topped up to mass delta."""
         reach = self.topped(n)
         full = min(int(np.searchsorted(reach[1:], delta * (1 - EDGE))), len(reach) - 2)
-        constant = self.beta / float(reach[full + 1] - reach[full])
+        # Not from the sums, in which the output may be lost; one without an input has ratio 1.
+        constant = 1.0 if full < self.never else self.beta / float(self.masses[full + n])
         return constant, n * self.alpha + full * self.beta - constant * float(reach[full])
 
     def active(self, delta: float) -> tuple[float, float, float]:

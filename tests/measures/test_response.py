@@ -25,6 +25,7 @@ from cvxleak.measures import (
     tail_average_bound,
 )
 from cvxleak.mechanisms import randomized_response
+from cvxleak.problems.envelope import pml_envelope
 
 
 def drawn(seed):
@@ -159,6 +160,20 @@ def test_arguments():
         response_envelope([0.5, 0.5], -1.0, 0.5)
     with pytest.raises(ValidationError, match="delta"):
         response_envelope([0.5, 0.5], 1.0, 1.5)
+
+
+@pytest.mark.parametrize("epsilon", [40.0, 100.0, 800.0])
+@pytest.mark.parametrize("prior", [[0.0, 1.0], [0.0, 0.4, 0.6], [0.25, 0.0, 0.0, 0.75]])
+def test_outputs_that_hardly_occur(prior, epsilon):
+    """The mass of an output without an input is lost in the sums, or it is 0."""
+    pieces = response_envelope_pieces(prior, epsilon)
+    assert pieces[-1].end == 1
+    for delta in (1e-30, 0.3, 1.0):
+        exact = pml_envelope(prior, randomized_response(len(prior), epsilon), delta)
+        found = float(response_envelope(prior, epsilon, delta))
+        assert exact.lower - 1e-10 <= found <= exact.upper + 1e-10
+        piece = next(piece for piece in pieces if piece.start < delta <= piece.end)
+        assert float(piece(delta)) == pytest.approx(found, abs=1e-9)
 
 
 @pytest.mark.parametrize(

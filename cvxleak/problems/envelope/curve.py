@@ -320,7 +320,7 @@ class _Builder:
         much already, kappa is not needed.
         """
         width, wanted = top.level - bottom.level, self.tol * bottom.level
-        split = self._may_split(width, bottom.value - top.value)
+        split = self._may_split(width, bottom.bound - top.value)
         theta = self._theta(top, bottom)
         if split and top.value > 0 and _apart(width, bottom.value / top.value, theta) > wanted:
             return None

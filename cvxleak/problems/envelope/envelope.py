@@ -149,9 +149,12 @@ class PMLEnvelope:
         )
         delta = self.delta * (1 - self.tie)
         data = Data(self.prior, self.channel, delta or 1e-15)
-        levels = largest_level(data.program, delta, deadline)
+        levels = largest_level(data.program, min(delta, 1 - TIE), deadline)
         stored = data.stored() | {"delta": delta}
         witness = data.witness(levels.below)
+        if delta > 1 - TIE:
+            # Symbols of less mass will not do: no rest may be left, however small.
+            witness = data.completed(witness)
         lower, upper, proof = 0.0, math.inf, {}
         for proof in _proofs(data, levels.above, delta):
             with precision():

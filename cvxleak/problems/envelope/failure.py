@@ -15,7 +15,7 @@ from cvxleak.certificates import Certificate
 from cvxleak.certificates.balls import precision
 from cvxleak.certificates.envelope import prove_failure_probability
 from cvxleak.errors import ValidationError
-from cvxleak.measures.pointwise import pml_failure_probability
+from cvxleak.measures.pointwise import pml_failure_probability, pml_limit
 from cvxleak.measures.privacy import TIE
 from cvxleak.model import Channel, Prior, as_channel, as_prior
 from cvxleak.problems.check import Check
@@ -42,7 +42,7 @@ class FailureProbability:
     channel : Channel or array_like, shape (k, m)
         The rows q(y|x).
     epsilon : float
-        Finite and not negative, in nats.
+        Not negative, in nats.
     strict : bool, optional
         With False, sup P{ l(Z) >= epsilon }. The two differ only where epsilon is the largest
         information density of an input, where both jump: from left-continuous to right-continuous.
@@ -103,7 +103,7 @@ class FailureProbability:
         for name, value in {
             "prior": as_prior(prior, len(rows.inputs), labels=rows.inputs),
             "channel": rows,
-            "epsilon": real_number(epsilon, "epsilon", 0.0, open_high=True),
+            "epsilon": real_number(epsilon, "epsilon", 0.0),
             "strict": bool(strict),
             "tie": real_number(tie, "tie", 0.0, open_high=True),
         }.items():
@@ -111,8 +111,12 @@ class FailureProbability:
 
     @property
     def threshold(self) -> float:
-        """The level that counts, ties included, in nats."""
-        return self.epsilon + self.tie if self.strict else self.epsilon - self.tie
+        """The level that counts, ties included, in nats.
+
+        At most a bit more than an outcome can leak: beyond that it means the same.
+        """
+        level = self.epsilon + self.tie if self.strict else self.epsilon - self.tie
+        return min(level, pml_limit(self.prior) + math.log(2))
 
     def solve(self, *, tol: float = 1e-9, time_limit: float | None = None) -> Bound:
         """Return the probability's bracket.
@@ -244,7 +248,7 @@ class FailureProbability:
 
         rows, law = self.channel.matrix, self.prior.probabilities
         output = law @ rows
-        excess = rows - math.exp(self.epsilon) * output
+        excess = rows - math.exp(min(self.epsilon, pml_limit(self.prior) + math.log(2))) * output
         w = cp.Variable(rows.shape, nonneg=True, name="weights")
         reaches = (excess > 0) if self.strict else (excess >= 0)
         able = (law > 0) & (reaches & (rows > 0)).any(axis=1)

@@ -47,6 +47,12 @@ FAR = 1e-11
 HUGE = 1e6
 """From this ratio on, the variables of the master problem are shares and not masses."""
 
+LOOSE = 1e-9
+"""Ends that are farther apart, relatively to themselves, are compared with those of `_simple`."""
+
+STEPS = (0.0, 1e-13, 1e-11, 1e-9, 1e-7)
+"""Relative steps by which multipliers are enlarged."""
+
 _FIRST_COLUMNS = 6
 _MORE_COLUMNS = 3
 _CELLS = 64
@@ -127,21 +133,40 @@ class Program:
             mu = np.full(len(able), np.inf)
             return Vertex(level, none, none, np.zeros(0), 0.0, mu, nothing, 0.0)
         found = self._attempt(level, able, tol, deadline)
+        if found.bound - found.value > LOOSE * found.bound:
+            found = _better(self._simple(level, able), found)
         open_ = found.bound - found.value > max(tol, FAR / self._scale)
         if open_ and time.perf_counter() <= deadline:
-            # From another basis HiGHS may do better; take the better one of each end.
+            # From another basis HiGHS may do better.
             self._solver, self._basis = _solver(), None
-            again = self._attempt(level, able, tol, deadline)
-            one, other = (found, again) if found.value > again.value else (again, found)
-            if other.bound < one.bound:
-                one = replace(
-                    one,
-                    multipliers=other.multipliers,
-                    prices=other.prices,
-                    bound=other.bound,
-                )
-            return one
+            found = _better(found, self._attempt(level, able, tol, deadline))
         return found
+
+    def _simple(self, level: float, able: NDArray[np.bool_]) -> Vertex:
+        """Return a solution without the solver, which cannot see masses far below the largest.
+
+        Outputs at or above the level go to the input that they point to most, and their surplus is
+        spent on the cheapest of the others. The multipliers are 1 / (t - tau) for all inputs, tau
+        the ratio down to which outputs are needed for a mean of t. Both are optimal where only one
+        input can have a symbol.
+        """
+        best = np.where(able[:, None], self.ratios, -np.inf).argmax(axis=0)
+        top = self.ratios[best, np.arange(len(best))]
+        own = np.flatnonzero(top >= level)
+        held = best[own], own, self.output[own] * (1 - 4e-16)
+        inputs, outputs, masses = repaired(held, self.output, self.ratios, level, able, math.inf)
+        order = np.argsort(-top, kind="stable")
+        surplus = np.cumsum(self.output[order] * (top[order] - level))
+        last = int(np.argmax(surplus < 0)) if (surplus < 0).any() else -1
+        # A bit more, so that outputs at tau are worth nothing in exact arithmetic too.
+        tau = float(top[order[last]]) * (1 + 2e-15)
+        mu = np.zeros(len(able))
+        if last >= 0 and tau < level:
+            mu = np.where(able, (1 + 2e-15) / (level - tau), 0.0)
+        mu, _, prices, bound = self._priced(mu, level, able, STEPS)
+        multipliers = np.where(able, mu, np.inf)
+        value = float(masses.sum())
+        return Vertex(level, inputs, outputs, masses, value, multipliers, prices, bound)
 
     def _attempt(
         self, level: float, able: NDArray[np.bool_], tol: float, deadline: float
@@ -149,7 +174,8 @@ class Program:
         """Solve from the last basis, if there is one."""
         while True:
             masses, mu, value = self._price_out(level, able, tol, deadline)
-            mu, reduced, prices, bound = self._priced(mu, level, able)
+            steps = STEPS if self._huge else (0.0,)
+            mu, reduced, prices, bound = self._priced(mu, level, able, steps)
             exact = len(self._mass) == len(self.output) or bound - value <= tol
             if exact or time.perf_counter() > deadline:
                 break
@@ -161,12 +187,16 @@ class Program:
         return Vertex(level, inputs, outputs, masses, value, multipliers, prices, bound)
 
     def _priced(
-        self, mu: Array, level: float, able: NDArray[np.bool_]
+        self,
+        mu: Array,
+        level: float,
+        able: NDArray[np.bool_],
+        steps: tuple[float, ...] = (0.0,),
     ) -> tuple[Array, Array, Array, float]:
         """Return multipliers, 1 + mu (r - t), its largest positive parts, and the dual function.
 
-        With huge ratios the multipliers are enlarged a little if that helps: what HiGHS tolerates
-        in an output of large mass may outweigh all the mass that is to be bounded.
+        The multipliers are enlarged a little, by one of the steps, if that helps: what HiGHS or
+        rounding leaves in an output of large mass may outweigh all the mass that is to be bounded.
         """
 
         def priced(step: float) -> tuple[Array, Array, Array, float]:
@@ -175,7 +205,6 @@ class Program:
             prices = np.maximum(reduced.max(axis=0), 0.0)
             return trial, reduced, prices, float(self.output @ prices)
 
-        steps = (0.0, 1e-13, 1e-11, 1e-9, 1e-7) if self._huge else (0.0,)
         best = min((priced(step) for step in steps), key=lambda trial: trial[3])
         # Without multipliers the dual function is the mass of all outputs.
         return priced(-1.0) if best[3] > self.output.sum() else best
@@ -324,6 +353,13 @@ class Program:
         offset = np.arange(len(entry)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         outputs = order[start[g][entry] + offset]
         return x[entry], outputs, share[entry] * self.output[outputs]
+
+
+def _better(one: Vertex, other: Vertex) -> Vertex:
+    """Return the better one of each end; the first, if they are equal up to rounding."""
+    best = one if one.value >= other.value * (1 - 1e-14) else other
+    dual = one if one.bound <= other.bound * (1 + 1e-14) else other
+    return replace(best, multipliers=dual.multipliers, prices=dual.prices, bound=dual.bound)
 
 
 def _solver() -> highspy.Highs:

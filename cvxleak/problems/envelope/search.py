@@ -84,11 +84,11 @@ def tail_average(program: Program, delta: float) -> tuple[float, float]:
 
     With mu_x = 1 / (t - tau) for every x, the dual function is the sum of P(y) (max_x r_xy - tau)^+
     over t - tau; for tau the largest ratio of the last of the worst outputs, that is delta at the
-    mean t of these ratios, and below it beyond.
+    mean t of these ratios, and below it beyond. A bit above it rounding leaves that output nothing.
     """
     mean, last = _tail(program, delta)
     level = mean * (1 + 10 * CLOSE)
-    return level, 1 / (level - last)
+    return level, 1 / (level - last * (1 + CLOSE))
 
 
 def _ends(program: Program, delta: float) -> tuple[float, float]:

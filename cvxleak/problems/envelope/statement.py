@@ -57,6 +57,21 @@ class Data:
             "weights": weights.tolist(),
         }
 
+    def completed(self, witness: dict[str, Any]) -> dict[str, Any]:
+        """Return a witness that uses every output wholly if it uses it at all.
+
+        All weights of an output but the largest are rounded down to multiples of 2^-53, so that
+        what the largest is left with is a float too.
+        """
+        weights, outputs = np.array(witness["weights"]), np.array(witness["outputs"], dtype=np.intp)
+        for y in np.unique(outputs):
+            places = np.flatnonzero(outputs == y)
+            largest = places[weights[places].argmax()]
+            others = places[places != largest]
+            weights[others] = np.floor(weights[others] * 2.0**53) * 2.0**-53
+            weights[largest] = 1 - weights[others].sum()
+        return witness | {"weights": weights.tolist()}
+
     def post_processing(self, witness: dict[str, Any]) -> Channel:
         """Return the witness as a channel from the outputs to its symbols and one for the rest.
 

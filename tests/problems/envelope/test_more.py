@@ -15,6 +15,9 @@ from cvxleak.measures import (
     max_information,
     maximal_leakage,
     mutual_information,
+    pml_failure_probability,
+    psi_1,
+    psi_2,
     response_envelope,
 )
 from cvxleak.mechanisms import pml_extremal, randomized_response
@@ -244,16 +247,75 @@ def test_accuracy_of_types(releases):
                 assert float(Fraction(float(found)) / exact) == pytest.approx(1, rel=error)
 
 
-def test_curve_ends_where_no_mass_is_at_stake() -> None:
-    """Halving a stretch over which the mass grows by 1e-300 alone would not end."""
-    curve = envelope_curve([0.5, 0.5], [[1e-300, 1.0], [0.0, 1.0]])
+def test_masses_far_below_the_smallest_that_a_solver_sees() -> None:
+    """The first output tells the first input, but with 1e-300 only."""
+    prior, rows = [0.5, 0.5], [[1e-300, 1.0], [0.0, 1.0]]
+    curve = envelope_curve(prior, rows)
+    assert curve.status is Status.CERTIFIED
     assert curve.stats["levels"] < 100
-    lower, upper = curve.at([0.0, 1e-3, 1.0])
-    # The first output tells the first input, but with 1e-300 only.
-    assert lower[0] - 1e-9 <= np.log(2) <= upper[0]
-    assert (lower[1:] <= 1e-11).all()
-    assert (upper >= lower).all()  # wide open, and it says so
-    assert curve.status is Status.BRACKETED
+    # Output 0 has mass 5e-301; topped up to delta it is at level 1 + 5e-301 / delta.
+    for delta, exact in ((0.0, 2), (1e-300, 1.5), (1e-299, 1.05), (1e-20, 1), (1e-3, 1), (1, 1)):
+        bound = pml_envelope(prior, rows, delta)
+        assert bound.status is Status.CERTIFIED
+        assert verify(bound.certificate).passed
+        lower, upper = curve.at(delta)
+        for low, high, slack in ((bound.lower, bound.upper, 1e-10), (lower, upper, 1e-6)):
+            assert low <= math.log(exact) + 1e-11
+            assert high >= math.log(exact) - 1e-11
+            assert high - low <= slack
+
+
+def test_curve_of_a_channel_with_entries_of_many_sizes() -> None:
+    """The solver's tolerance exceeds the masses near the top; halving would not end."""
+    prior = [0.9994361438603012, 0.00011566332236018062, 0.0004481928173386896]
+    rows = [
+        [0.001369161, 7.818280041e-13, 0.21133618, 0.784034785, 2.78628e-05, 0.003232011],
+        [3.967243426e-14, 9.4245957e-05, 0.000711949, 0.999189095, 1.14016e-06, 3.57068e-06],
+        [0.002765688, 5.473494918e-08, 5.13722e-06, 2.0848549e-07, 0.054164893, 0.943064018],
+    ]
+    rows /= np.sum(rows, axis=1, keepdims=True)
+    curve = envelope_curve(prior, rows, time_limit=60)
+    assert curve.status is Status.CERTIFIED
+    for delta in np.geomspace(1e-14, 1, 15).tolist():
+        bound, (lower, upper) = pml_envelope(prior, rows, delta), curve.at(delta)
+        assert bound.gap < 1e-8
+        assert lower - 1e-11 <= bound.upper
+        assert upper + 1e-11 >= bound.lower
+
+
+def test_a_symbol_of_tiny_mass_is_topped_up() -> None:
+    """An erasure channel; its rarest input has probability 1e-12."""
+    rows = np.hstack([np.eye(3) * 0.35, np.full((3, 1), 0.65)])
+    prior, delta = [0.3, 0.7 - 1e-12, 1e-12], 6.3e-13
+    bound = pml_envelope(prior, rows, delta)
+    own = 0.35e-12  # all of output 2 is at level 1e12, all others at 0 or, the last one, at 1
+    assert bound.gap < 1e-9
+    assert bound.lower == pytest.approx(math.log((own * 1e12 + (delta - own)) / delta), abs=1e-9)
+    assert verify(bound.certificate).passed
+
+
+@pytest.mark.parametrize("delta", [1 - 1e-16, 1.0])
+@pytest.mark.parametrize("seed", range(5))
+def test_without_ties_all_outputs_are_used_up_at_one(seed: int, delta: float) -> None:
+    rng = np.random.default_rng(seed)
+    prior, rows = [0.0, 0.4, 0.6], rng.dirichlet(np.ones(4), size=3)
+    bound, tied = pml_envelope(prior, rows, delta, tie=0.0), pml_envelope(prior, rows, delta)
+    assert bound.gap < 1e-9
+    assert bound.upper == pytest.approx(tied.upper, abs=1e-10)
+    assert verify(bound.certificate).passed
+    assert (bound.witness.matrix[:, -1] == 0).all()  # nothing is left over
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_nothing_leaks_infinitely_much(strict: bool) -> None:
+    prior, rows = [0.3, 0.7], [[0.8, 0.2, 0], [0.3, 0.7, 0]]
+    statement = FailureProbability(prior, rows, math.inf, strict=strict)
+    bound = statement.solve()
+    assert (bound.lower, bound.upper) == (0, 0)
+    assert verify(bound.certificate).passed
+    assert statement.to_cvxpy().solve(solver="HIGHS") == pytest.approx(0, abs=1e-9)
+    assert pml_failure_probability(prior, rows, math.inf, strict=strict) == 0
+    assert psi_1(prior, rows, math.inf) == psi_2(prior, rows, math.inf) == 0
 
 
 def test_curve_keeps_its_promise_when_time_runs_out() -> None:
