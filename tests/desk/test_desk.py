@@ -460,6 +460,62 @@ def test_a_changed_ledger_does_not_verify(place, mode):
         assert not desk.verify().passed
 
 
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda data: data.update(looks=0),
+        lambda data: data.update(looks=False),
+        lambda data: data.update(copy_of=True),
+        lambda data: data.update(copy_of=0),
+        lambda data: data.update(copy_of=2),
+        lambda data: data.update(output=True),
+        lambda data: data.update(output=2),
+        lambda data: data.update(epsilon=None),
+        lambda data: data.update(party=["Ann"]),
+        lambda data: data.update(more=1),
+        lambda data: data["request"].pop("inputs"),
+        lambda data: data["request"].update(inputs=[["f", "no"], ["f", "yes"], "m", "n"]),
+        lambda data: data["distortion"].update(outputs=["m", "f"]),
+        lambda data: data["kernel"].update(dtype="<f4"),
+        lambda data: data.update(expected_distortion=[0.0]),
+    ],
+)
+def test_rows_are_read_strictly(place, edit):
+    desk = new(place)
+    for _ in range(2):
+        desk.request("Ann", SEX, 0.1, 0.2, x=TRUTH)
+    change(place, 2, edit)
+    assert [text for text in desk.verify().complaints if "release 2" in text]
+    if desk.verify().complaints[0].startswith("release 2: its kernel looks"):
+        return  # well formed, but not what the desk does
+    for call in (desk.report, desk.releases, lambda: desk.request("Ann", SEX, x=TRUTH)):
+        with pytest.raises(ValidationError, match=r"path: release 2 is (damaged|about other)"):
+            call()
+
+
+def test_a_kernel_that_was_not_the_best_is_seen(place):
+    """A constant release in the place of a good one, with a distortion that fits it."""
+    from cvxleak.certificates.packing import pack
+
+    desk = ReleaseDesk.create(place, [0.5, 0.5], epsilon=0.2, delta=0.3)
+    desk.request("Ann", x=0)
+    silent = pack(np.tile([[GRID, 0]], (1, 2, 1)), "<i4")
+    upper = 0.5
+    change(place, 1, lambda data: data.update(kernel=silent, output=0))
+    change(place, 1, lambda data: data.update(expected_distortion=[0.0, upper]))
+    assert desk.verify().passed  # nothing better was claimed
+    change(place, 1, lambda data: data.update(expected_distortion=[upper, upper]))
+    (complaint,) = desk.verify().complaints
+    assert complaint == "release 1: the least expected distortion is below the recorded one"
+
+
+@pytest.mark.parametrize("mode", ["ex_ante", "realized"])
+def test_a_report_says_what_it_claims(place, mode):
+    report = new(place, mode=mode).report()
+    assert ("nothing is claimed ex ante" in str(report)) is (mode == "realized")
+    assert report.to_dict()["claim"] == report.claim
+
+
 SERVE = """
 import sys
 from cvxleak.desk import ReleaseDesk
