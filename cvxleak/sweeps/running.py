@@ -1,147 +1,25 @@
-"""Sweeps: one problem at many points, on one processor, on several, or on a cluster.
-
-Each result is written as it comes, a line of JSON, so that what was computed survives whatever
-happens, and the same call goes on where it stopped.
-"""
+"""Running a sweep: points go to one processor, to several, or to a cluster, and rows come back."""
 
 from __future__ import annotations
 
 import itertools
-import json
 import math
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from types import MappingProxyType
 from typing import Any
-
-import numpy as np
 
 from cvxleak._validation import in_order, plain_label, short, whole_number
 from cvxleak.certificates import Certificate
 from cvxleak.errors import CvxleakError, InfeasibleError, UnboundedError, ValidationError
 from cvxleak.result import Bound
+from cvxleak.sweeps.files import Point, Proofs, Store, key_of
+from cvxleak.sweeps.rows import Sweep, SweepRow
 
-__all__ = ["Sweep", "SweepRow", "sweep"]
+__all__ = ["sweep"]
 
-FORMAT = "cvxleak-sweep"
-VERSION = 1
-
-Point = Mapping[str, Any]
 Solve = Callable[..., Any]
-
-
-@dataclass(frozen=True)
-class SweepRow:
-    """The result at one point.
-
-    Attributes
-    ----------
-    point : mapping
-        The arguments, by name.
-    lower, upper : float
-        The ends of the bound; NaN where there is none.
-    unit : str
-    status : str
-        CERTIFIED or BRACKETED for a bound, COMPUTED for a plain number, INFEASIBLE, UNBOUNDED or
-        FAILED.
-    seconds : float
-    error : str
-        What went wrong; empty if nothing did.
-    certificate : str
-        The hash of the stored certificate; empty if none is stored.
-
-    Examples
-    --------
-    >>> from cvxleak.sweeps import SweepRow
-    >>> SweepRow({"flip": 0.1}, 0.368, 0.369, "nats", "CERTIFIED", 0.01).failed
-    False
-    """
-
-    point: Mapping[str, Any]
-    lower: float
-    upper: float
-    unit: str
-    status: str
-    seconds: float
-    error: str = ""
-    certificate: str = ""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "point", MappingProxyType(dict(self.point)))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        said = (self.status, self.seconds, self.error, self.certificate)
-        return type(self), (dict(self.point), self.lower, self.upper, self.unit, *said)
-
-    @property
-    def failed(self) -> bool:
-        """Whether there is no bound here, for another reason than that there can be none."""
-        return self.status == "FAILED"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the row as plain data; infinities are text and NaN is None, as JSON needs it."""
-        ends = {"lower": _to_json(self.lower), "upper": _to_json(self.upper)}
-        rest = {"unit": self.unit, "status": self.status, "seconds": self.seconds}
-        said = {"error": self.error, "certificate": self.certificate}
-        return {"point": dict(self.point), **ends, **rest, **said}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> SweepRow:
-        """Return the row that `to_dict` wrote."""
-        return cls(
-            data["point"],
-            _from_json(data["lower"]),
-            _from_json(data["upper"]),
-            str(data["unit"]),
-            str(data["status"]),
-            float(data["seconds"]),
-            str(data["error"]),
-            str(data.get("certificate", "")),
-        )
-
-
 Found = tuple[SweepRow, Certificate | None]
-
-
-@dataclass(frozen=True)
-class Sweep:
-    """The results of a sweep, in the order of the grid.
-
-    Examples
-    --------
-    >>> from cvxleak import capacity
-    >>> from cvxleak.mechanisms import binary_symmetric
-    >>> from cvxleak.sweeps import sweep
-    >>> results = sweep(lambda flip: capacity(binary_symmetric(flip)), {"flip": [0.1, 0.5]})
-    >>> [round(row.upper, 4) for row in results]
-    [0.3681, 0.0]
-    """
-
-    rows: tuple[SweepRow, ...] = field(default=())
-
-    def __iter__(self) -> Iterator[SweepRow]:
-        return iter(self.rows)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    @property
-    def failed(self) -> tuple[SweepRow, ...]:
-        """The rows without a result."""
-        return tuple(row for row in self.rows if row.failed)
-
-    def to_frame(self) -> Any:
-        """Return one line for each point as a pandas DataFrame (needs pandas)."""
-        import pandas as pd
-
-        records = []
-        for row in self.rows:
-            data = {**row.to_dict(), "lower": row.lower, "upper": row.upper}
-            records.append({**data.pop("point"), **data})
-        return pd.DataFrame(records)
 
 
 def sweep(
@@ -251,12 +129,12 @@ def sweep(
         raise ValidationError("jobs: found 0; it must be at least 1, or -1 for all processors")
     if along is not None and along not in points[0]:
         raise ValidationError(f"along: found {short(along)}; allowed: {sorted(points[0])}")
-    proofs = None if certificates is None else _Proofs(certificates)
-    store = None if path is None else _Store(path, title, tuple(points[0]))
+    proofs = None if certificates is None else Proofs(certificates)
+    store = None if path is None else Store(path, title, tuple(points[0]))
     known = {} if store is None else store.known(points)
     if proofs is not None:
         known = {key: row for key, row in known.items() if proofs.hold(row)}
-    keys = [_key(point) for point in points]
+    keys = [key_of(point) for point in points]
     rows = {key: known[key] for key in keys if key in known}
     todo = [point for key, point in zip(keys, points, strict=True) if key not in rows]
     work = _Work(solve, per_worker, along, proofs is not None)
@@ -264,7 +142,7 @@ def sweep(
         for row, certificate in found:
             if proofs is not None and certificate is not None:
                 proofs.add(certificate)
-            rows[_key(row.point)] = row
+            rows[key_of(row.point)] = row
             if store is not None:
                 store.add(row)
             if progress is not None:
@@ -291,14 +169,9 @@ def _points(grid: Any) -> list[dict[str, Any]]:
     ]
     if any(point.keys() != points[0].keys() for point in points):
         raise ValidationError("grid: found points with different names")
-    if len({_key(point) for point in points}) != len(points):
+    if len({key_of(point) for point in points}) != len(points):
         raise ValidationError("grid: found a point twice")
     return points
-
-
-def _key(point: Point) -> str:
-    # Floats round-trip through JSON, so a point that was read back is the same one.
-    return json.dumps(dict(point), sort_keys=True, default=repr)
 
 
 def _batches(points: Sequence[Point], along: str | None) -> list[list[Point]]:
@@ -308,7 +181,7 @@ def _batches(points: Sequence[Point], along: str | None) -> list[list[Point]]:
     batches: dict[str, list[Point]] = {}
     for point in points:
         rest = {name: value for name, value in point.items() if name != along}
-        batches.setdefault(_key(rest), []).append(point)
+        batches.setdefault(key_of(rest), []).append(point)
     return list(batches.values())
 
 
@@ -395,109 +268,3 @@ class _Work:
 
 
 _made: dict[bytes, Solve] = {}
-
-
-class _Proofs:
-    """A folder of certificates, each in a file named after its hash."""
-
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self._folder = Path(folder)
-        try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ValidationError(
-                f"certificates: cannot make the folder {str(self._folder)!r}: {error}"
-            ) from error
-
-    def add(self, certificate: Certificate) -> None:
-        """Write one more; before its row, so that what a row names is there."""
-        certificate.save(self._file(certificate.hash))
-
-    def hold(self, row: SweepRow) -> bool:
-        """Whether a row that was read back has all that it can have."""
-        if row.status not in ("CERTIFIED", "BRACKETED"):
-            return True
-        return bool(row.certificate) and self._file(row.certificate).is_file()
-
-    def _file(self, name: str) -> Path:
-        return self._folder / f"{name}.json"
-
-
-class _Store:
-    """A file of JSON lines: a heading, then a row for each result."""
-
-    def __init__(self, path: str | os.PathLike[str], title: str, names: tuple[str, ...]) -> None:
-        self._path = Path(path)
-        self._heading = {
-            "format": FORMAT,
-            "version": VERSION,
-            "title": title,
-            "coordinates": sorted(names),
-        }
-
-    def known(self, points: Sequence[Point]) -> dict[str, SweepRow]:
-        """Return the results that the file holds, the last one for each point."""
-        try:
-            json.dumps([dict(point) for point in points], allow_nan=False)
-        except (TypeError, ValueError) as error:
-            raise ValidationError(
-                f"grid: found a value that JSON cannot hold: {error}; without a path it can be any"
-            ) from error
-        try:
-            if not self._path.exists() or self._path.stat().st_size == 0:
-                self._append(self._heading)
-                return {}
-            lines = self._path.read_text(encoding="utf-8").split("\n")
-        except (OSError, ValueError) as error:
-            raise ValidationError(f"path: cannot read {str(self._path)!r}: {error}") from error
-        if _parsed(lines[0]) != self._heading:
-            raise ValidationError(
-                f"path: {str(self._path)!r} does not hold the sweep {self._heading['title']!r} "
-                f"over {self._heading['coordinates']}"
-            )
-        if lines[-1]:
-            # The last line was cut short by a crash: the next one must not be glued to it.
-            self._write("\n")
-        found = {}
-        for line in lines[1:]:
-            data = _parsed(line)
-            try:
-                row = SweepRow.from_dict(data)
-            except (KeyError, TypeError, ValueError):
-                continue
-            if not row.failed:
-                found[_key(row.point)] = row
-        return found
-
-    def add(self, row: SweepRow) -> None:
-        """Write one more result."""
-        self._append(row.to_dict())
-
-    def _append(self, data: Mapping[str, Any]) -> None:
-        self._write(json.dumps(data, allow_nan=False) + "\n")
-
-    def _write(self, text: str) -> None:
-        try:
-            with self._path.open("a", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError as error:
-            raise ValidationError(f"path: cannot write {str(self._path)!r}: {error}") from error
-
-
-def _parsed(line: str) -> Any:
-    try:
-        return json.loads(line)
-    except ValueError:
-        return None
-
-
-def _to_json(value: float) -> float | str | None:
-    if math.isnan(value):
-        return None
-    return ("inf" if value > 0 else "-inf") if math.isinf(value) else float(np.float64(value))
-
-
-def _from_json(value: Any) -> float:
-    return math.nan if value is None else float(value)

@@ -1,0 +1,26 @@
+"""Pictures (matplotlib, the ``plot`` extra): each draws one result on one pair of axes.
+
+A bracket is shaded from its lower to its upper end, so that what is not known is seen.
+"""
+
+from cvxleak.plots._axes import rise_from_zero
+from cvxleak.plots.curves import plot_bracket, plot_curve, plot_sweep
+from cvxleak.plots.laws import (
+    plot_adversary,
+    plot_channel,
+    plot_posterior,
+    plot_prior,
+    plot_sources,
+)
+
+__all__ = [
+    "plot_adversary",
+    "plot_bracket",
+    "plot_channel",
+    "plot_curve",
+    "plot_posterior",
+    "plot_prior",
+    "plot_sources",
+    "plot_sweep",
+    "rise_from_zero",
+]

@@ -1,0 +1,103 @@
+"""Axes to draw on: where they come from, how they are labeled, and heat maps."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cvxleak._validation import Array, instance
+from cvxleak.errors import ValidationError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = [
+    "INK",
+    "READABLE",
+    "bar_width",
+    "checked_axes",
+    "heat",
+    "label_text",
+    "rise_from_zero",
+    "ticks",
+]
+
+INK = "#1f4e79"
+"""One dark color, told apart from its own shade in print and by everybody."""
+
+READABLE = 24
+"""Up to this many cells in a row are labeled with their numbers."""
+
+
+def checked_axes(ax: Axes | None) -> Axes:
+    """Return the given axes, or those of a new figure."""
+    try:
+        from matplotlib.axes import Axes
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ValidationError(
+            "ax: pictures need matplotlib: pip install 'cvxleak[plot]'"
+        ) from error
+    if ax is not None:
+        return instance(ax, Axes, "ax")
+    # Not through pyplot: no window, no global state, and nothing to close.
+    return Figure(figsize=(6.0, 4.0), layout="constrained").subplots()
+
+
+def rise_from_zero(axes: Axes) -> None:
+    """Let the vertical axis begin at 0 and end above all that is drawn, flat lines included.
+
+    Examples
+    --------
+    >>> from cvxleak.plots import plot_bracket, rise_from_zero
+    >>> axes = plot_bracket([0, 1], [2.0, 2.0], [2.0, 2.0])
+    >>> rise_from_zero(axes)
+    >>> [round(float(end), 3) for end in axes.get_ylim()]
+    [0.0, 2.12]
+    """
+    checked_axes(axes)
+    top = float(axes.dataLim.y1)
+    axes.set_ylim(0.0, 1.06 * top if np.isfinite(top) and top > 0 else 1.0)
+
+
+def heat(
+    matrix: Array, rows: Sequence[Hashable], columns: Sequence[Hashable], ax: Axes | None
+) -> Axes:
+    """Draw a matrix of probabilities."""
+    axes = checked_axes(ax)
+    image = axes.imshow(matrix, cmap="Blues", vmin=0.0, vmax=matrix.max(), aspect="auto")
+    ticks(axes.xaxis, axes.set_xticks, columns)
+    ticks(axes.yaxis, axes.set_yticks, rows)
+    if max(matrix.shape) <= READABLE // 2:
+        for (i, j), value in np.ndenumerate(matrix):
+            shade = "white" if value > 0.55 * matrix.max() else "black"
+            number = f"{value:.3f}".rstrip("0").rstrip(".")
+            axes.text(j, i, number, ha="center", va="center", color=shade, fontsize="small")
+    else:
+        axes.figure.colorbar(image, ax=axes, label="probability")
+    return axes
+
+
+def bar_width(bars: int) -> float:
+    """Return how wide each of many bars is."""
+    # Gaps between many bars would flicker.
+    return 0.8 if bars <= READABLE else 1.0
+
+
+def ticks(axis: Any, place: Any, labels: Sequence[Hashable]) -> None:
+    """Label each cell, or so many that they can be read."""
+    step = -(-len(labels) // READABLE)
+    shown = range(0, len(labels), step)
+    names = [label_text(labels[i]) for i in shown]
+    crowded = axis.axis_name == "x" and sum(len(name) + 2 for name in names) > 60
+    size = "small" if len(names) > READABLE // 2 else None
+    place(shown, names, rotation=90 if crowded else 0, fontsize=size)
+
+
+def label_text(label: Hashable) -> str:
+    """Return a label as it is drawn: short, and no formula."""
+    text = ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
+    text = text if len(text) <= 16 else text[:15] + "…"
+    return text.replace("$", r"\$")  # a dollar would begin a formula

@@ -1,0 +1,176 @@
+"""Numbers against numbers: brackets, curves, sweeps, and envelopes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cvxleak._validation import Array, instance, short
+from cvxleak.errors import ValidationError
+from cvxleak.plots._axes import INK, READABLE, checked_axes, rise_from_zero
+from cvxleak.problems import LeakageCurve
+from cvxleak.sweeps import Sweep
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["plot_bracket", "plot_curve", "plot_sweep"]
+
+
+def plot_bracket(
+    x: Sequence[float] | Array,
+    lower: Sequence[float] | Array,
+    upper: Sequence[float] | Array,
+    *,
+    falling: bool = False,
+    label: str | None = None,
+    color: str = INK,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw a function that is known to lie between two others, and shade what is between.
+
+    Parameters
+    ----------
+    x, lower, upper : array_like, shape (n,)
+        Points in increasing order and both ends there.
+    falling : bool
+        The function is known at these points only, and never rises: between two points it is
+        shaded from the lower end of the next one to the upper end of the one before.
+    label : str, optional
+        For the legend.
+    color : str
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure if left out.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ValidationError
+        Different lengths, or matplotlib missing.
+
+    Examples
+    --------
+    >>> from cvxleak.plots import plot_bracket
+    >>> axes = plot_bracket([0, 1, 2], [0.9, 0.5, 0.1], [1.0, 0.6, 0.1], label="leakage")
+    >>> len(axes.lines), len(axes.collections)
+    (2, 1)
+    """
+    points, low, high = (np.asarray(part, dtype=float) for part in (x, lower, upper))
+    if not points.shape == low.shape == high.shape or points.ndim != 1:
+        raise ValidationError(
+            f"lower, upper: found shapes {low.shape} and {high.shape}; x has {points.shape}"
+        )
+    axes = checked_axes(ax)
+    if falling:
+        below = np.append(low[1:], low[-1:])
+        steps, styles = "post", ("steps-post", "steps-pre")
+    else:
+        below, steps, styles = low, None, ("default", "default")
+    # A few points that were computed are told from what is between; a single one is no line.
+    dot = "." if falling or len(points) <= READABLE else ""
+    shade: dict[str, Any] = {"color": color, "alpha": 0.25, "linewidth": 0}
+    line: dict[str, Any] = {"color": color, "marker": dot}
+    axes.fill_between(points, below, high, step=steps, **shade)
+    axes.plot(points, high, linewidth=1.4, label=label, drawstyle=styles[0], **line)
+    axes.plot(points, low, linewidth=0.8, linestyle="--", drawstyle=styles[1], **line)
+    if len(points) > 1:
+        # Room for the marks at both ends, and for a curve that was drawn before.
+        room = 0.02 * float(np.ptp(points)) if dot else 0.0
+        ends = [points.min() - room, points.max() + room]
+        if len(axes.lines) > 2:
+            ends = [min(ends[0], axes.get_xlim()[0]), max(ends[1], axes.get_xlim()[1])]
+        axes.set_xlim(*ends)
+    return axes
+
+
+def plot_curve(curve: LeakageCurve, *, label: str | None = None, ax: Axes | None = None) -> Axes:
+    """Draw L(b), the most that an adversary with at least b of doubt learns about one record.
+
+    Parameters
+    ----------
+    curve : LeakageCurve
+        What `leakage_curve` returned.
+    label, ax
+        As for `plot_bracket`.
+
+    Examples
+    --------
+    >>> from cvxleak import Mechanism
+    >>> from cvxleak.mechanisms import binary_symmetric
+    >>> from cvxleak.plots import plot_curve
+    >>> from cvxleak.problems import leakage_curve
+    >>> from cvxleak.queries import parity
+    >>> curve = leakage_curve(Mechanism(parity(2), binary_symmetric(0.1)), [0, 0.7, 1.2])
+    >>> plot_curve(curve).get_xlabel()
+    'entropy floor b (nats)'
+    """
+    instance(curve, LeakageCurve, "curve")
+    unit = curve.bounds[0].unit
+    floors = curve.entropy_floors
+    axes = plot_bracket(floors, curve.lower, curve.upper, falling=True, label=label, ax=ax)
+    axes.set_xlabel("entropy floor b (nats)")  # whatever the unit of the leakage
+    axes.set_ylabel(f"record leakage L(b) ({unit})")
+    rise_from_zero(axes)
+    return axes
+
+
+def plot_sweep(
+    results: Sweep, coordinate: str, *, label: str | None = None, ax: Axes | None = None
+) -> Axes:
+    """Draw the bounds of a sweep over one of its coordinates; points without a bound are left out.
+
+    Parameters
+    ----------
+    results : Sweep
+        What `sweep` returned. Its other coordinates must have one value each.
+    coordinate : str
+        Whose values go along the horizontal axis.
+    label, ax
+        As for `plot_bracket`.
+
+    Raises
+    ------
+    ValidationError
+        No such coordinate, values that are no numbers, or another coordinate that varies.
+
+    Examples
+    --------
+    >>> from cvxleak import capacity
+    >>> from cvxleak.mechanisms import binary_symmetric
+    >>> from cvxleak.plots import plot_sweep
+    >>> from cvxleak.sweeps import sweep
+    >>> results = sweep(lambda flip: capacity(binary_symmetric(flip)), {"flip": [0.1, 0.3]})
+    >>> plot_sweep(results, "flip").get_xlabel()
+    'flip'
+    """
+    instance(results, Sweep, "results")
+    rows = [row for row in results if not np.isnan(row.lower)]
+    if not rows or coordinate not in rows[0].point:
+        known = sorted(rows[0].point) if rows else []
+        raise ValidationError(f"coordinate: found {short(coordinate)}; it must be one of {known}")
+    others = {tuple(v for k, v in row.point.items() if k != coordinate) for row in rows}
+    if len(others) > 1:
+        raise ValidationError(
+            "results: more than one coordinate varies; draw one curve for each value of the others"
+        )
+    try:
+        rows.sort(key=lambda row: float(row.point[coordinate]))
+    except (TypeError, ValueError) as error:
+        raise ValidationError(
+            f"coordinate: {coordinate!r} has values that are no numbers"
+        ) from error
+    axes = plot_bracket(
+        [float(row.point[coordinate]) for row in rows],
+        [row.lower for row in rows],
+        [row.upper for row in rows],
+        label=label,
+        ax=ax,
+    )
+    axes.set_xlabel(coordinate)
+    axes.set_ylabel(rows[0].unit or "value")
+    return axes
