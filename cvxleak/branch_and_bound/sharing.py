@@ -10,10 +10,12 @@ The values are coupled by lam and t alone. Minimized over both the bound is the 
 adversaries who draw a V besides, under the floor on average: it is sharp where no V helps, which is
 the rule near log|X| and for groups of records.
 
-A maximum phi_a is bounded in one of two ways. H(v) - H(v R) = H(G|Y) - H(Y|G) is concave in v, so
-for lam >= 1 (near log|X| above all) the tangent at any law v0 gives, with r0 = v0 R_a,
+A maximum phi_a is bounded in one of two ways. The rows bring laws closer together,
+D(v R_a || v0 R_a) <= eta D(v || v0) with an eta < 1 (`cvxleak.certificates.time_sharing`), so
+eta H(v) - H(v R_a) is concave, and for lam >= eta (near log|X| above all, or with much noise) the
+tangent at any law v0 gives, with r0 = v0 R_a,
 
-    phi_a <= max_v <v, R_a log(r0 / t)> + D(v || v0) + lam (H(v) + <v, log m_a>),
+    phi_a <= max_v <v, R_a log(r0 / t)> + eta D(v || v0) + lam (H(v) + <v, log m_a>),
 
 which is sharp at the maximizer. Below, branch and bound: with h_y(r) = r log(r / t_y) and
 r_y in [l_y, u_y], for every nu
@@ -39,6 +41,7 @@ from cvxleak.branch_and_bound.best_first import BestFirst, Bounded
 from cvxleak.branch_and_bound.means import entropy_surplus, log_mean_exp, tilted
 from cvxleak.branch_and_bound.systems import solved
 from cvxleak.certificates.packing import pack
+from cvxleak.certificates.time_sharing import PAIRS_LIMIT
 from cvxleak.model import Lumped
 
 __all__ = ["SharingSearch", "ValueSearch"]
@@ -88,6 +91,7 @@ class ValueSearch(BestFirst[Array, NuLeaf, Cut]):
 
     def __init__(self, rows: Array, log_shares: Array, t: Array, lam: float, law: Array) -> None:
         self._rows, self._log_shares, self._t, self._lam = rows, log_shares, t, lam
+        self.contraction = _contraction(rows)
         self.attained, self.law = -np.inf, law
         starts = int(np.clip(CLIMB_WORK // 20 // rows.size, 3, STARTS))
         self.climb(np.concatenate([law[None], np.eye(min(len(rows), starts), len(rows))]))
@@ -99,11 +103,12 @@ class ValueSearch(BestFirst[Array, NuLeaf, Cut]):
         super().__init__(ends, NuLeaf(float(self._values(ends[None], nu[None])[0]), nu))
 
     def tangent(self) -> float:
-        """Return the bound by the tangent at `law`: for lam >= 1."""
+        """Return the bound by the tangent at `law`: for lam >= `contraction`."""
         law = np.maximum(self.law, SMALLEST)
         law /= law.sum()
-        x = self._rows @ self._slopes(law) + self._log_shares - np.log(law)
-        left = self._lam - 1
+        eta = self.contraction
+        x = self._rows @ self._slopes(law) + eta * (self._log_shares - np.log(law))
+        left = self._lam - eta
         return float(x.max() if left == 0 else left * log_mean_exp(x / left, self._log_shares))
 
     def climb(self, laws: Array) -> None:
@@ -244,6 +249,14 @@ class ValueSearch(BestFirst[Array, NuLeaf, Cut]):
         return children
 
 
+def _contraction(rows: Array) -> float:
+    """Return eta with D(v R || v0 R) <= eta D(v || v0), a hair above what a checker finds."""
+    if len(rows) ** 2 > PAIRS_LIMIT:
+        return 1.0
+    roots = np.sqrt(rows)
+    return min(1.0, 1 + 1e-12 - float((roots @ roots.T).min()) ** 2)
+
+
 class SharingSearch:
     """The bound at the lam and the output law of an adversary who is (nearly) the worst.
 
@@ -349,7 +362,7 @@ class SharingSearch:
     def _touch(self, a: int) -> None:
         """Try the tangent at the best law known for a value."""
         value = self._values[a]
-        if self.lam >= 1 and value.law is not self._tangents[a][1]:
+        if self.lam >= value.contraction and value.law is not self._tangents[a][1]:
             tangent = value.tangent()
             if tangent < self._tangents[a][0]:
                 self._tangents[a] = tangent, value.law

@@ -5,9 +5,22 @@ For lam > 0 and any law t of the outputs, with r_a the output law given the valu
     I(A;Y) <= sum_a pi_a D(r_a || t) <= lam log sum_a exp(phi_a / lam) - lam b,
     phi_a = max_v D(v R_a || t) + lam (H(v) + <v, log m_a>).
 
-Each value has a law v0, whose tangent bounds phi_a for lam >= 1, or a tree of intervals of the
+Each value has a law v0, whose tangent bounds phi_a for lam >= eta_a, or a tree of intervals of the
 r_{a,y} with a nu at each leaf (`cvxleak.branch_and_bound.sharing` derives both). The cuts are
 replayed from the root, where each interval runs from the least to the largest entry of the rows.
+
+**eta_a** is such that relative entropy contracts: D(v R || v0 R) <= eta D(v || v0) for all laws, by
+eta = 1 - min (sum_y sqrt(P_y Q_y))^2 over pairs of rows P, Q of R. Seen along the segment from v0
+to v that is an inequality of second derivatives, with r = v R: for all d with sum 0,
+
+    sum_y (d R)_y^2 / r_y <= eta sum_g d_g^2 / v_g.
+
+The ratios d_g / v_g have the mean 0 under v. Such a v is a mixture of laws on two points under
+which they have the mean 0 as well; the right side adds up over the parts, and the left side, convex
+and homogeneous in (d, v), is at most the sum. So two rows P, Q are left, with shares p + q = 1 and
+d = (1, -1). There p q (P - Q)^2 = (p P + q Q)(q P + p Q) - P Q, so the left side is the right
+side times 1 - sum_y P_y Q_y / (p P_y + q Q_y), and by Cauchy and Schwarz that last sum is at least
+(sum_y sqrt(P_y Q_y))^2.
 """
 
 from __future__ import annotations
@@ -25,6 +38,9 @@ from cvxleak.errors import CertificateError
 from cvxleak.model import Lumped
 
 __all__ = ["sharing_bound"]
+
+PAIRS_LIMIT = 10**5
+"""Most pairs of rows of a value that are compared; past it eta = 1."""
 
 
 def sharing_bound(lumped: Lumped, floor: float, proof: Mapping[str, Any]) -> float:
@@ -65,9 +81,10 @@ class _Value:
         """Return a bound on phi_a by the tangent at a law of the contexts."""
         reading.parts(part, {"law"}, "the bound of a value")
         weights = unpack(part["law"], (len(self._rows),))
-        left = self._lam - 1
+        eta = self._contraction()
+        left = self._lam - eta
         if not left >= 0:
-            raise CertificateError("a tangent needs a multiplier of at least 1")
+            raise CertificateError("a tangent needs a larger multiplier")
         if not (weights > 0).all():
             raise CertificateError("the law of a value's contexts does not fit the lumped problem")
         law = balls.normalized(weights)
@@ -80,12 +97,23 @@ class _Value:
             # An output that no row of the value has does not count.
             slopes.append(mean.log() - log_t if mean > 0 else arb(0))
         column = self._matrix * arb_mat([[slope] for slope in slopes])
-        terms = [column[g, 0] - v.log() for g, v in enumerate(law)]
+        terms = [
+            column[g, 0] + eta * (m - v.log())
+            for g, (v, m) in enumerate(zip(law, self._logs, strict=True))
+        ]
         if left == 0:
-            return _largest([x + m for x, m in zip(terms, self._logs, strict=True)])
+            return _largest(terms)
         return left * balls.log_sum_exp(
-            [(x + m) / left + m for x, m in zip(terms, self._logs, strict=True)]
+            [x / left + m for x, m in zip(terms, self._logs, strict=True)]
         )
+
+    def _contraction(self) -> Ball:
+        """Return eta."""
+        if len(self._rows) ** 2 > PAIRS_LIMIT:
+            return arb(1)
+        roots = arb_mat([[x.sqrt() for x in row] for row in self._rows])
+        least = _least((roots * roots.transpose()).entries())
+        return 1 - least * least
 
     def by_tree(self, part: Mapping[str, Any]) -> Ball:
         """Return a bound on phi_a by a tree of intervals of the output's probabilities."""
@@ -146,10 +174,14 @@ class _Value:
 
 
 def _range(values: list[Ball]) -> tuple[Ball, Ball]:
+    return _least(values), _largest(values)
+
+
+def _least(values: list[Ball]) -> Ball:
     least = values[0]
     for value in values[1:]:
         least = least.min(value)
-    return least, _largest(values)
+    return least
 
 
 def _largest(values: list[Ball]) -> Ball:

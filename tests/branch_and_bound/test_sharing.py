@@ -90,7 +90,7 @@ def test_a_value_is_bounded_for_every_law(seed, lam):
     heights = rel_entr(laws @ rows, t).sum(axis=1) - lam * rel_entr(laws, shares).sum(axis=1)
     assert heights.max() <= value.attained + 1e-9
     assert value.attained <= value.upper <= value.attained + 1e-3
-    if lam >= 1:
+    if lam >= value.contraction + 0.05:
         # Concave: the tangent at the maximizer is sharp.
         assert value.attained - 1e-9 <= value.tangent() <= value.attained + 1e-6
 

@@ -6,11 +6,17 @@ import copy
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import rel_entr
 
 from cvxleak.certificates import Certificate, verify
+from cvxleak.certificates.balls import precision
 from cvxleak.certificates.packing import pack, unpack
+from cvxleak.certificates.time_sharing import sharing_bound
+from cvxleak.errors import CertificateError
 from cvxleak.mechanisms import random_rounding
-from cvxleak.model import Mechanism
+from cvxleak.model import Mechanism, RecordSpace
 from cvxleak.problems import group_leakage
 from cvxleak.queries import count
 
@@ -150,4 +156,44 @@ def test_a_tangent_needs_a_large_multiplier(trees):
             value.clear()
             value["law"] = pack(np.ones(5 if sizes else 0))
 
-    assert "at least 1" in verify(tampered(trees, change)).reason
+    assert "larger multiplier" in verify(tampered(trees, change)).reason
+
+
+def test_a_tangent_needs_no_more_than_the_contraction():
+    # A binary symmetric channel brings laws together by (1 - 2 p)^2, and by no less.
+    mechanism = Mechanism.from_channel(
+        RecordSpace([range(2), range(2)]), [[0.9, 0.1], [0.1, 0.9], [0.5, 0.5], [0.5, 0.5]]
+    )
+    lumped = mechanism.lumped(0)
+    law = {"law": pack(np.ones(2))}
+    for share, enough in ((0.999, False), (1.001, True)):
+        proof = {
+            "outputs": [[0], [1]],
+            "multiplier": share * 0.8**2,
+            "output": pack(np.ones(2)),
+            "values": [law, {"law": pack(np.ones(1))}],
+        }
+        with precision():
+            if enough:
+                # phi_0 at the uniform law, phi_1 = lam log 2 (two datasets), and no floor.
+                lam = proof["multiplier"]
+                assert sharing_bound(lumped, 0.0, proof) == pytest.approx(lam * np.log(4))
+            else:
+                with pytest.raises(CertificateError, match="larger multiplier"):
+                    sharing_bound(lumped, 0.0, proof)
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 10**6), groups=st.integers(2, 5), outputs=st.integers(2, 4))
+def test_relative_entropy_contracts(seed, groups, outputs):
+    rng = np.random.default_rng(seed)
+    rows = rng.dirichlet(np.full(outputs, 0.3), size=groups)
+    roots = np.sqrt(rows)
+    eta = 1 - (roots @ roots.T).min() ** 2
+    v, reference = rng.dirichlet(np.full(groups, 0.2), size=(2, 300))
+    v, reference = v + 1e-9, reference + 1e-9
+    v /= v.sum(axis=1, keepdims=True)
+    reference /= reference.sum(axis=1, keepdims=True)
+    before = rel_entr(v, reference).sum(axis=1)
+    after = rel_entr(v @ rows, reference @ rows).sum(axis=1)
+    assert (after <= eta * before + 1e-9).all()

@@ -118,6 +118,43 @@ def test_records_of_different_kinds_share_the_curve(tol):
         assert single.lower <= bound.upper
 
 
+def test_records_of_three_values_take_time_sharing():
+    rng = np.random.default_rng(20261120)
+    rows = np.concatenate([rng.dirichlet(np.ones(3), size=4) for _ in range(3)])
+    mechanism = Mechanism.from_channel(RecordSpace([range(3), range(4)]), rows)
+    floors = [0.9, 1.2, 1.9, 2.3]
+    curve = leakage_curve(mechanism, floors, 1)
+    assert curve.solved == (False, True, True, True)
+    for b, bound in zip(floors, curve.bounds, strict=True):
+        assert bound.status is Status.CERTIFIED
+        assert bound.certificate is not None
+        assert verify(bound.certificate).passed
+        kind = "choices" if b == 0.9 else "sharing"
+        assert kind in bound.certificate.proof["groups"][0]
+        single = record_leakage(mechanism, b, 1)
+        assert single.lower <= bound.upper
+        assert bound.lower <= single.upper
+
+
+def test_a_curve_ends(monkeypatch):
+    # Some 4,000 nodes in all: where floors do not settle, their tree has no end.
+    monkeypatch.setattr(audited_floors, "NODES", {2: 400})
+    mechanism = Mechanism(count(3), truncated_geometric(3, 1.0))
+    floors = np.linspace(0.0, mechanism.space.max_entropy, 50)
+    searches = []
+
+    class Watched(audited_floors.FloorsSearch):
+        def __init__(self, *args):
+            super().__init__(*args)
+            searches.append(self)
+
+    monkeypatch.setattr(audited_floors, "FloorsSearch", Watched)
+    curve = leakage_curve(mechanism, floors, 0)
+    assert all(bound.status is Status.CERTIFIED for bound in curve.bounds)
+    (search,) = searches
+    assert search.nodes < 8000
+
+
 def test_floors_that_the_common_tree_leaves_open_are_audited(monkeypatch):
     monkeypatch.setattr(audited_floors, "NODES", {2: 1})
     mechanism = unequal_records()
