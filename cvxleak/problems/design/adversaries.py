@@ -21,6 +21,7 @@ from cvxleak.iterative.joint_update import Updater, ascend
 from cvxleak.model import Channel, Lumped, Mechanism
 from cvxleak.model._groups import kinds_of_groups
 from cvxleak.problems.audit import INTERRUPTED
+from cvxleak.problems.design.choices import enumerable, worst_choices
 from cvxleak.problems.leakage import RecordLeakage
 from cvxleak.result import Bound
 
@@ -42,6 +43,13 @@ WARM = 40
 
 ASCENT = 60
 """Updates of a local search that starts from an adversary of the master."""
+
+CHOICES = 100
+"""Most adversaries of one channel who know the context given each value: all that a floor of 0
+needs."""
+
+FEW = 20
+"""Most of them where there is a floor."""
 
 QUICK = 0.9
 """Largest relative tolerance of an audit."""
@@ -186,6 +194,11 @@ class Opponents:
         found: list[tuple[float, Cut]] = []
         for group in self.groups:
             lumped = self._lumped(group, matrix)
+            most = FEW if self.floor > 0 else CHOICES
+            choices = worst_choices(lumped, self.floor, most) if self.size else []
+            found += [(value, self._cut(group, weights)) for value, weights in choices]
+            if choices and self.floor == 0:
+                continue
             starts: list[Any] = [STARTS] * SEARCHES
             runs = [
                 joint_blahut_arimoto(
@@ -234,6 +247,23 @@ class Opponents:
             return [cut]
         image = Cut(cut.group, cut.joint[::-1, ::-1].copy(), cut.weights[order])
         return [cut] if cut.like(image) else [cut, image]
+
+    @property
+    def enumerable(self) -> bool:
+        """Whether those who know the context given each value are few enough to look at all."""
+        lumped = [self._lumped(group, None) for group in self.groups]
+        outputs = len(self.rows.query.values)
+        return self.size > 0 and all(
+            enumerable(np.bincount(one.value_index), outputs) for one in lumped
+        )
+
+    def without_floor(self) -> Opponents:
+        """Return the adversaries who need no doubt."""
+        return Opponents(self.rows, self.size, 0.0, None, self.rng)
+
+    def moved(self, cut: Cut) -> Cut:
+        """Return an adversary without a floor, moved to where there is as much doubt as needed."""
+        return self._cut(cut.group, cut.weights)
 
     def learned(self, cut: Cut, matrix: Array) -> float:
         """Return what an adversary learns from a channel."""

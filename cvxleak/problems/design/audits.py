@@ -137,9 +137,9 @@ class Audits:
             raise KeyboardInterrupt
         return audited
 
-    def once(self, matrix: Array, tol: float, until: float) -> None:
+    def once(self, matrix: Array, tol: float, until: float) -> Audited:
         """Audit a channel, and take it as the witness if it is better."""
-        self.run(matrix, self.opponents.audit(self.problem.channel(matrix)), tol, until)
+        return self.run(matrix, self.opponents.audit(self.problem.channel(matrix)), tol, until)
 
     def offer(self, matrix: Array, audited: Audited) -> None:
         """Take a channel, made feasible if need be, as the witness if it is the best so far."""

@@ -7,7 +7,7 @@ from cvxleak.mechanisms import binary_symmetric
 from cvxleak.model import Distortion, Mechanism
 from cvxleak.problems import record_leakage
 from cvxleak.problems.design import MinDistortion, MinLeakage, calibrate, design_curve
-from cvxleak.problems.design.search import Search
+from cvxleak.problems.design.search import Options, Search
 from cvxleak.queries import parity
 
 WRONG = Distortion.hamming([0, 1])
@@ -80,4 +80,9 @@ def test_calibration_at_the_ends():
 
 def test_a_search_keeps_its_adversaries():
     problem = MinLeakage(parity(3), distortion=WRONG, budget=0.1, entropy_floor=1.5)
-    assert Search(problem.problem, True, 0).known == []
+    search = Search(problem.problem, True, 0)
+    assert len(search.known) == 0
+    first = search.run(0.1, Options(tol=1e-4, time_limit=None))
+    assert len(search.known) > 0
+    again = search.run(0.1, Options(tol=1e-4, time_limit=None))
+    assert again.stats["rounds"] < first.stats["rounds"]

@@ -1,0 +1,444 @@
+"""The rounds of a design for one budget: a master over finitely many adversaries, and audits.
+
+Least leakage. The master's dual bound is a lower end for all channels. Its channel, repaired to be
+exactly feasible, is audited: what the audit proves is an upper end, and the worst adversaries
+become cuts (THEORY: the problem is a semi-infinite convex program, and this is its cutting-set
+method). Least distortion is the same with the roles exchanged.
+
+Adversaries are asked for at the master's channel, where its model is at its worst, and on the way
+from there to the best channel known, where it has to be good (in-out separation: Ben-Ameur and
+Neto, Networks 2007). Local searches find them in a hundredth of the time of an audit; when it is
+time for one, `cvxleak.problems.design.audits` says. Where an audit takes long there may be another
+channel, as good, whose audit does not: `cvxleak.problems.design.without_floor` looks for it, once.
+
+"alternate" keeps the newest adversary only (LEAKAGE Algorithms 6 and 9): the bracket is as valid,
+but it need not close, and the adversaries may come back in a cycle.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cvxleak._validation import Array
+from cvxleak.errors import InfeasibleError, SolverError
+from cvxleak.problems.design.adversaries import Cut
+from cvxleak.problems.design.audits import CLOSED, Audits, Candidate
+from cvxleak.problems.design.conic import Conic
+from cvxleak.problems.design.cuts import Cuts
+from cvxleak.problems.design.designed import Round
+from cvxleak.problems.design.footing import Footing
+from cvxleak.problems.design.found import Found, Lower
+from cvxleak.problems.design.half_spaces import Implied
+from cvxleak.problems.design.interior import Master, MasterPoint
+from cvxleak.problems.design.master import solve_master
+from cvxleak.result import ABSOLUTE_TOLERANCE, Bound
+
+if TYPE_CHECKING:
+    from cvxleak.problems.design.search import Search
+
+__all__ = ["Options", "Run"]
+
+STALLED = 40
+"""Rounds without progress after which the search gives up."""
+
+ROUNDS = 500
+
+LEAST_LEAKAGE = 1e-10
+"""A master of least distortion keeps to no less than this many nats: it needs an interior."""
+
+FIRST_LEAKAGE = 1e-4
+"""It starts with no less than this, and a tenth each time that gains nothing more."""
+
+QUICK = 0.9
+"""Tolerance of an audit that is to find adversaries."""
+
+NEARBY = 0.02
+"""Distance of adversaries within which one may stand for the other."""
+
+INWARD = 0.3
+"""How far from the best channel known towards the master's the first question is asked."""
+
+ASIDE = 0.4
+"""Part of the time left that may go to channels against adversaries without a floor."""
+
+AUDITING = 0.5
+"""Part of the time that audits may take while the cuts have not closed the gap."""
+
+LATE = 0.4
+"""Part of the time limit after which there is an audit, however far the cuts have come."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a search is run."""
+
+    tol: float
+    time_limit: float | None
+    strategy: str = "cutting_set"
+    solver: str | None = None
+    solver_options: dict[str, Any] = field(default_factory=dict)
+    verbose: bool = False
+
+
+class Run:
+    """The state of a design for one budget."""
+
+    idle = 6
+    """Rounds after which a cut without a multiplier is dropped."""
+
+    audited = True
+    """Whether channels are audited, so that an adversary who was missed does no harm."""
+
+    def __init__(self, search: Search, budget: float, options: Options, start: float) -> None:
+        self.search, self.budget, self.options = search, budget, options
+        self.problem, self.leakage = search.problem, search.leakage
+        self.opponents, self.costs = search.opponents, search.costs
+        self.begin, self.spent = start, 0.0
+        limit = options.time_limit
+        self.deadline = math.inf if limit is None else start + limit
+        rules = self.problem.rules
+        shape = self.costs.price.shape
+        self.conic = Conic(shape, rules, options.solver, options.solver_options)
+        self.rounds: list[Round] = []
+        self.lower = Lower()
+        self.cycled = False
+        self.stalled = 0  # rounds without progress
+        self.seen: list[Cut] = []
+        self.aim = budget if self.leakage else max(budget, FIRST_LEAKAGE)
+        self.candidate: Candidate | None = None  # the best channel so far, as far as is known
+        self.footing = Footing(self.problem, self.leakage, budget, self.conic)
+        self.audits = Audits(self.problem, self.opponents, self.footing)
+        if not self.leakage and self.footing.haven is None:
+            self._find_ground()
+        self.mirrors = np.array_equal(self.costs.table, self.costs.table[:, ::-1, ::-1])
+        self._looked_aside = False  # for channels that leak little even without a floor
+        self.uses_conic = bool(rules) or options.solver is not None or self.footing.thin
+
+    def resume(self, tol: float, time_limit: float | None) -> Bound:
+        """Go on to a sharper tolerance."""
+        self.options = replace(self.options, tol=tol, time_limit=time_limit)
+        self._looked_aside = False
+        self.begin = time.monotonic()
+        self.deadline = math.inf if time_limit is None else self.begin + time_limit
+        return self.go()
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The bracket."""
+        return self.lower.value, self.audits.value
+
+    @property
+    def promise(self) -> float:
+        """What the best channel so far may turn out to be worth."""
+        return math.inf if self.candidate is None else self.candidate.worth
+
+    @property
+    def target(self) -> float:
+        """The gap to reach, a little inside the tolerance."""
+        best = min(self.ends[1], self.promise)
+        relative = 0.9 * self.options.tol * best if math.isfinite(best) else 0.0
+        return max(relative, 0.8 * ABSOLUTE_TOLERANCE)
+
+    def go(self) -> Bound:
+        """Work until the gap is within the tolerance or something ends it."""
+        try:
+            stopped = self._settled()
+            if stopped is None:
+                stopped = self._rounds()
+        except KeyboardInterrupt:
+            stopped = "interrupted"
+        if self.audits.best is None:
+            self._fall_back()
+        if self.audits.best is None:
+            raise SolverError("no channel was proved to be within the budget")
+        self.spent += time.monotonic() - self.begin
+        stats = {"seconds": self.spent, "rounds": len(self.rounds), "stopped": stopped}
+        if self.options.strategy == "alternate":
+            stats["cycled"] = self.cycled
+        found = Found(
+            self.problem, self.opponents, self.leakage, self.budget, self.lower, self.audits.best
+        )
+        return found.bound(tuple(self.rounds), self.options.tol, stats, self.resume)
+
+    def _find_ground(self) -> None:
+        """Take the channel of least leakage, where own constraints rule out all constants."""
+        options = replace(self.options, tol=0.01)
+        bound = self.search.least_leakage(options)
+        matrix = bound.witness.channel.matrix
+        if bound.upper > self.budget:
+            raise InfeasibleError(
+                f"budget: found {self.budget!r} nats; under the constraints the least leakage of a "
+                f"channel is between {bound.lower!r} and {bound.upper!r}"
+            )
+        audited = self.opponents.audit(self.problem.channel(matrix)).run(0.01, self.deadline)
+        self.footing.haven, self.footing.ground_audit = matrix, audited
+
+    def _fall_back(self) -> None:
+        """See to it that there is a witness: at worst one that every search starts from."""
+        soon = time.monotonic() + 1.0
+        if self.candidate is not None:
+            self.audits.once(self.candidate.matrix, QUICK, soon)
+        self.audits.once(self.footing.anchor if self.leakage else self.footing.ground, 0.5, soon)
+
+    def _settled(self) -> str | None:
+        """Try the two ends of the trade-off, where one channel is the answer at once."""
+        if self.audits.best is not None:
+            return None
+        if self.leakage:
+            if self.footing.haven is not None and self.footing.affordable(self.footing.haven):
+                self.audits.once(self.footing.haven, 0.5, self.deadline)
+                return "a constant output is within the budget"
+            return None
+        self._bounded_by_distortion()
+        self.audits.once(self.footing.ground, 0.5, self.deadline)
+        self.audits.once(self.footing.anchor, 0.1 * self.options.tol, self._until(1.0, 0.1))
+        if self._done():
+            return "the least distortion of all channels is within the budget"
+        return None
+
+    def _bounded_by_distortion(self) -> None:
+        """Least distortion: what no channel can beat, whatever it leaks."""
+        if self.problem.rules:
+            return
+        exact = [float(m) for m in np.tensordot(self.costs.table, self.footing.anchor, 2)]
+        if len(exact) == 1:
+            self.lower = Lower(exact[0] * (1 - 1e-12))
+
+    # The loop ------------------------------------------------------------------------------------
+
+    def _done(self) -> bool:
+        lower, upper = self.ends
+        return math.isfinite(upper) and upper - lower <= self.target
+
+    def _rounds(self) -> str:
+        matrix = self.footing.first()
+        if self.search.known:
+            matrix = self._master().channel
+        while True:
+            if time.monotonic() > self.deadline:
+                return f"the time limit of {self.options.time_limit:g} s was reached"
+            if len(self.rounds) >= ROUNDS:
+                return f"{ROUNDS} rounds"
+            before = self._standing
+            if self.opponents.priors is None and self.options.strategy != "alternate":
+                self._explore(matrix)
+            else:
+                self._confront(matrix)
+            self._audit_candidate()
+            self._log()
+            if self._done():
+                return "the gap is within the tolerance"
+            if self.cycled:
+                return "an adversary came back: the alternation has cycled or settled"
+            matrix = self._master().channel
+            if self._done():
+                return "the gap is within the tolerance"
+            self.stalled = self.stalled + 1 if before == self._standing else 0
+            if not self.leakage and self.stalled > 1 and self.aim > self._least_aim:
+                self.aim, self.stalled = max(0.1 * self.aim, self._least_aim), 0
+            if self.stalled > STALLED:
+                return "no further progress"
+
+    @property
+    def _least_aim(self) -> float:
+        return max(self.budget, LEAST_LEAKAGE)
+
+    @property
+    def _standing(self) -> tuple[float, ...]:
+        """What changes when there is progress."""
+        return *self.ends, self.promise, self.audits.state
+
+    @property
+    def _dust(self) -> float:
+        """Entries of a channel below this become zero."""
+        return min(1e-9, 1e-4 * self.options.tol)
+
+    def _explore(self, matrix: Array) -> None:
+        """Look for adversaries of the master's channel, and on the way to the best one known."""
+        if self.audited and self.search.known and not self.rounds:
+            # Where the neighbor's adversaries did, an audit will most likely find no others.
+            released = self.footing.repaired(matrix, self._dust)
+            learned = self._stated(list(self.search.known))
+            self._propose(released, float(learned.informations(released)[2].max()))
+            return
+        places = [matrix]
+        if self.candidate is not None:
+            inner = self.candidate.matrix
+            if not self.leakage:
+                share = self.footing.share(self.candidate.worst)
+                inner = share * inner + (1 - share) * self.footing.ground
+            places.insert(0, INWARD * matrix + (1 - INWARD) * inner)
+        for place in places:
+            released = self.footing.repaired(place, self._dust)
+            learned = self.opponents.attack(released, self.search.known.by_use)
+            self._propose(released, learned[0][0])
+            self._keep(learned, released)
+
+    def _confront(self, matrix: Array) -> None:
+        """Look for the adversaries of one channel by an audit."""
+        released = self.footing.repaired(matrix, self._dust)
+        audit = self.opponents.audit(self.problem.channel(released))
+        audited = self.audits.run(released, audit, QUICK, self._until(1.0, 0.05))
+        self._propose(released, audited.value)
+        if self.opponents.priors is None:
+            self._keep([(audited.value, audited.cut)], released)
+
+    def _propose(self, matrix: Array, worst: float) -> None:
+        """Take a channel as the next to be audited if it promises more than the present one."""
+        worth = self.audits.worth(matrix, worst)
+        if worth < self.promise:
+            self.candidate = Candidate(matrix, worst, worth)
+
+    def _keep(self, learned: list[tuple[float, Cut]], matrix: Array) -> None:
+        """Make adversaries and their mirror images cuts, but for those that are no news."""
+        if self.options.strategy == "alternate":
+            cut = max(learned, key=lambda pair: pair[0])[1]
+            self.search.known = Cuts([cut])
+            self.cycled = any(cut.like(other) for other in self.seen)
+            self.seen.append(cut)
+            return
+        level = self.lower.value if self.leakage else self.aim
+        for value, cut in learned:
+            if value > level or not self.search.known:
+                for one in self.opponents.images(cut, self.mirrors):
+                    if not self._known(one, value, matrix):
+                        self.search.known.add(one)
+
+    @property
+    def _nats(self) -> float:
+        """What the target is worth in leakage."""
+        if self.leakage:
+            return self.target
+        point = self.lower.point
+        price = 0.0 if point is None else float(point.theta.sum())
+        return min(self.target / price if price > 0 else math.inf, self.options.tol * self.aim)
+
+    def _known(self, cut: Cut, value: float, matrix: Array) -> bool:
+        """Whether a cut nearby says about a channel what this one does: both would be one twice."""
+        near = self.search.known.near(cut, NEARBY)
+        if not near:
+            return False
+        if any(cut.like(other) for other in near):
+            return True
+        said = self._stated(near).informations(matrix)[2].max()
+        return bool(said >= value - 0.02 * self._nats)
+
+    def _audit_candidate(self) -> None:
+        """Audit the best channel so far, if it is time."""
+        if not self.audited:
+            return
+        spent = time.monotonic() - self.begin
+        # Cuts that gain nothing leave the rest to audits.
+        late = spent > LATE * (self.deadline - self.begin) or self.stalled > 1
+        for _ in range(4):
+            candidate, lower = self.candidate, self.lower.value
+            if candidate is None or not self.audits.wanted(candidate, lower, self.target, late):
+                return
+            closed = self.cuts_closed
+            if not closed and self.audits.seconds > max(AUDITING * spent, 0.1):
+                return
+            until = self._until(1.0, 0.5 if closed else 0.2)
+            released, audited = self.audits.go_on(candidate, lower, self.target, until)
+            if self.opponents.priors is None:
+                self._keep([(audited.value, audited.cut)], released)
+            if audited.upper - audited.value > self.options.tol * audited.upper:
+                self._look_aside()
+            if self.candidate is not candidate:
+                continue
+            learned = self.opponents.learned(audited.cut, candidate.matrix)
+            if self.options.strategy == "alternate" or learned <= candidate.worst * (1 + 1e-9):
+                return
+            # The local search had missed an adversary.
+            worth = self.audits.worth(candidate.matrix, learned)
+            self.candidate = Candidate(candidate.matrix, learned, worth)
+
+    def _look_aside(self) -> None:
+        """Look once for a channel that is easier to audit and as good."""
+        search = self.search.without_floor
+        if self._looked_aside or search is None:
+            return
+        self._looked_aside = True
+        now = time.monotonic()
+        limit = ASIDE * (self.deadline - now)
+        options = replace(self.options, time_limit=limit if math.isfinite(limit) else None)
+        for cut in self.search.known:
+            if not search.known.near(cut, NEARBY):
+                search.known.add(cut)
+        run = search.aside(self.budget, options, now, self.ends)
+        if run.candidate is None:
+            return
+        matrix = run.candidate.matrix
+        audited = self.audits.once(matrix, QUICK, self._until(1.0, 0.0))
+        self._propose(matrix, audited.upper)
+        moved = [self.opponents.moved(cut) for cut in search.known.by_use]
+        self._keep([(self.opponents.learned(cut, matrix), cut) for cut in moved], matrix)
+
+    @property
+    def cuts_closed(self) -> bool:
+        """Whether all that is left to do is to audit the best channel."""
+        return self.promise - self.lower.value <= CLOSED * self.target
+
+    def _until(self, least: float, part: float) -> float:
+        """Return when an audit has to end: after a part of the time that the search took."""
+        now = time.monotonic()
+        return min(self.deadline, now + max(least, part * (now - self.begin)))
+
+    def _master(self) -> MasterPoint:
+        """Solve the master for the adversaries known, and raise the lower end."""
+        cuts = list(self.search.known)
+        master = self._stated(cuts)
+        implied: Implied | None = None
+        if self.uses_conic:
+            point, implied = self.conic.solve(master, self.deadline)
+        else:
+            best = min(self.promise, self.ends[1])
+            gap = max(0.1 * (best - self.lower.value), 0.05 * self.target)
+            if not math.isfinite(gap):
+                reach = self.costs.worst(self.footing.ground) - self.costs.worst(
+                    self.footing.anchor
+                )
+                gap = 0.03 * self.options.tol * (0.1 if self.leakage else reach)
+            point = solve_master(master, self.footing.first(), gap, self.deadline)
+        if not np.isfinite(point.lower):
+            if not self.uses_conic:
+                raise SolverError("the master's multipliers prove nothing")
+            return point
+        if self.footing.tight:
+            point = self.footing.priced(point, master)
+        if not self.leakage:
+            # What the multipliers prove for the budget that was asked for.
+            moved = float(point.theta.sum()) * (self.aim - self.budget)
+            point = replace(point, lower=point.lower + moved)
+        better = point.lower > self.lower.value
+        if better:
+            self.lower = Lower(point.lower, tuple(cuts), point, implied)
+        self.search.known.used(point.theta)
+        # Cuts are dropped on progress only, so that they cannot come and go in a cycle.
+        if better and self.opponents.priors is None:
+            self.search.known.drop(self.idle)
+        return point
+
+    def _stated(self, cuts: list[Cut]) -> Master:
+        values = max(len(cut.joint) for cut in cuts)
+        joint = np.zeros((len(cuts), values, len(self.footing.anchor)))
+        for into, cut in zip(joint, cuts, strict=True):
+            into[: len(cut.joint)] = cut.joint
+        cost = self.costs.table
+        if self.footing.tight or (self.leakage and not math.isfinite(self.budget)):
+            cost = cost[:0]
+        return Master(joint, cost, self.aim if math.isfinite(self.aim) else 0.0, self.leakage)
+
+    def _log(self) -> None:
+        lower, upper = self.ends
+        seconds = self.spent + time.monotonic() - self.begin
+        self.rounds.append(Round(lower, upper, len(self.search.known), seconds))
+        if self.options.verbose:
+            print(
+                f"{seconds:7.1f} s  round {len(self.rounds)}: {lower:.7g} to {upper:.7g}, "
+                f"{len(self.search.known)} adversaries"
+            )
