@@ -16,12 +16,13 @@ from cvxleak.plots import (
     plot_bracket,
     plot_channel,
     plot_curve,
+    plot_envelope,
     plot_posterior,
     plot_prior,
     plot_sources,
     plot_sweep,
 )
-from cvxleak.problems import leakage_curve
+from cvxleak.problems import MinLeakage, design_curve, envelope_curve, leakage_curve, pml_envelope
 from cvxleak.queries import count, parity
 from cvxleak.sweeps import Sweep, SweepRow, sweep
 
@@ -67,6 +68,36 @@ def test_a_falling_function_is_shaded_by_steps_between_its_points():
     assert upper.get_marker() == lower.get_marker() == "."
     left, right = ax.get_xlim()
     assert left < 0 < 3 < right
+
+
+def test_a_design_curve_is_drawn_against_its_budgets():
+    problem = MinLeakage(parity(2), distortion=1 - np.eye(2), budget=0.1, entropy_floor=0.5)
+    curve = design_curve(problem, [0.1, 0.2, 0.5], tol=1e-2)
+    ax = plot_curve(curve)
+    x, upper, lower = ends(ax)
+    assert x.tolist() == [0.1, 0.2, 0.5]
+    assert (upper.tolist(), lower.tolist()) == (curve.upper.tolist(), curve.lower.tolist())
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("budget", f"{curve.bounds[0].name} (nats)")
+    assert ax.lines[0].get_drawstyle() == "steps-post"
+    with pytest.raises(ValidationError, match="curve: expected"):
+        plot_curve([1, 2])  # pyright: ignore[reportArgumentType]
+
+
+def test_an_envelope_lies_between_its_bounds():
+    prior, channel = [0.3, 0.7], [[0.8, 0.2], [0.3, 0.7]]
+    ax = plot_envelope(envelope_curve(prior, channel), prior, channel, unit="bits")
+    high, low, *bounds = ax.lines
+    delta = np.asarray(high.get_xdata(), float)
+    upper, lower = (np.asarray(line.get_ydata(), float) for line in (high, low))
+    for line in bounds:
+        values, label = np.asarray(line.get_ydata(), float), str(line.get_label())
+        if "upper" in label:
+            assert np.all(values >= lower - 1e-9)
+        else:
+            assert np.all(values <= upper + 1e-9)
+    assert len(bounds) == 4
+    proved = pml_envelope(prior, channel, 0.3).to("bits")
+    assert np.interp(0.3, delta, upper) == pytest.approx(proved.upper, abs=1e-5)
 
 
 def test_points_are_marked_while_they_are_few():

@@ -30,8 +30,6 @@ __all__ = [
 
 KINDS = (".pdf", ".png", ".svg")
 
-POINTS = 400
-
 WHAT = {
     "audit": "leakage",
     "envelope": "pointwise maximal leakage",
@@ -81,30 +79,12 @@ def draw_envelope(
     prior: Prior, channel: Channel, delta: Sequence[float], unit: str, time_limit: float | None
 ) -> Axes:
     """Draw the exact envelope, the points asked for, and the bounds."""
-    from cvxleak import measures
-    from cvxleak.plots import plot_bracket, rise_from_zero
+    from cvxleak.plots import plot_envelope
     from cvxleak.problems.envelope import envelope_curve
 
     curve = envelope_curve(prior, channel, time_limit=time_limit)
-    # Where a plateau ends, both sides are drawn.
-    plateaus = curve.plateaus[:, 1]
-    grid = np.concatenate([np.linspace(0, 1, POINTS + 1), plateaus, plateaus * (1 + 1e-9)])
-    grid = np.unique(grid[grid <= 1])
-    scale = unit_scale(unit)
-    lower, upper = curve.at(grid)
-    axes = plot_bracket(grid, lower / scale, upper / scale, label="envelope, exact")
-    for label, function, style in (
-        ("Theorem 3, upper bound", measures.envelope_upper_bound, "C1-."),
-        ("tail average, upper bound", measures.tail_average_bound, "C1:"),
-        ("output as released, lower bound", measures.pml_right_quantile, "C7-"),
-        ("event envelope, lower bound", measures.event_envelope, "C2--"),
-    ):
-        axes.plot(grid, function(prior, channel, grid) / scale, style, label=label, linewidth=1)
-    axes.plot(delta, curve.at(delta)[1] / scale, "ko", markersize=4)
-    axes.set_xlabel("delta")
-    axes.set_ylabel(f"pointwise maximal leakage ({unit})")
-    rise_from_zero(axes)
-    axes.legend(frameon=False, fontsize=8)
+    axes = plot_envelope(curve, prior, channel, unit=unit)
+    axes.plot(delta, curve.at(delta)[1] / unit_scale(unit), "ko", markersize=4)
     return axes
 
 

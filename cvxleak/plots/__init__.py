@@ -4,7 +4,7 @@ A bracket is shaded from its lower to its upper end, so that what is not known i
 """
 
 from cvxleak.plots._axes import rise_from_zero
-from cvxleak.plots.curves import plot_bracket, plot_curve, plot_sweep
+from cvxleak.plots.curves import plot_bracket, plot_curve, plot_envelope, plot_sweep
 from cvxleak.plots.laws import (
     plot_adversary,
     plot_channel,
@@ -18,6 +18,7 @@ __all__ = [
     "plot_bracket",
     "plot_channel",
     "plot_curve",
+    "plot_envelope",
     "plot_posterior",
     "plot_prior",
     "plot_sources",

@@ -6,17 +6,29 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from cvxleak._validation import Array, instance, short
 from cvxleak.errors import ValidationError
+from cvxleak.measures import (
+    envelope_upper_bound,
+    event_envelope,
+    pml_right_quantile,
+    tail_average_bound,
+)
+from cvxleak.model import Channel, Prior
 from cvxleak.plots._axes import INK, READABLE, checked_axes, rise_from_zero
-from cvxleak.problems import LeakageCurve
+from cvxleak.problems import DesignCurve, EnvelopeCurve, LeakageCurve
+from cvxleak.result import unit_scale
 from cvxleak.sweeps import Sweep
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_bracket", "plot_curve", "plot_sweep"]
+__all__ = ["plot_bracket", "plot_curve", "plot_envelope", "plot_sweep"]
+
+POINTS = 400
+"""At how many deltas an envelope is drawn, plateaus apart."""
 
 
 def plot_bracket(
@@ -88,13 +100,17 @@ def plot_bracket(
     return axes
 
 
-def plot_curve(curve: LeakageCurve, *, label: str | None = None, ax: Axes | None = None) -> Axes:
-    """Draw L(b), the most that an adversary with at least b of doubt learns about one record.
+def plot_curve(
+    curve: LeakageCurve | DesignCurve, *, label: str | None = None, ax: Axes | None = None
+) -> Axes:
+    """Draw the leakage that adversaries with doubt can reach, or what a design costs.
+
+    Neither rises: L(b) with the doubt b, the least leakage or distortion with its budget.
 
     Parameters
     ----------
-    curve : LeakageCurve
-        What `leakage_curve` returned.
+    curve : LeakageCurve or DesignCurve
+        What `leakage_curve` or `design_curve` returned.
     label, ax
         As for `plot_bracket`.
 
@@ -109,13 +125,69 @@ def plot_curve(curve: LeakageCurve, *, label: str | None = None, ax: Axes | None
     >>> plot_curve(curve).get_xlabel()
     'entropy floor b (nats)'
     """
-    instance(curve, LeakageCurve, "curve")
-    unit = curve.bounds[0].unit
-    floors = curve.entropy_floors
-    axes = plot_bracket(floors, curve.lower, curve.upper, falling=True, label=label, ax=ax)
-    axes.set_xlabel("entropy floor b (nats)")  # whatever the unit of the leakage
-    axes.set_ylabel(f"record leakage L(b) ({unit})")
+    if isinstance(curve, DesignCurve):
+        x, about, symbol = curve.budgets, "budget", ""
+    else:
+        # The floors are in nats whatever the unit of the leakage.
+        x = instance(curve, LeakageCurve, "curve").entropy_floors
+        about, symbol = "entropy floor b (nats)", " L(b)"
+    bound = curve.bounds[0]
+    axes = plot_bracket(x, curve.lower, curve.upper, falling=True, label=label, ax=ax)
+    axes.set_xlabel(about)
+    unit = f" ({bound.unit})" if bound.unit in ("nats", "bits") else ""
+    axes.set_ylabel(f"{bound.name}{symbol}{unit}")
     rise_from_zero(axes)
+    return axes
+
+
+def plot_envelope(
+    curve: EnvelopeCurve,
+    prior: Prior | ArrayLike,
+    channel: Channel | ArrayLike,
+    *,
+    unit: str = "nats",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the PML envelope between its proved ends, with the bounds that are known for it.
+
+    Parameters
+    ----------
+    curve : EnvelopeCurve
+        What `envelope_curve` returned for this prior and this channel.
+    prior : Prior or array_like
+    channel : Channel or array_like
+    unit : str
+        "nats" or "bits".
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure if left out.
+
+    Examples
+    --------
+    >>> from cvxleak.plots import plot_envelope
+    >>> from cvxleak.problems import envelope_curve
+    >>> prior, channel = [0.3, 0.7], [[0.8, 0.2], [0.3, 0.7]]
+    >>> axes = plot_envelope(envelope_curve(prior, channel), prior, channel, unit="bits")
+    >>> axes.get_ylabel()
+    'pointwise maximal leakage (bits)'
+    """
+    plateaus = instance(curve, EnvelopeCurve, "curve").plateaus[:, 1]
+    # Where a plateau ends, both sides are drawn.
+    delta = np.concatenate([np.linspace(0, 1, POINTS + 1), plateaus, plateaus * (1 + 1e-9)])
+    delta = np.unique(delta[delta <= 1])
+    scale = unit_scale(unit)
+    lower, upper = curve.at(delta)
+    axes = plot_bracket(delta, lower / scale, upper / scale, label="envelope, exact", ax=ax)
+    for label, function, style in (
+        ("Theorem 3, upper bound", envelope_upper_bound, "C1-."),
+        ("tail average, upper bound", tail_average_bound, "C1:"),
+        ("output as released, lower bound", pml_right_quantile, "C7-"),
+        ("event envelope, lower bound", event_envelope, "C2--"),
+    ):
+        axes.plot(delta, function(prior, channel, delta) / scale, style, label=label, linewidth=1)
+    axes.set_xlabel("delta")
+    axes.set_ylabel(f"pointwise maximal leakage ({unit})")
+    rise_from_zero(axes)
+    axes.legend(frameon=False, fontsize=8)
     return axes
 
 

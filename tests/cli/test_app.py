@@ -90,7 +90,7 @@ def test_help_loads_nothing_heavy():
 def test_audit_prints_a_table(run: Run, write: Write):
     result = run("audit", write('title = "Rounded"', COUNT, ROUNDING, FLOORS))
     assert result.exit_code == 0
-    assert result.stderr == ""
+    assert "cvxleak:" not in result.stderr  # how far a search is may be there
     text = " ".join(result.stdout.split())
     assert text.startswith(
         "Rounded 6 records of 2 values -> count (7 values) -> random_rounding (3 outputs)"

@@ -60,7 +60,7 @@ def test_the_shipped_example(run: Run, tmp_path: Path, write: Write):
 def test_the_table(run: Run, write: Write):
     result = run("design", write('title = "Parity"', PARITY, COST, DESIGN))
     assert result.exit_code == 0
-    assert result.stderr == ""
+    assert "cvxleak:" not in result.stderr  # how far a search is may be there
     text = " ".join(result.stdout.split())
     assert text.startswith(
         "Parity 3 records -> parity (2 values) -> channel of 2 rows and 2 outputs Least leakage, "

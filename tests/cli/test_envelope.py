@@ -59,7 +59,7 @@ def test_the_shipped_example(run: Run):
 def test_the_table(run: Run):
     result = run("envelope", EXAMPLE)
     assert result.exit_code == 0
-    assert result.stderr == ""
+    assert "cvxleak:" not in result.stderr  # how far a search is may be there
     assert "0.9  0.395621    0.049170  0.541249  0.541250  certified" in result.stdout
     assert "> 0.8  0.210916  0.214989  0.214990  certified" in result.stdout
     assert "Prior: R. D. Snee" in result.stdout
