@@ -309,12 +309,17 @@ def leakage_of_priors(rows: Rows, priors: Sequence[Law], size: int, channel: Cha
 
 
 def attacked_groups(rows: Rows, size: int, law: Law) -> list[tuple[int, ...]]:
-    """Return the groups of records that a prior has to be evaluated for."""
+    """Return the groups of records that a prior has to be evaluated for.
+
+    Records that can be exchanged without changing a dataset's row (and so f, and a law that is even
+    or a law on the values of f) learn alike. That f does not tell them apart is not enough: the
+    channel may.
+    """
     if size == 0:
         return [()]
     if law.on == "datasets":
         return list(combinations(range(rows.statistic.space.records), size))
-    return kinds_of_groups(rows.statistic.exchangeable(), size)
+    return kinds_of_groups(rows.query.exchangeable(), size)
 
 
 def most_values(rows: Rows, size: int) -> int:
