@@ -28,7 +28,17 @@ from cvxleak.certificates import balls
 from cvxleak.certificates.rationals import normalized_rows
 from cvxleak.errors import ValidationError
 
-__all__ = ["SIZE_LIMIT", "Entry", "History", "Key", "Observer", "Seen", "Vector", "information"]
+__all__ = [
+    "SIZE_LIMIT",
+    "Entry",
+    "History",
+    "Key",
+    "Observer",
+    "Seen",
+    "Vector",
+    "check_size",
+    "information",
+]
 
 SIZE_LIMIT = 400_000
 """Most probabilities that a table may have."""
@@ -172,7 +182,7 @@ class History:
                     origins.append([])
                 origins[place].append((seen.c, r))
                 moves[seen, r] = place
-            _check_size(len(places) * len(mass))
+            check_size(len(places) * len(mass), SIZE_LIMIT)
         drawn = self.realized(looker), entry.output
         if drawn not in moves:
             raise ValidationError(f"output: release {len(self._drawn) + 1} cannot give it")
@@ -239,7 +249,7 @@ class History:
                 )
                 into = Key(owns, views, moves[seen, r])
                 raw[into] = _plus(raw.get(into), vector)
-                _check_size(len(raw) * len(vector))
+                check_size(len(raw) * len(vector), SIZE_LIMIT)
         for place in range(len(gets)):
             raw = _merged(raw, place)
         return raw
@@ -278,11 +288,12 @@ def information(table: Iterable[Sequence[fmpq]]) -> tuple[float, float]:
         return max(balls.round_down(ball), 0.0), max(balls.round_up(ball), 0.0)
 
 
-def _check_size(size: int) -> None:
-    if size > SIZE_LIMIT:
+def check_size(size: int, limit: int) -> None:
+    """Refuse what would take too much memory or time."""
+    if size > limit:
         raise ValidationError(
-            f"ledger: what may have been released so far takes more than {SIZE_LIMIT} "
-            "probabilities; ask for fewer outputs, or begin a ledger in realized mode"
+            f"ledger: what may have been released so far takes more than {limit} numbers; ask for "
+            "fewer outputs, or begin a ledger in realized mode"
         )
 
 

@@ -9,8 +9,9 @@ from flint import fmpq
 from numpy.typing import NDArray
 
 from cvxleak._validation import Array
+from cvxleak.certificates.release_law import SIZE_LIMIT as PROOF_LIMIT
 from cvxleak.desk.budgets import Limits
-from cvxleak.desk.history import History
+from cvxleak.desk.history import History, check_size
 from cvxleak.desk.realized import RealizedHistory
 from cvxleak.model import Channel, Distortion
 from cvxleak.problems.release import release_problem
@@ -46,6 +47,10 @@ def solve_kernel(
         bound = problem.solve(tol=TOLERANCE, time_limit=time_limit)
         return bound.witness.reshape(1, len(request.inputs), -1), bound
     keys = list(history.table)
+    outputs = len(request.outputs)
+    # The problem has two coalitions of its own beside those with limits.
+    rows = sum(q != 0 for masses in history.table.values() for q in masses)
+    check_size(rows * outputs * max(3 + len(limits), outputs), PROOF_LIMIT)
     law = _joint(history.table.values(), request)
     views: list[NDArray[np.intp]] = [np.arange(len(keys))]
     budgets = [limits[None]]

@@ -601,3 +601,18 @@ def test_a_prior_object_is_a_model(place):
     release = desk.request("Ann", x="a")
     assert release.distortion[1] == 0.5
     assert exposure(desk).leakage == 0
+
+
+def test_a_problem_that_no_proof_goes_through_is_refused(place, monkeypatch):
+    desk = new(place)
+    desk.request("Ann", SEX, 0.1, 0.2, x=TRUTH)
+    before = place.read_bytes()
+    # 2 classes, 4 datasets, 2 outputs; Ann, everybody, the two that have no budget, the cost.
+    monkeypatch.setattr("cvxleak.desk.solving.PROOF_LIMIT", 2 * 4 * 2 * 5 - 1)
+    with pytest.raises(
+        ValidationError, match=r"ledger: .* takes more than 79 numbers; ask for few"
+    ):
+        desk.request("Bob", SEX, x=TRUTH)
+    assert place.read_bytes() == before
+    monkeypatch.setattr("cvxleak.desk.solving.PROOF_LIMIT", 2 * 4 * 2 * 5)
+    assert desk.request("Bob", SEX, x=TRUTH).number == 2

@@ -15,7 +15,8 @@ from cvxleak._validation import Array
 from cvxleak.certificates import balls
 from cvxleak.certificates.packing import pack
 from cvxleak.certificates.release import LEAST
-from cvxleak.errors import CertificateError
+from cvxleak.certificates.release_law import SIZE_LIMIT
+from cvxleak.errors import CertificateError, ValidationError
 from cvxleak.iterative._release_terms import ReleaseTerms
 from cvxleak.iterative.release_newton import ReleasePoint, release_interior_point
 from cvxleak.result import unit_scale
@@ -52,6 +53,13 @@ class Inner:
 
     def __init__(self, problem: ReleaseProblem, deadline: float) -> None:
         self.problem = problem
+        cells = int((problem.joint.flat.sum(axis=0) > 0).sum()) * len(problem.outputs)
+        size = cells * max(1 + len(problem.coalitions), len(problem.joint.requests))
+        if size > SIZE_LIMIT:
+            raise ValidationError(
+                f"joint: found {cells} pairs of (z, x) and output, which make {size} numbers; a "
+                f"proof goes through at most {SIZE_LIMIT}"
+            )
         self.rooms = problem.rooms()
         self.terms: ReleaseTerms = problem.terms()
         self.prices = np.array([coalition.price for coalition in problem.coalitions])

@@ -126,7 +126,7 @@ class ReleaseProblem(Value):
         InfeasibleError
             A budget below what the coalition knows already; the message has that number.
         ValidationError
-            An option out of range.
+            An option out of range, or more numbers than a proof goes through.
 
         Notes
         -----

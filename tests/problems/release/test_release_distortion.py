@@ -429,3 +429,12 @@ def test_nested_coalitions_need_budgets_that_do_not_fall():
         release_problem(joint, 0.1, 0.5, coalitions={(0,): 0.6})
     with pytest.raises(ValidationError, match="epsilon"):
         release_problem(joint, 0.3, 0.9, coalitions={(0,): 0.2})
+
+
+def test_what_no_proof_goes_through_is_refused_at_once(monkeypatch):
+    problem = release_problem(TABLE_1, 0.05, 0.1)  # 4 rows, 2 outputs, 2 coalitions
+    monkeypatch.setattr("cvxleak.problems.release.inner.SIZE_LIMIT", 24)
+    assert problem.solve().status is Status.CERTIFIED
+    monkeypatch.setattr("cvxleak.problems.release.inner.SIZE_LIMIT", 23)
+    with pytest.raises(ValidationError, match=r"joint: found 8 pairs .* which make 24 numbers"):
+        problem.solve()
