@@ -19,7 +19,7 @@ from cvxleak.certificates.packing import pack
 from cvxleak.certificates.symmetry import Symmetry, gains, largest_multiplicities, moved_groups
 from cvxleak.model import Limits, Lumped
 
-__all__ = ["CellLeaf", "CellSearch", "encoded_tree", "halved"]
+__all__ = ["CellLeaf", "CellSearch", "halved"]
 
 STRICTLY = 1e-9
 """A symmetry has to gain this much everywhere in a region, so that rounding does not matter."""
@@ -45,21 +45,6 @@ class CellLeaf:
     lam: float
     mu: Array
     kappa: Array
-
-
-def encoded_tree(
-    splits: Sequence[Split | None], multipliers: Sequence[Sequence[float]], dtype: str
-) -> dict[str, Any]:
-    """Return nodes in preorder as `cvxleak.certificates.posterior_cells` reads them.
-
-    `multipliers` holds lam, mu and kappa of each leaf, in that order.
-    """
-    edges = [split[:3] if split else (-1, -1, -1) for split in splits]
-    return {
-        "splits": pack(np.array(edges, dtype=np.int32), "<i4"),
-        "cuts": pack(np.array([split[3] for split in splits if split], dtype=float)),
-        "leaves": pack(np.array(multipliers), dtype),
-    }
 
 
 def halved(region: Array, mu: Array, split: Split) -> list[tuple[Array, Array]]:
@@ -125,7 +110,16 @@ class CellSearch(BestFirst[Array, CellLeaf, Split]):
         multipliers = [
             [leaf.lam, *(leaf.mu.ravel() * (leaf.lam >= 0)), *leaf.kappa] for leaf in leaves
         ]
-        return law | self.header(outputs) | encoded_tree(splits, multipliers, dtype)
+        edges = [split[:3] if split else (-1, -1, -1) for split in splits]
+        return (
+            law
+            | self.header(outputs)
+            | {
+                "splits": pack(np.array(edges, dtype=np.int32), "<i4"),
+                "cuts": pack(np.array([split[3] for split in splits if split], dtype=float)),
+                "leaves": pack(np.array(multipliers), dtype),
+            }
+        )
 
     def header(self, outputs: Sequence[Sequence[int]]) -> dict[str, Any]:
         """Return which outputs are merged and which symmetries there are."""

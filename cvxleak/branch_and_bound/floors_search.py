@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from flint import arb
 from numpy.typing import NDArray
 from scipy.special import entr
 
 from cvxleak._validation import Array
-from cvxleak.branch_and_bound.cell_search import (
-    STARTING_LAM,
-    CellSearch,
-    encoded_tree,
-)
+from cvxleak.branch_and_bound.cell_search import STARTING_LAM, CellSearch
 from cvxleak.branch_and_bound.cells import Split, split_points
+from cvxleak.branch_and_bound.floors_proof import FloorsTree, prove_floors
 from cvxleak.branch_and_bound.means import entropy_surplus, first_multiplier
 from cvxleak.branch_and_bound.node_dual import Cells
-from cvxleak.certificates.balls import round_up
-from cvxleak.certificates.posterior_cells import Cell, CellProof
+from cvxleak.certificates.posterior_cells import CellProof
 from cvxleak.certificates.symmetry import Symmetry
 from cvxleak.model import Lumped
 
@@ -43,25 +38,6 @@ class _Tangent:
     lam: float
     mu: Array
     row: Array
-
-
-@dataclass(frozen=True)
-class _Tree:
-    """A proof at one floor: nodes in preorder, None for a leaf, and what proves each leaf.
-
-    A leaf without multipliers is one that a symmetry makes superfluous.
-    """
-
-    splits: list[Split | None]
-    leaves: list[tuple[int, _Tangent | None]]
-
-
-@dataclass(frozen=True)
-class _Proof:
-    """lam and mu as a certificate holds them, and U + lam b in ball arithmetic."""
-
-    multipliers: list[float]
-    value: Any
 
 
 @dataclass
@@ -115,7 +91,6 @@ class FloorsSearch:
         first = first_multiplier(float(np.median(self._surplus)))
         self._open = {0: _Open(whole, first, np.full((outputs, k), 1e-3), row)}
         self._size = 1
-        self._zeros = [0.0] * (k * outputs)
 
     @property
     def upper(self) -> Array:
@@ -251,130 +226,30 @@ class FloorsSearch:
         share are proved once.
         """
         header = self._cells.header(outputs)
-        own = self._own()
-        needed = {
-            place: self._needed(target, own[:, place].tolist()) for place, target in targets.items()
-        }
-        chosen = self._chosen(needed, targets)
-        trees = {place: self._tree(place, nodes, chosen) for place, nodes in needed.items()}
         prover = CellProof(lumped, header)
-        proofs = self._proofs(prover, trees.values(), dtype)
-        result = {}
-        for place, tree in trees.items():
-            floor, worst = arb(self.floors[place]), arb.neg_inf()
-            leaves = []
-            for node, tangent in tree.leaves:
-                if tangent is None:
-                    leaves.append([-1.0 - self._superfluous[node], *self._zeros])
-                else:
-                    proof = proofs[id(tangent)]
-                    worst = worst.max(proof.value - proof.multipliers[0] * floor)
-                    leaves.append(proof.multipliers)
-            entry = header | encoded_tree(tree.splits, leaves, dtype)
-            result[place] = entry, round_up(worst + prover.slack)
-        return result
+        found = prove_floors(self._tree(), self.floors, prover, targets, dtype)
+        return {place: (header | tree, bound) for place, (tree, bound) in found.items()}
 
-    def _needed(self, target: float, own: list[float]) -> set[int]:
-        """Return the leaves of the least part of the tree that proves `target` at a floor.
-
-        `own` are the bounds that the nodes' own multipliers prove there.
-        """
-        leaves = set()
-        stack = [0]
-        while stack:
-            node = stack.pop()
-            if node in self._superfluous or own[node] <= target:
-                leaves.add(node)
-            else:
-                child = self._splits[node][1]
-                stack += [child + 1, child]
-        return leaves
-
-    def _chosen(
-        self, needed: Mapping[int, set[int]], targets: Mapping[int, float]
-    ) -> dict[tuple[int, int], _Tangent]:
-        """Return multipliers by node and place of a floor: few, which many floors share."""
-        floors_of: dict[int, list[int]] = {}
-        for place, leaves in needed.items():
-            for node in leaves:
-                floors_of.setdefault(node, []).append(place)
-        chosen = {}
-        for node, floors in floors_of.items():
-            if node in self._superfluous:
-                continue
-            tangents = self._tangents[node]
-            if len(tangents) == 1:
-                chosen |= {(node, place): tangents[0] for place in floors}
-                continue
-            left = np.array(floors)
-            goal = np.array([targets[place] for place in floors])
-            proves = np.array([tangent.row[left] for tangent in tangents]) <= goal
-            while len(left):  # the multipliers that prove the most of what is left
-                best = int(proves.sum(axis=1).argmax())
-                done = proves[best]
-                chosen |= {(node, int(place)): tangents[best] for place in left[done]}
-                left, proves = left[~done], proves[:, ~done]
-        return chosen
-
-    def _tree(
-        self, place: int, leaves: set[int], chosen: Mapping[tuple[int, int], _Tangent]
-    ) -> _Tree:
-        """Return the part of the tree with these leaves, in preorder."""
-        tree = _Tree([], [])
-        stack = [0]
-        while stack:
-            node = stack.pop()
-            if node in leaves:
-                tree.splits.append(None)
-                tree.leaves.append((node, chosen.get((node, place))))
-            else:
-                split, child = self._splits[node]
-                tree.splits.append(split)
-                stack += [child + 1, child]
-        return tree
-
-    def _proofs(self, prover: CellProof, trees: Iterable[_Tree], dtype: str) -> dict[int, _Proof]:
-        """Return what all multipliers in the trees prove, by id."""
-        used: dict[int, dict[int, _Tangent | None]] = {}
-        for tree in trees:
-            for node, tangent in tree.leaves:
-                used.setdefault(node, {})[id(tangent)] = tangent
-        tangents = [t for own in used.values() for t in own.values() if t is not None]
-        mu = np.stack([tangent.mu.ravel() for tangent in tangents])
-        numbers = np.concatenate([[[t.lam] for t in tangents], mu], axis=1).astype(dtype).tolist()
-        multipliers = dict(zip(map(id, tangents), numbers, strict=True))
-        needed = set(used)
-        parents = {
-            child + side: node for node, (_, child) in self._splits.items() for side in (0, 1)
-        }
-        for node in used:
-            while node in parents and parents[node] not in needed:
-                node = parents[node]
-                needed.add(node)
-        keys: list[int] = []
-        regions: list[list[Cell]] = []
-        stack: list[tuple[int, list[Cell]]] = [(0, prover.root())]
-        while stack:
-            node, cells = stack.pop()
-            for key, tangent in used.get(node, {}).items():
-                if tangent is None:
-                    prover.check_superfluous(cells, self._superfluous[node])
-                else:
-                    keys.append(key)
-                    regions.append(cells)
-            if node not in self._splits:
-                continue
-            (y, i, j, t), child = self._splits[node]
-            if child not in needed and child + 1 not in needed:
-                continue
-            for side, cell in enumerate(cells[y].split(i, j, t)):
-                if child + side in needed:
-                    stack.append((child + side, [*cells[:y], cell, *cells[y + 1 :]]))
-        chosen = [multipliers[key] for key in keys]
-        values = prover.values_of(regions, chosen)
-        return {
-            key: _Proof(own, value) for key, own, value in zip(keys, chosen, values, strict=True)
-        }
+    def _tree(self) -> FloorsTree:
+        edges = np.full((self._size, 3), -1, dtype=np.int32)
+        cuts, child = np.zeros(self._size), np.full(self._size, -1, dtype=np.intp)
+        superfluous = child.copy()
+        split = np.fromiter(self._splits, dtype=np.intp)
+        if len(split):
+            edges[split] = [one[:3] for one, _ in self._splits.values()]
+            cuts[split] = [one[3] for one, _ in self._splits.values()]
+            child[split] = [first for _, first in self._splits.values()]
+        superfluous[list(self._superfluous)] = list(self._superfluous.values())
+        tangents = [one for found in self._tangents.values() for one in found]
+        return FloorsTree(
+            edges,
+            cuts,
+            child,
+            superfluous,
+            np.repeat(list(self._tangents), [len(found) for found in self._tangents.values()]),
+            np.stack([np.concatenate([[one.lam], one.mu.ravel()]) for one in tangents]),
+            np.stack([one.row for one in tangents]),
+        )
 
 
 def _halves(cells: Cells, mu: Array, splits: Sequence[Split]) -> tuple[Array, Array]:

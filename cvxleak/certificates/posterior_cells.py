@@ -10,16 +10,17 @@ superfluous (`cvxleak.certificates.symmetry`).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from flint import arb, arb_mat, fmpz
+from numpy.typing import NDArray
 
 from cvxleak.certificates import balls, reading
 from cvxleak.certificates.cell_floats import leaf_bounds
 from cvxleak.certificates.outputs import Ball, Matrix, coarse_rows, merged_rows, rows_by_value
-from cvxleak.certificates.outward import SMALLEST
+from cvxleak.certificates.outward import SMALLEST, Array
 from cvxleak.certificates.packing import declared_shape, unpack
 from cvxleak.certificates.symmetry import (
     Symmetry,
@@ -210,31 +211,54 @@ class CellProof:
         """
         if len(self._bounds):
             return [self.value(own, leaf) for own, leaf in zip(cells, leaves, strict=True)]
+        # Cells are told apart by their ids: `cells` keeps them alive.
+        known: dict[int, int] = {}
+        different: list[Cell] = []
+        places = np.empty((len(cells), self.outputs), dtype=np.intp)
+        for row, own in enumerate(cells):
+            for y, cell in enumerate(own):
+                place = known.setdefault(id(cell), len(different))
+                if place == len(different):
+                    different.append(cell)
+                places[row, y] = place
+        return self.values_at(
+            np.array([cell.floats for cell in different]),
+            np.array([cell.depths for cell in different]),
+            places,
+            np.array(leaves, dtype=float).reshape(len(cells), self.width),
+            cells.__getitem__,
+        )
+
+    def values_at(
+        self,
+        vertices: Array,
+        depths: Array,
+        places: NDArray[np.intp],
+        leaves: Array,
+        cells: Callable[[int], Sequence[Cell]],
+    ) -> list[Ball]:
+        """Return what `values_of` does, from arrays (without limits).
+
+        `vertices` and `depths` are those of all cells, `places` says for each leaf and output which
+        one, and `cells` returns the cells of a leaf for a proof in balls.
+        """
         found: list[Ball] = []
-        for start in range(0, len(cells), self.chunk):
-            chunk, part = cells[start : start + self.chunk], leaves[start : start + self.chunk]
-            # Cells are told apart by their ids: `chunk` keeps them alive.
-            known: dict[int, int] = {}
-            different: list[Cell] = []
-            places = np.empty((len(chunk), self.outputs), dtype=np.intp)
-            for row, own in enumerate(chunk):
-                for y, cell in enumerate(own):
-                    place = known.setdefault(id(cell), len(different))
-                    if place == len(different):
-                        different.append(cell)
-                    places[row, y] = place
+        for start in range(0, len(leaves), self.chunk):
+            part = leaves[start : start + self.chunk]
+            chosen, own = np.unique(places[start : start + self.chunk], return_inverse=True)
             values, allowances = leaf_bounds(
                 *self._floats,
-                np.array([cell.floats for cell in different]),
-                np.array([cell.depths for cell in different]),
-                places,
-                np.array(part),
+                vertices[chosen],
+                depths[chosen],
+                own.reshape(len(part), self.outputs),
+                part,
             )
             sure = np.isfinite(values) & (allowances <= ALLOWANCE)
-            for own, leaf, value, good in zip(
-                chunk, part, values.tolist(), sure.tolist(), strict=True
-            ):
-                found.append(arb(value) if good else self.value(own, leaf))
+            for row, (value, good) in enumerate(zip(values.tolist(), sure.tolist(), strict=True)):
+                if good:
+                    found.append(arb(value))
+                else:
+                    found.append(self.value(cells(start + row), part[row].tolist()))
         return found
 
     def check_superfluous(self, cells: Sequence[Cell], place: int) -> None:
