@@ -42,3 +42,49 @@ def test_there_is_an_example(value: Any):
         f'{where} is public (it is in an __all__): its docstring needs a section "Examples"'
     )
     assert ">>> " in doc, f"the section Examples of {where} has no line that starts with >>>"
+
+
+# Arguments that several functions have come in one order. A function has few of them.
+ORDERS = (
+    ("n", "k", "prior", "mechanism", "channel", "entropy_floor", "records", "size"),
+    ("k", "size", "epsilon", "delta"),
+    ("prior", "channel", "epsilon", "delta"),
+    ("distortion", "budget", "entropy_floor"),
+    ("tol", "max_iterations", "time_limit", "solver", "solver_options", "verbose", "progress"),
+)
+
+
+def signatures() -> list[Any]:
+    """Return the public functions and constructors, and the methods that solve."""
+    found = []
+    for param in public_names():
+        (value,) = param.values
+        where = f"{value.__module__}.{value.__qualname__}"
+        members = vars(value).items() if inspect.isclass(value) else [("", value)]
+        for name, member in members:
+            routine = getattr(member, "__func__", member)
+            if inspect.isfunction(routine) and name in ("", "__init__", "solve", "check", "sample"):
+                found.append(pytest.param(routine, id=f"{where}.{name}".rstrip(".")))
+    return found
+
+
+@pytest.mark.parametrize("routine", signatures())
+def test_arguments_come_in_one_order(routine: Any):
+    parameters = inspect.signature(routine).parameters.values()
+    keywords = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+    for given in ([p.name for p in parameters if p.name not in keywords], keywords):
+        for order in ORDERS:
+            shared = [name for name in given if name in order]
+            assert shared == [name for name in order if name in given]
+
+
+def test_a_seed_is_the_default_wherever_there_is_one():
+    seeds = {
+        param.id: inspect.signature(routine).parameters["rng"].default
+        for param in signatures()
+        for routine in param.values
+        if "rng" in inspect.signature(routine).parameters
+    }
+    drawing = {where for where, seed in seeds.items() if where.endswith(".sample")}
+    assert drawing
+    assert {where for where, seed in seeds.items() if seed != 0} == drawing

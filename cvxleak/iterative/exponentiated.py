@@ -125,8 +125,8 @@ class Penalized:
 
 
 def exponentiated_gradient(
-    channel: ArrayLike,
     prior: ArrayLike,
+    channel: ArrayLike,
     source: ArrayLike,
     distortion: ArrayLike,
     budget: float,
@@ -148,10 +148,10 @@ def exponentiated_gradient(
 
     Parameters
     ----------
-    channel : array_like, shape (n_1, ..., n_n, Y)
-        q to start from; its zeros stay zeros.
     prior, source : array_like, shape (n_1, ..., n_n)
         The adversary's p and the true p_0, on the datasets.
+    channel : array_like, shape (n_1, ..., n_n, Y)
+        q to start from; its zeros stay zeros.
     distortion : array_like, shape (n_1, ..., n_n, Y)
         d(f(x), y).
     budget : float
@@ -195,7 +195,7 @@ def exponentiated_gradient(
     >>> from cvxleak.iterative import exponentiated_gradient
     >>> q, hamming = np.array([[0.8, 0.2], [0.2, 0.8]]), 1 - np.eye(2)
     >>> fair = [0.5, 0.5]
-    >>> run = exponentiated_gradient(q, fair, fair, hamming, 0.1, 4.0, decrease="variance")
+    >>> run = exponentiated_gradient(fair, q, fair, hamming, 0.1, 4.0, decrease="variance")
     >>> bool(run.history["objective"][0] > run.value)
     True
     """

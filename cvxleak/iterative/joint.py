@@ -29,8 +29,8 @@ def joint_blahut_arimoto(
     *,
     starts: int | ArrayLike = 30,
     rng: int | np.random.Generator | None = 0,
-    max_iterations: int = 1000,
     tol: float = 1e-12,
+    max_iterations: int = 1000,
 ) -> IterativeResult:
     r"""Look for max I(A;Y) subject to F(w) = H(w) + sum_g w_g log m_g >= b (LEAKAGE Problem 1).
 
@@ -48,10 +48,10 @@ def joint_blahut_arimoto(
         value a that a start never lets produce an output y will not learn to produce it.
     rng : int, numpy.random.Generator or None
         Seed of the random starts.
-    max_iterations : int
-        Cap on the updates of each start.
     tol : float
         A start ends when it gains at most this many nats over one cycle of relaxation (see Notes).
+    max_iterations : int
+        Cap on the updates of each start.
 
     Returns
     -------

@@ -21,10 +21,10 @@ def audit_report(
     entropy_floors: Sequence[float] = (0.0,),
     *,
     unit: str = "nats",
-    records: Sequence[int] | None = None,
-    group_sizes: Sequence[int] = (1,),
     prior: Prior | None = None,
     distortion: Distortion | None = None,
+    records: Sequence[int] | None = None,
+    group_sizes: Sequence[int] = (1,),
     tol: float = 1e-4,
     time_limit: float | None = 60.0,
     watch: Watch | None = None,
@@ -39,16 +39,16 @@ def audit_report(
         adversaries, is always among them for single records.
     unit : {"nats", "bits"}
         Unit of the floors and of every information quantity in the report.
-    records : sequence of int, optional
-        Records to audit one by one; the worst of all records if left out.
-    group_sizes : sequence of int
-        For each size, the worst group of so many records is audited (the record itself for 1).
-        Only with `records` left out.
     prior : Prior, optional
         Law of the one record of a local mechanism, labeled by its values: adds what this source
         tells.
     distortion : Distortion, optional
         Cost of an output for a value of the query: adds its expectations.
+    records : sequence of int, optional
+        Records to audit one by one; the worst of all records if left out.
+    group_sizes : sequence of int
+        For each size, the worst group of so many records is audited (the record itself for 1).
+        Only with `records` left out.
     tol : float
         Relative gap that each search for a leakage aims at.
     time_limit : float or None

@@ -25,9 +25,9 @@ __all__ = ["check_levels", "check_probabilities", "envelope_report"]
 def envelope_report(
     prior: Prior | ArrayLike,
     channel: Channel | ArrayLike,
-    delta: ArrayLike = (),
-    epsilon: ArrayLike = (),
     *,
+    epsilon: ArrayLike = (),
+    delta: ArrayLike = (),
     unit: str = "nats",
     tol: float = 1e-9,
     time_limit: float | None = 60.0,
@@ -41,11 +41,11 @@ def envelope_report(
         The law of the input.
     channel : Channel or array_like, shape (k, m)
         The rows q(y|x).
-    delta : float or sequence of float
-        Probabilities at which the envelope eps_c(delta) is wanted.
     epsilon : float or sequence of float
         Levels, in `unit`, at which the failure probability is wanted: both that of a leakage above
         the level and that of one that may equal it.
+    delta : float or sequence of float
+        Probabilities at which the envelope eps_c(delta) is wanted.
     unit : {"nats", "bits"}
         Unit of `epsilon` and of every information quantity in the report.
     tol : float
@@ -72,7 +72,8 @@ def envelope_report(
     Examples
     --------
     >>> from cvxleak.report import envelope_report
-    >>> report = envelope_report([0.3, 0.7], [[0.8, 0.2], [0.3, 0.7]], [0.1, 0.6], 0.4)
+    >>> channel = [[0.8, 0.2], [0.3, 0.7]]
+    >>> report = envelope_report([0.3, 0.7], channel, epsilon=0.4, delta=[0.1, 0.6])
     >>> [(q.delta, round(q.upper, 4)) for q in report.named("PML envelope")]
     [(0.1, 0.5754), (0.6, 0.3536)]
     >>> [round(q.upper, 4) for q in report.named("failure probability")]

@@ -44,10 +44,10 @@ class Quantity:
         Least entropy of the adversaries that it is about, in the report's unit.
     outcome : hashable or None
         The output that it is about.
-    delta : float or None
-        The probability that it is about.
     epsilon : float or None
         The level of leakage that it is about, in the report's unit.
+    delta : float or None
+        The probability that it is about.
     certificate : Certificate or None
         What proves it.
     witness : object
@@ -72,8 +72,8 @@ class Quantity:
     record: int | tuple[int, ...] | None = None
     entropy_floor: float | None = None
     outcome: Hashable | None = None
-    delta: float | None = None
     epsilon: float | None = None
+    delta: float | None = None
     certificate: Certificate | None = field(default=None, repr=False)
     witness: Any = field(default=None, repr=False, compare=False)
 

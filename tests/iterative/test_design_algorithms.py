@@ -42,7 +42,7 @@ def test_the_penalized_objective_and_its_gradient(goal):
 def test_descent_descends_and_stays_on_the_simplex(goal, decrease):
     prior = np.random.default_rng(1).dirichlet(np.ones(8)).reshape(2, 2, 2)
     run = exponentiated_gradient(
-        channel(4), prior, UNIFORM, ERROR, 0.1, 2.0, goal=goal, decrease=decrease, max_iterations=50
+        prior, channel(4), UNIFORM, ERROR, 0.1, 2.0, goal=goal, decrease=decrease, max_iterations=50
     )
     assert (np.diff(run.history["objective"]) <= 1e-15).all()
     np.testing.assert_allclose(run.point.sum(axis=-1), 1)
@@ -53,7 +53,7 @@ def test_descent_descends_and_stays_on_the_simplex(goal, decrease):
 def test_the_euclidean_armijo_test_can_refuse_every_step():
     # Nearly deterministic rows: the gradient is long, but a step along it moves nothing.
     q = np.where(PARITY[..., None] == np.arange(2), 1 - 1e-9, 1e-9)
-    arguments = (q, UNIFORM, UNIFORM, ERROR, 0.2, 1.0)
+    arguments = (UNIFORM, q, UNIFORM, ERROR, 0.2, 1.0)
     stuck = exponentiated_gradient(*arguments, decrease="norm")
     assert stuck.iterations == 0
     assert stuck.stopped.startswith("no step met the Armijo test")

@@ -16,7 +16,7 @@ CHANNEL = np.random.default_rng(2).dirichlet(np.ones(4), size=3)
 
 
 def test_all_numbers():
-    report = envelope_report(PRIOR, CHANNEL, [0.5, 0.05, 0.5], [0.4, 0.1])
+    report = envelope_report(PRIOR, CHANNEL, epsilon=[0.4, 0.1], delta=[0.5, 0.05, 0.5])
     assert [q.delta for q in report.named("PML envelope")] == [0.05, 0.5]
     for quantity in report.named("PML envelope"):
         bound = pml_envelope(PRIOR, CHANNEL, quantity.delta)
@@ -51,8 +51,8 @@ def test_all_numbers():
 
 
 def test_bits():
-    nats = envelope_report(PRIOR, CHANNEL, 0.3, 0.2)
-    bits = envelope_report(PRIOR, CHANNEL, 0.3, 0.2 / math.log(2), unit="bits")
+    nats = envelope_report(PRIOR, CHANNEL, epsilon=0.2, delta=0.3)
+    bits = envelope_report(PRIOR, CHANNEL, epsilon=0.2 / math.log(2), delta=0.3, unit="bits")
     for one, other in zip(nats.quantities, bits.quantities, strict=True):
         scale = math.log(2) if one.unit == "nats" else 1.0
         assert one.upper == pytest.approx(other.upper * scale, rel=1e-9)
@@ -61,8 +61,8 @@ def test_bits():
 def test_no_time_leaves_brackets_that_hold():
     rng = np.random.default_rng(3)
     prior, channel = np.full(30, 1 / 30), rng.dirichlet(np.ones(30), size=30)
-    patient = envelope_report(prior, channel, [0.1, 0.6], 0.3)
-    hurried = envelope_report(prior, channel, [0.1, 0.6], 0.3, time_limit=0.0)
+    patient = envelope_report(prior, channel, epsilon=0.3, delta=[0.1, 0.6])
+    hurried = envelope_report(prior, channel, epsilon=0.3, delta=[0.1, 0.6], time_limit=0.0)
     for exact, quick in zip(patient.quantities, hurried.quantities, strict=True):
         assert quick.lower <= exact.upper
         assert exact.lower <= quick.upper

@@ -210,7 +210,9 @@ def test_a_report_without_adversaries():
 
 def test_other_reports_are_pages_too():
     prior, channel = Prior([0.25, 0.75]), binary_symmetric(0.1)
-    page = Page(html_page(envelope_report(prior, channel, [0.1], [0.2]), ["An envelope"]))
+    page = Page(
+        html_page(envelope_report(prior, channel, epsilon=[0.2], delta=[0.1]), ["An envelope"])
+    )
     assert re.search("PML envelope: .* delta 0.1 [0-9]", page.text)
     assert re.search("failure probability: .* epsilon 0.2 nats [0-9]", page.text)
     designed = design_report(

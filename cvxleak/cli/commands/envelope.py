@@ -72,8 +72,8 @@ def envelope(
             report = envelope_report(
                 prior,
                 channel,
-                deltas,
-                epsilons,
+                epsilon=epsilons,
+                delta=deltas,
                 unit=units.value,
                 tol=tol,
                 time_limit=time_limit,

@@ -219,9 +219,9 @@ def _slack() -> list[Pair]:
 def _armijo() -> list[Pair]:
     uniform, error = _parity_design()
     near = np.clip(1 - error, 1e-9, 1 - 1e-9)
-    stuck = exponentiated_gradient(near, uniform, uniform, error, 0.2, 1.0, decrease="norm")
+    stuck = exponentiated_gradient(uniform, near, uniform, error, 0.2, 1.0, decrease="norm")
     free = exponentiated_gradient(
-        near, uniform, uniform, error, 0.2, 1.0, decrease="variance", max_iterations=20
+        uniform, near, uniform, error, 0.2, 1.0, decrease="variance", max_iterations=20
     )
     return [
         pair("steps with the printed test", stuck.iterations, 0.0),
