@@ -25,6 +25,10 @@ FIRST = 0.05
 BARRIERS = (1e-3, 1e-9)
 """First and last product of a multiplier and its slack."""
 
+ALLOWED = 1e-6
+"""How far a step may miss a constraint. Where F counts for next to nothing Newton's method can stop
+far from all of them, and a prior outside may leak more than any inside."""
+
 NEWTON_STEPS = 80
 LARGEST = 1e7
 LEAST_KAPPA = 2.0**-6
@@ -77,7 +81,7 @@ def limited_blahut_arimoto(
     weights : array, shape (S, N)
         Where each start ended; the constraints are met to about 1e-8 only.
     values : array, shape (S,)
-        I(A;Y) there.
+        I(A;Y) there; -inf where no prior that meets the constraints was found.
     multipliers : array, shape (S,)
         lam there.
     """
@@ -103,7 +107,8 @@ def limited_blahut_arimoto(
         new, new_z = problem.solve(joint[active], kappa[active], z[active])
         new_joint = updater.joint(new)
         new_values = problem.smoothed(new_joint, new)
-        gain = new_values - values[active]
+        with np.errstate(invalid="ignore"):  # neither the old nor the new one meets them
+            gain = new_values - values[active]
         kept = gain >= 0
         where = active[kept]
         weights[where], joint[where], values[where] = new[kept], new_joint[kept], new_values[kept]
@@ -114,7 +119,7 @@ def limited_blahut_arimoto(
         finished = ended & (gained[active] <= tol)
         gained[active[ended]] = 0.0
         active = active[~finished]
-    return weights, information(joint), z[:, 0]
+    return weights, np.where(np.isfinite(values), information(joint), -np.inf), z[:, 0]
 
 
 @dataclass
@@ -170,8 +175,14 @@ class _Step:
         return moved
 
     def smoothed(self, joint: Array, weights: Array) -> Array:
-        """Return I(w), and what is added of F(w)."""
-        return information(joint) + self.smoothing * entropy(weights, self.log_m)
+        """Return I(w), and what is added of F(w); -inf where w misses a constraint."""
+        doubt = entropy(weights, self.log_m)
+        room = weights @ self.columns.T + doubt[:, None] * self.shares + self.sides
+        limits = self.signed - 1
+        missed = np.maximum(-room[:, :limits].min(axis=1, initial=np.inf), self.b - doubt)
+        missed = np.maximum(missed, np.abs(room[:, limits:]).max(axis=1, initial=0.0))
+        value = information(joint) + self.smoothing * doubt
+        return np.where(missed <= ALLOWED, value, -np.inf)
 
     def solve(self, joint: Array, kappa: Array, start: Array) -> tuple[Array, Array]:
         """Return the maximizing weights, and the multipliers."""

@@ -218,14 +218,15 @@ class Limits(Value):
 
     @cached_property
     def opposites(self) -> NDArray[np.intp]:
-        """Pairs of neighboring limits that are an equation together, shape (P, 2); none overlap."""
+        """Pairs of neighboring limits that are (nearly) an equation together, shape (P, 2)."""
         pairs: list[tuple[int, int]] = []
         for j in range(len(self.bounds) - 1):
-            taken = bool(pairs) and pairs[-1][1] == j  # the same equation may be there twice
+            # None overlap: the same equation may be there twice.
+            taken = bool(pairs) and pairs[-1][1] == j
             if (
                 not taken
                 and np.array_equal(self.coefficients[j], -self.coefficients[j + 1])
-                and np.isclose(self.bounds[j], -self.bounds[j + 1], rtol=1e-12, atol=1e-15)
+                and np.isclose(self.bounds[j], -self.bounds[j + 1], rtol=1e-6, atol=1e-9)
                 and not self.shares[j : j + 2].any()
             ):
                 pairs.append((j, j + 1))

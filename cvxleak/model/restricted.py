@@ -377,11 +377,45 @@ def _possible(
             return every, *_constraints(features, found, every)
         labels = [label for label, possible in zip(labels, kept, strict=True) if possible]
         equations, inequalities = _constraints(features, found, labels)
-    return (
-        labels,
-        [one for one in equations if any(c != one.side for c in one.coefficients)],
-        [one for one in inequalities if any(c > one.side for c in one.coefficients)],
-    )
+    equations = _unlike([one for one in equations if any(c != one.side for c in one.coefficients)])
+    inequalities = [one for one in inequalities if any(c > one.side for c in one.coefficients)]
+    return labels, equations, _not_implied(inequalities, equations)
+
+
+def _unlike(equations: Sequence[Linear]) -> list[Linear]:
+    """Return the equations without those that say the same as an earlier one."""
+    kept: list[Linear] = []
+    for one in equations:
+        if not any(_mean_of(one, other) == one.side for other in kept):
+            kept.append(one)
+    return kept
+
+
+def _not_implied(inequalities: Sequence[Linear], equations: Sequence[Linear]) -> list[Linear]:
+    """Return the inequalities without those that a single equation implies."""
+
+    def implied(one: Linear) -> bool:
+        means = [_mean_of(one, equation) for equation in equations]
+        return any(mean is not None and mean <= one.side for mean in means)
+
+    return [one for one in inequalities if not implied(one)]
+
+
+def _mean_of(one: Linear, equation: Linear) -> Fraction | None:
+    """Return <C, w> if an equation determines it: if C is its coefficients, scaled and moved."""
+    c, given = np.array(one.coefficients), np.array(equation.coefficients)
+    low, high = int(given.argmin()), int(given.argmax())
+    if given[low] == given[high]:
+        return None
+    slope = (c[high] - c[low]) / (given[high] - given[low])
+    if np.abs(c - c[low] - slope * (given - given[low])).max() > 1e-12 * np.abs(c).max():
+        return None
+    exact = [(Fraction(x), Fraction(y)) for x, y in {*zip(c.tolist(), given.tolist(), strict=True)}]
+    first, least = Fraction(float(c[low])), Fraction(float(given[low]))
+    rise = (Fraction(float(c[high])) - first) / (Fraction(float(given[high])) - least)
+    if any(x != first + rise * (y - least) for x, y in exact):
+        return None
+    return first + rise * (equation.side - least)
 
 
 def _extreme(coefficients: Sequence[float], most: Fraction) -> NDArray[np.bool_]:

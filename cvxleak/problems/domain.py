@@ -60,15 +60,23 @@ class Domain:
         self.limits = limits_of(restricted)
         self._E, self._e = _arrays(restricted.equations, len(self.lumped.rows))
         self._C, self._d = _arrays(restricted.inequalities, len(self.lumped.rows))
-        first = 2 * len(self._e)
-        linear = first + len(self._d)
+        linear = 2 * len(self._e) + len(self._d)
         self._log_p = -self.limits.coefficients[linear:]
         self._radii = self.limits.bounds[linear:]
+        inside = self._relative_center()
+        self._separate()
+        self._inside = self._onto_equations(np.where(self._possible, inside, 0.0))
+        shares = np.repeat([0.0, 1.0], [len(self._d), len(self._radii)])
         self._open = Limits(
-            self.limits.coefficients[first:], self.limits.bounds[first:], self.limits.shares[first:]
+            np.vstack([self._C, -self._log_p]), np.concatenate([self._d, self._radii]), shares
         )
-        self._inside = self._relative_center()
         self.center = self._doubtful()
+        if self.exact(self.center) is None:
+            raise InfeasibleError(
+                "adversaries: no prior was found that meets the equations exactly, though some "
+                "miss them by rounding only; where several say the same of the prior, state it "
+                "once, or with at_least and at_most a little apart"
+            )
 
     def search(
         self, starts: int | Array, rng: np.random.Generator, max_iterations: int
@@ -156,17 +164,17 @@ class Domain:
                 return reference_weights(self.lumped, ball)
         weights = np.where(weights > NEGLIGIBLE, weights, 0.0)
         w = [rational(float(x)) for x in np.where(self._possible, weights, 0.0)]
-        rows = [[fmpq(1)] * len(w), *(_exact(one) for one in self._equations)]
-        sides = [fmpq(1), *(_side(one) for one in self._equations)]
-        table = np.vstack([np.ones(len(w)), *(one.coefficients for one in self._equations)])
+        implicit = [self.restricted.inequalities[j] for j in sorted(self._implicit)]
+        linear = [*self.restricted.equations, *implicit]
+        rows = [[fmpq(1)] * len(w), *(_exact(one) for one in linear)]
+        sides = [fmpq(1), *(_side(one) for one in linear)]
+        table = np.vstack([np.ones(len(w)), *(one.coefficients for one in linear)])
         scaled = table * weights
         scaled /= np.maximum(np.abs(scaled).max(axis=1, keepdims=True), 1e-300)
-        # Some columns of large weight determine the rest; dependent equations are only checked.
-        r, order = _pivoted(scaled)
-        diagonal = np.abs(np.diag(r))
-        rank = int((diagonal > 1e-12 * diagonal[0]).sum())
-        columns = [int(g) for g in order[:rank]]
-        kept = [int(j) for j in _pivoted(scaled[:, columns].T)[1][:rank]]
+        # Some columns of large weight determine the rest. What depends on earlier rows is only
+        # checked: an inequality may hold, though as an equation it would be off by rounding.
+        kept = _independent(scaled)
+        columns = [int(g) for g in _pivoted(scaled[kept])[: len(kept)]]
         matrix = fmpq_mat([[rows[j][g] for g in columns] for j in kept])
         others = [fmpq(0) if g in columns else x for g, x in enumerate(w)]
         right = fmpq_mat([[sides[j] - dot(rows[j], others)] for j in kept])
@@ -176,14 +184,12 @@ class Domain:
             return None
         for place, g in enumerate(columns):
             w[g] = solved[place, 0]
-        met = all(dot(row, w) == side for row, side in zip(rows, sides, strict=True))
-        return w if met and all(x >= 0 for x in w) else None
-
-    @property
-    def _equations(self) -> tuple[Linear, ...]:
-        return self.restricted.equations + tuple(
-            one for j, one in enumerate(self.restricted.inequalities) if j in self._implicit
+        means = [dot(row, w) for row in rows]
+        equal = len(rows) - len(implicit)
+        met = means[:equal] == sides[:equal] and all(
+            mean <= side for mean, side in zip(means[equal:], sides[equal:], strict=True)
         )
+        return w if met and all(x >= 0 for x in w) else None
 
     def _equal(self, w: Array) -> bool:
         scale = np.abs(self._E).max(axis=1, initial=1.0)
@@ -195,10 +201,9 @@ class Domain:
         doubt = float(entr(w).sum() + w @ self.lumped.log_multiplicity)
         margin = MARGIN * (1 + self.lumped.max_entropy)
         worst = max(-float(w.min()), self.floor + margin - doubt if self.floor > 0 else -1.0)
-        free = [j for j in range(len(self._d)) if j not in self._implicit]
-        if free:
-            scale = 1e-15 * np.abs(self._C[free]).max(axis=1)
-            worst = max(worst, float((self._C[free] @ w - self._d[free] + scale).max()))
+        if len(self._d):
+            scale = 1e-15 * np.abs(self._C).max(axis=1)
+            worst = max(worst, float((self._C @ w - self._d + scale).max()))
         for log_p, radius in zip(self._log_p, self._radii, strict=True):
             worst = max(worst, float(-doubt - w @ log_p + margin - radius))
         return worst
@@ -235,16 +240,8 @@ class Domain:
         equal = sparse.csr_matrix(np.hstack([E, -e[:, None], np.zeros((len(e), size + most))]))
         gain = np.concatenate([np.zeros(size + 1), -np.ones(size + most)])
         bounds = [(0, None)] * size + [(1, 1 / IMPLICIT)] + [(0, 1)] * (size + most)
-        answer: Any = linprog(
-            gain,
-            upper.tocsr(),
-            np.zeros(size + most),
-            equal,
-            np.zeros(len(e)),
-            bounds,
-            method="highs",
-            options=TOLERANCES,
-        )
+        zero = np.zeros(size + most), np.zeros(len(e))
+        answer = _solved(gain, upper.tocsr(), zero[0], equal, zero[1], bounds)
         if answer.status == 2:
             raise InfeasibleError(
                 "adversaries: no prior meets the constraints; each misses one of them by at least "
@@ -255,21 +252,29 @@ class Domain:
         slack = answer.x[size + 1 :]
         self._possible: NDArray[np.bool_] = slack[:size] > 0.5
         self._implicit = {int(j) for j in np.flatnonzero(slack[size:] < 0.5)}
-        w = answer.x[:size] / answer.x[size]
-        return self._onto_equations(np.where(self._possible, w, 0.0))
+        return answer.x[:size] / answer.x[size]
+
+    def _separate(self) -> None:
+        """Count as equations what leaves no room, but only what says something new."""
+        implicit = sorted(self._implicit)
+        table = np.vstack([np.ones((1, len(self._possible))), self._E, self._C[implicit]])
+        kept = np.array(_independent(table * self._possible)[1:], dtype=np.intp)
+        self._E = table[kept]
+        self._e = np.concatenate([self._e, self._d[implicit]])[kept - 1]
+        self._C = np.delete(self._C, implicit, axis=0)
+        self._d = np.delete(self._d, implicit)
 
     def _least_violation(self) -> float:
         size = len(self.lumped.rows)
         rows = np.vstack([self._C, self._E, -self._E])
         sides = np.concatenate([self._d, self._e, -self._e])
-        answer: Any = linprog(
+        answer = _solved(
             np.append(np.zeros(size), 1.0),
             np.hstack([rows, -np.ones((len(rows), 1))]),
             sides,
             np.append(np.ones(size), 0.0)[None],
             [1.0],
             [(0, None)] * size + [(0, None)],
-            method="highs",
         )
         return float(answer.fun) if answer.status == 0 else np.inf
 
@@ -335,8 +340,7 @@ class Domain:
         for _ in range(60):
             share = (low + high) / 2
             mixed = (1 - share) * doubtful + share * self._inside
-            linear = [j for j in range(most) if j not in self._implicit]
-            if len(linear) and (self._C[linear] @ mixed > self._d[linear]).any():
+            if most and (self._C @ mixed > self._d).any():
                 low = share
             else:
                 high = share
@@ -357,10 +361,37 @@ class Domain:
         )
 
 
-def _pivoted(table: Array) -> tuple[Array, NDArray[np.intp]]:
-    """Return R and the order of the columns of a pivoted QR decomposition."""
+def _solved(*program: Any) -> Any:
+    """Return what SciPy makes of a linear program."""
+    answer: Any = None
+    # HiGHS gives up in its presolve where equations agree to the last digit or so.
+    for presolve in (True, False):
+        options: Any = TOLERANCES | {"presolve": presolve}
+        answer = linprog(*program, method="highs", options=options)
+        if answer.status != 4:
+            break
+    return answer
+
+
+def _independent(rows: Array) -> list[int]:
+    """Return the first rows that span all, earlier ones first."""
+    basis = np.empty((0, rows.shape[1]))
+    kept = []
+    for j, row in enumerate(rows):
+        rest = row
+        for _ in range(2):
+            rest = rest - (basis @ rest) @ basis
+        length = float(np.linalg.norm(rest))
+        if length > 1e-11 * float(np.linalg.norm(row)):
+            basis = np.vstack([basis, rest / length])
+            kept.append(j)
+    return kept
+
+
+def _pivoted(table: Array) -> NDArray[np.intp]:
+    """Return the order of the columns in a pivoted QR decomposition."""
     found: Any = qr(table, mode="r", pivoting=True)
-    return found[0], found[1]
+    return found[1]
 
 
 def _arrays(linear: Sequence[Linear], size: int) -> tuple[Array, Array]:

@@ -251,6 +251,42 @@ def test_a_floor_that_leaves_one_prior_needs_no_search():
     np.testing.assert_allclose(bound.witness.expand().probabilities, 1 / 8, atol=1e-6)
 
 
+def test_the_search_does_not_leave_the_class_for_a_larger_leakage():
+    """The best prior has three datasets; steps with hardly any entropy added end far outside."""
+    zeros = [0.018, 0.2685, 0.3217, 0.9986, 0.0, 0.0002, 0.5917, 1.0]
+    mechanism = Mechanism.from_channel(
+        RecordSpace.binary(3), np.column_stack([zeros, 1 - np.array(zeros)])
+    )
+    skewed = Expectation([0, 0, -1, 1, -1, 0, 2, 0], (0, 1, 2), equals=0.21659)
+    bound = record_leakage(mechanism, 0.8288, 0, adversaries=skewed, tol=1e-3)
+    assert bound.status is Status.CERTIFIED
+    p = np.zeros(8)
+    p[[3, 4, 5]] = 0.5, 0.28341, 0.21659
+    assert violation(skewed, mechanism, p) < 1e-12
+    assert entr(p).sum() > 0.8288
+    assert bound.lower >= lumped_information(mechanism.lump(0, p), mechanism.lumped(0))
+
+
+def test_constraints_that_say_the_same():
+    """An inequality that equations imply to the last digit, and equations that rounding parts."""
+    mechanism = random_mechanism(5)
+    rare = KnownMarginals([0.9, 0.1], records=0)
+    implied = [rare, Expectation(lambda x: x, records=0, at_most=0.1)]
+    once = record_leakage(mechanism, 1.2, 0, adversaries=rare, tol=1e-3)
+    twice = record_leakage(mechanism, 1.2, 0, adversaries=implied, tol=1e-3)
+    assert twice.status is Status.CERTIFIED
+    assert twice.lower <= once.upper
+    assert once.lower <= twice.upper
+    # 0.9 and 0.1 do not add up to 1 in binary: divided by their sum, 0.1 is something else.
+    parted = [rare, Expectation(lambda x: x, records=0, equals=0.1)]
+    with pytest.raises(InfeasibleError, match="by rounding only"):
+        record_leakage(mechanism, 1.2, 0, adversaries=parted)
+    apart = [rare, Expectation(lambda x: x, records=0, at_least=0.1 - 1e-12, at_most=0.1 + 1e-12)]
+    third = record_leakage(mechanism, 1.2, 0, adversaries=apart, tol=1e-3)
+    assert third.lower <= once.upper
+    assert once.lower <= third.upper
+
+
 def test_all_records_and_groups_and_the_balance():
     mechanism = random_mechanism(4)
     known = CLASSES["ball"]
