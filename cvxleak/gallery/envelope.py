@@ -66,7 +66,12 @@ def example_1() -> Computed:
             for y, exact in enumerate((math.log(4), math.log(4), LOW, LOW))
         ),
         pair("P(output 0)", output[0], 1 / 20),
-        pair("P(leakage > log(10/9))", pml_failure_probability(FAIR, EXAMPLE_1, LOW), "0.1"),
+        pair(
+            "P(leakage > log(10/9))",
+            pml_failure_probability(FAIR, EXAMPLE_1, LOW),
+            "0.1",
+            tolerance=1e-9,
+        ),
         pair("P(output 0) after merging", after.output(FAIR).probabilities[0], 0.5),
         pair("leakage of output 0 after merging", pml(FAIR, after)[0], math.log(6 / 5)),
         pair("leakage of output 1 after merging", pml(FAIR, after)[1], math.log(6 / 5)),
@@ -79,9 +84,14 @@ def theorem_1() -> Computed:
     return [
         pair("psi_1 at log(10/9)", psi_1(FAIR, EXAMPLE_1, LOW), 13 / 180),
         pair("psi_1 after merging", psi_1(FAIR, after, LOW), 2 / 27),
-        pair("psi_2 at log 3", psi_2(FAIR, EXAMPLE_1, math.log(3)), "0.05"),
+        pair("psi_2 at log 3", psi_2(FAIR, EXAMPLE_1, math.log(3)), "0.05", tolerance=1e-9),
         pair("psi_2 at log(10/9)", psi_2(FAIR, EXAMPLE_1, LOW), 13 / 90),
-        pair("P(leakage > log 3)", pml_failure_probability(FAIR, EXAMPLE_1, math.log(3)), "0.1"),
+        pair(
+            "P(leakage > log 3)",
+            pml_failure_probability(FAIR, EXAMPLE_1, math.log(3)),
+            "0.1",
+            tolerance=1e-9,
+        ),
     ], {}
 
 
@@ -97,7 +107,7 @@ def example_3() -> Computed:
     output = EXAMPLE_3.output(BIT).probabilities
     return [
         *(
-            pair(f"P(output {y})", p, printed)
+            pair(f"P(output {y})", p, printed, tolerance=1e-9)
             for y, (p, printed) in enumerate(zip(output, ("0.45", "0.45", "0.1"), strict=True))
         ),
         *(

@@ -33,6 +33,12 @@ __all__ = ["PMLMechanism", "optimal_pml_mechanism"]
 MARGIN = 1e-13
 """Relative distance that the witness keeps from the bound on its leakage."""
 
+NOISE = 1e-12
+"""Outputs that no input has with a larger probability are left out."""
+
+LARGE = 5000
+"""Number of entries of the channel from which on the simplex method takes longer."""
+
 
 @dataclass(frozen=True)
 class PMLMechanism:
@@ -138,23 +144,28 @@ class PMLMechanism:
         p = self.prior.probabilities
         support = np.flatnonzero(p)
         size = max(1.0, float(np.abs(self.utility).max()))
-        matrix, multipliers = _linear_program(
-            p[support], self.utility[support] / size, math.exp(self._threshold)
-        )
-        rows = np.zeros(self.utility.shape)
-        # What the inputs that never occur are mapped to does not matter.
-        rows[:] = matrix[0]
-        rows[support] = self._repaired(matrix, p[support])
-        z = np.zeros(self.utility.shape)
-        z[support] = multipliers * size
         problem = {
             "prior": p.tolist(),
             "utility": self.utility.tolist(),
             "epsilon": self._threshold,
         }
-        witness, proof = {"matrix": rows.tolist()}, {"multipliers": z.tolist()}
-        with precision():
-            lower, upper = prove(problem, witness, proof)
+        scaled, level = self.utility[support] / size, math.exp(self._threshold)
+        rows, z = np.zeros(self.utility.shape), np.zeros(self.utility.shape)
+        lower, upper, witness, proof = -math.inf, math.inf, {}, {}
+        # Both end at a vertex, the interior point method less precisely.
+        methods = ["highs-ipm", "highs-ds"] if self.utility.size > LARGE else ["highs-ds"]
+        for method in methods:
+            matrix, multipliers = _linear_program(p[support], scaled, level, method)
+            # What the inputs that never occur are mapped to does not matter.
+            repaired = self._repaired(matrix, p[support])
+            rows[:] = repaired[0]
+            rows[support] = repaired
+            z[support] = multipliers * size
+            witness, proof = {"matrix": rows.tolist()}, {"multipliers": z.tolist()}
+            with precision():
+                lower, upper = prove(problem, witness, proof)
+            if upper - lower <= tol * size:
+                break
         return Bound.proved(
             "utility",
             lower,
@@ -236,7 +247,8 @@ class PMLMechanism:
 
         Mixed with the channel that ignores its input, the law of the output stays what it is.
         """
-        rows = np.maximum(matrix, 0.0)
+        # Outputs that are nothing but rounding may leak anything.
+        rows = np.where(matrix.max(axis=0) > NOISE, np.maximum(matrix, 0.0), 0.0)
         rows /= rows.sum(axis=1, keepdims=True)
         output = p @ rows / p.sum()
         seen = output > 0
@@ -277,7 +289,7 @@ def optimal_pml_mechanism(
     return PMLMechanism(prior, utility, epsilon, outputs).solve(tol=tol)
 
 
-def _linear_program(p: Array, utility: Array, level: float) -> tuple[Array, Array]:
+def _linear_program(p: Array, utility: Array, level: float, method: str) -> tuple[Array, Array]:
     """Return a solution and multipliers of q(y|x) <= level r(y), with r a variable."""
     n, m = utility.shape
     channel = eye_array(n * m)
@@ -287,14 +299,14 @@ def _linear_program(p: Array, utility: Array, level: float) -> tuple[Array, Arra
         [[kron(eye_array(n), coo_array(np.ones((1, m)))), coo_array((n, m))]], format="csr"
     )
     law = block_array([[kron(coo_array(p[None, :]), eye_array(m)), -eye_array(m)]], format="csr")
-    result: Any = linprog(
-        np.concatenate([-(p[:, None] * utility).ravel(), np.zeros(m)]),
-        A_ub=leakage,
-        b_ub=np.zeros(n * m),
-        A_eq=block_array([[sums], [law]], format="csr"),
-        b_eq=np.concatenate([np.ones(n), np.zeros(m)]),
-        method="highs",
-    )
+    program = {
+        "c": np.concatenate([-(p[:, None] * utility).ravel(), np.zeros(m)]),
+        "A_ub": leakage,
+        "b_ub": np.zeros(n * m),
+        "A_eq": block_array([[sums], [law]], format="csr"),
+        "b_eq": np.concatenate([np.ones(n), np.zeros(m)]),
+    }
+    result: Any = linprog(**program, method=method)
     if result.x is None:
         raise SolverError(f"HiGHS: {result.message}")
     matrix = np.reshape(result.x[: n * m], (n, m))

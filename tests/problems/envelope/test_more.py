@@ -247,6 +247,19 @@ def test_accuracy_of_types(releases):
                 assert float(Fraction(float(found)) / exact) == pytest.approx(1, rel=error)
 
 
+@pytest.mark.parametrize("size", [20, 50])
+def test_interior_points_and_simplex_agree(size: int, monkeypatch) -> None:
+    utility, prior = np.random.default_rng(0).random((size, size)), np.full(size, 1 / size)
+    ends = []
+    for large in (0, 10**9):
+        monkeypatch.setattr("cvxleak.problems.envelope.optimal.LARGE", large)
+        bound = optimal_pml_mechanism(prior, utility, 1.0)
+        assert bound.gap < 1e-10
+        assert verify(bound.certificate).passed
+        ends.append(bound.lower)
+    assert ends[0] == pytest.approx(ends[1], abs=1e-10)
+
+
 def test_masses_far_below_the_smallest_that_a_solver_sees() -> None:
     """The first output tells the first input, but with 1e-300 only."""
     prior, rows = [0.5, 0.5], [[1e-300, 1.0], [0.0, 1.0]]
