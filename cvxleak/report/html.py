@@ -196,8 +196,9 @@ def _leakage(quantity: Quantity, report: Report, several: bool) -> dict[str, Any
 def _by_meaning(report: Report) -> dict[tuple[str, str], list[tuple[Quantity, str, Any]]]:
     """Return the quantities that share name and meaning, which are many floors' as a rule."""
     found: dict[tuple[str, str], list[tuple[Quantity, str, Any]]] = {}
-    for q in report.quantities:
-        found.setdefault((q.name, q.meaning), []).append((q, about(q, report.unit), ends(q)))
+    for name in dict.fromkeys(q.name for q in report.quantities):
+        for q in report.named(name):
+            found.setdefault((name, q.meaning), []).append((q, about(q, report.unit), ends(q)))
     return found
 
 
