@@ -280,7 +280,7 @@ METHODS: dict[str, tuple[object, dict[str, dict[str, Any]]]] = {
         {
             "from_channel": {"space": SPACE, "channel": GEOMETRIC},
             "then": {"channel": GEOMETRIC},
-            "product": {"other": MECHANISM},
+            "product": {"mechanism": MECHANISM},
             "lumped": {"records": 0},
             "groups": {"size": 1},
             "expand": {"records": 0, "weights": LUMPED.uniform()},

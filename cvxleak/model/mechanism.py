@@ -131,7 +131,7 @@ class Mechanism(Stored):
         """
         return Mechanism(self.query, self.channel.then(channel))
 
-    def product(self, other: Mechanism) -> Mechanism:
+    def product(self, mechanism: Mechanism) -> Mechanism:
         """Return the composition: both outputs about the same dataset, with independent noise.
 
         The two queries may differ: two additive ones compose for any number of records, others if
@@ -151,19 +151,19 @@ class Mechanism(Stored):
         >>> count.product(parity)
         Mechanism(10 records, 11 query values -> 4 outputs)
         """
-        if not isinstance(other, Mechanism) or other.space != self.space:
+        if not isinstance(mechanism, Mechanism) or mechanism.space != self.space:
             raise ValidationError(
-                f"other: expected a mechanism on {self.space!r}, found {short(other)}"
+                f"mechanism: expected a mechanism on {self.space!r}, found {short(mechanism)}"
             )
-        if other.query == self.query:
-            return Mechanism(self.query, self.channel.product(other.channel))
-        query = joint_query(self.query, other.query)
+        if mechanism.query == self.query:
+            return Mechanism(self.query, self.channel.product(mechanism.channel))
+        query = joint_query(self.query, mechanism.query)
         sides = []
-        for side, mechanism in enumerate((self, other)):
-            place = {value: i for i, value in enumerate(mechanism.query.values)}
+        for side, one in enumerate((self, mechanism)):
+            place = {value: i for i, value in enumerate(one.query.values)}
             pairs: tuple[Any, ...] = query.values
-            rows = mechanism.channel.matrix[[place[pair[side]] for pair in pairs]]
-            sides.append(Channel(rows, query.values, mechanism.outputs))
+            rows = one.channel.matrix[[place[pair[side]] for pair in pairs]]
+            sides.append(Channel(rows, query.values, one.outputs))
         return Mechanism(query, sides[0].product(sides[1]))
 
     def lumped(self, records: int | Sequence[int]) -> Lumped:
