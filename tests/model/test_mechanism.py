@@ -389,7 +389,7 @@ class TestComposition:
         mechanism = Mechanism(counting(2), np.eye(3))
         for other in (Mechanism(counting(3), np.eye(4)), mechanism.channel, None):
             with pytest.raises(
-                ValidationError, match=r"^other: expected a mechanism on RecordSpace"
+                ValidationError, match=r"^mechanism: expected a mechanism on RecordSpace"
             ):
                 mechanism.product(other)
 
