@@ -108,9 +108,10 @@ def _plausible(statement: Statement, minimize: str, number: float, channel: Arra
         return True
     if minimize == "information":
         values = distortions_above(statement.sources, channel, statement.distortion)
+        unit = _unit(statement, "distortion")
     else:
-        values = information_above(statement.secrets, channel)
-    return float(values.max()) <= number * (1 + 1e-9) + 1e-9 * _unit(statement, minimize)
+        values, unit = information_above(statement.secrets, channel), 1.0
+    return float(values.max()) <= number * (1 + 1e-9) + 1e-9 * unit
 
 
 def least_distortion(statement: Statement) -> tuple[float, Array]:

@@ -117,6 +117,15 @@ def test_a_large_budget_gives_exactly_nothing_and_a_constant_output(budget):
     assert verify(bound.certificate).passed
 
 
+@pytest.mark.parametrize("budget", [0.0, 1e-6, 0.2])
+def test_the_unit_of_the_distortion_does_not_matter(budget):
+    p, d = [0.3, 0.7], np.array([[0.0, 1.0, 0.4], [1.0, 0.0, 0.4]])
+    large = design_for_prior(p, d, budget, minimize="distortion")
+    small = design_for_prior(p, 1e-9 * d, budget, minimize="distortion")
+    assert small.upper == pytest.approx(1e-9 * large.upper, rel=1e-7)
+    assert small.certificate is not None
+
+
 def test_several_sources_count_by_the_worst():
     sources = [[0.9, 0.1], [0.1, 0.9]]
     bound = design_for_prior([0.5, 0.5], HAMMING, 0.2, source=sources)
