@@ -19,7 +19,8 @@ from cvxleak.certificates import balls, reading
 from cvxleak.certificates.rationals import dot, float_above, rational
 from cvxleak.errors import CertificateError
 from cvxleak.model import Limits, Lumped
-from cvxleak.model.knowledge import Knowledge, as_knowledge
+from cvxleak.model.knowledge import Knowledge
+from cvxleak.model.knowledge.binding import as_knowledge
 from cvxleak.model.query import Query
 from cvxleak.model.restricted import Reference, Restricted
 

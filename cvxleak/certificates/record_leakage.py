@@ -56,7 +56,8 @@ from cvxleak.certificates.time_sharing import sharing_bound
 from cvxleak.certificates.whole_dataset import dataset_bound
 from cvxleak.errors import CertificateError
 from cvxleak.model import Limits, Lumped, Mechanism
-from cvxleak.model.knowledge import Knowledge, exchangeable
+from cvxleak.model.knowledge import Knowledge
+from cvxleak.model.knowledge.binding import exchangeable
 from cvxleak.model.restricted import Restricted, restrict
 
 __all__ = [

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from itertools import product
 from typing import Any
 
@@ -15,42 +14,18 @@ from scipy.special import entr
 
 from cvxleak._validation import Array, short
 from cvxleak.errors import InfeasibleError, ValidationError
+from cvxleak.model._features import Counted, Expected, Linear, Near, Reference, feature_of
+from cvxleak.model._implied import may_be_positive, not_implied, unlike
 from cvxleak.model.joint import joint_query
-from cvxleak.model.knowledge import (
-    Expectation,
-    Knowledge,
-    KnownMarginals,
-    RelativeEntropyBall,
-    counts_query,
-    exact_law,
-    exchangeable,
-    worst_of,
-)
+from cvxleak.model.knowledge import Knowledge, RelativeEntropyBall
+from cvxleak.model.knowledge.base import worst_of
+from cvxleak.model.knowledge.binding import exchangeable
 from cvxleak.model.lumping import Lumped
 from cvxleak.model.mechanism import Mechanism
 from cvxleak.model.prior import Prior, as_prior
 from cvxleak.model.query import FIBER_LIMIT, Query
 
 __all__ = ["Linear", "Reference", "Restricted", "restrict"]
-
-
-@dataclass(frozen=True)
-class Linear:
-    """<C, w> = d, or <C, w> <= d, on the weights of a lumped problem; `owner` is the knowledge."""
-
-    coefficients: tuple[float, ...]
-    side: Fraction
-    owner: int
-
-
-@dataclass(frozen=True)
-class Reference:
-    """D(p || p0) <= radius: p0 of each dataset in group g is the product of base**exponents[g]."""
-
-    bases: tuple[Fraction, ...]
-    exponents: tuple[tuple[int, ...], ...]
-    radius: float
-    owner: int
 
 
 @dataclass(frozen=True)
@@ -124,147 +99,6 @@ class Restricted:
         return np.bincount(groups[kept], weights=law[kept], minlength=size).astype(float)
 
 
-class _Feature:
-    """What one piece of knowledge asks of a dataset: the values of records, and of a query."""
-
-    query: Query | None = None
-    """A query beside the mechanism's own."""
-
-    def key(self, places: Mapping[int, int], value: int, counted: Any) -> Hashable | None:
-        """Return what tells groups apart (None: excluded).
-
-        `places` are those of the records' values, `value` that of the mechanism's query, `counted`
-        the value of `query`.
-        """
-        raise NotImplementedError
-
-
-class _Expected(_Feature):
-    def __init__(self, knowledge: Expectation, query: Query, owner: int) -> None:
-        self.knowledge, self.owner = knowledge, owner
-        self.table = [float(x) for x in np.asarray(knowledge.feature)]
-        self.query = knowledge.query
-        shape = query.space.shape
-        self.shape = [shape[i] for i in knowledge.records or ()]
-        if knowledge.query is not None:
-            self.place = {v: i for i, v in enumerate(knowledge.query.values)}
-
-    def key(self, places: Mapping[int, int], value: int, counted: Any) -> Hashable | None:
-        if self.knowledge.records is not None:
-            place = 0
-            for record, size in zip(self.knowledge.records, self.shape, strict=True):
-                place = place * size + places[record]
-            return self.table[place]
-        return self.table[value if self.query is None else self.place[counted]]
-
-    def constraints(
-        self, keys: Sequence[Any], values: Sequence[tuple[int, ...]]
-    ) -> tuple[list[Linear], list[Linear]]:
-        low, high = self.knowledge.at_least, self.knowledge.at_most
-        c = tuple(keys)
-        if low is not None and low == high:
-            return [Linear(c, Fraction(low), self.owner)], []
-        result = []
-        if high is not None:
-            result.append(Linear(c, Fraction(high), self.owner))
-        if low is not None:
-            result.append(Linear(tuple(-x for x in c), Fraction(-low), self.owner))
-        return [], result
-
-
-class _Counted(_Feature):
-    """How many of the records of each class, the audited ones aside, have each value."""
-
-    def __init__(
-        self,
-        knowledge: KnownMarginals,
-        query: Query,
-        owner: int,
-        group: tuple[int, ...],
-        parts: list[list[int]],
-    ) -> None:
-        self.law, self.owner = exact_law(knowledge.law), owner
-        named = set(knowledge.records or ())
-        self.own = [place for place, i in enumerate(group) if i in named]
-        classes = [[i for i in part if i in named and i not in group] for part in parts]
-        self.classes = [part for part in classes if part]
-        # One probability follows from the others; not one that is 0, which leaves datasets out.
-        likeliest = self.law.index(max(self.law))
-        self.counted = [u for u in range(len(self.law)) if u != likeliest]
-        width = len(self.counted)
-        if self.classes and width:
-            units: list[list[int | None]] = [[None] * size for size in query.space.shape]
-            for j, part in enumerate(self.classes):
-                sums: list[int | None] = list(range(j * width, (j + 1) * width))
-                for i in part:
-                    units[i] = [*sums[:likeliest], None, *sums[likeliest:]]
-            self.query = counts_query(query.space, units, len(self.classes) * width)
-
-    def key(self, places: Mapping[int, int], value: int, counted: Any) -> Hashable | None:
-        return () if self.query is None else counted
-
-    def constraints(
-        self, keys: Sequence[Any], values: Sequence[tuple[int, ...]]
-    ) -> tuple[list[Linear], list[Linear]]:
-        equations = []
-        for place in self.own:
-            for u in self.counted:
-                c = tuple(float(joint[place] == u) for joint in values)
-                equations.append(Linear(c, self.law[u], self.owner))
-        if self.query is not None:
-            sums = product(self.classes, self.counted)
-            for j, (part, u) in enumerate(sums):
-                c = tuple(float(key[j]) for key in keys)
-                equations.append(Linear(c, len(part) * self.law[u], self.owner))
-        return equations, []
-
-
-class _Near(_Feature):
-    def __init__(self, knowledge: RelativeEntropyBall, query: Query, owner: int) -> None:
-        self.radius, self.owner, space = knowledge.radius, owner, query.space
-        if knowledge.prior is not None:
-            table = exact_law(np.asarray(knowledge.prior))
-            self.bases = tuple(sorted(set(table)))
-            place = {base: k for k, base in enumerate(self.bases)}
-            self.table = [place[p] for p in table]
-            self.shape = space.shape
-            return
-        self.table = None
-        exact = {law: exact_law(law) for law in set(knowledge.laws)}
-        self.bases = tuple(sorted({p for law in exact.values() for p in law}))
-        place = {base: k for k, base in enumerate(self.bases)}
-        units = [[place[p] for p in exact[law]] for law in knowledge.laws]
-        self.query = counts_query(space, units, len(self.bases))
-
-    def key(self, places: Mapping[int, int], value: int, counted: Any) -> Hashable | None:
-        if self.table is not None:
-            code = 0
-            for record, size in enumerate(self.shape):
-                code = code * size + places[record]
-            k = self.table[code]
-            exponents = tuple(int(j == k) for j in range(len(self.bases)))
-        else:
-            exponents = counted
-        if self.bases[0] == 0 and exponents[0]:
-            return None
-        return exponents
-
-    def reference(self, keys: Sequence[Any]) -> Reference:
-        return Reference(self.bases, tuple(keys), self.radius, self.owner)
-
-
-def _feature(
-    one: Knowledge, query: Query, owner: int, group: tuple[int, ...], parts: list[list[int]]
-) -> _Expected | _Counted | _Near:
-    if isinstance(one, Expectation):
-        return _Expected(one, query, owner)
-    if isinstance(one, KnownMarginals):
-        return _Counted(one, query, owner, group, parts)
-    if isinstance(one, RelativeEntropyBall):
-        return _Near(one, query, owner)
-    raise ValidationError(f"adversaries: found {short(one)}, which cannot be lumped")
-
-
 def restrict(
     mechanism: Mechanism, records: int | Sequence[int], knowledge: Sequence[Knowledge]
 ) -> Restricted:
@@ -280,7 +114,7 @@ def restrict(
     space, query = mechanism.space, mechanism.query
     group = space.group(records)
     parts = exchangeable(query, knowledge)
-    features = [_feature(one, query, j, group, parts) for j, one in enumerate(knowledge)]
+    features = [feature_of(one, query, j, group, parts) for j, one in enumerate(knowledge)]
     others = sorted({i for one in knowledge for i in one.singled_out(space)} - set(group))
     looked_at = (*group, *others)
     joint: Query = query
@@ -337,7 +171,7 @@ def restrict(
     references = [
         feature.reference([label[2][j] for label in labels])
         for j, feature in enumerate(features)
-        if isinstance(feature, _Near)
+        if isinstance(feature, Near)
     ]
     order = {label: g for g, label in enumerate(labels)}
     return Restricted(
@@ -354,7 +188,7 @@ def restrict(
 
 
 def _possible(
-    features: Sequence[_Expected | _Counted | _Near], found: Mapping[tuple[Any, ...], list[Any]]
+    features: Sequence[Expected | Counted | Near], found: Mapping[tuple[Any, ...], list[Any]]
 ) -> tuple[list[tuple[Any, ...]], list[Linear], list[Linear]]:
     """Return the labels of groups that may have probability, and the constraints on these.
 
@@ -366,66 +200,24 @@ def _possible(
     while True:
         kept = np.ones(len(labels), dtype=bool)
         for one in equations:
-            kept &= _extreme(one.coefficients, one.side) & _extreme(
+            kept &= may_be_positive(one.coefficients, one.side) & may_be_positive(
                 [-c for c in one.coefficients], -one.side
             )
         for one in inequalities:
-            kept &= _extreme(one.coefficients, one.side)
+            kept &= may_be_positive(one.coefficients, one.side)
         if kept.all():
             break
         if not kept.any():
             return every, *_constraints(features, found, every)
         labels = [label for label, possible in zip(labels, kept, strict=True) if possible]
         equations, inequalities = _constraints(features, found, labels)
-    equations = _unlike([one for one in equations if any(c != one.side for c in one.coefficients)])
+    equations = unlike([one for one in equations if any(c != one.side for c in one.coefficients)])
     inequalities = [one for one in inequalities if any(c > one.side for c in one.coefficients)]
-    return labels, equations, _not_implied(inequalities, equations)
-
-
-def _unlike(equations: Sequence[Linear]) -> list[Linear]:
-    """Return the equations without those that say the same as an earlier one."""
-    kept: list[Linear] = []
-    for one in equations:
-        if not any(_mean_of(one, other) == one.side for other in kept):
-            kept.append(one)
-    return kept
-
-
-def _not_implied(inequalities: Sequence[Linear], equations: Sequence[Linear]) -> list[Linear]:
-    """Return the inequalities without those that a single equation implies."""
-
-    def implied(one: Linear) -> bool:
-        means = [_mean_of(one, equation) for equation in equations]
-        return any(mean is not None and mean <= one.side for mean in means)
-
-    return [one for one in inequalities if not implied(one)]
-
-
-def _mean_of(one: Linear, equation: Linear) -> Fraction | None:
-    """Return <C, w> if an equation determines it: if C is its coefficients, scaled and moved."""
-    c, given = np.array(one.coefficients), np.array(equation.coefficients)
-    low, high = int(given.argmin()), int(given.argmax())
-    if given[low] == given[high]:
-        return None
-    slope = (c[high] - c[low]) / (given[high] - given[low])
-    if np.abs(c - c[low] - slope * (given - given[low])).max() > 1e-12 * np.abs(c).max():
-        return None
-    exact = [(Fraction(x), Fraction(y)) for x, y in {*zip(c.tolist(), given.tolist(), strict=True)}]
-    first, least = Fraction(float(c[low])), Fraction(float(given[low]))
-    rise = (Fraction(float(c[high])) - first) / (Fraction(float(given[high])) - least)
-    if any(x != first + rise * (y - least) for x, y in exact):
-        return None
-    return first + rise * (equation.side - least)
-
-
-def _extreme(coefficients: Sequence[float], most: Fraction) -> NDArray[np.bool_]:
-    """Return where <c, w> <= most lets w be positive: everywhere unless it is the least c."""
-    least = min(coefficients)
-    return np.array([c == least or least != most for c in coefficients])
+    return labels, equations, not_implied(inequalities, equations)
 
 
 def _constraints(
-    features: Sequence[_Expected | _Counted | _Near],
+    features: Sequence[Expected | Counted | Near],
     found: Mapping[tuple[Any, ...], list[Any]],
     labels: Sequence[tuple[Any, ...]],
 ) -> tuple[list[Linear], list[Linear]]:
@@ -433,7 +225,7 @@ def _constraints(
     inequalities: list[Linear] = []
     values = [found[label][2] for label in labels]
     for j, feature in enumerate(features):
-        if not isinstance(feature, _Near):
+        if not isinstance(feature, Near):
             equal, most = feature.constraints([label[2][j] for label in labels], values)
             equations += equal
             inequalities += most

@@ -18,7 +18,7 @@ from cvxleak.errors import CertificateError
 from cvxleak.iterative import IterativeResult, joint_blahut_arimoto, meet_entropy_floor
 from cvxleak.measures import lumped_information
 from cvxleak.model import Lumped
-from cvxleak.model.knowledge import exchangeable
+from cvxleak.model.knowledge.binding import exchangeable
 from cvxleak.model.restricted import Restricted, restrict
 from cvxleak.problems.adversary import Adversary
 from cvxleak.problems.audited_group import AuditedGroup

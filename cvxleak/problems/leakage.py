@@ -17,7 +17,9 @@ from cvxleak.certificates import Certificate
 from cvxleak.errors import InfeasibleError, ValidationError
 from cvxleak.measures import entropy, lumped_entropy, lumped_information
 from cvxleak.model import Mechanism, Prior
-from cvxleak.model.knowledge import Knowledge, as_knowledge, worst_of
+from cvxleak.model.knowledge import Knowledge
+from cvxleak.model.knowledge.base import worst_of
+from cvxleak.model.knowledge.binding import as_knowledge
 from cvxleak.model.restricted import restrict
 from cvxleak.problems.audit import WITHIN, Audit, Progress
 from cvxleak.problems.candidates import candidate_weights, law_violations, positive_part

@@ -22,7 +22,7 @@ from cvxleak.model import (
     RecordSpace,
     RelativeEntropyBall,
 )
-from cvxleak.model.knowledge import as_knowledge, exchangeable
+from cvxleak.model.knowledge.binding import as_knowledge, exchangeable
 from cvxleak.model.restricted import restrict
 from cvxleak.queries import count, parity
 

@@ -1,0 +1,17 @@
+"""What may be known about an adversary's prior, beside how uncertain it is about the dataset.
+
+Each of these is a convex set of priors. Together with an entropy floor, several of them are
+intersected: the adversary class of DALENIUS Definition 5.
+"""
+
+from cvxleak.model.knowledge.base import Knowledge
+from cvxleak.model.knowledge.expectation import Expectation
+from cvxleak.model.knowledge.marginals import KnownMarginals
+from cvxleak.model.knowledge.relative_entropy import RelativeEntropyBall
+
+__all__ = [
+    "Expectation",
+    "Knowledge",
+    "KnownMarginals",
+    "RelativeEntropyBall",
+]
