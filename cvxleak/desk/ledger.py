@@ -31,14 +31,15 @@ WAIT = 120.0
 NOT_A_LEDGER = "the file is not a ledger of a release desk"
 LOCKED = "another process holds the ledger; try again"
 
-SCHEMA = """
-CREATE TABLE ledger (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
-CREATE TABLE release (
+TABLES = (
+    "CREATE TABLE ledger (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT",
+    """CREATE TABLE release (
     number INTEGER PRIMARY KEY CHECK (number > 0),
     content TEXT NOT NULL,
     sha256 TEXT NOT NULL
-) STRICT;
-"""
+) STRICT""",
+)
+"""All that a ledger's file has: a trigger, say, could keep a release from being recorded."""
 
 
 class Ledger:
@@ -81,7 +82,8 @@ class Ledger:
         try:
             os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
             with closing(_connect(draft)) as connection:
-                connection.executescript(SCHEMA)
+                for table in TABLES:
+                    connection.execute(table)
                 connection.executemany("INSERT INTO ledger VALUES (?, ?)", rows.items())
             # A link is there as a whole or not at all, and never in the place of another file.
             os.link(draft, target)
@@ -218,6 +220,9 @@ def _heading(connection: sqlite3.Connection) -> str:
             f"path: a ledger of version {found.get('version')!r:.20}; this program reads version "
             f"{VERSION}"
         )
+    made = _read(connection, "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")
+    if sorted(sql for (sql,) in made) != sorted(TABLES):
+        raise ValidationError(f"path: {NOT_A_LEDGER}: its tables are others")
     return found["heading"]
 
 

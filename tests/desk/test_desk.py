@@ -163,6 +163,16 @@ def test_nothing_is_released_on_a_falsified_account(place):
             call()
 
 
+def test_a_trigger_cannot_keep_a_release_out_of_the_ledger(place):
+    desk = new(place)
+    connection = sqlite3.connect(place)
+    connection.execute("CREATE TRIGGER t BEFORE INSERT ON release BEGIN SELECT RAISE(IGNORE); END")
+    connection.commit()
+    connection.close()
+    with pytest.raises(ValidationError, match="its tables are others"):
+        desk.request("Ann", SEX, x=TRUTH)
+
+
 def test_a_head_shows_what_was_taken_away(place):
     desk = new(place)
     heads = [desk.head]
@@ -197,6 +207,9 @@ def test_a_ledger_is_for_its_owner_only(place):
         "UPDATE ledger SET value = '9' WHERE key = 'version'",
         "UPDATE ledger SET value = replace(value, 'ex_ante', 'bogus') WHERE key = 'heading'",
         "DROP TABLE ledger",
+        "DROP TABLE release",
+        "ALTER TABLE release RENAME COLUMN content TO contents",
+        "CREATE TRIGGER t BEFORE INSERT ON release BEGIN SELECT RAISE(IGNORE); END",
     ],
 )
 def test_damaged_ledgers_are_refused(place, statement):
