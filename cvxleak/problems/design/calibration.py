@@ -133,7 +133,9 @@ def calibrate(
     fine = 1.0 if whole else abs(noisy - quiet) * 1e-4
     if resolution is not None:
         fine = max(real_number(resolution, "resolution", 0.0, open_low=True), fine if whole else 0)
-    deadline = math.inf if time_limit is None else time.monotonic() + time_limit
+    deadline = math.inf
+    if time_limit is not None:
+        deadline = time.monotonic() + real_number(time_limit, "time_limit", 0.0)
 
     def audit(parameter: float) -> tuple[Mechanism, Bound]:
         try:

@@ -16,7 +16,7 @@ from cvxpy.constraints.zero import Equality, Zero
 from numpy.typing import ArrayLike
 
 from cvxleak._validation import Array, frozen_array, in_order, short
-from cvxleak.errors import SolverError, ValidationError
+from cvxleak.errors import CvxleakError, SolverError, ValidationError
 
 __all__ = [
     "SHARP",
@@ -256,9 +256,22 @@ def as_expressions(constraint: cp.Constraint) -> list[tuple[Any, bool]]:
 
 def _by_rule(constraints: OwnConstraints, channel: cp.Variable) -> list[list[cp.Constraint]]:
     return [
-        _checked(list(_flat(rule(channel), place)), channel, place)
+        _checked(list(_flat(_asked(rule, channel, place), place)), channel, place)
         for place, rule in enumerate(as_rules(constraints))
     ]
+
+
+def _asked(rule: Rule, channel: cp.Variable, place: int) -> Any:
+    """Return what a callable makes of the channel variable; say which one failed."""
+    try:
+        return rule(channel)
+    except CvxleakError:
+        raise
+    except Exception as error:
+        raise ValidationError(
+            f"constraints[{place}]: it failed for a channel variable of shape {channel.shape}: "
+            f"{type(error).__name__}: {error}"
+        ) from error
 
 
 def _flat(returned: Any, place: int) -> Iterable[cp.Constraint]:

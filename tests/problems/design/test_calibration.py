@@ -1,0 +1,39 @@
+"""What `calibrate` is given."""
+
+import pytest
+
+from cvxleak.errors import ValidationError
+from cvxleak.mechanisms import binary_symmetric
+from cvxleak.model import Mechanism
+from cvxleak.problems.design import calibrate
+from cvxleak.queries import parity
+
+
+def flipped(flip):
+    return Mechanism(parity(2), binary_symmetric(flip))
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"time_limit": -1.0}, "time_limit"),
+        ({"time_limit": "long"}, "time_limit"),
+        ({"resolution": 0.0}, "resolution"),
+        ({"size": 3}, "size"),
+        ({"tol": "x"}, "tol"),
+    ],
+)
+def test_bad_options_are_named(options, named):
+    with pytest.raises(ValidationError, match=named):
+        calibrate(flipped, (0.0, 0.5), leakage=0.2, entropy_floor=0.5, **options)
+
+
+def test_no_time_leaves_a_parameter_that_is_proved():
+    found = calibrate(flipped, (0.0, 0.5), leakage=0.2, entropy_floor=0.5, time_limit=0.0)
+    assert found.bound.upper <= 0.2
+    assert found.parameter == 0.5
+
+
+def test_a_failing_family_is_named():
+    with pytest.raises(ValidationError, match=r"family: it failed at 0\.5"):
+        calibrate(lambda flip: [][1], (0.0, 0.5), leakage=0.2, entropy_floor=0.5)
