@@ -258,23 +258,36 @@ onload = () => {{
 }};</script>"""
 
 
+def browse(page: Path, *options: str) -> str:
+    """Return what a browser prints about a page."""
+    command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic"]
+    command += ["--no-first-run", "--disable-background-networking", "--disable-component-update"]
+    command += ["--disable-sync", f"--user-data-dir={page.parent / 'profile'}", *options]
+    shown = subprocess.run(
+        [*command, page.as_uri()], capture_output=True, text=True, check=True, timeout=120
+    )
+    return shown.stdout
+
+
+@pytest.mark.skipif(not BROWSER, reason="there is no Chromium here")
+def test_many_floors_are_printed_on_few_sheets(tmp_path: Path):
+    floors = [0.1 * i for i in range(21)]
+    long = audit_report(Mechanism(parity(3), binary_symmetric(0.1)), floors)
+    (tmp_path / "page.html").write_text(html_page(long, ["Parity"]), encoding="utf-8")
+    browse(tmp_path / "page.html", f"--print-to-pdf={tmp_path / 'page.pdf'}")
+    sheets = re.findall(rb"/Type\s*/Page\b", (tmp_path / "page.pdf").read_bytes())
+    assert len(long.quantities) > 120
+    # Rows of one line each, and the pictures: with the meaning in every row there were 40.
+    assert 5 <= len(sheets) <= 16
+
+
 @pytest.mark.skipif(not BROWSER, reason="there is no Chromium here")
 @pytest.mark.parametrize("width", [320, 390, 1200])
 def test_a_real_browser_shows_all_of_it(text: str, tmp_path: Path, width: int):
     (tmp_path / "page.html").write_text(text, encoding="utf-8")
     (tmp_path / "frame.html").write_text(FRAME.format(width=width), encoding="utf-8")
-    command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic"]
-    command += ["--no-first-run", "--disable-background-networking", "--disable-component-update"]
-    command += ["--disable-sync", "--allow-file-access-from-files", "--dump-dom"]
-    command += [f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=5000"]
-    shown = subprocess.run(
-        [*command, (tmp_path / "frame.html").as_uri()],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=120,
-    )
-    (title,) = re.findall("<title>(.*)</title>", shown.stdout)
+    options = ["--allow-file-access-from-files", "--dump-dom", "--virtual-time-budget=5000"]
+    (title,) = re.findall("<title>(.*)</title>", browse(tmp_path / "frame.html", *options))
     assert title == '{"wider":0,"broken":0,"images":8,"loaded":[]}'
 
 
