@@ -228,7 +228,9 @@ def release_search(
     joint : array_like, shape (R, Z, X)
         The law p(r,z,x).
     epsilon, delta : float
-        Budgets, in nats.
+        Budgets, in nats, epsilon <= delta. Without room, at epsilon = 0 or delta = I(Z;X), no
+        multiplier is the right one: the search goes to larger and larger ones and is slow.
+        `cvxleak.problems.release_problem` has no such trouble.
     utility : {"distortion", "information"}
     distortion, outputs
         As in `distortion_blahut_arimoto`.
@@ -251,7 +253,7 @@ def release_search(
     Raises
     ------
     ValidationError
-        Arguments that do not fit.
+        Arguments that do not fit, or epsilon > delta.
     InfeasibleError
         delta below I(Z;X), which the earlier outputs have already told.
 
@@ -274,6 +276,8 @@ def release_search(
     """
     real_number(epsilon, "epsilon", 0.0, open_high=True)
     real_number(delta, "delta", 0.0, open_high=True)
+    if epsilon > delta:
+        raise ValidationError(f"epsilon: found {epsilon!r}; it must be at most delta, {delta!r}")
     real_number(tol, "tol", 0.0)
     seconds = math.inf if time_limit is None else real_number(time_limit, "time_limit", 0.0)
     begin = time.perf_counter()

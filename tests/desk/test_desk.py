@@ -629,3 +629,14 @@ def test_a_problem_that_no_proof_goes_through_is_refused(place, monkeypatch):
     assert place.read_bytes() == before
     monkeypatch.setattr("cvxleak.desk.solving.PROOF_LIMIT", 2 * 4 * 2 * 5)
     assert desk.request("Bob", SEX, x=TRUTH).number == 2
+
+
+def test_the_manual_has_the_limits_that_hold():
+    from pathlib import Path
+
+    from cvxleak.desk.history import SIZE_LIMIT
+    from cvxleak.desk.solving import PROOF_LIMIT
+
+    manual = (Path(__file__).parents[2] / "docs" / "desk.md").read_text(encoding="utf-8")
+    assert f"{SIZE_LIMIT:,} numbers" in manual
+    assert f"more than {PROOF_LIMIT:,}" in manual

@@ -293,6 +293,7 @@ def test_interior_point_stops_in_time_with_a_valid_bracket():
         (lambda: information_blahut_arimoto(TABLE_1, 1, 1, outputs=0), "outputs"),
         (lambda: release_search(TABLE_1, 1, 1, utility="both"), "utility"),
         (lambda: release_search(TABLE_1, -1, 1), "epsilon"),
+        (lambda: release_search(TABLE_1, 0.2, 0.1), "epsilon"),
         (
             lambda: release_search(TABLE_1, 1, 1, utility="information", distortion=np.eye(2)),
             "distortion",
