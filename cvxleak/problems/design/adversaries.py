@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -21,6 +21,8 @@ from cvxleak.iterative.joint_update import Updater, ascend
 from cvxleak.model import Channel, Lumped, Mechanism
 from cvxleak.model._groups import kinds_of_groups
 from cvxleak.problems.audit import INTERRUPTED
+from cvxleak.problems.audit import Audit as Engine
+from cvxleak.problems.audited_group import AuditedGroup
 from cvxleak.problems.design.choices import enumerable, worst_choices
 from cvxleak.problems.leakage import RecordLeakage
 from cvxleak.result import Bound
@@ -56,6 +58,9 @@ QUICK = 0.9
 
 STAGES = (0.01, 0.002)
 """Sharp audits come in stages: nodes are first bounded no better than the stage needs."""
+
+PATIENCE = 16
+"""Batches of nodes of an audit before adversaries are looked for other than the known one."""
 
 SHARP = 20.0
 """How much coarser a stage has to be, to be worth one."""
@@ -110,11 +115,31 @@ class Audited:
     proof: dict[str, Any] = field(repr=False)
 
 
-class Audit:
-    """The audit of one channel, to be run as sharply as needed."""
+class _Informed(Engine):
+    """An audit's engine that starts from an adversary who is likely to be the worst."""
 
-    def __init__(self, opponents: Opponents, channel: Channel) -> None:
-        self._opponents, self._channel = opponents, channel
+    def __init__(self, problem: RecordLeakage, opponents: Opponents, known: Cut | None) -> None:
+        super().__init__(problem, opponents.rng)
+        self._opponents, self._known = opponents, known
+
+    def _climb(self, group: AuditedGroup, starts: int | Array, stop: Callable[..., bool]) -> None:
+        known = self._known
+        if known is not None and known.group == group.records:
+            if not isinstance(starts, int) and group.batches < PATIENCE:
+                return  # a node's maximizer is hardly better
+            if isinstance(starts, int) and group.batches == 0:
+                starts = self._opponents.lumped_weights(known, group.lumped)[None]
+        super()._climb(group, starts, stop)
+
+
+class Audit:
+    """The audit of one channel, to be run as sharply as needed.
+
+    `known` is an adversary who is likely to be the worst.
+    """
+
+    def __init__(self, opponents: Opponents, channel: Channel, known: Cut | None = None) -> None:
+        self._opponents, self._channel, self._known = opponents, channel, known
         self._bound: Bound | None = None
         self._state: Audited | None = None
         self.interrupted = False  # by Ctrl-C, which an audit takes for the end of its time
@@ -141,7 +166,7 @@ class Audit:
                 mechanism = Mechanism(opponents.rows.query, channel.matrix)
                 problem = RecordLeakage(mechanism, opponents.floor, size=opponents.size)
                 left = None if until == np.inf else max(until - time.monotonic(), 0.1)
-                bound = problem.solve(tol=first, time_limit=left, rng=opponents.rng)
+                bound = _Informed(problem, opponents, self._known).run(first, left)
             for stage in others or [first]:
                 interrupted = bound.stats["stopped"] == INTERRUPTED
                 late = interrupted or time.monotonic() >= until
@@ -269,9 +294,17 @@ class Opponents:
         """Return what an adversary learns from a channel."""
         return _information(cut.joint @ matrix)
 
-    def audit(self, channel: Channel) -> Audit:
-        """Return the audit of a channel, ready to run."""
-        return Audit(self, channel)
+    def audit(self, channel: Channel, known: Cut | None = None) -> Audit:
+        """Return the audit of a channel, ready to run; `known` is likely to be the worst."""
+        return Audit(self, channel, known)
+
+    def lumped_weights(self, cut: Cut, lumped: Lumped) -> Array:
+        """Return an adversary's prior on the groups of an audit's lumped problem."""
+        owner = self._owners(lumped)
+        weights = np.zeros(len(lumped.rows))
+        cells = self._cells_of(cut.group)
+        np.add.at(weights, [owner[a, r] for a, r, _ in cells], cut.weights)
+        return weights
 
     def from_audit(self, bound: Bound) -> Audited:
         """Return what an audit's bound says."""
@@ -279,11 +312,8 @@ class Opponents:
         if certificate is None:
             raise CertificateError(f"{bound.name}: an audit without a certificate")
         # The audit merges equal rows; the mass of a merged group is spread over its cells.
-        place = {value: r for r, value in enumerate(self.rows.query.values)}
-        lumped, owner = adversary.lumped, {}
-        for g, (a, context) in enumerate(zip(lumped.value_index, lumped.contexts, strict=True)):
-            owner |= {(int(a), place[value]): g for value in context}
-        weights = []
+        lumped, weights = adversary.lumped, []
+        owner = self._owners(lumped)
         for a, r, m in self._cells_of(adversary.records):
             g = owner[a, r]
             weights.append(adversary.weights[g] * (m / lumped.multiplicities[g]))
@@ -333,6 +363,14 @@ class Opponents:
         upper, multiplier = min(ends)
         proof = {"output": output, "multiplier": multiplier}
         return Audited(upper, run.value, self._cut((), run.point), proof)
+
+    def _owners(self, lumped: Lumped) -> dict[tuple[int, int], int]:
+        """Return the group of an audit's lumped problem that each value and row belongs to."""
+        place = {value: r for r, value in enumerate(self.rows.query.values)}
+        owner = {}
+        for g, (a, context) in enumerate(zip(lumped.value_index, lumped.contexts, strict=True)):
+            owner |= {(int(a), place[value]): g for value in context}
+        return owner
 
     def _cells_of(self, group: tuple[int, ...]) -> list[tuple[int, int, int]]:
         if group not in self._cells:

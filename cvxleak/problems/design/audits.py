@@ -3,7 +3,9 @@
 What an audit proves is always an upper end. Least leakage: the channel is within its budget, and
 leaks at most U. Least distortion: if U is above the budget L, the mixture of the channel with one
 of constant output that has the share L / U leaks at most L, by convexity, and its distortion is an
-upper end. So an audit can stop at any time, and go on later.
+upper end. So an audit can stop at any time, and go on later. Channels that were audited for other
+budgets prove something for this one in the same way: the best of their mixtures is that of a linear
+program.
 
 The gap of a design has two parts: from the lower end to what the best channel known is worth if
 local searches missed nothing (cuts close it), and from there to what is proved (audits do). Work
@@ -16,21 +18,27 @@ import math
 import time
 from dataclasses import dataclass, replace
 
+import numpy as np
+from scipy.optimize import linprog
+
 from cvxleak._validation import Array
 from cvxleak.certificates.balls import precision
 from cvxleak.certificates.design import most_values
 from cvxleak.certificates.design_mixtures import mixture_above
 from cvxleak.certificates.rationals import float_above
-from cvxleak.problems.design.adversaries import Audit, Audited, Opponents
+from cvxleak.problems.design.adversaries import Audit, Audited, Cut, Opponents
 from cvxleak.problems.design.feasible import blended
 from cvxleak.problems.design.footing import Footing
 from cvxleak.problems.design.found import Upper
 from cvxleak.problems.design.statement import Problem
 
-__all__ = ["Audits", "Candidate"]
+__all__ = ["Audits", "Candidate", "Told"]
 
 CLOSED = 0.3
 """Part of the tolerance to which the cuts close the gap before the last audit."""
+
+ROUNDING = 1e-10
+"""What a mixture keeps off the budget, relative; smaller shares are left out."""
 
 ROUGH = 0.25
 """Relative gap of the cuts above which no channel is worth an audit yet."""
@@ -38,11 +46,19 @@ ROUGH = 0.25
 
 @dataclass(frozen=True)
 class Candidate:
-    """A channel, what local searches say that it leaks, and what it is worth if that is all."""
+    """A channel, what local searches say that it leaks, and what it is worth if that is all.
+
+    `cut` is the adversary who learns that, where there is one to be named.
+    """
 
     matrix: Array
     worst: float
     worth: float
+    cut: Cut | None = None
+
+
+Told = tuple[Array, Audited]
+"""A channel and what its audit proved."""
 
 
 class Audits:
@@ -56,8 +72,11 @@ class Audits:
         How long all audits took.
     """
 
-    def __init__(self, problem: Problem, opponents: Opponents, footing: Footing) -> None:
+    def __init__(
+        self, problem: Problem, opponents: Opponents, footing: Footing, earlier: list[Told]
+    ) -> None:
         self.problem, self.opponents, self.footing = problem, opponents, footing
+        self._earlier = earlier  # of this and other budgets
         self.leakage, self.costs = footing.leakage, problem.costs
         self.best: Upper | None = None
         self.seconds = 0.0
@@ -111,7 +130,7 @@ class Audits:
                 audit = None
         if matrix is None or audit is None:
             matrix, behind = candidate.matrix, 0.0
-            audit = self.opponents.audit(self.problem.channel(matrix))
+            audit = self.opponents.audit(self.problem.channel(matrix), candidate.cut)
             self._matrix, self._audit = matrix, audit
         reach = candidate.worst
         if not self.leakage:
@@ -143,21 +162,63 @@ class Audits:
 
     def offer(self, matrix: Array, audited: Audited) -> None:
         """Take a channel, made feasible if need be, as the witness if it is the best so far."""
+        if self.opponents.priors is None and self.opponents.size > 0:
+            if self._earlier and self._earlier[-1][0] is matrix:
+                self._earlier.pop()
+            self._earlier.append((matrix, audited))
+        if self.leakage or audited.upper <= self.footing.budget:
+            self._take((matrix, audited))
+        else:
+            self._take(self.mixed([(self.footing.share(audited.upper), matrix, audited)]))
+
+    def inherit(self) -> None:
+        """Take the best mixture of all channels that were audited, if it is better."""
+        if self.footing.own or not self._earlier:
+            return
+        budget = self.footing.budget * (1 - ROUNDING)
+        leaked = [audited.upper for _, audited in self._earlier] + [0.0]
+        channels = [matrix for matrix, _ in self._earlier] + [self.footing.ground]
+        spent = np.array([np.tensordot(self.costs.table, q, 2) for q in channels]).T
+        sources, many = spent.shape
+        # Shares of the channels, and the objective.
+        if self.leakage:
+            above = np.column_stack([spent, np.zeros(sources)])
+            above, limits = np.vstack([above, [*leaked, -1.0]]), [budget] * sources + [0.0]
+        else:
+            above = np.column_stack([spent, -np.ones(sources)])
+            above, limits = np.vstack([above, [*leaked, 0.0]]), [0.0] * sources + [budget]
+        found = linprog(
+            np.append(np.zeros(many), 1.0),
+            A_ub=above,
+            b_ub=limits,
+            A_eq=np.append(np.ones(many), 0.0)[None],
+            b_eq=[1.0],
+            method="highs",
+        )
+        if found.x is None:
+            return  # all of them are over the budget
+        shares = found.x[: many - 1].tolist()
+        parts = [
+            (share, *told)
+            for share, told in zip(shares, self._earlier, strict=True)
+            if share > ROUNDING
+        ]
+        self._take(self.mixed(parts))
+
+    def _take(self, told: Told | None) -> None:
+        """Take a channel within the budgets as the witness if it is the best so far."""
+        if told is None:
+            return
+        matrix, audited = told
         if self.leakage:
             if self.footing.affordable(matrix) and audited.upper < self.value:
                 self.best = Upper(audited.upper, matrix, audited)
             return
-        if audited.upper <= self.footing.budget:
-            mixture: tuple[Array, Audited] | None = (matrix, audited)
-        else:
-            share = self.footing.share(audited.upper)
-            mixture = self.mixed([(share, matrix, audited)])
-        if mixture is not None:
-            value = float_above(max(self.costs.exact(mixture[0])))
-            if value < self.value and mixture[1].upper <= self.footing.budget:
-                self.best = Upper(value, *mixture)
+        value = float_above(max(self.costs.exact(matrix)))
+        if value < self.value and audited.upper <= self.footing.budget:
+            self.best = Upper(value, matrix, audited)
 
-    def mixed(self, parts: list[tuple[float, Array, Audited]]) -> tuple[Array, Audited] | None:
+    def mixed(self, parts: list[tuple[float, Array, Audited]]) -> Told | None:
         """Return the mixture of audited channels and the ground, and what it is proved to leak."""
         law: Array | None = self.footing.ground[0]
         if self.footing.ground_audit is not None:

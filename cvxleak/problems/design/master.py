@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lu_factor, lu_solve
+from scipy.linalg import get_lapack_funcs, lu_solve
 
 from cvxleak._validation import Array
 from cvxleak.problems.design.interior import TINY, Master, MasterPoint
@@ -200,7 +200,12 @@ class _System:
         table[:size, size] = table[size, :size] = self._on_t
         if not np.isfinite(table).all():
             raise np.linalg.LinAlgError
-        self._factor = lu_factor(table, check_finite=False)
+        # Not by lu_factor, which has a warning for what is an end here.
+        (factorize,) = get_lapack_funcs(("getrf",), (table,))
+        lu, order, singular = factorize(table)
+        if singular:
+            raise np.linalg.LinAlgError
+        self._factor = lu, order
         prices = np.concatenate([at.price, at.nu])
         self._stationary = (self._side @ prices).T - at.z
 

@@ -75,7 +75,7 @@ LATE = 0.4
 
 @dataclass(frozen=True)
 class Options:
-    """How a search is run."""
+    """How a search is run; it works to `part` of the tolerance `tol`."""
 
     tol: float
     time_limit: float | None
@@ -83,6 +83,7 @@ class Options:
     solver: str | None = None
     solver_options: dict[str, Any] = field(default_factory=dict)
     verbose: bool = False
+    part: float = 1.0
 
 
 class Run:
@@ -112,7 +113,7 @@ class Run:
         self.aim = budget if self.leakage else max(budget, FIRST_LEAKAGE)
         self.candidate: Candidate | None = None  # the best channel so far, as far as is known
         self.footing = Footing(self.problem, self.leakage, budget, self.conic)
-        self.audits = Audits(self.problem, self.opponents, self.footing)
+        self.audits = Audits(self.problem, self.opponents, self.footing, search.audited)
         if not self.leakage and self.footing.haven is None:
             self._find_ground()
         self.mirrors = np.array_equal(self.costs.table, self.costs.table[:, ::-1, ::-1])
@@ -141,7 +142,7 @@ class Run:
     def target(self) -> float:
         """The gap to reach, a little inside the tolerance."""
         best = min(self.ends[1], self.promise)
-        relative = 0.9 * self.options.tol * best if math.isfinite(best) else 0.0
+        relative = 0.9 * self.options.part * self.options.tol * best if math.isfinite(best) else 0.0
         return max(relative, 0.8 * ABSOLUTE_TOLERANCE)
 
     def go(self) -> Bound:
@@ -219,6 +220,11 @@ class Run:
         matrix = self.footing.first()
         if self.search.known:
             matrix = self._master().channel
+            if self.audited:
+                self.audits.inherit()
+            if self._done():
+                self._log()
+                return "the gap is within the tolerance"
         while True:
             if time.monotonic() > self.deadline:
                 return f"the time limit of {self.options.time_limit:g} s was reached"
@@ -263,8 +269,9 @@ class Run:
         if self.audited and self.search.known and not self.rounds:
             # Where the neighbor's adversaries did, an audit will most likely find no others.
             released = self.footing.repaired(matrix, self._dust)
-            learned = self._stated(list(self.search.known))
-            self._propose(released, float(learned.informations(released)[2].max()))
+            cuts = list(self.search.known)
+            learned = self._stated(cuts).informations(released)[2]
+            self._propose(released, float(learned.max()), cuts[int(learned.argmax())])
             return
         places = [matrix]
         if self.candidate is not None:
@@ -276,7 +283,7 @@ class Run:
         for place in places:
             released = self.footing.repaired(place, self._dust)
             learned = self.opponents.attack(released, self.search.known.by_use)
-            self._propose(released, learned[0][0])
+            self._propose(released, *learned[0])
             self._keep(learned, released)
 
     def _confront(self, matrix: Array) -> None:
@@ -288,11 +295,11 @@ class Run:
         if self.opponents.priors is None:
             self._keep([(audited.value, audited.cut)], released)
 
-    def _propose(self, matrix: Array, worst: float) -> None:
+    def _propose(self, matrix: Array, worst: float, cut: Cut | None = None) -> None:
         """Take a channel as the next to be audited if it promises more than the present one."""
         worth = self.audits.worth(matrix, worst)
         if worth < self.promise:
-            self.candidate = Candidate(matrix, worst, worth)
+            self.candidate = Candidate(matrix, worst, worth, cut)
 
     def _keep(self, learned: list[tuple[float, Cut]], matrix: Array) -> None:
         """Make adversaries and their mirror images cuts, but for those that are no news."""
@@ -355,7 +362,7 @@ class Run:
                 return
             # The local search had missed an adversary.
             worth = self.audits.worth(candidate.matrix, learned)
-            self.candidate = Candidate(candidate.matrix, learned, worth)
+            self.candidate = Candidate(candidate.matrix, learned, worth, audited.cut)
 
     def _look_aside(self) -> None:
         """Look once for a channel that is easier to audit and as good."""

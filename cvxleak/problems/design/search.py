@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from cvxleak.problems.design.adversaries import Opponents
+from cvxleak.problems.design.audits import Told
 from cvxleak.problems.design.cuts import Cuts
 from cvxleak.problems.design.run import Options, Run
 from cvxleak.problems.design.statement import Problem
@@ -31,6 +32,7 @@ class Search:
         self.problem, self.leakage = problem, leakage
         self.opponents = problem.opponents(rng) if opponents is None else opponents
         self.costs = problem.costs
+        self.audited: list[Told] = []
         self.known = Cuts(self.opponents.known)
 
     def run(self, budget: float, options: Options) -> Bound:

@@ -1,14 +1,19 @@
+import copy
+import json
+
 import numpy as np
 import pytest
 
 from cvxleak.certificates import verify
-from cvxleak.errors import InfeasibleError, ValidationError
+from cvxleak.certificates.design import prove_min_leakage
+from cvxleak.errors import CertificateError, InfeasibleError, ValidationError
 from cvxleak.mechanisms import binary_symmetric
 from cvxleak.model import Distortion, Mechanism
 from cvxleak.problems import record_leakage
 from cvxleak.problems.design import MinDistortion, MinLeakage, calibrate, design_curve
 from cvxleak.problems.design.search import Options, Search
 from cvxleak.queries import parity
+from cvxleak.result import Status
 
 WRONG = Distortion.hamming([0, 1])
 
@@ -86,3 +91,56 @@ def test_a_search_keeps_its_adversaries():
     assert len(search.known) > 0
     again = search.run(0.1, Options(tol=1e-4, time_limit=None))
     assert again.stats["rounds"] < first.stats["rounds"]
+
+
+def test_a_point_between_audited_ones_needs_no_audit_of_its_own():
+    problem = MinLeakage(parity(3), distortion=WRONG, budget=0.1, entropy_floor=1.5)
+    curve = design_curve(problem, np.linspace(0.1, 0.2, 9), tol=0.02)
+    mixed = ["parts" in bound.certificate.proof["leakage"] for bound in curve.bounds]
+    assert any(mixed)
+    assert not all(mixed)
+    for bound, budget in zip(curve.bounds, curve.budgets, strict=True):
+        assert bound.status is Status.CERTIFIED
+        answer = verify(bound.certificate)
+        assert answer.passed, answer.reason
+        assert bound.witness.distortion <= budget
+        # What is proved of a mixture is no less than what an audit proves.
+        assert record_leakage(bound.witness.mechanism, 1.5, tol=1e-4).lower <= bound.upper
+
+
+def test_distortions_between_audited_ones():
+    problem = MinDistortion(parity(3), distortion=WRONG, budget=0.1, entropy_floor=1.5)
+    curve = design_curve(problem, np.linspace(0.1, 0.2, 9), tol=0.02)
+    assert any("parts" in bound.certificate.proof["leakage"] for bound in curve.bounds)
+    for bound, budget in zip(curve.bounds, curve.budgets, strict=True):
+        assert bound.status is Status.CERTIFIED
+        assert verify(bound.certificate).passed
+        assert bound.witness.leakage <= budget
+    # The curves are inverses of each other: what leaks L at least costs D, and the reverse.
+    least = MinLeakage(parity(3), distortion=WRONG, budget=curve.upper[3], entropy_floor=1.5).solve(
+        tol=1e-3
+    )
+    assert least.lower <= curve.budgets[3]
+
+
+def test_a_mixture_whose_share_is_tampered_with_proves_nothing():
+    problem = MinLeakage(parity(3), distortion=WRONG, budget=0.1, entropy_floor=1.5)
+    curve = design_curve(problem, np.linspace(0.1, 0.2, 9), tol=0.02)
+    bound = next(b for b in curve.bounds if "parts" in b.certificate.proof["leakage"])
+    told = bound.certificate
+    content, witness, proof = (
+        json.loads(json.dumps(x)) for x in (told.problem, told.witness, told.proof)
+    )
+    assert prove_min_leakage(content, witness, proof)[1] == pytest.approx(bound.upper, rel=1e-9)
+    for change in (0.9, 1.1):
+        wrong = copy.deepcopy(proof)
+        wrong["leakage"]["parts"][0]["share"] *= change
+        try:
+            upper = prove_min_leakage(content, witness, wrong)[1]
+        except CertificateError:
+            continue
+        assert upper > bound.upper
+    wrong = copy.deepcopy(proof)
+    wrong["leakage"]["parts"][0]["leakage"] = proof["leakage"]
+    with pytest.raises(CertificateError, match="mixture itself"):
+        prove_min_leakage(content, witness, wrong)

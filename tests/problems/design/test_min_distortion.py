@@ -182,13 +182,13 @@ def test_an_interrupt_of_an_audit_ends_the_search(monkeypatch):
     """An audit takes Ctrl-C for the end of its time; the search must not go on all the same."""
     solved = []
 
-    def interrupted(self, **options):
-        bound = solve(self, **options)
+    def interrupted(self, *options):
+        bound = run(self, *options)
         solved.append(bound)
         return dataclasses.replace(bound, stats=dict(bound.stats) | {"stopped": "interrupted"})
 
-    solve = adversaries.RecordLeakage.solve
-    monkeypatch.setattr(adversaries.RecordLeakage, "solve", interrupted)
+    run = adversaries.Engine.run
+    monkeypatch.setattr(adversaries.Engine, "run", interrupted)
     bound = MinLeakage(parity(3), distortion=WRONG, budget=0.1, entropy_floor=1.5).solve(tol=1e-6)
     assert bound.stats["stopped"] == "interrupted"
     assert len(solved) == 1
