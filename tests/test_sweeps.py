@@ -116,6 +116,18 @@ def test_a_line_cut_short_is_computed_again(tmp_path):
     assert [row.upper for row in sweep(lambda x: -x, {"x": [1, 2, 3]}, path=path)] == [1, 2, 30]
 
 
+def test_a_heading_cut_short_is_finished(tmp_path):
+    path = tmp_path / "sweep.jsonl"
+    sweep(lambda x: x, {"x": [1]}, path=path)
+    whole = path.read_text()
+    heading = whole.index("\n") + 1
+    for kept in (0, 1, heading - 1, heading):
+        path.write_text(whole[:kept])
+        assert [row.upper for row in sweep(lambda x: x, {"x": [1]}, path=path)] == [1]
+        assert path.read_text()[:heading] == whole[:heading]
+        assert path.read_text().count("\n") == 2
+
+
 @pytest.mark.parametrize(
     ("content", "options"),
     [

@@ -73,12 +73,15 @@ class Store:
                 f"grid: found a value that JSON cannot hold: {error}; without a path it can be any"
             ) from error
         try:
-            if not self._path.exists() or self._path.stat().st_size == 0:
-                self._append(self._heading)
-                return {}
-            lines = self._path.read_text(encoding="utf-8").split("\n")
+            text = self._path.read_text(encoding="utf-8") if self._path.exists() else ""
         except (OSError, ValueError) as error:
             raise ValidationError(f"path: cannot read {str(self._path)!r}: {error}") from error
+        heading = json.dumps(self._heading, allow_nan=False) + "\n"
+        if heading.startswith(text):
+            # A new file, or one whose heading was cut short by a crash.
+            self._write(heading[len(text) :])
+            return {}
+        lines = text.split("\n")
         if _parsed(lines[0]) != self._heading:
             raise ValidationError(
                 f"path: {str(self._path)!r} does not hold the sweep {self._heading['title']!r} "
@@ -100,10 +103,7 @@ class Store:
 
     def add(self, row: SweepRow) -> None:
         """Write one more result."""
-        self._append(row.to_dict())
-
-    def _append(self, data: Mapping[str, Any]) -> None:
-        self._write(json.dumps(data, allow_nan=False) + "\n")
+        self._write(json.dumps(row.to_dict(), allow_nan=False) + "\n")
 
     def _write(self, text: str) -> None:
         try:
