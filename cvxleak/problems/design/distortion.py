@@ -151,11 +151,11 @@ class MinDistortion:
         candidate, bound, **options
             As for `MinLeakage.check`. The value is the candidate's distortion.
         """
-        matrix = self.problem.candidate(candidate)
-        repaired, violations = judged(self.problem, matrix)
-        leaks = leakage_of(self.problem, repaired)
+        problem, matrix = self.problem.candidate(candidate)
+        repaired, violations = judged(problem, matrix)
+        leaks = leakage_of(problem, repaired, options.get("time_limit", TIME_LIMIT))
         violations["leakage is within the budget"] = max(leaks - self.budget, 0.0)
-        value = self.problem.costs.worst(repaired)
+        value = problem.costs.worst(repaired)
         if bound is None:
             bound = self.solve(**options)
         return Check(value, violations, bound, maximize=False)

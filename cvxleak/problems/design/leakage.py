@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -196,9 +197,9 @@ class MinLeakage:
         Parameters
         ----------
         candidate : Channel, Mechanism or array_like
-            One row per row of the problem, or per value of the query. It may be off: what it
-            violates, and by how much, is part of the answer. The value is that of its positive
-            part, each row divided by its sum: the upper end of an audit.
+            One row per row of the problem, per value of the query, or per dataset. It may be off:
+            what it violates, and by how much, is part of the answer. The value is that of its
+            positive part, each row divided by its sum: the upper end of an audit.
         bound : Bound, optional
             An earlier result of `solve`; computed with `options` if left out.
 
@@ -212,10 +213,10 @@ class MinLeakage:
         feasible; value 0.36806... nats
         proved optimum: 0.192... to 0.192... nats; the candidate falls short by 0.175... to 0.175...
         """
-        matrix = self.problem.candidate(candidate)
-        repaired, violations = judged(self.problem, matrix)
-        value = leakage_of(self.problem, repaired)
-        spent = self.problem.costs.worst(repaired)
+        problem, matrix = self.problem.candidate(candidate)
+        repaired, violations = judged(problem, matrix)
+        value = leakage_of(problem, repaired, options.get("time_limit", TIME_LIMIT))
+        spent = problem.costs.worst(repaired)
         violations["distortion is within the budget"] = max(spent - self.budget, 0.0)
         if bound is None:
             bound = self.solve(**options)
@@ -311,6 +312,7 @@ def judged(problem: Problem, matrix: Array) -> tuple[Array, dict[str, float]]:
     return snapped(positive), violations
 
 
-def leakage_of(problem: Problem, matrix: Array) -> float:
-    """Return the upper end of a channel's leakage."""
-    return problem.opponents(0).audit(problem.channel(matrix)).run(1e-6, math.inf).upper
+def leakage_of(problem: Problem, matrix: Array, time_limit: float | None) -> float:
+    """Return the upper end of a channel's leakage, as far as it gets in the time."""
+    until = math.inf if time_limit is None else time.monotonic() + time_limit
+    return problem.opponents(0).audit(problem.channel(matrix)).run(1e-6, until).upper

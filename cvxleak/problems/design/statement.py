@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Sequence
+from copy import copy
 from functools import cached_property
 from typing import Any
 
@@ -33,7 +34,7 @@ __all__ = ["OBJECTIVES", "Problem", "read_law"]
 OBJECTIVES = ("record", "group", "total")
 
 STATED_ROWS = 512
-"""Most datasets that get a row each because own constraints are about them."""
+"""Most datasets that get a row each: own constraints are about them, or a candidate has them."""
 
 
 class Problem:
@@ -112,33 +113,76 @@ class Problem:
         """Return a channel on the rows."""
         return Channel(matrix, self.rows.query.values, self.distortion.outputs)
 
-    def candidate(self, candidate: Any) -> Array:
-        """Return the matrix on the rows that somebody proposes; it need not be stochastic.
+    def candidate(self, candidate: Any) -> tuple[Problem, Array]:
+        """Return the matrix that somebody proposes, which need not be stochastic, and its problem.
+
+        That is this problem, or, for a channel that tells datasets apart that share a row here,
+        the same one with a row for each dataset.
 
         Raises
         ------
         ValidationError
-            Another shape than one row per row of the problem, or per value of the query.
+            Another shape than one row per row of the problem, per value of the query or per
+            dataset; a Mechanism on other data; datasets told apart where that is not allowed.
         """
-        names, outputs = self.rows.query.values, self.distortion.outputs
+        rows, query, space = self.rows.query, self.query, self.query.space
+        outputs = self.distortion.outputs
         if isinstance(candidate, Mechanism):
-            candidate = candidate.channel
+            if candidate.query.space != space:
+                raise ValidationError("candidate: it is about another record space than the query")
+            given = candidate.channel.select(candidate.query.values, outputs, "candidate").matrix
+            if candidate.query == rows:
+                return self, given
+            if candidate.query == query:
+                return self, given[self.rows.values]
+            return self._by_dataset(given[candidate.query.table().ravel()])
         if isinstance(candidate, Channel):
             known = set(candidate.inputs)
-            wanted = names if known >= set(names) else self.query.values
+            if len(known) == space.size and known == set(space.datasets()):
+                names = tuple(space.datasets())
+                return self._by_dataset(candidate.select(names, outputs, "candidate").matrix)
+            wanted = rows.values if known >= set(rows.values) else query.values
             given = candidate.select(wanted, outputs, "candidate").matrix
         else:
             try:
                 given = np.asarray(candidate, dtype=float)
             except (TypeError, ValueError) as error:
                 raise ValidationError(f"candidate: expected a matrix ({error})") from error
-        shapes = {(len(names), len(outputs)), (len(self.query.values), len(outputs))}
-        if given.shape not in shapes or not np.isfinite(given).all():
+        sizes = {len(rows.values), len(query.values)}
+        if space.size <= STATED_ROWS:
+            sizes.add(space.size)
+        if (
+            given.ndim != 2
+            or given.shape[0] not in sizes
+            or given.shape[1] != len(outputs)
+            or not np.isfinite(given).all()
+        ):
             raise ValidationError(
                 f"candidate: found shape {given.shape}; finite numbers of one of the shapes "
-                f"{sorted(shapes)} are needed"
+                f"{sorted((size, len(outputs)) for size in sizes)} are needed"
             )
-        return given if len(given) == len(names) else given[self.rows.values]
+        if len(given) == len(rows.values):
+            return self, given
+        if len(given) == len(query.values):
+            return self, given[self.rows.values]
+        return self._by_dataset(given)
+
+    def _by_dataset(self, matrix: Array) -> tuple[Problem, Array]:
+        """Return a matrix of a row per dataset with the problem that it is about."""
+        place = self.rows.query.table().ravel()
+        shared = matrix[np.unique(place, return_index=True)[1]]
+        if np.array_equal(matrix, shared[place]):
+            return self, shared
+        if self.form == "query" or self.rules:
+            raise ValidationError(
+                "candidate: it tells datasets apart that share a row of this problem; state the "
+                "problem with rows='datasets'"
+            )
+        apart = copy(self)
+        apart.form = "datasets"
+        for name in ("rows", "costs"):
+            apart.__dict__.pop(name, None)
+        return apart, matrix
 
     def content(self, budget: float) -> dict[str, Any]:
         """Return what a certificate says about the problem."""

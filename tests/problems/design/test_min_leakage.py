@@ -324,6 +324,35 @@ def test_check_judges_a_candidate():
         problem.check([[1.0, 0.0]])
 
 
+def test_a_candidate_may_have_a_row_for_each_dataset():
+    problem = MinLeakage(parity(2), distortion=WRONG, budget=0.6, entropy_floor=0.0)
+    bound = problem.solve()
+    assert problem.problem.rows.query.values == (0, 1)
+    apart = np.array([[0.9, 0.1], [0.9, 0.1], [0.1, 0.9], [0.1, 0.9]])  # tells the first bit
+    found = problem.check(apart, bound=bound)
+    assert found.feasible
+    assert found.value == pytest.approx(0.368064, abs=1e-5)  # log 2 - h(0.1)
+    datasets = tuple(parity(2).space.datasets())
+    assert problem.check(Channel(apart, datasets, (0, 1)), bound=bound).value == found.value
+    alike = np.array([[0.9, 0.1], [0.2, 0.8], [0.2, 0.8], [0.9, 0.1]])
+    short = problem.check([[0.9, 0.1], [0.2, 0.8]], bound=bound)
+    assert problem.check(alike, bound=bound).value == short.value
+    narrow = MinLeakage(parity(2), distortion=WRONG, budget=0.6, entropy_floor=0.0, rows="query")
+    with pytest.raises(ValidationError, match="tells datasets apart"):
+        narrow.check(apart, bound=bound)
+
+
+def test_a_candidate_mechanism_is_read_by_its_own_query():
+    # The values 0 and 1 of the count are not those of the parity.
+    problem = MinLeakage(parity(2), distortion=WRONG, budget=1.0, entropy_floor=0.0)
+    bound = problem.solve()
+    channel = Channel([[0.5, 0.5], [0.5, 0.5], [1.0, 0.0]], (0, 1, 2), (0, 1))
+    found = problem.check(Mechanism(count(2), channel), bound=bound)
+    assert found.value > 0.1
+    with pytest.raises(ValidationError, match="another record space"):
+        problem.check(Mechanism(count(3), np.full((4, 2), 0.5)), bound=bound)
+
+
 @pytest.mark.parametrize(
     ("arguments", "name"),
     [
