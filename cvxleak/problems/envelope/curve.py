@@ -9,11 +9,15 @@ at the two ends, and mu^a, mu^b with prices nu^a, nu^b its dual, and tau = (t_a 
   apart, each group with its own kappa and lam.
 - With 1 / mu_x linear in t between the ends, 1 + mu_x (r_xy - t) is (1 - sig) times its value at
   t_a plus sig times that at t_b, sig = tau / (tau + theta (1 - tau)), theta = mu^b_x / mu^a_x. So
-  the price of an output is at most (1 - sig) nu^a + sig nu^b, with the least theta of the inputs
-  that can come to set it, and the mass at most the sum of these prices.
+  the price of an output is at most (1 - sig) nu^a + sig nu^b, with a theta at which all inputs keep
+  below that (`_theta`), and the mass at most the sum of these prices.
 
 lam is convex in kappa and sig concave in 1 / theta: so by Jensen's inequality the mean of kappa and
-the harmonic mean of theta, weighted by the growth of the mass, give bounds for the sums. Both are
+the harmonic mean of theta, weighted by the growth of the mass, give bounds for the sums. Prices
+that fall, by W- in all, while others rise by W+, are taken along: where 1 / theta is u for those
+that rise and v <= u for the rest, W+ sig(u) - W- sig(v) <= (W+ - W-) sig(w) for every tau, with w
+the larger one of (W+ u - W- v) / (W+ - W-) and (W+ - W-) / (W+ / u - W- / v): over a common denominator
+the difference is a quadratic of tau / (1 - tau) whose coefficients are not negative. Both ends are
 hyperbolas, at equal mass (t_a - t_b) (sqrt kappa - sqrt theta) / (sqrt kappa + sqrt theta) apart at
 most: equal where all symbols grow in proportion, as for randomized response.
 """
@@ -349,23 +353,39 @@ class _Builder:
         return _mean(gain, largest, float(ratio.max(initial=0.0)))
 
     def _theta(self, top: Vertex, bottom: Vertex) -> float:
-        """Return the harmonic mean of min mu^b_x / mu^a_x over outputs, x competing for them."""
+        """Return a mean of mu^b_x / mu^a_x over outputs and the inputs that set their prices.
+
+        At an output whose price changes by D let 1 + mu_x (r_xy - t) be short of the price by a at
+        the top and by b at the bottom. It keeps below the mixture of the two prices with theta at
+        most theta_x (D + a) / (D - b), for D > 0, and at least theta_x (|D| - a) / (|D| + b), for
+        D < 0.
+        """
         able = self.program.jumps >= top.level
         ratios = self.program.ratios[able]
         ends = [_multipliers(ratios, vertex, able) for vertex in (top, bottom)]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            theta = np.where(ends[0] > 0, ends[1] / ends[0], np.inf)
-        if not theta.min(initial=np.inf) > 0:
+        if not ends[1].min(initial=np.inf) > 0:
             return 1e-300
-        worth = [
-            1 + mu[:, None] * (ratios - vertex.level)
-            for mu, vertex in zip(ends, (top, bottom), strict=True)
-        ]
-        price = np.minimum(top.prices, bottom.prices)
-        competing = np.maximum(*worth) > price + 1e-13
-        least = np.where(competing, theta[:, None], np.inf).min(axis=0, initial=np.inf)
-        gain = self.program.output * (bottom.prices - top.prices)
-        return 1 / _mean(gain, 1 / least, float(1 / theta.min()))
+        with np.errstate(all="ignore"):
+            theta = np.where(ends[0] > 0, ends[1] / ends[0], np.inf)[:, None]
+            rise = bottom.prices - top.prices
+            short_a, short_b = (
+                np.maximum(vertex.prices - 1 - mu[:, None] * (ratios - vertex.level), 0.0)
+                for mu, vertex in zip(ends, (top, bottom), strict=True)
+            )
+            up, down = rise > 0, rise < 0
+            size = np.abs(rise)
+            least = theta * (size + short_a) / np.maximum(size - short_b, 0.0)
+            most = theta * np.maximum(size - short_a, 0.0) / (size + short_b)
+            weights = self.program.output * size
+            above, below = float(weights[up].sum()), float(weights[down].sum())
+            u = float(weights[up] @ (1 / least[:, up].min(axis=0))) / above if above else 0.0
+            if not below:
+                return 1 / max(u, 1e-300)
+            v = min(1 / np.float64(np.nan_to_num(most[:, down], nan=np.inf).max()), u)
+            gain = np.float64(above - below)
+            mixed = max((above * u - below * v) / gain, gain / (above / u - below / v))
+        # Without a mixture, the mass is at most that at the bottom.
+        return 1 / mixed if 0 < v and gain > 0 and above / u > below / v else 1e-300
 
 
 def _mean(gains: Array, values: Array, worst: float) -> float:

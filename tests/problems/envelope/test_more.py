@@ -247,6 +247,20 @@ def test_accuracy_of_types(releases):
                 assert float(Fraction(float(found)) / exact) == pytest.approx(1, rel=error)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_coarse_curve_holds_between_its_nodes(seed: int) -> None:
+    """Where prices fall while others rise as well; a coarse bracket hides nothing."""
+    rng = np.random.default_rng(seed)
+    n, m = rng.integers(8, 20, size=2)
+    prior, rows = rng.dirichlet(np.ones(n)), rng.dirichlet(np.full(m, 0.5), size=n)
+    curve = envelope_curve(prior, rows, tol=[0.1, 0.01, 1e-3][seed % 3])
+    assert curve.gap <= curve.tol
+    for delta in rng.random(12).tolist():
+        bound, (lower, upper) = pml_envelope(prior, rows, delta), curve.at(delta)
+        assert lower - 1e-11 <= bound.upper
+        assert upper + 1e-11 >= bound.lower
+
+
 @pytest.mark.parametrize("size", [20, 50])
 def test_interior_points_and_simplex_agree(size: int, monkeypatch) -> None:
     utility, prior = np.random.default_rng(0).random((size, size)), np.full(size, 1 / size)
