@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
-from pydantic import FiniteFloat, model_validator
+from pydantic import FiniteFloat
 
 from cvxleak.cli.spec.section import Section
 
@@ -14,13 +14,9 @@ __all__ = ["LocalDP"]
 class LocalDP(Section):
     """A budget of distortion under the worst source, or one of privacy."""
 
+    either: ClassVar[tuple[str, ...]] = ("distortion_budget", "epsilon")
+
     distortion_budget: FiniteFloat | None = None
     epsilon: FiniteFloat | None = None
     delta: FiniteFloat = 0.0
     unit: Literal["nats", "bits"] | None = None
-
-    @model_validator(mode="after")
-    def _one_of_two(self) -> LocalDP:
-        if (self.distortion_budget is None) == (self.epsilon is None):
-            raise ValueError("either distortion_budget or epsilon is needed, and not both")
-        return self

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, model_validator
 
 __all__ = ["Label", "Section"]
 
@@ -22,3 +22,12 @@ class Section(BaseModel):
     """A table of the spec: no key that is not in the schema, no type turned into another."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    either: ClassVar[tuple[str, ...]] = ()
+    """Keys of which a table has exactly one."""
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> Self:
+        if self.either and sum(getattr(self, key) is not None for key in self.either) != 1:
+            raise ValueError(f"either {' or '.join(self.either)} is needed, and not both")
+        return self

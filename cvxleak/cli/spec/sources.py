@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
-from pydantic import FiniteFloat, model_validator
+from pydantic import FiniteFloat
 
 from cvxleak.cli.spec.section import Section
 
@@ -14,20 +14,18 @@ __all__ = ["Box", "Laws", "Polytope", "Sample", "Sources"]
 class Laws(Section):
     """One of these laws: a list of probabilities for each, or a row of a CSV file."""
 
+    either: ClassVar[tuple[str, ...]] = ("laws", "file")
+
     kind: Literal["laws"]
     laws: list[list[FiniteFloat]] | None = None
     file: str | None = None
     source: str | None = None
 
-    @model_validator(mode="after")
-    def _one_of_two(self) -> Laws:
-        if (self.laws is None) == (self.file is None):
-            raise ValueError("either laws or file is needed, and not both")
-        return self
-
 
 class Sample(Section):
     """What a sample does not rule out: an interval around each frequency."""
+
+    either: ClassVar[tuple[str, ...]] = ("counts", "file")
 
     kind: Literal["sample"]
     counts: dict[str, int] | None = None
@@ -36,12 +34,6 @@ class Sample(Section):
     method: Literal["clopper-pearson", "dirichlet"] = "clopper-pearson"
     pseudocount: FiniteFloat = 0.5
     source: str | None = None
-
-    @model_validator(mode="after")
-    def _one_of_two(self) -> Sample:
-        if (self.counts is None) == (self.file is None):
-            raise ValueError("either counts or file is needed, and not both")
-        return self
 
 
 class Polytope(Section):
