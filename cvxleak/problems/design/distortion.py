@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import real_number
+from cvxleak._validation import instance, real_number
 from cvxleak.model import Channel, Distortion, Mechanism, Query
 from cvxleak.problems.check import Check
 from cvxleak.problems.design.leakage import (
@@ -158,7 +158,7 @@ class MinDistortion:
         value = problem.costs.worst(repaired)
         if bound is None:
             bound = self.solve(**options)
-        return Check(value, violations, bound, maximize=False)
+        return Check(value, violations, instance(bound, Bound, "bound"), maximize=False)
 
 
 def min_distortion(

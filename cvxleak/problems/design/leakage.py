@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import Array, one_of, real_number
+from cvxleak._validation import Array, instance, one_of, real_number
 from cvxleak.errors import ValidationError
 from cvxleak.model import Channel, Distortion, Mechanism, Prior, Query, SourceSet
 from cvxleak.problems.check import Check
@@ -220,7 +220,7 @@ class MinLeakage:
         violations["distortion is within the budget"] = max(spent - self.budget, 0.0)
         if bound is None:
             bound = self.solve(**options)
-        return Check(value, violations, bound.to("nats"), maximize=False)
+        return Check(value, violations, instance(bound, Bound, "bound").to("nats"), maximize=False)
 
 
 def min_leakage(

@@ -322,6 +322,8 @@ def test_check_judges_a_candidate():
     assert off.violations["distortion is within the budget"] > 0.1
     with pytest.raises(ValidationError, match="candidate"):
         problem.check([[1.0, 0.0]])
+    with pytest.raises(ValidationError, match="bound"):
+        problem.check([[0.9, 0.1], [0.1, 0.9]], bound=0.3)  # pyright: ignore
 
 
 def test_a_candidate_may_have_a_row_for_each_dataset():
