@@ -58,6 +58,13 @@ SQUARES_LIMIT = 1 << 22
 """Most numbers that the table of all products of two columns may have; past it they are computed
 for each node, which is slower."""
 
+LEFT, LEFT_OF_LAM = 0.005, 0.3
+"""Least share of a multiplier, and of lam, that a step leaves: with lam the Hessian changes fast,
+and a lam that is too small too soon is slow to recover."""
+
+CENTERED = 100.0
+"""Most by which a product of a multiplier and its slack is off the one that a step aims at."""
+
 BATCH_BYTES = 1 << 28
 """About how much memory the arrays of one batch may take."""
 
@@ -324,7 +331,7 @@ class NodeDual:
         right = (tau - z * point.gradient)[..., None]
         dz = solved(matrix, right) * z
         dslack = (tau - slack * dz) / z - slack
-        step = _longest(z, dz)
+        step = np.minimum(_longest(z, dz), _longest(z[:, :1], dz[:, :1], LEFT_OF_LAM))
         trial = _capped(z + step * dz)
         new = self._point(task, trial)
         # A step that the local model did not foresee (the Hessian changes fast in lam) is cut.
@@ -338,6 +345,7 @@ class NodeDual:
             trial[bad] = _capped(z[bad] + step[bad] * dz[bad])
             self._put(new, bad, self._point(task.take(bad), trial[bad]))
         slack = slack + _longest(slack, dslack) * dslack
+        slack = np.clip(slack, tau / (CENTERED * trial), CENTERED * tau / trial)
         return trial, slack, new
 
     def _try_zero(self, best: NodeSolution, active: NDArray[np.intp], task: Task) -> None:
@@ -486,8 +494,8 @@ def _capped(z: Array) -> Array:
     return z
 
 
-def _longest(z: Array, dz: Array) -> Array:
-    """Return the step per node, at most 1, that keeps 0.5 percent of every variable."""
+def _longest(z: Array, dz: Array, left: float = LEFT) -> Array:
+    """Return the step per node, at most 1, that leaves so much of every variable."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(dz < 0, -z / dz, np.inf)
-    return np.minimum(1.0, 0.995 * ratio.min(axis=1, keepdims=True))
+    return np.minimum(1.0, (1 - left) * ratio.min(axis=1, keepdims=True))
