@@ -16,10 +16,10 @@ lam is convex in kappa and sig concave in 1 / theta: so by Jensen's inequality t
 the harmonic mean of theta, weighted by the growth of the mass, give bounds for the sums. Prices
 that fall, by W- in all, while others rise by W+, are taken along: where 1 / theta is u for those
 that rise and v <= u for the rest, W+ sig(u) - W- sig(v) <= (W+ - W-) sig(w) for every tau, with w
-the larger one of (W+ u - W- v) / (W+ - W-) and (W+ - W-) / (W+ / u - W- / v): over a common denominator
-the difference is a quadratic of tau / (1 - tau) whose coefficients are not negative. Both ends are
-hyperbolas, at equal mass (t_a - t_b) (sqrt kappa - sqrt theta) / (sqrt kappa + sqrt theta) apart at
-most: equal where all symbols grow in proportion, as for randomized response.
+the larger one of (W+ u - W- v) / (W+ - W-) and (W+ - W-) / (W+ / u - W- / v): over a common
+denominator the difference is a quadratic of tau / (1 - tau) without negative coefficients. Both
+ends are hyperbolas, at equal mass (t_a - t_b) (sqrt kappa - sqrt theta) / (sqrt kappa + sqrt theta)
+apart at most: equal where all symbols grow in proportion, as for randomized response.
 """
 
 from __future__ import annotations
