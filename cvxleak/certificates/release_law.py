@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 from flint import arb
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 
 from cvxleak.certificates import balls, reading
 from cvxleak.certificates.packing import unpack
 from cvxleak.errors import CertificateError
 
-__all__ = ["LEAST", "Ball", "ReleaseLaw", "floats"]
+__all__ = ["LEAST", "Ball", "ReleaseLaw", "common_classes", "floats"]
 
 LEAST = "least"
 """The budget I(S;X) of a coalition: a release must not add to what it knows."""
@@ -116,30 +118,48 @@ class ReleaseLaw:
             raise CertificateError("the kernel does not fit the joint law")
         self.allow(len(self.rows) * outputs * (1 + len(self.watchers)))
         stored = [array[z, x] for z, x in self.rows]
-        constant = all(np.array_equal(row, stored[0]) for row in stored)
-        kernel = [balls.normalized(row) for row in (stored[:1] if constant else stored)]
-        kernel = kernel * len(stored) if constant else self._independent(kernel)
+        told = self._told()
+        first = [stored[told.index(s)] for s in range(max(told) + 1)]
+        if all(np.array_equal(row, first[s]) for row, s in zip(stored, told, strict=True)):
+            laws = [balls.normalized(row) for row in first]
+            kernel = [laws[s] for s in told]
+        else:
+            kernel = self._independent([balls.normalized(row) for row in stored])
         for watcher in self.watchers:
             if watcher.budget is not None:
                 if not self.leakage(watcher, kernel) <= arb(watcher.budget):
                     raise CertificateError("the kernel does not meet a budget")
         return kernel
 
-    def _independent(self, kernel: list[list[Ball]]) -> list[list[Ball]]:
-        """Return k + p(r̂|s) - p(r̂|s,x) for a coalition without room; its rows are laws as well.
+    def _told(self) -> list[int]:
+        """Return for each row what everybody without room knows of z; 0 if nobody is.
 
-        R̂ and X are independent given s under it. For several such coalitions at once no formula
-        is that simple, and only a constant release is accepted.
+        A release that depends on that alone tells them nothing.
         """
-        least = {
+        least = np.array(sorted(self._least()), dtype=np.intp).reshape(-1, len(self.rows))
+        return common_classes(least).tolist()
+
+    def _least(self) -> dict[tuple[int, ...], Watcher]:
+        """Return who has no room, by the classes of rows, but not who knows the dataset anyway."""
+        return {
             tuple(self.classes(watcher)): watcher
             for watcher in self.watchers
             if watcher.least and len(set(self.pairs(watcher))) > len(set(self.classes(watcher)))
         }
-        if not least:  # nobody, or only who knows the dataset anyway
+
+    def _independent(self, kernel: list[list[Ball]]) -> list[list[Ball]]:
+        """Return k + p(r̂|s) - p(r̂|s,x) for a coalition without room; its rows are laws as well.
+
+        R̂ and X are independent given s under it. For several such coalitions at once no formula
+        is that simple, and only a release that depends on what all of them know is accepted.
+        """
+        least = self._least()
+        if not least:
             return kernel
         if len(least) > 1:
-            raise CertificateError("where several coalitions have no room, the release is constant")
+            raise CertificateError(
+                "where several coalitions have no room, a release depends on what all of them know"
+            )
         (watcher,) = least.values()
         pairs, classes = self.pairs(watcher), self.classes(watcher)
         by_pair, by_class = sums(pairs, self.weights), sums(classes, self.weights)
@@ -203,6 +223,29 @@ class ReleaseLaw:
         for chances in zip(*self.given, strict=True):
             result += entropy_of(sums(keys, chances))
         return result
+
+
+def common_classes(partitions: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the finest classes of rows that each of some partitions can tell, shape (rows,).
+
+    Two rows are in one class if a chain of rows joins them in which each two that follow each other
+    are in one class of some partition. With no partition there is one class.
+
+    Parameters
+    ----------
+    partitions : integer array, shape (partitions, rows)
+    """
+    rows = partitions.shape[1]
+    if len(partitions) == 0:
+        return np.zeros(rows, dtype=np.intp)
+    nodes, known = [], rows
+    for classes in partitions:
+        nodes.append(known + classes)
+        known += int(classes.max()) + 1
+    ends = np.tile(np.arange(rows), len(partitions)), np.concatenate(nodes)
+    links = csr_array((np.ones(len(ends[0])), ends), shape=(known, known))
+    found = connected_components(links, directed=False)[1][:rows]
+    return np.unique(found, return_inverse=True)[1]
 
 
 def sums(keys: Iterable[Hashable], values: Iterable[Ball]) -> dict[Any, Ball]:

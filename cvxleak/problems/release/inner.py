@@ -15,7 +15,7 @@ from cvxleak._validation import Array
 from cvxleak.certificates import balls
 from cvxleak.certificates.packing import pack
 from cvxleak.certificates.release import LEAST
-from cvxleak.certificates.release_law import SIZE_LIMIT
+from cvxleak.certificates.release_law import SIZE_LIMIT, common_classes
 from cvxleak.errors import CertificateError, ValidationError
 from cvxleak.iterative._release_terms import ReleaseTerms
 from cvxleak.iterative.release_newton import ReleasePoint, release_interior_point
@@ -178,7 +178,10 @@ class Inner:
         return kernel
 
     def feasible(self, kernel: Array, share: float) -> Array:
-        """Return the kernel blended with a constant release, and constant where it has to be."""
+        """Return the kernel blended with a constant release.
+
+        Where several coalitions have no room, it is one that depends on what all of them know.
+        """
         rows = self.terms.rows(kernel)
         mean = self.terms.weights @ rows
         least = {
@@ -187,8 +190,12 @@ class Inner:
             if room == 0 and coalition.pairs.size > coalition.classes.size
         }
         if len(least) > 1:
-            return self.terms.kernel(np.tile(mean, (len(rows), 1)))
-        if least:  # what makes it independent must not meet a zero
+            told = common_classes(np.array(sorted(least)))
+            masses = np.bincount(told, self.terms.weights)
+            means = np.zeros((len(masses), rows.shape[1]))
+            np.add.at(means, told, self.terms.weights[:, None] * rows)
+            rows = (means / masses[:, None])[told]
+        elif least:  # what makes it independent must not meet a zero
             mean = (mean + 1 / len(mean)) / 2
             share = max(share, 1e-14)
         return self.terms.kernel((1 - share) * rows + share * mean)

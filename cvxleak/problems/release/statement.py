@@ -107,7 +107,8 @@ class ReleaseProblem(Value):
         Bound
             `witness` is the kernel, an array of shape (Z_1, ..., Z_j, X, R̂), exactly feasible as
             the certificate reads it: each row divided by its sum and, where one coalition has no
-            room, p(r̂|s) - p(r̂|s,x), which is zero but for rounding, added to k(r̂|z,x). Rows of
+            room, p(r̂|s) - p(r̂|s,x), which is zero but for rounding, added to k(r̂|z,x); where
+            several have none, it depends on nothing but what all of them know. Rows of
             probability zero have the law of R̂ given z.
 
             Distortion: `upper` is attained, in units of d; `lower` is proved by multipliers. Among

@@ -438,3 +438,30 @@ def test_what_no_proof_goes_through_is_refused_at_once(monkeypatch):
     monkeypatch.setattr("cvxleak.problems.release.inner.SIZE_LIMIT", 23)
     with pytest.raises(ValidationError, match=r"joint: found 8 pairs .* which make 24 numbers"):
         problem.solve()
+
+
+def test_several_without_room_may_hear_what_they_all_know():
+    """The first answer again: it tells nobody anything new who has it."""
+    tell = [[0.9, 0.1], [0.2, 0.8]]
+    first, second = release_sequence([0.5, 0.5], [tell, tell[::-1]], [0.1, 0.1], [0.1, 0.2])
+    joint = ReleaseJoint.of_history([0.5, 0.5], tell, [first.witness, second.witness])
+    law = joint.array.sum(axis=0)
+    one, both = information(law.sum(axis=1)), information(law.reshape(4, 2))
+    problem = release_problem(joint, one, both, coalitions={(0,): one})
+    bound = problem.solve()
+    assert bound.status is Status.CERTIFIED
+    assert bound.upper == pytest.approx(first.upper, abs=1e-6)
+    assert np.ptp(bound.witness, axis=(1, 2)).max() == 0  # a function of the first answer
+    assert verify(bound.certificate).passed
+    assert problem.check(bound.witness, bound=bound).feasible
+    # Two who have nothing in common get a constant answer.
+    apart = release_problem(joint, 0.0, both, coalitions={(0,): one}).solve()
+    assert np.ptp(apart.witness.reshape(-1, 2), axis=0).max() == 0
+
+
+def test_common_classes_by_chains():
+    from cvxleak.certificates.release_law import common_classes
+
+    assert common_classes(np.zeros((0, 3), dtype=int)).tolist() == [0, 0, 0]
+    assert common_classes(np.array([[0, 1, 0, 2, 2]])).tolist() == [0, 1, 0, 2, 2]
+    assert common_classes(np.array([[0, 0, 1, 1, 2], [0, 1, 1, 2, 3]])).tolist() == [0, 0, 0, 0, 1]
