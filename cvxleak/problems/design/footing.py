@@ -58,9 +58,11 @@ class Footing:
         if self.capped:
             least, given = max(self.costs.exact(self.anchor)), rational(budget)
             if given < least:
+                # With own constraints it is that of a channel inside, as near as a solver gets.
+                which = "of a channel that meets the constraints" if self.own else "of any channel"
                 raise InfeasibleError(
-                    f"budget: found {budget!r}; the least distortion that any channel has is "
-                    f"{float_above(least)!r}"
+                    f"budget: found {budget!r}; the least distortion {which} is "
+                    f"{'about ' if self.own else ''}{float_above(least)!r}"
                 )
             self.tight = given == least and len(self.costs.table) == 1 and not self.own
             room = budget - self.costs.worst(self.anchor)
