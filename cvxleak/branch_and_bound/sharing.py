@@ -34,7 +34,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import rel_entr, softmax
+from scipy.special import rel_entr
 
 from cvxleak._validation import Array
 from cvxleak.branch_and_bound.best_first import BestFirst, Bounded
@@ -116,8 +116,10 @@ class ValueSearch(BestFirst[Array, NuLeaf, Cut]):
         work = len(laws) * self._rows.size
         for _ in range(int(np.clip(CLIMB_WORK // work, 5, CLIMBS))):
             before = laws
-            x = (self._slopes(laws) @ self._rows.T) / self._lam
-            laws = softmax(x + self._log_shares, axis=1)
+            x = (self._slopes(laws) @ self._rows.T) / self._lam + self._log_shares
+            # SciPy's softmax takes several times as long on arrays as small as these.
+            laws = np.exp(x - x.max(axis=1, keepdims=True))
+            laws /= laws.sum(axis=1, keepdims=True)
             if np.abs(laws - before).max() < 1e-14:
                 break
         spread = rel_entr(laws, np.exp(self._log_shares)).sum(axis=1)
