@@ -120,8 +120,12 @@ class Program:
         strict: bool = False,
         tol: float = 1e-12,
         deadline: float = math.inf,
+        bound_only: bool = False,
     ) -> Vertex:
         """Return a solution whose two ends differ by at most `tol`, as far as rounding allows.
+
+        With `bound_only` the lower end may be without the symbols whose largest ratio is the level,
+        which rounding keeps from reaching it.
 
         With `strict`, symbols have to exceed the level: inputs whose ratios do not are left out.
         After the deadline, on the clock of `time.perf_counter`, no further columns are added: the
@@ -133,6 +137,8 @@ class Program:
             mu = np.full(len(able), np.inf)
             return Vertex(level, none, none, np.zeros(0), 0.0, mu, nothing, 0.0)
         found = self._attempt(level, able, tol, deadline)
+        if bound_only and (np.abs(self.jumps - level) < 1e-12 * level).any():
+            return found
         if found.bound - found.value > LOOSE * found.bound:
             found = _better(self._simple(level, able), found)
         open_ = found.bound - found.value > max(tol, FAR / self._scale)

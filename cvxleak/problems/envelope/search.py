@@ -64,7 +64,7 @@ def largest_level(program: Program, delta: float, deadline: float = math.inf) ->
         else:
             # Newton's steps are short where symbols are topped up by outputs close to the level.
             level = high if tried % HALVE else math.sqrt(low * high)
-        vertex = program.solve(level)
+        vertex = program.solve(level, bound_only=True)
         if vertex.bound >= delta * (1 - CLOSE):
             low = level
         else:
