@@ -9,7 +9,7 @@ Adversaries are asked for at the master's channel, where its model is at its wor
 from there to the best channel known, where it has to be good (in-out separation: Ben-Ameur and
 Neto, Networks 2007). Local searches find them in a hundredth of the time of an audit; when it is
 time for one, `cvxleak.problems.design.audits` says. Where an audit takes long there may be another
-channel, as good, whose audit does not: `cvxleak.problems.design.without_floor` looks for it, once.
+channel, as good, whose audit does not: `cvxleak.problems.design.without_floor` looks for it.
 
 "alternate" keeps the newest adversary only (LEAKAGE Algorithms 6 and 9): the bracket is as valid,
 but it need not close, and the adversaries may come back in a cycle.
@@ -40,6 +40,7 @@ from cvxleak.result import ABSOLUTE_TOLERANCE, Bound
 
 if TYPE_CHECKING:
     from cvxleak.problems.design.search import Search
+    from cvxleak.problems.design.without_floor import WithoutFloor
 
 __all__ = ["Options", "Run"]
 
@@ -117,13 +118,14 @@ class Run:
         if not self.leakage and self.footing.haven is None:
             self._find_ground()
         self.mirrors = np.array_equal(self.costs.table, self.costs.table[:, ::-1, ::-1])
-        self._looked_aside = False  # for channels that leak little even without a floor
+        self._aside: WithoutFloor | None = None
+        self._looked_aside = False  # to the end
         self.uses_conic = bool(rules) or options.solver is not None or self.footing.thin
 
     def resume(self, tol: float, time_limit: float | None) -> Bound:
         """Go on to a sharper tolerance."""
         self.options = replace(self.options, tol=tol, time_limit=time_limit)
-        self._looked_aside = False
+        self._aside, self._looked_aside = None, False
         self.begin = time.monotonic()
         self.deadline = math.inf if time_limit is None else self.begin + time_limit
         return self.go()
@@ -346,6 +348,9 @@ class Run:
             candidate, lower = self.candidate, self.lower.value
             if candidate is None or not self.audits.wanted(candidate, lower, self.target, late):
                 return
+            if self._aside is not None and not self._looked_aside:
+                self._look_aside()  # that of another channel took long already
+                return
             closed = self.cuts_closed
             if not closed and self.audits.seconds > max(AUDITING * spent, 0.1):
                 return
@@ -365,25 +370,26 @@ class Run:
             self.candidate = Candidate(candidate.matrix, learned, worth, audited.cut)
 
     def _look_aside(self) -> None:
-        """Look once for a channel that is easier to audit and as good."""
+        """Look for a channel that is easier to audit and as good."""
         search = self.search.without_floor
-        if self._looked_aside or search is None:
+        if self._looked_aside or search is None or self.options.strategy == "alternate":
             return
-        self._looked_aside = True
         now = time.monotonic()
-        limit = ASIDE * (self.deadline - now)
-        options = replace(self.options, time_limit=limit if math.isfinite(limit) else None)
+        if self._aside is None:
+            self._aside = search.aside(self.budget, self.options, now)
         for cut in self.search.known:
             if not search.known.near(cut, NEARBY):
                 search.known.add(cut)
-        run = search.aside(self.budget, options, now, self.ends)
-        if run.candidate is None:
+        until = now + ASIDE * (self.deadline - now)
+        self._looked_aside = self._aside.find(self.ends, until)
+        found = self._aside.candidate
+        if found is None:
             return
-        matrix = run.candidate.matrix
-        audited = self.audits.once(matrix, QUICK, self._until(1.0, 0.0))
-        self._propose(matrix, audited.upper)
+        audited = self.audits.once(found.matrix, QUICK, self._until(1.0, 0.0))
+        self._propose(found.matrix, audited.upper)
         moved = [self.opponents.moved(cut) for cut in search.known.by_use]
-        self._keep([(self.opponents.learned(cut, matrix), cut) for cut in moved], matrix)
+        learned = [(self.opponents.learned(cut, found.matrix), cut) for cut in moved]
+        self._keep(learned, found.matrix)
 
     @property
     def cuts_closed(self) -> bool:

@@ -49,13 +49,9 @@ class Search:
             return None
         return Search(self.problem, self.leakage, None, opponents.without_floor())
 
-    def aside(
-        self, budget: float, options: Options, start: float, ends: tuple[float, float]
-    ) -> WithoutFloor:
-        """Return this search, which is one without a floor, when it has ended."""
-        run = WithoutFloor(self, budget, options, start, ends)
-        run.find()
-        return run
+    def aside(self, budget: float, options: Options, start: float) -> WithoutFloor:
+        """Return this search, which is one without a floor, ready to look for a channel."""
+        return WithoutFloor(self, budget, options, start)
 
     def least_leakage(self, options: Options) -> Bound:
         """Return the bracket of the least leakage whatever it costs."""

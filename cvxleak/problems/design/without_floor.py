@@ -15,6 +15,7 @@ is sharp enough, or when its lower end shows that its channels would be of no us
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -41,33 +42,29 @@ class WithoutFloor(Run):
         Its adversaries need no doubt.
     budget, options, start
         As for `Run`.
-    lower, upper : float
-        The bracket of what the floor's adversaries make of it.
     """
 
     idle = 2
     audited = False
 
-    def __init__(
-        self,
-        search: Search,
-        budget: float,
-        options: Options,
-        start: float,
-        ends: tuple[float, float],
-    ) -> None:
+    def __init__(self, search: Search, budget: float, options: Options, start: float) -> None:
         super().__init__(search, budget, replace(options, verbose=False), start)
-        self._least, self._most = ends
+        self._least, self._most = 0.0, math.inf
 
     @property
     def ends(self) -> tuple[float, float]:
         """The bracket: local searches miss nothing."""
         return self.lower.value, self.promise
 
-    def find(self) -> None:
-        """Work until `candidate` is good enough, or is not going to be."""
+    def find(self, ends: tuple[float, float], until: float) -> bool:
+        """Work until `candidate` is good enough, or is not going to be; false if time is up.
+
+        `ends` is the bracket of the design for the floor that was asked for.
+        """
+        (self._least, self._most), self.deadline = ends, until
         if self.footing.ground_audit is None:
             self._rounds()
+        return time.monotonic() <= until
 
     def _done(self) -> bool:
         lower, upper = self.ends

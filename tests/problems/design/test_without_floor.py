@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -29,7 +30,9 @@ def least_leakage(n, budget, floor):
 
 def aside(problem, budget, ends=SHARP, leakage=True):
     search = Search(problem.problem, leakage, 0)
-    return search, search.without_floor.aside(budget, OPTIONS, 0.0, ends)
+    run = search.without_floor.aside(budget, OPTIONS, 0.0)
+    assert run.find(ends, math.inf)
+    return search, run
 
 
 def test_the_channel_that_is_found_is_the_best_without_a_floor():
@@ -60,6 +63,19 @@ def test_it_ends_when_its_channels_are_of_no_use():
     _, useless = aside(problem, 0.5, (0.0, 0.5 * useful.candidate.worst))
     assert useless.lower.value > 0.5 * useful.candidate.worst
     assert len(useless.rounds) < len(useful.rounds)
+
+
+def test_it_goes_on_where_time_was_up():
+    problem = least_leakage(6, 0.5, 2.0)
+    run = Search(problem.problem, True, 0).without_floor.aside(
+        0.5, replace(OPTIONS, time_limit=1), 0.0
+    )
+    assert not run.find(SHARP, 0.0)
+    assert not run.rounds
+    assert run.find(SHARP, math.inf)
+    rounds = len(run.rounds)
+    assert run.find(SHARP, math.inf)
+    assert len(run.rounds) == rounds + 1
 
 
 def test_its_adversaries_are_moved_to_the_floor():
