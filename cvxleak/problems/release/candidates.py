@@ -57,10 +57,10 @@ def candidate_kernel(problem: ReleaseProblem, candidate: Any, name: str) -> Arra
         raise ValidationError(
             f"{name}: expected an array of numbers, found {short(candidate)}"
         ) from error
-    if kernel.shape not in (shape, flat) or not np.isfinite(kernel).all():
-        raise ValidationError(
-            f"{name}: found shape {kernel.shape}; finite numbers of shape {shape} are needed"
-        )
+    if kernel.shape not in (shape, flat):
+        raise ValidationError(f"{name}: found shape {kernel.shape}; {shape} is needed")
+    if not np.isfinite(kernel).all():
+        raise ValidationError(f"{name}: found numbers that are not finite")
     return kernel.reshape(flat)
 
 
