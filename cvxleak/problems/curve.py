@@ -124,9 +124,10 @@ def leakage_curve(
 
     Where posterior cells do it, all floors share one local search, in which each tries what its
     neighbors found, and one tree: multipliers (lam, mu) that prove U at b prove U - lam (b' - b) at
-    b' (`cvxleak.branch_and_bound.floors_search`). Floors that this leaves open are audited one by
-    one, from the outside in, as long as the ends of the stretch around them are further apart than
-    the tolerance. So are all floors where more is known of the adversaries than a floor; what is
+    b' (`cvxleak.branch_and_bound.floors_search`). Records of more than two values are tried by time
+    sharing first (`cvxleak.branch_and_bound.sharing`). Floors that this leaves open are audited one
+    by one, from the outside in, as long as the ends of the stretch around them are further apart
+    than the tolerance. So are all floors where more is known of the adversaries than a floor; what is
     known stays the same along the curve, so that it does not rise there either.
 
     Parameters
