@@ -115,7 +115,7 @@ def test_relaxations_are_above_the_leakage(benchmarks):
 def test_the_programs_of_the_relaxations_page():
     page = (ROOT / "docs" / "relaxations.md").read_text(encoding="utf-8")
     programs = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
-    assert len(programs) == 2
+    assert len(programs) == 3
     for program in programs:
         output = io.StringIO()
         with redirect_stdout(output):
