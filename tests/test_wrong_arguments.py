@@ -177,7 +177,7 @@ OWN: dict[str, dict[str, Any]] = {
         "rooms": [0.1],
         "prices": [0.1],
     },
-    "iterative.release_search": {"joint": RELEASE, "max_rounds": 3},
+    "iterative.release_search": {"joint": RELEASE, "delta": 0.3, "max_rounds": 3},
     "measures.conditional_mutual_information": {"joint": np.ones((2, 2, 2)) / 8},
     "measures.four_level_prior": {"k": 4, "rho": 0.2},
     "measures.group_chain_rule": {"first": 0, "second": 1},
