@@ -22,9 +22,9 @@ from cvxleak.problems.design.leakage import (
     judged,
     leakage_of,
     make_options,
+    searched,
 )
 from cvxleak.problems.design.own_constraints import OwnConstraints
-from cvxleak.problems.design.search import Search
 from cvxleak.problems.design.statement import Problem
 from cvxleak.result import Bound
 
@@ -135,7 +135,7 @@ class MinDistortion:
             Own constraints that no channel meets, alone or within the budget.
         """
         options = make_options(tol, time_limit, strategy, solver, solver_options, verbose)
-        return Search(self.problem, False, rng).run(self.budget, options)
+        return searched(self.problem, False, self.budget, options, rng)
 
     def check(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -19,7 +19,7 @@ from cvxleak.problems.design.feasible import snapped
 from cvxleak.problems.design.own_constraints import OwnConstraints, own_violations
 from cvxleak.problems.design.search import Options, Search
 from cvxleak.problems.design.statement import Problem
-from cvxleak.result import Bound
+from cvxleak.result import Bound, Status
 
 __all__ = ["STRATEGIES", "TIME_LIMIT", "TOLERANCE", "MinLeakage", "min_leakage"]
 
@@ -164,7 +164,8 @@ class MinLeakage:
             it may cycle, which ``stats["cycled"]`` says, and the bracket need not close.
         solver, solver_options
             A solver of CVXPY for the master. If left out, a method in NumPy that uses the master's
-            structure; CLARABEL where there are own constraints.
+            structure; CLARABEL where there are own constraints, or given priors at whose program
+            that method gets stuck.
         rng : int, numpy.random.Generator or None
             Random starts of the local searches.
         verbose : bool
@@ -183,7 +184,7 @@ class MinLeakage:
             D below the least distortion that a channel can have, which the message gives.
         """
         options = make_options(tol, time_limit, strategy, solver, solver_options, verbose)
-        return Search(self.problem, True, rng).run(self.budget, options)
+        return searched(self.problem, True, self.budget, options, rng)
 
     def check(
         self,
@@ -295,6 +296,29 @@ def make_options(
         real_number(time_limit, "time_limit", 0.0)
     one_of(strategy, STRATEGIES, "strategy")
     return Options(tol, time_limit, strategy, solver, dict(solver_options or {}), verbose)
+
+
+def searched(
+    problem: Problem,
+    leakage: bool,
+    budget: float,
+    options: Options,
+    rng: int | np.random.Generator | None,
+) -> Bound:
+    """Return the bracket that a search finds."""
+    begin = time.monotonic()
+    bound = Search(problem, leakage, rng).run(budget, options)
+    stuck = bound.status is Status.BRACKETED and bound.stats["stopped"] == "no further progress"
+    if problem.priors is None or options.solver is not None or problem.rules or not stuck:
+        return bound
+    # With given priors there is one master, which a conic solver may solve where the method in
+    # NumPy does not get on, and the other way round.
+    left = options.time_limit
+    if left is not None:
+        left = max(left - (time.monotonic() - begin), 0.0)
+    conic = replace(options, solver="CLARABEL", solver_options={}, time_limit=left)
+    other = Search(problem, leakage, rng).run(budget, conic)
+    return other if other.gap < bound.gap else bound
 
 
 def judged(problem: Problem, matrix: Array) -> tuple[Array, dict[str, float]]:
