@@ -127,8 +127,8 @@ def leakage_curve(
     b' (`cvxleak.branch_and_bound.floors_search`). Records of more than two values are tried by time
     sharing first (`cvxleak.branch_and_bound.sharing`). Floors that this leaves open are audited one
     by one, from the outside in, as long as the ends of the stretch around them are further apart
-    than the tolerance. So are all floors where more is known of the adversaries than a floor; what is
-    known stays the same along the curve, so that it does not rise there either.
+    than the tolerance. So are all floors where more is known of the adversaries than a floor; what
+    is known stays the same along the curve, so that it does not rise there either.
 
     Parameters
     ----------

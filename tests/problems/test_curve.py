@@ -273,7 +273,7 @@ def test_frame_unit_and_text(curve):
         ([1.0, 2.1], {}, InfeasibleError, r"log\|X\|"),
         ([1.0], {"tol": -1.0}, ValidationError, "tol"),
         ([1.0], {"time_limit": -1.0}, ValidationError, "time_limit"),
-        ([1.0], {"record": 3}, ValidationError, "record"),
+        ([1.0], {"records": 3}, ValidationError, "record"),
         ([1.0], {"adversaries": "all"}, ValidationError, "adversaries"),
         ([1.0], {"adversaries": 1}, ValidationError, "adversaries"),
     ],
