@@ -119,9 +119,9 @@ class ReleaseLaw:
         self.allow(len(self.rows) * outputs * (1 + len(self.watchers)))
         stored = [array[z, x] for z, x in self.rows]
         told = self._told()
-        first = [stored[told.index(s)] for s in range(max(told) + 1)]
-        if all(np.array_equal(row, first[s]) for row, s in zip(stored, told, strict=True)):
-            laws = [balls.normalized(row) for row in first]
+        first = np.unique(told, return_index=True)[1]
+        if np.array_equal(stored, np.take(stored, first[told], axis=0)):
+            laws = [balls.normalized(stored[place]) for place in first]
             kernel = [laws[s] for s in told]
         else:
             kernel = self._independent([balls.normalized(row) for row in stored])
@@ -131,13 +131,13 @@ class ReleaseLaw:
                     raise CertificateError("the kernel does not meet a budget")
         return kernel
 
-    def _told(self) -> list[int]:
+    def _told(self) -> NDArray[np.intp]:
         """Return for each row what everybody without room knows of z; 0 if nobody is.
 
         A release that depends on that alone tells them nothing.
         """
         least = np.array(sorted(self._least()), dtype=np.intp).reshape(-1, len(self.rows))
-        return common_classes(least).tolist()
+        return common_classes(least)
 
     def _least(self) -> dict[tuple[int, ...], Watcher]:
         """Return who has no room, by the classes of rows, but not who knows the dataset anyway."""

@@ -42,8 +42,10 @@ def solve_kernel(
     """
     if isinstance(history, RealizedHistory):
         room = min(budget - history.spent(who) for who, budget in limits.items())
+        # Where something was spent, rounded up, no room is left but for that rounding.
+        eased = room + SLACK if min(limits.values()) > 0 else 0.0
         joint = _joint(history.seen().values(), request)
-        problem = release_problem(joint, _eased(room), distortion=distortion.matrix)
+        problem = release_problem(joint, eased, distortion=distortion.matrix)
         bound = problem.solve(tol=TOLERANCE, time_limit=time_limit)
         return bound.witness.reshape(1, len(request.inputs), -1), bound
     keys = list(history.table)

@@ -58,19 +58,32 @@ class Data:
         }
 
     def completed(self, witness: dict[str, Any]) -> dict[str, Any]:
-        """Return a witness that uses every output wholly if it uses it at all.
+        """Return a witness that uses every output wholly.
 
-        All weights of an output but the largest are rounded down to multiples of 2^-53, so that
+        What was left out goes to the symbol of the largest mass, which hardly notices. Of the
+        weights of an output all but the largest are rounded down to multiples of 2^-53, so that
         what the largest is left with is a float too.
         """
-        weights, outputs = np.array(witness["weights"]), np.array(witness["outputs"], dtype=np.intp)
+        inputs, outputs = (np.array(witness[name], dtype=np.intp) for name in ("inputs", "outputs"))
+        weights = np.array(witness["weights"])
+        law = np.zeros(len(self.channel.outputs))
+        law[self._outputs] = self.program.output
+        heaviest = np.bincount(inputs, weights * law[outputs], minlength=1).argmax()
+        possible = np.flatnonzero(self.channel.matrix[self._inputs].any(axis=0))
+        unused = np.setdiff1d(possible, outputs) if inputs.size else inputs
+        inputs = np.append(inputs, np.full(len(unused), heaviest))
+        outputs, weights = np.append(outputs, unused), np.append(weights, np.ones(len(unused)))
         for y in np.unique(outputs):
             places = np.flatnonzero(outputs == y)
             largest = places[weights[places].argmax()]
             others = places[places != largest]
             weights[others] = np.floor(weights[others] * 2.0**53) * 2.0**-53
             weights[largest] = 1 - weights[others].sum()
-        return witness | {"weights": weights.tolist()}
+        return {
+            "inputs": inputs.tolist(),
+            "outputs": outputs.tolist(),
+            "weights": weights.tolist(),
+        }
 
     def post_processing(self, witness: dict[str, Any]) -> Channel:
         """Return the witness as a channel from the outputs to its symbols and one for the rest.
