@@ -132,6 +132,22 @@ class BestFirst(ABC, Generic[R, L, S]):
         heapq.heapify(self._open)
         self._in_flight = -np.inf
 
+    def adopt(self, other: BestFirst[R, L, S], leaf: Callable[[list[R], list[L]], list[L]]) -> None:
+        """Start from the tree of another search, whose regions are the same.
+
+        `leaf` returns what the multipliers of some leaves prove here.
+        """
+        other.settle()
+        places = list(other._leaves)
+        regions = [other._regions[node] for node in places]
+        leaves = leaf(regions, [other._leaves[node] for node in places])
+        self._splits, self._size = dict(other._splits), other._size
+        self._regions = dict(zip(places, regions, strict=True))
+        self._leaves = dict(zip(places, leaves, strict=True))
+        self._closed = []
+        self._open = [(-one.bound, node) for node, one in self._leaves.items()]
+        heapq.heapify(self._open)
+
     def preorder(self) -> tuple[list[S | None], list[L]]:
         """Return the nodes in preorder (None for a leaf), and the leaves in that order."""
         self.settle()

@@ -84,12 +84,21 @@ class ValueSearch(BestFirst[Array, NuLeaf, Cut]):
     """Upper bounds on max_v D(v R || t) - lam D(v || s), for one value of the record.
 
     A region is an array of the ends of one interval per output, shape (|Y|, 2). `attained` is the
-    largest value found, at `law`.
+    largest value found, at `law`. The search starts from the tree of another one, `like`, if there
+    is one for the same rows: its cuts serve other t and lam as well.
     """
 
     kind = "value"
 
-    def __init__(self, rows: Array, log_shares: Array, t: Array, lam: float, law: Array) -> None:
+    def __init__(
+        self,
+        rows: Array,
+        log_shares: Array,
+        t: Array,
+        lam: float,
+        law: Array,
+        like: ValueSearch | None = None,
+    ) -> None:
         self._rows, self._log_shares, self._t, self._lam = rows, log_shares, t, lam
         self.contraction = _contraction(rows)
         self.attained, self.law = -np.inf, law
@@ -101,6 +110,8 @@ class ValueSearch(BestFirst[Array, NuLeaf, Cut]):
         ends = np.stack([rows.min(axis=0) * (1 - 1e-12), rows.max(axis=0) * (1 + 1e-12)], axis=1)
         nu = self._slopes(self.law)
         super().__init__(ends, NuLeaf(float(self._values(ends[None], nu[None])[0]), nu))
+        if like is not None:
+            self.adopt(like, self._renewed)
 
     def tangent(self) -> float:
         """Return the bound by the tangent at `law`: for lam >= `contraction`."""
@@ -136,6 +147,11 @@ class ValueSearch(BestFirst[Array, NuLeaf, Cut]):
             "cuts": pack(np.array([cut[1] for cut in cuts if cut], dtype=float)),
             "leaves": pack(np.array([leaf.nu for leaf in leaves]), dtype),
         }
+
+    def _renewed(self, regions: list[Array], leaves: list[NuLeaf]) -> list[NuLeaf]:
+        nu = np.stack([leaf.nu for leaf in leaves])
+        bounds = self._values(np.stack(regions), nu)
+        return [NuLeaf(float(bound), one) for bound, one in zip(bounds, nu, strict=True)]
 
     def _slopes(self, laws: Array) -> Array:
         return np.log(np.maximum(laws @ self._rows, SMALLEST) / self._t)
@@ -263,12 +279,18 @@ class SharingSearch:
     """The bound at the lam and the output law of an adversary who is (nearly) the worst.
 
     It runs like a `BestFirst`, with a tree for each value. `attained` is what it cannot get below.
+    The trees start from those of `like`, a search for the same problem at another floor.
     """
 
     kind = "sharing"
 
     def __init__(
-        self, lumped: Lumped, entropy_floor: float, weights: Array, multiplier: float
+        self,
+        lumped: Lumped,
+        entropy_floor: float,
+        weights: Array,
+        multiplier: float,
+        like: SharingSearch | None = None,
     ) -> None:
         self.lam = float(np.clip(multiplier, LEAST_LAM, MOST_LAM))
         rows = lumped.rows / lumped.rows.sum(axis=1, keepdims=True)
@@ -283,7 +305,8 @@ class SharingSearch:
             own = lumped.value_index == a
             mass = float(weights[own].sum())
             law = weights[own] / mass if mass > 0 else np.exp(log_shares[own])
-            value = ValueSearch(rows[own], log_shares[own], self.output, self.lam, law)
+            tree = None if like is None else like._values[a]
+            value = ValueSearch(rows[own], log_shares[own], self.output, self.lam, law, tree)
             self._values.append(value)
             self._tangents.append((np.inf, np.empty(0)))
             self._touch(a)

@@ -164,11 +164,14 @@ class AuditedFloors:
             return
         goal, gap = self._thresholds()
         merged, _ = merge_outputs(group.lumped)
+        last: SharingSearch | None = None
         for place in np.flatnonzero(group.flat > goal).tolist():
             _, weights, multiplier = group.found[place]
             if multiplier <= 0 or time.monotonic() > deadline:
                 continue
-            search = SharingSearch(merged, float(self.floors[place]), weights, multiplier)
+            search = SharingSearch(merged, float(self.floors[place]), weights, multiplier, last)
+            if search.attained > goal[place]:
+                continue  # time sharing leaks more than the tolerance allows for
             search.run(
                 lambda place=place: float(goal[place]),
                 resolution=float(gap[place]),
@@ -177,7 +180,7 @@ class AuditedFloors:
                 node_limit=SHARING_NODES,
             )
             if search.upper <= goal[place]:
-                group.sharing[place] = search
+                group.sharing[place] = last = search
 
     def _search(self, group: _Group, deadline: float) -> None:
         goal, _ = self._thresholds()

@@ -122,6 +122,31 @@ def test_a_record_of_three_values_near_the_largest_entropy():
         assert bound.status is Status.CERTIFIED
 
 
+@pytest.mark.parametrize("further", [0.1, -0.1])
+def test_trees_serve_other_floors(further):
+    lumped = problem(3, 3, 4, 3)
+    searches: list[SharingSearch] = []
+    for share, like in ((0.7, False), (0.7 + further, False), (0.7 + further, True)):
+        floor = share * lumped.max_entropy
+        found = joint_blahut_arimoto(lumped, floor, starts=10, rng=0, max_iterations=500)
+        multiplier = float(found.history["multiplier"][-1])
+        inherited = searches[0] if like else None
+        search = SharingSearch(lumped, floor, found.point, multiplier, inherited)
+        assert search.leaves == (searches[0].leaves if like else 3)
+        assert found.value <= search.upper
+        run(search, search.attained + 1e-4, 10**4)
+        assert search.attained <= search.upper <= search.attained + 1e-4
+        with precision():
+            proved = prove_upper(lumped, floor, entry(search, 3))
+        assert proved == pytest.approx(search.upper, abs=1e-9)
+        searches.append(search)
+    assert 0 < searches[2].nodes < searches[1].nodes
+    # The tree that was taken over is as it was.
+    with precision():
+        again = prove_upper(lumped, 0.7 * lumped.max_entropy, entry(searches[0], 3))
+    assert again == pytest.approx(searches[0].upper, abs=1e-9)
+
+
 def test_a_search_can_be_stopped_and_taken_up_again():
     lumped = rounded_pair().lumped((0, 1))
     found = joint_blahut_arimoto(lumped, 3.9, starts=10, rng=0, max_iterations=500)
