@@ -32,8 +32,13 @@ __all__ = ["solve_master"]
 STEPS = 60
 """Newton steps after which a master is left as it is."""
 
-DAMPING = 0.99
+DAMPING = 0.9
 """Part of the way to the boundary that a step goes at most."""
+
+AHEAD = 0.1
+"""How far the products may be ahead of the residuals. Slacks that vanish while the constraints do
+not hold yet end at the boundary, far from the optimum; the curvature of the constraints takes some
+of each step's gain, so that this is what happens unless it is seen to."""
 
 STUCK = 12
 """Newton steps without a better bound after which nothing more is expected."""
@@ -131,7 +136,7 @@ class _Method:
         after = float((at.price + dual * guess.price) @ (at.held + primal * guess.held))
         after += float(((at.z + dual * guess.z) * (q + primal * guess.q)).sum())
         target = mu * max((after / count / mu) ** 3, 1e-4)
-        if max(np.abs(residual).max(), abs(unit)) > 1e3 * mu * count:
+        if max(np.abs(residual).max(), abs(unit)) > AHEAD * mu * count:
             target = mu
         aim_z = np.where(free, target - at.z * q - guess.z * guess.q, 0.0)
         aim_p = target - at.price * at.held - guess.price * guess.held
