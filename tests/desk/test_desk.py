@@ -396,7 +396,9 @@ def test_files_that_are_no_ledger(place):
         new(place)
     assert place.read_text() == "hello"
     place.unlink()
-    sqlite3.connect(place).executescript("CREATE TABLE ledger (key TEXT, value TEXT);")
+    connection = sqlite3.connect(place)
+    connection.executescript("CREATE TABLE ledger (key TEXT, value TEXT);")
+    connection.close()
     with pytest.raises(ValidationError, match="not a ledger"):
         ReleaseDesk(place)
     with pytest.raises(ValidationError, match="cannot write"):
