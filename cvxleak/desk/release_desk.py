@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cvxleak._validation import plain_label, short
+from cvxleak.certificates import reading
 from cvxleak.desk.answers import DeskReport, DeskVerification, Exposure, Release
 from cvxleak.desk.budgets import Budgets, Limits, party_name
 from cvxleak.desk.choosing import choose_kernel, within
@@ -98,6 +99,8 @@ class ReleaseDesk:
                 raise ValueError(f"mode {self._mode!r:.20}")
             self._prior = Prior.from_dict(heading["prior"])
             self._budgets = Budgets.from_dict(heading["budgets"])
+            if not reading.identical(_heading(self._mode, self._prior, self._budgets), heading):
+                raise ValueError("it says something else than it is read as")
         except (KeyError, TypeError, ValueError) as error:
             raise ValidationError(f"path: {self._ledger.path} holds a damaged heading") from error
 
@@ -137,9 +140,7 @@ class ReleaseDesk:
         """
         if mode not in MODES:
             raise ValidationError(f"mode: found {short(mode)}; it must be one of {MODES}")
-        budgets = Budgets(epsilon, delta, coalitions)
-        heading = {"mode": mode, "prior": _model(prior).to_dict(), "budgets": budgets.to_dict()}
-        Ledger.create(path, heading)
+        Ledger.create(path, _heading(mode, _model(prior), Budgets(epsilon, delta, coalitions)))
         return cls(path)
 
     @property
@@ -376,6 +377,10 @@ class ReleaseDesk:
         if isinstance(distortion, Distortion):
             return distortion.select(values, values, "distortion")
         return Distortion(distortion, values, values)
+
+
+def _heading(mode: Mode, prior: Prior, budgets: Budgets) -> dict[str, Any]:
+    return {"mode": mode, "prior": prior.to_dict(), "budgets": budgets.to_dict()}
 
 
 def _model(prior: Any) -> Prior:

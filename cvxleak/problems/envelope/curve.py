@@ -361,7 +361,7 @@ class _Builder:
         D < 0.
         """
         able = self.program.jumps >= top.level
-        ratios = self.program.ratios[able]
+        ratios = self.program.ratios if able.all() else self.program.ratios[able]
         ends = [_multipliers(ratios, vertex, able) for vertex in (top, bottom)]
         if not ends[1].min(initial=np.inf) > 0:
             return 1e-300
@@ -399,10 +399,12 @@ def _mean(gains: Array, values: Array, worst: float) -> float:
 
 def _multipliers(ratios: Array, vertex: Vertex, able: NDArray[np.bool_]) -> Array:
     """Return multipliers at the vertex's prices: its own, but in the middle where they are free."""
-    own = vertex.multipliers[able]
-    free = np.bincount(vertex.inputs, minlength=len(able))[able] == 0
-    middle = (_least_multipliers(ratios, vertex) + _most_multipliers(ratios, vertex)) / 2
-    return np.where(free & np.isfinite(middle), middle, own)
+    found = vertex.multipliers[able]
+    free = np.flatnonzero(np.bincount(vertex.inputs, minlength=len(able))[able] == 0)
+    open_ = ratios[free]
+    middle = (_least_multipliers(open_, vertex) + _most_multipliers(open_, vertex)) / 2
+    found[free] = np.where(np.isfinite(middle), middle, found[free])
+    return found
 
 
 def _least_multipliers(ratios: Array, vertex: Vertex) -> Array:

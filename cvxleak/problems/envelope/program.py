@@ -47,7 +47,7 @@ FAR = 1e-11
 HUGE = 1e6
 """From this ratio on, the variables of the master problem are shares and not masses."""
 
-LOOSE = 1e-9
+LOOSE = 1e-11
 """Ends that are farther apart, relatively to themselves, are compared with those of `_simple`."""
 
 STEPS = (0.0, 1e-13, 1e-11, 1e-9, 1e-7)
@@ -207,10 +207,11 @@ class Program:
 
         def priced(step: float) -> tuple[Array, Array, Array, float]:
             trial = mu * (1 + step)
-            reduced = 1 + trial[able, None] * (self.ratios[able] - level)
+            reduced = 1 + trial[able, None] * excess
             prices = np.maximum(reduced.max(axis=0), 0.0)
             return trial, reduced, prices, float(self.output @ prices)
 
+        excess = self.ratios[able] - level
         best = min((priced(step) for step in steps), key=lambda trial: trial[3])
         # Without multipliers the dual function is the mass of all outputs.
         return priced(-1.0) if best[3] > self.output.sum() else best
@@ -305,12 +306,12 @@ class Program:
         )
         solver = self._run(model)
         solution = solver.getSolution()
-        values, duals = np.array(solution.col_value), np.array(solution.row_dual)
+        values, duals = np.nan_to_num(solution.col_value), np.nan_to_num(solution.row_dual)
         if len(values) != size or len(duals) != n + count:
             raise SolverError(f"HiGHS stopped with {solver.getModelStatus()}")
-        masses = np.maximum(np.nan_to_num(values), 0.0) * unit / scale
-        mu = np.maximum(-np.nan_to_num(duals[:n]), 0.0) / largest
-        nu = np.maximum(np.nan_to_num(duals[n:]), 0.0)
+        masses = np.maximum(values, 0.0) * unit / scale
+        mu = np.maximum(-duals[:n], 0.0) / largest
+        nu = np.maximum(duals[n:], 0.0)
         return masses, mu, nu / (scale * self._mass) if self._huge else nu
 
     def _run(self, model: tuple[Any, ...]) -> highspy.Highs:
