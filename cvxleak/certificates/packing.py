@@ -25,7 +25,7 @@ SIZE_LIMIT = 1 << 29
 def pack(array: NDArray[Any], dtype: str = "<f8") -> dict[str, Any]:
     """Return `array` as {"dtype", "shape", "data"}; `dtype` is "<f8", "<f4" or "<i4"."""
     data = np.ascontiguousarray(array, dtype=dtype)
-    text = base64.b64encode(zlib.compress(data.tobytes(), 9)).decode()
+    text = base64.b64encode(zlib.compress(data.tobytes())).decode()
     return {"dtype": dtype, "shape": list(data.shape), "data": text}
 
 
