@@ -36,7 +36,8 @@ class Footing:
     ground_audit : Audited or None
         What is proved of the channel that takes the haven's place where there is none.
     tight : bool
-        The budget is the least distortion: every output that costs more is out of the question.
+        The budget is the least distortion, or so little more that no output that costs more gets a
+        share worth the name: all of these are left out, at a price that makes up for it.
     thin : bool
         The budget is hardly more, so that there is no interior.
     """
@@ -64,8 +65,11 @@ class Footing:
                     f"budget: found {budget!r}; the least distortion {which} is "
                     f"{'about ' if self.own else ''}{float_above(least)!r}"
                 )
-            self.tight = given == least and len(self.costs.table) == 1 and not self.own
             room = budget - self.costs.worst(self.anchor)
+            if len(self.costs.table) == 1 and not self.own:
+                excess = self.costs.table - self.costs.table.min(axis=2, keepdims=True)
+                cheapest = float(excess[excess > 0].min(initial=np.inf))
+                self.tight = given == least or room <= THIN * cheapest
             self.thin = not self.tight and room <= THIN * max(budget, float(self.costs.table.max()))
 
     @property

@@ -12,7 +12,7 @@ from cvxleak._validation import Array
 from cvxleak.certificates import Certificate
 from cvxleak.certificates import design as prover
 from cvxleak.certificates.balls import precision
-from cvxleak.certificates.rationals import float_above
+from cvxleak.certificates.rationals import float_above, rational
 from cvxleak.model import Mechanism
 from cvxleak.problems.design.adversaries import Audited, Cut, Opponents
 from cvxleak.problems.design.designed import Design, Round
@@ -95,6 +95,7 @@ class Found:
             lower,
             upper,
             tol=tol,
+            absolute=self.problem.absolute(self.leakage),
             feasible=met,
             unit=unit,
             witness=design,
@@ -149,7 +150,8 @@ class Found:
             return free
         prices = dict(free)
         if "budget" in prices:
-            prices["budget"] = -float((point.beta if self.leakage else point.theta).sum())
+            price = float((point.beta if self.leakage else point.theta).sum())
+            prices["budget"] = -math.inf if self._steep(point) else -price
         if "entropy_floor" in prices:
             matrix = point.channel
             total = 0.0
@@ -157,7 +159,26 @@ class Found:
                 if theta > 1e-3 * point.theta.max():
                     total += theta * self.opponents.entropy_price(matrix, cut)
             prices["entropy_floor"] = -total
-        return prices
+        return {name: price + 0.0 for name, price in prices.items()}  # no zero has a sign
+
+    def _steep(self, point: MasterPoint) -> bool:
+        """Whether the budget is the least distortion, and any more at all is worth more than that.
+
+        An output that rules out a value of the secret tells infinitely much about it: the first bit
+        of doubt has an infinite price.
+        """
+        costs = self.problem.costs
+        if not self.leakage or self.problem.rules or len(costs.table) > 1:
+            return False
+        if costs.exact(costs.least())[0] != rational(self.budget):
+            return False
+        dear = costs.table[0] > costs.table[0].min(axis=1, keepdims=True)
+        for cut, theta in zip(self.lower.cuts, point.theta.tolist(), strict=True):
+            seen = cut.joint @ point.reference
+            excluded = (seen == 0) & (seen.sum(axis=0) > 0)
+            if theta > 0 and ((cut.joint > 0).T @ excluded)[dear].any():
+                return True
+        return False
 
     def _binding(self) -> tuple[str, ...]:
         point, names = self.lower.point, []

@@ -36,7 +36,7 @@ from cvxleak.problems.design.found import Found, Lower
 from cvxleak.problems.design.half_spaces import Implied
 from cvxleak.problems.design.interior import Master, MasterPoint
 from cvxleak.problems.design.master import solve_master
-from cvxleak.result import ABSOLUTE_TOLERANCE, Bound
+from cvxleak.result import Bound
 
 if TYPE_CHECKING:
     from cvxleak.problems.design.search import Search
@@ -117,6 +117,8 @@ class Run:
         self.audits = Audits(self.problem, self.opponents, self.footing, search.audited)
         if not self.leakage and self.footing.haven is None:
             self._find_ground()
+        # Masters are solved in this unit, but for own constraints, whose multipliers have their own.
+        self.unit = 1.0 if rules else float(self.costs.price.max()) or 1.0
         self.mirrors = np.array_equal(self.costs.table, self.costs.table[:, ::-1, ::-1])
         self._aside: WithoutFloor | None = None
         self._looked_aside = False  # to the end
@@ -145,7 +147,7 @@ class Run:
         """The gap to reach, a little inside the tolerance."""
         best = min(self.ends[1], self.promise)
         relative = 0.9 * self.options.part * self.options.tol * best if math.isfinite(best) else 0.0
-        return max(relative, 0.8 * ABSOLUTE_TOLERANCE)
+        return max(relative, 0.8 * self.problem.absolute(self.leakage))
 
     def go(self) -> Bound:
         """Work until the gap is within the tolerance or something ends it."""
@@ -416,7 +418,9 @@ class Run:
                     self.footing.anchor
                 )
                 gap = 0.03 * self.options.tol * (0.1 if self.leakage else reach)
+            gap = gap if self.leakage else gap / self.unit
             point = solve_master(master, self.footing.first(), gap, self.deadline)
+        point = self._in_units(point)
         if not np.isfinite(point.lower):
             if not self.uses_conic:
                 raise SolverError("the master's multipliers prove nothing")
@@ -444,7 +448,18 @@ class Run:
         cost = self.costs.table
         if self.footing.tight or (self.leakage and not math.isfinite(self.budget)):
             cost = cost[:0]
-        return Master(joint, cost, self.aim if math.isfinite(self.aim) else 0.0, self.leakage)
+        limit = self.aim if math.isfinite(self.aim) else 0.0
+        return Master(
+            joint, cost / self.unit, limit / self.unit if self.leakage else limit, self.leakage
+        )
+
+    def _in_units(self, point: MasterPoint) -> MasterPoint:
+        """Return what a master says, with the distortion in its own unit."""
+        unit = self.unit
+        if self.leakage:
+            return replace(point, beta=point.beta / unit)
+        lower, value = point.lower * unit, point.value * unit
+        return replace(point, lower=lower, value=value, theta=point.theta * unit)
 
     def _log(self) -> None:
         lower, upper = self.ends

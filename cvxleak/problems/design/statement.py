@@ -28,6 +28,7 @@ from cvxleak.problems.design.adversaries import Opponents
 from cvxleak.problems.design.feasible import Costs
 from cvxleak.problems.design.own_constraints import OwnConstraints, Rule, as_rules
 from cvxleak.problems.design.symmetry import find_rows
+from cvxleak.result import ABSOLUTE_TOLERANCE
 
 __all__ = ["OBJECTIVES", "Problem", "read_law"]
 
@@ -104,6 +105,13 @@ class Problem:
         price = self.distortion.matrix[self.rows.values]
         share = np.array([[int(m.p) / int(m.q) for m in law] for law in masses])
         return Costs(share[:, :, None] * price, masses, price)
+
+    def absolute(self, leakage: bool) -> float:
+        """Return the gap that counts as closed whatever the tolerance, in nats or in the unit of d.
+
+        Of distortions as of nats: of a matrix whose largest entry is 1.
+        """
+        return ABSOLUTE_TOLERANCE * (1.0 if leakage else float(self.distortion.matrix.max()))
 
     def opponents(self, rng: int | np.random.Generator | None) -> Opponents:
         """Return the adversaries."""

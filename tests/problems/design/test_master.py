@@ -113,3 +113,26 @@ def test_a_count_at_the_default_tolerance():
     assert bound.witness.leakage <= 0.2
     assert bound.lower <= 0.4531
     assert bound.upper >= 0.4528
+
+
+@pytest.mark.parametrize("leakage", [True, False])
+def test_the_gap_closes_whatever_the_adversaries_are(leakage):
+    rng, gaps = np.random.default_rng(7), []
+    for _ in range(60):
+        adversaries, values, rows, outputs = rng.integers([1, 2, 2, 2], [7, 4, 9, 5])
+        size = adversaries, values * rows
+        concentration = rng.choice([0.1, 1.0])
+        joint = rng.dirichlet(np.full(size[1], concentration), size=size[0])
+        cost = rng.dirichlet(np.ones(rows), size=2)[:, :, None] * rng.random((rows, outputs))
+        inside = np.full((rows, outputs), 1 / outputs)
+        budget = float(np.tensordot(cost, inside, 2).max()) * 0.9 if leakage else 0.05
+        least = cost.min(axis=2).sum(axis=1).max()
+        if leakage and budget < 1.2 * least:
+            continue
+        master = Master(joint.reshape(adversaries, values, rows), cost, budget, leakage)
+        found = solve_master(master, inside, 1e-6)
+        gaps.append(found.value - found.lower)
+    # A rare one gets stuck, with a valid bound; it was every fifth.
+    assert len(gaps) > 30
+    assert np.sort(gaps)[-3] <= 1e-5
+    assert max(gaps) <= 1e-3

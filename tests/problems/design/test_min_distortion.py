@@ -193,3 +193,21 @@ def test_an_interrupt_of_an_audit_ends_the_search(monkeypatch):
     assert bound.stats["stopped"] == "interrupted"
     assert len(solved) == 1
     assert verify(bound.certificate).passed
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1e7])
+def test_the_unit_of_the_distortion_does_not_matter(unit):
+    wrong = np.array([[0.0, 1.0], [1.0, 0.0]])
+    one, other = (
+        min_distortion(parity(3), distortion=d, budget=0.2, entropy_floor=1.5, time_limit=60)
+        for d in (wrong, unit * wrong)
+    )
+    # A gap of 1e-7 nats is closed; one of 1e-7 is not where the largest distortion is 1e-9.
+    assert other.status is Status.CERTIFIED
+    assert other.gap <= 1e-3 * other.upper
+    assert other.lower <= unit * one.upper * (1 + 1e-9)
+    assert other.upper >= unit * one.lower * (1 - 1e-9)
+    assert verify(other.certificate).passed
+    assert other.shadow_prices["budget"] == pytest.approx(
+        unit * one.shadow_prices["budget"], rel=0.05
+    )

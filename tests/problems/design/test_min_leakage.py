@@ -397,3 +397,20 @@ def test_orbits_of_even_flips_are_parities():
     table = parity(3).table().ravel()
     assert len({*zip(found.tolist(), table.tolist(), strict=True)}) == 2
     assert sorted(image(space, flips[0]).tolist()) == list(range(8))
+
+
+@pytest.mark.parametrize("budget", [0.0, 1e-12, 1e-9])
+def test_a_budget_that_is_next_to_the_least(budget):
+    wrong = Distortion.hamming([0, 1])
+    bound = min_leakage(
+        parity(2), distortion=wrong, budget=budget, entropy_floor=0.0, tol=1e-4, time_limit=60
+    )
+    exact = math.log(2) - (-budget * math.log(budget) if budget else 0.0) - budget
+    assert bound.status is Status.CERTIFIED
+    assert bound.lower <= exact + 1e-12
+    assert bound.upper >= exact - 1e-12
+    assert verify(bound.certificate).passed
+    if budget == 0:
+        # The derivative of log 2 - h(D) at 0, and nothing depends on the floor.
+        assert bound.shadow_prices["budget"] == -math.inf
+        assert math.copysign(1.0, bound.shadow_prices["entropy_floor"]) == 1.0
