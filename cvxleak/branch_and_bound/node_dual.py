@@ -88,13 +88,20 @@ class Cells:
 
     @classmethod
     def of(cls, vertices: Array) -> Cells:
-        """Return the cells with the given vertices, shape (B, |Y|, k, k)."""
+        """Return the cells with the given vertices, shape (B, |Y|, k, k).
+
+        Where splits have made a cell as narrow as rounding, its inverse is not a number: no
+        multipliers prove anything, and what its parent proved stands.
+        """
         if vertices.shape[-1] == 2:
             (p, q), (r, s) = np.moveaxis(vertices, (-2, -1), (0, 1))
             adjugate = np.stack([np.stack([s, -q], -1), np.stack([-r, p], -1)], -2)
-            inverse = adjugate / (p * s - q * r)[..., None, None]
+            size = (p * s - q * r)[..., None, None]
+            inverse = adjugate / np.where(size == 0, np.nan, size)
         else:
-            inverse = np.linalg.inv(vertices)
+            flat = (np.linalg.det(vertices) == 0)[..., None, None]
+            inverse = np.linalg.inv(np.where(flat, np.eye(vertices.shape[-1]), vertices))
+            inverse = np.where(flat, np.nan, inverse)
         entropies = entr(vertices).sum(axis=-1)
         offset = -np.einsum("byaj,byj->bya", inverse, entropies)
         return cls(vertices, inverse.astype(np.float64, copy=False), entropies, offset)
@@ -232,7 +239,8 @@ class NodeDual:
         x = (phi - self._log_values) / (1 + lam)
         left = self.surplus if surplus is None else surplus
         value = (1 + lam) * log_mean_exp(x.T, self._log_values.T) + lam * left
-        return value + kappa @ self._sides + self._allowance(cells, lam, mu, kappa)
+        value = value + kappa @ self._sides + self._allowance(cells, lam, mu, kappa)
+        return np.where(np.isnan(value), np.inf, value)
 
     def solve(
         self,
@@ -304,6 +312,9 @@ class NodeDual:
         doubt = best.lam + best.kappa @ self.limits.shares
         best.bound += self._allowance(cells, doubt, best.mu, best.kappa)
         self._try_zero(best, active, task)
+        lost = np.isnan(best.bound)
+        best.bound[lost], best.joint[lost] = np.inf, 0.0
+        best.weights[lost] = 1 / best.weights.shape[1]
         return best
 
     def _allowance(self, cells: Cells, lam: Array, mu: Array, kappa: Array) -> Array:

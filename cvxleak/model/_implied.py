@@ -38,8 +38,11 @@ def _mean_of(one: Linear, equation: Linear) -> Fraction | None:
     low, high = int(given.argmin()), int(given.argmax())
     if given[low] == given[high]:
         return None
-    slope = (c[high] - c[low]) / (given[high] - given[low])
-    if np.abs(c - c[low] - slope * (given - given[low])).max() > 1e-12 * np.abs(c).max():
+    # Mostly floats tell at once; what overflows is left to the exact comparison.
+    with np.errstate(over="ignore", invalid="ignore"):
+        slope = (c[high] - c[low]) / (given[high] - given[low])
+        off = np.abs(c - c[low] - slope * (given - given[low])).max()
+    if off > 1e-12 * np.abs(c).max():
         return None
     exact = [(Fraction(x), Fraction(y)) for x, y in {*zip(c.tolist(), given.tolist(), strict=True)}]
     first, least = Fraction(float(c[low])), Fraction(float(given[low]))

@@ -14,7 +14,8 @@ from scipy.optimize import linprog, minimize
 from scipy.special import entr, logsumexp
 
 from cvxleak._validation import Array
-from cvxleak.certificates.adversary_class import limits_of, reference_weights
+from cvxleak.certificates.adversary_class import check_member, limits_of, reference_weights
+from cvxleak.certificates.balls import precision
 from cvxleak.certificates.rationals import dot, rational
 from cvxleak.certificates.record_leakage import prove_lower_within
 from cvxleak.errors import CertificateError, InfeasibleError, SolverError
@@ -71,12 +72,21 @@ class Domain:
             np.vstack([self._C, -self._log_p]), np.concatenate([self._d, self._radii]), shares
         )
         self.center = self._doubtful()
-        if self.exact(self.center) is None:
+        exact = self.exact(self.center)
+        if exact is None:
             raise InfeasibleError(
                 "adversaries: no prior was found that meets the equations exactly, though some "
                 "miss them by rounding only; where several say the same of the prior, state it "
                 "once, or with at_least and at_most a little apart"
             )
+        with precision():
+            try:
+                check_member(restricted, floor, exact)
+            except CertificateError as error:
+                raise InfeasibleError(
+                    f"adversaries: no prior was found that is certainly one of them, though some "
+                    f"miss a constraint by rounding only: of the nearest one, {error}"
+                ) from error
 
     def search(
         self, starts: int | Array, rng: np.random.Generator, max_iterations: int
@@ -157,11 +167,14 @@ class Domain:
     def exact(self, weights: Array) -> list[fmpq] | None:
         """Return a law near `weights` that meets the equations exactly, and is not negative.
 
-        Where a ball is too small for rounding, that is its reference.
+        Where a ball is too small for rounding, that is its reference, or as near as can be.
         """
         for ball in self.restricted.references:
             if ball.radius <= POINT:
-                return reference_weights(self.lumped, ball)
+                reference = reference_weights(self.lumped, ball)
+                if self._meets(reference):
+                    return reference
+                weights = np.array([int(x.p) / int(x.q) for x in reference])
         weights = np.where(weights > NEGLIGIBLE, weights, 0.0)
         w = [rational(float(x)) for x in np.where(self._possible, weights, 0.0)]
         implicit = [self.restricted.inequalities[j] for j in sorted(self._implicit)]
@@ -184,12 +197,14 @@ class Domain:
             return None
         for place, g in enumerate(columns):
             w[g] = solved[place, 0]
-        means = [dot(row, w) for row in rows]
-        equal = len(rows) - len(implicit)
-        met = means[:equal] == sides[:equal] and all(
-            mean <= side for mean, side in zip(means[equal:], sides[equal:], strict=True)
+        return w if sum(w, fmpq(0)) == 1 and min(w) >= 0 and self._meets(w) else None
+
+    def _meets(self, w: Sequence[fmpq]) -> bool:
+        equal = all(dot(_exact(one), w) == _side(one) for one in self.restricted.equations)
+        return equal and all(
+            dot(_exact(one), w) <= _side(one)
+            for one in (self.restricted.inequalities[j] for j in self._implicit)
         )
-        return w if met and all(x >= 0 for x in w) else None
 
     def _equal(self, w: Array) -> bool:
         scale = np.abs(self._E).max(axis=1, initial=1.0)

@@ -177,3 +177,22 @@ def test_a_singular_system_stops_no_other():
     np.testing.assert_allclose(found[0], 1.0)
     assert found[1] @ right[1, :, 0] > 0
     assert not math.isnan(found[3].sum())
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_a_cell_as_narrow_as_rounding_proves_nothing_and_stops_no_other(k):
+    lumped = problem(1, k, 3, 3)
+    whole = np.broadcast_to(np.eye(k), (3, k, k))
+    narrow = whole.copy()
+    narrow[1] = 1 / k
+    dual = NodeDual(lumped, 1.0)
+    multipliers = np.full(2, 0.1), np.full((2, 3, k), 0.1)
+    cells = Cells.of(np.stack([whole, narrow]))
+    found = dual.solve(cells, *multipliers, -np.inf, accuracy=1e-9)
+    alone = Cells.of(whole[None])
+    assert found.bound[0] == pytest.approx(dual.value(alone, found.lam[:1], found.mu[:1])[0])
+    assert np.isfinite(found.bound[0])
+    assert found.bound[1] == np.inf
+    assert np.isfinite(found.weights).all()
+    assert dual.value(cells, *multipliers)[1] == np.inf
+    assert len(split_points(cells, found.joint)) == 2

@@ -24,6 +24,7 @@ from cvxleak.model import (
     RecordSpace,
     RelativeEntropyBall,
 )
+from cvxleak.model.restricted import restrict
 from cvxleak.problems import RecordLeakage, balance, group_leakage, record_leakage
 from cvxleak.queries import count, parity
 from cvxleak.result import Status
@@ -285,6 +286,35 @@ def test_constraints_that_say_the_same():
     third = record_leakage(mechanism, 1.2, 0, adversaries=apart, tol=1e-3)
     assert third.lower <= once.upper
     assert once.lower <= third.upper
+
+
+def test_a_tiny_ball_whose_center_misses_an_equation_by_rounding():
+    mechanism = Mechanism(parity(2), binary_symmetric(0.1))
+    center, c = np.array([0.1, 0.2, 0.3, 0.4]), [1.0, 2.0, 3.0, 7.3]
+    mean = Expectation(c, records=(0, 1), equals=float(center @ c))
+    exact = record_leakage(
+        mechanism, 0.0, adversaries=RelativeEntropyBall(0.0, prior=center), tol=1e-3
+    )
+    near = [RelativeEntropyBall(1e-12, prior=center), mean]
+    bound = record_leakage(mechanism, 0.0, adversaries=near, tol=1e-3)
+    assert bound.status is Status.CERTIFIED
+    assert bound.lower == pytest.approx(exact.lower, abs=1e-5)
+    # Nobody but the center is in a ball without room.
+    with pytest.raises(InfeasibleError, match=r"by rounding only.*from its reference"):
+        record_leakage(
+            mechanism, 0.0, adversaries=[RelativeEntropyBall(0.0, prior=center), mean], tol=1e-3
+        )
+
+
+def test_coefficients_whose_differences_overflow_are_compared_exactly():
+    mechanism = Mechanism(parity(2), binary_symmetric(0.1))
+    c = [1e308, -1e308, 0.0, 0.0]
+    known = [
+        Expectation(c, records=(0, 1), equals=0.0),
+        Expectation(c, records=(0, 1), at_most=0.0),
+    ]
+    view = restrict(mechanism, 0, [one.bind(mechanism.query) for one in known])
+    assert (len(view.equations), len(view.inequalities)) == (1, 0)
 
 
 def test_all_records_and_groups_and_the_balance():
