@@ -206,6 +206,8 @@ def test_a_ledger_is_for_its_owner_only(place):
         "DELETE FROM ledger WHERE key = 'heading'",
         "UPDATE ledger SET value = '9' WHERE key = 'version'",
         "UPDATE ledger SET value = replace(value, 'ex_ante', 'bogus') WHERE key = 'heading'",
+        "UPDATE ledger SET value = replace(value, '{\"mode', '{\"m\": 1, \"mode')",
+        "UPDATE ledger SET value = replace(value, '[]', '\"\"') WHERE key = 'heading'",
         "DROP TABLE ledger",
         "DROP TABLE release",
         "ALTER TABLE release RENAME COLUMN content TO contents",
@@ -220,6 +222,18 @@ def test_damaged_ledgers_are_refused(place, statement):
     connection.close()
     with pytest.raises(ValidationError, match="path: "):
         ReleaseDesk(place)
+
+
+def test_what_was_spent_is_rounded_so_a_realized_budget_used_up_leaves_a_speck(place):
+    coins = dict.fromkeys([("h", "h"), ("h", "t"), ("t", "h"), ("t", "t")], 0.25)
+    desk = ReleaseDesk.create(place, coins, epsilon=0.2, delta=0.2, mode="realized")
+    desk.request("Ann", {x: x[0] for x in coins}, x=("h", "t"), epsilon=0.1)
+    spent = exposure(desk).leakage
+    release = desk.request("Bob", {x: x[1] for x in coins}, x=("h", "t"), epsilon=spent)
+    lower, upper = release.distortion
+    # Around independence the distortion falls like the root of the room.
+    assert 1e-9 < upper - lower < 1e-6
+    assert desk.verify().passed
 
 
 @pytest.mark.parametrize("content", ["[1]", "x", "[" * 100_000, "{}"])

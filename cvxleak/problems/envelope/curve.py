@@ -321,22 +321,29 @@ class _Builder:
         kappa is at least the growth of all masses: in each group the largest ratio is at least the
         group's, and the mean of these, weighted by b (R - 1), is at least that weighted by b, for b
         the mass of a group before and R its growth (Chebyshev's sum inequality). Where that is too
-        much already, kappa is not needed.
+        much already, kappa is not needed. Where all symbols in one group will do, neither are the
+        groups.
         """
         width, wanted = top.level - bottom.level, self.tol * bottom.level
         split = self._may_split(width, bottom.bound - top.value)
         theta = self._theta(top, bottom)
         if split and top.value > 0 and _apart(width, bottom.value / top.value, theta) > wanted:
             return None
-        kappa = self._kappa(top, bottom)
+        before, after = (
+            np.bincount(vertex.inputs, vertex.masses, minlength=len(self.program.ratios))
+            for vertex in (top, bottom)
+        )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.where(after > 0, after / before, 0.0)
+        kappa = max(float(ratio.max()), 1e-300)
+        if _apart(width, kappa, theta) + _unsure(top, bottom) > wanted:
+            kappa = self._kappa(top, bottom, ratio, after - before)
         apart = min(_apart(width, kappa, theta) + _unsure(top, bottom), width)
         return None if split and apart > wanted else (kappa, theta)
 
-    def _kappa(self, top: Vertex, bottom: Vertex) -> float:
+    def _kappa(self, top: Vertex, bottom: Vertex, ratio: Array, change: Array) -> float:
         """Return the mean of max s^b_x / s^a_x over groups of symbols that share no output."""
         n, m = self.program.ratios.shape
-        before = np.bincount(top.inputs, top.masses, minlength=n)
-        after = np.bincount(bottom.inputs, bottom.masses, minlength=n)
         inputs = np.concatenate([top.inputs, bottom.inputs])
         outputs = n + np.concatenate([top.outputs, bottom.outputs])
         starts = np.zeros(n + m + 1, dtype=np.intp)
@@ -344,12 +351,10 @@ class _Builder:
         columns = outputs[np.argsort(inputs, kind="stable")]
         links = csr_array((np.ones(len(inputs)), columns, starts), shape=(n + m, n + m))
         group = connected_components(links, directed=False)[1][:n]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.where(after > 0, after / before, 0.0)
         largest = np.zeros(n + m)
         np.maximum.at(largest, group, ratio)
         gain = np.zeros(n + m)
-        np.add.at(gain, group, after - before)
+        np.add.at(gain, group, change)
         return _mean(gain, largest, float(ratio.max(initial=0.0)))
 
     def _theta(self, top: Vertex, bottom: Vertex) -> float:

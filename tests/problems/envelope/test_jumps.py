@@ -103,6 +103,25 @@ def test_a_tie_costs_no_more_than_its_logarithm(seed):
     assert tied.lower <= plain.upper - math.log1p(-tie)
 
 
+@pytest.mark.parametrize("speck", [1e-14, 1e-20, 1e-300])
+def test_at_delta_1_an_output_that_hardly_occurs_is_shared_out_too(speck):
+    rows = [[0.8 - speck, 0.2, speck], [0.3, 0.7, 0]]
+    bound = pml_envelope([0.3, 0.7], rows, 1.0, tie=0.0)
+    assert bound.status is Status.CERTIFIED
+    assert math.isclose(bound.lower, -math.log(0.55 / 0.7), rel_tol=1e-9)
+    assert verify(bound.certificate).passed
+
+
+@pytest.mark.parametrize("rare", [4e-9, 1e-8, 1e-7])
+def test_delta_may_be_the_mass_of_an_output(rare):
+    """Behind it other symbols gain so little that HiGHS cannot see it."""
+    prior = np.array([rare, 0.4, 0.6 - rare])
+    rows = np.array([[1, 0, 0], [0, 0.7, 0.3], [0, 0.2, 0.8]])
+    bound = pml_envelope(prior, rows, float(prior[0]), tie=0.0)
+    assert bound.status is Status.CERTIFIED
+    assert math.isclose(bound.upper, -math.log(rare), rel_tol=1e-12)
+
+
 def test_huge_multipliers_do_not_spoil_the_upper_end():
     prior = [0.6401512232529086, 0.35984877674709137]
     rows = [
