@@ -31,6 +31,13 @@ beta of the sources P_k, a linear function of q bounds the Lagrangian from below
 value over row-stochastic q is sum_r min_y of its coefficients. Least leakage: sum theta = 1, and
 beta_k (E_k - D) is added; least distortion: sum beta = 1, and theta_j (I_j - L) is added. What
 multipliers of the "own" half-spaces prove to be non-negative is taken off.
+
+If nothing may leak, L = 0, and b < log|X|, all rows of a channel within the budget are the same,
+and the least value is min_y sum_r. For all laws near the even one are adversaries, and a group of
+records has at least two values for some choice of it. Given one of them, a, move the law of the
+other records: the law of the output given the other values stays, so that given a stays as well,
+since they are the same; hence q(.|x) is the same for all x with the value a, and so for all x. For
+the whole dataset the even law alone shows it.
 """
 
 from __future__ import annotations
@@ -56,6 +63,7 @@ __all__ = [
     "Statement",
     "about",
     "exact_distortions",
+    "forces_constants",
     "leakage_of_priors",
     "most_values",
     "prove_min_distortion",
@@ -76,6 +84,9 @@ KEYS = {
 }
 
 PROOF = {"leakage", "cuts", "sources", "own"}
+
+BELOW = arb(1) - arb(2) ** -40
+"""A floor is below log|X| if it is by more than rounding."""
 
 
 def prove_min_leakage(
@@ -209,6 +220,11 @@ class Statement:
         """The most values that what is attacked can have."""
         return most_values(self.rows, self.size)
 
+    @property
+    def constant(self) -> bool:
+        """Whether the leakage's budget leaves channels of constant output only."""
+        return self.budget == 0 and forces_constants(self.rows, self.size, self.floor)
+
     def dual(self, proof: Mapping[str, Any], *, leakage: bool) -> float:
         """Return a float below the optimal value, from the cuts and the multipliers."""
         rows, outputs = self.cost.shape
@@ -234,6 +250,8 @@ class Statement:
                             into[y] += mass * d
         for r, y, amount in cells:
             total[r][y] -= amount
+        if not leakage and self.constant:
+            total = [[sum(column, arb(0)) for column in zip(*total, strict=True)]]
         for row in total:
             least = row[0]
             for entry in row[1:]:
@@ -326,6 +344,29 @@ def most_values(rows: Rows, size: int) -> int:
     """Return the most values that a group of `size` records can have; 0 means the dataset."""
     space = rows.statistic.space
     return math.prod(sorted(space.shape)[-size:]) if size else space.size
+
+
+def forces_constants(rows: Rows, size: int, floor: float | None) -> bool:
+    """Whether a channel that leaks nothing about groups of `size` records has a constant output.
+
+    It does for adversaries with a floor well below log|X|: a float next to log|X| may stand for it,
+    and there the even law is the only adversary.
+
+    Examples
+    --------
+    >>> import math
+    >>> from cvxleak.certificates.design import forces_constants
+    >>> from cvxleak.certificates.design_rows import Rows
+    >>> from cvxleak.queries import parity
+    >>> rows = Rows(parity(3), parity(3), "query")
+    >>> [forces_constants(rows, 1, floor) for floor in (None, 2.0, math.log(8))]
+    [False, True, False]
+    """
+    if floor is None:
+        return False
+    with balls.precision():
+        most = arb(fmpz(rows.statistic.space.size)).log()
+        return bool(floor < (most if size == 0 else most * BELOW))
 
 
 def total_above(

@@ -44,6 +44,7 @@ from flint import arb, arb_mat, fmpz
 from cvxleak.certificates import balls, reading
 from cvxleak.certificates.adversary_class import (
     check_member,
+    in_words,
     limits_of,
     read_knowledge,
     read_weights,
@@ -135,8 +136,8 @@ def about(problem: Mapping[str, Any]) -> str:
     else:
         who = f"the worst group of {size} of {total} records"
     floor = float(problem["entropy_floor"])
-    known = len(problem.get("adversaries", ()))
-    more = "" if not known else f" of whom {known} thing{'s' * (known > 1)} more is known"
+    known = "; ".join(in_words(one) for one in problem.get("adversaries", ()))
+    more = f"; known of them: {known}" if known else ""
     return f"{who}, adversaries of at least {floor:.12g} nats of doubt{more}"
 
 
@@ -246,6 +247,8 @@ def prove_upper(
 
     With `limits`, only adversaries that meet them count.
     """
+    if (lumped.rows == lumped.rows[0]).all():
+        return 0.0  # the output ignores the data, exactly
     bounds = [balls.round_up(arb(len(lumped.values)).log())]
     if "choices" in entry:
         bounds.append(_choices_bound(lumped, entry["choices"]))

@@ -1,4 +1,5 @@
 import copy
+import math
 
 import pytest
 
@@ -179,3 +180,31 @@ def test_records_that_the_query_does_not_tell_apart_may_leak_apart(record):
     )
     assert bound.lower == pytest.approx(0.368064, abs=1e-4)  # log 2 - h(0.1)
     assert verify(bound.certificate).passed
+
+
+def silent(floor, size=1):
+    """Return a certificate that a constant is the best that leaks nothing; b is put in after."""
+    made = min_distortion(
+        parity(3),
+        distortion=WRONG,
+        budget=0.0,
+        entropy_floor=1.5,
+        objective="total" if size == 0 else "record",
+    ).certificate
+    return tampered(made, set_in("problem", "entropy_floor", value=floor))
+
+
+@pytest.mark.parametrize("size", [0, 1])
+def test_nothing_may_leak_to_adversaries_of_some_freedom(size):
+    assert silent(0.0, size)
+    assert silent(2.0, size)
+    # log|X| itself, rounded down: the even law tells of the whole dataset, not of a record.
+    most = math.nextafter(math.log(8), 0)
+    assert most < math.log(8)
+    assert silent(most, size) is (size == 0)
+
+
+def test_a_little_leakage_does_not_force_a_constant():
+    made = min_distortion(parity(3), distortion=WRONG, budget=0.0, entropy_floor=1.5).certificate
+    assert tampered(made, nothing)
+    assert not tampered(made, set_in("problem", "budget", value=1e-300))

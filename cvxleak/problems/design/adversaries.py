@@ -13,7 +13,12 @@ from flint import arb, fmpq, fmpz
 
 from cvxleak._validation import Array, generator
 from cvxleak.certificates.balls import precision, round_down
-from cvxleak.certificates.design import attacked_groups, leakage_of_priors, total_above
+from cvxleak.certificates.design import (
+    attacked_groups,
+    forces_constants,
+    leakage_of_priors,
+    total_above,
+)
 from cvxleak.certificates.design_rows import Law, Rows
 from cvxleak.errors import CertificateError
 from cvxleak.iterative import joint_blahut_arimoto, meet_entropy_floor
@@ -272,6 +277,11 @@ class Opponents:
             return [cut]
         image = Cut(cut.group, cut.joint[::-1, ::-1].copy(), cut.weights[order])
         return [cut] if cut.like(image) else [cut, image]
+
+    @property
+    def silenced_by_constants(self) -> bool:
+        """Whether they learn something from every channel whose output is not constant."""
+        return self.priors is None and forces_constants(self.rows, self.size, self.floor)
 
     @property
     def enumerable(self) -> bool:

@@ -126,8 +126,8 @@ class MinDistortion:
         -------
         Bound
             `upper` is the distortion of the `witness`, a `Design`, whose leakage is proved to be
-            within the budget; `lower` holds for all channels. `shadow_prices` has dD/dL ("budget")
-            and dD/db ("entropy_floor").
+            within the budget; `lower` holds for all channels. `shadow_prices` has dD/dL ("budget",
+            not where L = 0 leaves constants only) and dD/db ("entropy_floor").
 
         Raises
         ------

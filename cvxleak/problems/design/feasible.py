@@ -76,9 +76,13 @@ class Costs:
 
     def constant(self) -> Array:
         """Return the output law of least worst-case distortion that ignores the data, (Y,)."""
+        return self.constant_and_shares()[0]
+
+    def constant_and_shares(self) -> tuple[Array, Array]:
+        """Return that law, and shares of the sources that prove it the best, (K,)."""
         spent = self.table.sum(axis=1)
         if len(spent) == 1:
-            return _chosen(spent)[0]
+            return _chosen(spent)[0], np.ones(1)
         sources, outputs = spent.shape
         found = linprog(
             np.append(np.zeros(outputs), 1.0),
@@ -90,7 +94,7 @@ class Costs:
         )
         if found.x is None:
             raise SolverError(f"the constant of least distortion was not found: {found.message}")
-        return snapped(found.x[:-1][None])[0]
+        return snapped(found.x[:-1][None])[0], np.maximum(-found.ineqlin.marginals, 0.0)
 
 
 def snapped(matrix: Array, least: float = 0.0) -> Array:

@@ -149,6 +149,9 @@ class Found:
         if point is None:
             return free
         prices = dict(free)
+        if not self.leakage and self.budget == 0 and self.opponents.silenced_by_constants:
+            # At an end of the trade-off: what the first nat of leakage saves is not worked out.
+            prices.pop("budget", None)
         if "budget" in prices:
             price = float((point.beta if self.leakage else point.theta).sum())
             prices["budget"] = -math.inf if self._steep(point) else -price

@@ -117,7 +117,7 @@ class Run:
         self.audits = Audits(self.problem, self.opponents, self.footing, search.audited)
         if not self.leakage and self.footing.haven is None:
             self._find_ground()
-        # Masters are solved in this unit, but for own constraints, whose multipliers have their own.
+        # Masters are solved in this unit; multipliers of own constraints keep theirs.
         self.unit = 1.0 if rules else float(self.costs.price.max()) or 1.0
         self.mirrors = np.array_equal(self.costs.table, self.costs.table[:, ::-1, ::-1])
         self._aside: WithoutFloor | None = None
@@ -201,6 +201,8 @@ class Run:
             return None
         self._bounded_by_distortion()
         self.audits.once(self.footing.ground, 0.5, self.deadline)
+        if self._done():
+            return "a constant output is the best that leaks nothing"
         self.audits.once(self.footing.anchor, 0.1 * self.options.tol, self._until(1.0, 0.1))
         if self._done():
             return "the least distortion of all channels is within the budget"
@@ -213,6 +215,11 @@ class Run:
         exact = [float(m) for m in np.tensordot(self.costs.table, self.footing.anchor, 2)]
         if len(exact) == 1:
             self.lower = Lower(exact[0] * (1 - 1e-12))
+        if self.budget == 0 and self.opponents.silenced_by_constants:
+            ground, beta = self.footing.ground, self.costs.constant_and_shares()[1]
+            least = self.costs.worst(ground) * (1 - 1e-9)
+            point = MasterPoint(ground, least, least, np.zeros(0), beta, ground)
+            self.lower = Lower(least, (), point)
 
     # The loop ------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from cvxleak.certificates import verify
 from cvxleak.errors import ValidationError
 from cvxleak.mechanisms import binary_symmetric
 from cvxleak.model import Mechanism
@@ -37,3 +38,11 @@ def test_no_time_leaves_a_parameter_that_is_proved():
 def test_a_failing_family_is_named():
     with pytest.raises(ValidationError, match=r"family: it failed at 0\.5"):
         calibrate(lambda flip: [][1], (0.0, 0.5), leakage=0.2, entropy_floor=0.5)
+
+
+def test_noise_that_hides_everything_leaks_nothing():
+    # Rows that are the same leak exactly 0, not what rounding makes of it.
+    found = calibrate(flipped, (0.0, 0.5), leakage=0.0, entropy_floor=0.5)
+    assert found.parameter == 0.5
+    assert found.bound.upper == 0.0
+    assert verify(found.bound.certificate).passed

@@ -12,9 +12,11 @@ from cvxleak.problems.design import (
     MinDistortion,
     MinLeakage,
     adversaries,
+    master,
     min_distortion,
     min_leakage,
 )
+from cvxleak.problems.design.search import Options, Search
 from cvxleak.queries import count, parity
 from cvxleak.result import Status
 
@@ -211,3 +213,47 @@ def test_the_unit_of_the_distortion_does_not_matter(unit):
     assert other.shadow_prices["budget"] == pytest.approx(
         unit * one.shadow_prices["budget"], rel=0.05
     )
+
+
+@pytest.mark.parametrize(
+    ("floor", "options"),
+    [
+        (0.5, {}),
+        (2.0, {"objective": "group", "size": 2}),
+        (math.log(8), {"objective": "total"}),
+        (1.0, {"sources": [[0.1, 0.2, 0.3, 0.4], [0.4, 0.4, 0.1, 0.1]]}),
+        (1.0, {"sources": [[0.7, 0.1, 0.1, 0.1], [0.1, 0.1, 0.1, 0.7]]}),
+    ],
+)
+def test_nothing_may_leak_and_only_a_constant_leaks_nothing(floor, options):
+    absolute = Distortion.absolute(range(4))
+    bound = min_distortion(
+        count(3), distortion=absolute, budget=0.0, entropy_floor=floor, tol=1e-6, **options
+    )
+    design = check(bound, 1e-6)
+    assert design.leakage == 0.0
+    laws = np.array(options.get("sources", [[1 / 8, 3 / 8, 3 / 8, 1 / 8]]))
+    grid = np.linspace(0, 1, 101)
+    mixed = [
+        max(laws @ absolute.matrix @ (s * np.eye(4)[y] + (1 - s) * np.eye(4)[z]))
+        for y in range(4)
+        for z in range(4)
+        for s in grid
+    ]
+    assert bound.upper <= min(mixed) + 1e-9
+    assert bound.upper >= min(mixed) - 0.02
+
+
+def test_the_even_adversary_alone_does_not_ask_for_a_constant():
+    # Parity hides each record from who believes nothing: told as it is, it leaks nothing.
+    bound = min_distortion(parity(3), distortion=WRONG, budget=0.0, entropy_floor=math.log(8))
+    assert bound.lower < 0.01
+
+
+def test_given_priors_have_another_solver_if_the_first_is_stuck(monkeypatch):
+    monkeypatch.setattr(master, "STEPS", 2)
+    options = {"distortion": WRONG, "budget": 0.01, "priors": [[0.6, 0.1, 0.1, 0.2]]}
+    problem = MinDistortion(parity(2), **options)
+    stuck = Search(problem.problem, False, 0).run(0.01, Options(1e-3, 60.0))
+    assert stuck.status is Status.BRACKETED
+    check(problem.solve())
