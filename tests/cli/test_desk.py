@@ -169,3 +169,14 @@ def test_the_shipped_example(tmp_path, run):
     assert run("desk", "init", path, example, "--units", "bits").exit_code == 0
     assert ask(path).exit_code == 0
     assert "hospital: at most 0.09999" in run("desk", "report", path).output
+
+
+def test_budgets_in_bits_are_complained_about_in_nats(tmp_path, run):
+    example = Path(__file__).parents[2] / "examples" / "desk.toml"
+    path = tmp_path / "ledger.db"
+    run("desk", "init", path, example)
+    for unit, told in (("bits", True), ("nats", False)):
+        result = ask(path, "--epsilon", "99", "--units", unit)
+        assert result.exit_code == 2
+        assert "the ledger allows at most" in result.output
+        assert ("(in nats: a bit has 0.693147)" in result.output) is told

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -41,10 +43,11 @@ def init(ledger: LedgerPath, spec: SpecPath, units: Unit = Units.nats) -> None:
         given.needs("desk init", "prior", "desk")
         budgets = given.spec.desk
         assert budgets is not None
-        scale = unit_scale(budgets.unit or units.value)
+        unit = budgets.unit or units.value
+        scale = unit_scale(unit)
         epsilon = budgets.epsilon
         prior = _model(given)
-        with given.at("desk"):
+        with given.at("desk"), _in_nats(unit):
             ReleaseDesk.create(
                 ledger,
                 prior,
@@ -102,15 +105,16 @@ def request(
         counter = ReleaseDesk(ledger)
         channel, cost = _tables(wanted, distortion)
         scale = unit_scale(units.value)
-        release = counter.request(
-            party,
-            channel,
-            None if epsilon is None else scale * epsilon,
-            None if delta is None else scale * delta,
-            x=label_from_text(_secret()),
-            distortion=cost,
-            time_limit=time_limit,
-        )
+        with _in_nats(units.value):
+            release = counter.request(
+                party,
+                channel,
+                None if epsilon is None else scale * epsilon,
+                None if delta is None else scale * delta,
+                x=label_from_text(_secret()),
+                distortion=cost,
+                time_limit=time_limit,
+            )
         try:
             _publish("desk request", ledger, _body(release), _text(release), json_path)
             sys.stdout.flush()
@@ -171,6 +175,17 @@ def verify(
             raise typer.Exit(1)
         count = len(counter.releases())
         typer.echo(f"PASS  {count} releases, and each kept its budgets")
+
+
+@contextmanager
+def _in_nats(unit: str) -> Iterator[None]:
+    """Say what unit the budgets in a message have, where they were given in another."""
+    try:
+        yield
+    except CvxleakError as error:
+        if unit == "nats" or error.argument not in {"epsilon", "delta", "coalitions"}:
+            raise
+        raise type(error)(f"{error} (in nats: a bit has 0.693147)") from error
 
 
 def _body(release: Release) -> dict[str, Any]:
