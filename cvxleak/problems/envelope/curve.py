@@ -330,8 +330,8 @@ class _Builder:
         if split and top.value > 0 and _apart(width, bottom.value / top.value, theta) > wanted:
             return None
         before, after = (
-            np.bincount(vertex.inputs, vertex.masses, minlength=len(self.program.ratios))
-            for vertex in (top, bottom)
+            np.bincount(v.inputs, v.masses, minlength=len(self.program.ratios)).astype(np.float64)
+            for v in (top, bottom)
         )
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where(after > 0, after / before, 0.0)

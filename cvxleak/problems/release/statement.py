@@ -94,7 +94,8 @@ class ReleaseProblem(Value):
         tol : float
             The gap to reach; for a distortion, as a share of the range of d.
         time_limit : float, optional
-            Seconds after which the search ends with what it has.
+            Seconds after which the search ends with what it has. What it has is proved after that,
+            which takes some ten seconds for the largest problems.
         start : array_like, shape (Z_1, ..., Z_j, X, R̂), optional
             For a distortion, a kernel to start near: the witness of a similar problem.
         restarts : int
