@@ -24,13 +24,23 @@ from cvxleak.model.knowledge.binding import as_knowledge
 from cvxleak.model.query import Query
 from cvxleak.model.restricted import Reference, Restricted
 
-__all__ = ["check_member", "limits_of", "read_knowledge", "read_weights", "reference_weights"]
+__all__ = [
+    "check_member",
+    "in_words",
+    "limits_of",
+    "read_knowledge",
+    "read_weights",
+    "reference_weights",
+]
 
 LONGEST = 20_000
 """Longest text of a fraction that is read."""
 
 POINT = 1e-6
 """Radius up to which a witness may be the reference itself."""
+
+SHOWN = 4
+"""Most numbers of a law, and most records, that are written out in words."""
 
 NUMBERS = {"values": 1, "law": 1, "prior": 1, "radius": 0, "at_least": 0, "at_most": 0}
 """Parts of knowledge that are lists of numbers (1) or numbers (0), if they are there."""
@@ -54,6 +64,36 @@ def read_knowledge(data: Any, query: Query) -> tuple[Knowledge, ...]:
         if one.get("records") is not None:
             reading.groups([one["records"]], "the records")
     return as_knowledge([Knowledge.from_dict(one) for one in data], query)
+
+
+def in_words(known: Mapping[str, Any]) -> str:
+    """Say what one piece of knowledge says, as `read_knowledge` has read it.
+
+    Examples
+    --------
+    >>> from cvxleak.certificates.adversary_class import in_words
+    >>> in_words({"kind": "marginals", "law": [0.9, 0.1], "records": [0, 2]})
+    'the law of each of records 0, 2 is (0.9, 0.1)'
+    """
+    if known["kind"] == "marginals":
+        return f"the law of each of records {_few(known['records'])} is ({_few(known['law'])})"
+    if known["kind"] == "relative-entropy":
+        center = "a prior" if known["prior"] is not None else "a product of laws"
+        return f"relative entropy of at most {known['radius']:.12g} nats to {center}"
+    low, high = known["at_least"], known["at_most"]
+    sides = [
+        f"{word} {side:.12g}"
+        for word, side in (("at least", low), ("at most", high))
+        if side is not None
+    ]
+    # A name is anybody's: on one line, and not longer than the rest.
+    name = " ".join(known["name"].split())
+    return f"{name:.60} " + (" and ".join(sides) if low != high else f"equal to {low:.12g}")
+
+
+def _few(numbers: Sequence[float]) -> str:
+    rest = ", ..." if len(numbers) > SHOWN else ""
+    return ", ".join(f"{x:.12g}" for x in numbers[:SHOWN]) + rest
 
 
 def limits_of(restricted: Restricted) -> Limits:

@@ -6,8 +6,8 @@ import pytest
 from cvxleak.certificates import Certificate, reading, verify
 from cvxleak.errors import CertificateError
 from cvxleak.mechanisms import random_rounding
-from cvxleak.model import Mechanism
-from cvxleak.problems import balance, capacity, group_leakage
+from cvxleak.model import Expectation, KnownMarginals, Mechanism, RelativeEntropyBall
+from cvxleak.problems import balance, capacity, group_leakage, record_leakage
 from cvxleak.queries import count
 
 
@@ -119,6 +119,18 @@ def test_what_a_claim_is_about(rounding):
     )
     answer = verify(balance(rounding, entropy_floor=1.0, tol=0.5).certificate)
     assert answer.about == "the worst of 4 records, adversaries of at least 1 nats of doubt"
+    known = [
+        KnownMarginals([0.75, 0.25], records=[1, 2]),
+        RelativeEntropyBall(3.0, laws=[0.5, 0.5]),
+        Expectation([0, 1], records=0, equals=0.5),
+        Expectation([0, 1], records=3, at_least=0.25, at_most=0.5, name="age\nof\nthe last"),
+    ]
+    bound = record_leakage(rounding, entropy_floor=1.0, records=0, adversaries=known, tol=0.9)
+    assert verify(bound.certificate).about == (
+        "record 0 of 4, adversaries of at least 1 nats of doubt; known of them: the law of each of "
+        "records 1, 2 is (0.75, 0.25); relative entropy of at most 3 nats to a product of laws; "
+        "expectation over records (0,) equal to 0.5; age of the last at least 0.25 and at most 0.5"
+    )
     assert verify(capacity([[1.0], [1.0]]).certificate).about == (
         "a channel of 2 inputs and 1 outputs"
     )
