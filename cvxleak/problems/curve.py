@@ -23,6 +23,9 @@ from cvxleak.result import ABSOLUTE_TOLERANCE, Bound
 
 __all__ = ["LeakageCurve", "leakage_curve"]
 
+FIRST = 10
+"""The two floors audited first may each take one part in so many of the time."""
+
 
 @dataclass(frozen=True)
 class LeakageCurve:
@@ -142,7 +145,8 @@ def leakage_curve(
     tol : float
         Relative gap to reach at every floor: upper - lower <= max(tol * upper, 1e-7 nats).
     time_limit : float, optional
-        Seconds for the whole curve. Each audit gets an equal share of what is left.
+        Seconds for the whole curve. Each audit gets an equal share of what is left, the first two
+        a tenth; in the end those that this was not enough for go on.
     rng : int, numpy.random.Generator or None
         Random starts of the local search; the same seed gives the same answer.
 
@@ -203,17 +207,34 @@ def leakage_curve(
             more = together.run(half)
             found += enumerate(together.bounds(closed_only=more and time_limit is None))
             searched |= together.searched
-    audited: set[int] = set()
+    audits: dict[int, Bound] = {}
+
+    def share(parts: int) -> float | None:
+        if time_limit is None:
+            return None
+        return max(0.0, begin + time_limit - time.monotonic()) / parts
+
     while more:
-        place, waiting = _next(found, audited, len(floors), tol)
+        place, waiting = _next([*found, *audits.items()], set(audits), len(floors), tol)
         if place is None:
             break
-        left = None if time_limit is None else max(0.0, begin + time_limit - time.monotonic())
-        share = None if left is None else left / waiting
-        found.append((place, problems[place].solve(tol=tol, time_limit=share, rng=random)))
-        audited.add(place)
+        # The first two may settle all floors between them.
+        parts = min(waiting, FIRST) if not found and len(audits) < 2 else waiting
+        audits[place] = problems[place].solve(tol=tol, time_limit=share(parts), rng=random)
+    # Those that their shares were not enough for go on with what is left, the lowest floors first.
+    gained = more
+    while gained and share(1):
+        gained = False
+        for place in sorted(audits):
+            open_ = _open([*found, *audits.items()], len(floors), tol)
+            later = sum(other >= place for other in audits if other in open_)
+            if place in open_ and share(later):
+                before = audits[place].gap
+                audits[place] = audits[place].refine(tol, share(later))
+                gained |= audits[place].gap < before
+    found += audits.items()
     bounds = tuple(tightened(found, place, b, tol) for place, b in enumerate(floors))
-    solved = tuple(place in audited | searched for place in range(len(floors)))
+    solved = tuple(place in searched or place in audits for place in range(len(floors)))
     return LeakageCurve(floors, bounds, solved, time.monotonic() - begin)
 
 
@@ -225,20 +246,23 @@ def _next(
     for end in (size - 1, 0):
         if not found or (len(found) == 1 and end not in audited):
             return end, size - len(audited)
-    upper, lower = np.full(size, np.inf), np.full(size, -np.inf)
-    for place, bound in found:
-        upper[place], lower[place] = min(upper[place], bound.upper), max(lower[place], bound.lower)
-    upper = np.minimum.accumulate(upper)
-    lower = np.maximum.accumulate(lower[::-1])[::-1]
-    open_ = upper - lower > np.maximum(tol * upper, ABSOLUTE_TOLERANCE)
-    open_[list(audited)] = False
-    waiting = np.flatnonzero(open_)
+    waiting = np.array([place for place in _open(found, size, tol) if place not in audited], int)
     if not len(waiting):
         return None, 0
     # The widest stretch first: where time runs out, all of the curve has been looked at.
     stretches = np.split(waiting, np.flatnonzero(np.diff(waiting) > 1) + 1)
     widest = max(stretches, key=len)
     return int(widest[(len(widest) - 1) // 2]), len(waiting)
+
+
+def _open(found: list[tuple[int, Bound]], size: int, tol: float) -> list[int]:
+    """Return the floors at which the ends of the curve are further apart than the tolerance."""
+    upper, lower = np.full(size, np.inf), np.full(size, -np.inf)
+    for place, bound in found:
+        upper[place], lower[place] = min(upper[place], bound.upper), max(lower[place], bound.lower)
+    upper = np.minimum.accumulate(upper)
+    lower = np.maximum.accumulate(lower[::-1])[::-1]
+    return np.flatnonzero(upper - lower > np.maximum(tol * upper, ABSOLUTE_TOLERANCE)).tolist()
 
 
 def tightened(found: list[tuple[int, Bound]], place: int, floor: float, tol: float) -> Bound:

@@ -97,6 +97,24 @@ def test_ends_taken_from_neighbors_are_proved_for_the_floor_in_between():
         assert bound.lower <= record_leakage(mechanism, b, tol=1e-2).upper
 
 
+def test_what_a_share_of_the_time_was_not_enough_for_goes_on(monkeypatch):
+    hurried = RecordLeakage.solve
+    limits = []
+
+    def solve(problem: RecordLeakage, *, time_limit: float, **options):
+        limits.append(time_limit)
+        return hurried(problem, time_limit=0.0, **options)
+
+    monkeypatch.setattr(RecordLeakage, "solve", solve)
+    mechanism = Mechanism(count(3), random_rounding(3, 3))
+    near = RelativeEntropyBall(0.5, laws=[0.6, 0.4])
+    floors = np.linspace(0.0, 1.6, 24)
+    curve = leakage_curve(mechanism, floors, adversaries=near, tol=0.1, time_limit=120.0)
+    assert all(bound.status is Status.CERTIFIED for bound in curve.bounds)
+    # The two that may settle all have more time than the next.
+    assert min(limits[:2]) > 2 * limits[2]
+
+
 def unequal_records() -> Mechanism:
     rows = np.random.default_rng(5).dirichlet(np.ones(3), size=8)
     return Mechanism.from_channel(RecordSpace.binary(3), rows)
