@@ -20,7 +20,10 @@ which they have the mean 0 as well; the right side adds up over the parts, and t
 and homogeneous in (d, v), is at most the sum. So two rows P, Q are left, with shares p + q = 1 and
 d = (1, -1). There p q (P - Q)^2 = (p P + q Q)(q P + p Q) - P Q, so the left side is the right
 side times 1 - sum_y P_y Q_y / (p P_y + q Q_y), and by Cauchy and Schwarz that last sum is at least
-(sum_y sqrt(P_y Q_y))^2.
+(sum_y sqrt(P_y Q_y))^2. Neither is new: for two rows the bound is in Y. Polyanskiy and Y. Wu,
+Strong data-processing inequalities for channels and Bayesian networks (2015), and that two rows
+are the worst is shown by O. Ordentlich and Y. Polyanskiy, Strong data processing constant is
+achieved by binary inputs.
 """
 
 from __future__ import annotations
