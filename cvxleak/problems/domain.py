@@ -32,6 +32,9 @@ TOLERANCES = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance
 SHARES = (1e-2, 1e-4, 1e-6, 1e-8, 1e-10, 0.0)
 MARGIN = 1e-12
 
+USUAL = 16
+"""Constraints whose largest coefficient is within this power of two of 1 are used as they are."""
+
 POINT = 1e-10
 """A relative-entropy ball of at most this radius is searched at its reference only."""
 
@@ -410,8 +413,12 @@ def _pivoted(table: Array) -> NDArray[np.intp]:
 
 
 def _arrays(linear: Sequence[Linear], size: int) -> tuple[Array, Array]:
+    """Return coefficients and sides, those of an unusual size divided by a power of two."""
     rows = np.array([one.coefficients for one in linear], dtype=float).reshape(-1, size)
-    return rows, np.array([float(one.side) for one in linear])
+    exponents = np.frexp(np.abs(rows).max(axis=1, initial=0.0))[1]
+    exponents = np.where(np.abs(exponents) > USUAL, exponents, 0)
+    sides = np.array([float(one.side) for one in linear])
+    return np.ldexp(rows, -exponents[:, None]), np.ldexp(sides, -exponents)
 
 
 def _exact(one: Linear) -> list[fmpq]:

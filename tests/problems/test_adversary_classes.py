@@ -306,6 +306,23 @@ def test_a_tiny_ball_whose_center_misses_an_equation_by_rounding():
         )
 
 
+@pytest.mark.parametrize("scale", [2.0**-100, 2.0**-40, 2.0**60, 2.0**300])
+def test_the_unit_of_an_expectation_does_not_matter(scale):
+    mechanism = Mechanism(parity(2), binary_symmetric(0.1))
+    c = np.array([1.0, -1.0, 0.0, 0.5])
+    plain, scaled = (
+        record_leakage(
+            mechanism,
+            0.4,
+            adversaries=Expectation(unit * c, records=(0, 1), equals=unit * 0.125),
+            tol=1e-3,
+        )
+        for unit in (1.0, scale)
+    )
+    assert scaled.status is Status.CERTIFIED
+    assert scaled.lower == pytest.approx(plain.lower, rel=2e-3)
+
+
 def test_coefficients_whose_differences_overflow_are_compared_exactly():
     mechanism = Mechanism(parity(2), binary_symmetric(0.1))
     c = [1e308, -1e308, 0.0, 0.0]
