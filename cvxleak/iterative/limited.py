@@ -290,6 +290,6 @@ class _Step:
 
 
 def _longest(values: Array, steps: Array) -> Array:
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratio = np.where(steps < 0, -values / steps, np.inf)
     return np.minimum(1.0, 0.99 * ratio.min(axis=1, keepdims=True))
