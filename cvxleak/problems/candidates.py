@@ -38,10 +38,15 @@ def candidate_weights(
         raise ValidationError(
             f"candidate: expected a vector of numbers, found {short(candidate)}"
         ) from error
-    if weights.shape != (size,) or not np.isfinite(weights).all():
+    if weights.shape != (size,):
         raise ValidationError(
             f"candidate: found shape {weights.shape}; "
             f"{size} finite weights are needed, one per {one_per}"
+        )
+    if not np.isfinite(weights).all():
+        place = int(np.flatnonzero(~np.isfinite(weights))[0])
+        raise ValidationError(
+            f"candidate: found {weights[place]} at index {place}; every weight must be finite"
         )
     if not weights.max() > 0:
         raise ValidationError("candidate: found no positive weight; at least one is needed")

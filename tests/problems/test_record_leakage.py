@@ -493,6 +493,8 @@ def test_check_judges_candidates():
     assert lumped.value == pytest.approx(bound.lower, abs=1e-9)
     with pytest.raises(ValidationError, match=r"candidate: found shape \(5,\); 8 finite weights"):
         problem.check(np.full(5, 0.2), bound=bound)
+    with pytest.raises(ValidationError, match="candidate: found nan at index 1; every weight"):
+        problem.check([0.5, np.nan, 0.5, 0, 0, 0, 0, 0], bound=bound)
     with pytest.raises(ValidationError, match="one per group of contexts"):
         problem.check(np.full(5, 0.2), 0, lumped=True, bound=bound)
     with pytest.raises(ValidationError, match="records"):
