@@ -141,6 +141,7 @@ def test_files_and_pickles(given):
         (lambda: Expectation([1.0, 2.0, 3.0], equals=1.0).bind(SUM), "feature"),
         (lambda: Expectation({0: 1.0}, equals=1.0).bind(SUM), "feature"),
         (lambda: Expectation(lambda v: math.inf, equals=1.0).bind(SUM), "feature"),
+        (lambda: Expectation(lambda v: sum(v), equals=1.0).bind(SUM), "feature"),
         (lambda: Expectation([1.0, 2.0], records=5, equals=1.0).bind(SUM), "records"),
         (lambda: Expectation(sum, records=range(30), equals=1.0).bind(count(30)), "records"),
         (lambda: Expectation(abs, query=count(2), equals=1.0).bind(SUM), "query"),

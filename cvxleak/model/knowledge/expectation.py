@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from cvxleak._validation import Array, frozen_array, in_order, real_number, short
 from cvxleak._value import check_keys
-from cvxleak.errors import ValidationError
+from cvxleak.errors import CvxleakError, ValidationError
 from cvxleak.model.knowledge.base import Knowledge, labels_of
 from cvxleak.model.query import Query
 from cvxleak.model.space import RecordSpace
@@ -200,10 +200,21 @@ class Expectation(Knowledge):
         )
 
 
+def _asked(feature: Callable[..., Any], argument: tuple[Any, ...]) -> Any:
+    try:
+        return feature(*argument)
+    except CvxleakError:
+        raise
+    except Exception as error:
+        raise ValidationError(
+            f"feature: it failed for {short(argument)}: {type(error).__name__}: {error}"
+        ) from error
+
+
 def _written_out(feature: Any, arguments: list[tuple[Any, ...]]) -> Array:
     values: Any
     if callable(feature):
-        values = [feature(*argument) for argument in arguments]
+        values = [_asked(feature, argument) for argument in arguments]
     elif isinstance(feature, Mapping):
         keys = [argument[0] if len(argument) == 1 else argument for argument in arguments]
         missing = [key for key in keys if key not in feature]
