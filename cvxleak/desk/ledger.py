@@ -90,7 +90,8 @@ class Ledger:
         except FileExistsError:
             raise ValidationError(f"path: {os.fspath(path)!r} is there already") from None
         except (OSError, sqlite3.Error) as error:
-            raise ValidationError(f"path: cannot write {os.fspath(path)!r}: {error}") from error
+            why = getattr(error, "strerror", None) or error  # not the draft's name
+            raise ValidationError(f"path: cannot write {os.fspath(path)!r}: {why}") from error
         finally:
             with suppress(OSError):
                 draft.unlink(missing_ok=True)
