@@ -60,10 +60,14 @@ for each node, which is slower."""
 
 LEFT, LEFT_OF_LAM = 0.005, 0.3
 """Least share of a multiplier, and of lam, that a step leaves: with lam the Hessian changes fast,
-and a lam that is too small too soon is slow to recover."""
+and a lam that is too small too soon is slow to recover (where no limit's multiplier counts)."""
 
 CENTERED = 100.0
 """Most by which a product of a multiplier and its slack is off the one that a step aims at."""
+
+RESTART, FRESH = 30, 1e-3
+"""After how many steps nodes under limits start again, and where: multipliers inherited for limits,
+equations above all, may be far from any that serve a small cell."""
 
 BATCH_BYTES = 1 << 28
 """About how much memory the arrays of one batch may take."""
@@ -284,10 +288,7 @@ class NodeDual:
         shifted = np.maximum(lam - task.least, task.least)
         z = np.concatenate([shifted[:, None], mu.reshape(size, -1), kappa], axis=1)
         z = np.maximum(z, 1e-9)
-        point = self._point(task, z)
-        slack = np.maximum(point.gradient, 0.0)
-        tau = np.maximum(1e-3 * np.clip(point.value - threshold, 0.0, 1.0), accuracy)[:, None]
-        slack = np.maximum(slack, tau / z.shape[1] / z)
+        point, slack = self._started(task, z, threshold, accuracy)
         for iteration in range(max_iterations):
             self._record(best, active, z, task, point)
             gap = (z * slack).sum(axis=1)
@@ -305,6 +306,9 @@ class NodeDual:
                 task = task.take(keep)
                 point = self._take(point, keep)
             best.iterations = iteration + 1
+            if iteration == RESTART and len(self.limits.bounds):
+                z = np.full_like(z, FRESH)
+                point, slack = self._started(task, z, threshold, accuracy)
             z, slack, point = self._step(task, z, slack, point)
             if len(self.limits.opposites):
                 at_kappa = z.shape[1] - len(self.limits.bounds)
@@ -316,6 +320,14 @@ class NodeDual:
         best.bound[lost], best.joint[lost] = np.inf, 0.0
         best.weights[lost] = 1 / best.weights.shape[1]
         return best
+
+    def _started(
+        self, task: Task, z: Array, threshold: Array, accuracy: Array
+    ) -> tuple[_Point, Array]:
+        """Return the point at z, and slacks to start from there."""
+        point = self._point(task, z)
+        tau = np.maximum(1e-3 * np.clip(point.value - threshold, 0.0, 1.0), accuracy)[:, None]
+        return point, np.maximum(np.maximum(point.gradient, 0.0), tau / z.shape[1] / z)
 
     def _allowance(self, cells: Cells, lam: Array, mu: Array, kappa: Array) -> Array:
         """Return how far rounding can put U off: by what it puts c off, and log m in units of lam.
@@ -342,7 +354,10 @@ class NodeDual:
         right = (tau - z * point.gradient)[..., None]
         dz = solved(matrix, right) * z
         dslack = (tau - slack * dz) / z - slack
-        step = np.minimum(_longest(z, dz), _longest(z[:, :1], dz[:, :1], LEFT_OF_LAM))
+        step = _longest(z, dz)
+        free = len(self.limits.bounds) == 0
+        if free:
+            step = np.minimum(step, _longest(z[:, :1], dz[:, :1], LEFT_OF_LAM))
         trial = _capped(z + step * dz)
         new = self._point(task, trial)
         # A step that the local model did not foresee (the Hessian changes fast in lam) is cut.
@@ -356,7 +371,8 @@ class NodeDual:
             trial[bad] = _capped(z[bad] + step[bad] * dz[bad])
             self._put(new, bad, self._point(task.take(bad), trial[bad]))
         slack = slack + _longest(slack, dslack) * dslack
-        slack = np.clip(slack, tau / (CENTERED * trial), CENTERED * tau / trial)
+        if free:
+            slack = np.clip(slack, tau / (CENTERED * trial), CENTERED * tau / trial)
         return trial, slack, new
 
     def _try_zero(self, best: NodeSolution, active: NDArray[np.intp], task: Task) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from flint import arb, fmpz
 
-from cvxleak._validation import Array, real_number
+from cvxleak._validation import Array, generator, real_number
 from cvxleak.certificates import Certificate, balls
 from cvxleak.certificates import record_leakage as prover
 from cvxleak.errors import CertificateError
@@ -60,7 +60,7 @@ class Audit:
 
     def __init__(self, problem: RecordLeakage, rng: int | np.random.Generator | None) -> None:
         self.problem = problem
-        self._rng = np.random.default_rng(rng)
+        self._rng = generator(rng)
         # At b = log|X| rounding must not make the floor infeasible; a lower floor is on the safe
         # side, since the leakage does not increase with b.
         with balls.precision():

@@ -123,6 +123,8 @@ def sweep(
     >>> [round(row.upper, 3) for row in rows]
     [0.368, 0.171, 0.193, 0.094]
     """
+    if not callable(solve):
+        raise ValidationError(f"solve: expected a callable, found {short(solve)}")
     points = _points(grid)
     workers = whole_number(jobs, "jobs", -1)
     if workers == 0:

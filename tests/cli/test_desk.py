@@ -99,7 +99,7 @@ def test_a_head_from_a_report(ledger, run):
     ("options", "data", "found"),
     [
         ([], "somebody\n", "x: it is not one of the model's values"),
-        ([], "", "x: it is not one of the model's values"),
+        ([], "", "x: nothing came on standard input"),
         (["--epsilon", 0.2], "ill\n", "epsilon: found 0.2 nats; the ledger allows at most 0.1"),
         (["--epsilon", -1], "ill\n", "epsilon: found -1"),
         (["--delta", 0.01], "ill\n", "epsilon"),

@@ -240,7 +240,10 @@ def _secret() -> str:
         raise ValidationError("x: standard input is closed; the true value is read from it")
     if sys.stdin.isatty():
         return typer.prompt("True value", hide_input=True, err=True).strip()
-    return sys.stdin.readline().strip()
+    value = sys.stdin.readline().strip()
+    if not value:
+        raise ValidationError("x: nothing came on standard input; the true value is read from it")
+    return value
 
 
 def _publish(

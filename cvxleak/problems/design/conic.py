@@ -134,15 +134,15 @@ class Conic:
         return q, rules + own_constraints(self.rules, q)
 
     def _solved(self, problem: cp.Problem, deadline: float) -> cp.Problem:
-        left = deadline - time.monotonic()
-        limit = {"time_limit": max(left, 1.0)} if np.isfinite(left) else {}
+        left = max(deadline - time.monotonic(), 1.0)
+        limit = {"time_limit": left} if np.isfinite(left) else {}
         # Where little leaks the objective is flat, and multipliers are off by the square root of
         # what its value is off by. CVXPY's own choice where there are matrices is SCS, which is
         # too coarse to come first.
         attempts: list[tuple[str, dict[str, Any]]] = [
             ("CLARABEL", TIGHT | limit | self._options),
             ("CLARABEL", limit | self._options),
-            ("SCS", {}),
+            ("SCS", {"time_limit_secs": left} if limit else {}),
         ]
         if self._solver == "CLARABEL":
             attempts = attempts[:2]
