@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -74,6 +75,11 @@ class _Group:
         # multiplier.
         self.found: dict[int, tuple[float, Array, float]] = {}
         self.sharing: dict[int, SharingSearch] = {}  # the floors that this is enough for
+
+    @cached_property
+    def merged(self) -> tuple[Lumped, list[list[int]]]:
+        """What time sharing bounds: the problem with outputs merged, and which they are."""
+        return merge_outputs(self.lumped)
 
 
 class AuditedFloors:
@@ -163,7 +169,7 @@ class AuditedFloors:
         if len(group.lumped.values) == 2:
             return
         goal, gap = self._thresholds()
-        merged, _ = merge_outputs(group.lumped)
+        merged, _ = group.merged
         last: SharingSearch | None = None
         for place in np.flatnonzero(group.flat > goal).tolist():
             _, weights, multiplier = group.found[place]
@@ -292,8 +298,8 @@ class AuditedFloors:
         result = [(flat, prover.prove_upper(group.lumped, 0.0, flat))] * len(self.floors)
         dtype = "<f4" if self._tol > SINGLE_PRECISION else "<f8"
         for place, sharing in group.sharing.items():
-            outputs = merge_outputs(group.lumped)[1]
-            entry = {"records": list(group.records), "sharing": sharing.encoded(outputs, dtype)}
+            encoded = sharing.encoded(group.merged[1], dtype)
+            entry = {"records": list(group.records), "sharing": encoded}
             end = prover.prove_upper(group.lumped, float(self.floors[place]), entry)
             result[place] = entry, end
         search = group.search

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import entr, rel_entr
@@ -15,6 +15,7 @@ from cvxleak.model import Expectation, Knowledge, KnownMarginals, Mechanism, Rec
 from cvxleak.model import RelativeEntropyBall as Ball
 from cvxleak.problems import RecordLeakage
 from cvxleak.result import Status
+from tests.fuzzing import many
 
 SHAPES = ((2, 2), (2, 3), (3, 2), (2, 2, 2))
 KINDS = ("at most", "between", "equals", "marginal", "ball", "product ball")
@@ -125,17 +126,6 @@ CASES = given(
     kinds=st.lists(st.sampled_from(KINDS), min_size=1, max_size=2, unique=True),
     share=st.sampled_from([0.0, 0.5, 0.9, 0.999]),
 )
-
-
-def many(examples: int) -> settings:
-    """The same examples in every run, so that a failure can be looked into."""
-    return settings(
-        max_examples=examples,
-        derandomize=True,
-        database=None,
-        deadline=None,
-        suppress_health_check=list(HealthCheck),
-    )
 
 
 @many(12)

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import entr
 
@@ -20,6 +20,7 @@ from cvxleak.model import Lumped, Mechanism, RecordSpace
 from cvxleak.problems import Capacity, RecordLeakage
 from cvxleak.queries import count, modular_sum, pair_sum
 from cvxleak.result import Bound, Status
+from tests.fuzzing import many
 
 TOL = 1e-3
 # Repeated are those that a mistake is likelier to show in.
@@ -38,17 +39,6 @@ SHARES = st.one_of(
 )
 SEEDS = st.integers(0, 2**32 - 1)
 ENTROPY_ROUNDING = 1e-14
-
-
-def many(examples: int) -> settings:
-    """The same examples in every run, so that a failure can be looked into."""
-    return settings(
-        max_examples=examples,
-        derandomize=True,
-        database=None,
-        deadline=None,
-        suppress_health_check=list(HealthCheck),
-    )
 
 
 def random_rows(rng: np.random.Generator, style: str, size: int, outputs: int) -> np.ndarray:
