@@ -102,7 +102,7 @@ if TYPE_CHECKING:  # what type checkers and editors see of the names that load w
         release_types,
         repeated_releases,
     )
-    from cvxleak.result import Bound, Status
+    from cvxleak.result import Bound, Status, Stopped
     from cvxleak.sweeps import Sweep, sweep
 
 __all__ = [
@@ -150,6 +150,7 @@ __all__ = [
     "SolverError",
     "SourceSet",
     "Status",
+    "Stopped",
     "Sweep",
     "TableQuery",
     "UnboundedError",

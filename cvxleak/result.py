@@ -15,7 +15,7 @@ from cvxleak._validation import instance, one_of, real_number, short
 from cvxleak.certificates import Certificate
 from cvxleak.errors import ValidationError
 
-__all__ = ["ABSOLUTE_TOLERANCE", "Bound", "Status", "unit_scale"]
+__all__ = ["ABSOLUTE_TOLERANCE", "Bound", "Status", "Stopped", "unit_scale"]
 
 ABSOLUTE_TOLERANCE = 1e-7
 """A gap of this many nats counts as closed, whatever the relative tolerance."""
@@ -42,6 +42,37 @@ class Status(enum.Enum):
 
     CERTIFIED = "both ends are proved and the gap is within the tolerance"
     BRACKETED = "both ends are proved, but the gap is wider than the tolerance"
+
+
+class Stopped(enum.Enum):
+    """Why a search ended; the value is the message.
+
+    ``bound.stats["stopped"]`` holds a member, and ``print(bound)`` gives the message where the
+    bracket is open. Files and tables hold the member's name.
+
+    Examples
+    --------
+    >>> from cvxleak import Mechanism, Stopped, record_leakage
+    >>> from cvxleak.mechanisms import random_rounding
+    >>> from cvxleak.queries import count
+    >>> mechanism = Mechanism(count(6), random_rounding(6, base=3))
+    >>> late = record_leakage(mechanism, 3.0, time_limit=0.0)
+    >>> late.stats["stopped"] is Stopped.TIME_LIMIT
+    True
+    >>> print(late)
+    record leakage: 0... to 0... nats (BRACKETED: the time limit was reached)
+    >>> print(late.refine(1e-3).stats["stopped"].value)
+    the gap is within the tolerance
+    """
+
+    TOLERANCE = "the gap is within the tolerance"
+    TIME_LIMIT = "the time limit was reached"
+    WORK_LIMIT = "the largest number of steps was reached"
+    INTERRUPTED = "the search was interrupted"
+    NO_PROGRESS = "no method makes further progress"
+    ROUNDING = "rounding keeps the proof from getting sharper"
+    TOO_LARGE = "the problem is too large for branch and bound"
+    CYCLED = "an adversary came back: the alternation has cycled or settled"
 
 
 def unit_scale(unit: str) -> float:
@@ -75,8 +106,8 @@ class Bound:
         Proved ends, in `unit`. For a maximization `lower` is attained by `witness` and `upper` is
         proved by `certificate`; for a minimization the other way round.
     status : Status
-        CERTIFIED if the gap is within the tolerance that was asked for, BRACKETED otherwise (a time
-        or node limit ended the search early). `Bound.proved` sets it.
+        CERTIFIED if the gap is within the tolerance that was asked for, BRACKETED otherwise.
+        `Bound.proved` sets it.
     unit : str
         ``"nats"`` or ``"bits"``, or the unit of a distortion or a probability.
     witness : object
@@ -86,7 +117,8 @@ class Bound:
     shadow_prices : mapping
         Derivatives of the value in the budgets, by the name of the argument (from multipliers).
     stats : mapping
-        Seconds, iterations, nodes and whatever else the method reports.
+        Seconds, iterations, nodes and whatever else the method reports; under ``"stopped"`` why the
+        search ended, a `Stopped`.
 
     Examples
     --------
@@ -148,6 +180,27 @@ class Bound:
         """Difference of the two ends, in `unit`; 0 if they are equal, infinite or not."""
         return 0.0 if self.lower == self.upper else self.upper - self.lower
 
+    @property
+    def verdict(self) -> str:
+        """Name of the status; for an open bracket also why the search ended, where that is known.
+
+        Examples
+        --------
+        >>> from cvxleak import Bound, Stopped
+        >>> stats = {"stopped": Stopped.NO_PROGRESS}
+        >>> Bound.proved("leakage", 0.5, 0.6, tol=1e-3, stats=stats).verdict
+        'BRACKETED: no method makes further progress'
+        """
+        why = self.stats.get("stopped")
+        # Where the witness does not meet all that was asked for, a small gap does not close it.
+        if (
+            self.status is Status.BRACKETED
+            and isinstance(why, Stopped)
+            and why is not Stopped.TOLERANCE
+        ):
+            return f"{self.status.name}: {why.value}"
+        return self.status.name
+
     def to(self, unit: str) -> Bound:
         """Return the same bound in ``"nats"`` or ``"bits"``, rounded outward.
 
@@ -184,7 +237,11 @@ class Bound:
 
         keys = ("name", "lower", "upper", "unit")
         row = {key: getattr(self, key) for key in keys} | {"status": self.status.name}
-        return pd.DataFrame([row | dict(self.stats)])
+        plain = {
+            key: value.name if isinstance(value, Stopped) else value
+            for key, value in self.stats.items()
+        }
+        return pd.DataFrame([row | plain])
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Neither a mapping proxy nor the state of a search goes into a file.
@@ -214,7 +271,7 @@ class Bound:
         return hash((self.name, self.lower, self.upper, self.status, self.unit))
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.lower:.7g} to {self.upper:.7g} {self.unit} ({self.status.name})"
+        return f"{self.name}: {self.lower:.7g} to {self.upper:.7g} {self.unit} ({self.verdict})"
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -5,8 +5,17 @@ import numpy as np
 import pytest
 
 from cvxleak.errors import ValidationError
-from cvxleak.problems import capacity
-from cvxleak.result import Bound, Status
+from cvxleak.mechanisms import random_rounding
+from cvxleak.model import Mechanism
+from cvxleak.problems import (
+    balance,
+    capacity,
+    channel_capacity,
+    product_leakage,
+    record_leakage,
+)
+from cvxleak.queries import count
+from cvxleak.result import Bound, Status, Stopped
 
 
 def bound(**changes):
@@ -42,6 +51,43 @@ def test_bounds_are_compared_by_what_they_say():
 )
 def test_status(lower, upper, status):
     assert bound(lower=lower, upper=upper, tol=1e-4).status is status
+
+
+def test_an_open_bracket_says_why_the_search_stopped():
+    for why in Stopped:
+        stats = {"stopped": why}
+        said = str(bound(tol=1e-4, stats=stats))
+        closed = why is Stopped.TOLERANCE
+        assert said.endswith("(BRACKETED)" if closed else f"(BRACKETED: {why.value})")
+        assert str(bound(stats=stats)).endswith("(CERTIFIED)")
+        assert bound(stats=stats).to_frame()["stopped"].tolist() == [why.name]
+        assert pickle.loads(pickle.dumps(bound(stats=stats))).stats["stopped"] is why
+    assert str(bound(tol=1e-4)).endswith("(BRACKETED)")
+
+
+@pytest.mark.parametrize("solve", [record_leakage, product_leakage, balance])
+def test_audits_say_why_they_stopped(solve):
+    mechanism = Mechanism(count(6), random_rounding(6, base=3))
+    late = solve(mechanism, 3.0, time_limit=0.0)
+    assert late.status is Status.BRACKETED
+    assert late.stats["stopped"] is Stopped.TIME_LIMIT
+    assert "(BRACKETED: the time limit was reached)" in str(late)
+    assert solve(mechanism, 0.0).stats["stopped"] is Stopped.TOLERANCE
+
+
+def test_product_priors_that_no_bound_reaches_are_no_matter_of_time():
+    bound = product_leakage(Mechanism(count(2), random_rounding(2, base=2)), 1.0, time_limit=None)
+    assert bound.status is Status.BRACKETED
+    assert bound.stats["stopped"] is Stopped.NO_PROGRESS
+
+
+def test_capacity_says_why_it_stopped(monkeypatch):
+    channel = random_rounding(6, base=3)
+    assert capacity(channel, tol=1e-9).stats["stopped"] is Stopped.TOLERANCE
+    assert capacity(channel, tol=0.0).stats["stopped"] is Stopped.ROUNDING
+    assert capacity(channel, tol=1e-9, time_limit=0.0).stats["stopped"] is Stopped.TIME_LIMIT
+    monkeypatch.setattr(channel_capacity, "NEWTON_STEPS", 2)
+    assert capacity(channel, tol=1e-9).stats["stopped"] is Stopped.WORK_LIMIT
 
 
 def test_units_are_changed_outward():

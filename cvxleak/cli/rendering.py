@@ -15,7 +15,7 @@ from rich.text import Text
 from cvxleak.report import Quantity, Report, names
 from cvxleak.report.numbers import amount, ends
 from cvxleak.report.sentences import percent
-from cvxleak.result import Status
+from cvxleak.result import Status, Stopped
 
 __all__ = ["COLORS", "Page", "plain_table", "render"]
 
@@ -64,9 +64,8 @@ def render(report: Report, console: Console, heading: Sequence[str]) -> None:
         page.entries(others)
     if report.named(names.PML):
         page.outcomes(report)
-    if any(quantity.status == Status.BRACKETED.name for quantity in report.quantities):
-        remedy = "it was interrupted" if report.interrupted else "--time-limit gives more time"
-        page.write(f"bracketed: {Status.BRACKETED.value}; {remedy}.")
+    if any(quantity.open for quantity in report.quantities):
+        page.write(_why_open(report))
 
 
 class Page:
@@ -241,6 +240,16 @@ def plain_table() -> Table:
     return Table(
         box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1), collapse_padding=True
     )
+
+
+def _why_open(report: Report) -> str:
+    """Say what `bracketed` means, why searches ended, and what more time would do."""
+    reasons = dict.fromkeys(q.stopped for q in report.quantities if q.open and q.stopped)
+    if report.interrupted:
+        reasons = {Stopped.INTERRUPTED: None}
+    text = "; ".join([Status.BRACKETED.value, *(reason.value for reason in reasons)])
+    more = ": --time-limit gives more time" if Stopped.TIME_LIMIT in reasons else ""
+    return f"bracketed: {text}{more}."
 
 
 def _status(quantity: Quantity) -> Text:

@@ -24,7 +24,7 @@ from cvxleak.problems.adversary import Adversary
 from cvxleak.problems.audited_group import AuditedGroup
 from cvxleak.problems.domain import Domain
 from cvxleak.problems.interrupts import Interrupts
-from cvxleak.result import ABSOLUTE_TOLERANCE, Bound, Status
+from cvxleak.result import ABSOLUTE_TOLERANCE, Bound, Status, Stopped
 
 if TYPE_CHECKING:
     from cvxleak.problems.leakage import RecordLeakage
@@ -50,9 +50,6 @@ GAIN = 1e-10
 
 PROMISING = 0.98
 """Share of the largest leakage found that a local search has to reach soon, to be gone on with."""
-
-WITHIN = "the gap is within the tolerance"
-INTERRUPTED = "interrupted"
 
 
 class Audit:
@@ -121,19 +118,19 @@ class Audit:
         with Interrupts() as interrupts:
             while True:
                 try:
-                    stopped = self._search(aim, time_limit, stop, report)
+                    stopped = self._search(aim, stop, report)
                 except KeyboardInterrupt:
-                    stopped = INTERRUPTED
+                    stopped = Stopped.INTERRUPTED
                 interrupts.protected = True
                 bound = self._certify(tol)
                 if interrupts.seen:
-                    stopped = INTERRUPTED
+                    stopped = Stopped.INTERRUPTED
                 # The search may have counted on digits that the proof does not have.
-                if bound.status is Status.CERTIFIED or stopped != WITHIN:
+                if bound.status is Status.CERTIFIED or stopped is not Stopped.TOLERANCE:
                     break
                 aim /= 2
                 if aim < tol / 16:
-                    stopped = "rounding keeps the proof from getting sharper"
+                    stopped = Stopped.ROUNDING
                     break
                 interrupts.protected = False
         self._seconds += time.monotonic() - start
@@ -153,12 +150,11 @@ class Audit:
         sizes = sorted(shape)[-problem.size :] if chosen is None else [shape[i] for i in chosen]
         return arb(fmpz(math.prod(sizes)))
 
-    def _search(self, tol: float, time_limit: float | None, stop: Stop, report: _Reporter) -> str:
+    def _search(self, tol: float, stop: Stop, report: _Reporter) -> Stopped:
         """Work until the gap is within `tol` or the time is up; say which."""
-        late = f"the time limit of {time_limit or 0:g} s was reached"
         for group in self._lump(stop):
             if stop() and group is not self._groups[0]:
-                return late
+                return Stopped.TIME_LIMIT
             group.prepare(
                 lambda weights, group=group: self._offer(group, weights),
                 lambda starts, group=group: self._climb(group, starts, stop),
@@ -167,11 +163,11 @@ class Audit:
             )
         while self.upper > self._target(tol):
             if stop():
-                return late
+                return Stopped.TIME_LIMIT
             group = max(self._groups, key=lambda g: g.upper)
             if not self._advance(group, tol, stop, report):
-                return "the problem is too large for branch and bound"
-        return WITHIN
+                return Stopped.TOO_LARGE
+        return Stopped.TOLERANCE
 
     def _lump(self, stop: Stop) -> Iterator[AuditedGroup]:
         """Yield the lumped problems, making those that are not there yet: at least one."""

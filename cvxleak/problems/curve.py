@@ -103,7 +103,7 @@ class LeakageCurve:
 
     def __str__(self) -> str:
         rows = [
-            f"{b:.6g}: {bound.lower:.7g} to {bound.upper:.7g} {bound.unit} ({bound.status.name})"
+            f"{b:.6g}: {bound.lower:.7g} to {bound.upper:.7g} {bound.unit} ({bound.verdict})"
             for b, bound in zip(self.entropy_floors, self.bounds, strict=True)
         ]
         return "\n".join(["leakage by entropy floor", *rows])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +10,7 @@ from flint import arb
 from scipy.optimize import minimize
 from scipy.special import entr, rel_entr
 
+from cvxleak._clock import Clock
 from cvxleak._validation import Array, generator, instance, real_number, short
 from cvxleak._value import Value
 from cvxleak.certificates import Certificate, balls
@@ -20,7 +20,7 @@ from cvxleak.errors import InfeasibleError, ValidationError
 from cvxleak.measures import mutual_information
 from cvxleak.model import Mechanism, Prior
 from cvxleak.problems.leakage import TIME_LIMIT, TOLERANCE, RecordLeakage
-from cvxleak.result import Bound
+from cvxleak.result import Bound, Stopped
 
 __all__ = ["IndependentAdversary", "ProductLeakage", "product_leakage"]
 
@@ -173,10 +173,7 @@ class ProductLeakage:
             An option out of range.
         """
         real_number(tol, "tol", 0.0, 1.0, open_high=True)
-        if time_limit is not None:
-            real_number(time_limit, "time_limit", 0.0)
-        start = time.monotonic()
-        deadline = np.inf if time_limit is None else start + time_limit
+        clock = Clock(time_limit)
         mechanism, random = self.mechanism, generator(rng)
         with balls.precision():
             most = sum(balls.round_down(arb(n).log()) for n in mechanism.space.shape)
@@ -186,7 +183,7 @@ class ProductLeakage:
         )
         contexts = [_capacities(mechanism, i) for i in audited]
         found = [
-            _search(mechanism, i, floor, lines, random, start + 0.4 * (deadline - start))
+            _search(mechanism, i, floor, lines, random, clock)
             for i, lines in zip(audited, contexts, strict=True)
         ]
         record, laws = max(
@@ -204,14 +201,17 @@ class ProductLeakage:
         with balls.precision():
             lower = prover.prove_lower(mechanism, floor, record, written)
             _, upper = prover.prove(content, {"record": record, "laws": written}, proof)
+        stopped = Stopped.TOLERANCE
         if upper - lower > tol * upper:
-            left = None if time_limit is None else max(deadline - time.monotonic(), 0.1)
             problem = RecordLeakage(mechanism, floor, self.record)
-            audit = problem.solve(tol=tol, time_limit=left, rng=random)
+            audit = problem.solve(tol=tol, time_limit=clock.limit, rng=random)
+            stopped = audit.stats["stopped"]
             if audit.upper < upper and audit.certificate is not None:
                 parts = audit.certificate
                 proof["audit"] = {"witness": parts.witness, "proof": parts.proof}
                 upper = audit.upper
+            if stopped is Stopped.TOLERANCE and upper - lower > tol * upper:
+                stopped = Stopped.NO_PROGRESS  # others leak more than who takes records apart
         certificate = Certificate(
             "product-leakage", content, lower, upper, {"record": record, "laws": written}, proof
         )
@@ -223,7 +223,7 @@ class ProductLeakage:
             tol=tol,
             witness=witness,
             certificate=certificate,
-            stats={"seconds": time.monotonic() - start},
+            stats={"seconds": clock.seconds, "stopped": stopped},
         )
 
 
@@ -290,7 +290,7 @@ def _search(
     floor: float,
     contexts: tuple[Array, Array, list[Any]] | None,
     rng: np.random.Generator,
-    deadline: float,
+    clock: Clock,
 ) -> list[Array]:
     """Return the best product prior found, one that meets the floor."""
     shape, rows = mechanism.space.shape, _rows(mechanism)
@@ -323,7 +323,7 @@ def _search(
     best, most = uniform, _information(uniform[record], _channel(rows, uniform, record))
     for laws in starts:
         candidates = [laws]
-        if time.monotonic() < deadline:
+        if not clock.late:
             run: Any = minimize(
                 lambda z: -_information(split(z)[record], _channel(rows, split(z), record)),
                 np.concatenate(laws),

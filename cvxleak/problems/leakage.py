@@ -21,10 +21,10 @@ from cvxleak.model.knowledge import Knowledge
 from cvxleak.model.knowledge.base import worst_of
 from cvxleak.model.knowledge.binding import as_knowledge
 from cvxleak.model.restricted import restrict
-from cvxleak.problems.audit import WITHIN, Audit, Progress
+from cvxleak.problems.audit import Audit, Progress
 from cvxleak.problems.candidates import candidate_weights, law_violations, positive_part
 from cvxleak.problems.check import Check
-from cvxleak.result import Bound, Status
+from cvxleak.result import Bound, Status, Stopped
 
 __all__ = ["RecordLeakage", "balance", "balance_of", "group_leakage", "record_leakage"]
 
@@ -153,7 +153,7 @@ class RecordLeakage:
         Notes
         -----
         Ctrl-C ends the search like a time limit does: the bracket reached is proved and returned,
-        with ``stats["stopped"] == "interrupted"``, and what called `solve` goes on. A second
+        with ``stats["stopped"] is Stopped.INTERRUPTED``, and what called `solve` goes on. A second
         Ctrl-C before it returns raises KeyboardInterrupt, which stops a sweep as well.
         """
         return Audit(self, rng).run(tol, time_limit, verbose=verbose, progress=progress)
@@ -407,11 +407,11 @@ def _countdown(limit: float | None) -> Callable[[], float | None]:
 def _together(*parts: Mapping[str, Any]) -> dict[str, Any]:
     """Return the statistics of audits taken together; the first that had to stop says why."""
     reasons = [part["stopped"] for part in parts if "stopped" in part]
-    stopped = next((reason for reason in reasons if reason != WITHIN), WITHIN)
+    early = (reason for reason in reasons if reason is not Stopped.TOLERANCE)
     return {
         "seconds": sum(part.get("seconds", 0.0) for part in parts),
         "nodes": sum(part.get("nodes", 0) for part in parts),
-        "stopped": stopped,
+        "stopped": next(early, Stopped.TOLERANCE),
     }
 
 

@@ -12,7 +12,7 @@ from cvxleak.report import names
 from cvxleak.report import sentences as say
 from cvxleak.report.quantity import BOUND, COMPUTED, Quantity, Report
 from cvxleak.report.watch import Watch, watching
-from cvxleak.result import unit_scale
+from cvxleak.result import Stopped, unit_scale
 
 if TYPE_CHECKING:
     from cvxleak.problems.design import Design, MinDistortion, MinLeakage
@@ -116,13 +116,13 @@ def design_report(
         "group_size": statement.size if statement.objective == "group" else None,
         "binding": list(design.binding),
         "rounds": len(design.rounds),
-        "stopped": bound.stats["stopped"],
+        "stopped": bound.stats["stopped"].name,
     }
     return Report(
         unit,
         tuple(found),
         facts,
-        interrupted=bound.stats["stopped"] == "interrupted",
+        interrupted=bound.stats["stopped"] is Stopped.INTERRUPTED,
         channel=design.channel,
     )
 

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from cvxleak.certificates import Certificate
 from cvxleak.model import Channel
-from cvxleak.result import Bound
+from cvxleak.result import Bound, Status, Stopped
 
 __all__ = ["BOUND", "COMPUTED", "Quantity", "Report"]
 
@@ -48,6 +48,8 @@ class Quantity:
         The level of leakage that it is about, in the report's unit.
     delta : float or None
         The probability that it is about.
+    stopped : Stopped or None
+        Why the search for it ended, if there was one.
     certificate : Certificate or None
         What proves it.
     witness : object
@@ -74,6 +76,7 @@ class Quantity:
     outcome: Hashable | None = None
     epsilon: float | None = None
     delta: float | None = None
+    stopped: Stopped | None = None
     certificate: Certificate | None = field(default=None, repr=False)
     witness: Any = field(default=None, repr=False, compare=False)
 
@@ -90,10 +93,16 @@ class Quantity:
             bound.status.name,
             meaning,
             bound.stats["seconds"],
+            stopped=bound.stats.get("stopped"),
             certificate=bound.certificate,
             witness=bound.witness,
             **about,
         )
+
+    @property
+    def open(self) -> bool:
+        """Whether the gap between the ends is wider than was asked for."""
+        return self.status == Status.BRACKETED.name
 
     def to_dict(self) -> dict[str, Any]:
         """Return the quantity as JSON data: fixed keys, infinity as the text "inf"."""
@@ -107,6 +116,8 @@ class Quantity:
             "seconds": round(self.seconds, 6),
             "meaning": self.meaning,
         }
+        if self.open:
+            data["stopped"] = self.stopped.name if self.stopped else None
         for key in ("entropy_floor", "outcome", "delta", "epsilon"):
             if getattr(self, key) is not None:
                 data[key] = getattr(self, key)

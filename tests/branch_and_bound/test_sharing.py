@@ -18,7 +18,7 @@ from cvxleak.mechanisms import random_rounding
 from cvxleak.model import Lumped, Mechanism, RecordSpace
 from cvxleak.problems import audited_group, group_leakage, record_leakage
 from cvxleak.queries import count
-from cvxleak.result import Status
+from cvxleak.result import Status, Stopped
 
 
 def problem(seed: int, values: int, contexts: int, outputs: int) -> Lumped:
@@ -182,7 +182,7 @@ def test_an_audit_ends_where_time_sharing_alone_gets_no_further(monkeypatch, sha
     monkeypatch.setattr(audited_group, "SLABS_LIMIT", 0)
     bound = record_leakage(mechanism, floor, 0, time_limit=None)
     assert bound.status is Status.BRACKETED
-    assert "too large" in bound.stats["stopped"]
+    assert bound.stats["stopped"] is Stopped.TOO_LARGE
     assert bound.lower <= exact.upper
     assert exact.lower <= bound.upper
 

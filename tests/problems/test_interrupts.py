@@ -13,7 +13,7 @@ from cvxleak.model import AdditiveQuery, Mechanism, RecordSpace
 from cvxleak.problems import RecordLeakage
 from cvxleak.problems.audit import Audit
 from cvxleak.problems.interrupts import Interrupts
-from cvxleak.result import Status
+from cvxleak.result import Status, Stopped
 
 
 def problem() -> RecordLeakage:
@@ -72,7 +72,7 @@ def test_ctrl_c_in_the_search_returns_a_proved_bracket_that_can_be_refined(at):
 
     bound = problem().solve(progress=progress)
     assert bound.status is Status.BRACKETED
-    assert bound.stats["stopped"] == "interrupted"
+    assert bound.stats["stopped"] is Stopped.INTERRUPTED
     assert verify(bound.certificate).passed
     assert bound.lower <= 0.33596 <= bound.upper
     assert bound.refine(1e-3).status is Status.CERTIFIED
@@ -89,7 +89,7 @@ def test_ctrl_c_while_proving_is_noted_and_a_second_one_raises(monkeypatch):
 
     monkeypatch.setattr(Audit, "_certify", pressed)
     bound = problem().solve(tol=1e-2)
-    assert bound.stats["stopped"] == "interrupted"
+    assert bound.stats["stopped"] is Stopped.INTERRUPTED
     assert bound.status is Status.CERTIFIED
     presses = 2
     with pytest.raises(KeyboardInterrupt):

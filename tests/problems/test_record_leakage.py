@@ -24,7 +24,7 @@ from cvxleak.problems import (
     group_leakage,
     record_leakage,
 )
-from cvxleak.result import Bound, Status
+from cvxleak.result import Bound, Status, Stopped
 
 LOG2 = math.log(2)
 
@@ -300,11 +300,11 @@ def test_balance_brackets_the_difference():
 
 def test_a_balance_says_how_it_was_found():
     bound = balance(modular_sum(4, 3, 0.1), 2.3)
-    assert bound.stats["stopped"] == "the gap is within the tolerance"
+    assert bound.stats["stopped"] is Stopped.TOLERANCE
     assert bound.stats["nodes"] > 0
     assert bound.stats["seconds"] > 0
     late = balance(modular_sum(6, 4, 0.2), 3.327, time_limit=0.0)
-    assert "time limit" in late.stats["stopped"]
+    assert late.stats["stopped"] is Stopped.TIME_LIMIT
     assert verify(late.certificate).passed
     for part in (record_leakage, balance):
         with pytest.raises(TypeError, match="solver"):
@@ -418,7 +418,7 @@ def test_floors_near_the_maximum(tol, short):
     mechanism = Mechanism.from_channel(RecordSpace([range(3)]), [[1, 0], [0, 1], [0, 1]])
     bound = record_leakage(mechanism, math.log(3) - short, tol=tol, time_limit=10)
     assert bound.status is Status.CERTIFIED
-    assert bound.stats["stopped"] == "the gap is within the tolerance"
+    assert bound.stats["stopped"] is Stopped.TOLERANCE
     uniform = h(1 / 3)
     assert uniform - 1e-12 <= bound.upper
     assert bound.lower <= uniform + 2 * math.sqrt(short) + 1e-12
@@ -433,7 +433,7 @@ def test_interrupt_returns_the_bracket_reached():
 
     bound = record_leakage(modular_sum(6, 4, 0.2), 3.327, progress=interrupt)
     assert bound.status is Status.BRACKETED
-    assert bound.stats["stopped"] == "interrupted"
+    assert bound.stats["stopped"] is Stopped.INTERRUPTED
     assert verify(bound.certificate).passed
     assert bound.lower <= 0.33596 <= bound.upper
 

@@ -25,12 +25,11 @@ from cvxleak.iterative import joint_blahut_arimoto, meet_entropy_floor
 from cvxleak.iterative.joint_update import Updater, ascend
 from cvxleak.model import Channel, Lumped, Mechanism
 from cvxleak.model._groups import kinds_of_groups
-from cvxleak.problems.audit import INTERRUPTED
 from cvxleak.problems.audit import Audit as Engine
 from cvxleak.problems.audited_group import AuditedGroup
 from cvxleak.problems.design.choices import enumerable, worst_choices
 from cvxleak.problems.leakage import RecordLeakage
-from cvxleak.result import Bound
+from cvxleak.result import Bound, Stopped
 
 __all__ = ["Audit", "Audited", "Cut", "Opponents"]
 
@@ -173,7 +172,7 @@ class Audit:
                 left = None if until == np.inf else max(until - time.monotonic(), 0.1)
                 bound = _Informed(problem, opponents, self._known).run(first, left)
             for stage in others or [first]:
-                interrupted = bound.stats["stopped"] == INTERRUPTED
+                interrupted = bound.stats["stopped"] is Stopped.INTERRUPTED
                 late = interrupted or time.monotonic() >= until
                 if bound.gap > stage * bound.upper and not late:
                     bound = bound.refine(
@@ -181,7 +180,7 @@ class Audit:
                     )
             self._bound = bound
             self._state = opponents.from_audit(bound)
-            self.interrupted = bound.stats["stopped"] == INTERRUPTED
+            self.interrupted = bound.stats["stopped"] is Stopped.INTERRUPTED
         if (channel.matrix == channel.matrix[0]).all():
             self._state = replace(self._state, upper=0.0, value=0.0)
         return self._state

@@ -19,7 +19,7 @@ from cvxleak.problems.design.feasible import snapped
 from cvxleak.problems.design.own_constraints import OwnConstraints, own_violations
 from cvxleak.problems.design.search import Options, Search
 from cvxleak.problems.design.statement import Problem
-from cvxleak.result import Bound, Status
+from cvxleak.result import Bound, Status, Stopped
 
 __all__ = ["STRATEGIES", "TIME_LIMIT", "TOLERANCE", "MinLeakage", "min_leakage"]
 
@@ -308,7 +308,7 @@ def searched(
     """Return the bracket that a search finds."""
     begin = time.monotonic()
     bound = Search(problem, leakage, rng).run(budget, options)
-    stuck = bound.status is Status.BRACKETED and bound.stats["stopped"] == "no further progress"
+    stuck = bound.status is Status.BRACKETED and bound.stats["stopped"] is Stopped.NO_PROGRESS
     if problem.priors is None or options.solver is not None or problem.rules or not stuck:
         return bound
     # With given priors there is one master, which a conic solver may solve where the method in

@@ -36,7 +36,7 @@ from cvxleak.problems.design.found import Found, Lower
 from cvxleak.problems.design.half_spaces import Implied
 from cvxleak.problems.design.interior import Master, MasterPoint
 from cvxleak.problems.design.master import solve_master
-from cvxleak.result import Bound
+from cvxleak.result import Bound, Stopped
 
 if TYPE_CHECKING:
     from cvxleak.problems.design.search import Search
@@ -156,7 +156,7 @@ class Run:
             if stopped is None:
                 stopped = self._rounds()
         except KeyboardInterrupt:
-            stopped = "interrupted"
+            stopped = Stopped.INTERRUPTED
         if self.audits.best is None:
             self._fall_back()
         if self.audits.best is None:
@@ -190,22 +190,22 @@ class Run:
             self.audits.once(self.candidate.matrix, QUICK, soon)
         self.audits.once(self.footing.anchor if self.leakage else self.footing.ground, 0.5, soon)
 
-    def _settled(self) -> str | None:
+    def _settled(self) -> Stopped | None:
         """Try the two ends of the trade-off, where one channel is the answer at once."""
         if self.audits.best is not None:
             return None
         if self.leakage:
             if self.footing.haven is not None and self.footing.affordable(self.footing.haven):
                 self.audits.once(self.footing.haven, 0.5, self.deadline)
-                return "a constant output is within the budget"
+                return Stopped.TOLERANCE
             return None
         self._bounded_by_distortion()
         self.audits.once(self.footing.ground, 0.5, self.deadline)
         if self._done():
-            return "a constant output is the best that leaks nothing"
+            return Stopped.TOLERANCE
         self.audits.once(self.footing.anchor, 0.1 * self.options.tol, self._until(1.0, 0.1))
         if self._done():
-            return "the least distortion of all channels is within the budget"
+            return Stopped.TOLERANCE
         return None
 
     def _bounded_by_distortion(self) -> None:
@@ -227,7 +227,7 @@ class Run:
         lower, upper = self.ends
         return math.isfinite(upper) and upper - lower <= self.target
 
-    def _rounds(self) -> str:
+    def _rounds(self) -> Stopped:
         matrix = self.footing.first()
         if self.search.known:
             matrix = self._master().channel
@@ -235,12 +235,12 @@ class Run:
                 self.audits.inherit()
             if self._done():
                 self._log()
-                return "the gap is within the tolerance"
+                return Stopped.TOLERANCE
         while True:
             if time.monotonic() > self.deadline:
-                return f"the time limit of {self.options.time_limit:g} s was reached"
+                return Stopped.TIME_LIMIT
             if len(self.rounds) >= ROUNDS:
-                return f"{ROUNDS} rounds"
+                return Stopped.WORK_LIMIT
             before = self._standing
             if self.opponents.priors is None and self.options.strategy != "alternate":
                 self._explore(matrix)
@@ -249,17 +249,17 @@ class Run:
             self._audit_candidate()
             self._log()
             if self._done():
-                return "the gap is within the tolerance"
+                return Stopped.TOLERANCE
             if self.cycled:
-                return "an adversary came back: the alternation has cycled or settled"
+                return Stopped.CYCLED
             matrix = self._master().channel
             if self._done():
-                return "the gap is within the tolerance"
+                return Stopped.TOLERANCE
             self.stalled = self.stalled + 1 if before == self._standing else 0
             if not self.leakage and self.stalled > 1 and self.aim > self._least_aim:
                 self.aim, self.stalled = max(0.1 * self.aim, self._least_aim), 0
             if self.stalled > STALLED:
-                return "no further progress"
+                return Stopped.NO_PROGRESS
 
     @property
     def _least_aim(self) -> float:

@@ -18,7 +18,7 @@ from cvxleak.problems.design import (
 )
 from cvxleak.problems.design.search import Options, Search
 from cvxleak.queries import count, parity
-from cvxleak.result import Status
+from cvxleak.result import Status, Stopped
 
 WRONG = Distortion.hamming([0, 1])
 
@@ -187,12 +187,14 @@ def test_an_interrupt_of_an_audit_ends_the_search(monkeypatch):
     def interrupted(self, *options):
         bound = run(self, *options)
         solved.append(bound)
-        return dataclasses.replace(bound, stats=dict(bound.stats) | {"stopped": "interrupted"})
+        return dataclasses.replace(
+            bound, stats=dict(bound.stats) | {"stopped": Stopped.INTERRUPTED}
+        )
 
     run = adversaries.Engine.run
     monkeypatch.setattr(adversaries.Engine, "run", interrupted)
     bound = MinLeakage(parity(3), distortion=WRONG, budget=0.1, entropy_floor=1.5).solve(tol=1e-6)
-    assert bound.stats["stopped"] == "interrupted"
+    assert bound.stats["stopped"] is Stopped.INTERRUPTED
     assert len(solved) == 1
     assert verify(bound.certificate).passed
 
