@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from cvxleak.certificates import (
@@ -17,17 +17,19 @@ from cvxleak.certificates import (
     min_information,
     pml_mechanism,
     product_leakage,
+    reading,
     record_leakage,
     release,
 )
 from cvxleak.certificates.balls import precision
 from cvxleak.certificates.bundle import is_bundle, members
-from cvxleak.certificates.format import Certificate, read_json
+from cvxleak.certificates.format import HALF_SPACES, PROBLEM, Certificate, read_json
 from cvxleak.errors import CertificateError, CvxleakError
 
-__all__ = ["PROVERS", "Prover", "Verification", "verify"]
+__all__ = ["PROVERS", "End", "Prover", "Verification", "verify"]
 
 Parts = Mapping[str, Any]
+Proved = tuple[float, float] | tuple[float, float, str]
 
 
 class Prover(NamedTuple):
@@ -36,14 +38,15 @@ class Prover(NamedTuple):
     Attributes
     ----------
     prove : callable
-        (problem, witness, proof) -> (lower, upper), the ends that these parts prove.
+        (problem, witness, proof) -> (lower, upper), the ends that these parts prove; a third
+        entry, if it is not empty, says why an infinite end of them is not proved.
     unit : str
         What the ends are counted in.
     about : callable
         problem -> what the claim is about, in a few words, from the parts that were checked.
     """
 
-    prove: Callable[[Parts, Parts, Parts], tuple[float, float]]
+    prove: Callable[[Parts, Parts, Parts], Proved]
     unit: str = "nats"
     about: Callable[[Parts], str] = lambda problem: ""
 
@@ -73,6 +76,24 @@ PROVERS = {
 """How each kind is checked."""
 
 
+class End(NamedTuple):
+    """The checker's answer about one claimed end.
+
+    Attributes
+    ----------
+    proved : bool
+    about : str
+        What the end is proved of: ``"problem"``, the problem that the certificate states, or
+        ``"half-spaces"``, only the set that the stored half-spaces describe.
+    reason : str
+        Why it is not proved; empty if it is.
+    """
+
+    proved: bool
+    about: str
+    reason: str = ""
+
+
 @dataclass(frozen=True)
 class Verification:
     """The checker's answer.
@@ -80,7 +101,9 @@ class Verification:
     Attributes
     ----------
     passed : bool
+        Whether every claimed end is proved.
     reason : str
+        Which ends are proved and of what, or why one is not.
     lower, upper : float
         The ends that the checker proved itself, in the certificate's unit; -inf and inf where it
         proved none, and for several certificates together.
@@ -89,6 +112,9 @@ class Verification:
     about : str
         What the claim is about, in a few words, from the parts that were checked; empty unless
         passed.
+    ends : dict
+        The answer about each claimed end, ``"lower"`` or ``"upper"``; empty where the parts could
+        not be read, and for several certificates together.
     parts : tuple of Verification
         For several certificates in one file, the answer for each.
 
@@ -98,6 +124,8 @@ class Verification:
     >>> answer = verify(capacity([[1.0, 0.0], [0.0, 1.0]]).certificate)
     >>> answer.passed, answer.about
     (True, 'a channel of 2 inputs and 2 outputs')
+    >>> answer.ends["upper"]
+    End(proved=True, about='problem', reason='')
     """
 
     passed: bool
@@ -106,6 +134,7 @@ class Verification:
     upper: float = math.inf
     certificate: Certificate | None = None
     about: str = ""
+    ends: Mapping[str, End] = field(default_factory=dict)
     parts: tuple[Verification, ...] = ()
 
     @classmethod
@@ -135,9 +164,10 @@ def verify(certificate: Certificate | Mapping[str, Any] | str | os.PathLike[str]
     Returns
     -------
     Verification
-        `passed` is true only if the recomputed lower end is at least the claimed one and the
-        recomputed upper end at most the claimed one, in exact arithmetic. Whatever is wrong with
-        a file, the answer is a `reason`, not an exception.
+        `passed` is true only if every claimed end is proved: the recomputed lower end is at least
+        the claimed one and the recomputed upper end at most the claimed one, in exact arithmetic;
+        `ends` says it for each, and what it is proved of. Whatever is wrong with a file, the answer
+        is a `reason`, not an exception.
 
     Examples
     --------
@@ -169,14 +199,49 @@ def _check(certificate: Certificate) -> Verification:
         raise CertificateError(f"unknown kind {certificate.kind!r:.60}; known: {sorted(PROVERS)}")
     if certificate.unit != prover.unit:
         raise CertificateError(f"unit {certificate.unit!r:.40}; this kind is in {prover.unit}")
-    with precision():
-        lower, upper = prover.prove(certificate.problem, certificate.witness, certificate.proof)
-    passed, reason = True, "both ends are proved"
-    if not lower >= certificate.lower:
-        claimed = f"not the claimed {certificate.lower!r}"
-        passed, reason = False, f"the witness proves a lower end of {lower!r}, {claimed}"
-    elif not upper <= certificate.upper:
-        claimed = f"not the claimed {certificate.upper!r}"
-        passed, reason = False, f"the proof gives an upper end of {upper!r}, {claimed}"
-    about = prover.about(certificate.problem) if passed else ""
-    return Verification(passed, reason, lower, upper, certificate, about)
+    about = _about(certificate)
+    with precision(), reading.schema(certificate.schema_version):
+        lower, upper, *why = prover.prove(
+            certificate.problem, certificate.witness, certificate.proof
+        )
+    ends = {}
+    if certificate.lower is not None:
+        holds = lower >= certificate.lower
+        ends["lower"] = _end(lower, certificate.lower, holds, about["lower"], why)
+    if certificate.upper is not None:
+        holds = upper <= certificate.upper
+        ends["upper"] = _end(upper, certificate.upper, holds, about["upper"], why)
+    passed = all(end.proved for end in ends.values())
+    what = prover.about(certificate.problem) if passed else ""
+    return Verification(passed, _summary(ends), lower, upper, certificate, what, ends)
+
+
+def _end(found: float, claimed: float, holds: bool, about: str, why: Sequence[str]) -> End:
+    reason = why[0] if why and math.isinf(found) else ""
+    if not reason and not holds:
+        reason = f"{found!r} is proved, not the claimed {claimed!r}"
+    return End(not reason, about, reason)
+
+
+def _about(certificate: Certificate) -> Mapping[str, str]:
+    """Return what each claimed end is about, as far as the certificate can show it."""
+    conditional = bool(certificate.problem.get("own"))
+    if certificate.schema_version == 1:
+        # Nothing there says whether the stored half-spaces are all that the problem asks for.
+        return {"lower": PROBLEM, "upper": HALF_SPACES if conditional else PROBLEM}
+    if "own" not in certificate.problem and HALF_SPACES in certificate.about.values():
+        raise CertificateError("about: this kind has no half-spaces")
+    return certificate.about
+
+
+def _summary(ends: Mapping[str, End]) -> str:
+    """Say which ends are proved, and of what; or which are not, and why."""
+    proved = [name for name, end in ends.items() if end.proved]
+    if len(proved) < len(ends):
+        missed = [f"the {n} end: {end.reason}" for n, end in ends.items() if not end.proved]
+        return "; ".join([*missed, *(f"the {name} end is proved" for name in proved)])
+    text = "both ends are proved" if len(ends) == 2 else f"the {proved[0]} end is proved"
+    narrow = [name for name, end in ends.items() if end.about == HALF_SPACES]
+    if narrow:
+        text += f", the {' and the '.join(narrow)} end for the stored half-spaces only"
+    return text if len(ends) == 2 else f"{text}; no other end is claimed"

@@ -18,10 +18,19 @@ from cvxleak._version import __version__
 from cvxleak.certificates import reading
 from cvxleak.errors import CertificateError, ValidationError
 
-__all__ = ["SCHEMA_VERSION", "Certificate", "read_json"]
+__all__ = ["HALF_SPACES", "PROBLEM", "SCHEMA_VERSION", "Certificate", "read_json"]
 
 FORMAT = "cvxleak-certificate"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = reading.NEWEST
+READABLE = (1, SCHEMA_VERSION)
+
+ENDS = ("lower", "upper")
+
+PROBLEM = "problem"
+"""An end of the problem that `Certificate.problem` states in full."""
+
+HALF_SPACES = "half-spaces"
+"""An end of the set that the stored half-spaces describe, and of nothing else."""
 
 INFINITE = "inf"
 """An end that is infinite, in a file."""
@@ -41,9 +50,10 @@ class Certificate:
         Which checker applies, for example ``"capacity"``.
     problem : dict
         The problem's data: exact floats, exact integers as text.
-    lower, upper : float
+    lower, upper : float or None
         The claim, in `unit`, for the problem as stored (rows divided exactly by their sums). An
-        end can be inf, which a file writes as the text ``"inf"``: JSON has no such number.
+        end can be inf, which a file writes as the text ``"inf"``: JSON has no such number. None
+        where nothing is claimed; one of them always is.
     witness : dict
         The point that attains the attained end.
     proof : dict
@@ -52,6 +62,19 @@ class Certificate:
         Software that made it; informative only.
     unit : str
         What the ends are counted in: ``"nats"``, or what its kind says.
+    about : dict
+        For each claimed end ``"problem"``, if it is one of the problem that `problem` states in
+        full, or ``"half-spaces"``, if only of the set that the stored half-spaces describe: where
+        convex constraints of the user's own are known by half-spaces, this is all that can be seen
+        of the witness. ``"problem"`` for both if left out. Empty in schema version 1, which does
+        not say.
+    schema_version : int
+        2, or 1 for files that were written before ends said what they are about.
+
+    Raises
+    ------
+    CertificateError
+        No end is claimed, `about` does not fit the claimed ends, or another schema version.
 
     Notes
     -----
@@ -70,17 +93,46 @@ class Certificate:
 
     kind: str
     problem: Mapping[str, Any]
-    lower: float
-    upper: float
+    lower: float | None
+    upper: float | None
     witness: Mapping[str, Any]
     proof: Mapping[str, Any]
     versions: Mapping[str, str] = field(default_factory=_versions)
     unit: str = "nats"
+    about: Mapping[str, str] = field(default_factory=dict)
+    schema_version: int = SCHEMA_VERSION
 
     def __post_init__(self) -> None:
         # Keep what a file would hold (lists for tuples), so that a loaded certificate is equal.
         for name in ("problem", "witness", "proof", "versions"):
             object.__setattr__(self, name, _plain(getattr(self, name)))
+        version = _readable(self.schema_version)
+        claimed = [end for end in ENDS if getattr(self, end) is not None]
+        if not claimed or (version == 1 and len(claimed) < 2):
+            raise CertificateError("the claim: an end is missing")
+        said = dict.fromkeys(claimed, PROBLEM) if version > 1 else {}
+        about = said if self.about == {} else self.about
+        if (
+            not isinstance(about, Mapping)
+            or set(about) != set(said)
+            or not all(isinstance(what, str) for what in about.values())
+            or not set(about.values()) <= {PROBLEM, HALF_SPACES}
+        ):
+            raise CertificateError(
+                f"about: found {about!r:.80}; for each claimed end ({', '.join(said) or 'none'}) "
+                f"{PROBLEM!r} or {HALF_SPACES!r}"
+            )
+        object.__setattr__(self, "about", dict(about))
+
+    @property
+    def claim(self) -> dict[str, Any]:
+        """The claim as a file states it: ends, unit, and what each end is about."""
+        claim = {
+            "lower": _stored_end(self.lower),
+            "upper": _stored_end(self.upper),
+            "unit": self.unit,
+        }
+        return claim if self.schema_version == 1 else claim | {"about": self.about}
 
     @property
     def hash(self) -> str:
@@ -112,11 +164,7 @@ class Certificate:
         """
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise CertificateError("not a cvxleak certificate")
-        if data.get("schema_version") != SCHEMA_VERSION:
-            found = repr(data.get("schema_version"))
-            raise CertificateError(
-                f"schema version {found:.40}; this checker reads version {SCHEMA_VERSION}"
-            )
+        version = _readable(data.get("schema_version"))
         try:
             claim = data["claim"]
             certificate = cls(
@@ -128,6 +176,8 @@ class Certificate:
                 data["proof"],
                 data["versions"],
                 claim["unit"],
+                {} if version == 1 else claim["about"],
+                version,
             )
             content = certificate.to_dict()
         except (KeyError, TypeError, ValueError, OverflowError) as error:
@@ -152,14 +202,10 @@ class Certificate:
     def _content(self) -> dict[str, Any]:
         return {
             "format": FORMAT,
-            "schema_version": SCHEMA_VERSION,
+            "schema_version": self.schema_version,
             "kind": self.kind,
             "problem": dict(self.problem),
-            "claim": {
-                "lower": _stored_end(self.lower),
-                "upper": _stored_end(self.upper),
-                "unit": self.unit,
-            },
+            "claim": self.claim,
             "witness": dict(self.witness),
             "proof": dict(self.proof),
             "versions": dict(self.versions),
@@ -192,11 +238,21 @@ def read_json(path: str | os.PathLike[str]) -> Any:
         raise CertificateError(f"cannot read {os.fspath(path)!r} as JSON: {error}") from error
 
 
-def _stored_end(value: float) -> float | str:
+def _readable(version: Any) -> int:
+    if type(version) is not int or version not in READABLE:
+        raise CertificateError(
+            f"schema version {version!r:.40}; this checker reads versions 1 and {SCHEMA_VERSION}"
+        )
+    return version
+
+
+def _stored_end(value: float | None) -> float | str | None:
     return INFINITE if value == math.inf else value
 
 
-def _read_end(value: Any, name: str) -> float:
+def _read_end(value: Any, name: str) -> float | None:
+    if value is None:
+        return None
     return math.inf if value == INFINITE else reading.number(value, name)
 
 

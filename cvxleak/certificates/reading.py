@@ -7,12 +7,52 @@ float would round are refused, and so are keys that no prover asks for.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Set
+from collections.abc import Iterator, Mapping, Set
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from cvxleak.errors import CertificateError
 
-__all__ = ["count", "groups", "identical", "number", "numbers", "parts"]
+__all__ = [
+    "count",
+    "groups",
+    "identical",
+    "number",
+    "numbers",
+    "parts",
+    "schema",
+    "schema_version",
+]
+
+NEWEST = 2
+
+_schema: ContextVar[int] = ContextVar("schema", default=NEWEST)
+
+
+@contextmanager
+def schema(version: int) -> Iterator[None]:
+    """Read what follows as a file of this schema version; the newest one otherwise.
+
+    Examples
+    --------
+    >>> from cvxleak.certificates import reading
+    >>> with reading.schema(1):
+    ...     reading.schema_version()
+    1
+    >>> reading.schema_version()
+    2
+    """
+    token = _schema.set(version)
+    try:
+        yield
+    finally:
+        _schema.reset(token)
+
+
+def schema_version() -> int:
+    """Return the schema version of what is being read."""
+    return _schema.get()
 
 
 def parts(value: Any, keys: Set[str], name: str, *, optional: Set[str] = frozenset()) -> Any:

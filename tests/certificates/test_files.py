@@ -1,6 +1,7 @@
 """What `verify` makes of files: several certificates in one, units, and files of any kind."""
 
 import copy
+import dataclasses
 import json
 import math
 import random
@@ -40,7 +41,7 @@ def file(tmp_path):
 
 
 def rehashed(certificate: Certificate, **changes) -> Certificate:
-    names = ("kind", "problem", "lower", "upper", "witness", "proof", "versions", "unit")
+    names = [field.name for field in dataclasses.fields(certificate)]
     parts = {name: copy.deepcopy(getattr(certificate, name)) for name in names}
     return Certificate(**(parts | changes))
 
@@ -119,6 +120,86 @@ def test_units(certificates, file):
     content = certificate.to_dict()
     content["claim"] = {**content["claim"], "unit": "bits"}
     assert "SHA-256" in verify(content).reason
+
+
+def test_what_each_end_is_about(certificates, file):
+    certificate = certificates[0]
+    assert certificate.claim == certificate.to_dict()["claim"]
+    assert certificate.claim["about"] == {"lower": "problem", "upper": "problem"}
+    answer = verify(certificate)
+    assert {name: end.about for name, end in answer.ends.items()} == certificate.about
+    assert all(end.proved and not end.reason for end in answer.ends.values())
+    for about in (
+        {"lower": "problem"},
+        {"lower": "problem", "upper": "truth"},
+        {"lower": "problem", "upper": ["problem"]},
+        {"lower": "problem", "upper": "problem", "middle": "problem"},
+        ["lower", "upper"],
+        None,
+    ):
+        with pytest.raises(CertificateError, match="about: found"):
+            rehashed(certificate, about=about)
+        content = certificate.to_dict()
+        content["claim"] = content["claim"] | {"about": about}
+        assert "about: found" in verify(content).reason
+    narrow = {"lower": "problem", "upper": "half-spaces"}
+    assert verify(rehashed(certificate, about=narrow)).reason == (
+        "about: this kind has no half-spaces"
+    )
+
+
+def test_an_end_that_is_not_claimed(certificates, file):
+    certificate = certificates[0]
+    for end, other in (("lower", "upper"), ("upper", "lower")):
+        half = rehashed(certificate, about={end: "problem"}, **{other: None})
+        half.save(file)
+        assert json.loads(file.read_text())["claim"][other] is None
+        assert Certificate.load(file) == half
+        answer = verify(file)
+        assert (answer.passed, list(answer.ends)) == (True, [end])
+        assert answer.reason == f"the {end} end is proved; no other end is claimed"
+        worse = {"lower": 0.1, "upper": -0.1}[end] + getattr(half, end)
+        assert not verify(rehashed(half, **{end: worse})).passed
+        with pytest.raises(CertificateError, match="an end is missing"):
+            rehashed(half, **{end: None}, about={})
+        with pytest.raises(CertificateError, match="an end is missing"):
+            rehashed(half, schema_version=1, about={})
+
+
+def test_each_end_gets_its_verdict(certificates):
+    certificate = certificates[0]
+    for end, other, shift in (("lower", "upper", 0.1), ("upper", "lower", -0.1)):
+        answer = verify(rehashed(certificate, **{end: getattr(certificate, end) + shift}))
+        assert not answer.passed
+        assert not answer.about
+        assert [answer.ends[name].proved for name in (end, other)] == [False, True]
+        assert answer.reason.startswith(f"the {end} end: {getattr(answer, end)!r} is proved, not")
+        assert answer.reason.endswith(f"; the {other} end is proved")
+    missing = Prover(lambda *_: (0.4, math.inf, "the witness is missing"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(PROVERS, "guess", missing)
+        for upper in (0.5, math.inf):
+            answer = verify(Certificate("guess", {}, 0.3, upper, {}, {}))
+            assert answer.reason == "the upper end: the witness is missing; the lower end is proved"
+            assert not answer.passed
+
+
+def test_schema_versions(certificates, file):
+    old = rehashed(certificates[0], schema_version=1, about={})
+    assert set(old.claim) == {"lower", "upper", "unit"}
+    old.save(file)
+    assert json.loads(file.read_text())["schema_version"] == 1
+    assert Certificate.load(file) == old
+    answer = verify(file)
+    assert (answer.passed, answer.reason) == (True, "both ends are proved")
+    for version in (0, 3, True, 2.0, "2", None):
+        with pytest.raises(CertificateError, match="schema version"):
+            rehashed(certificates[0], schema_version=version)
+        content = certificates[0].to_dict() | {"schema_version": version}
+        assert "schema version" in verify(content).reason
+    content = old.to_dict()
+    content["claim"] = certificates[0].claim
+    assert not verify(content).passed
 
 
 def test_a_kind_may_have_another_unit(monkeypatch, file):
@@ -256,11 +337,14 @@ JSON = st.recursive(
     st.fixed_dictionaries(
         {
             "format": st.sampled_from(["cvxleak-certificate", "cvxleak-certificates"]),
-            "schema_version": st.just(1),
+            "schema_version": st.sampled_from([1, 2]),
             "version": st.just(1),
             "certificates": JSON | st.lists(JSON, min_size=1, max_size=3),
             "kind": st.sampled_from(sorted(PROVERS)) | JSON,
-            "claim": JSON | st.fixed_dictionaries({"lower": JSON, "upper": JSON, "unit": JSON}),
+            "claim": JSON
+            | st.fixed_dictionaries(
+                {"lower": JSON, "upper": JSON, "unit": JSON}, optional={"about": JSON}
+            ),
             "problem": JSON,
             "witness": JSON,
             "proof": JSON,
@@ -324,19 +408,25 @@ def test_random_mutations_never_raise(certificates, place, recwarn):
         if not isinstance(claim, dict) or not {"lower", "upper", "unit"} <= set(claim):
             assert not verify({**content, "sha256": ""}).passed
             continue
-        changed = Certificate(
-            content["kind"],
-            content["problem"],
-            claim["lower"],
-            claim["upper"],
-            content["witness"],
-            content["proof"],
-            content["versions"],
-            claim["unit"],
-        )
+        try:
+            changed = Certificate(
+                content["kind"],
+                content["problem"],
+                claim["lower"],
+                claim["upper"],
+                content["witness"],
+                content["proof"],
+                content["versions"],
+                claim["unit"],
+                claim.get("about", {}),
+                content["schema_version"],
+            )
+        except CertificateError:
+            assert not verify({**content, "sha256": ""}).passed
+            continue
         answer = verify(changed)
         assert answer.reason
         if answer.passed:
-            assert changed.lower <= answer.lower
-            assert answer.upper <= changed.upper
+            assert changed.lower is None or changed.lower <= answer.lower
+            assert changed.upper is None or answer.upper <= changed.upper
     assert not recwarn
