@@ -1,0 +1,305 @@
+"""Mutate the checker: change one thing at a time in what it trusts, and see a test fail.
+
+``python -m tests.mutation`` (`make mutate`) runs the tests of the checker once and notes which
+statements each test reaches. Then, for each mutant, a child process replaces the code of the one
+function and runs the tests that reach the changed statement, the nearest first, until one fails. A
+mutant that no test can tell must stand in ``survivors.toml`` with the reason why it is harmless.
+
+Trusted are all functions in ``cvxleak/certificates`` and, of ``cvxleak/model`` and
+``cvxleak/_validation.py``, those that are called while a certificate is verified.
+"""
+
+from __future__ import annotations
+
+import argparse
+import builtins
+import functools
+import gc
+import hashlib
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any
+
+import pytest
+from _pytest.runner import runtestprotocol
+
+from cvxleak.certificates import balls, checker, rationals
+from tests.mutation.mutants import Mutant, Source
+
+ROOT = Path(__file__).resolve().parents[2]
+SURVIVORS = Path(__file__).with_name("survivors.toml")
+CERTIFICATES = ROOT / "cvxleak/certificates"
+FILES = [
+    *sorted(CERTIFICATES.rglob("*.py")),
+    *sorted((ROOT / "cvxleak/model").rglob("*.py")),
+    ROOT / "cvxleak/_validation.py",
+]
+NEAREST = "tests/certificates/forged"
+"""Forged certificates: made by hand, so no search takes time."""
+
+TESTS = [NEAREST, "tests/certificates", "tests/model", "cvxleak/certificates"]
+
+CPU_SECONDS = 60
+"""A child is given this and twenty times what its tests need without a change."""
+
+MEMORY = 4 << 30
+
+Test = Any
+KILLED, SURVIVED, OUT_OF_TIME = "killed", "survived", "out of time"
+
+
+class Mutation:
+    """The pytest plugin that does it all in place of running the tests once."""
+
+    def __init__(self, only: str, sample: int, jobs: int) -> None:
+        self._only, self._sample, self._jobs = only, sample, jobs
+        self._sources = {str(file): Source(file) for file in FILES}
+        self._first: dict[str, int] = {}
+        self._reached: set[int] = set()
+        self._trusted: set[int] = set()
+        self._by_setup: dict[Any, set[int]] = defaultdict(set)
+        self._tests: dict[int, list[Test]] = defaultdict(list)
+        self._seconds: dict[Test, float] = {}
+        self.failed = True
+
+    def pytest_sessionstart(self) -> None:
+        """Have Hypothesis stop at the first failure: which one is the smallest is no matter."""
+        # Not at the top: pytest rewrites the assertions of its plugins while it imports them.
+        from hypothesis import Phase, settings
+
+        phases = [Phase.explicit, Phase.generate]
+        settings.register_profile("mutation", settings.get_profile("repeatable"), phases=phases)
+        settings.load_profile("mutation")
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Run all tests once as they are, then those that matter for each mutant."""
+        tests = list(dict.fromkeys(session.items))
+        near = [t for t in tests if NEAREST in t.nodeid] if self._sample else tests
+        functions = _functions(self._sources)
+        self._note_what_is_reached(near, functions)
+        mutants = [
+            (mutant, self._tests_of(mutant))
+            for source in self._sources.values()
+            for mutant in source.mutants
+            if self._only in mutant.key(ROOT) and self._is_trusted(mutant)
+        ]
+        listed = _listed()
+        rest: list[Test] = []
+        if self._sample:
+            mutants = sorted((m for m in mutants if m[1]), key=lambda m: _drawn(m[0]))
+            mutants = mutants[: self._sample]
+            rest = [t for t in tests if t not in set(near)]
+        outcomes = dict(self._outcomes(mutants, functions, listed, rest))
+        partly = bool(self._only or self._sample)
+        self.failed = _report(outcomes, listed, partly)
+        return True
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_setup(self, item: Test) -> Iterator[None]:
+        """Count what the fixtures of a file reach as reached by all its tests."""
+        yield
+        self._by_setup[item.path] |= self._reached
+
+    def _note_what_is_reached(self, tests: Sequence[Test], functions: _Functions) -> None:
+        first = 0
+        for file, source in self._sources.items():
+            self._first[file] = first
+            _replace(functions, source.instrumented(first), file)
+            first += source.statements
+        builtins.__reached__ = self._reached  # type: ignore[attr-defined]
+        check = checker._check
+
+        def noting(certificate: Any) -> Any:
+            before = set(self._reached)
+            self._reached.clear()
+            try:
+                return check(certificate)
+            finally:
+                self._trusted |= self._reached
+                self._reached |= before
+
+        checker._check = noting
+        by_test = {}
+        for place, test in enumerate(tests):
+            self._reached.clear()
+            start = time.process_time()
+            after = tests[place + 1] if place + 1 < len(tests) else None
+            if any(report.failed for report in runtestprotocol(test, log=False, nextitem=after)):
+                raise pytest.UsageError(f"{test.nodeid} fails without any mutant")
+            self._seconds[test] = time.process_time() - start
+            by_test[test] = set(self._reached)
+        for test, reached in by_test.items():
+            for statement in reached | self._by_setup[test.path]:
+                self._tests[statement].append(test)
+        checker._check = check
+        for file, source in self._sources.items():
+            _replace(functions, source.code(), file)
+        print(f"{len(tests)} tests, {sum(self._seconds.values()):.0f} s", flush=True)
+
+    def _is_trusted(self, mutant: Mutant) -> bool:
+        if mutant.file.is_relative_to(CERTIFICATES):
+            return True
+        first = self._first[str(mutant.file)]
+        same = self._sources[str(mutant.file)].mutants
+        return any(first + m.statement in self._trusted for m in same if m.function == mutant.function)
+
+    def _tests_of(self, mutant: Mutant) -> list[Test]:
+        found = self._tests[self._first[str(mutant.file)] + mutant.statement]
+        cost: dict[Any, float] = defaultdict(float)
+        for test in found:
+            cost[test.path] += self._seconds[test]
+        return sorted(
+            found, key=lambda t: (NEAREST not in t.nodeid, cost[t.path], self._seconds[t])
+        )
+
+    def _outcomes(
+        self,
+        mutants: Sequence[tuple[Mutant, list[Test]]],
+        functions: _Functions,
+        listed: Iterable[str],
+        rest: Sequence[Test],
+    ) -> Iterator[tuple[str, str]]:
+        running: dict[int, str] = {}
+        known = set(listed)
+        start = time.monotonic()
+        for number, (mutant, tests) in enumerate(mutants):
+            key = mutant.key(ROOT)
+            if number % 100 == 0:
+                print(f"{number}/{len(mutants)} {time.monotonic() - start:.0f} s", flush=True)
+            while len(running) >= self._jobs:
+                yield _ended(running)
+            child = os.fork()
+            if child == 0:
+                self._child(mutant, tests if key in known else [*tests, *rest], functions)
+            running[child] = key
+        while running:
+            yield _ended(running)
+
+    def _child(self, mutant: Mutant, tests: Sequence[Test], functions: _Functions) -> None:
+        """Run the tests with the mutant in place; never returns."""
+        code = 2
+        try:
+            limit = CPU_SECONDS + int(20 * sum(self._seconds.get(test, 1.0) for test in tests))
+            resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5))
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+            file = str(mutant.file)
+            _replace(functions, self._sources[file].mutated(mutant), file)
+            _recompute(self._sources[file], mutant)
+            code = 0
+            for place, test in enumerate(tests):
+                after = tests[place + 1] if place + 1 < len(tests) else None
+                if any(r.failed for r in runtestprotocol(test, log=False, nextitem=after)):
+                    code = 1
+                    break
+        except MemoryError:
+            code = 1
+        finally:
+            os._exit(code)
+
+
+_Functions = dict[tuple[str, str, int], list[FunctionType]]
+
+
+def _functions(files: Iterable[str]) -> _Functions:
+    """Return the functions that were made from these files, by file, qualified name and line."""
+    found: _Functions = defaultdict(list)
+    names = set(files)
+    for one in gc.get_objects():
+        if isinstance(one, FunctionType) and one.__code__.co_filename in names:
+            code = one.__code__
+            found[code.co_filename, code.co_qualname, code.co_firstlineno].append(one)
+    return found
+
+
+def _replace(functions: _Functions, code: dict[tuple[str, int], CodeType], file: str) -> None:
+    for key, new in code.items():
+        for function in functions.get((file, *key), ()):
+            function.__code__ = new
+
+
+def _recompute(source: Source, mutant: Mutant) -> None:
+    """Forget what the function as it was has left behind."""
+    # A mutant may exchange a name for one that its module does not import.
+    for module in (balls, rationals):
+        for name in module.__all__:
+            builtins.__dict__.setdefault(name, getattr(module, name))
+    for one in gc.get_objects():
+        if isinstance(one, functools._lru_cache_wrapper) and one.__module__.startswith("cvxleak"):
+            one.cache_clear()
+    for module in list(sys.modules.values()):
+        if getattr(module, "__file__", None) == str(source.file):
+            for statement in source.calls_at_import(mutant.function):
+                exec(statement, module.__dict__)
+
+
+def _ended(running: dict[int, str]) -> tuple[str, str]:
+    child, status = os.wait()
+    key = running.pop(child)
+    if os.WIFSIGNALED(status):
+        late = os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL)
+        return key, OUT_OF_TIME if late else KILLED
+    if os.WEXITSTATUS(status) == 2:
+        raise RuntimeError(f"no answer about {key}")
+    return key, KILLED if os.WEXITSTATUS(status) else SURVIVED
+
+
+def _drawn(mutant: Mutant) -> bytes:
+    """Return what puts the mutants into another order for each commit."""
+    commit = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout
+    return hashlib.sha256((commit + mutant.key(ROOT)).encode()).digest()
+
+
+def _listed() -> dict[str, str]:
+    """Return the survivors that are known, and why each is harmless."""
+    entries = tomllib.loads(SURVIVORS.read_text())["harmless"]
+    return {mutant: entry["because"] for entry in entries for mutant in entry["mutants"]}
+
+
+def _report(outcomes: dict[str, str], listed: dict[str, str], partly: bool) -> bool:
+    """Print what came out; return whether something is to be done."""
+    survived = [key for key, outcome in outcomes.items() if outcome == SURVIVED]
+    new = [key for key in survived if key not in listed]
+    killed = [key for key in listed if outcomes.get(key, SURVIVED) != SURVIVED]
+    gone = [] if partly else [key for key in listed if key not in outcomes]
+    for title, keys in (
+        ("survived and not in survivors.toml", new),
+        ("in survivors.toml, but killed", killed),
+        ("in survivors.toml, but not among the mutants", gone),
+    ):
+        for key in keys:
+            print(f"{title}: {key}")
+    late = sum(outcome == OUT_OF_TIME for outcome in outcomes.values())
+    print(
+        f"{len(outcomes)} mutants: {len(outcomes) - len(survived)} killed "
+        f"({late} of them out of time), {len(survived)} survived, {len(new)} of them not listed"
+    )
+    return bool(new or killed or gone)
+
+
+def main() -> int:
+    """Run from the command line; return the exit code."""
+    parser = argparse.ArgumentParser(prog="make mutate", description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default="", help="mutants whose file or function has this in it")
+    parser.add_argument("--sample", type=int, default=0, help="how many, drawn by the commit")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--tests", nargs="*", default=TESTS)
+    given = parser.parse_args()
+    mutation = Mutation(given.only, given.sample, given.jobs)
+    options = ["-q", "-p", "no:cacheprovider", "-m", "not slow", *given.tests]
+    code = pytest.main(options, plugins=[mutation])
+    return int(mutation.failed or code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
