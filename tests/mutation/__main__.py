@@ -60,7 +60,7 @@ KILLED, SURVIVED, OUT_OF_TIME = "killed", "survived", "out of time"
 class Mutation:
     """The pytest plugin that does it all in place of running the tests once."""
 
-    def __init__(self, only: str, sample: int, jobs: int) -> None:
+    def __init__(self, only: Sequence[str], sample: int, jobs: int) -> None:
         self._only, self._sample, self._jobs = only, sample, jobs
         self._sources = {str(file): Source(file) for file in FILES}
         self._first: dict[str, int] = {}
@@ -85,14 +85,21 @@ class Mutation:
         tests = list(dict.fromkeys(session.items))
         near = [t for t in tests if NEAREST in t.nodeid] if self._sample else tests
         functions = _functions(self._sources)
+        self._caches = [
+            one
+            for one in gc.get_objects()
+            if isinstance(one, functools._lru_cache_wrapper)
+            and one.__module__.startswith("cvxleak.")
+        ]
         self._note_what_is_reached(near, functions)
         mutants = [
             (mutant, self._tests_of(mutant))
             for source in self._sources.values()
             for mutant in source.mutants
-            if self._only in mutant.key(ROOT) and self._is_trusted(mutant)
+            if self._chosen(mutant) and self._is_trusted(mutant)
         ]
         listed = _listed()
+        gc.freeze()  # children that collect garbage would copy all of it
         rest: list[Test] = []
         if self._sample:
             mutants = sorted((m for m in mutants if m[1]), key=lambda m: _drawn(m[0]))
@@ -145,12 +152,18 @@ class Mutation:
             _replace(functions, source.code(), file)
         print(f"{len(tests)} tests, {sum(self._seconds.values()):.0f} s", flush=True)
 
+    def _chosen(self, mutant: Mutant) -> bool:
+        key = mutant.key(ROOT)
+        return not self._only or any(part in key for part in self._only)
+
     def _is_trusted(self, mutant: Mutant) -> bool:
         if mutant.file.is_relative_to(CERTIFICATES):
             return True
         first = self._first[str(mutant.file)]
         same = self._sources[str(mutant.file)].mutants
-        return any(first + m.statement in self._trusted for m in same if m.function == mutant.function)
+        return any(
+            first + m.statement in self._trusted for m in same if m.function == mutant.function
+        )
 
     def _tests_of(self, mutant: Mutant) -> list[Test]:
         found = self._tests[self._first[str(mutant.file)] + mutant.statement]
@@ -193,7 +206,7 @@ class Mutation:
             resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
             file = str(mutant.file)
             _replace(functions, self._sources[file].mutated(mutant), file)
-            _recompute(self._sources[file], mutant)
+            _recompute(self._sources[file], mutant, self._caches)
             code = 0
             for place, test in enumerate(tests):
                 after = tests[place + 1] if place + 1 < len(tests) else None
@@ -226,15 +239,14 @@ def _replace(functions: _Functions, code: dict[tuple[str, int], CodeType], file:
             function.__code__ = new
 
 
-def _recompute(source: Source, mutant: Mutant) -> None:
+def _recompute(source: Source, mutant: Mutant, caches: Iterable[Any]) -> None:
     """Forget what the function as it was has left behind."""
     # A mutant may exchange a name for one that its module does not import.
     for module in (balls, rationals):
         for name in module.__all__:
             builtins.__dict__.setdefault(name, getattr(module, name))
-    for one in gc.get_objects():
-        if isinstance(one, functools._lru_cache_wrapper) and one.__module__.startswith("cvxleak"):
-            one.cache_clear()
+    for cache in caches:
+        cache.cache_clear()
     for module in list(sys.modules.values()):
         if getattr(module, "__file__", None) == str(source.file):
             for statement in source.calls_at_import(mutant.function):
@@ -290,7 +302,9 @@ def _report(outcomes: dict[str, str], listed: dict[str, str], partly: bool) -> b
 def main() -> int:
     """Run from the command line; return the exit code."""
     parser = argparse.ArgumentParser(prog="make mutate", description=__doc__.splitlines()[0])
-    parser.add_argument("--only", default="", help="mutants whose file or function has this in it")
+    parser.add_argument(
+        "--only", nargs="*", default=[], help="mutants whose file or function has this in it"
+    )
     parser.add_argument("--sample", type=int, default=0, help="how many, drawn by the commit")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--tests", nargs="*", default=TESTS)
@@ -298,7 +312,9 @@ def main() -> int:
     mutation = Mutation(given.only, given.sample, given.jobs)
     options = ["-q", "-p", "no:cacheprovider", "-m", "not slow", *given.tests]
     code = pytest.main(options, plugins=[mutation])
-    return int(mutation.failed or code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED))
+    return int(
+        mutation.failed or code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+    )
 
 
 if __name__ == "__main__":

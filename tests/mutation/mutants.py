@@ -241,7 +241,9 @@ def _told(parent: ast.AST, node: ast.AST, new: ast.AST) -> tuple[str, str]:
     """Return what is shown of a change; of a function's name, its call too."""
     if isinstance(parent, ast.Call) and parent.func is node:
         call = ast.unparse(parent)
-        return call, ast.unparse(ast.copy_location(ast.Call(new, parent.args, parent.keywords), parent))  # type: ignore[arg-type]
+        return call, ast.unparse(
+            ast.copy_location(ast.Call(new, parent.args, parent.keywords), parent)
+        )  # type: ignore[arg-type]
     return ast.unparse(node), ast.unparse(new)
 
 
