@@ -15,7 +15,7 @@ export MKL_NUM_THREADS := 1
 .DEFAULT_GOAL := help
 # Two pips at once in one environment would trip over each other.
 .NOTPARALLEL:
-.PHONY: help audit test test-slow test-wheel lint bench docs clean
+.PHONY: help audit test test-slow test-wheel mutate lint bench docs clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,6 +31,9 @@ test-slow: $(VENV)/.installed-test ## the slow tests
 
 test-wheel: ## build a release, install its wheel afresh, test that (PYTHON=python3.12)
 	.ci/test-wheel $(PYTHON) -n 2 -m "not slow"
+
+mutate: $(VENV)/.installed-test ## change the checker in one place at a time: a test has to fail (ARGS="--only own_rows")
+	$(BIN)/python -m tests.mutation $(ARGS)
 
 lint: $(VENV)/.installed-test ## style, types, and which room may import which
 	$(BIN)/ruff check .

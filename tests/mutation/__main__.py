@@ -48,7 +48,7 @@ NEAREST = "tests/certificates/forged"
 
 TESTS = [NEAREST, "tests/certificates", "tests/model", "cvxleak/certificates"]
 
-CPU_SECONDS = 10
+CPU_SECONDS = 5
 """A child is given this and twenty times what its tests need without a change."""
 
 MEMORY = 4 << 30

@@ -4,9 +4,10 @@ What is changed is what a proof checker's soundness hangs on:
 
 - a guard (an ``if`` that ends in raise, return, continue or break) never applies; a statement that
   is a call, such as ``reading.parts(...)``, is left out;
-- < and <= are exchanged, > and >=; == and != become each of <= and >=, < and >; of a chain of
+- < and <= are exchanged, > and >=; == becomes >=, and != each of < and >; of a chain of
   comparisons, of ``and`` and of ``or`` one part is left out; ``not`` is left out;
-- rounding up and down are exchanged, lower and upper ends, min and max, any and all, inf and -inf;
+- calls that round up and down are exchanged, those of lower and upper ends, min and max, any and
+  all; inf and -inf are;
 - + and - are exchanged, and a minus is left out.
 
 Messages of errors, annotations, decorators and default arguments stay as they are, and so does
@@ -43,7 +44,7 @@ SWAPPED_OPERATORS: dict[type, tuple[type, ...]] = {
     ast.LtE: (ast.Lt,),
     ast.Gt: (ast.GtE,),
     ast.GtE: (ast.Gt,),
-    ast.Eq: (ast.LtE, ast.GtE),
+    ast.Eq: (ast.GtE,),
     ast.NotEq: (ast.Lt, ast.Gt),
     ast.Add: (ast.Sub,),
     ast.Sub: (ast.Add,),
@@ -230,7 +231,8 @@ def _changes(statement: ast.stmt) -> Iterator[tuple[_Change, str, str]]:
         new = f"{ast.unparse(statement.target)} {sign[other]} ..."
         yield _Change(statement, "op", None, other()), old, new
     for parent, field, index, node in _expressions(statement):
-        for new in _replacements(node):
+        called = isinstance(parent, ast.Call) and field == "func"
+        for new in _replacements(node, called):
             for part in ast.walk(new):
                 if "lineno" in part._attributes and not hasattr(part, "lineno"):
                     ast.copy_location(part, node)
@@ -262,7 +264,7 @@ def _expressions(node: ast.AST) -> Iterator[Place]:
             yield from _expressions(part)
 
 
-def _replacements(node: ast.AST) -> Iterator[ast.expr]:
+def _replacements(node: ast.AST, called: bool) -> Iterator[ast.expr]:
     if isinstance(node, ast.Compare):
         terms = [node.left, *node.comparators]
         for i, op in enumerate(node.ops):
@@ -281,13 +283,9 @@ def _replacements(node: ast.AST) -> Iterator[ast.expr]:
     elif isinstance(node, ast.BinOp) and type(node.op) in SWAPPED_OPERATORS:
         for other in SWAPPED_OPERATORS[type(node.op)]:
             yield ast.BinOp(node.left, other(), node.right)
-    elif isinstance(node, ast.Name) and node.id in SWAPPED_NAMES and _loaded(node):
+    elif called and isinstance(node, ast.Name) and node.id in SWAPPED_NAMES:
         yield ast.Name(SWAPPED_NAMES[node.id], ast.Load())
-    elif isinstance(node, ast.Attribute) and node.attr in SWAPPED_NAMES and _loaded(node):
+    elif called and isinstance(node, ast.Attribute) and node.attr in SWAPPED_NAMES:
         yield ast.Attribute(node.value, SWAPPED_NAMES[node.attr], ast.Load())
-    elif isinstance(node, ast.Attribute) and node.attr == "inf" and _loaded(node):
+    elif isinstance(node, ast.Attribute) and node.attr == "inf":
         yield ast.UnaryOp(ast.USub(), node)
-
-
-def _loaded(node: ast.Name | ast.Attribute) -> bool:
-    return isinstance(node.ctx, ast.Load)
