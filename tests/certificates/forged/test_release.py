@@ -109,7 +109,10 @@ def test_ends_are_rounded_outwards():
     assert arb(ends(no_price)[1]) > arb(2).log()
     dear = tampered(
         INFORMATION,
-        {("problem", "coalitions", 0, "price"): 2.0, ("proof", "coalitions", 0, "reference"): G},
+        {
+            ("problem", "coalitions", 0, "price"): 2.0,
+            ("proof", "coalitions", 0, "reference"): pack(np.zeros((1, 2, 1))),
+        },
     )
     assert ends(dear)[0] == pytest.approx(-LEVEL, abs=1e-12)
 
