@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 
 from cvxleak._validation import real_number
 
-__all__ = ["Clock"]
+__all__ = ["Clock", "Stop"]
 
 
 class Clock:
@@ -60,3 +61,32 @@ class Clock:
     def limit(self) -> float | None:
         """What is left, as the `time_limit` of another search; None without a limit."""
         return None if self._seconds == math.inf else self.left
+
+
+class Stop:
+    """Says when a search has to end: when the time that is left is what its proof will take.
+
+    From then on it says so for good, so that a search is cut short and never goes another way.
+
+    Parameters
+    ----------
+    clock : Clock
+    proof_seconds : callable, optional
+        Estimate of the time that the proof of what has been found will take.
+
+    Examples
+    --------
+    >>> from cvxleak._clock import Clock, Stop
+    >>> Stop(Clock())(), Stop(Clock(60.0))(), Stop(Clock(60.0), lambda: 100.0)()
+    (False, False, True)
+    """
+
+    def __init__(self, clock: Clock, proof_seconds: Callable[[], float] = lambda: 0.0) -> None:
+        self._clock, self._proof_seconds = clock, proof_seconds
+        self._said = False
+
+    def __call__(self, needed: float = 0.0) -> bool:
+        """Whether there is no time left for a step of `needed` seconds, and for the proof."""
+        if not self._said and self._clock.limit is not None:
+            self._said = self._clock.left <= self._proof_seconds() + needed
+        return self._said

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -106,6 +108,22 @@ def joint_blahut_arimoto(
     >>> print(f"{run.value:.4f}")
     0.0795
     """
+    return climb_jointly(
+        lumped, entropy_floor, starts=starts, rng=rng, max_iterations=max_iterations, tol=tol
+    )
+
+
+def climb_jointly(
+    lumped: Lumped,
+    entropy_floor: float,
+    *,
+    starts: int | ArrayLike,
+    rng: int | np.random.Generator | None,
+    max_iterations: int,
+    tol: float,
+    stop: Callable[[], bool] = lambda: False,
+) -> IterativeResult:
+    """Do what `joint_blahut_arimoto` does, until `stop()` at the latest."""
     if not isinstance(lumped, Lumped):
         raise ValidationError(f"lumped: expected a Lumped, found {type(lumped).__name__}")
     b = checked_floor(entropy_floor, lumped.max_entropy)
@@ -127,7 +145,9 @@ def joint_blahut_arimoto(
         steps.append(step)
         trace.append(_record(lumped, current))
 
-    active = ascend(updater, current, None, max_updates=cap, least_gain=least_gain, watch=watch)
+    active = ascend(
+        updater, current, None, max_updates=cap, least_gain=least_gain, watch=watch, stop=stop
+    )
     best = int(np.argmax(current.value))
     reason = (
         f"max_iterations={cap} reached"

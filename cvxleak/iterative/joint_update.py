@@ -153,17 +153,19 @@ def ascend(
     max_updates: int,
     least_gain: float,
     watch: Callable[[Iterates, Array], object] = lambda current, step: None,
+    stop: Callable[[], bool] = lambda: False,
 ) -> NDArray[np.intp]:
     """Run every start in cycles of relaxation, in place; return those that have not ended.
 
-    `watch` is handed the iterates and the largest change of a weight, after every update.
+    `watch` is handed the iterates and the largest change of a weight, after every update; `stop`
+    ends all before the next one.
     """
     count = len(current.value)
     floors = np.full(count, updater.b) if floor is None else floor
     kappa, cycle_gain = np.ones(count), np.zeros(count)
     active = np.arange(count)
     for _ in range(max_updates):
-        if not len(active):
+        if not len(active) or stop():
             break
         here = current.take(active)
         there = updater.update(here.joint, here.multiplier, kappa[active], floors[active])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -11,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from flint import arb, fmpz
 
+from cvxleak._clock import Clock, Stop
 from cvxleak._validation import Array, generator, real_number
 from cvxleak.certificates import Certificate, balls
 from cvxleak.certificates import record_leakage as prover
 from cvxleak.errors import CertificateError
-from cvxleak.iterative import IterativeResult, joint_blahut_arimoto, meet_entropy_floor
+from cvxleak.iterative import IterativeResult, meet_entropy_floor
+from cvxleak.iterative.joint import climb_jointly
 from cvxleak.measures import lumped_information
 from cvxleak.model import Lumped
 from cvxleak.model.knowledge.binding import exchangeable
@@ -29,12 +30,9 @@ from cvxleak.result import ABSOLUTE_TOLERANCE, Bound, Status, Stopped
 if TYPE_CHECKING:
     from cvxleak.problems.leakage import RecordLeakage
 
-__all__ = ["Audit", "Progress"]
+__all__ = ["Audit", "Progress", "Reporter"]
 
 Progress = Callable[[float, float, int], None]
-
-Stop = Callable[..., bool]
-"""(seconds that a step takes, 0 if left out) -> whether there is no time left for it."""
 
 SINGLE_PRECISION = 1e-6
 """Relative gaps above this are certified with multipliers stored in single precision."""
@@ -53,7 +51,11 @@ PROMISING = 0.98
 
 
 class Audit:
-    """The state of one audit: it can be run, interrupted, certified and run on."""
+    """The state of one audit: it can be run, interrupted, certified and run on.
+
+    What is done next is decided by counted work, and the clock only ends it: as long as the time
+    limit is not reached, the same seed gives the same answer whatever the limit.
+    """
 
     def __init__(self, problem: RecordLeakage, rng: int | np.random.Generator | None) -> None:
         self.problem = problem
@@ -82,6 +84,10 @@ class Audit:
         known = max((group.upper for group in self._groups), default=0.0)
         return known if self._lumped_all else max(known, float(self._values.log()))
 
+    def closed(self, tol: float) -> bool:
+        """Whether the ends are as near to each other as `tol` asks for."""
+        return self.upper <= self._target(tol)
+
     @property
     def nodes(self) -> int:
         """Number of nodes bounded so far."""
@@ -97,32 +103,18 @@ class Audit:
     ) -> Bound:
         """Work until the gap is within `tol` or the time is up, and return the proved bracket."""
         real_number(tol, "tol", 0.0, 1.0, open_high=True)
-        if time_limit is not None:
-            real_number(time_limit, "time_limit", 0.0)
-        start = time.monotonic()
-        deadline = np.inf if time_limit is None else start + time_limit
-
-        entries = self.problem.mechanism.channel.matrix.size
-
-        def stop(needed: float = 0.0) -> bool:
-            """Whether there is no time left for what takes `needed` seconds, and for the proof."""
-            if time_limit is None:
-                return False
-            proofs = sum(group.proof_seconds() for group in self._groups if group.searches)
-            lumped = 0 if self._best is None else self._best[0].lumped.rows.size
-            proofs += ENTRY_SECONDS * (entries + lumped)
-            return time.monotonic() + proofs + needed > deadline
-
-        report = _Reporter(start, verbose, progress)
-        aim = tol
+        clock = Clock(time_limit)
+        stop = Stop(clock, self.proof_seconds)
+        report = Reporter(clock, verbose, progress)
+        aim, stopped = tol, Stopped.TOLERANCE
         with Interrupts() as interrupts:
             while True:
                 try:
-                    stopped = self._search(aim, stop, report)
+                    stopped = self.search(aim, stop, report) or stopped
                 except KeyboardInterrupt:
                     stopped = Stopped.INTERRUPTED
                 interrupts.protected = True
-                bound = self._certify(tol)
+                bound = self.certify(tol)
                 if interrupts.seen:
                     stopped = Stopped.INTERRUPTED
                 # The search may have counted on digits that the proof does not have.
@@ -133,9 +125,13 @@ class Audit:
                     stopped = Stopped.ROUNDING
                     break
                 interrupts.protected = False
-        self._seconds += time.monotonic() - start
-        stats = {"seconds": self._seconds, "nodes": self.nodes, "stopped": stopped}
-        return replace(bound, stats=stats)
+        return replace(bound, stats={**bound.stats, "stopped": stopped})
+
+    def proof_seconds(self) -> float:
+        """Return how long it will take to prove what has been found, and to write it down."""
+        proofs = sum(group.proof_seconds() for group in self._groups if group.searches)
+        lumped = 0 if self._best is None else self._best[0].lumped.rows.size
+        return proofs + ENTRY_SECONDS * (self.problem.mechanism.channel.matrix.size + lumped)
 
     @property
     def _lumped_all(self) -> bool:
@@ -150,8 +146,20 @@ class Audit:
         sizes = sorted(shape)[-problem.size :] if chosen is None else [shape[i] for i in chosen]
         return arb(fmpz(math.prod(sizes)))
 
-    def _search(self, tol: float, stop: Stop, report: _Reporter) -> Stopped:
-        """Work until the gap is within `tol` or the time is up; say which."""
+    def search(
+        self, tol: float, stop: Stop, report: Reporter, turns: float = math.inf
+    ) -> Stopped | None:
+        """Work until the gap is within `tol` or something ends it; say what.
+
+        None stands for the turns of the searches, of which there are at most so many.
+        """
+        spent = Clock()
+        try:
+            return self._search(tol, stop, report, turns)
+        finally:
+            self._seconds += spent.seconds
+
+    def _search(self, tol: float, stop: Stop, report: Reporter, turns: float) -> Stopped | None:
         for group in self._lump(stop):
             if stop() and group is not self._groups[0]:
                 return Stopped.TIME_LIMIT
@@ -161,15 +169,18 @@ class Audit:
                 lambda: self._target(tol),
                 stop,
             )
-        while self.upper > self._target(tol):
+        while not self.closed(tol):
             if stop():
                 return Stopped.TIME_LIMIT
+            if turns <= 0:
+                return None
+            turns -= 1
             group = max(self._groups, key=lambda g: g.upper)
             if not self._advance(group, tol, stop, report):
                 return Stopped.TOO_LARGE
         return Stopped.TOLERANCE
 
-    def _lump(self, stop: Stop) -> Iterator[AuditedGroup]:
+    def _lump(self, stop: Callable[[], bool]) -> Iterator[AuditedGroup]:
         """Yield the lumped problems, making those that are not there yet: at least one."""
         problem, mechanism = self.problem, self.problem.mechanism
         yield from list(self._groups)
@@ -214,7 +225,7 @@ class Audit:
         # A little inside the tolerance, so that rounding outwards does not undo it.
         return max(self.lower / (1 - 0.95 * tol), self.lower + 0.9 * ABSOLUTE_TOLERANCE)
 
-    def _advance(self, group: AuditedGroup, tol: float, stop: Stop, report: _Reporter) -> bool:
+    def _advance(self, group: AuditedGroup, tol: float, stop: Stop, report: Reporter) -> bool:
         """Work for a while on the class with the largest upper end, if anything can be done.
 
         Progress is counted in nodes, not seconds, so that the same seed gives the same answer.
@@ -224,7 +235,8 @@ class Audit:
             group.batches += 1
             report(self.lower, self.upper, self.nodes)
             # Powers of four: the local search takes a vanishing share of the time.
-            if group.batches & (group.batches - 1) == 0 and group.batches.bit_length() % 2:
+            powers = group.batches & (group.batches - 1) == 0 and group.batches.bit_length() % 2
+            if powers and not stop():
                 self._climb(group, weights[:8], stop)
                 if group.batches >= HARD:
                     self._climb(group, group.starts, stop)
@@ -236,22 +248,26 @@ class Audit:
         if group in self._domains:
             self._climb_within(group, self._domains[group], starts)
             return
-        run = self._ascend(group, starts, group.steps)
-        if run.iterations == group.steps and run.value > PROMISING * self.lower:
-            left = group.most_steps
-            while left > 0 and not stop():
-                steps = min(left, group.steps_between_looks)
-                run = self._ascend(group, run.point[None], steps)
-                left -= steps
-                if run.iterations < steps:
-                    break
+        late = stop()
+        steps = max(group.few_steps, 1) if late else group.steps
+        run = self._ascend(group, starts, steps, (lambda: False) if late else stop)
+        if not late and run.iterations == group.steps and run.value > PROMISING * self.lower:
+            run = self._ascend(group, run.point[None], group.most_steps, stop)
         group.weights, group.multiplier = run.point, float(run.history["multiplier"][-1])
         if self._offer(group, run.point):
             self._multiplier = group.multiplier
 
-    def _ascend(self, group: AuditedGroup, starts: int | Array, steps: int) -> IterativeResult:
-        return joint_blahut_arimoto(
-            group.lumped, self.floor, starts=starts, rng=self._rng, max_iterations=steps, tol=GAIN
+    def _ascend(
+        self, group: AuditedGroup, starts: int | Array, steps: int, stop: Callable[[], bool]
+    ) -> IterativeResult:
+        return climb_jointly(
+            group.lumped,
+            self.floor,
+            starts=starts,
+            rng=self._rng,
+            max_iterations=steps,
+            tol=GAIN,
+            stop=stop,
         )
 
     def _climb_within(self, group: AuditedGroup, domain: Domain, starts: int | Array) -> None:
@@ -275,9 +291,11 @@ class Audit:
             return True
         return False
 
-    def _certify(self, tol: float) -> Bound:
+    def certify(self, tol: float) -> Bound:
+        """Return the bracket reached, proved."""
+        spent = Clock()
         problem, mechanism = self.problem, self.problem.mechanism
-        first = next(self._lump(lambda *_: True))
+        first = next(self._lump(lambda: True))
         group, weights = self._best or (first, first.weights)
         dtype = "<f4" if tol > SINGLE_PRECISION else "<f8"
         with balls.precision():
@@ -301,6 +319,7 @@ class Audit:
             places.setdefault(known, place)
         classes = self._classes or []
         proof += [{"records": list(records)} for records in classes[len(self._same) :]]
+        self._seconds += spent.seconds
         certificate = Certificate(
             "record-leakage",
             content,
@@ -317,6 +336,7 @@ class Audit:
             witness=Adversary(mechanism, group.records, weights, problem.adversaries),
             certificate=certificate,
             shadow_prices={"entropy_floor": -self._multiplier},
+            stats={"seconds": self._seconds, "nodes": self.nodes},
             resume=self.run,
         )
 
@@ -340,17 +360,20 @@ class Audit:
                 share = min(1.0, max(1e-13, 8 * share))
 
 
-class _Reporter:
+class Reporter:
     """Hands the state of the search to whoever asked for it, at most once a second in print."""
 
-    def __init__(self, start: float, verbose: bool, progress: Progress | None) -> None:
-        self._start, self._verbose, self._progress = start, verbose, progress
-        self._last = start
+    def __init__(
+        self, clock: Clock, verbose: bool = False, progress: Progress | None = None
+    ) -> None:
+        self._clock, self._verbose, self._progress = clock, verbose, progress
+        self._last = 0.0
 
     def __call__(self, lower: float, upper: float, nodes: int) -> None:
+        """Report the ends and the nodes bounded so far."""
         if self._progress is not None:
             self._progress(lower, upper, nodes)
-        now = time.monotonic()
+        now = self._clock.seconds
         if self._verbose and now - self._last >= 1.0:
             self._last = now
-            print(f"{now - self._start:7.1f} s  {lower:.7g} to {upper:.7g} nats  {nodes} nodes")
+            print(f"{now:7.1f} s  {lower:.7g} to {upper:.7g} nats  {nodes} nodes")

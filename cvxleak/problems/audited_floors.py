@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cvxleak._clock import Stop
 from cvxleak._validation import Array
 from cvxleak.branch_and_bound import (
     Choices,
@@ -27,7 +27,6 @@ from cvxleak.model import Lumped
 from cvxleak.problems.adversary import Adversary
 from cvxleak.problems.audit import GAIN, SINGLE_PRECISION, Audit
 from cvxleak.problems.audited_group import AuditedGroup
-from cvxleak.problems.interrupts import Interrupts
 from cvxleak.problems.leakage import RecordLeakage
 from cvxleak.result import ABSOLUTE_TOLERANCE, Bound
 
@@ -122,23 +121,20 @@ class AuditedFloors:
         """The floors that took a search."""
         return {int(place) for group in self._groups for place in [*group.places, *group.sharing]}
 
-    def run(self, deadline: float) -> bool:
-        """Work until all gaps are within the tolerance, or the time is up; false if interrupted."""
-        with Interrupts():
-            try:
-                for group in self._groups:
-                    self._prepare(group)
-                for group in self._groups:
-                    self._share(group, deadline)
-                for group in self._groups:
-                    self._search(group, deadline)
-            except KeyboardInterrupt:
-                return False
-        return True
+    def run(self, stop: Stop) -> None:
+        """Work until all gaps are within the tolerance, or until the nodes or the time are up."""
+        for step in (self._prepare, self._share, self._search):
+            for group in self._groups:
+                step(group, stop)
 
-    def _prepare(self, group: _Group) -> None:
+    def proof_seconds(self) -> float:
+        """Return about how long the proof of all that the trees found will take."""
+        trees = (group.search for group in self._groups if group.search is not None)
+        return PROOF_SECONDS * sum(search.tangents for search in trees)
+
+    def _prepare(self, group: _Group, stop: Stop) -> None:
         """Bound the leakage at all floors at once, and look for adversaries."""
-        group.choices = bound_choices(group.problem)
+        group.choices = bound_choices(group.problem, stop=stop)
         if group.choices is not None:
             group.flat = min(group.flat, group.choices.upper)
             best = group.choices.witnesses[0]
@@ -157,6 +153,8 @@ class AuditedFloors:
         )
         rows = np.arange(len(places))
         for _ in range(SWEEPS):
+            if stop():
+                return
             weights, values = found
             best = values.reshape(len(places), -1).argmax(axis=1)
             own = weights.reshape(len(places), -1, weights.shape[1])[rows, best]
@@ -164,7 +162,7 @@ class AuditedFloors:
             flat = near.reshape(-1, weights.shape[1])
             found = self._climb(group, np.repeat(places, 3), flat, LONGER)
 
-    def _share(self, group: _Group, deadline: float) -> None:
+    def _share(self, group: _Group, stop: Stop) -> None:
         """Bound records of many values by time sharing, floor by floor: it takes few nodes."""
         if len(group.lumped.values) == 2:
             return
@@ -172,8 +170,10 @@ class AuditedFloors:
         merged, _ = group.merged
         last: SharingSearch | None = None
         for place in np.flatnonzero(group.flat > goal).tolist():
+            if stop():
+                return
             _, weights, multiplier = group.found[place]
-            if multiplier <= 0 or time.monotonic() > deadline:
+            if multiplier <= 0:
                 continue
             search = SharingSearch(merged, float(self.floors[place]), weights, multiplier, last)
             if search.attained > goal[place]:
@@ -181,19 +181,19 @@ class AuditedFloors:
             search.run(
                 lambda place=place: float(goal[place]),
                 resolution=float(gap[place]),
-                stop=lambda: time.monotonic() > deadline,
+                stop=stop,
                 on_weights=lambda weights: None,
                 node_limit=SHARING_NODES,
             )
             if search.upper <= goal[place]:
                 group.sharing[place] = last = search
 
-    def _search(self, group: _Group, deadline: float) -> None:
+    def _search(self, group: _Group, stop: Stop) -> None:
         goal, _ = self._thresholds()
         open_ = group.flat > goal
         open_[list(group.sharing)] = False
         places = np.flatnonzero(open_)
-        if not len(places):
+        if not len(places) or stop():
             return
         search = FloorsSearch(group.problem, self.floors[places].tolist(), group.symmetries)
         group.places, group.search = places, search
@@ -213,7 +213,7 @@ class AuditedFloors:
 
         search.run(
             thresholds,
-            stop=lambda: time.monotonic() + PROOF_SECONDS * search.tangents > deadline,
+            stop=stop,
             on_weights=on_weights,
             node_limit=NODES.get(len(group.lumped.values), FEW_NODES) * len(places),
         )
@@ -270,8 +270,7 @@ class AuditedFloors:
         """
         proofs: list[list[dict[str, Any]]] = [[] for _ in self.floors]
         uppers = np.zeros(len(self.floors))
-        with Interrupts() as interrupts, balls.precision():
-            interrupts.protected = True
+        with balls.precision():
             lowers = [
                 _proved_lower(group.lumped, floor, weights)
                 for floor, (group, weights) in zip(self.floors.tolist(), self._best, strict=True)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from cvxleak._clock import Clock, Stop
 from cvxleak._validation import Array
 from cvxleak.branch_and_bound import (
     BestFirst,
@@ -45,14 +45,11 @@ MOST_STEPS = 1000
 WORK = 10**8
 """About how many numbers one go of the local search may touch."""
 
-LOOK = 2 * 10**7
-"""About how many of them until it looks at the clock."""
+FIRST_WORK = 2 * 10**7
+"""About how many of them its first steps may touch, those from all starts."""
 
-STEP_SECONDS = 1e-7
-"""About how long a step of the local search takes, per probability and start."""
-
-AT_ALL = 1.0
-"""Seconds that the local search may take when there is no time left."""
+AT_ALL = 2 * 10**6
+"""About how many of them a local search may touch when there is no time left: .2 s."""
 
 PASS_SECONDS = 5e-7
 """About how long it takes to merge outputs, or to bound by the dataset, per probability."""
@@ -144,29 +141,29 @@ class AuditedGroup:
     @property
     def starts(self) -> int:
         """How many random starts the local search can afford."""
-        return int(np.clip(LOOK / 10 / self.lumped.rows.size, 2, STARTS))
+        return int(np.clip(FIRST_WORK / 10 / self.lumped.rows.size, 2, STARTS))
 
     @property
     def steps(self) -> int:
         """How many steps from that many starts the local search takes in one go."""
-        return int(np.clip(LOOK / self.starts / self.lumped.rows.size, 3, STEPS))
+        return int(np.clip(FIRST_WORK / self.starts / self.lumped.rows.size, 3, STEPS))
+
+    @property
+    def few_steps(self) -> int:
+        """How many steps from two starts it takes when there is no time left."""
+        return min(self.steps, AT_ALL // (2 * self.lumped.rows.size))
 
     @property
     def most_steps(self) -> int:
         """How many steps the local search takes at most to follow the best one to its end."""
         return int(np.clip(10 * WORK / self.starts / self.lumped.rows.size, 50, MOST_STEPS))
 
-    @property
-    def steps_between_looks(self) -> int:
-        """How many of these it takes until it looks at the clock."""
-        return int(np.clip(LOOK / self.lumped.rows.size, 3, MOST_STEPS))
-
     def prepare(
         self,
         offer: Callable[[Array], object],
         climb: Callable[[int], object],
         threshold: Callable[[], float],
-        stop: Callable[..., bool],
+        stop: Stop,
     ) -> None:
         """Bound the leakage without a tree, and look for adversaries; each part only once."""
         if self._prepared == 0:
@@ -181,19 +178,18 @@ class AuditedGroup:
                 best = self._choices.witnesses[0]
                 enough = lumped_entropy(best, self.lumped) >= self.floor
                 self._climbed = bool(self.limits is None and enough)
-            self._prepared = 2
-        if not self._climbed:
+            if not stop():
+                self._prepared = 2
+        if not self._climbed and not stop():
+            climb(self.starts)
+            self._climbed = not stop()
+        elif not self._climbed and self.few_steps > 0:
             # However late it is: without any search the lower end would say next to nothing.
-            for starts, most in ((self.starts, AT_ALL / 10), (2, AT_ALL)):
-                seconds = STEP_SECONDS * size * starts * self.steps
-                if seconds <= most or not stop(seconds):
-                    climb(starts)
-                    self._climbed = True
-                    break
+            climb(2)
         if self._prepared == 2 and not stop(PASS_SECONDS * size) and not self.small:
             self._bound_by_dataset(threshold, stop)
 
-    def _bound_by_dataset(self, threshold: Callable[[], float], stop: Callable[[], bool]) -> None:
+    def _bound_by_dataset(self, threshold: Callable[[], float], stop: Stop) -> None:
         if self._dataset is not None or self.upper <= threshold():
             return
         merged, outputs = self._merge()
@@ -209,7 +205,7 @@ class AuditedGroup:
         self,
         threshold: Callable[[], float],
         resolution: float,
-        stop: Callable[[], bool],
+        stop: Stop,
         on_weights: Callable[[Array], None],
     ) -> bool:
         """Give each search a turn, less and less often to those that do not get on.
@@ -259,11 +255,11 @@ class AuditedGroup:
         if id(search) not in self._seconds_per_leaf:
             if search.leaves < CALIBRATION[search.kind]:
                 return self.lumped.rows.size * (READ_SECONDS + LEAF_SECONDS * search.leaves)
-            start = time.monotonic()
+            clock = Clock()
             with precision():
                 entry = {search.kind: search.encoded(self._outputs(search), "<f8")}
                 prover.prove_upper(self.lumped, self.floor, entry, self.limits)
-            self._seconds_per_leaf[id(search)] = (time.monotonic() - start) / search.leaves
+            self._seconds_per_leaf[id(search)] = clock.seconds / search.leaves
         return self._seconds_per_leaf[id(search)] * search.leaves
 
     def proved(self, dtype: str) -> tuple[dict[str, Any], float]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -11,20 +10,21 @@ from typing import Any
 
 import numpy as np
 
+from cvxleak._clock import Clock, Stop
 from cvxleak._validation import Array, generator, in_order, real_number
 from cvxleak.certificates import Certificate
 from cvxleak.certificates.bundle import save_certificates
 from cvxleak.errors import CertificateError, ValidationError
 from cvxleak.model import Mechanism
 from cvxleak.model.knowledge import Knowledge
+from cvxleak.problems.audit import Audit, Reporter
 from cvxleak.problems.audited_floors import AuditedFloors
+from cvxleak.problems.interrupts import Interrupts
 from cvxleak.problems.leakage import TOLERANCE, RecordLeakage
-from cvxleak.result import ABSOLUTE_TOLERANCE, Bound
+from cvxleak.problems.turns import in_turns
+from cvxleak.result import ABSOLUTE_TOLERANCE, Bound, Status, Stopped
 
 __all__ = ["LeakageCurve", "leakage_curve"]
-
-FIRST = 10
-"""The two floors audited first may each take one part in so many of the time."""
 
 
 @dataclass(frozen=True)
@@ -128,8 +128,8 @@ def leakage_curve(
     Where posterior cells do it, all floors share one local search, in which each tries what its
     neighbors found, and one tree: multipliers (lam, mu) that prove U at b prove U - lam (b' - b) at
     b' (`cvxleak.branch_and_bound.floors_search`). Records of more than two values are tried by time
-    sharing first (`cvxleak.branch_and_bound.sharing`). Floors that this leaves open are audited one
-    by one, from the outside in, as long as the ends of the stretch around them are further apart
+    sharing first (`cvxleak.branch_and_bound.sharing`). Floors that this leaves open are audited by
+    turns, from the outside in, as long as the ends of the stretch around them are further apart
     than the tolerance. So are all floors where more is known of the adversaries than a floor; what
     is known stays the same along the curve, so that it does not rise there either.
 
@@ -145,8 +145,8 @@ def leakage_curve(
     tol : float
         Relative gap to reach at every floor: upper - lower <= max(tol * upper, 1e-7 nats).
     time_limit : float, optional
-        Seconds for the whole curve. Each audit gets an equal share of what is left, the first two
-        a tenth; in the end those that this was not enough for go on.
+        Seconds for the whole curve. Its searches take turns, whose length is counted in work: where
+        time runs out, all of the curve has been looked at.
     rng : int, numpy.random.Generator or None
         Random starts of the local search; the same seed gives the same answer.
 
@@ -185,84 +185,140 @@ def leakage_curve(
     >>> leakage_curve(rounded, [0.0, 0.5, 1.5], adversaries=rare).upper.round(3)
     array([0.5  , 0.5  , 0.323])
     """
-    begin = time.monotonic()
+    clock = Clock(time_limit)
     floors = tuple(
         real_number(b, "entropy_floors", 0.0) for b in in_order(entropy_floors, "entropy_floors")
     )
     if not floors or any(low >= high for low, high in pairwise(floors)):
         raise ValidationError("entropy_floors: expected strictly increasing numbers, at least one")
     real_number(tol, "tol", 0.0, 1.0, open_high=True)
-    if time_limit is not None:
-        real_number(time_limit, "time_limit", 0.0)
     known = tuple(adversaries) if isinstance(adversaries, Iterable) else adversaries
     problems = [RecordLeakage(mechanism, b, records, adversaries=known) for b in floors]
-    random = generator(rng)
-    found: list[tuple[int, Bound]] = []
-    searched: set[int] = set()
-    more = True
-    if len(floors) > 1 and not problems[0].adversaries:
-        together = AuditedFloors(problems, tol, random)
-        if together.small:
-            half = np.inf if time_limit is None else begin + time_limit / 2
-            more = together.run(half)
-            found += enumerate(together.bounds(closed_only=more and time_limit is None))
-            searched |= together.searched
-    audits: dict[int, Bound] = {}
-
-    def share(parts: int) -> float | None:
-        if time_limit is None:
-            return None
-        return max(0.0, begin + time_limit - time.monotonic()) / parts
-
-    while more:
-        place, waiting = _next([*found, *audits.items()], set(audits), len(floors), tol)
-        if place is None:
-            break
-        # The first two may settle all floors between them.
-        parts = min(waiting, FIRST) if not found and len(audits) < 2 else waiting
-        audits[place] = problems[place].solve(tol=tol, time_limit=share(parts), rng=random)
-    # Those that their shares were not enough for go on with what is left, the lowest floors first.
-    gained = more
-    while gained and share(1):
-        gained = False
-        for place in sorted(audits):
-            open_ = _open([*found, *audits.items()], len(floors), tol)
-            later = sum(other >= place for other in audits if other in open_)
-            if place in open_ and share(later):
-                before = audits[place].gap
-                audits[place] = audits[place].refine(tol, share(later))
-                gained |= audits[place].gap < before
-    found += audits.items()
-    bounds = tuple(tightened(found, place, b, tol) for place, b in enumerate(floors))
-    solved = tuple(place in searched or place in audits for place in range(len(floors)))
-    return LeakageCurve(floors, bounds, solved, time.monotonic() - begin)
+    search = _Search(problems, tol, generator(rng))
+    found, stopped = search.run(clock)
+    bounds = tuple(
+        _said(tightened(found, place, b, tol), stopped) for place, b in enumerate(floors)
+    )
+    solved = tuple(place in search.searched for place in range(len(floors)))
+    return LeakageCurve(floors, bounds, solved, clock.seconds)
 
 
-def _next(
-    found: list[tuple[int, Bound]], audited: set[int], size: int, tol: float
-) -> tuple[int | None, int]:
-    """Return the floor to be audited next, None if there is none, and how many are waiting."""
-    # The highest floor first: it is the one that nobody may meet.
-    for end in (size - 1, 0):
-        if not found or (len(found) == 1 and end not in audited):
-            return end, size - len(audited)
-    waiting = np.array([place for place in _open(found, size, tol) if place not in audited], int)
-    if not len(waiting):
-        return None, 0
-    # The widest stretch first: where time runs out, all of the curve has been looked at.
-    stretches = np.split(waiting, np.flatnonzero(np.diff(waiting) > 1) + 1)
-    widest = max(stretches, key=len)
-    return int(widest[(len(widest) - 1) // 2]), len(waiting)
+class _Search:
+    """The searches at all floors: one for all of them together, and audits of what it leaves."""
+
+    def __init__(self, problems: list[RecordLeakage], tol: float, rng: np.random.Generator) -> None:
+        self._problems, self._tol, self._rng = problems, tol, rng
+        self._together: AuditedFloors | None = None
+        if len(problems) > 1 and not problems[0].adversaries:
+            together = AuditedFloors(problems, tol, rng)
+            self._together = together if together.small else None
+        self._audits: dict[int, Audit] = {}
+        self._reached: list[tuple[int, Bound]] = []  # by the one for all floors
+        self._too_large = False
+
+    @property
+    def searched(self) -> set[int]:
+        """The floors that took a search."""
+        return set(self._audits) | (self._together.searched if self._together else set())
+
+    def run(self, clock: Clock) -> tuple[list[tuple[int, Bound]], Stopped]:
+        """Return proved brackets with the places of their floors, and why the search ended."""
+        stop = Stop(clock, self._proof_seconds)
+        aim, stopped = self._tol, Stopped.TOLERANCE
+        with Interrupts() as interrupts:
+            while True:
+                try:
+                    self._search(aim, stop, Reporter(clock))
+                except KeyboardInterrupt:
+                    stopped = Stopped.INTERRUPTED
+                interrupts.protected = True
+                early = stop() or stopped is Stopped.INTERRUPTED
+                if self._together is not None and early and self._open(self._tol):
+                    self._reached = list(enumerate(self._together.bounds(closed_only=False)))
+                for end in (len(self._problems) - 1, 0):
+                    if not self._reached:
+                        self._audit(end)
+                found = self._reached + [
+                    (place, audit.certify(self._tol)) for place, audit in self._audits.items()
+                ]
+                if interrupts.seen:
+                    stopped = Stopped.INTERRUPTED
+                elif stop():
+                    stopped = Stopped.TIME_LIMIT
+                elif self._too_large:
+                    stopped = Stopped.TOO_LARGE
+                ends = [(place, bound.lower, bound.upper) for place, bound in found]
+                if stopped is not Stopped.TOLERANCE or not _open(
+                    ends, len(self._problems), self._tol
+                ):
+                    return found, stopped
+                # The search may have counted on digits that the proofs do not have.
+                aim /= 2
+                if aim < self._tol / 16:
+                    return found, Stopped.ROUNDING
+                interrupts.protected = False
+
+    def _search(self, tol: float, stop: Stop, report: Reporter) -> None:
+        """Work until no floor is open or the time is up."""
+        if self._together is not None and not self._reached:
+            self._together.run(stop)
+            if stop():
+                return
+            self._reached = list(enumerate(self._together.bounds(closed_only=True)))
+        last = len(self._problems) - 1
+
+        def search(place: int, turns: int) -> bool:
+            why = self._audit(place).search(tol, stop, report, turns)
+            self._too_large |= why is Stopped.TOO_LARGE
+            return why is None
+
+        def first(places: Sequence[int]) -> int:
+            # The highest floor first: it is the one that nobody may meet. It and the lowest one may
+            # settle all floors between them.
+            for end in (last, 0):
+                if not self._reached and end in places and end not in self._audits:
+                    return end
+            # Then the widest stretch: where time runs out, all of the curve has been looked at.
+            stretches = np.split(places, np.flatnonzero(np.diff(places) > 1) + 1)
+            widest = max(stretches, key=len)
+            return int(widest[(len(widest) - 1) // 2])
+
+        in_turns(first, lambda: self._open(0.95 * tol), search, stop)
+        for end in (last, 0):
+            if not self._reached and end not in self._audits:
+                search(end, 0)
+
+    def _audit(self, place: int) -> Audit:
+        if place not in self._audits:
+            self._audits[place] = Audit(self._problems[place], self._rng)
+        return self._audits[place]
+
+    def _open(self, tol: float) -> list[int]:
+        """Return the floors that are open, as far as is known before the proofs."""
+        proved = [(place, bound.lower, bound.upper) for place, bound in self._reached]
+        known = [(place, audit.lower, audit.upper) for place, audit in self._audits.items()]
+        return _open(proved + known, len(self._problems), tol)
+
+    def _proof_seconds(self) -> float:
+        together = 0.0 if self._together is None else self._together.proof_seconds()
+        return together + sum(audit.proof_seconds() for audit in self._audits.values())
 
 
-def _open(found: list[tuple[int, Bound]], size: int, tol: float) -> list[int]:
+def _said(bound: Bound, stopped: Stopped) -> Bound:
+    """Return a bound that says why its search ended, for all of the curve."""
+    why = Stopped.TOLERANCE if bound.status is Status.CERTIFIED else stopped
+    return replace(bound, stats={**bound.stats, "stopped": why})
+
+
+def _open(found: list[tuple[int, float, float]], size: int, tol: float) -> list[int]:
     """Return the floors at which the ends of the curve are further apart than the tolerance."""
     upper, lower = np.full(size, np.inf), np.full(size, -np.inf)
-    for place, bound in found:
-        upper[place], lower[place] = min(upper[place], bound.upper), max(lower[place], bound.lower)
+    for place, low, high in found:
+        upper[place], lower[place] = min(upper[place], high), max(lower[place], low)
     upper = np.minimum.accumulate(upper)
     lower = np.maximum.accumulate(lower[::-1])[::-1]
-    return np.flatnonzero(upper - lower > np.maximum(tol * upper, ABSOLUTE_TOLERANCE)).tolist()
+    near = upper - lower <= np.maximum(tol * upper, ABSOLUTE_TOLERANCE)
+    return np.flatnonzero(~(near & np.isfinite(upper))).tolist()
 
 
 def tightened(found: list[tuple[int, Bound]], place: int, floor: float, tol: float) -> Bound:

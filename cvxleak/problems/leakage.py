@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cvxleak._clock import Clock
 from cvxleak._validation import instance, real_number, short, whole_number
 from cvxleak.certificates import Certificate
 from cvxleak.errors import InfeasibleError, ValidationError
@@ -24,6 +24,7 @@ from cvxleak.model.restricted import restrict
 from cvxleak.problems.audit import Audit, Progress
 from cvxleak.problems.candidates import candidate_weights, law_violations, positive_part
 from cvxleak.problems.check import Check
+from cvxleak.problems.turns import audit_in_turns
 from cvxleak.result import Bound, Status, Stopped
 
 __all__ = ["RecordLeakage", "balance", "balance_of", "group_leakage", "record_leakage"]
@@ -297,7 +298,7 @@ def balance(
 
     The lower end is C_1's lower end less C_1^b's upper end, and the other way round; the witness is
     the pair of adversaries that attain the lower ends of C_1 and of C_1^b. Both are computed as
-    sharply as the tolerance on their difference asks for, together within the time limit.
+    sharply as the tolerance on their difference asks for, by turns, together within the time limit.
 
     Parameters
     ----------
@@ -318,12 +319,23 @@ def balance(
     balance: 0 to ... nats (CERTIFIED)
     """
     problems = [RecordLeakage(mechanism, b, adversaries=adversaries) for b in (0.0, entropy_floor)]
-    given = options.pop("time_limit", TIME_LIMIT)
-    limit = given if given is None else real_number(given, "time_limit", 0.0)
-    left = _countdown(limit)
-    free = problems[0].solve(time_limit=None if limit is None else limit / 2, **options)
-    bound = problems[1].solve(time_limit=left(), **options)
-    return balance_of(free, bound, tol=options.get("tol", TOLERANCE), time_limit=left())
+    return _balance(problems, **options)
+
+
+def _balance(
+    problems: Sequence[RecordLeakage],
+    *,
+    tol: float = TOLERANCE,
+    time_limit: float | None = TIME_LIMIT,
+    rng: int | np.random.Generator | None = 0,
+    verbose: bool = False,
+    progress: Progress | None = None,
+) -> Bound:
+    real_number(tol, "tol", 0.0, 1.0, open_high=True)
+    clock = Clock(time_limit)
+    audits = [Audit(problem, rng) for problem in problems]
+    free, bound = audit_in_turns(audits, tol, clock, verbose=verbose, progress=progress)
+    return balance_of(free, bound, tol=tol, time_limit=clock.limit)
 
 
 def balance_of(
@@ -359,8 +371,7 @@ def balance_of(
     balance: 0.3177... to 0.3177... nats (CERTIFIED)
     """
     allowed = real_number(tol, "tol", 0.0, open_low=True, open_high=True)
-    if time_limit is not None:
-        real_number(time_limit, "time_limit", 0.0)
+    clock = Clock(time_limit)
     whole = _certificate(free, "free").problem
     if whole != {**_certificate(bound, "bound").problem, "entropy_floor": 0.0}:
         raise ValidationError(
@@ -368,9 +379,8 @@ def balance_of(
             "something else; it must be that of `bound` at a floor of 0"
         )
     wanted = 0.4 * allowed * (free.lower - bound.upper)
-    left = _countdown(time_limit)
     free, bound = (
-        part.refine(wanted / part.upper, left())
+        part.refine(wanted / part.upper, clock.limit)
         if part.status is Status.CERTIFIED and 0 < wanted < part.gap
         else part
         for part in (free, bound)
@@ -396,12 +406,6 @@ def balance_of(
         certificate=certificate,
         stats=_together(free.stats, bound.stats),
     )
-
-
-def _countdown(limit: float | None) -> Callable[[], float | None]:
-    """Return what says how many seconds are left, None if there is no limit."""
-    end = math.inf if limit is None else time.monotonic() + limit
-    return lambda: None if limit is None else max(end - time.monotonic(), 0.0)
 
 
 def _together(*parts: Mapping[str, Any]) -> dict[str, Any]:

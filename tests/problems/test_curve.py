@@ -19,7 +19,7 @@ from cvxleak.model import (
     RecordSpace,
     RelativeEntropyBall,
 )
-from cvxleak.problems import RecordLeakage, audited_floors, record_leakage
+from cvxleak.problems import RecordLeakage, audited_floors, audited_group, record_leakage
 from cvxleak.problems.curve import LeakageCurve, leakage_curve
 from cvxleak.queries import count, parity
 from cvxleak.result import Status
@@ -97,22 +97,14 @@ def test_ends_taken_from_neighbors_are_proved_for_the_floor_in_between():
         assert bound.lower <= record_leakage(mechanism, b, tol=1e-2).upper
 
 
-def test_what_a_share_of_the_time_was_not_enough_for_goes_on(monkeypatch):
-    hurried = RecordLeakage.solve
-    limits = []
-
-    def solve(problem: RecordLeakage, *, time_limit: float, **options):
-        limits.append(time_limit)
-        return hurried(problem, time_limit=0.0, **options)
-
-    monkeypatch.setattr(RecordLeakage, "solve", solve)
+def test_floors_that_a_turn_is_not_enough_for_go_on(monkeypatch):
+    monkeypatch.setattr(audited_group, "FIRST_NODES", dict.fromkeys(audited_group.NODES, 1))
+    monkeypatch.setattr(audited_group, "NODES", dict.fromkeys(audited_group.NODES, 2))
     mechanism = Mechanism(count(3), random_rounding(3, 3))
     near = RelativeEntropyBall(0.5, laws=[0.6, 0.4])
-    floors = np.linspace(0.0, 1.6, 24)
-    curve = leakage_curve(mechanism, floors, adversaries=near, tol=0.1, time_limit=120.0)
+    curve = leakage_curve(mechanism, [0.0, 1.5, 1.9], adversaries=near, tol=0.05)
     assert all(bound.status is Status.CERTIFIED for bound in curve.bounds)
-    # The two that may settle all have more time than the next.
-    assert min(limits[:2]) > 2 * limits[2]
+    assert max(bound.stats["nodes"] for bound in curve.bounds) > 12
 
 
 def unequal_records() -> Mechanism:

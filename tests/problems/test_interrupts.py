@@ -79,7 +79,7 @@ def test_ctrl_c_in_the_search_returns_a_proved_bracket_that_can_be_refined(at):
 
 
 def test_ctrl_c_while_proving_is_noted_and_a_second_one_raises(monkeypatch):
-    prove = Audit._certify
+    prove = Audit.certify
     presses = 1
 
     def pressed(self, tol):
@@ -87,7 +87,7 @@ def test_ctrl_c_while_proving_is_noted_and_a_second_one_raises(monkeypatch):
             press()
         return prove(self, tol)
 
-    monkeypatch.setattr(Audit, "_certify", pressed)
+    monkeypatch.setattr(Audit, "certify", pressed)
     bound = problem().solve(tol=1e-2)
     assert bound.stats["stopped"] is Stopped.INTERRUPTED
     assert bound.status is Status.CERTIFIED

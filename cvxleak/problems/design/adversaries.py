@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from flint import arb, fmpq, fmpz
 
+from cvxleak._clock import Stop
 from cvxleak._validation import Array, generator
 from cvxleak.certificates.balls import precision, round_down
 from cvxleak.certificates.design import (
@@ -126,7 +127,7 @@ class _Informed(Engine):
         super().__init__(problem, opponents.rng)
         self._opponents, self._known = opponents, known
 
-    def _climb(self, group: AuditedGroup, starts: int | Array, stop: Callable[..., bool]) -> None:
+    def _climb(self, group: AuditedGroup, starts: int | Array, stop: Stop) -> None:
         known = self._known
         if known is not None and known.group == group.records:
             if not isinstance(starts, int) and group.batches < PATIENCE:
