@@ -4,7 +4,6 @@ Honest parts are written by hand, with numbers that floats hold exactly, so that
 for and the mutants of the checker (`tests/mutation`) are told from it in milliseconds.
 """
 
-import copy
 import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -36,13 +35,20 @@ def ends(parts: Parts) -> tuple[float, float]:
 
 def tampered(parts: Parts, changes: Mapping[Path, Any]) -> Parts:
     """Return the parts with some of them replaced; a function is given what stands there."""
-    result = copy.deepcopy(parts)
+    result = Parts(parts.kind, *map(_copied, parts[1:]))
     for path, value in changes.items():
-        part: Any = result._asdict()  # the parts themselves are shared with `result`
+        part: Any = result._asdict()
         for key in path[:-1]:
             part = part[key]
-        part[path[-1]] = value(part[path[-1]]) if callable(value) else copy.deepcopy(value)
+        part[path[-1]] = value(part[path[-1]]) if callable(value) else _copied(value)
     return result
+
+
+def _copied(value: Any) -> Any:
+    # Not `copy.deepcopy`: what stands in two places is to be changed in one of them.
+    if isinstance(value, dict):
+        return {key: _copied(part) for key, part in value.items()}
+    return [_copied(part) for part in value] if isinstance(value, list) else value
 
 
 def refused(parts: Parts, changes: Mapping[Path, Any], reason: str) -> None:

@@ -267,6 +267,8 @@ def _expressions(node: ast.AST) -> Iterator[Place]:
 def _replacements(node: ast.AST, called: bool) -> Iterator[ast.expr]:
     if isinstance(node, ast.Compare):
         terms = [node.left, *node.comparators]
+        if any(isinstance(term, ast.Constant) and isinstance(term.value, str) for term in terms):
+            return  # names have no order
         for i, op in enumerate(node.ops):
             for other in SWAPPED_OPERATORS.get(type(op), ()):
                 ops = [*node.ops[:i], other(), *node.ops[i + 1 :]]

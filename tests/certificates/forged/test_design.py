@@ -1,5 +1,6 @@
 """Forged certificates of designs: channels of one record, and rows of several."""
 
+import itertools
 import math
 
 import numpy as np
@@ -7,14 +8,20 @@ import pytest
 from flint import arb, fmpq
 
 from cvxleak.certificates.balls import precision
-from cvxleak.certificates.design import forces_constants, most_values, total_above
+from cvxleak.certificates.design import (
+    exact_distortions,
+    forces_constants,
+    most_values,
+    total_above,
+)
 from cvxleak.certificates.design_mixtures import mixture_above
 from cvxleak.certificates.design_rows import Law, Rows, image, orbits, types_query
 from cvxleak.certificates.own_rows import OwnRow, priced, read_own
 from cvxleak.certificates.packing import pack
+from cvxleak.certificates.rationals import rational
 from cvxleak.errors import CertificateError
-from cvxleak.model import Channel, Distortion
-from cvxleak.queries import count, parity
+from cvxleak.model import AdditiveQuery, Channel, Distortion, RecordSpace
+from cvxleak.queries import count, from_table, parity
 from tests.certificates.forging import (
     Parts,
     encloses,
@@ -193,6 +200,52 @@ FORGED = [
     ("floor", {("proof", "leakage"): None}, "the leakage's proof: expected an object"),
     ("own", {("proof", "own"): [-0.5, 0.5]}, "a multiplier is negative"),
     ("own", {("proof", "own"): [0.5]}, "own: expected a list of 2"),
+    (
+        "priors",
+        {
+            ("problem", "sources"): [UNIFORM, {"on": "values", "weights": [0.75, 0.25]}],
+            ("witness", "channel"): Channel([[0.5, 0.5], [0.0, 1.0]]).to_dict(),
+        },
+        "distortion is above the budget",
+    ),
+    (
+        "priors",
+        {("problem", "sources"): [UNIFORM] * 2, ("proof", "sources"): [-1.0, 2.0]},
+        "a multiplier is negative",
+    ),
+    (
+        "own",
+        {("problem", "sources"): [UNIFORM] * 2, ("proof", "sources"): [1.0, 0.0]},
+        "multipliers of a budget that is not there",
+    ),
+    (
+        "priors",
+        {
+            ("problem", "rows"): {"form": "types"},
+            ("problem", "priors"): [{"on": "datasets", "weights": [0.5, 0.5]}],
+        },
+        "depend on f",
+    ),
+    (
+        "priors",
+        {("problem", "rows"): {"form": "classes", "query": parity(1).to_dict(), "generators": []}},
+        "for the leakage of the whole dataset",
+    ),
+    (
+        "priors",
+        {("problem", "distortion"): Distortion.hamming([0]).to_dict()},
+        "not about the values of the query",
+    ),
+    (
+        "priors",
+        {("witness", "channel"): Channel([[1.0], [1.0]]).to_dict()},
+        "the channel has shape",
+    ),
+    (
+        "distortion",
+        {("problem", "own"): [half_space(0, 0, 0.76)], ("proof", "own"): [0.0]},
+        "the witness misses entry 0 of own",
+    ),
     ("own", {("problem", "own", 0, "at_least"): 0.7501}, "the witness misses entry 0 of own"),
     ("own equation", {("problem", "own", 0, "at_least"): -0.2501}, "misses entry 0 of own"),
     ("own equation", {("problem", "own", 0, "at_least"): -0.2499}, "misses entry 0 of own"),
@@ -212,6 +265,75 @@ FORGED = [
 @pytest.mark.parametrize(("name", "changes", "reason"), FORGED)
 def test_forged(name, changes, reason):
     refused(PARTS[name], changes, reason)
+
+
+def test_the_largest_distortion_counts_and_is_rounded_up():
+    third = [[2.0, 1.0], [1.0, 2.0]]
+    told = Channel(np.array(third) / 3)
+    parts = tampered(PARTS["distortion"], {("witness", "channel"): told.to_dict()})
+    upper = ends(tampered(parts, {("problem", "budget"): 1.0}))[1]
+    assert upper > 0.3333
+    skew = {"on": "values", "weights": [0.75, 0.25]}
+    half = Channel([[0.5, 0.5], [0.0, 1.0]]).to_dict()
+    for sources in ([UNIFORM, skew], [skew, UNIFORM]):
+        parts = tampered(
+            PARTS["distortion"],
+            {
+                ("problem", "budget"): 1.0,
+                ("problem", "sources"): sources,
+                ("witness", "channel"): half,
+                ("proof", "sources"): [0.5, 0.5],
+            },
+        )
+        assert ends(parts)[1] == 0.375
+    # 3/4 of 1/2 plus 1/4 of 1/3 is no float.
+    odd = Channel([[0.5, 0.5], [1 / 3, 2 / 3]]).to_dict()
+    upper = ends(tampered(parts, {("witness", "channel"): odd}))[1]
+    rows = Rows(parity(1), parity(1), "query")
+    given = [Law("values", (0.75, 0.25))]
+    (exact,) = exact_distortions(rows, given, [[0.0, 1.0], [1.0, 0.0]], Channel.from_dict(odd))
+    assert rational(upper) >= exact
+    assert rational(math.nextafter(upper, 0)) < exact
+
+
+def test_rows_that_differ_by_rounding_are_not_the_same():
+    near = Channel([[0.5, 0.5], [0.5, 0.5 + 2.0**-32]])
+    changes = {("witness", "channel"): near.to_dict(), ("problem", "budget"): 1.0}
+    assert ends(tampered(PARTS["priors"], changes))[1] > 0
+
+
+def test_a_distortion_of_0_does_not_make_a_channel_constant():
+    parts = Parts(
+        "min-leakage",
+        stated(**FREE, budget=0.0),
+        channel([[1.0, 0.0], [0.0, 1.0]]),
+        proof(AUDIT, beta=10.0, weights=[0.5, 0.5]),
+    )
+    assert ends(parts)[0] <= math.log(2)
+
+
+def test_datasets_count_in_the_doubt_of_a_cut():
+    told = parity(3)
+    even = cut(1.0, weights=[0.25] * 4)
+    parts = Parts(
+        "min-leakage",
+        stated(query=told.to_dict(), **FREE, budget=None),
+        channel([[0.5, 0.5], [0.5, 0.5]]),
+        {"leakage": None, "cuts": [even], "sources": [0.0], "own": []},
+    )
+    most = 3 * math.log(2)
+    assert ends(tampered(parts, {("problem", "entropy_floor"): most - 1e-9})) == (0.0, 0.0)
+    refused(parts, {("problem", "entropy_floor"): most + 1e-9}, "an adversary has entropy")
+
+
+def test_who_is_attacked():
+    """A parity of two even records tells nothing about one of them, and all about itself."""
+    problem = stated(query=parity(2).to_dict(), budget=None)
+    told = Parts("min-leakage", problem, channel([[1.0, 0.0], [0.0, 1.0]]), proof(beta=0.0))
+    told.proof["cuts"] = []
+    assert ends(told)[1] == pytest.approx(0.0, abs=1e-15)
+    whole = tampered(told, {("problem", "objective", "size"): 0})
+    assert ends(whole)[1] == pytest.approx(math.log(2), abs=1e-12)
 
 
 def test_an_equation_takes_multipliers_of_either_sign():
@@ -380,6 +502,7 @@ TOLD = Channel([[1.0, 0.0], [0.0, 1.0]])
         ([(0.0, TOLD, 0.6)], "not positive"),
         ([(-0.25, TOLD, 0.6)], "not positive"),
         ([(0.25, Channel([[1.0], [1.0]]), 0.6)], "a part has shape"),
+        ([(0.25, Channel([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]), 0.6)], "a part has shape"),
         ([(0.75, TOLD, 0.6)], "less than the mixture of its parts"),
         ([(0.5, TOLD, 0.6), (0.5, TOLD, 0.6)], "less than the mixture of its parts"),
     ],
@@ -452,6 +575,10 @@ def test_rows_are_shared_for_a_reason():
         Rows.from_dict({"form": "query", "note": 1}, count(2), [], False)
     with pytest.raises(CertificateError, match="the rows: expected the parts"):
         Rows.from_dict({"form": "orbits", "query": count(2).to_dict()}, count(2), [], False)
+    assert rows_of(parity(2), "orbits", count(2), [SWAP]).values == [0, 1, 0]
+    across = from_table(count(2).space, [[0, 0], [1, 2]])
+    with pytest.raises(CertificateError, match="not the orbits"):
+        rows_of(across, "orbits", across, [SWAP])
     mixed = rows_of(count(2), "classes", parity(2), [], total=True)
     with pytest.raises(CertificateError, match="two values on one row"):
         _ = mixed.values
@@ -466,13 +593,37 @@ def test_rows_are_shared_for_a_reason():
         ([[0, 1], [[0, 0], [0, 1]]], "does not relabel"),
         ([[0, 1], [[0, 1, 2], [0, 1]]], "does not relabel"),
         ([[0, 1], [[0], [0, 1]]], "does not relabel"),
+        ([[1, 1], [[0, 1], [0, 1]]], "does not permute the records"),
+        ([[0, 1], [[0, 1]] * 3], "does not permute the records"),
+        ([[0, 1], [[1, 2], [0, 1]]], "does not relabel"),
         ([[0, 1]], "not a list of pairs"),
+        ([[0, 1], [[0, 1], [0, 1]], [0]], "not a list of pairs"),
         ("ab", "not a list of pairs"),
     ],
 )
 def test_symmetries_are_permutations(generator, reason):
     with pytest.raises(CertificateError, match=reason):
         rows_of(count(2), "orbits", count(2), [generator])
+
+
+def test_symmetries_keep_to_the_alphabets():
+    """A record of two values goes to no record of three, nor the other way around."""
+    uneven = from_table(RecordSpace([(0, 1), (0, 1, 2)]), [[0, 1, 2], [3, 4, 5]])
+    for relabelings in ([[0, 1, 2], [0, 1]], [[0, 1], [0, 1, 2]]):
+        with pytest.raises(CertificateError, match="does not relabel"):
+            rows_of(uneven, "orbits", uneven, [[[1, 0], relabelings]])
+
+
+def test_types_are_how_often_each_value_occurs():
+    space = RecordSpace([(0, 1, 2)] * 2 + [(0, 1)] * 2)
+    query = AdditiveQuery(space, [(0, 1, 2)] * 2 + [(0, 3)] * 2, modulus=3)
+    table = types_query(query).table().reshape(-1)
+    kinds = {}
+    for x, value in zip(itertools.product(range(3), range(3), (0, 1), (0, 1)), table, strict=True):
+        kind = (*sorted(x[:2]), *sorted(x[2:])) if query.exchangeable() != [[0, 1], [2], [3]] else x
+        kinds.setdefault(kind, set()).add(int(value))
+    assert all(len(values) == 1 for values in kinds.values())
+    assert len({min(values) for values in kinds.values()}) == len(kinds)
 
 
 def test_symmetries_are_no_object():

@@ -7,9 +7,17 @@ from flint import arb, fmpq
 
 from cvxleak.certificates.balls import precision
 from cvxleak.certificates.local_dp import released_ratio
+from cvxleak.certificates.rationals import exp_above, exp_below, normalized_rows
 from cvxleak.certificates.source_sets import exact_numbers, mixture, read_parts, worst_case
 from cvxleak.errors import CertificateError
-from tests.certificates.forging import Parts, encloses, ends, proves_nothing_false, refused
+from tests.certificates.forging import (
+    Parts,
+    encloses,
+    ends,
+    proves_nothing_false,
+    refused,
+    tampered,
+)
 
 EVEN = {"points": [[0.5, 0.5]], "polytopes": []}
 BOX = {"lower": [0.25, 0.25], "upper": [0.75, 0.75], "matrix": [], "bound": []}
@@ -132,10 +140,25 @@ def test_equal_rows_need_no_privacy():
 
 def test_a_column_without_cost_ends_it_at_the_budget_only():
     """Potentials that sum to the budget prove nothing beside an output that costs just that."""
-    problem = {**stated(0.0, budget=0.5), "distortion": [[0.5, 1.0], [0.5, 0.0]]}
+    problem = {**stated(0.0, budget=0.5), "distortion": [[0.5, 2.0], [0.5, 0.0]]}
     even = {"channel": [[1.0, 0.0], [1.0, 0.0]], "supports": []}
     proof = {"mixture": POINT, "potentials": [0.25, 0.25]}
     assert ends(Parts("local-dp", problem, even, proof)) == (0.0, 0.0)
+    # Below the budget that output is no way out.
+    told = {"channel": [[0.9, 0.1], [0.3, 0.7]], "supports": []}
+    tight = {**problem, "budget": 0.4}
+    lower, upper = ends(Parts("local-dp", tight, told, proof))
+    assert lower == pytest.approx(math.log(3), abs=1e-12)
+    assert lower < upper
+    # Nor is one that costs more than all potentials.
+    dear = {**stated(0.0, budget=0.25), "distortion": [[0, 1, 1], [1, 0, 1]]}
+    wide = {"channel": [[0.75, 0.25, 0.0], [0.25, 0.75, 0.0]], "supports": []}
+    lower, _ = ends(Parts("local-dp", dear, wide, PARTS["epsilon"].proof))
+    assert lower == pytest.approx(math.log(3), abs=1e-12)
+    # At an epsilon the same potentials bound the distortion, with a column of no cost beside.
+    bound = Parts("local-dp-distortion", {**problem, "epsilon": 1.0}, even, proof)
+    del bound.problem["budget"]
+    assert ends(bound) == (0.5, 0.5)
     # Above the budget it is no way out: all of an output's cost has to be above.
     dear = {**problem, "distortion": [[1.0, 1.0], [1.0, 0.0]], "budget": 0.75}
     told = {"channel": [[0.5, 0.5], [0.25, 0.75]], "supports": []}
@@ -158,6 +181,61 @@ def test_released_ratio_is_exact():
     # rest: (1/4 + 1/2 - delta) / (1/4), not (1/2 - delta) / (1/4).
     mixed = [[fmpq(1, 4), fmpq(1, 2), fmpq(1, 4)], [fmpq(0), fmpq(1, 4), fmpq(3, 4)]]
     assert released_ratio(mixed, fmpq(1, 4)) == 2
+
+
+def floats_of(number):
+    """Return floats that sum to a positive dyadic number exactly, the largest first."""
+    result = []
+    while number:
+        mantissa, shift = int(number.p), int(number.q).bit_length() - 1
+        cut = max(mantissa.bit_length() - 53, 0)
+        result.append(math.ldexp(mantissa >> cut, cut - shift))
+        number -= fmpq(mantissa >> cut) * fmpq(2) ** (cut - shift)
+    return result
+
+
+def with_ratio(ratio):
+    """Return two rows of which the first output's probabilities have this ratio, exactly."""
+    rest = floats_of(2 * ratio - 1)
+    # The other outputs' ratios stay far below for a ratio of e^100.
+    first = [1.0, *(0.5**i for i in range(1, len(rest))), 0.5 ** (len(rest) - 1)]
+    return [first, [1.0, *rest]]
+
+
+def test_no_epsilon_is_met_but_for_the_last_digit():
+    """A ratio between e^epsilon and the rational above it is one too large."""
+    problem = {**stated(0.0, epsilon=100.0), "distortion": [[0] * 4, [0] * 4]}
+    for ratio in (exp_below(100.0), exp_above(100.0)):
+        channel = with_ratio(ratio)
+        assert released_ratio(normalized_rows(channel), fmpq(0)) == ratio
+        parts = Parts("local-dp-distortion", problem, {"channel": channel, "supports": []}, {})
+        if ratio == exp_below(100.0):
+            assert ends(parts) == (0.0, 0.0)
+        else:
+            refused(parts, {}, "not private enough")
+    # Nor do potentials prove anything that fit the smaller one only.
+    ratio = exp_below(LOG_3)
+    share = fmpq(1, 2) / (1 + ratio)
+    refused(PARTS["distortion"], {("proof", "potentials"): [str(share)] * 2}, "do not fit epsilon")
+    share = fmpq(1, 2) / (1 + exp_above(LOG_3))
+    assert ends(tampered(PARTS["distortion"], {("proof", "potentials"): [str(share)] * 2}))[0] > 0.2
+
+
+def test_ends_are_rounded_outwards():
+    third = {"channel": [[2.0, 1.0], [1.0, 2.0]], "supports": []}
+    parts = Parts("local-dp-distortion", stated(0.0, epsilon=1.0), third, {})
+    assert fmpq(*ends(parts)[1].as_integer_ratio()) > fmpq(1, 3)
+    small = tampered(PARTS["distortion"], {("proof", "potentials"): ["1/10", "1/10"]})
+    assert fmpq(*ends(small)[0].as_integer_ratio()) < fmpq(1, 5)
+    with precision(300):
+        two = {("proof", "comparisons"): comparisons(2.0), ("proof", "level"): 2.0}
+        assert arb(ends(tampered(PARTS["epsilon at delta"], two))[0]) < arb(2).log()
+    # sum_x min_y = 1/2, less 2^-60 for delta: next to a float, and below it.
+    even = {"channel": [[0.5, 0.5], [0.5, 0.5]], "supports": []}
+    problem = stated(2.0**-60, epsilon=0.0)
+    proof = {"mixture": POINT, "comparisons": comparisons(1.0)}
+    lower, _ = ends(Parts("local-dp-distortion", problem, even, proof))
+    assert lower < 0.5
 
 
 FORGED = [
@@ -189,6 +267,24 @@ FORGED = [
         {("proof", "comparisons", 0, "multipliers"): [-0.125, 0.0]},
         "a multiplier is negative",
     ),
+    (
+        "no epsilon",
+        {("proof", "comparisons", i, "multipliers"): [0.0, 0.0] for i in (0, 1)},
+        "do not exceed the budget at every level",
+    ),
+    (
+        "epsilon at delta",
+        {
+            ("problem", "delta"): 0.5,
+            ("problem", "budget"): 0.125,
+            ("witness", "channel"): [[0.875, 0.125], [0.125, 0.875]],
+            ("proof", "comparisons"): comparisons(3.0),
+            ("proof", "level"): 3.0,
+        },
+        "do not exceed the budget",
+    ),
+    ("distortion", {("proof", "potentials"): [0.2, 0.05]}, "potentials do not fit epsilon"),
+    ("epsilon", {("witness", "channel"): {"0": 1, "1": 1}}, "does not fit the sources"),
     ("no epsilon", {("problem", "budget"): 0.4375}, "do not exceed the budget at every level"),
     ("no epsilon", {("problem", "budget"): 2.0**-60}, "do not exceed the budget at every level"),
     (
@@ -326,6 +422,20 @@ def test_a_law_is_in_its_polytope(law, reason):
     value = {"weights": [0.0], "members": [member(1, law), member(0, None)]}
     with pytest.raises(CertificateError, match=reason or "a law is not in its polytope"):
         mixture(both(), value, 2)
+
+
+def test_a_law_is_above_each_lower_and_below_each_upper_bound():
+    for bounds in (
+        {"lower": [0.25, 0.0], "upper": [1.0, 1.0]},
+        {"lower": [0.0, 0.0], "upper": [1.0, 0.75]},
+    ):
+        parts = read_parts([{"points": [], "polytopes": [{**BOX, **bounds}]}])[1]
+        inside = {"weights": [], "members": [member(1, ["1/4", "3/4"])]}
+        assert mixture(parts, inside, 2) == [fmpq(1, 4), fmpq(3, 4)]
+        outside = {"weights": [], "members": [member(1, ["1/8", "7/8"])]}
+        with pytest.raises(CertificateError, match="a law is not in its polytope"):
+            mixture(parts, outside, 2)
+    assert exact_numbers(["-1/3", "-2"], "x", 2) == [fmpq(-1, 3), -2]
 
 
 def test_a_law_meets_the_inequalities():

@@ -54,7 +54,21 @@ SETS = Parts(
         ],
     },
 )
-PARTS = {"law": LAW, "sets": SETS}
+ALONE = Parts(
+    "min-information",
+    {"sources": [BOX], "distortion": "hamming", "budget": 0.25},
+    {
+        **SETS.witness,
+        "outputs": [[0.5, 0.5]],
+        "output_supports": [[{"level": LEVEL, "multipliers": []}]],
+    },
+    {
+        **SETS.proof,
+        "mixture": {"weights": [], "members": [{"weight": 0.5, "law": ["1/2", "1/2"]}]},
+        "parts": SETS.proof["parts"][1:],
+    },
+)
+PARTS = {"law": LAW, "sets": SETS, "alone": ALONE}
 
 
 def truth() -> arb:
@@ -177,6 +191,7 @@ FORGED = [
     ("law", {("proof", "parts", 0, "note"): 1}, "an entry of the proof: expected the parts"),
     ("sets", {("proof", "parts", 0, "weight"): -1.0}, "a weight is negative"),
     ("law", {("proof", "parts", 0, "weight"): 0.0}, "all zero"),
+    ("alone", {("witness", "output_supports", 0, 0, "note"): 0}, "a support: expected the parts"),
     ("law", {("problem", "note"): 0}, "the problem: expected the parts"),
     ("law", {("witness", "note"): 0}, "the witness: expected the parts"),
     ("law", {("proof", "note"): 0}, "the proof: expected the parts"),
