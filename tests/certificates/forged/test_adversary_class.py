@@ -15,6 +15,7 @@ from cvxleak.certificates.adversary_class import (
     reference_weights,
 )
 from cvxleak.certificates.balls import precision
+from cvxleak.certificates.packing import pack
 from cvxleak.errors import CertificateError
 from cvxleak.model import Expectation, KnownMarginals, Mechanism, RelativeEntropyBall
 from cvxleak.model.knowledge.binding import as_knowledge
@@ -267,3 +268,18 @@ def test_groups_are_the_same_if_their_constraints_are():
         ("witness", "weights"): ["0", "3/4", "1/4", "0"],
     }
     assert ends(tampered(both, alike))[1] == pytest.approx(LOG_2)
+
+
+def test_the_worst_group_counts():
+    choices = {"records": [0], "choices": pack(np.full((4, 2), 0.5))}
+    for entries in ([choices, {"records": [1]}], [{"records": [0]}, {**choices, "records": [1]}]):
+        parts = tampered(
+            CLASS,
+            {
+                ("problem", "mechanism"): TWO.to_dict(),
+                ("problem", "records"): [[0], [1]],
+                ("witness", "weights"): ["1", "0", "0", "0"],
+                ("proof", "groups"): entries,
+            },
+        )
+        assert ends(parts)[1] == pytest.approx(LOG_2)

@@ -1,25 +1,37 @@
 """Forged certificates of record leakage: each guard, and each bound against its formula."""
 
+import base64
+import itertools
 import math
+import zlib
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from flint import arb
 from scipy.special import logsumexp
 
-from cvxleak.certificates import law_slabs, posterior_cells, time_sharing, trees
+from cvxleak.certificates import (
+    law_slabs,
+    posterior_cells,
+    record_leakage,
+    time_sharing,
+    trees,
+    whole_dataset,
+)
 from cvxleak.certificates.balls import precision
+from cvxleak.certificates.cell_floats import leaf_bounds
 from cvxleak.certificates.law_slabs import slabs_bound
 from cvxleak.certificates.outputs import coarse_rows, merged_rows
 from cvxleak.certificates.packing import declared_shape, pack, unpack
-from cvxleak.certificates.posterior_cells import CellProof, cells_bound
+from cvxleak.certificates.posterior_cells import Cell, CellProof, cells_bound
 from cvxleak.certificates.record_leakage import prove_upper, same_problem
 from cvxleak.certificates.symmetry import Symmetry, gains, largest_multiplicities, moved_groups
 from cvxleak.certificates.time_sharing import sharing_bound
 from cvxleak.certificates.whole_dataset import dataset_bound
 from cvxleak.errors import CertificateError, CvxleakError
 from cvxleak.model import Limits, Lumped, Mechanism
-from cvxleak.queries import count, parity
+from cvxleak.queries import count, from_table, parity
 from tests.certificates.forging import (
     Parts,
     encloses,
@@ -266,6 +278,119 @@ def test_forged_cells(proof, reason):
         cells_bound(BINARY, 0.0, proof)
 
 
+def test_the_allowance_of_floats_is_what_is_derived():
+    """Twice (n + 25) S + (1 + lam) (240 + 8 N + 8 k + 20 M) roundings, and delta."""
+    rng = np.random.default_rng(8)
+    k, outputs, leaves = 3, 2, 4
+    sizes = (1, 3, 2)
+    columns = [rng.dirichlet(np.ones(outputs), n) for n in sizes]
+    logs = [np.log(rng.integers(1, 50, n)) for n in sizes]
+    charges = [rng.random(n) * 5 for n in sizes]
+    vertices = rng.dirichlet(np.ones(k), (5, k))
+    vertices[0] = np.eye(k)
+    depths = rng.integers(0, 40, (5, k)).astype(float)
+    places = rng.integers(0, 5, (leaves, outputs))
+    places[0] = 0
+    multipliers = rng.random((leaves, 1 + outputs * k)) * 3
+    multipliers[0, 0] = 0.0
+    values, allowances = leaf_bounds(columns, logs, charges, vertices, depths, places, multipliers)
+    u = 2.0**-53
+    for row in range(leaves):
+        lam, mu = multipliers[row, 0], multipliers[row, 1:].reshape(outputs, k)
+        nus, delta = [], 0.0
+        for y in range(outputs):
+            v, depth = vertices[places[row, y]], depths[places[row, y]]
+            logs_v = np.log(np.where(v > 0, v, 1.0))
+            h = (v * logs_v).sum(axis=1)
+            nu = np.linalg.solve(v, h + mu[y])
+            extent = np.abs(v * logs_v).sum(axis=1) + 1.2 * v.sum(axis=1)
+            extent += np.abs(v * nu).sum(axis=1)
+            # -H(V) - <V, nu> = -mu, but for rounding.
+            missing = -mu[y] + 2 * (4 * depth + k + 10) * u * extent
+            delta = max(delta, missing.max())
+            nus.append(nu)
+        nu = np.array(nus)
+        largest = 1 + np.abs(nu).max() + max(charge.max() for charge in charges)
+        most = max(log.max() for log in logs)
+        allowance = (outputs + 25) * largest
+        allowance += (1 + lam) * (240 + 8 * (max(sizes) + k) + 20 * most)
+        assert allowances[row] == pytest.approx(2 * u * allowance + delta, rel=1e-2)
+        phi = []
+        for a in range(k):
+            c = charges[a] + columns[a] @ nu[:, a]
+            phi.append(max(c) if lam == 0 else lam * logsumexp(c / lam + logs[a]))
+        value = (1 + lam) * logsumexp(np.array(phi) / (1 + lam))
+        assert values[row] - allowances[row] == pytest.approx(value, abs=1e-11)
+    # A vertex that is off by an unknown factor proves nothing.
+    depths[0, 0] = math.inf
+    assert not np.isfinite(
+        leaf_bounds(columns, logs, charges, vertices, depths, places, multipliers)[1][0]
+    )
+
+
+def test_vertices_know_how_many_splits_made_them():
+    root = Cell.whole(3)
+    assert root.depths == [0.0, 0.0, 0.0]
+    first, second = root.split(0, 1, 0.25)
+    assert first.floats == [[1, 0, 0], [0.75, 0.25, 0], [0, 0, 1]]
+    assert second.floats == [[0.75, 0.25, 0], [0, 1, 0], [0, 0, 1]]
+    assert (first.depths, second.depths) == ([0, 1, 0], [1, 0, 0])
+    assert first.split(0, 1, 0.5)[0].depths == [0, 2, 0]
+    assert first.split(1, 2, 0.5)[1].depths == [0, 2, 0]
+    for i, j, t in ((0, 1, 2.0**-950), (1, 0, 2.0**-950)):
+        assert math.inf in root.split(i, j, t)[0].depths
+    assert math.inf not in root.split(0, 1, 2.0**-800)[0].depths
+    # In balls they are the same.
+    for cell in (root, first, second, *first.split(2, 1, 0.125)):
+        assert [[float(x) for x in row] for row in cell.vertices] == cell.floats
+
+
+@pytest.mark.parametrize("chunk", [1, 1 << 19])
+def test_leaves_that_floats_do_not_decide_are_proved_in_balls(monkeypatch, chunk):
+    monkeypatch.setattr(posterior_cells, "CHUNK", chunk)
+    splits, cuts, vertices = tree(PARITY, 3, np.random.default_rng(9))
+    none = Limits.none(PARITY)
+    for large in range(len(vertices)):
+        leaves = np.zeros((len(vertices), 5))
+        leaves[:, 1:] = np.arange(len(vertices))[:, None] / 64
+        leaves[large, 1:] = [1e5, 0.0, 0.0, 0.0]
+        proof = {
+            "outputs": [[0], [1]],
+            "splits": pack(np.array(splits), "<i4"),
+            "cuts": pack(np.array(cuts)),
+            "leaves": pack(leaves),
+        }
+        formula = [
+            cells_formula(PARITY, 0.0, v, leaf, none)
+            for v, leaf in zip(vertices, leaves, strict=True)
+        ]
+        assert cells_bound(PARITY, 0.0, proof) == pytest.approx(max(formula), rel=1e-12)
+
+
+def test_slabs_and_values_have_trees_that_end(monkeypatch):
+    for module in (law_slabs, time_sharing):
+        monkeypatch.setattr(module, "DEPTH_LIMIT", 2)
+    row = [0.0, 0.5, *[0.0] * 6]
+    deep = slabs_proof(
+        nodes=pack(np.array([0, 1, -1, -1, -1]), "<i4"),
+        cuts=pack(np.array([0.5, 0.5])),
+        leaves=pack(np.array([row] * 3)),
+    )
+    with pytest.raises(CertificateError, match="too deep"):
+        slabs_bound(PARITY, 0.0, deep)
+    values = [value_tree([0, 1, -1, -1, -1], [0.5, 0.5], np.zeros((3, 2)))] * 2
+    sharing = sharing_proof(PARITY, 1.0, [0.5, 0.5], LAWS["parity"]) | {"values": values}
+    with pytest.raises(CertificateError, match="too deep"):
+        sharing_bound(PARITY, 0.0, sharing)
+    assert slabs_bound(PARITY, 0.0, slabs_proof()) < 1.3
+    one = [value_tree([0, -1, -1], [0.5], np.zeros((2, 2)))] * 2
+    assert sharing_bound(PARITY, 0.0, {**sharing, "values": one}) < 3
+    for module in (law_slabs, time_sharing):
+        monkeypatch.setattr(module, "DEPTH_LIMIT", 3)
+    assert slabs_bound(PARITY, 0.0, deep) < 1.3
+    assert sharing_bound(PARITY, 0.0, sharing) < 3
+
+
 def test_a_tree_that_only_goes_down_ends_at_the_limit(monkeypatch):
     for module in (posterior_cells, law_slabs, time_sharing):
         monkeypatch.setattr(module, "DEPTH_LIMIT", 2)
@@ -379,10 +504,24 @@ def test_what_is_superfluous_is_so_everywhere():
                     else:
                         assert most < 0
     # With other multiplicities the largest of those that are moved onto one another count.
-    uneven = lumped([0, 1], ROWS, [1, 64])
-    lam = 2.0
-    proof = mirrored(leaves=pack(np.array([[lam, 0, 0, 0, 0]] * 2)))
-    assert cells_bound(uneven, 0.0, proof) >= lam * math.log(64)
+    proof = mirrored(leaves=pack(np.array([[2.0, 0, 0, 0, 0]] * 2)))
+    both = cells_bound(lumped([0, 1], ROWS, [64, 64]), 0.0, proof)
+    assert cells_bound(lumped([0, 1], ROWS, [1, 64]), 0.0, proof) == both
+    # The second of two symmetries is named by -2.
+    two = mirrored(
+        symmetries=pack(np.array([[1, 0, 1, 0], [0, 1, 0, 1]]), "<i4"),
+        leaves=pack(np.array([[-2.0, 0, 0, 0, 0], [0.0] * 5])),
+    )
+    with pytest.raises(CertificateError, match="superfluous, and is not"):
+        cells_bound(BINARY, 0.0, two)
+
+
+def test_as_many_symmetries_are_checked_as_is_said(monkeypatch):
+    monkeypatch.setattr(posterior_cells, "SYMMETRY_LIMIT", 4)
+    assert cells_bound(BINARY, 0.0, mirrored()) < 0.7
+    monkeypatch.setattr(posterior_cells, "SYMMETRY_LIMIT", 3)
+    with pytest.raises(CertificateError, match="too many symmetries"):
+        cells_bound(BINARY, 0.0, mirrored())
 
 
 # Slabs
@@ -497,6 +636,99 @@ def test_vertices_of_slabs_are_mixtures_of_two_groups():
             assert (sum(result is not None for result in results) == 1) is fine
 
 
+def test_groups_on_a_cut_and_mixtures_of_any_two():
+    """A group whose x is the cut is a vertex of both parts; mixtures lie where x's mean says."""
+    three = lumped([0, 0, 0, 1], [[0.75, 0.25], [0.5, 0.5], [0.25, 0.75], [0.25, 0.75]], [1] * 4)
+    whole = [0.0, 0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    for place, functional in ((0, (1, 0, 2, 0)), (1, (0, 1, 2, 0)), (2, (2, 0, 1, 0))):
+        nu = [0.0] * 4
+        nu[place] = -0.4
+        row = [0.0, 0.5, 0.0, 0.0, *nu]
+        for rows in ([row, whole], [whole, row]):
+            proof = slabs_proof(
+                functional=np.array(functional, dtype=float), cut=1.0, leaves=pack(np.array(rows))
+            )
+            with pytest.raises(CertificateError, match="too small at a group"):
+                slabs_bound(three, 0.0, proof)
+    # The mixture of groups 0 and 2 at x = 2 of [1, 5] has three quarters of group 0.
+    wide = lumped([0, 0, 1], [[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]], [1] * 3)
+    q_h = 0.5 * 0.5623351446188083
+    for more, fine in ((1e-9, True), (-1e-9, False)):
+        row = [0.0, 0.5, 0.0, 0.0, 0.0, (-q_h + more) / 0.25, 0.0]
+        proof = slabs_proof(
+            functional=(1.0, 5.0, 0.0),
+            cut=2.0,
+            leaves=pack(np.array([row, [0.0, 0.5, *[0.0] * 5]])),
+        )
+        if fine:
+            assert math.isfinite(slabs_bound(wide, 0.0, proof))
+        else:
+            with pytest.raises(CertificateError, match="too small at a vertex"):
+                slabs_bound(wide, 0.0, proof)
+
+
+def test_cuts_of_slabs_are_used_in_their_order():
+    """Value 1 is cut at 1/4, 1/2 and 3/4; only between 1/2 and 3/4 are both groups far away."""
+    row, whole = [0.0, 0.5, *[0.0] * 6], [0.0, 0.5, *[0.0] * 6]
+    row[2 + 2 + 3] = -0.3  # group 3 is outside of all parts but the last
+    nodes = pack(np.array([1, -1, 1, -1, 1, -1, -1]), "<i4")
+    for place in range(4):
+        leaves = [list(whole) for _ in range(4)]
+        leaves[place] = list(row)
+        proof = slabs_proof(
+            nodes=nodes, cuts=pack(np.array([0.25, 0.5, 0.75])), leaves=pack(np.array(leaves))
+        )
+        try:
+            slabs_bound(PARITY, 0.0, proof)
+        except CertificateError as error:
+            found = str(error)
+        else:
+            found = "fine"
+        # The mixture at c has the share c of group 3: c nu >= -q H((1 - c) R_2 + c R_3) fails late.
+        ends = [(None, 0.25), (0.25, 0.5), (0.5, 0.75), (0.75, None)][place]
+        fails = ends[1] is None or any(
+            end is not None
+            and -0.3 * end < -0.5 * entropy((1 - end) * PARITY.rows[2] + end * PARITY.rows[3])
+            for end in ends
+        )
+        assert (found != "fine") is fails
+
+
+def test_slabs_and_sharing_are_rounded_up_and_pay_for_mergers():
+    bound = slabs_bound(
+        BINARY,
+        0.0,
+        slabs_proof(
+            (0.0, 0.0),
+            functional=(0.0, 0.0),
+            leaves=pack(np.array([[0.0, 0.5, 0.0, 0.0, 0.0, 0.0]] * 2)),
+        ),
+    )
+    with precision(300):
+        assert arb(bound) > arb(2).log() / 2 + arb("0.5")
+    merged = lumped([0, 1], [[0.375, 0.375, 0.25], [0.125, 0.125, 0.75]], [1, 1])
+    costly = lumped([0, 1], [[0.25, 0.5, 0.25], [0.125, 0.125, 0.75]], [1, 1])
+    for problem, slack in ((merged, 0.0), (costly, math.log(1.5))):
+        sharing = sharing_proof(BINARY, 1.0, [0.5, 0.5], LAWS["binary"])
+        sharing["outputs"] = [[0, 1], [2]]
+        assert sharing_bound(problem, 0.0, sharing) == pytest.approx(
+            sharing_bound(BINARY, 0.0, sharing_proof(BINARY, 1.0, [0.5, 0.5], LAWS["binary"]))
+            + slack,
+            abs=1e-12,
+        )
+        slabs = slabs_proof(
+            (0.0, 0.0),
+            functional=(0.0, 0.0),
+            outputs=[[0, 1], [2]],
+            leaves=pack(np.array([[0.0, 0.5, 0.0, 0.0, 0.0, 0.0]] * 2)),
+        )
+        assert slabs_bound(problem, 0.0, slabs) == pytest.approx(bound + slack, abs=1e-12)
+    exact_bound = sharing_bound(BINARY, 0.0, sharing_proof(BINARY, 1.0, [0.5, 0.5], LAWS["binary"]))
+    with precision(300):
+        quarter, rest = arb("0.25"), arb("0.75")
+        assert arb(exact_bound) > 2 * arb(2).log() + quarter * quarter.log() + rest * rest.log()
+
+
 # Time sharing
 
 
@@ -594,6 +826,21 @@ def test_sharing_by_trees():
             bound = sharing_bound(PARITY, floor, proof)
             close(bound, soft([formula, whole], lam) - lam * floor)
             holds(PARITY, bound, floor)
+
+
+def test_cuts_of_a_value_are_used_in_their_order():
+    rng = np.random.default_rng(7)
+    t, lam, leaves = [0.25, 0.75], 0.5, rng.normal(size=(4, 2))
+    parts = [
+        value_tree([0, -1, 0, -1, 0, -1, -1], [0.375, 0.5, 0.625], leaves),
+        value_tree([-1], [], [[0.0, 0.0]]),
+    ]
+    proof = sharing_proof(PARITY, lam, t, LAWS["parity"]) | {"values": parts}
+    ends_of = [0.25, 0.375, 0.5, 0.625, 0.75]
+    intervals = [[(low, high), (0.25, 0.75)] for low, high in itertools.pairwise(ends_of)]
+    formula = tree_formula(PARITY, lam, t, 0, intervals, leaves)
+    whole = tree_formula(PARITY, lam, t, 1, [[(0.25, 0.75)] * 2], [np.zeros(2)])
+    close(sharing_bound(PARITY, 0.5, proof), soft([formula, whole], lam) - lam * 0.5)
 
 
 TREE = value_tree([0, -1, -1], [0.5], np.zeros((2, 2)))
@@ -727,7 +974,8 @@ def test_merged_outputs_cost_what_they_can_hide():
     # Shares of output 0: 1/2 and 1/4; of output 1: 1/2 and 3/4.
     assert float(slack) == pytest.approx(LOG_2, abs=1e-15)
     assert merged_rows(problem, [[0], [1], [2]])[1] == 0
-    _, prices = coarse_rows(problem, [[0, 1], [2]], [0.25, 0.25, 0.5])
+    coarse, prices = coarse_rows(problem, [[0, 1], [2]], [0.25, 0.25, 0.5])
+    assert [[float(x) for x in row] for row in coarse] == [[0.5, 0.5], [0.5, 0.5]]
     assert prices[0].contains(0)
     assert float(prices[1]) == pytest.approx(
         0.125 * math.log(0.5) + 0.375 * math.log(1.5), abs=1e-15
@@ -737,6 +985,13 @@ def test_merged_outputs_cost_what_they_can_hide():
     )
     assert bound == pytest.approx(2 * LOG_2, abs=1e-9)
     holds(problem, bound, 0.0)
+
+
+def test_outputs_that_cannot_occur_are_merged_for_nothing():
+    never = lumped([0, 1], [[0.25, 0.0, 0.75], [0.5, 0.0, 0.5]], [1, 1])
+    assert merged_rows(never, [[0, 1], [2]])[1] == 0
+    row = lumped([0, 0, 1], [[0.0, 0.0, 1.0], [0.25, 0.25, 0.5], [0.125, 0.125, 0.75]], [1, 1, 1])
+    assert merged_rows(row, [[0, 1], [2]])[1].contains(0)
 
 
 @pytest.mark.parametrize(
@@ -749,6 +1004,7 @@ def test_merged_outputs_cost_what_they_can_hide():
         ([[0, 1], [2]], [0.0, 0.5, 0.5], "misses an output"),
         ([[0, 1], [2]], [0.5, 0.5], "does not fit the lumped problem"),
         ([[0, 1], [2]], [-0.5, 0.5, 1.0], "finite and non-negative"),
+        ([[0, 1], [2]], [0.25, 0.25, 0.25, 0.25], "does not fit the lumped problem"),
     ],
 )
 def test_forged_mergers(outputs, law, reason):
@@ -774,6 +1030,8 @@ PLAIN = {
         ("leaves", pack(np.zeros(3)), "a tree has no leaves"),
         ("leaves", pack(np.zeros((2, 4))), "does not fit"),
         ("leaves", pack(np.full((2, 3), math.nan)), "not finite"),
+        ("leaves", pack(np.array([[0.0, 0.0, math.inf], [0.0] * 3])), "not finite"),
+        ("cuts", pack(np.array([0.5]), "<f4"), "must be whole numbers, and its cuts floats"),
         ("cuts", pack(np.array([math.inf])), "not finite"),
         ("cuts", pack(np.array([0.5, 0.5])), "does not fit"),
         ("cuts", pack(np.array([0]), "<i4"), "must be whole numbers, and its cuts floats"),
@@ -818,10 +1076,9 @@ def test_forged_arrays(change, reason):
 
 
 def test_what_follows_the_data_is_refused():
-    import base64
-
     data = base64.b64decode(PACKED["data"])
-    for more in (data + b"\0", data[:-1]):
+    longer = [zlib.compress(bytes(n)) for n in (0, 47, 49, 10_000)]
+    for more in (data + b"\0", data[:-1], *longer):
         with pytest.raises(CertificateError, match="packed array"):
             unpack({**PACKED, "data": base64.b64encode(more).decode()})
 
@@ -911,6 +1168,8 @@ def test_the_least_bound_of_an_entry_and_the_largest_entry():
         ({("witness", "records"): [1]}, "records"),
         ({("problem", "records"): []}, "records must be groups of 1"),
         ({("problem", "records"): [[0, 1]]}, "records must be groups of 1"),
+        ({("problem", "records"): [[0], [0, 1]]}, "records must be groups of 1"),
+        ({("problem", "records"): [[]]}, "records must be groups of 1"),
         ({("problem", "size"): 0}, "whole number of at least 1"),
         ({("problem", "entropy_floor"): 0.7}, "has entropy .* below the floor"),
         ({("witness", "weights"): [0.5]}, "weights: expected a list of 2"),
@@ -934,6 +1193,7 @@ def test_an_entry_is_the_same_as_an_earlier_one_that_has_the_same_problem():
     assert same_problem(one, lumped([0, 0, 1], [[0.5, 0.5], *ROWS], [1, 2, 3]))
     for other in (
         lumped([0, 0, 1], [[0.5, 0.5], *ROWS], [1, 2, 4]),
+        lumped([0, 0, 1], [[0.5, 0.5], *ROWS], [1, 2, 2]),
         lumped([0, 1, 1], [[0.5, 0.5], *ROWS], [1, 2, 3]),
         lumped([0, 0, 1], [[0.5, 0.5], *ROWS[::-1]], [1, 2, 3]),
     ):
@@ -971,6 +1231,88 @@ def test_the_doubt_of_a_witness_counts_the_datasets():
     )
     assert ends(many)[0] == 0.0
     refused(many, {("problem", "entropy_floor"): 9.0 * LOG_2 + 1e-9}, "below the floor")
+
+
+def test_each_kind_of_bound_counts():
+    """Without a floor each of them proves less than log 2."""
+    whole = {"multipliers": pack(np.array([0.0, 1.0])), "output": pack(np.array([0.5, 0.5]))}
+    shared = sharing_proof(BINARY, 0.5, [0.5, 0.5], LAWS["binary"])
+    cut = {
+        **cells_proof(),
+        "splits": pack(np.array([[0, 0, 1], [-1] * 3, [-1] * 3]), "<i4"),
+        "cuts": pack(np.array([0.75])),
+        "leaves": pack(np.zeros((2, 5))),
+    }
+    slabs = slabs_proof(
+        (-0.28, -0.28),
+        functional=(0.0, 0.0),
+        leaves=pack(np.array([[0.0, 0.5, -0.35, -0.35, -0.28, -0.28]] * 2)),
+    )
+    for kind, floor, proof in (
+        ("dataset", 0.0, whole),
+        ("cells", 0.0, cut),
+        ("slabs", 0.0, slabs),
+        ("sharing", LOG_2, shared),
+    ):
+        assert LEVEL <= prove_upper(BINARY, floor, {kind: proof}) < LOG_2 - 0.001, kind
+        assert prove_upper(BINARY, floor, {}) > LOG_2
+
+
+def test_rows_that_differ_by_rounding_leak():
+    near = lumped([0, 1], [[0.5, 0.5], [0.5, 0.5 + 2.0**-32]], [1, 1])
+    assert prove_upper(near, 0.0, {}) > 0
+
+
+def test_any_audited_group_may_have_the_witness():
+    query = from_table(count(2).space, [[0, 1], [2, 2]])
+    parts = certificate(
+        Mechanism(query, [[0.75, 0.25], [0.25, 0.75], [0.5, 0.5]]),
+        records=[[0], [1]],
+        entries=[{"records": [0]}, {"records": [1]}],
+        witness={"records": [1], "weights": [0.0, 0.5, 0.5, 0.0]},
+    )
+    lower, upper = ends(parts)
+    assert 0 <= lower < upper == pytest.approx(LOG_2)
+
+
+def test_the_difference_of_floats_is_rounded_outwards(monkeypatch):
+    found = iter([(0.3, 0.7), (0.1, 0.2)])
+    monkeypatch.setattr(record_leakage, "prove", lambda *_: next(found))
+    both = {"capacity": {}, "leakage": {}}
+    lower, upper = record_leakage.prove_balance({"entropy_floor": 1.0}, both, both)
+    assert Fraction(lower) < Fraction(0.3) - Fraction(0.2)
+    assert Fraction(upper) > Fraction(0.7) - Fraction(0.1)
+
+
+def test_sums_that_are_off_by_rounding_are_divided_out():
+    """Rows and laws are divided by their sums, which are 1 up to 1e-9."""
+    problem = lumped([0, 1], [[0.75, 0.25 + 2.0**-31], [0.25, 0.75]], [1, 1])
+    t = np.array([0.5 + 2.0**-31, 0.5])
+    found = whole_dataset._divergences(problem.rows, t)
+    with precision(300):
+        law = [arb(x) / arb(float(t.sum())) for x in t.tolist()]
+        for row, bound in zip(problem.rows.tolist(), found.tolist(), strict=True):
+            exact = arb(0)
+            for x, p in zip(row, law, strict=True):
+                q = arb(x) / sum(map(arb, row), arb(0))
+                exact += q * (q / p).log()
+            assert exact < arb(bound) < exact + 1e-13
+
+
+def test_the_error_of_divergences_is_what_is_derived():
+    rows = np.array([[0.75, 0.25], [0.5, 0.5]])
+    t = np.array([1.0, 2.0**-800])
+    found = whole_dataset._divergences(rows, t)
+    with precision(300):
+        for row, bound in zip(rows.tolist(), found.tolist(), strict=True):
+            exact = sum(
+                (arb(q) * (arb(q) / arb(p)).log() for q, p in zip(row, t, strict=True)), arb(0)
+            )
+            logs = sum(
+                q * abs(math.log(p)) + q * abs(math.log(q)) for q, p in zip(row, t, strict=True)
+            )
+            error = 2.25 * 2.0**-53 * 18 * (logs + 2)
+            assert exact + error / 2 < arb(bound) < exact + 2 * error
 
 
 def test_a_balance_is_the_difference_of_two_leakages():
