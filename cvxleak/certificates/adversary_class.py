@@ -16,6 +16,7 @@ import numpy as np
 from flint import arb, fmpq, fmpz
 
 from cvxleak.certificates import balls, reading
+from cvxleak.certificates.limits import charge_records
 from cvxleak.certificates.rationals import dot, float_above, rational
 from cvxleak.errors import CertificateError
 from cvxleak.model import Limits, Lumped
@@ -53,6 +54,7 @@ def read_knowledge(data: Any, query: Query) -> tuple[Knowledge, ...]:
     for one in data:
         if not isinstance(one, Mapping):
             raise CertificateError("the adversaries' knowledge: expected objects")
+        charge_records(one)
         for name, depth in NUMBERS.items():
             value = one.get(name)
             if value is not None and depth:

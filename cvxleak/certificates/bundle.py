@@ -17,6 +17,9 @@ __all__ = ["is_bundle", "members", "read_certificates", "save_certificates"]
 BUNDLE = "cvxleak-certificates"
 VERSION = 1
 
+MEMBERS_LIMIT = 10_000
+"""Most certificates in one file."""
+
 
 def save_certificates(certificates: Sequence[Certificate], path: str | os.PathLike[str]) -> None:
     """Write certificates to one file: a single one as it is, several as a list with a header.
@@ -26,7 +29,7 @@ def save_certificates(certificates: Sequence[Certificate], path: str | os.PathLi
     Raises
     ------
     ValidationError
-        There is no certificate, or the file cannot be written.
+        There is no certificate, or more than 10,000, or the file cannot be written.
 
     Examples
     --------
@@ -42,6 +45,10 @@ def save_certificates(certificates: Sequence[Certificate], path: str | os.PathLi
     given = in_order(certificates, "certificates")
     if not given:
         raise ValidationError("certificates: found none; a file holds at least one")
+    if len(given) > MEMBERS_LIMIT:
+        raise ValidationError(
+            f"certificates: found {len(given)}; a file holds at most {MEMBERS_LIMIT}"
+        )
     content = [instance(one, Certificate, "certificates").to_dict() for one in given]
     document = {"format": BUNDLE, "version": VERSION, "certificates": content}
     write_atomic(path, json.dumps(content[0] if len(content) == 1 else document) + "\n")
@@ -86,10 +93,14 @@ def members(content: Mapping[str, Any]) -> list[dict[str, Any]]:
     found = content["certificates"]
     if not isinstance(found, list) or not found:
         raise CertificateError("it holds no certificate")
+    if len(found) > MEMBERS_LIMIT:
+        raise CertificateError(f"{len(found)} certificates; at most {MEMBERS_LIMIT} are read")
     return [_one(member) for member in found]
 
 
 def _one(content: Any) -> dict[str, Any]:
+    if is_bundle(content):
+        raise CertificateError("a list of certificates inside of a list; one list is read")
     if not isinstance(content, dict):
         raise CertificateError("not a cvxleak certificate")
     return content

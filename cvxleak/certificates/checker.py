@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from cvxleak._validation import real_number
 from cvxleak.certificates import (
     capacity,
     design,
@@ -24,6 +25,8 @@ from cvxleak.certificates import (
 from cvxleak.certificates.balls import precision
 from cvxleak.certificates.bundle import is_bundle, members
 from cvxleak.certificates.format import HALF_SPACES, PROBLEM, Certificate, read_json
+from cvxleak.certificates.limits import limited
+from cvxleak.certificates.timed import run_within
 from cvxleak.errors import CertificateError, CvxleakError
 
 __all__ = ["PROVERS", "End", "Prover", "Verification", "verify"]
@@ -117,6 +120,8 @@ class Verification:
         not be read, and for several certificates together.
     parts : tuple of Verification
         For several certificates in one file, the answer for each.
+    finished : bool
+        False where a time limit ended the check: the certificate may hold or not.
 
     Examples
     --------
@@ -136,6 +141,7 @@ class Verification:
     about: str = ""
     ends: Mapping[str, End] = field(default_factory=dict)
     parts: tuple[Verification, ...] = ()
+    finished: bool = True
 
     @classmethod
     def of_parts(cls, parts: Sequence[Verification]) -> Verification:
@@ -149,7 +155,11 @@ class Verification:
         return cls(not failed, reason, parts=tuple(parts))
 
 
-def verify(certificate: Certificate | Mapping[str, Any] | str | os.PathLike[str]) -> Verification:
+def verify(
+    certificate: Certificate | Mapping[str, Any] | str | os.PathLike[str],
+    *,
+    time_limit: float | None = None,
+) -> Verification:
     """Check a certificate: recompute its witness's value and its proof in ball arithmetic.
 
     Where numbers are very many (leaves of trees, large channels) floats are used, and a proved
@@ -160,6 +170,10 @@ def verify(certificate: Certificate | Mapping[str, Any] | str | os.PathLike[str]
     certificate : Certificate, dict or path
         What `Certificate.save` or ``cvxleak audit --certificate`` wrote, or its content. A file
         with several certificates passes if each of them does.
+    time_limit : float, optional
+        Seconds that the check may take, with about half of one to start a process that can be
+        stopped. What has not finished by then is not confirmed: `finished` is false, and nothing is
+        said about the certificate.
 
     Returns
     -------
@@ -178,12 +192,22 @@ def verify(certificate: Certificate | Mapping[str, Any] | str | os.PathLike[str]
     >>> verify({"format": "something else"}).reason
     'not a cvxleak certificate'
     """
+    if time_limit is not None:
+        answer = run_within(certificate, real_number(time_limit, "time_limit", 0.0))
+        if isinstance(answer, str):
+            return Verification(False, f"not confirmed: {answer}", finished=False)
+        return answer
+    with limited():
+        return _answer(certificate)
+
+
+def _answer(certificate: Any) -> Verification:
     try:
         if isinstance(certificate, Certificate):
             return _check(certificate)
         content = certificate if isinstance(certificate, Mapping) else read_json(certificate)
         if is_bundle(content):
-            return Verification.of_parts([verify(member) for member in members(content)])
+            return Verification.of_parts([_answer(member) for member in members(content)])
         return _check(Certificate.from_dict(content))
     except CvxleakError as error:
         return Verification(False, error.detail if error.argument == "path" else str(error))
@@ -194,7 +218,8 @@ def verify(certificate: Certificate | Mapping[str, Any] | str | os.PathLike[str]
 
 
 def _check(certificate: Certificate) -> Verification:
-    prover = PROVERS.get(certificate.kind)
+    # Texts only: anything else may not even be a possible key.
+    prover = PROVERS.get(certificate.kind) if isinstance(certificate.kind, str) else None
     if prover is None:
         raise CertificateError(f"unknown kind {certificate.kind!r:.60}; known: {sorted(PROVERS)}")
     if certificate.unit != prover.unit:

@@ -52,6 +52,7 @@ from flint import arb, fmpq, fmpz
 from cvxleak.certificates import balls, reading, record_leakage
 from cvxleak.certificates.design_mixtures import mixture_above
 from cvxleak.certificates.design_rows import Law, Rows
+from cvxleak.certificates.limits import ENTRY, charge, charge_records
 from cvxleak.certificates.outputs import Ball, Matrix
 from cvxleak.certificates.own_rows import check_met, priced, read_own
 from cvxleak.certificates.rationals import float_above, normalized_rows, rational
@@ -140,6 +141,7 @@ class Statement:
 
     def __init__(self, problem: Mapping[str, Any]) -> None:
         reading.parts(problem, KEYS, "the problem")
+        charge_records(problem)
         query = Query.from_dict(problem["query"])
         reading.parts(problem["objective"], {"size"}, "the objective")
         self.size = reading.count(problem["objective"]["size"], "the size")
@@ -193,13 +195,10 @@ class Statement:
             multiplier = reading.number(proof["multiplier"], "the multiplier")
             return total_above(self.rows.sizes, channel, floor, output, multiplier)
         reading.parts(proof, {"witness", "proof"}, "the leakage's proof")
-        audit = {
-            "mechanism": Mechanism(self.rows.query, channel.matrix).to_dict(),
-            "entropy_floor": floor,
-            "size": self.size,
-            "records": None,
-        }
-        return record_leakage.prove(audit, proof["witness"], proof["proof"])[1]
+        mechanism = Mechanism(self.rows.query, channel.matrix)
+        groups = record_leakage.audited_groups(mechanism, self.size, None)
+        parts = mechanism, floor, groups, (), proof["witness"], proof["proof"]
+        return record_leakage.prove_groups(*parts)[1]
 
     def _mixture_above(self, channel: Channel, proof: Mapping[str, Any]) -> float:
         parts = reading.parts(proof, {"parts"}, "the leakage's proof")["parts"]
@@ -318,6 +317,7 @@ def leakage_of_priors(rows: Rows, priors: Sequence[Law], size: int, channel: Cha
     for law in priors:
         for group in attacked_groups(rows, size, law):
             cells = rows.cells(group)
+            charge("steps", len(cells) * len(matrix[0]) // ENTRY, f"records {group!r:.40}")
             joint: Matrix = [[arb(0)] * len(matrix[0]) for _ in range(1 + cells[-1][0])]
             for (a, r, _), mass in zip(cells, rows.masses(law, group), strict=True):
                 if mass != 0:

@@ -37,6 +37,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from cvxleak.certificates import reading
+from cvxleak.certificates.limits import charge
 from cvxleak.certificates.rationals import normalized_rows
 from cvxleak.errors import CertificateError
 from cvxleak.model import AdditiveQuery, Query, RecordSpace
@@ -243,6 +244,7 @@ def types_query(query: Query) -> Query:
     if count == len(query.values):
         return query
     width = max(sum(k - 1 for k in sizes), 1)
+    charge("steps", sum(sizes) * width, f"{len(classes)} classes of records")
     contributions: list[Any] = [None] * query.space.records
     offset = 0
     for part, k in zip(classes, sizes, strict=True):
@@ -288,6 +290,8 @@ def orbits(space: RecordSpace, generators: Sequence[Generator]) -> NDArray[np.in
     >>> orbits(RecordSpace.binary(2), [swap]).tolist()
     [0, 1, 1, 2]
     """
+    steps = 2 * space.size * (1 + len(generators))
+    charge("steps", steps, f"{len(generators)} symmetries of {space.size} datasets")
     here = np.arange(space.size)
     start = np.tile(here, len(generators) + 1)
     end = np.concatenate([here, *(image(space, generator) for generator in generators)])

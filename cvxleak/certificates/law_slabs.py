@@ -122,7 +122,9 @@ def slabs_bound(
     if not np.isfinite(functional).all():
         raise CertificateError("the functional does not fit the lumped problem")
     width = 2 + outputs + size + len(limits.bounds)
-    nodes, cuts, leaves = unpack_tree(proof, "nodes", (), width)
+    # A cut is met by a segment for each pair of groups on either side of it.
+    pairs = lumped.rows.size * int(np.bincount(lumped.value_index).max())
+    nodes, cuts, leaves = unpack_tree(proof, "nodes", (), width, pairs)
     if (leaves[:, 0] < 0).any() or (leaves[:, 1] <= 0).any() or (leaves[:, 1] >= 1).any():
         raise CertificateError("a leaf has lam < 0, or q outside (0, 1)")
     if (leaves[:, 2 + outputs + size :] < 0).any():

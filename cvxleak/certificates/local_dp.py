@@ -59,7 +59,7 @@ def prove(
     problem: Mapping[str, Any], witness: Mapping[str, Any], proof: Mapping[str, Any]
 ) -> tuple[float, float]:
     """Return proved ends of the least epsilon at a worst-case distortion, in nats."""
-    known = _problem(problem, "budget")
+    known = _problem(problem, "budget", witness)
     budget = rational(reading.number(problem["budget"], "the budget"))
     channel, distortion = _channel(known, witness)
     if distortion > budget:
@@ -92,7 +92,7 @@ def prove_distortion(
     problem: Mapping[str, Any], witness: Mapping[str, Any], proof: Mapping[str, Any]
 ) -> tuple[float, float]:
     """Return proved ends of the least worst-case distortion at an epsilon."""
-    known = _problem(problem, "epsilon")
+    known = _problem(problem, "epsilon", witness)
     epsilon = reading.number(problem["epsilon"], "epsilon")
     if epsilon < 0:
         raise CertificateError("epsilon is negative")
@@ -164,18 +164,19 @@ def _pair_ratio(a: Sequence[fmpq], b: Sequence[fmpq], delta: fmpq) -> fmpq | Non
     return worst
 
 
-def _problem(problem: Mapping[str, Any], end: str) -> _Problem:
+def _problem(problem: Mapping[str, Any], end: str, witness: Mapping[str, Any]) -> _Problem:
     reading.parts(problem, {"delta", "distortion", "sources", end}, "the problem")
     size, parts = read_parts(problem["sources"])
     delta = reading.number(problem["delta"], "delta")
     if not 0 <= delta <= 1:
         raise CertificateError("delta is not in [0, 1]")
-    return _Problem(size, parts, distortion_table(problem["distortion"], size), rational(delta))
+    channel = reading.parts(witness, {"channel", "supports"}, "the witness")["channel"]
+    distortion = distortion_table(problem["distortion"], size, channel)
+    return _Problem(size, parts, distortion, rational(delta))
 
 
 def _channel(known: _Problem, witness: Mapping[str, Any]) -> tuple[list[list[fmpq]], fmpq]:
     """Return the witness's rows and an upper end of its worst-case distortion."""
-    reading.parts(witness, {"channel", "supports"}, "the witness")
     rows = witness["channel"]
     outputs = len(known.distortion[0])
     if not isinstance(rows, list) or len(rows) != known.size:

@@ -44,9 +44,9 @@ def prove(
     """Return proved ends of the least worst-case information, in nats."""
     reading.parts(problem, {"budget", "distortion", "sources"}, "the problem")
     size, parts = read_parts(problem["sources"])
-    distortion = distortion_table(problem["distortion"], size)
-    budget = rational(reading.number(problem["budget"], "the budget"))
     reading.parts(witness, {"channel", "output_supports", "outputs", "supports"}, "the witness")
+    distortion = distortion_table(problem["distortion"], size, witness["channel"])
+    budget = rational(reading.number(problem["budget"], "the budget"))
     channel = _rows(witness["channel"], size, len(distortion[0]))
     cost = [dot(q, d) for q, d in zip(channel, distortion, strict=True)]
     if worst_case(parts, cost, witness["supports"]) > budget:

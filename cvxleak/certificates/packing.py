@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cvxleak.certificates import reading
+from cvxleak.certificates.limits import charge
 from cvxleak.errors import CertificateError
 
 __all__ = ["declared_shape", "pack", "unpack"]
@@ -68,6 +69,7 @@ def unpack(packed: Any, shape: Sequence[int | None] | None = None) -> NDArray[An
         raise CertificateError(f"packed array: shape {found} does not fit; {wanted} is needed")
     dtype = packed["dtype"]
     size = np.dtype(dtype).itemsize * math.prod(found)
+    charge("bytes of packed arrays", size, f"a packed array of shape {found}")
     try:
         unpacker = zlib.decompressobj()
         data = unpacker.decompress(base64.b64decode(packed["data"], validate=True), size + 1)

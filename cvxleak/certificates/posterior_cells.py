@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from cvxleak.certificates import balls, reading
 from cvxleak.certificates.cell_floats import leaf_bounds
+from cvxleak.certificates.limits import ENTRY, charge
 from cvxleak.certificates.outputs import Ball, Matrix, coarse_rows, merged_rows, rows_by_value
 from cvxleak.certificates.outward import SMALLEST, Array
 from cvxleak.certificates.packing import declared_shape, unpack
@@ -278,7 +279,7 @@ def cells_bound(
     reading.parts(proof, keys, "the cells", optional={"output", "symmetries"})
     prover = CellProof(lumped, proof, limits)
     k, outputs = prover.values, prover.outputs
-    splits, cuts, leaves = unpack_tree(proof, "splits", (3,), prover.width)
+    splits, cuts, leaves = unpack_tree(proof, "splits", (3,), prover.width, lumped.rows.size)
     superfluous = leaves[:, 0] < 0
     if (leaves[:, 1:] < 0).any() or leaves[superfluous, 1:].any():
         raise CertificateError("a multiplier is negative, or one of a superfluous leaf is not 0")
@@ -336,6 +337,7 @@ def _symmetries(
     shape = declared_shape(proof["symmetries"])
     if len(shape) != 2 or shape[0] * lumped.rows.size > SYMMETRY_LIMIT:
         raise CertificateError("there are too many symmetries to check")
+    charge("steps", shape[0] * lumped.rows.size // ENTRY, f"{shape[0]} symmetries")
     table = unpack(proof["symmetries"], (None, k + outputs))
     if table.dtype != np.dtype("<i4"):
         raise CertificateError("the symmetries do not fit the lumped problem")

@@ -26,6 +26,7 @@ from typing import Any
 from flint import arb
 
 from cvxleak.certificates import balls, reading, record_leakage
+from cvxleak.certificates.limits import charge, charge_records
 from cvxleak.certificates.outputs import Ball
 from cvxleak.certificates.packing import unpack
 from cvxleak.errors import CertificateError
@@ -42,6 +43,7 @@ def prove(
 ) -> tuple[float, float]:
     """Return proved lower and upper ends of the leakage to product priors, in nats."""
     reading.parts(problem, {"mechanism", "entropy_floor", "record"}, "the problem")
+    charge_records(problem["mechanism"])
     mechanism = Mechanism.from_dict(problem["mechanism"])
     floor = reading.number(problem["entropy_floor"], "the entropy floor")
     given = problem["record"]
@@ -131,6 +133,7 @@ def contexts_bound(mechanism: Mechanism, record: int, inputs: Any) -> float:
     lines = mechanism.query.lines(record)
     if inputs.shape != (len(lines), len(mechanism.space.alphabets[record])):
         raise CertificateError("the laws do not fit the contexts")
+    charge("steps", inputs.size * mechanism.channel.shape[1], f"{len(lines)} contexts")
     rows = [balls.normalized(row) for row in mechanism.channel.matrix]
     negentropies = [-balls.entropy(row) for row in rows]
     worst = arb(0)

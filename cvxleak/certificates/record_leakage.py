@@ -50,13 +50,14 @@ from cvxleak.certificates.adversary_class import (
     read_weights,
 )
 from cvxleak.certificates.law_slabs import slabs_bound
+from cvxleak.certificates.limits import ENTRY, charge, charge_entries, charge_records
 from cvxleak.certificates.outputs import Matrix, rows_by_value
 from cvxleak.certificates.packing import unpack
 from cvxleak.certificates.posterior_cells import cells_bound
 from cvxleak.certificates.time_sharing import sharing_bound
 from cvxleak.certificates.whole_dataset import dataset_bound
 from cvxleak.errors import CertificateError
-from cvxleak.model import Limits, Lumped, Mechanism
+from cvxleak.model import Limits, Lumped, Mechanism, TableQuery
 from cvxleak.model.knowledge import Knowledge
 from cvxleak.model.knowledge.binding import exchangeable
 from cvxleak.model.restricted import Restricted, restrict
@@ -66,6 +67,7 @@ __all__ = [
     "audited_groups",
     "prove",
     "prove_balance",
+    "prove_groups",
     "prove_lower",
     "prove_lower_within",
     "prove_upper",
@@ -79,7 +81,18 @@ def prove(
     problem: Mapping[str, Any], witness: Mapping[str, Any], proof: Mapping[str, Any]
 ) -> tuple[float, float]:
     """Return proved lower and upper ends of the leakage, in nats."""
-    mechanism, floor, groups, knowledge = _statement(problem)
+    return prove_groups(*_statement(problem), witness, proof)
+
+
+def prove_groups(
+    mechanism: Mechanism,
+    floor: float,
+    groups: Sequence[tuple[int, ...]],
+    knowledge: Sequence[Knowledge],
+    witness: Mapping[str, Any],
+    proof: Mapping[str, Any],
+) -> tuple[float, float]:
+    """Return proved lower and upper ends of the leakage about the worst of some groups."""
     entries = reading.parts(proof, {"groups"}, "the proof")["groups"]
     if not isinstance(entries, list) or len(entries) != len(groups):
         raise CertificateError(f"the proof does not bound each of {len(groups)} groups")
@@ -148,6 +161,7 @@ def _statement(problem: Mapping[str, Any]) -> Statement:
     """Return mechanism, floor, one group of records for each exchangeable class, and knowledge."""
     keys = {"mechanism", "entropy_floor", "size", "records"}
     reading.parts(problem, keys, "the problem", optional={"adversaries"})
+    charge_records(problem["mechanism"])
     mechanism = Mechanism.from_dict(problem["mechanism"])
     # A mechanism reads more than it writes (true for 1, say): the file has to hold what it writes.
     if not reading.identical(problem["mechanism"], mechanism.to_dict()):
@@ -181,10 +195,23 @@ View = tuple[Lumped, Restricted | None, Limits | None]
 
 def _view(mechanism: Mechanism, group: tuple[int, ...], knowledge: Sequence[Knowledge]) -> View:
     """Return the lumped problem of a group of records, and the limits of the adversaries' class."""
+    _charge_lumping(mechanism, group)
     if not knowledge:
         return mechanism.lumped(group), None, None
     restricted = restrict(mechanism, group, knowledge)
     return restricted.lumped, restricted, limits_of(restricted)
+
+
+def _charge_lumping(mechanism: Mechanism, group: tuple[int, ...]) -> None:
+    """Count what it takes to lump the contexts of a group of records, before it is done."""
+    space, query, written = mechanism.space, mechanism.query, mechanism.channel.matrix.size
+    values = math.prod(space.shape[i] for i in group if i < space.records)
+    why = f"the contexts of records {group!r:.40}"
+    charge_entries(values * mechanism.distinct_rows[0].size, written, why)
+    # A table is gone through; of a sum, the numbers of contexts for each total, word by word.
+    words = space.size.bit_length() // 64 * len(query.values)
+    counting = space.size if isinstance(query, TableQuery) else words
+    charge("steps", (space.records + counting) // ENTRY, why)
 
 
 def _same(one: View, other: View) -> bool:
@@ -265,7 +292,9 @@ def _choices_bound(lumped: Lumped, packed: Any) -> float:
     parts = rows_by_value(lumped, [balls.normalized(row) for row in lumped.rows])
     negentropies = [[-balls.entropy(row) for row in part] for part in parts]
     choices = product(*(range(len(part)) for part in parts))
-    inputs = unpack(packed, (math.prod(len(part) for part in parts), len(parts)))
+    many = math.prod(len(part) for part in parts)
+    charge("steps", many * len(parts) * lumped.rows.shape[1], f"{many} choices of contexts")
+    inputs = unpack(packed, (many, len(parts)))
     worst = arb(0)
     for choice, weights in zip(choices, inputs, strict=True):
         rows = [part[g] for part, g in zip(parts, choice, strict=True)]

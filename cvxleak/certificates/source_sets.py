@@ -78,8 +78,10 @@ def described(parts: Sequence[Part]) -> str:
     return "a convex set" if len(parts) == 1 else f"a set of {len(parts)} convex parts"
 
 
-def distortion_table(value: Any, inputs: int) -> list[list[fmpq]]:
+def distortion_table(value: Any, inputs: int, channel: Any) -> list[list[fmpq]]:
     """Return the distortion matrix: the rows that are stored, or the text "hamming".
+
+    The latter is as large as the stored channel: a short file does not ask for a large table.
 
     Raises
     ------
@@ -87,6 +89,9 @@ def distortion_table(value: Any, inputs: int) -> list[list[fmpq]]:
         Neither of the two, or not non-negative.
     """
     if value == "hamming":
+        rows = _listed(channel, "the channel", inputs)
+        if not all(isinstance(row, list) and len(row) == inputs for row in rows):
+            raise CertificateError("the channel does not fit the sources")
         return [[fmpq(int(i != j)) for j in range(inputs)] for i in range(inputs)]
     rows = [
         reading.numbers(row, "a row of distortions") for row in _listed(value, "the distortion")

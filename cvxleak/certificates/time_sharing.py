@@ -122,7 +122,7 @@ class _Value:
         """Return a bound on phi_a by a tree of intervals of the output's probabilities."""
         reading.parts(part, {"nodes", "cuts", "leaves"}, "the bound of a value")
         outputs = len(self._logs_t)
-        nodes, cuts, leaves = unpack_tree(part, "nodes", (), outputs)
+        nodes, cuts, leaves = unpack_tree(part, "nodes", (), outputs, outputs * len(self._rows))
         if (nodes < -1).any() or (nodes >= outputs).any():
             raise CertificateError("the nodes of a value's tree are malformed")
         if not ((cuts > 0) & (cuts < 1)).all():

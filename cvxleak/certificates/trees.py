@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cvxleak.certificates.limits import charge_leaves
 from cvxleak.certificates.packing import declared_shape, unpack
 from cvxleak.errors import CertificateError
 
@@ -22,17 +23,18 @@ DEPTH_LIMIT = 10_000
 
 
 def unpack_tree(
-    parts: Mapping[str, Any], nodes: str, node: tuple[int, ...], width: int
+    parts: Mapping[str, Any], nodes: str, node: tuple[int, ...], width: int, entries: int = 1
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Return the nodes (under the key `nodes`, an array of shape `node` each), cuts and leaves.
 
-    A node whose (first) entry is negative is a leaf; `width` is the number of multipliers of one.
+    A node whose (first) entry is negative is a leaf; `width` is the number of multipliers of one,
+    `entries` the number of probabilities that a leaf is about.
 
     Raises
     ------
     CertificateError
-        Shapes that do not go together, other types than they should have, or numbers that are not
-        finite.
+        Shapes that do not go together, other types than they should have, numbers that are not
+        finite, or more leaves than the file's length accounts for (`limits`).
 
     Examples
     --------
@@ -51,6 +53,7 @@ def unpack_tree(
     size = shape[0] if len(shape) == 2 else 0
     if size < 1:
         raise CertificateError("a tree has no leaves")
+    charge_leaves(parts["leaves"], size, width, entries)
     leaves = unpack(parts["leaves"], (size, width))
     places = unpack(parts[nodes], (2 * size - 1, *node))
     cuts = unpack(parts["cuts"], (size - 1,))

@@ -1,6 +1,7 @@
 """The program: its commands, its own options, and how it starts.
 
-Exit codes: 0, done; 1, a certificate that does not hold; 2, wrong usage or input; 130, stopped.
+Exit codes: 0, done; 1, a certificate that does not hold; 2, wrong usage or input; 3, a certificate
+that was not checked in the time given; 130, stopped.
 """
 
 from __future__ import annotations

@@ -31,6 +31,11 @@ WAIT = 120.0
 NOT_A_LEDGER = "the file is not a ledger of a release desk"
 LOCKED = "another process holds the ledger; try again"
 
+LOST = "the release was written and cannot be read back, so it is not handed out"
+
+ERRORS = (sqlite3.Error, UnicodeDecodeError)
+"""What SQLite raises: the second where damaged text gets into its own messages."""
+
 TABLES = (
     "CREATE TABLE ledger (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT",
     """CREATE TABLE release (
@@ -89,7 +94,7 @@ class Ledger:
             os.link(draft, target)
         except FileExistsError:
             raise ValidationError(f"path: {os.fspath(path)!r} is there already") from None
-        except (OSError, sqlite3.Error) as error:
+        except (OSError, *ERRORS) as error:
             why = getattr(error, "strerror", None) or error  # not the draft's name
             raise ValidationError(f"path: cannot write {os.fspath(path)!r}: {why}") from error
         finally:
@@ -133,24 +138,26 @@ class Ledger:
         with self._open() as connection:
             try:
                 connection.execute("BEGIN IMMEDIATE")
-            except sqlite3.Error as error:
+            except ERRORS as error:
                 raise _unusable(self.path, error) from error
             try:
-                contents = self._contents(connection)
-                head = _chain(_rows(connection), self._seed)
-                yield Writer(connection, self.path, contents, head)
+                yield Writer(self, connection)
             finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
 
     def _contents(self, connection: sqlite3.Connection) -> list[dict[str, Any]]:
+        return [_parsed(content) for _, content, _ in self._read(connection)]
+
+    def _read(self, connection: sqlite3.Connection) -> list[tuple[int, str, str]]:
+        """Return the rows, once the file is seen to be this ledger and its chain to be whole."""
         if _heading(connection) != self._text:
             raise ValidationError(
                 f"path: {os.fspath(self.path)!r} is another ledger than the one that was opened"
             )
         rows = _rows(connection)
         _chain(rows, self._seed)
-        return [_parsed(content) for _, content, _ in rows]
+        return rows
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
@@ -167,33 +174,41 @@ class Writer:
         The releases so far.
     """
 
-    def __init__(
-        self,
-        connection: sqlite3.Connection,
-        path: Path,
-        releases: list[dict[str, Any]],
-        head: str,
-    ) -> None:
+    def __init__(self, ledger: Ledger, connection: sqlite3.Connection) -> None:
+        self._ledger = ledger
         self._connection = connection
-        self._path = path
-        self._head = head
-        self.releases = releases
+        self._rows = ledger._read(connection)
+        self.releases = [_parsed(content) for _, content, _ in self._rows]
 
     def record(self, content: dict[str, Any]) -> None:
         """Write one more release to the disk; when this returns, it is there for good.
 
+        It is read back through a connection of its own: another program may have damaged or
+        replaced the file meanwhile, and the one that wrote would not notice.
+
         Raises
         ------
         ValidationError
-            The disk is full or fails, or JSON cannot hold a label: nothing is recorded.
+            The disk is full or fails, JSON cannot hold a label, or the file does not have the
+            release after all.
         """
         text = _json(content)
-        row = (len(self.releases) + 1, text, _digest(self._head, text))
+        before = self._rows[-1][2] if self._rows else self._ledger._seed
+        row = (len(self._rows) + 1, text, _digest(before, text))
+        path = self._ledger.path
         try:
             self._connection.execute("INSERT INTO release VALUES (?, ?, ?)", row)
             self._connection.execute("COMMIT")
-        except sqlite3.Error as error:
-            raise _unusable(self._path, error) from error
+        except ERRORS as error:
+            raise _unusable(path, error) from error
+        try:
+            with self._ledger._open() as connection:
+                found = self._ledger._read(connection)
+        except ValidationError as error:
+            raise ValidationError(f"path: {LOST}: {error.detail}") from error
+        # Another process may have added to it by now.
+        if found[: len(self._rows) + 1] != [*self._rows, row]:
+            raise ValidationError(f"path: {LOST}")
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -201,12 +216,12 @@ def _connect(path: Path) -> sqlite3.Connection:
         # A file that is gone by now is not made again.
         place = f"file:{quote(os.fspath(path))}?mode=rw"
         connection = sqlite3.connect(place, timeout=WAIT, isolation_level=None, uri=True)
-    except sqlite3.Error as error:
+    except ERRORS as error:
         raise _unusable(path, error) from error
     try:
         # A commit has reached the disk when it returns, power cut or not.
         connection.execute("PRAGMA synchronous = EXTRA")
-    except sqlite3.Error as error:
+    except ERRORS as error:
         connection.close()
         raise _unusable(path, error) from error
     return connection
@@ -246,15 +261,13 @@ def _chain(rows: list[tuple[int, str, str]], seed: str) -> str:
 def _read(connection: sqlite3.Connection, query: str) -> list[Any]:
     try:
         return connection.execute(query).fetchall()
-    except sqlite3.OperationalError as error:
-        if "locked" in str(error):
+    except ERRORS as error:
+        if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
             raise ValidationError(f"path: {LOCKED}") from error
         raise ValidationError(f"path: {NOT_A_LEDGER}: {error}") from error
-    except sqlite3.Error as error:
-        raise ValidationError(f"path: {NOT_A_LEDGER}: {error}") from error
 
 
-def _unusable(path: Path, error: sqlite3.Error) -> ValidationError:
+def _unusable(path: Path, error: Exception) -> ValidationError:
     if "locked" in str(error):
         return ValidationError(f"path: {LOCKED}")
     if isinstance(error, sqlite3.OperationalError):

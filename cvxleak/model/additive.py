@@ -176,14 +176,15 @@ class AdditiveQuery(Query):
         """Return the query that `to_dict` wrote."""
         check_keys(data, {"kind", "space", "contributions", "totals", "values", "modulus"})
         space = RecordSpace.from_dict(data["space"])
-        runs = runs_to_list(data["contributions"], "contributions", space.records)
+        contributions = labels_from_json(data["contributions"])  # each run once, not each record
+        runs = runs_to_list(contributions, "contributions", space.records)
         totals = in_order(labels_from_json(data["totals"]), "totals")
         values = in_order(labels_from_json(data["values"]), "values")
         if len(totals) != len(values):
             raise ValidationError(f"totals: found {len(totals)}; there are {len(values)} values")
         return cls(
             space,
-            [labels_from_json(record) for record in runs],
+            runs,
             dict(zip(label_tuple(totals, len(totals), "totals"), values, strict=True)),
             data["modulus"],
         )
@@ -224,6 +225,9 @@ def _contributions(
         name = f"contributions[{i}]"
         if len(record) != size:
             raise ValidationError(f"{name}: found {len(record)}; {size} are needed, one per value")
+        if i and record is given[i - 1]:  # a run of a file, or of [c] * n
+            result.append(result[-1])
+            continue
         record = plain_label(record, name)
         if record not in known:
             widths |= {len(part) if isinstance(part, tuple) else None for part in record}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,7 +22,7 @@ from cvxleak.model.prior import Prior, as_prior, has_labels
 __all__ = ["RecordSpace"]
 
 RECORD_LIMIT = 1 << 24
-"""Most records of one kind that are ever made from their number."""
+"""Most records that are ever made from their numbers."""
 
 TABLE_LIMIT = 1 << 22
 """Most datasets, or joint values of a group of records, that are ever written out one by one."""
@@ -97,7 +98,8 @@ class RecordSpace(Stored):
     @cached_property
     def size(self) -> int:
         """Number |X| of datasets, exactly."""
-        return math.prod(self.shape)
+        # By powers: of a million factors one after the other, each product is a long one.
+        return math.prod(k**count for k, count in Counter(self.shape).items())
 
     @property
     def max_entropy(self) -> float:
@@ -237,15 +239,18 @@ class RecordSpace(Stored):
             A key is missing or unknown, or a value is not valid.
         """
         check_keys(data, {"alphabets"})
-        alphabets: list[Any] = []
-        for run in in_order(data["alphabets"], "alphabets"):
+        runs = in_order(data["alphabets"], "alphabets")
+        for run in runs:
             if not isinstance(run, Sequence) or len(run) != 2:
                 raise ValidationError(
                     f"alphabets: found {short(run)}; pairs (alphabet, number of records) are needed"
                 )
-            count = whole_number(run[1], "alphabets", 1, RECORD_LIMIT)
-            alphabets += [labels_from_json(run[0])] * count
-        return cls(alphabets)
+        total = sum(whole_number(count, "alphabets", 1) for _, count in runs)
+        if total > RECORD_LIMIT:
+            raise ValidationError(
+                f"alphabets: found {short(total)} records in all; at most {RECORD_LIMIT} are made"
+            )
+        return cls([one for item, count in runs for one in [labels_from_json(item)] * count])
 
     @cached_property
     def _places(self) -> tuple[dict[Hashable, int], ...]:

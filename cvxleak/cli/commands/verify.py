@@ -14,42 +14,53 @@ if TYPE_CHECKING:
 
 __all__ = ["verify"]
 
+UNFINISHED = 3
+"""Exit code of a check that a time limit ended."""
+
 
 def verify(
     path: Annotated[
         Path, typer.Argument(metavar="CERT", help="What --certificate or .save() wrote.")
     ],
+    time_limit: Annotated[
+        float | None,
+        typer.Option(help="Seconds; what is not checked by then is not confirmed (exit code 3)."),
+    ] = None,
 ) -> None:
-    """Check a certificate: PASS (exit code 0) or FAIL (1)."""
+    """Check a certificate: PASS (exit code 0), FAIL (1), or not confirmed in the time given (3)."""
     with complaining():
         from rich.console import Console
 
         from cvxleak import certificates
+        from cvxleak._validation import real_number
+        from cvxleak.certificates.format import read_json
         from cvxleak.cli.watching import Display
         from cvxleak.errors import CertificateError
 
+        if time_limit is not None:
+            real_number(time_limit, "--time-limit", 0.0)
         try:
-            members = certificates.read_certificates(path)
+            content = read_json(path)
+            if not isinstance(content, dict):
+                raise CertificateError("not a cvxleak certificate")
         except CertificateError as error:
             typer.echo(f"FAIL  {error}")
             raise typer.Exit(1) from None
-        several = len(members) > 1
-        answers = []
-        for place, member in enumerate(members, start=1):
-            where = f"{place} of {len(members)}: " if several else ""
-            with Display(Console(stderr=True)) as watch:
-                watch.begin(f"checking {where}{path}")
-                answers.append(certificates.verify(member))
-            typer.echo(f"{_word(answers[-1])}  {where}{_claim(answers[-1])}")
-        answer = certificates.Verification.of_parts(answers)
-        if several:
-            typer.echo(f"{_word(answer)}  {answer.reason}")
+        with Display(Console(stderr=True)) as watch:
+            watch.begin(f"checking {path}")
+            answer = certificates.verify(content, time_limit=time_limit)
+        several = len(answer.parts)
+        for place, part in enumerate(answer.parts, start=1):
+            where = f"{place} of {several}: " if several > 1 else ""
+            typer.echo(f"{_word(part)}  {where}{_claim(part)}")
+        if several != 1:
+            typer.echo(f"{_word(answer)}  {_claim(answer)}")
         if not answer.passed:
-            raise typer.Exit(1)
+            raise typer.Exit(1 if answer.finished else UNFINISHED)
 
 
 def _word(answer: Verification) -> str:
-    return "PASS" if answer.passed else "FAIL"
+    return "PASS" if answer.passed else "FAIL" if answer.finished else "NOT CONFIRMED"
 
 
 def _claim(answer: Verification) -> str:

@@ -1,0 +1,42 @@
+"""A check that ends: in a process of its own, which is stopped when its time is up.
+
+Arithmetic on large numbers and polynomials happens in compiled code that nothing else interrupts.
+"""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from typing import Any
+
+__all__ = ["run_within"]
+
+CHILD = """
+import pickle, sys
+sys.path[:] = pickle.load(sys.stdin.buffer)
+from cvxleak.certificates.checker import verify
+answer = verify(pickle.load(sys.stdin.buffer))
+pickle.dump(answer, sys.stdout.buffer)
+"""
+
+
+def run_within(certificate: Any, seconds: float) -> Any:
+    """Return what `verify` answers, or a text that says why it did not answer in time.
+
+    The seconds include the start of a Python, about half of one.
+    """
+    question = pickle.dumps(sys.path) + pickle.dumps(certificate)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", CHILD],
+            input=question,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=seconds,
+        )
+    except subprocess.TimeoutExpired:
+        return f"the check did not finish within {seconds:g} s"
+    if done.returncode:  # the system may have stopped it, for the memory that it took
+        return f"the check ended without an answer, with exit code {done.returncode}"
+    return pickle.loads(done.stdout)
