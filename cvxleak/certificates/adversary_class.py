@@ -61,7 +61,10 @@ def read_knowledge(data: Any, query: Query) -> tuple[Knowledge, ...]:
                 reading.numbers(value, name)
             elif value is not None:
                 reading.number(value, name)
-        for run in one.get("laws") or ():
+        runs = one.get("laws") or []
+        if not isinstance(runs, list):
+            raise CertificateError("the laws: expected a list of runs")
+        for run in runs:
             reading.numbers(run[0] if isinstance(run, list) and run else None, "a law")
         if one.get("records") is not None:
             reading.groups([one["records"]], "the records")

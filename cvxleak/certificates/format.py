@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from cvxleak._files import read_text, write_atomic
+from cvxleak._validation import short
 from cvxleak._version import __version__
 from cvxleak.certificates import reading
 from cvxleak.errors import CertificateError, ValidationError
@@ -23,6 +24,10 @@ __all__ = ["HALF_SPACES", "PROBLEM", "SCHEMA_VERSION", "Certificate", "read_json
 FORMAT = "cvxleak-certificate"
 SCHEMA_VERSION = reading.NEWEST
 READABLE = (1, SCHEMA_VERSION)
+
+PARTS = ("problem", "witness", "proof", "versions")
+
+KEYS = {"format", "schema_version", "kind", "claim", "sha256", *PARTS}
 
 ENDS = ("lower", "upper")
 
@@ -104,7 +109,7 @@ class Certificate:
 
     def __post_init__(self) -> None:
         # Keep what a file would hold (lists for tuples), so that a loaded certificate is equal.
-        for name in ("problem", "witness", "proof", "versions"):
+        for name in PARTS:
             object.__setattr__(self, name, _plain(getattr(self, name)))
         version = _readable(self.schema_version)
         claimed = [end for end in ENDS if getattr(self, end) is not None]
@@ -119,7 +124,7 @@ class Certificate:
             or not set(about.values()) <= {PROBLEM, HALF_SPACES}
         ):
             raise CertificateError(
-                f"about: found {about!r:.80}; for each claimed end ({', '.join(said) or 'none'}) "
+                f"about: found {short(about)}; for each claimed end ({', '.join(said) or 'none'}) "
                 f"{PROBLEM!r} or {HALF_SPACES!r}"
             )
         object.__setattr__(self, "about", dict(about))
@@ -165,8 +170,13 @@ class Certificate:
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise CertificateError("not a cvxleak certificate")
         version = _readable(data.get("schema_version"))
+        reading.parts(data, KEYS, "the certificate")
+        about = set() if version == 1 else {"about"}
+        claim = reading.parts(data["claim"], {"lower", "upper", "unit"} | about, "the claim")
+        for name in PARTS:
+            if not isinstance(data[name], Mapping):
+                raise CertificateError(f"{name}: expected an object")
         try:
-            claim = data["claim"]
             certificate = cls(
                 data["kind"],
                 data["problem"],
@@ -179,10 +189,12 @@ class Certificate:
                 {} if version == 1 else claim["about"],
                 version,
             )
-            content = certificate.to_dict()
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise CertificateError(f"a part is missing or malformed: {error!r:.200}") from error
-        if data != content:
+            intact = data == certificate.to_dict()
+        except RecursionError as error:
+            raise CertificateError("its parts are nested too deeply") from error
+        except (TypeError, ValueError, OverflowError) as error:
+            raise CertificateError(f"a part is malformed: {error!r:.200}") from error
+        if not intact:
             raise CertificateError("the content does not match its SHA-256: it was changed")
         return certificate
 
@@ -241,7 +253,7 @@ def read_json(path: str | os.PathLike[str]) -> Any:
 def _readable(version: Any) -> int:
     if type(version) is not int or version not in READABLE:
         raise CertificateError(
-            f"schema version {version!r:.40}; this checker reads versions 1 and {SCHEMA_VERSION}"
+            f"schema version {short(version)}; this checker reads versions 1 and {SCHEMA_VERSION}"
         )
     return version
 

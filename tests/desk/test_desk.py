@@ -656,3 +656,62 @@ def test_the_manual_has_the_limits_that_hold():
     manual = (Path(__file__).parents[2] / "docs" / "desk.md").read_text(encoding="utf-8")
     assert f"{SIZE_LIMIT:,} numbers" in manual
     assert f"more than {PROOF_LIMIT:,}" in manual
+
+
+def test_a_flipped_bit_anywhere_in_the_file_is_no_raw_error(place):
+    desk = new(place)
+    desk.request("Ann", SEX, x=TRUTH)
+    data = bytearray(place.read_bytes())
+    schema = data.index(b"CREATE TABLE")
+    texts = [i for name in (b"CREATE TABLE ledger", b"CREATE TABLE release")
+             for i in range(data.index(name), data.index(name) + 24)]  # fmt: skip
+    heads = [*range(0, 110, 3), *range(schema - 60, schema)]
+    spread = range(0, len(data), 499)
+    refused = 0
+    for byte in (*texts, *heads, *spread):
+        place.write_bytes(data[:byte] + bytes([data[byte] ^ 0x80]) + data[byte + 1 :])
+        try:
+            ReleaseDesk(place).releases()
+        except ValidationError:
+            refused += 1
+    assert refused > len(texts)
+
+
+@pytest.mark.parametrize("damage", ["truncate", "replace", "unlink"])
+def test_a_release_is_read_back_before_it_is_handed_out(place, monkeypatch, damage):
+    """Another program meddles with the file between BEGIN IMMEDIATE and COMMIT."""
+    desk = new(place)
+    desk.request("Ann", SEX, x=TRUTH)
+    choose = module.choose_kernel
+
+    def meddling(*arguments):
+        if damage == "truncate":
+            os.truncate(place, 0)
+        else:
+            place.unlink()
+        if damage == "replace":
+            new(place)
+        return choose(*arguments)
+
+    monkeypatch.setattr(module, "choose_kernel", meddling)
+    lost = "cannot be read back, so it is not handed out"
+    with pytest.raises(ValidationError, match=lost if damage == "truncate" else "is released"):
+        desk.request("Bob", SEX, x=TRUTH)
+
+
+def test_another_release_right_after_ours_is_no_harm(place, monkeypatch):
+    desk = new(place)
+    read, seen = module.Ledger._read, []
+
+    def crowded(self, connection):
+        if len(seen) == 1:  # the reading back
+            seen.append("ours")
+            ReleaseDesk(place).request("Bob", SEX, x=TRUTH)
+        seen.append("read")
+        return read(self, connection)
+
+    monkeypatch.setattr(module.Ledger, "_read", crowded)
+    assert desk.request("Ann", SEX, x=TRUTH).number == 1
+    monkeypatch.undo()
+    assert [release.party for release in desk.releases()] == ["Ann", "Bob"]
+    assert desk.verify().passed
