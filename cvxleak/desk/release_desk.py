@@ -67,7 +67,8 @@ class ReleaseDesk:
     *The data.* x is an argument of `request` and stays there: neither the ledger nor an error
     message holds it. The kernel is found before x is looked at.
 
-    *Crashes.* A release is one transaction. It is on the disk before the output is returned, and
+    *Crashes.* A release is one transaction. It is on the disk, and read back through a second
+    connection, before the output is returned, and
     if the program dies before, there was no release. Requests of several processes wait for each
     other.
 
