@@ -8,6 +8,7 @@ import math
 import re
 import warnings
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -66,7 +67,7 @@ NAMES = (
 
 
 @cache
-def one_of_each() -> dict[str, Certificate]:
+def one_of_each() -> dict[str, Any]:
     """Return certificates of all kinds, and with all kinds of proofs."""
     noisy = Mechanism(parity(3), binary_symmetric(0.1))
     rows = np.random.default_rng(5).dirichlet(np.ones(3), size=4)
@@ -191,6 +192,7 @@ def test_odd_values_anywhere_get_a_verdict(name):
             assert "Warning(" not in answer.reason, (path, value, answer.reason)
             assert answer.reason
             if answer.passed:  # a weaker claim, or a number that does not matter
+                assert answer.certificate is not None
                 lower, upper = answer.certificate.lower, answer.certificate.upper
                 assert path[0] != "claim" or (lower, upper) != claim
 
