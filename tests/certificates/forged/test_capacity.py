@@ -8,8 +8,8 @@ from flint import arb
 
 from cvxleak.certificates import product_leakage
 from cvxleak.certificates.packing import pack
-from cvxleak.model import Mechanism
-from cvxleak.queries import count, parity
+from cvxleak.model import Mechanism, RecordSpace
+from cvxleak.queries import count, from_table, parity
 from tests.certificates.forging import (
     Parts,
     encloses,
@@ -91,6 +91,7 @@ FORGED = [
     (CONTEXTS, {("proof", "contexts"): lambda v: v * 2}, "does not bound each of 1 records"),
     (CONTEXTS, {("proof", "contexts"): {"0": 1}}, "does not bound each of 1 records"),
     (CONTEXTS, {("proof", "contexts"): [pack(np.full((2, 2), 0.5))]}, "do not fit the contexts"),
+    (CONTEXTS, {("proof", "contexts"): [pack(np.array([[0.5]]))]}, "do not fit the contexts"),
     (CONTEXTS, {("proof", "contexts"): [pack(np.array([[1.5, -0.5]]))]}, "non-negative"),
 ]
 
@@ -166,3 +167,24 @@ def test_witnesses_of_as_many_datasets_as_is_said(monkeypatch):
     assert ends(CONTEXTS)[0] > 0
     monkeypatch.setattr(product_leakage, "SIZE_LIMIT", 1)
     refused(CONTEXTS, {}, "at most 1 datasets")
+
+
+def test_the_worst_of_records_that_differ():
+    """Record 1 of three values is told in full, record 0 not at all, and the other way around."""
+    for first, table in ((0, [[0, 1, 2], [0, 1, 2]]), (1, [[0, 0, 0], [1, 1, 1]])):
+        query = from_table(RecordSpace([(0, 1), (0, 1, 2)]), table)
+        told = Mechanism(query, np.eye(len(query.values))).to_dict()
+        laws = [[0.5, 0.5], [1 / 3, 1 / 3, 1 / 3]]
+        parts = Parts(
+            "product-leakage",
+            {"mechanism": told, "entropy_floor": 0.0, "record": None},
+            {"record": 1 - first, "laws": laws},
+            {"contexts": None, "audit": None},
+        )
+        lower, upper = ends(parts)
+        assert lower == pytest.approx(math.log(3 - first), abs=1e-9)
+        assert upper == pytest.approx(math.log(3), abs=1e-12)
+        lines = [len(Mechanism.from_dict(told).query.lines(i)) for i in (0, 1)]
+        even = [pack(np.full((n, k), 1 / k)) for n, k in zip(lines, (2, 3), strict=True)]
+        upper = ends(tampered(parts, {("proof", "contexts"): even}))[1]
+        assert upper == pytest.approx(math.log(3 - first), abs=1e-9)

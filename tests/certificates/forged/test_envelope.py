@@ -267,3 +267,23 @@ def test_a_failure_probability_of_several_inputs():
     both = tampered(parts, {("proof", "multipliers"): [0.5, 0.5, 0.0]})
     lower, upper = ends(both)
     assert 0.5 == lower <= upper
+
+
+def test_all_that_is_shared_out_has_mass_one():
+    """P(y) is rounded down, and all symbols together still have all of the mass."""
+    parts = Parts(
+        "pml-envelope",
+        {"prior": [4.0, 1.0, 2.0], "matrix": np.eye(3).tolist(), "delta": 1.0},
+        {"inputs": [0, 1, 2], "outputs": [0, 1, 2], "weights": [1.0, 1.0, 1.0]},
+        {"multipliers": [0.0, 0.0, 0.0], "level": 8.0},
+    )
+    lower, _ = ends(parts)
+    assert lower == pytest.approx(math.log(7 / 4), abs=1e-12)
+    assert ends(tampered(parts, {("witness", "weights"): [1.0, 1.0, 0.5]}))[0] == 0.0
+    with precision(300):
+        assert arb(lower) < (arb(7) / 4).log()
+
+
+def test_rows_that_are_larger_throughout_are_not_the_same_law():
+    larger = {("problem", "epsilon"): 0.0, ("witness", "matrix"): [[1, 1], [3, 1]]}
+    refused(MECHANISM, larger, "leaks more than epsilon")

@@ -142,6 +142,16 @@ FORGED = [
         },
         "distortion is above the budget",
     ),
+    (
+        "law",
+        {
+            ("problem", "sources"): [[1.0, 0.0], [0.0, 1.0]],
+            ("witness", "channel"): [[1.0, 0.0], [0.5, 0.5]],
+            ("proof", "prices"): [1.0, 0.0],
+        },
+        "distortion is above the budget",
+    ),
+    ("law", {("problem", "privacy"): "local-dp"}, "the problem: expected the parts"),
     ("law", {("problem", "minimize"): "distortion"}, "minimize: found"),
     ("distortion", {("problem", "minimize"): "information"}, "minimize: found"),
     ("law", {("problem", "budget"): -0.25}, "must not be negative"),
@@ -303,3 +313,25 @@ def test_the_support_of_the_prior_counts():
         )
         lower, upper = ends(parts)
         assert 0.25 - 1e-9 < lower <= 0.25 <= upper < 0.25 + 1e-9
+
+
+def test_maximal_leakage_is_no_pml():
+    """With the prior (3/4, 1/4) one channel of maximal leakage log(3/2) errs by 1/8."""
+    parts = tampered(
+        PARTS["maximal-leakage"],
+        {
+            ("problem", "prior"): [0.75, 0.25],
+            ("problem", "sources"): [[0.75, 0.25]],
+            ("witness", "channel"): [[1.0, 0.0], [0.5, 0.5]],
+        },
+    )
+    for diagonal in ((0.25, 0.25), (0.0, 0.4), (0.4, 0.0), (0.25, 0.5)):
+        rows = [[diagonal[0], 0], [0, diagonal[1]]]
+        lower, upper = ends(tampered(parts, {("proof", "penalty"): rows}))
+        assert lower <= 0.125 <= upper <= 0.125 + 1e-12
+
+
+def test_a_problem_of_information_knows_no_privacy():
+    parts = tampered(PARTS["law"], {("problem", "privacy"): "local-dp"})
+    del parts.problem["secrets"]
+    refused(parts, {}, "the problem: expected the parts")

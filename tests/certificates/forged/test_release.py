@@ -133,6 +133,18 @@ FORGED = [
     ("price", {("problem", "distortion"): {**HAMMING, "shape": [2, 0]}}, "at least 1"),
     ("price", {("problem", "joint"): pack(-JOINT)}, "the joint law has a negative entry"),
     ("price", {("problem", "joint"): pack(JOINT[0])}, "the joint law: found shape"),
+    ("price", {("problem", "joint"): pack(JOINT[..., None])}, "the joint law: found shape"),
+    (
+        "price",
+        {("problem", "distortion"): pack(np.array([[0.0, 1.0], [1.0, math.inf]]))},
+        "is not finite",
+    ),
+    ("price", {("witness", "kernel"): pack(np.full((1, 2, 3), 1 / 3))}, "the kernel does not fit"),
+    (
+        "price",
+        {("proof", "coalitions", 0, "reference"): pack(np.zeros((1, 2, 1)))},
+        "a reference does not fit its coalition",
+    ),
     ("price", {("problem", "coalitions"): {"0": 1}}, "the coalitions are no list"),
     ("price", {("problem", "coalitions", 0, "classes"): []}, "the classes of a coalition are"),
     ("price", {("problem", "coalitions", 0, "classes"): [0, 0]}, "the classes of a coalition are"),
@@ -294,6 +306,77 @@ def test_limits_of_size(monkeypatch):
     refused(PRICE, {}, "found shape")
 
 
+def test_noise_is_no_room():
+    """What a coalition may learn of x bounds what R̂ tells of R, whose noise x does not explain."""
+    joint = 0.5 * ROWS.T[:, None, :]
+    for budget, most in ((LEVEL, LEVEL), (0.05, 0.05), ("least", 0.0)):
+        parts = Parts(
+            "release-information",
+            {"joint": pack(joint), "outputs": 2, "coalitions": [coalition(0.0, budget)]},
+            EVEN,
+            {
+                "cells": WHOLE,
+                "coalitions": [
+                    priced(0.0, pack(np.zeros((1, 2, 1))) if budget == "least" else None)
+                ],
+            },
+        )
+        lower, upper = ends(parts)
+        assert lower == 0.0
+        assert upper == pytest.approx(most, abs=1e-12)
+    # A release that is free after noisy earlier ones: z is R itself, and tells more than x does.
+    told = np.zeros((2, 2, 2))
+    for r in range(2):
+        told[r, r] = 0.5 * ROWS[:, r]
+    parts = Parts(
+        "release-information",
+        {"joint": pack(told), "outputs": 2, "coalitions": [coalition(0.0, 2.0, (0, 0))]},
+        {"kernel": pack(np.array([[[1.0, 0.0]] * 2, [[0.0, 1.0]] * 2]))},
+        {"cells": WHOLE, "coalitions": [priced(0.0, None)]},
+    )
+    lower, upper = ends(parts)
+    assert lower == pytest.approx(LOG_2, abs=1e-12)
+    assert upper == pytest.approx(LOG_2, abs=1e-12)
+    tight = tampered(parts, {("problem", "coalitions", 0, "budget"): LEVEL + 2.0**-40})
+    lower, upper = ends(tight)
+    assert lower <= upper + 1e-12
+
+
+def test_prices_may_outweigh_what_is_told():
+    two = tampered(
+        INFORMATION,
+        {
+            ("problem", "coalitions"): [coalition(2.0), coalition(0.0)],
+            ("proof", "coalitions"): [priced(0.0, pack(np.zeros((1, 2, 1)))), priced(0.0, None)],
+        },
+    )
+    assert ends(two)[0] == pytest.approx(-LEVEL, abs=1e-12)
+
+
+def independent(*kernels):
+    """Return a problem of two histories that no coalition sees, with these rows for each."""
+    return tampered(
+        NO_ROOM,
+        {
+            ("problem", "joint"): pack(np.repeat(JOINT / 2, 2, axis=1)),
+            ("problem", "coalitions"): [coalition(0.0, "least", (0, 0))],
+            ("witness", "kernel"): pack(np.array(kernels)),
+        },
+    )
+
+
+def test_what_depends_on_the_dataset_is_taken_off():
+    """k + p(r|s) - p(r|s,x), over histories that the coalition does not tell apart."""
+    assert ends(independent(np.eye(2), np.eye(2)[::-1]))[1] == pytest.approx(0.5, abs=1e-12)
+    half = np.full((2, 2), 0.5)
+    assert ends(independent(np.eye(2), half))[1] == pytest.approx(0.5, abs=1e-12)
+    uneven = [[0.75, 0.25], [0.5, 0.5]]
+    assert ends(independent(uneven, half))[1] == pytest.approx(0.5, abs=1e-12)
+    refused(
+        independent([[1.0, 0.0], [1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]]), {}, "cannot be made indep"
+    )
+
+
 def test_common_classes():
     def found(*partitions):
         return common_classes(np.array(partitions, dtype=np.intp).reshape(-1, 4)).tolist()
@@ -318,6 +401,8 @@ def test_slopes_bound_entropies_on_their_cells():
     # The first part of a cut keeps vertex i.
     assert slopes_of_cells(tree([[0, 1], [], []], [0.5], slopes), 2) == slopes
     assert slopes_of_cells(tree([[]], [], [[0.0, 0.0]]), 2) == [[0.0, 0.0]]
+    turned = [[-2 * LOG_2 + near, 0.0], [0.0, -2 * LOG_2 + near]]
+    assert slopes_of_cells(tree([[1, 0], [], []], [0.5], turned), 2) == turned
     quarter = -H / 0.25 + near  # of the vertex (3/4, 1/4)
     slopes = [[0.0, quarter], [-H / 0.75 + near, 0.0]]
     assert slopes_of_cells(tree([[0, 1], [], []], [0.25], slopes), 2) == slopes
