@@ -13,10 +13,11 @@ from collections.abc import Hashable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from cvxleak._numbers import as_written
 from cvxleak._validation import short
 from cvxleak.errors import ValidationError
 
-# 1/2, 50 %, 0,5, 1 000, 1_000, ½: a number to a person, and not to `float`.
+# 50 %, 0,5, 1 000, 1_000, ½: a number to a person, and none here.
 _NUMBER_OF_OTHERS = re.compile(r"[-+−]?[.,]?[\d½¼¾⅓⅔][\d½¼¾⅓⅔\s.,'_/%‰eE+−-]*")
 
 
@@ -108,11 +109,11 @@ def is_header(row: tuple[int, list[str]], column: int, path: str | os.PathLike[s
 def numbers_from_text(
     cells: Sequence[str], line: int, path: str | os.PathLike[str], column: int = 1
 ) -> list[float]:
-    """Return the cells of one line, from `column` on, as floats."""
+    """Return the cells of one line, from `column` on, as numbers (`cvxleak._numbers`)."""
     for place, cell in enumerate(cells, column):
         if not is_number(cell):
             raise _not_a_number(cell, line, place, path)
-    return [float(cell) for cell in cells]
+    return [as_written(cell) for cell in cells]
 
 
 def _not_a_number(
@@ -120,17 +121,17 @@ def _not_a_number(
 ) -> ValidationError:
     return ValidationError(
         f"path: line {line}, column {column} of {os.fspath(path)!r}: found {cell[:40]!r}; a number "
-        f"with a decimal point is needed{more}"
+        f"with a decimal point, or a fraction such as 1/3, is needed{more}"
     )
 
 
 def is_number(text: str) -> bool:
-    """Whether a cell reads as a number (Python's 1_000 is no number in a table)."""
+    """Whether a cell reads as a number: a decimal, or a fraction such as 1/3."""
     try:
-        float(text)
-    except ValueError:
+        as_written(text)
+    except (ValueError, OverflowError):
         return False
-    return "_" not in text
+    return True
 
 
 def labels_from_json(labels: Any) -> Any:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cvxleak._numbers import ExactArray, ExactFloat, as_written, exact_array
 from cvxleak.errors import ValidationError
 
 ROW_SUM_TOLERANCE = 1e-9
@@ -68,7 +69,8 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
 def frozen_array(values: ArrayLike, name: str, ndim: int) -> Array:
     """Return a read-only float copy of `values` with `ndim` dimensions and no NaN.
 
-    Text, complex numbers and pandas objects are refused: each would lose something in silence.
+    Numbers may be text, `Decimal` or `Fraction` (`cvxleak._numbers`). Complex numbers and pandas
+    objects are refused: each would lose something in silence.
     """
     if hasattr(values, "iloc"):
         raise ValidationError(
@@ -76,24 +78,36 @@ def frozen_array(values: ArrayLike, name: str, ndim: int) -> Array:
             "use from_pandas, or .to_numpy() to drop them"
         )
     try:
-        given = np.asarray(values)
-        real = given.dtype.kind in "biuf" or (
-            given.dtype.kind == "O" and all(isinstance(x, numbers.Real) for x in given.flat)
-        )
-        if not real:
-            raise TypeError(f"the entries are {given.dtype}")
-        array = np.array(given, dtype=float, order="C")
+        if isinstance(values, ExactArray) and values.exact is not None:
+            array = values
+        else:
+            given = np.asarray(values)
+            if given.dtype.kind == "f" and _holds_exact(values):
+                given = np.array(values, dtype=object)
+            if given.dtype.kind not in "biufOU":
+                raise TypeError(f"the entries are {given.dtype}")
+            array = exact_array(given) if given.dtype.kind in "OU" else given.astype(float)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValidationError(
             f"{name}: expected an array of real numbers, found {short(values)} ({error})"
         ) from error
     if array.ndim != ndim:
         raise ValidationError(f"{name}: expected {ndim} dimension(s), found shape {array.shape}")
-    array += 0.0  # -0.0 becomes 0.0, so that equal arrays have equal bytes.
+    if not isinstance(array, ExactArray):
+        array = np.add(array, 0.0, order="C")  # -0.0 becomes 0.0: equal arrays have equal bytes.
     if np.isnan(array).any():
         where = _first(np.isnan(array))
         raise ValidationError(f"{name}: found NaN at index {where}; every entry must be a number")
     return read_only(array)
+
+
+def _holds_exact(values: Any) -> bool:
+    """Whether there is an `ExactFloat` among numbers that are not in an array yet."""
+    if isinstance(values, np.ndarray):
+        return False
+    if isinstance(values, (list, tuple)):
+        return any(type(x) is not float and _holds_exact(x) for x in values)
+    return isinstance(values, ExactFloat)
 
 
 def probability_rows(values: ArrayLike, name: str, ndim: int) -> Array:
@@ -184,18 +198,24 @@ def real_number(
     open_low: bool = False,
     open_high: bool = False,
 ) -> float:
-    """Return `value` as a float in the interval from `low` to `high`, or say what is wrong."""
+    """Return `value` as a float in the interval from `low` to `high`, or say what is wrong.
+
+    It may be text, a `Decimal` or a `Fraction` (`cvxleak._numbers`).
+    """
     interval = f"{'(' if open_low or low == -math.inf else '['}{low:g}, {high:g}" + (
         ")" if open_high or high == math.inf else "]"
     )
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise ValidationError(f"{name}: expected a number in {interval}, found {short(value)}")
     try:
-        number = float(value)
+        number = as_written(value)
     except OverflowError as error:
         raise ValidationError(f"{name}: found {short(value)}, too large for a float") from error
-    below = number <= low if open_low else number < low
-    above = number >= high if open_high else number > high
+    except (TypeError, ValueError) as error:
+        raise ValidationError(
+            f"{name}: expected a number in {interval}, found {short(value)}"
+        ) from error
+    exact = number.exact if isinstance(number, ExactFloat) else number
+    below = exact <= low if open_low else exact < low
+    above = exact >= high if open_high else exact > high
     if math.isnan(number) or below or above:
         raise ValidationError(f"{name}: found {short(value)}; it must be in {interval}")
     return number

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from cvxleak._files import read_text, write_atomic
+from cvxleak._numbers import from_json, same_numbers
 from cvxleak._validation import short
 from cvxleak.errors import ValidationError
 
@@ -36,7 +37,7 @@ class Value:
         if type(other) is not type(self):
             return NotImplemented
         return all(
-            np.array_equal(mine, theirs) if isinstance(mine, np.ndarray) else mine == theirs
+            same_numbers(mine, theirs) if isinstance(mine, np.ndarray) else mine == theirs
             for mine, theirs in zip(self._state(), other._state(), strict=True)
         )
 
@@ -95,7 +96,7 @@ class Stored(Value):
             The file cannot be read, is not JSON, or does not hold a valid object.
         """
         try:
-            data = json.loads(read_text(path))
+            data = json.loads(read_text(path), parse_float=from_json)
         except (ValueError, RecursionError) as error:
             if isinstance(error, ValidationError):
                 raise

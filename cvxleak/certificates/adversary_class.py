@@ -17,7 +17,7 @@ from flint import arb, fmpq, fmpz
 
 from cvxleak.certificates import balls, reading
 from cvxleak.certificates.limits import charge_records
-from cvxleak.certificates.rationals import dot, float_above, rational
+from cvxleak.certificates.rationals import binary_above, dot, rational
 from cvxleak.errors import CertificateError
 from cvxleak.model import Limits, Lumped
 from cvxleak.model.knowledge import Knowledge
@@ -84,8 +84,12 @@ def in_words(known: Mapping[str, Any]) -> str:
         return f"the law of each of records {_few(known['records'])} is ({_few(known['law'])})"
     if known["kind"] == "relative-entropy":
         center = "a prior" if known["prior"] is not None else "a product of laws"
-        return f"relative entropy of at most {known['radius']:.12g} nats to {center}"
-    low, high = known["at_least"], known["at_most"]
+        radius = reading.number(known["radius"], "the radius")
+        return f"relative entropy of at most {radius:.12g} nats to {center}"
+    low, high = (
+        None if known[side] is None else reading.number(known[side], side)
+        for side in ("at_least", "at_most")
+    )
     sides = [
         f"{word} {side:.12g}"
         for word, side in (("at least", low), ("at most", high))
@@ -98,7 +102,7 @@ def in_words(known: Mapping[str, Any]) -> str:
 
 def _few(numbers: Sequence[float]) -> str:
     rest = ", ..." if len(numbers) > SHOWN else ""
-    return ", ".join(f"{x:.12g}" for x in numbers[:SHOWN]) + rest
+    return ", ".join(f"{reading.number(x, 'a law'):.12g}" for x in numbers[:SHOWN]) + rest
 
 
 def limits_of(restricted: Restricted) -> Limits:
@@ -115,14 +119,18 @@ def limits_of(restricted: Restricted) -> Limits:
             exponent = frexp(max(abs(c) for c in one.coefficients))[1]
             if any(ldexp(ldexp(c, -exponent), exponent) != c for c in one.coefficients):
                 exponent = 0  # but for numbers too small to be told from 0 then
+            scale = fmpq(2) ** -exponent
+            known = {c: fmpq(*float(c).as_integer_ratio()) - rational(c) for c in one.coefficients}
             for sign in signs:
                 rows.append([sign * ldexp(c, -exponent) for c in one.coefficients])
-                bounds.append(float_above(sign * _fmpq(one.side) * fmpq(2) ** -exponent))
+                # Weights sum to 1: floats above the coefficients add their largest excess at most.
+                excess = max(sign * rounded for rounded in known.values())
+                bounds.append(binary_above((sign * _fmpq(one.side) + excess) * scale))
     shares = [0.0] * len(bounds)
     with balls.precision():
         for ball in restricted.references:
             rows.append([balls.round_down(-log_p) for log_p in _logs(ball)])
-            bounds.append(ball.radius)
+            bounds.append(binary_above(rational(ball.radius)))
             shares.append(1.0)
     size = len(restricted.lumped.multiplicities)
     table = np.array(rows, dtype=float).reshape(-1, size)
@@ -149,7 +157,7 @@ def check_member(restricted: Restricted, floor: float, weights: Sequence[fmpq]) 
             raise CertificateError("the witness misses an inequality of the adversaries' class")
     w = [arb(weight) for weight in weights]
     entropy = _entropy(lumped, w)
-    if not entropy >= floor:
+    if not entropy >= balls.number(floor):
         raise CertificateError(
             f"the witness has entropy {float(entropy.mid())!r}, below the floor {floor!r}"
         )
@@ -159,7 +167,7 @@ def check_member(restricted: Restricted, floor: float, weights: Sequence[fmpq]) 
             divergence -= share * log_p
         if ball.radius <= POINT and list(weights) == reference_weights(lumped, ball):
             continue  # no ball of numbers shows that a divergence is zero
-        if not divergence <= ball.radius:
+        if not divergence <= balls.number(ball.radius):
             raise CertificateError(
                 f"the witness is {float(divergence.mid())!r} from its reference, beyond the "
                 f"radius {ball.radius!r}"
@@ -200,7 +208,8 @@ def _logs(ball: Reference) -> list[arb]:
 
 
 def _mean(coefficients: Sequence[float], weights: Sequence[fmpq]) -> fmpq:
-    return dot([rational(c) for c in coefficients], weights)
+    known = {c: rational(c) for c in set(coefficients)}
+    return dot([known[c] for c in coefficients], weights)
 
 
 def _fmpq(number: Fraction) -> fmpq:

@@ -11,9 +11,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 import flint
-from flint import arb
-from numpy.typing import ArrayLike
+import numpy as np
+from flint import arb, fmpq
+from numpy.typing import NDArray
 
+from cvxleak._numbers import ratio, written_law
 from cvxleak.errors import CertificateError
 
 __all__ = [
@@ -22,6 +24,7 @@ __all__ = [
     "log_sum_exp",
     "mutual_information",
     "normalized",
+    "number",
     "precision",
     "round_down",
     "round_up",
@@ -58,8 +61,20 @@ def round_up(ball: arb) -> float:
     return 0.0 if ball == 0 else math.nextafter(float(ball.upper()), math.inf)
 
 
-def normalized(weights: ArrayLike) -> list[arb]:
-    """Return balls that hold the floats `weights` divided by their exact sum (0 stays exactly 0).
+def number(value: float) -> arb:
+    """Return a ball that holds a finite number as written: 0.3 is three tenths.
+
+    Examples
+    --------
+    >>> from cvxleak.certificates import balls
+    >>> 10 * balls.number(0.3) == 3, 10 * balls.number(0.3) > 3
+    (False, False)
+    """
+    return arb(fmpq(*ratio(value)))
+
+
+def normalized(weights: Sequence[float] | NDArray[np.float64]) -> list[arb]:
+    """Return balls that hold the law that numbers are (`cvxleak._numbers`); 0 stays exactly 0.
 
     Raises
     ------
@@ -72,10 +87,10 @@ def normalized(weights: ArrayLike) -> list[arb]:
     >>> [float(share) for share in balls.normalized([1.0, 3.0])]
     [0.25, 0.75]
     """
-    values = [float(weight) for weight in weights]  # pyright: ignore[reportGeneralTypeIssues]
+    values = weights.tolist() if isinstance(weights, np.ndarray) else list(weights)
     if not values or not all(math.isfinite(value) and value >= 0 for value in values):
         raise CertificateError("weights must be finite and non-negative")
-    shares = [arb(value) for value in values]
+    shares = [arb(value) for value in written_law(values) or values]
     total = _sum(shares)
     if not total > 0:
         raise CertificateError("weights sum to zero")

@@ -128,7 +128,8 @@ def about(problem: Mapping[str, Any]) -> str:
         size, f"the worst group of {size} records"
     )
     if problem["priors"] is None:
-        whom = f"adversaries of at least {float(problem['entropy_floor']):.12g} nats of doubt"
+        floor = reading.number(problem["entropy_floor"], "the entropy floor")
+        whom = f"adversaries of at least {floor:.12g} nats of doubt"
     else:
         whom = f"{len(problem['priors'])} given priors"
     seen = "channels of the query" if problem["rows"]["form"] == "query" else "channels of the data"
@@ -246,7 +247,7 @@ class Statement:
                     if not mass == 0:
                         into = total[r]
                         for y, d in enumerate(self.cost[r].tolist()):
-                            into[y] += mass * d
+                            into[y] += mass * balls.number(d)
         for r, y, amount in cells:
             total[r][y] -= amount
         if not leakage and self.constant:
@@ -261,7 +262,7 @@ class Statement:
             if any(not share == 0 for share in spent):
                 raise CertificateError("there are multipliers of a budget that is not there")
         else:
-            value -= sum(spent, arb(0)) * self.budget
+            value -= sum(spent, arb(0)) * balls.number(self.budget)
         return max(balls.round_down(value), 0.0)
 
     def _slopes(self, cut: Any, outputs: int) -> Matrix:
@@ -283,7 +284,7 @@ class Statement:
             entropy = balls.entropy(masses)
             for mass, (_, _, m) in zip(masses, cells, strict=True):
                 entropy += mass * arb(fmpz(m)).log()
-            if self.floor is None or not entropy >= self.floor:
+            if self.floor is None or not entropy >= balls.number(self.floor):
                 raise CertificateError(
                     f"an adversary has entropy {float(entropy.mid())!r}, below {self.floor!r}"
                 )
@@ -366,7 +367,7 @@ def forces_constants(rows: Rows, size: int, floor: float | None) -> bool:
         return False
     with balls.precision():
         most = arb(fmpz(rows.statistic.space.size)).log()
-        return bool(floor < (most if size == 0 else most * BELOW))
+        return bool(balls.number(floor) < (most if size == 0 else most * BELOW))
 
 
 def total_above(
@@ -387,9 +388,9 @@ def total_above(
         divergences.append(total)
     if multiplier == 0:
         return max(balls.round_up(total) for total in divergences)
-    lam = arb(multiplier)
+    lam = balls.number(multiplier)
     terms = [d / lam + arb(fmpz(m)).log() for d, m in zip(divergences, sizes, strict=True)]
-    return balls.round_up(lam * balls.log_sum_exp(terms) - lam * floor)
+    return balls.round_up(lam * balls.log_sum_exp(terms) - lam * balls.number(floor))
 
 
 def _minorant(
@@ -435,7 +436,7 @@ def _multipliers(values: Any, size: int, shares: bool) -> list[Ball]:
     given = reading.numbers(values, "the multipliers", size)
     if any(value < 0 for value in given):
         raise CertificateError("a multiplier is negative")
-    return balls.normalized(given) if shares else [arb(value) for value in given]
+    return balls.normalized(given) if shares else [balls.number(value) for value in given]
 
 
 def _add(total: Matrix, share: Ball, matrix: Matrix) -> None:

@@ -32,6 +32,7 @@ import numpy as np
 from flint import fmpq, fmpz
 from numpy.typing import NDArray
 
+from cvxleak._numbers import integer_law
 from cvxleak.certificates import reading
 from cvxleak.certificates.rationals import (
     exp_above,
@@ -120,15 +121,13 @@ class ExactLaws:
     """
 
     def __init__(self, problem: Parts) -> None:
-        prior, _ = _integers([reading.numbers(problem["prior"], "the prior")], "the prior")
+        prior = _laws([reading.numbers(problem["prior"], "the prior")], "the prior")
         rows = problem["matrix"]
         if not isinstance(rows, list) or len(rows) != prior.shape[1] or not rows:
             raise CertificateError("the channel needs one row for each outcome of the prior")
         width = len(rows[0]) if isinstance(rows[0], list) else 0
-        matrix, _ = _integers([reading.numbers(row, "a row", width) for row in rows], "the channel")
+        matrix = _laws([reading.numbers(row, "a row", width) for row in rows], "the channel")
         total = int(prior.sum())
-        if total == 0 or not matrix.any(axis=1).all():
-            raise CertificateError("a law must not sum to zero")
         self.shape = matrix.shape
         self.support = np.flatnonzero(prior[0])
         self.entries = matrix[self.support]
@@ -160,17 +159,29 @@ class ExactLaws:
 def about_failure_probability(problem: Parts) -> str:
     """Say what a problem that `prove_failure_probability` has read is about."""
     sign = ">" if problem["strict"] else ">="
-    return f"the largest P(l(Z) {sign} {problem['epsilon']:.7g} nats) after {_shape(problem)}"
+    epsilon = reading.number(problem["epsilon"], "epsilon")
+    return f"the largest P(l(Z) {sign} {epsilon:.7g} nats) after {_shape(problem)}"
 
 
 def about_envelope(problem: Parts) -> str:
     """Say what a problem that `prove_envelope` has read is about."""
-    return f"the PML envelope at {problem['delta']:.7g} of {_shape(problem)}"
+    return (
+        f"the PML envelope at {reading.number(problem['delta'], 'delta'):.7g} of {_shape(problem)}"
+    )
 
 
 def _shape(problem: Parts) -> str:
     rows = problem["matrix"]
     return f"a channel with {len(rows)} inputs and {len(rows[0])} outputs"
+
+
+def _laws(rows: list[list[float]], name: str) -> Integers:
+    """Return laws as whole numbers in the ratios of their probabilities."""
+    if not rows or not all(row and all(0 <= p < math.inf for p in row) for row in rows):
+        raise CertificateError(f"{name}: expected non-negative numbers")
+    if not all(map(any, rows)):
+        raise CertificateError("a law must not sum to zero")
+    return np.array([integer_law(row) for row in rows], dtype=object)
 
 
 def _integers(rows: list[list[float]], name: str) -> tuple[Integers, int]:

@@ -156,7 +156,7 @@ class _Statement:
         m = self.shape[1]
         rows = [balls.normalized(row) for row in channel]
         spent = [
-            sum((q * cost for q, cost in zip(row, costs, strict=True)), arb(0))
+            sum((q * balls.number(cost) for q, cost in zip(row, costs, strict=True)), arb(0))
             for row, costs in zip(rows, self.distortion, strict=True)
         ]
         distortions = [_dot(balls.normalized(law), spent) for law in self.sources]
@@ -170,14 +170,16 @@ class _Statement:
             else [_information(table, rows, m, self.total) for table in self.secrets]
         )
         if self.minimize == "distortion":
-            if not all(leak <= self.number for leak in leaks):
+            if not all(leak <= balls.number(self.number) for leak in leaks):
                 raise CertificateError("the witness leaks more than the budget")
             return _above(_largest(distortions))
         if self.minimize == "information":
-            if not all(e <= self.number for e in distortions) and not self._exactly_met(channel):
+            if not all(
+                e <= balls.number(self.number) for e in distortions
+            ) and not self._exactly_met(channel):
                 raise CertificateError("the witness's distortion is above the budget")
             return max(balls.round_up(_largest(leaks)), 0.0) if not constant else 0.0
-        return _above(_largest(leaks) + self.number * _largest(distortions))
+        return _above(_largest(leaks) + balls.number(self.number) * _largest(distortions))
 
     def lower(self, proof: Mapping[str, Any]) -> float:
         """Return the dual bound, rounded down."""
@@ -190,20 +192,23 @@ class _Statement:
         offset = arb(0)
         if self.minimize == "information":
             weights = _scaled(weights, arb(1))
-            offset = sum(prices, arb(0)) * self.number
+            offset = sum(prices, arb(0)) * balls.number(self.number)
         else:
-            total = arb(1) if self.minimize == "distortion" else arb(self.number)
+            total = arb(1) if self.minimize == "distortion" else balls.number(self.number)
             prices = _scaled(prices, total)
             if self.minimize == "sum":
                 weights = _scaled(weights, arb(1))
             else:
-                offset = sum(weights, arb(0)) * self.number
+                offset = sum(weights, arb(0)) * balls.number(self.number)
         laws = [balls.normalized(law) for law in self.sources]
         charge = [
             sum((mu * law[x] for mu, law in zip(prices, laws, strict=True)), arb(0))
             for x in range(n)
         ]
-        cost = [[charge[x] * entry for entry in row] for x, row in enumerate(self.distortion)]
+        cost = [
+            [charge[x] * balls.number(entry) for entry in row]
+            for x, row in enumerate(self.distortion)
+        ]
         if self.privacy is not None:
             penalty = _matrix(proof["penalty"], "the penalty", n, m)
             offset = self.penalized(cost, penalty)
@@ -242,13 +247,13 @@ class _Statement:
           max_y sum_x v_xy prices the sum.
         """
         n, m = self.shape
-        factor = arb(rationals.rational(self.number)).exp()
+        factor = balls.number(self.number).exp()
         for x, row in enumerate(penalty):
             if self.privacy == "local-dp":
                 continue
             if any(entry < 0 for entry in row) or (self.prior[x] == 0 and any(row)):
                 raise CertificateError("the penalty must be >= 0, and 0 where the prior is")
-        columns = [[arb(row[y]) for row in penalty] for y in range(m)]
+        columns = [[balls.number(row[y]) for row in penalty] for y in range(m)]
         for x in range(n):
             for y in range(m):
                 cost[x][y] += columns[y][x]
@@ -331,7 +336,7 @@ def _information(table: Balls, rows: Balls, m: int, total: bool) -> arb:
 def _add_law_gradient(cost: Balls, weight: arb, law: list[arb], reference: Any) -> None:
     """Add w p(x) log( ref(x,y) / r(y) ), r = sum_x p(x) ref(x,y); nothing where r is 0."""
     for y in range(len(cost[0])):
-        column = [arb(row[y]) for row in reference]
+        column = [balls.number(row[y]) for row in reference]
         output = _dot(law, column)
         if output == 0:
             continue
@@ -347,7 +352,7 @@ def _add_table_gradient(cost: Balls, weight: arb, table: Balls, reference: Any) 
     used = [line for line in table if not all(entry == 0 for entry in line)]
     log_prior = [sum(line, arb(0)).log() for line in used]
     for y in range(len(cost[0])):
-        column = [arb(row[y]) for row in reference]
+        column = [balls.number(row[y]) for row in reference]
         joint = [_dot(line, column) for line in used]
         output = sum(joint, arb(0))
         if output == 0:
@@ -394,7 +399,7 @@ def _shares(values: Any, name: str, size: int) -> list[arb]:
     given = numbers(values, name, size)
     if any(value < 0 for value in given):
         raise CertificateError(f"{name} must not be negative")
-    return [arb(value) for value in given]
+    return [balls.number(value) for value in given]
 
 
 def _scaled(shares: list[arb], total: arb) -> list[arb]:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from cvxleak._files import read_text, write_atomic
+from cvxleak._numbers import from_json, to_json
 from cvxleak._validation import short
 from cvxleak._version import __version__
 from cvxleak.certificates import reading
@@ -276,7 +277,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _finite(text: str) -> float:
-    value = float(text)
+    value = from_json(text)
     if not math.isfinite(value):
         raise ValueError(f"{text:.40} is not a finite number")
     return value
@@ -288,4 +289,4 @@ def _plain(value: Any) -> Any:
         return {str(key): _plain(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
         return [part if type(part) is float else _plain(part) for part in value]
-    return value
+    return to_json(value)

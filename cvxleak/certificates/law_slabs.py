@@ -157,7 +157,7 @@ def slabs_bound(
         tau = [arb(t) for t in leaf[2 : 2 + outputs]]
         nu = [arb(x) for x in leaf[2 + outputs : 2 + outputs + size]]
         kappa = [arb(x) for x in leaf[2 + outputs + size :]]
-        free = lam * arb(floor)
+        free = lam * balls.number(floor)
         for value, interval in enumerate(intervals):
             laws.check(value, interval, nu, q)
         for price, coefficients, bound, share in zip(kappa, *of_limits, strict=True):

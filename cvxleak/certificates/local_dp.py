@@ -117,9 +117,9 @@ def about(problem: Mapping[str, Any]) -> str:
     """Return what a claim is about, once it has been checked."""
     size, parts = read_parts(problem["sources"])
     end = (
-        f"distortion at most {problem['budget']:g}"
+        f"distortion at most {reading.number(problem['budget'], 'the budget'):g}"
         if "budget" in problem
-        else f"epsilon {problem['epsilon']:g} nats"
+        else f"epsilon {reading.number(problem['epsilon'], 'epsilon'):g} nats"
     )
     return f"{described(parts)} on {size} outcomes, {end}"
 

@@ -60,7 +60,8 @@ def prove(
 def about(problem: Mapping[str, Any]) -> str:
     """Return what a claim is about, once it has been checked."""
     size, parts = read_parts(problem["sources"])
-    return f"{described(parts)} on {size} outcomes, distortion at most {problem['budget']:g}"
+    budget = reading.number(problem["budget"], "the budget")
+    return f"{described(parts)} on {size} outcomes, distortion at most {budget:g}"
 
 
 def _worst_information(

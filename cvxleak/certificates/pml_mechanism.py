@@ -28,6 +28,7 @@ from cvxleak.certificates.rationals import (
     exp_below,
     float_above,
     float_below,
+    normalized_rows,
     rational,
 )
 from cvxleak.errors import CertificateError
@@ -50,9 +51,7 @@ def prove(problem: Parts, witness: Parts, proof: Parts) -> tuple[float, float]:
     multipliers = _rows(proof["multipliers"], laws.shape, "the multipliers")
     if any(z < 0 for row in multipliers for z in row):
         raise CertificateError("the multipliers must not be negative")
-    prior = [rational(p) for p in problem["prior"]]
-    total = sum(prior, fmpq(0))
-    prior = [p / total for p in prior]
+    (prior,) = normalized_rows([reading.numbers(problem["prior"], "the prior")])
     _check_leakage(laws, exp_below(epsilon))
     value = fmpq(0)
     for place, x in enumerate(laws.support):
@@ -83,7 +82,7 @@ def about(problem: Parts) -> str:
     rows = problem["utility"]
     return (
         f"the largest utility of {len(rows)} inputs and {len(rows[0])} outputs "
-        f"under {problem['epsilon']:.7g}-PML"
+        f"under {reading.number(problem['epsilon'], 'epsilon'):.7g}-PML"
     )
 
 

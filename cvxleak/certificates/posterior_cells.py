@@ -287,7 +287,7 @@ def cells_bound(
         raise CertificateError("a leaf has lam < 0, and names no symmetry")
     stack = [prover.root()]
     used_cuts = used_leaves = 0
-    worst, b = arb.neg_inf(), arb(floor)
+    worst, b = arb.neg_inf(), balls.number(floor)
     ends: list[list[Cell]] = []
     kept: list[list[float]] = []
     for y, i, j in (row.tolist() for row in splits):

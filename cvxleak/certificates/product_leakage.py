@@ -82,7 +82,7 @@ def prove(
 
 def about(problem: Mapping[str, Any]) -> str:
     """Say what a problem that `prove` has read is about."""
-    record, floor = problem["record"], float(problem["entropy_floor"])
+    record, floor = problem["record"], reading.number(problem["entropy_floor"], "the entropy floor")
     who = "the worst record" if record is None else f"record {record}"
     return f"{who}, product priors of at least {floor:.12g} nats of doubt"
 
@@ -101,7 +101,7 @@ def prove_lower(mechanism: Mechanism, floor: float, record: int, given: Any) -> 
     entropy = arb(0)
     for law in laws:
         entropy += balls.entropy(law)
-    if not entropy >= floor:
+    if not entropy >= balls.number(floor):
         raise CertificateError(
             f"the witness has entropy {float(entropy.mid())!r}, below the floor {floor!r}"
         )

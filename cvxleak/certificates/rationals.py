@@ -1,7 +1,8 @@
 """Exact rational arithmetic, and the rationals on either side of an exponential or a logarithm.
 
-What a linear program claims is checked here without any rounding: a float is the rational number
-that it stores, and e^epsilon is replaced by a rational on the side that makes a claim weaker.
+What a linear program claims is checked here without any rounding: a number is the rational number
+as written (`cvxleak._numbers`), and e^epsilon is replaced by a rational on the side that makes a
+claim weaker.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ from collections.abc import Iterable, Sequence
 
 from flint import arb, fmpq
 
+from cvxleak._numbers import integer_law, ratio
 from cvxleak.certificates.balls import precision, round_down, round_up
 from cvxleak.errors import CertificateError
 
 __all__ = [
+    "binary_above",
     "dot",
     "exp_above",
     "exp_below",
@@ -34,7 +37,7 @@ LARGEST_EXPONENT = 1e4
 
 
 def rational(number: float) -> fmpq:
-    """Return a finite float or an integer as the rational number that it stores.
+    """Return a finite number as written: 0.3 is three tenths.
 
     Raises
     ------
@@ -44,18 +47,18 @@ def rational(number: float) -> fmpq:
     Examples
     --------
     >>> from cvxleak.certificates.rationals import rational
-    >>> rational(0.75), rational(3)
-    (3/4, 3)
+    >>> rational(0.3), rational(3)
+    (3/10, 3)
     """
     try:
-        numerator, denominator = number.as_integer_ratio()
+        numerator, denominator = ratio(number)
     except (OverflowError, ValueError) as error:
         raise CertificateError(f"{number!r} is not a finite number") from error
     return fmpq(numerator, denominator)
 
 
 def normalized_rows(matrix: Iterable[Iterable[float]]) -> list[list[fmpq]]:
-    """Return rows of non-negative floats, each divided by its exact sum.
+    """Return the laws that rows of non-negative numbers are, exactly (`cvxleak._numbers`).
 
     Raises
     ------
@@ -65,16 +68,17 @@ def normalized_rows(matrix: Iterable[Iterable[float]]) -> list[list[fmpq]]:
     Examples
     --------
     >>> from cvxleak.certificates.rationals import normalized_rows
-    >>> normalized_rows([[1.0, 3.0]])
-    [[1/4, 3/4]]
+    >>> normalized_rows([[1.0, 3.0], [0.7, 0.3]])
+    [[1/4, 3/4], [7/10, 3/10]]
     """
     result = []
     for row in matrix:
-        entries = [rational(entry) for entry in row]
-        total = sum(entries, fmpq(0))
-        if any(entry < 0 for entry in entries) or total == 0:
+        entries = list(row)
+        if not all(0 <= entry < math.inf for entry in entries) or not any(entries):
             raise CertificateError("rows must be non-negative and must not sum to zero")
-        result.append([entry / total for entry in entries])
+        weights = integer_law(entries)
+        total = sum(weights)
+        result.append([fmpq(weight, total) for weight in weights])
     return result
 
 
@@ -112,15 +116,24 @@ def log_above(number: fmpq) -> float:
 
 
 def float_below(number: fmpq) -> float:
-    """Return the largest float at most `number`."""
+    """Return the largest float that is, as written, at most `number`."""
     near = _nearest(number)
     return near if rational(near) <= number else math.nextafter(near, -math.inf)
 
 
 def float_above(number: fmpq) -> float:
-    """Return the smallest float at least `number`."""
+    """Return the smallest float that is, as written, at least `number`."""
     near = _nearest(number)
     return near if rational(near) >= number else math.nextafter(near, math.inf)
+
+
+def binary_above(number: fmpq) -> float:
+    """Return the smallest float whose stored value is at least `number`.
+
+    For bounds that are computed with in floating point.
+    """
+    near = _nearest(number)
+    return near if fmpq(*near.as_integer_ratio()) >= number else math.nextafter(near, math.inf)
 
 
 def dot(one: Sequence[fmpq], other: Sequence[fmpq]) -> fmpq:

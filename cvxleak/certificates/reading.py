@@ -1,7 +1,7 @@
 """Strict reading of a certificate's parts: what a file says is what is checked.
 
-A number is a JSON number that a float holds exactly; text, true and false, and integers that a
-float would round are refused, and so are keys that no prover asks for.
+A number is a JSON number, which stands for its decimal, or a fraction as text ("1/3"); true and
+false, and integers that a float would round are refused, and so are keys that no prover asks for.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+from cvxleak._numbers import as_written
 from cvxleak.errors import CertificateError
 
 __all__ = [
@@ -78,18 +79,25 @@ def parts(value: Any, keys: Set[str], name: str, *, optional: Set[str] = frozens
 
 
 def number(value: Any, name: str) -> float:
-    """Return a finite number that a float holds exactly.
+    """Return a finite number as written.
 
     Examples
     --------
     >>> from cvxleak.certificates import reading
-    >>> reading.number(3, "the floor")
-    3.0
+    >>> reading.number(3, "the floor"), reading.number("1/3", "the floor")
+    (3.0, 1/3)
     """
-    if type(value) is float and math.isfinite(value):
+    if isinstance(value, float) and math.isfinite(value):
         return value
     if type(value) is int and abs(value) <= 1 << 53:
         return float(value)
+    if isinstance(value, str):
+        try:
+            found = as_written(value)
+        except (ValueError, OverflowError) as error:
+            raise CertificateError(f"{name}: expected a number, found {_short(value)}") from error
+        if math.isfinite(found):
+            return found
     raise CertificateError(f"{name}: expected a number that a float holds, found {_short(value)}")
 
 

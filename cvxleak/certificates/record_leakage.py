@@ -41,6 +41,7 @@ from typing import Any
 import numpy as np
 from flint import arb, arb_mat, fmpz
 
+from cvxleak._numbers import same_numbers, written_law
 from cvxleak.certificates import balls, reading
 from cvxleak.certificates.adversary_class import (
     check_member,
@@ -148,7 +149,7 @@ def about(problem: Mapping[str, Any]) -> str:
         who = f"the worst of {total} records"
     else:
         who = f"the worst group of {size} of {total} records"
-    floor = float(problem["entropy_floor"])
+    floor = reading.number(problem["entropy_floor"], "the entropy floor")
     known = "; ".join(in_words(one) for one in problem.get("adversaries", ()))
     more = f"; known of them: {known}" if known else ""
     return f"{who}, adversaries of at least {floor:.12g} nats of doubt{more}"
@@ -227,7 +228,7 @@ def same_problem(one: Lumped, other: Lumped) -> bool:
     return (
         one.multiplicities == other.multiplicities
         and np.array_equal(one.value_index, other.value_index)
-        and np.array_equal(one.rows, other.rows)
+        and same_numbers(one.rows, other.rows)
     )
 
 
@@ -238,7 +239,7 @@ def prove_lower(lumped: Lumped, floor: float, weights: Sequence[float]) -> float
     entropy = balls.entropy(w)
     for share, multiplicity in zip(w, lumped.multiplicities, strict=True):
         entropy += share * arb(fmpz(multiplicity)).log()
-    if not entropy >= floor:
+    if not entropy >= balls.number(floor):
         raise CertificateError(
             f"the witness has entropy {float(entropy.mid())!r}, below the floor {floor!r}"
         )
@@ -254,12 +255,12 @@ def prove_lower_within(restricted: Restricted, floor: float, weights: Any) -> fl
 def _information_below(lumped: Lumped, w: Sequence[arb]) -> float:
     joint: Matrix = []
     for a in range(len(lumped.values)):
-        # The exact sums of the rows divide the weights: fewer divisions than entries.
+        # The sums of the rows divide the weights: fewer divisions than entries.
         used = [g for g in np.flatnonzero(lumped.value_index == a).tolist() if not w[g] == 0]
         if not used:
             joint.append([arb(0)] * lumped.rows.shape[1])
             continue
-        rows = arb_mat(lumped.rows[used].tolist())
+        rows = arb_mat([written_law(row) or row for row in lumped.rows[used].tolist()])
         sums = rows * arb_mat([[1]] * rows.ncols())
         shares = arb_mat([[w[g] / sums[i, 0] for i, g in enumerate(used)]])
         image = shares * rows
@@ -274,7 +275,7 @@ def prove_upper(
 
     With `limits`, only adversaries that meet them count.
     """
-    if (lumped.rows == lumped.rows[0]).all():
+    if all(same_numbers(row, lumped.rows[0]) for row in lumped.rows):
         return 0.0  # the output ignores the data, exactly
     bounds = [balls.round_up(arb(len(lumped.values)).log())]
     if "choices" in entry:

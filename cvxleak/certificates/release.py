@@ -54,7 +54,7 @@ def prove_distortion(
     distortion = floats(problem["distortion"], 2, "the distortion")
     if len(distortion) != law.requests or distortion.min() < 0:
         raise CertificateError("the distortion does not fit the joint law, or is negative")
-    costs = law.mean_costs([[arb(d) for d in row] for row in distortion.tolist()])
+    costs = law.mean_costs([[balls.number(d) for d in row] for row in distortion.tolist()])
     kernel = law.kernel(witness, distortion.shape[1])
     upper = law.paid(kernel) + total(dot(*both) for both in zip(kernel, costs, strict=True))
     lower = _dual(law, costs, proof["coalitions"])
@@ -118,11 +118,11 @@ def _dual(law: ReleaseLaw, costs: list[list[Ball]], coalitions: Any) -> Ball:
         multiplier = reading.number(parts["multiplier"], "a multiplier")
         if multiplier < 0 or (multiplier > 0 and watcher.budget is None):
             raise CertificateError("a multiplier is negative, or belongs to no budget")
-        slope = arb(watcher.price) + arb(multiplier)
+        slope = balls.number(watcher.price) + balls.number(multiplier)
         if watcher.price > 0:
-            bound += arb(watcher.price) * law.known(watcher)
+            bound += balls.number(watcher.price) * law.known(watcher)
         if multiplier > 0:
-            bound -= arb(multiplier) * law.room(watcher)
+            bound -= balls.number(multiplier) * law.room(watcher)
         if slope == 0 and not watcher.least:
             if parts["reference"] is not None:
                 raise CertificateError("a reference that counts nothing")

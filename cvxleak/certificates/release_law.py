@@ -127,7 +127,7 @@ class ReleaseLaw:
             kernel = self._independent([balls.normalized(row) for row in stored])
         for watcher in self.watchers:
             if watcher.budget is not None:
-                if not self.leakage(watcher, kernel) <= arb(watcher.budget):
+                if not self.leakage(watcher, kernel) <= balls.number(watcher.budget):
                     raise CertificateError("the kernel does not meet a budget")
         return kernel
 
@@ -194,12 +194,14 @@ class ReleaseLaw:
 
     def room(self, watcher: Watcher) -> Ball:
         """Return the budget less I(S;X), for a coalition that has one."""
-        return arb(0) if watcher.budget is None else arb(watcher.budget) - self.known(watcher)
+        return (
+            arb(0) if watcher.budget is None else balls.number(watcher.budget) - self.known(watcher)
+        )
 
     def paid(self, kernel: Rows) -> Ball:
         """Return sum_c price_c I(R̂,S_c;X)."""
         priced = [watcher for watcher in self.watchers if watcher.price > 0]
-        return total([arb(w.price) * self.leakage(w, kernel) for w in priced])
+        return total([balls.number(w.price) * self.leakage(w, kernel) for w in priced])
 
     def request_information(self, kernel: Rows) -> Ball:
         """Return I(R̂;R)."""

@@ -14,12 +14,13 @@ in which one of them does so everywhere may be left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cvxleak._numbers import ExactArray
 from cvxleak._validation import Array
 from cvxleak.model import Lumped
 
@@ -42,11 +43,10 @@ def moved_groups(lumped: Lumped, symmetry: Symmetry) -> NDArray[np.intp] | None:
     if sorted(symmetry.outputs) != list(range(outputs)):
         return None
     index = lumped.value_index
-    places = {(a, row.tobytes()): g for g, (a, row) in _numbered(index, lumped.rows)}
-    moved = np.empty_like(lumped.rows)
-    moved[:, symmetry.outputs] = lumped.rows
+    places = {(a, _key(row)): g for g, (a, row) in _numbered(index, lumped.rows)}
+    moved = lumped.rows[:, np.argsort(symmetry.outputs)]
     images = np.array(symmetry.values)[index]
-    found = [places.get((a, row.tobytes())) for _, (a, row) in _numbered(images, moved)]
+    found = [places.get((a, _key(row))) for _, (a, row) in _numbered(images, moved)]
     if None in found or len(set(found)) != len(index):
         return None
     return np.array(found, dtype=np.intp)
@@ -73,6 +73,10 @@ def gains(symmetries: Sequence[Symmetry], values: int, outputs: int) -> Array:
     return np.array(
         [order - order[np.ix_(one.outputs, one.values)] for one in symmetries], dtype=float
     ).reshape(-1, outputs, values)
+
+
+def _key(row: Array) -> Hashable:
+    return tuple(row.tolist()) if isinstance(row, ExactArray) else row.tobytes()
 
 
 def _numbered(index: NDArray[np.intp], rows: Array) -> Iterator[tuple[int, tuple[int, Array]]]:

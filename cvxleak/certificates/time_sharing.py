@@ -49,7 +49,7 @@ PAIRS_LIMIT = 10**5
 def sharing_bound(lumped: Lumped, floor: float, proof: Mapping[str, Any]) -> float:
     """Return a float above the leakage of a lumped problem under an entropy floor."""
     reading.parts(proof, {"outputs", "multiplier", "output", "values"}, "the time-sharing bound")
-    lam = arb(reading.number(proof["multiplier"], "the multiplier"))
+    lam = balls.number(reading.number(proof["multiplier"], "the multiplier"))
     if not lam > 0:
         raise CertificateError("the multiplier of the time-sharing bound is not positive")
     rows, slack = merged_rows(lumped, proof["outputs"])
@@ -68,7 +68,7 @@ def sharing_bound(lumped: Lumped, floor: float, proof: Mapping[str, Any]) -> flo
         value = _Value(own, [log for (log,) in of_own], lam, logs_t)
         by_law = isinstance(part, Mapping) and "law" in part
         phi.append(value.by_tangent(part) if by_law else value.by_tree(part))
-    total = lam * balls.log_sum_exp([x / lam for x in phi]) - lam * arb(floor)
+    total = lam * balls.log_sum_exp([x / lam for x in phi]) - lam * balls.number(floor)
     return balls.round_up(total + slack)
 
 

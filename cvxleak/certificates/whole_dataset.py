@@ -53,7 +53,7 @@ def dataset_bound(
         logs[a].append(arb(fmpz(multiplicity)).log() if doubt > 0 else arb(0))
     scale = 1 - q + doubt
     phi = [_soft_maximum(x, doubt, m) for x, m in zip(c, logs, strict=True)]
-    total = _soft_maximum(phi, scale, [arb(0)] * len(phi)) - lam * arb(floor)
+    total = _soft_maximum(phi, scale, [arb(0)] * len(phi)) - lam * balls.number(floor)
     for price, bound in zip(kappa, limits.bounds, strict=True):
         total += arb(float(price)) * arb(float(bound))
     return balls.round_up(total)

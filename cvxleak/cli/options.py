@@ -10,6 +10,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from cvxleak._numbers import as_written
+
 __all__ = [
     "ChannelPaths",
     "Gap",
@@ -23,6 +25,7 @@ __all__ = [
     "Unit",
     "Units",
     "check_limits",
+    "number",
 ]
 
 
@@ -50,10 +53,18 @@ class Several(TyperCommand):
 
 
 def _is_number(text: str) -> bool:
-    with suppress(ValueError):
-        float(text)
+    with suppress(ValueError, OverflowError):
+        as_written(text)
         return True
     return False
+
+
+def number(text: str) -> float:
+    """Return the number that an option is given: a decimal, or a fraction such as 1/3."""
+    try:
+        return as_written(text)
+    except (ValueError, OverflowError) as error:
+        raise typer.BadParameter(f"{text!r} is not a valid float.") from error
 
 
 class Units(enum.StrEnum):

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic import ValidationError as SchemaError
 
+from cvxleak._numbers import as_written
 from cvxleak.cli.spec import Spec
 from cvxleak.errors import ValidationError
 
@@ -41,9 +42,13 @@ def parse_spec(data: bytes, name: str) -> Spec:
 def read_toml(data: bytes, name: str) -> dict[str, Any]:
     """Return what is in the bytes of a TOML file."""
     try:
-        return tomllib.loads(data.decode("utf-8-sig"))
+        return tomllib.loads(data.decode("utf-8-sig"), parse_float=_number)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ValidationError(f"{name}: not a TOML file: {error}") from error
+
+
+def _number(text: str) -> float:
+    return as_written(text.replace("_", ""))
 
 
 def check_spec(content: Mapping[str, Any], name: str) -> Spec:

@@ -9,6 +9,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cvxleak._numbers import to_json
 from cvxleak.cli.given import Given
 from cvxleak.errors import ValidationError
 from cvxleak.result import Bound, unit_scale
@@ -107,7 +108,7 @@ def sweep_title(points: Sequence[Given], number: str, units: str, tol: float) ->
     """Return what a file of results is about: equal for equal specs, files and options only."""
     identity = points[0].identity() | {"files": files_of(points)}
     identity |= {"of": number, "units": units, "tol": tol}
-    digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+    digest = hashlib.sha256(json.dumps(to_json(identity), sort_keys=True).encode()).hexdigest()
     return f"{points[0].name}, {number}, {digest}"
 
 

@@ -17,7 +17,7 @@ from flint import fmpq
 from numpy.typing import NDArray
 
 from cvxleak._validation import Array
-from cvxleak.certificates.rationals import float_above, rational
+from cvxleak.certificates.rationals import dot, float_above, normalized_rows, rational
 from cvxleak.desk.history import Vector
 
 __all__ = ["GRID", "Kernel", "constant", "copied", "draw", "expected_cost", "mixed", "on_grid"]
@@ -84,19 +84,10 @@ def expected_cost(joint: Sequence[Vector], kernel: Kernel, cost: Sequence[Sequen
 
 
 def mean_cost(request: Array, distortion: Array) -> list[list[fmpq]]:
-    """Return E[d(R, rhat) | x] exactly, for the rows of p(r|x) divided by their exact sums."""
-    costs = [[rational(d) for d in row] for row in distortion.tolist()]
-    result = []
-    for row in request.tolist():
-        weights = [rational(q) for q in row]
-        total = sum(weights, fmpq(0))
-        result.append(
-            [
-                sum((q * d[y] for q, d in zip(weights, costs, strict=True)), fmpq(0)) / total
-                for y in range(distortion.shape[1])
-            ]
-        )
-    return result
+    """Return E[d(R, rhat) | x] exactly, for the rows of p(r|x)."""
+    columns = [[rational(d) for d in column] for column in distortion.T.tolist()]
+    laws = normalized_rows(request.tolist())
+    return [[dot(law, column) for column in columns] for law in laws]
 
 
 def draw(row: Sequence[int]) -> int:

@@ -19,6 +19,7 @@ from typing import Any
 from urllib.parse import quote
 
 from cvxleak._files import checked_path
+from cvxleak._numbers import to_json
 from cvxleak.errors import ValidationError
 
 __all__ = ["Ledger"]
@@ -289,7 +290,7 @@ def _parsed(text: str) -> dict[str, Any]:
 
 def _json(content: dict[str, Any]) -> str:
     try:
-        return json.dumps(content, allow_nan=False)
+        return json.dumps(to_json(content), allow_nan=False)
     except (TypeError, ValueError) as error:
         raise ValidationError(
             f"request: a label cannot be recorded: {error}; text, numbers, booleans, None and "

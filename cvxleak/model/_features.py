@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import product
 from typing import Any
 
-import numpy as np
-
+from cvxleak._numbers import exact_law, fraction
 from cvxleak._validation import short
 from cvxleak.errors import ValidationError
 from cvxleak.model.additive import AdditiveQuery
@@ -27,6 +27,12 @@ class Linear:
     coefficients: tuple[float, ...]
     side: Fraction
     owner: int
+
+    @cached_property
+    def exact(self) -> tuple[Fraction, ...]:
+        """The coefficients as written."""
+        known = {c: fraction(c) for c in set(self.coefficients)}
+        return tuple(known[c] for c in self.coefficients)
 
 
 @dataclass(frozen=True)
@@ -59,7 +65,7 @@ class Expected(_Feature):
 
     def __init__(self, knowledge: Expectation, query: Query, owner: int) -> None:
         self.knowledge, self.owner = knowledge, owner
-        self.table = [float(x) for x in np.asarray(knowledge.feature)]
+        self.table = knowledge.feature.tolist()
         self.query = knowledge.query
         shape = query.space.shape
         self.shape = [shape[i] for i in knowledge.records or ()]
@@ -80,12 +86,12 @@ class Expected(_Feature):
         low, high = self.knowledge.at_least, self.knowledge.at_most
         c = tuple(keys)
         if low is not None and low == high:
-            return [Linear(c, Fraction(low), self.owner)], []
+            return [Linear(c, fraction(low), self.owner)], []
         result = []
         if high is not None:
-            result.append(Linear(c, Fraction(high), self.owner))
+            result.append(Linear(c, fraction(high), self.owner))
         if low is not None:
-            result.append(Linear(tuple(-x for x in c), Fraction(-low), self.owner))
+            result.append(Linear(tuple(-x for x in c), -fraction(low), self.owner))
         return [], result
 
 
@@ -142,7 +148,7 @@ class Near(_Feature):
     def __init__(self, knowledge: RelativeEntropyBall, query: Query, owner: int) -> None:
         self.radius, self.owner, space = knowledge.radius, owner, query.space
         if knowledge.prior is not None:
-            table = exact_law(np.asarray(knowledge.prior))
+            table = exact_law(knowledge.prior)
             self.bases = tuple(sorted(set(table)))
             place = {base: k for k, base in enumerate(self.bases)}
             self.table = [place[p] for p in table]
@@ -182,13 +188,6 @@ def feature_of(
     if isinstance(one, RelativeEntropyBall):
         return Near(one, query, owner)
     raise ValidationError(f"adversaries: found {short(one)}, which cannot be lumped")
-
-
-def exact_law(weights: Any) -> tuple[Fraction, ...]:
-    """Return floats divided by their exact sum."""
-    parts = [Fraction(float(weight)) for weight in weights]
-    total = sum(parts, Fraction(0))
-    return tuple(part / total for part in parts)
 
 
 def counts_query(

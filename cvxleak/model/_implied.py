@@ -44,15 +44,15 @@ def _mean_of(one: Linear, equation: Linear) -> Fraction | None:
         off = np.abs(c - c[low] - slope * (given - given[low])).max()
     if off > 1e-12 * np.abs(c).max():
         return None
-    exact = [(Fraction(x), Fraction(y)) for x, y in {*zip(c.tolist(), given.tolist(), strict=True)}]
-    first, least = Fraction(float(c[low])), Fraction(float(given[low]))
-    rise = (Fraction(float(c[high])) - first) / (Fraction(float(given[high])) - least)
-    if any(x != first + rise * (y - least) for x, y in exact):
+    first, least = one.exact[low], equation.exact[low]
+    rise = (one.exact[high] - first) / (equation.exact[high] - least)
+    pairs = {*zip(one.exact, equation.exact, strict=True)}
+    if any(x != first + rise * (y - least) for x, y in pairs):
         return None
     return first + rise * (equation.side - least)
 
 
-def may_be_positive(coefficients: Sequence[float], most: Fraction) -> NDArray[np.bool_]:
+def may_be_positive(coefficients: Sequence[Fraction], most: Fraction) -> NDArray[np.bool_]:
     """Return where <c, w> <= most lets w be positive: everywhere unless it is the least c."""
     least = min(coefficients)
     return np.array([c == least or least != most for c in coefficients])

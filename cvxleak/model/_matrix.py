@@ -20,6 +20,7 @@ from cvxleak._files import (
     read_table,
     write_table,
 )
+from cvxleak._numbers import ExactArray, as_written, fraction, to_json
 from cvxleak._validation import Array, in_order, label_tuple, short
 from cvxleak._value import Stored, check_keys, preview
 from cvxleak.errors import ValidationError
@@ -108,7 +109,7 @@ class LabeledMatrix(Stored):
         return {
             "inputs": list(self.inputs),
             "outputs": list(self.outputs),
-            "matrix": self.matrix.tolist(),
+            "matrix": to_json(self.matrix),
         }
 
     @classmethod
@@ -176,8 +177,8 @@ class LabeledMatrix(Stored):
     def _is_whole(cls, rows: Sequence[Sequence[str]]) -> bool:
         """Whether cells, none of them a label, are a matrix of this kind."""
         try:
-            cls([[float(cell) for cell in row] for row in rows])
-        except ValueError:
+            cls([[as_written(cell) for cell in row] for row in rows])
+        except (ValueError, OverflowError):
             return False
         return True
 
@@ -224,6 +225,11 @@ def distinct_rows(matrix: Array) -> tuple[Array, NDArray[np.intp]]:
     (array([[0. , 1. ],
            [0.5, 0.5]]), array([1, 0, 1]))
     """
+    if isinstance(matrix, ExactArray):
+        found = [tuple(map(fraction, row)) for row in matrix.tolist()]
+        place = {row: i for i, row in enumerate(sorted(set(found)))}
+        inverse = np.array([place[row] for row in found], dtype=np.intp)
+        return matrix[[found.index(row) for row in place]], inverse
     keys = matrix.astype(">f8", order="C").view(f"V{8 * matrix.shape[1]}").ravel()
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     return matrix[first], inverse

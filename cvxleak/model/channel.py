@@ -6,13 +6,13 @@ import secrets
 from bisect import bisect_right
 from collections.abc import Hashable
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import accumulate
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cvxleak._numbers import integer_law
 from cvxleak._validation import (
     CELL_LIMIT,
     Array,
@@ -28,7 +28,7 @@ from cvxleak.errors import ValidationError
 from cvxleak.model._matrix import LabeledMatrix
 from cvxleak.model.prior import Prior, as_prior, has_labels
 
-__all__ = ["Channel", "Labels", "as_channel", "channel_labels", "integer_weights"]
+__all__ = ["Channel", "Labels", "as_channel", "channel_labels"]
 
 Labels = tuple[Hashable, ...]
 
@@ -218,7 +218,7 @@ class Channel(LabeledMatrix):
         >>> Channel([[0.0, 1.0]], outputs=["no", "yes"]).sample(0, size=2)
         ['yes', 'yes']
         """
-        ends = list(accumulate(integer_weights(self.row(label))))
+        ends = list(accumulate(integer_law(self.row(label))))
         count = 1 if size is None else whole_number(size, "size", 0, CELL_LIMIT)
         if rng is not None:
             rng = generator(rng)
@@ -253,23 +253,6 @@ def channel_labels(channel: object) -> tuple[Labels | None, Labels | None]:
         return None, None
     labeled = as_channel(channel)  # pyright: ignore[reportArgumentType]
     return labeled.inputs, labeled.outputs
-
-
-def integer_weights(row: ArrayLike) -> list[int]:
-    """Return integers that are exactly proportional to the floats of `row`.
-
-    A float is an integer over a power of two, so the row divided by its sum is exactly
-    weights / sum(weights).
-
-    Examples
-    --------
-    >>> from cvxleak.model.channel import integer_weights
-    >>> integer_weights([0.5, 0.25, 0.25])
-    [2, 1, 1]
-    """
-    fractions = [Fraction(float(value)) for value in np.asarray(row, dtype=float)]
-    scale = max(fraction.denominator for fraction in fractions)
-    return [fraction.numerator * (scale // fraction.denominator) for fraction in fractions]
 
 
 def _below(total: int, generator: np.random.Generator | None) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cvxleak._numbers import stacked
 from cvxleak._validation import (
     Array,
     in_order,
@@ -32,7 +33,7 @@ class Part(Value):
     Attributes
     ----------
     points : ndarray, shape (n, k)
-        Laws, each row divided by its exact sum.
+        Laws, in the rows.
     polytopes : tuple of Polytope
     """
 
@@ -66,7 +67,7 @@ def laws_and_labels(
         prior = as_prior(law, size, name, names)
         names = prior.labels if names is None else names
         rows.append(prior.probabilities)
-    return np.array(rows), instance(names, tuple, "labels")
+    return stacked(rows), instance(names, tuple, "labels")
 
 
 def no_points(size: int) -> Array:

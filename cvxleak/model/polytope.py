@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cvxleak._numbers import fraction, to_json
 from cvxleak._validation import Array, frozen_array
 from cvxleak._value import Stored, check_keys
 from cvxleak.errors import SolverError, ValidationError
@@ -176,18 +177,18 @@ class Polytope(Stored):
         if any(not a <= p <= b for a, p, b in zip(low, law, high, strict=True)):
             return False
         return all(
-            sum((Fraction(a) * p for a, p in zip(row, law, strict=True) if a), Fraction(0))
-            <= Fraction(side)
+            sum((fraction(a) * p for a, p in zip(row, law, strict=True) if a), Fraction(0))
+            <= fraction(side)
             for row, side in zip(self.matrix.tolist(), self.bound.tolist(), strict=True)
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers as plain lists, ready for JSON."""
         return {
-            "lower": self.lower.tolist(),
-            "upper": self.upper.tolist(),
-            "matrix": self.matrix.tolist(),
-            "bound": self.bound.tolist(),
+            "lower": to_json(self.lower),
+            "upper": to_json(self.upper),
+            "matrix": to_json(self.matrix),
+            "bound": to_json(self.bound),
         }
 
     @classmethod
@@ -264,7 +265,7 @@ class Polytope(Stored):
     def _fitted(self, near: Array) -> tuple[Fraction, ...] | None:
         """Return `near` with its equations solved exactly, if the inequalities hold as well."""
         law = _exact(np.clip(near, self.lower, self.upper))
-        rows = [(_exact(self.matrix[i]), Fraction(float(self.bound[i]))) for i in self._equations]
+        rows = [(_exact(self.matrix[i]), fraction(self.bound[i])) for i in self._equations]
         equations = [*rows, ([Fraction(1)] * len(self), Fraction(1))]
         # Eliminate one outcome per equation: the one with the most room of those it involves.
         room = np.minimum(near - self.lower, self.upper - near)
@@ -291,7 +292,7 @@ class Polytope(Stored):
 
 
 def _exact(values: Array) -> list[Fraction]:
-    return [Fraction(value) for value in values.tolist()]
+    return [fraction(value) for value in values.tolist()]
 
 
 def _solve(

@@ -19,6 +19,7 @@ from cvxleak._files import (
     read_table,
     write_table,
 )
+from cvxleak._numbers import to_json
 from cvxleak._validation import (
     Array,
     check_cells,
@@ -134,7 +135,7 @@ class Prior(Stored):
 
     def to_dict(self) -> dict[str, Any]:
         """Return labels and probabilities as plain lists, ready for JSON."""
-        return {"labels": list(self.labels), "probabilities": self.probabilities.tolist()}
+        return {"labels": list(self.labels), "probabilities": to_json(self.probabilities)}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:

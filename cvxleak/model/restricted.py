@@ -200,19 +200,19 @@ def _possible(
     while True:
         kept = np.ones(len(labels), dtype=bool)
         for one in equations:
-            kept &= may_be_positive(one.coefficients, one.side) & may_be_positive(
-                [-c for c in one.coefficients], -one.side
+            kept &= may_be_positive(one.exact, one.side) & may_be_positive(
+                [-c for c in one.exact], -one.side
             )
         for one in inequalities:
-            kept &= may_be_positive(one.coefficients, one.side)
+            kept &= may_be_positive(one.exact, one.side)
         if kept.all():
             break
         if not kept.any():
             return every, *_constraints(features, found, every)
         labels = [label for label, possible in zip(labels, kept, strict=True) if possible]
         equations, inequalities = _constraints(features, found, labels)
-    equations = unlike([one for one in equations if any(c != one.side for c in one.coefficients)])
-    inequalities = [one for one in inequalities if any(c > one.side for c in one.coefficients)]
+    equations = unlike([one for one in equations if any(c != one.side for c in one.exact)])
+    inequalities = [one for one in inequalities if any(c > one.side for c in one.exact)]
     return labels, equations, not_implied(inequalities, equations)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cvxleak._files import labels_from_json
+from cvxleak._numbers import stacked, to_json
 from cvxleak._validation import (
     Array,
     in_order,
@@ -71,7 +72,7 @@ class SourceSet(Stored):
         self, laws: Iterable[Prior | ArrayLike], labels: Iterable[Hashable] | None = None
     ) -> None:
         points, names = laws_and_labels(laws, labels)
-        self._fill([Part(read_only(points[i : i + 1].copy())) for i in range(len(points))], names)
+        self._fill([Part(read_only(points[i : i + 1])) for i in range(len(points))], names)
 
     @classmethod
     def _of(cls, parts: Iterable[Part], labels: tuple[Hashable, ...]) -> Self:
@@ -261,7 +262,7 @@ class SourceSet(Stored):
     @cached_property
     def points(self) -> Array:
         """The laws of all parts together, shape (n, k)."""
-        return read_only(np.vstack([part.points for part in self.parts]))
+        return read_only(stacked(part.points for part in self.parts))
 
     @cached_property
     def polytopes(self) -> tuple[Polytope, ...]:
@@ -316,7 +317,7 @@ class SourceSet(Stored):
         """Return the parts without the labels, as certificates store them."""
         return [
             {
-                "points": part.points.tolist(),
+                "points": to_json(part.points),
                 "polytopes": [polytope.to_dict() for polytope in part.polytopes],
             }
             for part in self.parts

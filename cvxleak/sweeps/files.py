@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from cvxleak._numbers import to_json
 from cvxleak.certificates import Certificate
 from cvxleak.errors import ValidationError
 from cvxleak.sweeps.rows import SweepRow
@@ -23,7 +24,7 @@ Point = Mapping[str, Any]
 def key_of(point: Point) -> str:
     """Return what tells a point from the others of its sweep."""
     # Floats round-trip through JSON, so a point that was read back is the same one.
-    return json.dumps(dict(point), sort_keys=True, default=repr)
+    return json.dumps(to_json(point), sort_keys=True, default=repr)
 
 
 class Proofs:
@@ -67,7 +68,7 @@ class Store:
     def known(self, points: Sequence[Point]) -> dict[str, SweepRow]:
         """Return the results that the file holds, the last one for each point."""
         try:
-            json.dumps([dict(point) for point in points], allow_nan=False)
+            json.dumps([to_json(point) for point in points], allow_nan=False)
         except (TypeError, ValueError) as error:
             raise ValidationError(
                 f"grid: found a value that JSON cannot hold: {error}; without a path it can be any"
@@ -103,7 +104,7 @@ class Store:
 
     def add(self, row: SweepRow) -> None:
         """Write one more result."""
-        self._write(json.dumps(row.to_dict(), allow_nan=False) + "\n")
+        self._write(json.dumps(to_json(row.to_dict()), allow_nan=False) + "\n")
 
     def _write(self, text: str) -> None:
         try:

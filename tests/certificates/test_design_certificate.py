@@ -80,7 +80,7 @@ def set_in(*path, value):
         set_in("problem", "budget", value=None),
         set_in("problem", "entropy_floor", value=1.6),
         set_in("problem", "entropy_floor", value=1.4),
-        set_in("problem", "entropy_floor", value="1.5"),
+        set_in("problem", "entropy_floor", value="1.5 nats"),
         set_in("problem", "priors", value=[{"on": "uniform", "weights": []}]),
         set_in("problem", "objective", value={"size": 2}),
         set_in("problem", "objective", value={"size": 9}),

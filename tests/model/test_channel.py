@@ -12,7 +12,8 @@ from scipy.special import entr
 
 from cvxleak.errors import ValidationError
 from cvxleak.model import Channel, Prior, as_channel
-from cvxleak.model.channel import _below, integer_weights
+from cvxleak._numbers import integer_law
+from cvxleak.model.channel import _below
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -230,7 +231,7 @@ class TestSampling:
         [[0.1, 0.2, 0.7], [1 / 3, 2 / 3], [5e-324, 1.0], [0.0, 1.0], [1.0], [1e-300, 0.5, 0.5]],
     )
     def test_weights_are_exactly_proportional(self, row):
-        weights = integer_weights(row)
+        weights = integer_law(row)
         assert all(type(w) is int for w in weights)
         for w, p in zip(weights, row, strict=True):
             assert Fraction(w, sum(weights)) == Fraction(p) / sum(map(Fraction, row))
@@ -259,7 +260,7 @@ class TestSampling:
 
     def test_the_law_of_the_draw_is_the_row(self, monkeypatch):
         channel = Channel([[0.25, 0.0, 0.625, 0.125]], outputs="abcd")
-        total = sum(integer_weights(channel.row(0)))
+        total = sum(integer_law(channel.row(0)))
         tickets = iter(range(total))
         monkeypatch.setattr("cvxleak.model.channel._below", lambda *_: next(tickets))
         drawn = Counter(channel.sample(0, size=total))

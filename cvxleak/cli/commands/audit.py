@@ -18,6 +18,7 @@ from cvxleak.cli.options import (
     Unit,
     Units,
     check_limits,
+    number,
 )
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ __all__ = ["audit"]
 Floors = Annotated[
     list[float] | None,
     typer.Option(
+        parser=number,
         metavar="B",
         help="Least entropy of the adversary's belief about the dataset, in --units; may be "
         "repeated, and replaces the floors in the spec.",

@@ -79,12 +79,16 @@ def request(
     epsilon: Annotated[
         float | None,
         typer.Option(
-            metavar="E", help="What the party may learn in all; the ledger's if left out."
+            parser=number,
+            metavar="E",
+            help="What the party may learn in all; the ledger's if left out.",
         ),
     ] = None,
     delta: Annotated[
         float | None,
-        typer.Option(metavar="D", help="What everybody may learn; the ledger's if left out."),
+        typer.Option(
+            parser=number, metavar="D", help="What everybody may learn; the ledger's if left out."
+        ),
     ] = None,
     distortion: Annotated[
         Path | None,

@@ -18,6 +18,7 @@ from cvxleak.cli.options import (
     Unit,
     Units,
     check_limits,
+    number,
 )
 
 if TYPE_CHECKING:
@@ -28,12 +29,15 @@ __all__ = ["envelope"]
 Deltas = Annotated[
     list[float] | None,
     typer.Option(
-        metavar="D...", help="Probabilities at which the envelope is wanted; replace the spec's."
+        parser=number,
+        metavar="D...",
+        help="Probabilities at which the envelope is wanted; replace the spec's.",
     ),
 ]
 Epsilons = Annotated[
     list[float] | None,
     typer.Option(
+        parser=number,
         metavar="E...",
         help="Levels, in --units, at which the failure probability is wanted; replace the spec's.",
     ),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field, FiniteFloat
+from pydantic import Field
 
-from cvxleak.cli.spec.section import Section
+from cvxleak.cli.spec.section import Number, Section
 
 __all__ = ["Adversary", "Audit"]
 
@@ -14,7 +14,7 @@ __all__ = ["Adversary", "Audit"]
 class Adversary(Section):
     """Least entropies of the adversaries' beliefs about the dataset."""
 
-    entropy_floors: list[FiniteFloat] = Field(default=[0.0], min_length=1)
+    entropy_floors: list[Number] = Field(default=[0.0], min_length=1)
     unit: Literal["nats", "bits"] | None = None
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field, FiniteFloat
+from pydantic import Field
 
-from cvxleak.cli.spec.section import Label, Section
+from cvxleak.cli.spec.section import Label, Number, Section
 
 __all__ = ["Design"]
 
@@ -15,12 +15,12 @@ class Design(Section):
     """What is minimized, within which budget, and against whom."""
 
     minimize: Literal["leakage", "distortion"]
-    budget: FiniteFloat
-    entropy_floor: FiniteFloat | None = None
+    budget: Number
+    entropy_floor: Number | None = None
     unit: Literal["nats", "bits"] | None = None
     objective: Literal["record", "group", "total"] = "record"
     size: int = 1
     outputs: list[Label] | None = Field(default=None, min_length=1)
-    sources: list[list[FiniteFloat]] | None = Field(default=None, min_length=1)
-    priors: list[list[FiniteFloat]] | None = Field(default=None, min_length=1)
+    sources: list[list[Number]] | None = Field(default=None, min_length=1)
+    priors: list[list[Number]] | None = Field(default=None, min_length=1)
     rows: Literal["auto", "orbits", "datasets", "query"] = "auto"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field, FiniteFloat
+from pydantic import Field
 
-from cvxleak.cli.spec.section import Section
+from cvxleak.cli.spec.section import Number, Section
 
 __all__ = ["Envelope"]
 
@@ -14,6 +14,6 @@ __all__ = ["Envelope"]
 class Envelope(Section):
     """Where the PML envelope, and its inverse, are wanted."""
 
-    delta: list[FiniteFloat] = Field(default=[])
-    epsilon: list[FiniteFloat] = Field(default=[])
+    delta: list[Number] = Field(default=[])
+    epsilon: list[Number] = Field(default=[])
     unit: Literal["nats", "bits"] | None = None

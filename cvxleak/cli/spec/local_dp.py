@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from pydantic import FiniteFloat
-
-from cvxleak.cli.spec.section import Section
+from cvxleak.cli.spec.section import Number, Section
 
 __all__ = ["LocalDP"]
 
@@ -16,7 +14,7 @@ class LocalDP(Section):
 
     either: ClassVar[tuple[str, ...]] = ("distortion_budget", "epsilon")
 
-    distortion_budget: FiniteFloat | None = None
-    epsilon: FiniteFloat | None = None
-    delta: FiniteFloat = 0.0
+    distortion_budget: Number | None = None
+    epsilon: Number | None = None
+    delta: Number = 0.0
     unit: Literal["nats", "bits"] | None = None

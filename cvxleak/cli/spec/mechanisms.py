@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import FiniteFloat
-
-from cvxleak.cli.spec.section import Section
+from cvxleak.cli.spec.section import Number, Section
 
 __all__ = [
     "BinarySymmetric",
@@ -31,53 +29,53 @@ class RandomizedResponse(Section):
     """The true value with the weight e^epsilon, each other value with the weight 1 (k-RR)."""
 
     kind: Literal["randomized_response"]
-    epsilon: FiniteFloat
+    epsilon: Number
 
 
 class BinarySymmetric(Section):
     """A bit that is flipped with probability `flip`; for flip = 1 - p, Warner's design."""
 
     kind: Literal["binary_symmetric"]
-    flip: FiniteFloat
+    flip: Number
 
 
 class GeneralizedSymmetric(Section):
     """A wrong value with probability `flip`, all wrong ones alike."""
 
     kind: Literal["generalized_symmetric"]
-    flip: FiniteFloat
+    flip: Number
 
 
 class LaplaceThreshold(Section):
     """A bit plus Laplace noise, thresholded at 1/2."""
 
     kind: Literal["laplace_threshold"]
-    epsilon: FiniteFloat
+    epsilon: Number
 
 
 class DiscretizedLaplace(Section):
     """Laplace noise; the nearest of `outputs` (the query's values) is released."""
 
     kind: Literal["discretized_laplace"]
-    epsilon: FiniteFloat
-    sensitivity: FiniteFloat | None = None
-    outputs: list[FiniteFloat] | None = None
+    epsilon: Number
+    sensitivity: Number | None = None
+    outputs: list[Number] | None = None
 
 
 class DiscretizedGaussian(Section):
     """Gaussian noise; the nearest of `outputs` (the query's values) is released."""
 
     kind: Literal["discretized_gaussian"]
-    variance: FiniteFloat
-    outputs: list[FiniteFloat] | None = None
+    variance: Number
+    outputs: list[Number] | None = None
 
 
 class Exponential(Section):
     """The exponential mechanism with the score -|value - output| or with a CSV file of scores."""
 
     kind: Literal["exponential"]
-    epsilon: FiniteFloat
-    sensitivity: FiniteFloat | None = None
+    epsilon: Number
+    sensitivity: Number | None = None
     scores: str | None = None
 
 
@@ -85,14 +83,14 @@ class RankExponential(Section):
     """The exponential channel by the ranks of the distances |value - output|."""
 
     kind: Literal["rank_exponential"]
-    scale: FiniteFloat
+    scale: Number
 
 
 class TruncatedGeometric(Section):
     """Two-sided geometric noise on a count, clamped to its range."""
 
     kind: Literal["truncated_geometric"]
-    epsilon: FiniteFloat
+    epsilon: Number
 
 
 class RandomRounding(Section):
@@ -106,7 +104,7 @@ class PmlExtremal(Section):
     """The mechanism with pointwise maximal leakage epsilon for every output, for [prior]."""
 
     kind: Literal["pml_extremal"]
-    epsilon: FiniteFloat
+    epsilon: Number
 
 
 class Identity(Section):

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from pydantic import FiniteFloat
-
-from cvxleak.cli.spec.section import Section
+from cvxleak.cli.spec.section import Number, Section
 
 __all__ = ["Source"]
 
@@ -16,6 +14,6 @@ class Source(Section):
 
     either: ClassVar[tuple[str, ...]] = ("counts", "file")
 
-    counts: dict[str, FiniteFloat] | None = None
+    counts: dict[str, Number] | None = None
     file: str | None = None
     source: str | None = None

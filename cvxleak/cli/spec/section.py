@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, PlainValidator, model_validator
+from pydantic_core import PydanticCustomError
 
-__all__ = ["Label", "Section"]
+from cvxleak._numbers import as_written
+
+__all__ = ["Label", "Number", "Section"]
 
 
 def _label(value: Any) -> Any:
@@ -14,6 +18,19 @@ def _label(value: Any) -> Any:
         raise ValueError(f"a label is text, a number, true or false, not {value!r:.40}")
     return value
 
+
+def _number(value: Any) -> float:
+    try:
+        found = as_written(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise PydanticCustomError("float_type", "expected a number") from error
+    if not math.isfinite(found):
+        raise PydanticCustomError("finite_number", "the number is not finite")
+    return found
+
+
+Number = Annotated[float, PlainValidator(_number)]
+"""A number as written: a number of TOML, or text such as "1/3"."""
 
 Label = Annotated[Any, AfterValidator(_label)]
 

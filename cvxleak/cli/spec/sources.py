@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from pydantic import FiniteFloat
-
-from cvxleak.cli.spec.section import Section
+from cvxleak.cli.spec.section import Number, Section
 
 __all__ = ["Box", "Laws", "Polytope", "Sample", "Sources"]
 
@@ -17,7 +15,7 @@ class Laws(Section):
     either: ClassVar[tuple[str, ...]] = ("laws", "file")
 
     kind: Literal["laws"]
-    laws: list[list[FiniteFloat]] | None = None
+    laws: list[list[Number]] | None = None
     file: str | None = None
     source: str | None = None
 
@@ -30,9 +28,9 @@ class Sample(Section):
     kind: Literal["sample"]
     counts: dict[str, int] | None = None
     file: str | None = None
-    level: FiniteFloat = 0.95
+    level: Number = 0.95
     method: Literal["clopper-pearson", "dirichlet"] = "clopper-pearson"
-    pseudocount: FiniteFloat = 0.5
+    pseudocount: Number = 0.5
     source: str | None = None
 
 
@@ -40,8 +38,8 @@ class Polytope(Section):
     """All laws p with matrix p <= bound."""
 
     kind: Literal["polytope"]
-    matrix: list[list[FiniteFloat]]
-    bound: list[FiniteFloat]
+    matrix: list[list[Number]]
+    bound: list[Number]
     source: str | None = None
 
 
@@ -49,8 +47,8 @@ class Box(Section):
     """All laws p with lower <= p <= upper."""
 
     kind: Literal["box"]
-    lower: list[FiniteFloat]
-    upper: list[FiniteFloat]
+    lower: list[Number]
+    upper: list[Number]
     source: str | None = None
 
 

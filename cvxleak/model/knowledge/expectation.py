@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cvxleak._numbers import to_json
 from cvxleak._validation import Array, frozen_array, in_order, real_number, short
 from cvxleak._value import check_keys
 from cvxleak.errors import CvxleakError, ValidationError
@@ -175,11 +176,11 @@ class Expectation(Knowledge):
         """Return the knowledge (bound) as plain lists, ready for JSON."""
         return {
             "kind": self.kind,
-            "values": np.asarray(self.feature).tolist(),
+            "values": to_json(self.feature),
             "records": None if self.records is None else list(self.records),
             "query": None if self.query is None else self.query.to_dict(),
-            "at_least": self.at_least,
-            "at_most": self.at_most,
+            "at_least": to_json(self.at_least),
+            "at_most": to_json(self.at_most),
             "name": self.name,
         }
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cvxleak._numbers import to_json
 from cvxleak._validation import Array, frozen_array, in_order
 from cvxleak._value import check_keys
 from cvxleak.errors import ValidationError
@@ -113,7 +114,7 @@ class KnownMarginals(Knowledge):
     def to_dict(self) -> dict[str, Any]:
         """Return the knowledge (bound) as plain lists, ready for JSON."""
         records = [] if self.records is None else list(self.records)
-        return {"kind": self.kind, "law": np.asarray(self.law).tolist(), "records": records}
+        return {"kind": self.kind, "law": to_json(self.law), "records": records}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cvxleak._numbers import to_json
 from cvxleak._validation import Array, frozen_array, in_order, real_number
 from cvxleak._value import check_keys
 from cvxleak.errors import ValidationError
@@ -146,11 +147,11 @@ class RelativeEntropyBall(Knowledge):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the knowledge (bound) as plain lists, ready for JSON."""
-        laws = self.laws and [[list(law), len(list(run))] for law, run in groupby(self.laws)]
+        laws = self.laws and [[to_json(law), len(list(run))] for law, run in groupby(self.laws)]
         return {
             "kind": self.kind,
-            "radius": self.radius,
-            "prior": None if self.prior is None else np.asarray(self.prior).tolist(),
+            "radius": to_json(self.radius),
+            "prior": to_json(self.prior),
             "laws": laws,
         }
 

@@ -9,7 +9,7 @@ from flint import fmpq
 from scipy.optimize import linprog
 
 from cvxleak._validation import Array
-from cvxleak.certificates.rationals import rational
+from cvxleak.certificates.rationals import normalized_rows, rational
 from cvxleak.errors import SolverError
 
 __all__ = ["Costs", "blended", "snapped"]
@@ -37,13 +37,13 @@ class Costs:
     price: Array
 
     def exact(self, matrix: Array) -> list[fmpq]:
-        """Return the exact expected distortion under each source; rows sum to 1 exactly."""
+        """Return the exact expected distortion under each source."""
         paid = []
-        for row, costs in zip(matrix.tolist(), self.price.tolist(), strict=True):
+        for row, costs in zip(normalized_rows(matrix.tolist()), self.price.tolist(), strict=True):
             total = fmpq(0)
             for q, d in zip(row, costs, strict=True):
                 if q and d:
-                    total += rational(q) * rational(d)
+                    total += q * rational(d)
             paid.append(total)
         return [
             sum((mass * spent for mass, spent in zip(law, paid, strict=True)), fmpq(0))

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+from flint import fmpq
 from scipy.optimize import linprog
 
 from cvxleak._validation import Array
@@ -58,9 +59,10 @@ def solve(
     """Solve a problem about information; `minimize` is "information", "distortion" or "sum"."""
     begin = time.perf_counter()
     least, sharp = least_distortion(statement)
-    if minimize == "information" and number < least:
+    if minimize == "information" and rationals.rational(number) < least:
         raise InfeasibleError(
-            f"budget: found {number!r}; the least feasible distortion is {least!r}"
+            f"budget: found {number!r}; the least feasible distortion is "
+            f"{rationals.float_above(least)!r}"
         )
     for guess in _corners(statement, minimize, number, sharp):
         found = ends(statement, minimize, number, guess.channel, guess.proof)
@@ -114,16 +116,16 @@ def _plausible(statement: Statement, minimize: str, number: float, channel: Arra
     return float(values.max()) <= number * (1 + 1e-9) + 1e-9 * unit
 
 
-def least_distortion(statement: Statement) -> tuple[float, Array]:
-    """Return the least worst-case distortion, exact and rounded up, and a channel that attains it.
+def least_distortion(statement: Statement) -> tuple[fmpq, Array]:
+    """Return the least worst-case distortion, exactly, and a channel that attains it.
 
     The outputs that are nearest to each input are best for every source at once.
     """
     d = statement.distortion
-    nearest = [rationals.rational(float(row.min())) for row in d]
+    nearest = [min(map(rationals.rational, row)) for row in d.tolist()]
     laws = rationals.normalized_rows(statement.sources.tolist())
     exact = max(rationals.dot(law, nearest) for law in laws)
-    return rationals.float_above(exact), np.eye(d.shape[1])[d.argmin(axis=1)]
+    return exact, np.eye(d.shape[1])[d.argmin(axis=1)]
 
 
 def most_useful_constant(statement: Statement) -> Array:
@@ -178,7 +180,7 @@ def _corners(statement: Statement, minimize: str, number: float, sharp: Array) -
 
 def _just_above(statement: Statement) -> float:
     """Return the largest budget that counts as the least distortion."""
-    least, _ = least_distortion(statement)
+    least = rationals.float_above(least_distortion(statement)[0])
     most = float((statement.sources @ statement.distortion).max())
     return least + 1e-13 * max(most - least, 0.0)
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cvxleak._numbers import stacked
 from cvxleak._validation import Array, instance, real_number
 from cvxleak.errors import ValidationError
 from cvxleak.model import Channel, Distortion, Prior, Query, RecordSpace, as_prior
@@ -79,8 +80,8 @@ class Statement:
             d = _rows(distortion, datasets, query)
             law = datasets.law
 
-        laws = np.array([law(p, "prior") for p in priors])
-        counted = laws if sources is None else np.array([law(p, "source") for p in sources])
+        laws = stacked(law(p, "prior") for p in priors)
+        counted = laws if sources is None else stacked(law(p, "source") for p in sources)
         secrets: tuple[Array, ...] = tuple(laws)
         if records and datasets is not None:
             if len(laws) * datasets.size * sum(datasets.shape) > LARGEST_TABLES:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from cvxleak._numbers import fraction
 from cvxleak._validation import Array
 from cvxleak.model import Channel, Prior, SourceSet
 from cvxleak.problems.local_dp.linear import Mixture
@@ -186,9 +187,9 @@ def unit_law(sources: SourceSet, place: int) -> Mixture:
 
 def at_least(potentials: Array, direction: Array, total: float) -> Array:
     """Return the potentials, raised until their exact sum is at least `total`."""
-    wanted = Fraction(total)
+    wanted = fraction(total)
     for step in STEPS:
         raised = potentials + step * direction
-        if sum(map(Fraction, raised.tolist())) >= wanted:
+        if sum(map(fraction, raised.tolist())) >= wanted:
             return raised
     return potentials

@@ -13,6 +13,7 @@ from flint import fmpq, fmpq_mat
 from scipy import sparse
 from scipy.optimize import linprog
 
+from cvxleak._numbers import exact_law, fraction
 from cvxleak._validation import Array, real_number, whole_number
 from cvxleak.certificates.rationals import normalized_rows
 from cvxleak.model import SourceSet
@@ -147,11 +148,10 @@ def _is_uniform(mixture: Mixture, sources: SourceSet) -> bool:
 
 
 def _separates(direction: Array, sources: SourceSet) -> bool:
-    a = [Fraction(v) for v in direction.tolist()]
+    a = [fraction(v) for v in direction.tolist()]
     level = sum(a, Fraction(0)) / len(a)
-    for row in sources.points.tolist():
-        law = [Fraction(p) for p in row]
-        if sum((v * p for v, p in zip(a, law, strict=True)), Fraction(0)) >= level * sum(law):
+    for point in sources.points:
+        if sum((v * p for v, p in zip(a, exact_law(point), strict=True)), Fraction(0)) >= level:
             return False
     return all(_exact_support(sources, k, direction) < level for k in range(len(sources.polytopes)))
 
@@ -160,18 +160,18 @@ def _exact_support(sources: SourceSet, k: int, cost: Array) -> Fraction:
     """Return an exact upper end of cost . p on the k-th polytope."""
     body = sources.polytopes[k]
     answer = body.support(cost)
-    y = [Fraction(v) for v in answer.multipliers.tolist()]
-    level = Fraction(answer.level)
+    y = [fraction(v) for v in answer.multipliers.tolist()]
+    level = fraction(answer.level)
     total = level + sum(
-        (Fraction(b) * v for b, v in zip(body.bound.tolist(), y, strict=True)), Fraction(0)
+        (fraction(b) * v for b, v in zip(body.bound.tolist(), y, strict=True)), Fraction(0)
     )
     for i, c in enumerate(cost.tolist()):
-        rest = Fraction(c) - level
+        rest = fraction(c) - level
         rest -= sum(
-            (Fraction(float(row[i])) * v for row, v in zip(body.matrix, y, strict=True)),
+            (fraction(row[i]) * v for row, v in zip(body.matrix, y, strict=True)),
             Fraction(0),
         )
-        total += max(rest * Fraction(float(body.lower[i])), rest * Fraction(float(body.upper[i])))
+        total += max(rest * fraction(body.lower[i]), rest * fraction(body.upper[i]))
     return total
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog
 
+from cvxleak._numbers import fraction
 from cvxleak._validation import Array
 from cvxleak.certificates.local_dp import ENDLESS
 from cvxleak.model import SourceSet
@@ -83,7 +84,7 @@ def _tight_mixture(sources: SourceSet, distortion: Array, budget: float) -> Mixt
     """Return a mixture of the sources under which the least distortion is the budget, if any is."""
     if budget == 0:
         return support_mixture(sources)
-    exact, wanted = [Fraction(c) for c in distortion.min(axis=1).tolist()], Fraction(budget)
+    exact, wanted = [fraction(c) for c in distortion.min(axis=1).tolist()], fraction(budget)
     tight = []
     for i in range(len(sources.points)):
         law = unit_law(sources, i).exact(sources)

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from cvxleak._numbers import fraction
 from cvxleak._validation import Array
 from cvxleak.errors import SolverError
 from cvxleak.model import SourceSet
@@ -161,7 +162,7 @@ def _output_beyond(
     sources: SourceSet, costs: Array, budget: float, mixture: Mixture
 ) -> dict[str, Any] | None:
     """Return the potentials p_x d(x, y) with p next to a mixture, if they exceed the budget."""
-    exact, wanted = [Fraction(c) for c in costs.tolist()], Fraction(budget)
+    exact, wanted = [fraction(c) for c in costs.tolist()], fraction(budget)
     if float(mixture.law @ costs) < budget * (1 - 1e-6):
         return None
     towards = _dearest(sources, costs)

@@ -8,12 +8,12 @@ is too large for that, by mixtures and budgets next to the given ones.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from flint import fmpq
 
+from cvxleak._numbers import fraction
 from cvxleak._validation import Array
 from cvxleak.certificates.rationals import float_above, normalized_rows, rational
 from cvxleak.errors import SolverError
@@ -60,7 +60,7 @@ def hamming_attempts(
         proof = {"mixture": mixture.to_dict(), "potentials": [0.0] * size}
         yield Attempt([np.eye(size)], [proof], mixture, -np.inf)
         return
-    if size * Fraction(budget) >= size - 1:
+    if size * fraction(budget) >= size - 1:
         uniform = np.full((size, size), 1 / size)
         if meets(uniform):
             yield constant([uniform])
@@ -101,7 +101,7 @@ def _in_floats(sources: SourceSet, budget: float, meets: Callable[[Array], bool]
 
 
 def _float_proofs(sources: SourceSet, budget: float, mixture: Mixture) -> Iterator[dict[str, Any]]:
-    rest = 1 - Fraction(budget)
+    rest = 1 - fraction(budget)
     for worst in _near(sources, budget, mixture):
         room = np.array([float(max(rest - p, 0)) for p in worst.exact(sources)])
         # A potential of zero claims nothing of its column: right where there is no room.

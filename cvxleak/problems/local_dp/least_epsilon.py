@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from cvxleak._validation import Array, real_number
 from cvxleak.certificates import Certificate
 from cvxleak.certificates.local_dp import prove
+from cvxleak.certificates.rationals import rational
 from cvxleak.errors import CertificateError
 from cvxleak.measures import local_dp_epsilon, privacy_profile
 from cvxleak.model import Channel, Distortion, Prior, SourceSet, as_prior
@@ -159,7 +160,7 @@ class MinLocalDP:
         begin = time.monotonic()
         costs = read_costs(self.distortion, self.sources)
         least = least_budget(self.sources, costs)
-        if self.distortion_budget < least:
+        if rational(self.distortion_budget) < least:
             raise unmet_budget(self.distortion_budget, least)
         rough = least_distortion_rows(costs.matrix)
         best = Best(lambda channel, proof: self._ends(channel, proof, costs), rough, tol)

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from cvxleak._validation import real_number
 from cvxleak.certificates import Certificate
+from cvxleak.certificates.rationals import float_above, rational
 from cvxleak.errors import SolverError
 from cvxleak.model import Channel, Distortion, Prior, SourceSet, as_prior
 from cvxleak.problems.check import Check
@@ -164,7 +165,7 @@ class MinInformation:
         deadline = begin + limit
         costs = read_costs(self.distortion, self.sources)
         least = least_budget(self.sources, costs)
-        if self.distortion_budget < least:
+        if rational(self.distortion_budget) < least:
             raise unmet_budget(self.distortion_budget, least)
         best = RowProgram(self.sources, costs.matrix).at(1.0)
         law = best.least / best.least.sum()
@@ -181,7 +182,8 @@ class MinInformation:
         for options, iterations, share in rounds:
             if share > ROOMS[0] and search.channel is not None:
                 break
-            room = max(self.distortion_budget, least + share * max(best.value - least, 0.0))
+            above = float_above(least)
+            room = max(self.distortion_budget, above + share * max(best.value - above, 0.0))
             try:
                 saddle = saddle_point(self.sources, costs, room, solver, options, verbose, deadline)
             except SolverError as error:

@@ -23,6 +23,7 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog
 
+from cvxleak._numbers import exact_law, fraction
 from cvxleak._validation import Array
 from cvxleak.errors import SolverError
 from cvxleak.model import SourceSet
@@ -52,15 +53,11 @@ class Mixture:
 
     def exact(self, sources: SourceSet) -> list[Fraction]:
         """Return the law as certificates mean it: weights and points divided by their sums."""
-        weights = [Fraction(w) for w in self.weights.tolist()]
-        laws = []
-        for point in sources.points.tolist():
-            row = [Fraction(p) for p in point]
-            total = sum(row, Fraction(0))
-            laws.append([p / total for p in row])
+        weights = [fraction(w) for w in self.weights.tolist()]
+        laws = [list(exact_law(point)) for point in sources.points]
         for weight, law in self.members:
             if law is not None:
-                weights.append(Fraction(weight))
+                weights.append(fraction(weight))
                 laws.append(list(law))
         total = sum(weights, Fraction(0))
         used = [(w / total, law) for w, law in zip(weights, laws, strict=True) if w]
@@ -74,7 +71,7 @@ class Mixture:
             if law is None or more is None:
                 exact = more if law is None else law
             else:
-                share = Fraction(heads[1]) / Fraction(sum(heads))
+                share = fraction(heads[1]) / fraction(sum(heads))
                 exact = tuple((1 - share) * p + share * q for p, q in zip(law, more, strict=True))
             members.append((sum(heads), exact))
         return Mixture(

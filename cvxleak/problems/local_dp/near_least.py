@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from flint import fmpq
 
+from cvxleak._numbers import fraction
 from cvxleak._validation import Array
 from cvxleak.certificates.rationals import float_above
 from cvxleak.model import SourceSet
@@ -43,18 +44,18 @@ def near_least_attempt(
         return Attempt(programs=0)
     least = distortion.min(axis=1)
     laws = [unit_law(sources, i).exact(sources) for i in range(len(sources.points))]
-    room = [Fraction(budget) - _dot(law, least) for law in laws]
+    room = [fraction(budget) - _dot(law, least) for law in laws]
     tight = [i for i, r in enumerate(room) if r <= 0]
     if tight:
         # The budget is the least distortion itself: no finite ratio, or another method's.
         weights = np.zeros(len(laws))
         weights[tight] = 1.0
         mixture = _mixture(sources, weights)
-        v = [p * Fraction(d) for p, d in zip(mixture.exact(sources), least.tolist(), strict=True)]
+        v = [p * fraction(d) for p, d in zip(mixture.exact(sources), least.tolist(), strict=True)]
         return Attempt((), [_proof(mixture, v)], mixture, -np.inf, 0)
     extra = distortion - least[:, None]
-    dearest = Fraction(float(extra.max()))
-    if min(room) < Fraction(SMALLEST) * max(Fraction(budget), dearest):
+    dearest = fraction(float(extra.max()))
+    if min(room) < fraction(SMALLEST) * max(fraction(budget), dearest):
         return Attempt(programs=0)
     k, m = distortion.shape
     if (k + len(laws)) * (m + 1) > LARGEST:
@@ -87,7 +88,7 @@ def near_least_attempt(
         for x in range(k)
     ]
     potentials = [
-        p * Fraction(d) + _fraction(w / spent / ratio)
+        p * fraction(d) + _fraction(w / spent / ratio)
         for p, d, w in zip(mixed, least.tolist(), best[:k], strict=True)
     ]
     weights = [str(share) for share in shares]
@@ -117,4 +118,4 @@ def _proof(mixture: Mixture, potentials: list[Fraction]) -> dict[str, Any]:
 
 
 def _dot(law: list[Fraction], costs: Array) -> Fraction:
-    return sum((p * Fraction(c) for p, c in zip(law, costs.tolist(), strict=True)), Fraction(0))
+    return sum((p * fraction(c) for p, c in zip(law, costs.tolist(), strict=True)), Fraction(0))

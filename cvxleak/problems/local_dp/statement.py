@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from flint import fmpq
 from numpy.typing import ArrayLike
 
 from cvxleak._validation import Array, read_only, real_number, short
@@ -100,22 +101,22 @@ def read_sources(sources: Sources) -> SourceSet:
         raise ValidationError(f"sources: {error}") from error
 
 
-def least_budget(sources: SourceSet, costs: Costs) -> float:
-    """Return the least budget that some channel meets, rounded up to a float.
+def least_budget(sources: SourceSet, costs: Costs) -> fmpq:
+    """Return the least budget that some channel meets.
 
-    Exactly so for laws; for polytopes up to the rounding of a linear program's multipliers.
+    Exactly for laws; for polytopes up to the rounding of a linear program's multipliers.
     """
     least = costs.least()
     exact = [rational(d) for d in least.tolist()]
     _, parts = read_parts(sources.parts_to_list())
-    return float_above(worst_case(parts, exact, supports(sources, least)))
+    return worst_case(parts, exact, supports(sources, least))
 
 
-def unmet_budget(budget: float, least: float) -> InfeasibleError:
+def unmet_budget(budget: float, least: fmpq) -> InfeasibleError:
     """Return the error for a budget that no channel meets."""
     return InfeasibleError(
         f"distortion_budget: {budget!r} is met by no channel; the least worst-case distortion is "
-        f"{least!r}"
+        f"{float_above(least)!r}"
     )
 
 
