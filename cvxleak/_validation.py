@@ -78,15 +78,7 @@ def frozen_array(values: ArrayLike, name: str, ndim: int) -> Array:
             "use from_pandas, or .to_numpy() to drop them"
         )
     try:
-        if isinstance(values, ExactArray) and values.exact is not None:
-            array = values
-        else:
-            given = np.asarray(values)
-            if given.dtype.kind == "f" and _holds_exact(values):
-                given = np.array(values, dtype=object)
-            if given.dtype.kind not in "biufOU":
-                raise TypeError(f"the entries are {given.dtype}")
-            array = exact_array(given) if given.dtype.kind in "OU" else given.astype(float)
+        array = written_array(values)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValidationError(
             f"{name}: expected an array of real numbers, found {short(values)} ({error})"
@@ -99,6 +91,24 @@ def frozen_array(values: ArrayLike, name: str, ndim: int) -> Array:
         where = _first(np.isnan(array))
         raise ValidationError(f"{name}: found NaN at index {where}; every entry must be a number")
     return read_only(array)
+
+
+def written_array(values: ArrayLike) -> Array:
+    """Return numbers of any kind as an array of floats, which carries what floats cannot hold.
+
+    Raises
+    ------
+    TypeError, ValueError, OverflowError
+        Something that is no number.
+    """
+    if isinstance(values, ExactArray) and values.exact is not None:
+        return values
+    given = np.asarray(values)
+    if given.dtype.kind == "f" and _holds_exact(values):
+        given = np.array(values, dtype=object)
+    if given.dtype.kind not in "biufOU":
+        raise TypeError(f"the entries are {given.dtype}")
+    return exact_array(given) if given.dtype.kind in "OU" else given.astype(float)
 
 
 def _holds_exact(values: Any) -> bool:

@@ -2,8 +2,8 @@
 
 problem: {"matrix": rows}; witness: {"input": p}; proof: {"output": t}.
 Lower end: I(p, Q). Upper end: max_x D(Q(.|x) || t), which bounds the capacity for any law t
-(Kemperman; Csiszar and Korner, Information Theory, Theorem 8.4). All three are meant as stored: the
-floats of each row, of p and of t, divided by their exact sum.
+(Kemperman; Csiszar and Korner, Information Theory, Theorem 8.4). Rows, p and t are laws
+as written (`cvxleak._numbers`).
 
 The two ends are computed twice, by code that shares nothing: `prove` is the checker, in ball
 arithmetic; `Enclosure` is fast and in floating point with an error bound, and so never claims more
@@ -85,7 +85,9 @@ class Enclosure:
     C = sum |r log t|: adding m terms costs m u times their size, twice, and so do s (in the
     quotient) and s and T (in the logarithms); a logarithm is off by 4 u (1 + |log|). What these
     terms come to, (2 m + 13)(A + C) + 4.1 m + 26 in units of u, leaves a margin that covers the
-    terms in u^2, the rounding of A and C, and entries below 2^-900, which are left out.
+    terms in u^2, the rounding of A and C, entries below 2^-900, which are left out, and what a law
+    as written differs from the floats divided by their sum: each entry by 2 u of itself, which
+    moves D_x by 2 u (A + C + 2).
 
     The upper end is the largest D_x with its error added. For the lower end let t' be the output
     law of p. Then I(p) = sum_x p_x D_x - D(t' || t), where D(t' || t / T) <= T sum (t' - t)^2 / t,

@@ -11,8 +11,8 @@ above 2^-50 of that.
 **nu** is what elimination makes of V nu = mu - H(V); nothing rests on that, since delta is found
 afterwards. Let delta >= 0 be at least -H(V_j) - <V_j, nu> for every vertex j of the cells of every
 output. The entries of an exact vertex sum to 1, so nu + delta proves the inequalities of the node's
-dual. The exact entries of a row of the channel sum to 1 as well (they are stored floats divided by
-their sum), so each c and each phi rise by delta, and U does.
+dual. The exact entries of a row of the channel sum to 1 as well, so each c and each phi rise by
+delta, and U does.
 
 **Vertices** are exact up to a factor 1 +- e in each entry, e <= 4 u (number of splits that made
 it). A split computes (1 - t) p + t q: 1 - t, the products and the sum are off by u each, 3 u in all

@@ -64,7 +64,7 @@ class Law:
     on : str
         "uniform", "values" or "datasets".
     weights : tuple of float
-        Meant divided by their exact sum; empty for "uniform".
+        Meant as written; empty for "uniform".
     """
 
     on: str
@@ -86,7 +86,7 @@ class Law:
 
     @cached_property
     def shares(self) -> list[fmpq]:
-        """The weights divided by their exact sum."""
+        """The law that the weights are."""
         return normalized_rows([self.weights])[0]
 
 

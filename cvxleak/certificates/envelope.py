@@ -2,7 +2,7 @@
 
 problem: {"prior": p, "matrix": rows, "epsilon": e, "strict": bool} or {..., "delta": d}; witness:
 {"inputs": x, "outputs": y, "weights": w}; proof: {"multipliers": mu} and for an envelope also
-{"level": t}. Laws are meant as stored: floats divided by their exact sum.
+{"level": t}. Laws are meant as written (`cvxleak._numbers`).
 
 Inputs of probability zero do not count. Write P(y) for the law of the output. The witness sends the
 share w of output y to the symbol z_x, for each of its triples, and what is left to one symbol more.

@@ -30,7 +30,7 @@ single law p of the input and the reference e^{-s d(x,y)} alpha_x it is the dual
 and Csiszár (1974): sum_x p_x log alpha_x - log max_y sum_x p_x alpha_x e^{-s d(x,y)} - s D. For
 "privacy" the penalty prices the constraints; see `penalized`.
 
-All laws and rows are meant as stored: floats divided by their exact sum.
+All laws and rows are meant as written (`cvxleak._numbers`).
 """
 
 from __future__ import annotations

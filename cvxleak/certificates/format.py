@@ -57,7 +57,7 @@ class Certificate:
     problem : dict
         The problem's data: exact floats, exact integers as text.
     lower, upper : float or None
-        The claim, in `unit`, for the problem as stored (rows divided exactly by their sums). An
+        The claim, in `unit`, for the problem as written. An
         end can be inf, which a file writes as the text ``"inf"``: JSON has no such number. None
         where nothing is claimed; one of them always is.
     witness : dict

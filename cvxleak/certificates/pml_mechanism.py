@@ -1,8 +1,7 @@
 """Certificate kind ``pml-mechanism``: the largest linear utility under epsilon-PML.
 
 problem: {"prior": p, "utility": u, "epsilon": e}; witness: {"matrix": Q}; proof: {"multipliers":
-z}. Laws are meant as stored: floats divided by their exact sum; inputs of probability zero do not
-count.
+z}. Laws are meant as written (`cvxleak._numbers`); inputs of probability zero do not count.
 
 The claim is about max sum_xy p(x) Q(y|x) u(x, y) over channels with Q(y|x) <= e^eps P(y) for all x
 and y, P the law of the output. Lower end: the value at the witness, which meets the constraint.

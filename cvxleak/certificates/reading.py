@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Set
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any
 
-from cvxleak._numbers import as_written
+from cvxleak._numbers import as_written, stored_values
 from cvxleak.errors import CertificateError
 
 __all__ = [
@@ -35,6 +35,8 @@ _schema: ContextVar[int] = ContextVar("schema", default=NEWEST)
 def schema(version: int) -> Iterator[None]:
     """Read what follows as a file of this schema version; the newest one otherwise.
 
+    In version 1 numbers are the binary values that floats store (`cvxleak._numbers`).
+
     Examples
     --------
     >>> from cvxleak.certificates import reading
@@ -46,7 +48,8 @@ def schema(version: int) -> Iterator[None]:
     """
     token = _schema.set(version)
     try:
-        yield
+        with stored_values() if version == 1 else nullcontext():
+            yield
     finally:
         _schema.reset(token)
 
@@ -91,7 +94,7 @@ def number(value: Any, name: str) -> float:
         return value
     if type(value) is int and abs(value) <= 1 << 53:
         return float(value)
-    if isinstance(value, str):
+    if isinstance(value, str) and schema_version() > 1:
         try:
             found = as_written(value)
         except (ValueError, OverflowError) as error:

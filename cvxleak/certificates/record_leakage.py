@@ -1,7 +1,7 @@
 """Certificate kind ``record-leakage``: the largest leakage about one record, or group of records.
 
 The claim is about max over the audited groups of records I and over all priors with H(X) >= b of
-I(X_I;Y), for the mechanism as stored (rows divided exactly by their sums).
+I(X_I;Y), for the mechanism as written (`cvxleak._numbers`).
 
 problem: {"mechanism", "entropy_floor": b, "size": k, "records": list of groups, or null for all
 groups of k records}, and perhaps "adversaries", a list of what is known about the prior

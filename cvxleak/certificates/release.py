@@ -6,7 +6,7 @@ sees the class s of z, and has a budget for I(R̂,S;X), a price on it, or both.
 problem: {"joint": p(r,z,x), "coalitions": [{"classes", "price", "budget"}], and "distortion"
 d(r,r̂) or the number "outputs"}; witness: {"kernel"}; proof: {"coalitions": [{"multiplier",
 "reference"}], and "cells" for an information}. The law and the rows of the kernel are meant as
-stored: floats divided by their exact sum.
+written (`cvxleak._numbers`).
 
 For any g(r̂,s,x) with sum_x p(x|s) e^g = 1 the mean of g is at most I(R̂;X|S): given (r̂,s), the mean
 is D( p(x|r̂,s) || p(x|s) ) less the divergence from p(x|s) e^g. So for any mu >= 0 a kernel that

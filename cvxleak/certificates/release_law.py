@@ -61,7 +61,7 @@ class Watcher:
 
 
 class ReleaseLaw:
-    """p(r,z,x), divided by its exact sum, by rows (z, x) of positive probability.
+    """p(r,z,x), by rows (z, x) of positive probability.
 
     Attributes
     ----------

@@ -1,8 +1,8 @@
 """What the certificates about source sets share: reading the sets, mixtures of laws, worst cases.
 
 A source set is stored as its convex parts, each the hull of points and of polytopes
-{p in the simplex: lower <= p <= upper, matrix p <= bound}. Everything is exact: a point is its
-stored floats divided by their exact sum, and what no float holds is written as a fraction in text.
+{p in the simplex: lower <= p <= upper, matrix p <= bound}. Numbers and points are meant as
+written (`cvxleak._numbers`).
 No polytope may be empty: boxes are seen to hold a law, and beside further inequalities the law of
 a ``member`` shows it.
 """

@@ -70,7 +70,7 @@ def _soft_maximum(terms: list[arb], scale: arb, logs: list[arb]) -> arb:
 
 
 def _divergences(rows: Array, t: Array) -> Array:
-    """Return floats above D(row || t) for every row, for rows and t divided by their exact sums.
+    """Return floats above D(row || t) for every row, for rows and t as written.
 
     The error bound is that of `cvxleak.certificates.capacity.Enclosure`, for the same sums; what is
     needed for it, sums within 1e-8 of 1, holds for the rows and is checked for t.

@@ -57,7 +57,7 @@ class Polytope(Stored):
     ------
     ValidationError
         Shapes that do not fit, numbers that are not finite, bounds outside [0, 1], or no law that
-        meets all inequalities exactly, as stored.
+        meets all inequalities exactly, as written.
 
     Examples
     --------
@@ -111,7 +111,7 @@ class Polytope(Stored):
         if self._fitted(center) is None:
             raise ValidationError(
                 f"{'bound' if len(sides) else 'lower'}: no law was found that meets the "
-                "inequalities exactly, as stored; loosen those that leave no room by the "
+                "inequalities exactly, as written; loosen those that leave no room by the "
                 "rounding of their numbers"
             )
 
@@ -264,7 +264,12 @@ class Polytope(Stored):
 
     def _fitted(self, near: Array) -> tuple[Fraction, ...] | None:
         """Return `near` with its equations solved exactly, if the inequalities hold as well."""
-        law = _exact(np.clip(near, self.lower, self.upper))
+        law = [
+            fraction(low if p <= low else high if p >= high else p)
+            for p, low, high in zip(
+                near.tolist(), self.lower.tolist(), self.upper.tolist(), strict=True
+            )
+        ]
         rows = [(_exact(self.matrix[i]), fraction(self.bound[i])) for i in self._equations]
         equations = [*rows, ([Fraction(1)] * len(self), Fraction(1))]
         # Eliminate one outcome per equation: the one with the most room of those it involves.

@@ -40,7 +40,7 @@ class SourceSet(Stored):
     Parameters
     ----------
     laws : iterable of Prior or array_like, each of shape (k,)
-        The laws, at least one; meant as stored, each divided by its exact sum.
+        The laws, at least one; meant as written.
     labels : iterable of hashable, optional
         k distinct labels of the outcomes; those of the first law that is a `Prior` if left out,
         and 0, 1, ..., k - 1 if there is none.

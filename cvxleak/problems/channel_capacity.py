@@ -38,7 +38,7 @@ class Capacity:
     Parameters
     ----------
     channel : Channel or array_like, shape (inputs, outputs)
-        Meant as stored: each row divided by its exact sum.
+        Its rows are meant as written.
 
     Raises
     ------

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import entr
 
+from cvxleak._numbers import integer_law
 from cvxleak.errors import ValidationError
 from cvxleak.model import Channel, Prior, as_channel
-from cvxleak._numbers import integer_law
 from cvxleak.model.channel import _below
 
 seeds = st.integers(0, 2**32 - 1)

@@ -12,7 +12,7 @@ import typer
 
 from cvxleak.cli.complaints import complaining, place
 from cvxleak.cli.documents import check_targets, report_document, write_document
-from cvxleak.cli.options import Json, SpecPath, TimeLimit, Unit, Units, check_limits
+from cvxleak.cli.options import Json, SpecPath, TimeLimit, Unit, Units, check_limits, number
 from cvxleak.errors import CvxleakError, ValidationError
 
 if TYPE_CHECKING:

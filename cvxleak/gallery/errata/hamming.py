@@ -88,6 +88,7 @@ def _folding() -> list[Pair]:
 def _inclusion() -> list[Pair]:
     one, two = min_local_dp([TABLE_I], 0.3), min_local_dp(SET_A, 0.3)
     return [
+        pair("Table I, D = 0.3: the constant output just fits", one, 0.0),
         pair("Table I, D = 0.31", min_local_dp([TABLE_I], 0.31), 0.0),
         pair("the larger set, D = 0.31", min_local_dp(SET_A, 0.31), "1.4615"),
         pair(

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cvxleak._numbers import to_json
-from cvxleak._validation import Array, frozen_array, in_order, real_number, short
+from cvxleak._validation import Array, dimensions, frozen_array, in_order, real_number, short
 from cvxleak._value import check_keys
 from cvxleak.errors import CvxleakError, ValidationError
 from cvxleak.model.knowledge.base import Knowledge, labels_of
@@ -47,7 +47,7 @@ class Expectation(Knowledge):
     name : str, optional
         What messages call it.
     equals : float, optional
-        Both at once: E_p[c(X)] is this number, exactly as stored.
+        Both at once: E_p[c(X)] is this number, exactly.
 
     Raises
     ------
@@ -223,7 +223,7 @@ def _written_out(feature: Any, arguments: list[tuple[Any, ...]]) -> Array:
             raise ValidationError(f"feature: found no number for {short(missing[0])}")
         values = [feature[key] for key in keys]
     else:
-        values = np.asarray(feature).ravel()
+        values = frozen_array(feature, "feature", dimensions(feature, "feature")).ravel()
     table = frozen_array(values, "feature", 1)
     if len(table) != len(arguments):
         raise ValidationError(f"feature: found {len(table)} numbers; {len(arguments)} are needed")

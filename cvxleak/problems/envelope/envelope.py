@@ -50,7 +50,7 @@ class PMLEnvelope:
     tie : float, optional
         A mass within this relative distance of delta is taken to equal it: the envelope is that at
         delta (1 - `tie`), which is no smaller, and larger by log 1 / (1 - `tie`) at most (Notes).
-        With 0 the floats are meant as stored.
+        With 0 all numbers are meant as written.
 
     Raises
     ------

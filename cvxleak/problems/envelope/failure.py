@@ -48,8 +48,8 @@ class FailureProbability:
         information density of an input, where both jump: from left-continuous to right-continuous.
     tie : float, optional
         A leakage within so many nats of epsilon is taken to equal it: the level is
-        epsilon + `tie` if strict, and epsilon - `tie` if not. With 0 the floats are meant exactly
-        as stored; within rounding of a jump the bracket then may span it.
+        epsilon + `tie` if strict, and epsilon - `tie` if not. With 0 all numbers are meant as
+        written; within rounding of a jump the bracket then may span it.
 
     Raises
     ------

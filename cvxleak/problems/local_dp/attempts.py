@@ -157,7 +157,7 @@ def constant(channels: Iterable[Array], mixture: Mixture | None = None) -> Attem
 def flat_channels(law: Array, rows: int) -> Iterator[Array]:
     """Yield the channel whose rows all are a law, also with near fractions as whole numbers.
 
-    Rows are meant divided by their exact sums, so that whole numbers say thirds exactly.
+    Rows that do not sum to 1 are divided by their sums, so that whole numbers say thirds exactly.
     """
     yield np.tile(law, (rows, 1))
     near = [Fraction(p).limit_denominator(WHOLE) for p in law.tolist()]

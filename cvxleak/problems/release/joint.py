@@ -33,8 +33,7 @@ class ReleaseJoint(Value):
     ----------
     array : array_like, shape (R, Z_1, ..., Z_j, X)
         First axis the request, last axis the dataset, one axis between them for each earlier
-        output, of which there may be none. It sums to 1 within 1e-9 and is meant as stored:
-        divided by its exact sum.
+        output, of which there may be none. It sums to 1 within 1e-9 and is meant as written.
     requests, datasets : iterable of hashable, optional
         Labels of the first and of the last axis; 0, 1, ... if left out.
     earlier : iterable of iterables, optional

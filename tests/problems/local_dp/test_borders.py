@@ -54,14 +54,17 @@ def exact_distortion(law, rows, d):
     [
         # k-ary randomized response, log (k - 1)(1 - D)/D, up to D = (k - 1) min P.
         ([1e-9, 0.001, 0.998999999], 1e-9, math.log(2 * (1 - 1e-9) / 1e-9)),
-        ([0.5, 0.5], 1e-320, 320 * math.log(10)),
+        ([0.5, 0.5], 1e-300, 300 * math.log(10)),
         ([0.5, 0.3, 0.2], 1e-12, math.log(2e12)),
         # Outcomes that never occur need no output: binary randomized response between the others.
         ([0, 0.3, 0.7], 1e-9, math.log(1e9)),
-        # Next to a jump the optimum is the limit: outputs of distortions (0, 1, 1).
-        ([0.7, 0.2, 0.1], 0.3, math.log(3.5)),
-        ([0.57, 0.42, 0.01], 0.43, math.log(0.57 / 0.42)),
+        # A constant output has exactly this distortion.
+        ([0.7, 0.2, 0.1], 0.3, 0.0),
+        ([0.57, 0.42, 0.01], 0.43, 0.0),
         ([0.39, 0.39, 0.22], 0.61, 0.0),
+        # Next to a jump the optimum is the limit: outputs of distortions (0, 1, 1).
+        ([0.7, 0.2, 0.1], 0.29999999999999993, math.log(3.5)),
+        ([0.57, 0.42, 0.01], 0.42999999999999994, math.log(0.57 / 0.42)),
     ],
 )
 def test_hamming(law, budget, value):
@@ -97,8 +100,10 @@ def test_the_jump_is_where_the_rationals_have_it(law, ulps):
 
 
 def test_ties_that_rounding_breaks():
-    # 1 - P(0) of the two differ in the last digit, and .3 is below both.
-    bound = certified(min_local_dp([[0.7, 0.2, 0.1], [0.7, 0.15, 0.15]], 0.3))
+    # 1 - P(0) of the two differ in the last digit in floats; as written both are .3.
+    laws = [[0.7, 0.2, 0.1], [0.7, 0.15, 0.15]]
+    assert certified(min_local_dp(laws, 0.3)).upper == 0
+    bound = certified(min_local_dp(laws, math.nextafter(0.3, 0)))
     assert bound.upper == pytest.approx(math.log(0.7 / 0.15), abs=1e-9)
 
 
@@ -108,7 +113,14 @@ def test_an_output_that_just_fits_a_mixture():
     assert bound.upper == pytest.approx(math.log(1.5), abs=1e-9)
 
 
-@pytest.mark.parametrize("ulps", [0, 1, 2, 5, 1000, 10**6])
+def test_the_least_distortion_itself():
+    for law, budget in (([0.7, 0.2, 0.1], 0.14), (["1/3", "1/3", "1/3"], "1/5")):
+        bound = min_local_dp([law], budget, DEAR)
+        assert bound.lower == bound.upper == math.inf
+        assert verify(bound.certificate).passed
+
+
+@pytest.mark.parametrize("ulps", [1, 2, 5, 1000, 10**6])
 def test_just_above_the_least_distortion(ulps):
     law = [0.7, 0.2, 0.1]
     (p,) = normalized_rows([law])
