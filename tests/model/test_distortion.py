@@ -34,7 +34,7 @@ def test_from_matrix_keeps_labels():
         ([[0.0, math.nan]], "NaN"),
         ([0.0, 1.0], "expected 2 dimension"),
         ([[]], "must not be empty"),
-        ([["0"]], "real numbers"),
+        ([["none"]], "real numbers"),
         ([[0], [0, 1]], "real numbers"),
     ],
 )

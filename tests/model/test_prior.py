@@ -26,7 +26,7 @@ def test_probabilities_are_stored_as_given():
         ([1.5, -0.5], r"found -0.5 at index \(1,\)"),
         ([math.nan, 1.0], "NaN"),
         ([math.inf, 1.0], "found inf"),
-        (["1.0"], "real numbers"),
+        (["all"], "real numbers"),
     ],
 )
 def test_bad_probabilities(values, message):
@@ -106,7 +106,7 @@ class TestFromCounts:
             ({"a": 1, "b": -1}, r"^counts\['b'\]: found -1"),
             ({"a": math.nan}, r"^counts\['a'\]: found nan"),
             ({"a": math.inf}, "the total is inf"),
-            ({"a": "3"}, r"^counts\['a'\]: expected a number"),
+            ({"a": "three"}, r"^counts\['a'\]: expected a number"),
             ({"a": True}, r"^counts\['a'\]: expected a number"),
             ({"a": 10**400}, "too large for a float"),
             ([3, 1], "expected a mapping or a pandas Series"),
