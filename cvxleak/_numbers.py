@@ -395,7 +395,8 @@ def to_json(value: Any) -> Any:
 def from_json(text: str) -> float:
     """Return a JSON number as written: what `json.loads` takes as ``parse_float``."""
     value = float(text)
-    return value if float.__repr__(value) == text else as_written(text)
+    known = not math.isfinite(value) or float.__repr__(value) == text
+    return value if known else as_written(text)
 
 
 def _carried(array: Any) -> bool:

@@ -7,6 +7,7 @@ false, and integers that a float would round are refused, and so are keys that n
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
@@ -27,6 +28,9 @@ __all__ = [
 ]
 
 NEWEST = 2
+
+FRACTION = re.compile(r"-?\d+/\d+|-?\d{17,}", re.ASCII)
+"""What a number in text looks like: no JSON number of a float says the same."""
 
 _schema: ContextVar[int] = ContextVar("schema", default=NEWEST)
 
@@ -94,13 +98,12 @@ def number(value: Any, name: str) -> float:
         return value
     if type(value) is int and abs(value) <= 1 << 53:
         return float(value)
-    if isinstance(value, str) and schema_version() > 1:
+    if isinstance(value, str) and FRACTION.fullmatch(value) and schema_version() > 1:
         try:
             found = as_written(value)
         except (ValueError, OverflowError) as error:
             raise CertificateError(f"{name}: expected a number, found {_short(value)}") from error
-        if math.isfinite(found):
-            return found
+        return found
     raise CertificateError(f"{name}: expected a number that a float holds, found {_short(value)}")
 
 

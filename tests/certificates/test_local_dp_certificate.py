@@ -2,6 +2,7 @@
 
 import copy
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -228,7 +229,8 @@ def test_zero_beside_a_positive_entry():
 
 def jump():
     """Return a proof that needs rational numbers: D next to 1 - p, so that epsilon jumps."""
-    return min_local_dp([[0.7, 0.2, 0.1]], 0.3).certificate.to_dict()
+    budget = Fraction(3, 10) - Fraction(1, 10**17)
+    return min_local_dp([[0.7, 0.2, 0.1]], budget).certificate.to_dict()
 
 
 def test_fractions_are_read_strictly():

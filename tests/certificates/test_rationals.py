@@ -19,7 +19,7 @@ def exact(number: fmpq) -> Fraction:
 def test_an_exponential_lies_between_its_two_sides(exponent):
     low, high = rationals.exp_below(exponent), rationals.exp_above(exponent)
     with mpmath.workprec(600):
-        value = mpmath.exp(mpmath.mpf(exponent))
+        value = mpmath.exp(mpmath.mpf(repr(exponent)))
         lower = mpmath.mpf(int(low.p)) / int(low.q)
         upper = mpmath.mpf(int(high.p)) / int(high.q)
         assert lower <= value <= upper
@@ -31,7 +31,7 @@ def test_a_logarithm_lies_between_its_two_sides(number):
     q = rationals.rational(number)
     low, high = rationals.log_below(q), rationals.log_above(q)
     with mpmath.workprec(300):
-        assert low <= mpmath.log(mpmath.mpf(number)) <= high
+        assert low <= mpmath.log(mpmath.mpf(repr(number))) <= high
     assert high - low <= 1e-15 * max(abs(low), 1e-290) + 1e-300
 
 
@@ -39,7 +39,7 @@ def test_a_logarithm_lies_between_its_two_sides(number):
 def test_the_nearest_floats_of_a_rational(numerator, denominator):
     q = fmpq(numerator, denominator)
     low, high = rationals.float_below(q), rationals.float_above(q)
-    assert Fraction(low) <= exact(q) <= Fraction(high)
+    assert Fraction(repr(low)) <= exact(q) <= Fraction(repr(high))
     assert low == high or math.nextafter(low, math.inf) == high
 
 

@@ -228,7 +228,7 @@ class TestBayes:
 class TestSampling:
     @pytest.mark.parametrize(
         "row",
-        [[0.1, 0.2, 0.7 + 1e-15], [1 / 3, 2 / 3], [5e-324, 1.0], [0.0, 1.0], [1.0], [1e-300, 0.5, 0.5]],
+        [[0.1, 0.2, 0.7 + 1e-15], [5e-324, 1.0], [0.0, 1.0], [1.0], [1e-300, 0.5, 0.5]],
     )
     def test_weights_are_exactly_proportional(self, row):
         weights = integer_law(row)

