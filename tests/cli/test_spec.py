@@ -69,9 +69,9 @@ def complaints(content: str, *, version: str = "version = 1\n") -> list[str]:
             ["mechanism.base: expected an integer, found True"],
         ),
         (
-            COUNT + ROUNDING + '[adversary]\nentropy_floors = [0, "6", nan]\nunit = "bit"\n',
+            COUNT + ROUNDING + '[adversary]\nentropy_floors = [0, "six", nan]\nunit = "bit"\n',
             [
-                "adversary.entropy_floors[1]: expected a number, found '6'",
+                "adversary.entropy_floors[1]: expected a number, found 'six'",
                 "adversary.entropy_floors[2]: found nan; it must be finite",
                 "adversary.unit: found 'bit'; allowed: nats or bits",
             ],
@@ -98,8 +98,8 @@ def complaints(content: str, *, version: str = "version = 1\n") -> list[str]:
             ["prior: either counts or file is needed, and not both"],
         ),
         (
-            LOCAL + IDENTITY + "[prior]\ncounts = { a = 1, b = '2' }\n",
-            ["prior.counts.b: expected a number, found '2'"],
+            LOCAL + IDENTITY + "[prior]\ncounts = { a = 1, b = 'two' }\n",
+            ["prior.counts.b: expected a number, found 'two'"],
         ),
         (
             COUNT + ROUNDING + '[distortion]\nkind = "hammin"\n',
@@ -216,6 +216,6 @@ def test_documented_complaints_are_the_real_ones():
     text = (DOCS / "specs.md").read_text()
     shown = re.findall(r"^cvxleak: survey.toml: (.*)$", text, re.MULTILINE)
     content = (
-        COUNT + '[mechanism]\nkind = "random_roundng"\n[adversary]\nentropy_floors = [0, "6"]\n'
+        COUNT + '[mechanism]\nkind = "random_roundng"\n[adversary]\nentropy_floors = [0, "six"]\n'
     )
     assert complaints(content) == shown

@@ -7,7 +7,7 @@ from flint import arb, fmpq
 
 from cvxleak.certificates.balls import precision
 from cvxleak.certificates.local_dp import released_ratio
-from cvxleak.certificates.rationals import exp_above, exp_below, normalized_rows
+from cvxleak.certificates.rationals import exp_above, exp_below, normalized_rows, rational
 from cvxleak.certificates.source_sets import exact_numbers, mixture, read_parts, worst_case
 from cvxleak.errors import CertificateError
 from tests.certificates.forging import (
@@ -225,8 +225,10 @@ def test_ends_are_rounded_outwards():
     third = {"channel": [[2.0, 1.0], [1.0, 2.0]], "supports": []}
     parts = Parts("local-dp-distortion", stated(0.0, epsilon=1.0), third, {})
     assert fmpq(*ends(parts)[1].as_integer_ratio()) > fmpq(1, 3)
-    small = tampered(PARTS["distortion"], {("proof", "potentials"): ["1/10", "1/10"]})
-    assert fmpq(*ends(small)[0].as_integer_ratio()) < fmpq(1, 5)
+    small = tampered(PARTS["distortion"], {("proof", "potentials"): ["1/30", "1/30"]})
+    assert rational(ends(small)[0]) < fmpq(1, 15)
+    tenths = tampered(PARTS["distortion"], {("proof", "potentials"): ["1/10", "1/10"]})
+    assert ends(tenths)[0] == 0.2
     with precision(300):
         two = {("proof", "comparisons"): comparisons(2.0), ("proof", "level"): 2.0}
         assert arb(ends(tampered(PARTS["epsilon at delta"], two))[0]) < arb(2).log()
