@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from cvxleak._validation import Array
 from cvxleak.model import Lumped
 
-__all__ = ["merge_outputs"]
+__all__ = ["merge_outputs", "merged_as", "merged_columns", "proportional_columns"]
 
 PROPORTIONAL = 1e-13
 """Relative spread of the column ratio up to which two columns count as proportional.
 
 What merging them can hide is at most twice this many nats; the certificate proves it."""
+
+NEIGHBORS = 1e-10
+"""Relative difference of two ratios up to which rounding may be all that tells them apart."""
 
 
 def merge_outputs(lumped: Lumped) -> tuple[Lumped, list[list[int]]]:
@@ -21,19 +26,48 @@ def merge_outputs(lumped: Lumped) -> tuple[Lumped, list[list[int]]]:
 
     The rows are divided by their sums, as a certificate reads them.
     """
-    columns = (lumped.rows / lumped.rows.sum(axis=1, keepdims=True)).T
-    sums = columns.sum(axis=1, keepdims=True)
-    shapes = np.divide(columns, sums, out=np.zeros_like(columns), where=sums > 0)
-    # Proportional columns have the same weighted sum, so they stand next to each other.
-    keys = shapes @ np.random.default_rng(0).uniform(1.0, 2.0, shapes.shape[1])
-    groups: list[list[int]] = []
-    for y in np.argsort(keys, kind="stable").tolist():
-        first = groups[-1][0] if groups else y
-        if groups and np.allclose(shapes[y], shapes[first], rtol=PROPORTIONAL, atol=0.0):
-            groups[-1].append(y)
-        else:
-            groups.append([y])
-    partition = sorted(sorted(group) for group in groups)
-    rows = np.stack([columns[group].sum(axis=0) for group in partition], axis=1)
-    names = tuple(lumped.outputs[group[0]] for group in partition)
-    return replace(lumped, rows=rows, outputs=names), partition
+    partition = proportional_columns(lumped.rows / lumped.rows.sum(axis=1, keepdims=True))
+    return merged_as(lumped, partition), partition
+
+
+def proportional_columns(rows: Array) -> list[list[int]]:
+    """Return the partition of the columns into proportional ones; zeros are one part."""
+    # Proportional columns have the same ratio of two weighted sums: only neighbors are compared.
+    weights = np.random.default_rng(0).uniform(1.0, 2.0, (2, len(rows)))
+    one, other = weights @ rows
+    used = np.flatnonzero(one > 0)
+    ratio = other[used] / one[used]
+    order = np.argsort(ratio)
+    used, ratio = used[order], ratio[order]
+    joined = np.diff(ratio) <= NEIGHBORS * ratio[:-1]
+    first = np.flatnonzero(joined)
+    shapes = (
+        rows[:, used[first]] / one[used[first]],
+        rows[:, used[first + 1]] / one[used[first + 1]],
+    )
+    joined[first] = (np.abs(shapes[1] - shapes[0]) <= PROPORTIONAL * shapes[0]).all(axis=0)
+    parts = np.split(used, np.flatnonzero(~joined) + 1)
+    parts.append(np.setdiff1d(np.arange(rows.shape[1]), used))
+    return sorted(sorted(part.tolist()) for part in parts if len(part))
+
+
+def merged_as(lumped: Lumped, partition: Sequence[Sequence[int]]) -> Lumped:
+    """Return the problem with the outputs of each part merged."""
+    sums = lumped.rows.sum(axis=1, keepdims=True)
+    rows = merged_columns(lumped.rows, partition)
+    if rows is lumped.rows and (sums == 1).all():
+        return lumped
+    names = tuple(lumped.outputs[part[0]] for part in partition)
+    return replace(lumped, rows=rows / sums, outputs=names)
+
+
+def merged_columns(rows: Array, partition: Sequence[Sequence[int]]) -> Array:
+    """Return the rows with the columns of each part added up; the rows if there is nothing to do.
+
+    Where no columns are merged the parts have to be in order.
+    """
+    if len(partition) == rows.shape[1]:
+        return rows
+    order = np.concatenate([np.asarray(part, dtype=np.intp) for part in partition])
+    first = np.cumsum([0, *(len(part) for part in partition[:-1])])
+    return np.add.reduceat(rows[:, order], first, axis=1)

@@ -15,7 +15,13 @@ from cvxleak.branch_and_bound.means import entropy_surplus, log_mean_exp, log_me
 from cvxleak.branch_and_bound.node_dual import never
 from cvxleak.model import Limits, Lumped
 
-__all__ = ["WholeDataset", "bound_by_dataset", "by_newton", "knows_most"]
+__all__ = [
+    "WholeDataset",
+    "bound_by_dataset",
+    "bound_by_output_law",
+    "by_newton",
+    "knows_most",
+]
 
 NEWTON_LIMIT = 300
 """Most outputs for which Newton's method finds t; past it, the guess at the maximizer gives it."""
@@ -84,7 +90,9 @@ def bound_by_dataset(
         dual = LawDual(lumped, entropy_floor, np.zeros(len(lumped.rows)), limits)
         found = dual.solve(dual.whole(), dual.start(weights), -np.inf, accuracy=accuracy, stop=stop)
         t = np.exp(found.tau / found.q)
-        return _evaluated(lumped, entropy_floor, limits, found.lam, found.q, t, found.kappa)
+        return bound_by_output_law(
+            lumped, entropy_floor, limits, found.lam, found.q, t, found.kappa
+        )
     t = np.maximum(weights @ lumped.rows, 1e-30)
     t = np.maximum(t / t.sum(), 1e-200)
     kappa = np.zeros(len(limits.bounds))
@@ -142,7 +150,7 @@ def _divergences(lumped: Lumped, t: Array) -> Array:
     return result
 
 
-def _evaluated(
+def bound_by_output_law(
     lumped: Lumped,
     entropy_floor: float,
     limits: Limits,
@@ -151,6 +159,7 @@ def _evaluated(
     t: Array,
     kappa: Array,
 ) -> WholeDataset:
+    """Return what multipliers and a law t on the outputs prove."""
     t = np.maximum(t / t.sum(), 1e-200)
     divergences = _divergences(lumped, t)
     return _bounded(lumped, entropy_floor, limits, lam, q, t, kappa, divergences)

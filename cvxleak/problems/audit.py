@@ -168,6 +168,7 @@ class Audit:
                 lambda starts, group=group: self._climb(group, starts, stop),
                 lambda: self._target(tol),
                 stop,
+                self._rng,
             )
         while not self.closed(tol):
             if stop():
@@ -261,7 +262,7 @@ class Audit:
         self, group: AuditedGroup, starts: int | Array, steps: int, stop: Callable[[], bool]
     ) -> IterativeResult:
         return climb_jointly(
-            group.lumped,
+            group.merged,
             self.floor,
             starts=starts,
             rng=self._rng,
@@ -283,8 +284,8 @@ class Audit:
         if group in self._domains:
             feasible = self._domains[group].meet(weights)
         else:
-            feasible = meet_entropy_floor(weights, group.lumped, self.floor)
-        value = lumped_information(feasible, group.lumped)
+            feasible = meet_entropy_floor(weights, group.merged, self.floor)
+        value = lumped_information(feasible, group.merged)
         if value > self.lower:
             self._best, self._multiplier = (group, feasible), 0.0
             self.lower = value

@@ -23,13 +23,19 @@ from cvxleak.branch_and_bound import (
     find_symmetries,
     merge_outputs,
 )
+from cvxleak.branch_and_bound.means import entropy_surplus
 from cvxleak.branch_and_bound.whole_dataset import by_newton, knows_most
 from cvxleak.certificates import record_leakage as prover
 from cvxleak.certificates.balls import precision
 from cvxleak.certificates.packing import pack
 from cvxleak.certificates.symmetry import Symmetry
-from cvxleak.measures import lumped_entropy
 from cvxleak.model import Limits, Lumped
+from cvxleak.problems.audit_witnesses import (
+    FEW_OUTPUTS,
+    bound_by_capacity,
+    one_group_per_value,
+    through_fewer_outputs,
+)
 
 __all__ = ["AuditedGroup"]
 
@@ -59,6 +65,13 @@ CELLS_LIMIT = 2500
 
 SHARING_LIMIT = 100
 """Most outputs for which the time-sharing bound is tried."""
+
+ONLY_LIMIT = 10**6
+"""Most probabilities for which the only adversary at b = log|X| is bounded by time sharing: the
+proof takes microseconds for each."""
+
+PRICE_AT_MOST = 1e-3
+"""About lam times what that bound is off by for a large multiplier lam; measured, 4e-4 to 6e-3."""
 
 SLABS_LIMIT = 700
 """Most groups and outputs together for which slabs are tried: a Newton step solves for them all."""
@@ -122,6 +135,7 @@ class AuditedGroup:
         self._alphabet = float(np.log(len(lumped.values)))
         self._choices: Choices | None = None
         self._dataset: WholeDataset | None = None
+        self._by_dataset = False
         self._seconds_per_leaf: dict[int, float] = {}
         self._idle: dict[int, list[int]] = {}
         self._coarse: tuple[CellSearch, Coarse] | None = None
@@ -141,65 +155,110 @@ class AuditedGroup:
     @property
     def starts(self) -> int:
         """How many random starts the local search can afford."""
-        return int(np.clip(FIRST_WORK / 10 / self.lumped.rows.size, 2, STARTS))
+        return int(np.clip(FIRST_WORK / 10 / self.merged.rows.size, 2, STARTS))
 
     @property
     def steps(self) -> int:
         """How many steps from that many starts the local search takes in one go."""
-        return int(np.clip(FIRST_WORK / self.starts / self.lumped.rows.size, 3, STEPS))
+        return int(np.clip(FIRST_WORK / self.starts / self.merged.rows.size, 3, STEPS))
 
     @property
     def few_steps(self) -> int:
         """How many steps from two starts it takes when there is no time left."""
-        return min(self.steps, AT_ALL // (2 * self.lumped.rows.size))
+        return min(self.steps, AT_ALL // (2 * self.merged.rows.size))
 
     @property
     def most_steps(self) -> int:
         """How many steps the local search takes at most to follow the best one to its end."""
-        return int(np.clip(10 * WORK / self.starts / self.lumped.rows.size, 50, MOST_STEPS))
+        return int(np.clip(10 * WORK / self.starts / self.merged.rows.size, 50, MOST_STEPS))
+
+    @property
+    def merged(self) -> Lumped:
+        """The problem with proportional outputs merged, which all searches are about."""
+        return self._merge()[0]
 
     def prepare(
         self,
         offer: Callable[[Array], object],
-        climb: Callable[[int], object],
+        climb: Callable[[int | Array], object],
         threshold: Callable[[], float],
         stop: Stop,
+        rng: np.random.Generator,
     ) -> None:
-        """Bound the leakage without a tree, and look for adversaries; each part only once."""
+        """Bound the leakage without a tree, and look for adversaries; each part only once.
+
+        What takes little time goes first, so that an early stop has something to show.
+        """
+        merged = self.merged
+        size = merged.rows.size
         if self._prepared == 0:
-            offer(self.lumped.uniform())
+            offer(merged.uniform())
             self._prepared = 1
-        size = self.lumped.rows.size
-        if self._prepared == 1 and not stop(PASS_SECONDS * size):
-            self._choices = bound_choices(self._merge()[0], stop=stop)
-            if self._choices is not None:
-                offer(self._choices.witnesses[0])
-                # Who needs no more doubt than the floor asks for is the worst adversary there is.
-                best = self._choices.witnesses[0]
-                enough = lumped_entropy(best, self.lumped) >= self.floor
-                self._climbed = bool(self.limits is None and enough)
+        if self._prepared == 1:
+            self._choose(offer, threshold, stop)
             if not stop():
                 self._prepared = 2
+        if self.upper <= threshold():
+            return
+        many = self.limits is None and merged.rows.shape[1] > FEW_OUTPUTS
+        if not self._climbed and many:
+            for found in through_fewer_outputs(merged, self.floor, self.weights, rng):
+                if offer(found):
+                    self.weights = found
+                if stop() or self.upper <= threshold():
+                    break
+        # Nowhere zero: what has no mass stays without.
+        known = (0.9 * self.weights + 0.1 * merged.uniform())[None]
         if not self._climbed and not stop():
             climb(self.starts)
+            if many:
+                climb(known)
             self._climbed = not stop()
         elif not self._climbed and self.few_steps > 0:
+            climb(known)
             # However late it is: without any search the lower end would say next to nothing.
             climb(2)
         if self._prepared == 2 and not stop(PASS_SECONDS * size) and not self.small:
             self._bound_by_dataset(threshold, stop)
 
+    def _choose(
+        self,
+        offer: Callable[[Array], object],
+        threshold: Callable[[], float],
+        stop: Stop,
+    ) -> None:
+        """Look at adversaries who keep to one group per value, and bound the leakage by capacities.
+
+        Without a floor one of these adversaries is the worst.
+        """
+        merged = self.merged
+        if not stop(PASS_SECONDS * merged.rows.size):
+            self._choices = bound_choices(merged, stop=stop)
+        if self._choices is None:
+            found = one_group_per_value(merged, self.floor)
+        else:
+            found = self._choices.witnesses[0]
+        if offer(found) and self.limits is None:
+            self.weights = found
+        # The capacities of all choices are at most that of all rows.
+        if self._choices is None and self.upper > threshold():
+            capacity = bound_by_capacity(merged, self.floor, self.limits)
+            if capacity is not None:
+                self._dataset = self._spread(capacity)
+
     def _bound_by_dataset(self, threshold: Callable[[], float], stop: Stop) -> None:
-        if self._dataset is not None or self.upper <= threshold():
+        if self._by_dataset or self.upper <= threshold():
             return
-        merged, outputs = self._merge()
+        merged = self.merged
         guess = self.weights
         if not by_newton(merged):
             guess = knows_most(merged, self.floor, guess, stop)
         found = bound_by_dataset(
             merged, self.floor, guess, self.limits, accuracy=DATASET_ACCURACY, stop=stop
         )
-        self._dataset = self._spread(found, outputs)
+        self._by_dataset = True
+        if self._dataset is None or found.upper < self._dataset.upper:
+            self._dataset = self._spread(found)
 
     def advance(
         self,
@@ -215,6 +274,8 @@ class AuditedGroup:
         """
         if not self.searches:
             self.searches = self._new_searches()
+            if self.upper <= threshold():
+                return True
         elif self.upper > threshold():
             self._bound_by_dataset(threshold, stop)
             self._refine_outputs(threshold() - resolution, resolution)
@@ -314,11 +375,11 @@ class AuditedGroup:
             self._merged = merge_outputs(self.lumped)
         return self._merged
 
-    def _spread(self, found: WholeDataset, outputs: list[list[int]]) -> WholeDataset:
+    def _spread(self, found: WholeDataset) -> WholeDataset:
         """Return the bound with each merged output's probability spread over its members."""
         totals = self.lumped.rows.sum(axis=0)
         law = np.zeros(len(totals))
-        for share, members in zip(found.output, outputs, strict=True):
+        for share, members in zip(found.output, self._merge()[1], strict=True):
             law[members] = share * totals[members] / max(float(totals[members].sum()), 1e-300)
         law = np.where(totals > 0, np.maximum(law, 1e-200), 0.0)
         return found.with_output(law / law.sum())
@@ -326,7 +387,7 @@ class AuditedGroup:
     @property
     def small(self) -> bool:
         """Whether posterior cells take so little time that they go before all that is heavier."""
-        return self._work("cells", self._merge()[0].rows.shape[1]) <= SMALL
+        return self._work("cells", self.merged.rows.shape[1]) <= SMALL
 
     def problem_of_cells(self) -> tuple[Lumped, list[Symmetry], list[list[int]]]:
         """Return the problem whose posteriors are cut, its symmetries, and the merged outputs."""
@@ -337,13 +398,19 @@ class AuditedGroup:
         return self.lumped if symmetries else merged, symmetries, outputs
 
     def _new_searches(self) -> list[Search]:
-        merged, _ = self._merge()
+        merged = self.merged
         groups, outputs = merged.rows.shape
         searches: list[Search] = []
         if 1 + outputs * len(merged.values) <= CELLS_LIMIT:
             problem, symmetries, _ = self.problem_of_cells()
             searches.append(CellSearch(problem, self.floor, self.limits, symmetries))
-        if self.limits is None and self.multiplier > 0 and outputs <= SHARING_LIMIT:
+        if np.isinf(self.multiplier) and self.limits is None:
+            # At b = log|X| there is one adversary, whom time sharing bounds without any tree.
+            if self.lumped.rows.size <= ONLY_LIMIT:
+                searches.insert(
+                    0, SharingSearch(merged, self.floor, merged.uniform(), self._most())
+                )
+        elif self.limits is None and self.multiplier > 0 and outputs <= SHARING_LIMIT:
             sharing = SharingSearch(merged, self.floor, self.weights, self.multiplier)
             # Values that are many make many cells, but no deeper trees of their own.
             searches.insert(0 if len(merged.values) > 2 else 1, sharing)
@@ -354,6 +421,10 @@ class AuditedGroup:
             late = [s for s in searches[1:] if s.kind == "slabs" or len(merged.values) == 2]
             self._idle = {id(search): [1, 1] for search in late}
         return searches
+
+    def _most(self) -> float:
+        """Return the multiplier for b = log|X|: what it costs balances lam (log|X| - b)."""
+        return float(np.sqrt(PRICE_AT_MOST / max(entropy_surplus(self.merged, self.floor), 1e-16)))
 
     def _waits(self, search: Search) -> bool:
         """Whether a tree of cells has to wait until one with fewer outputs got as far as it can."""

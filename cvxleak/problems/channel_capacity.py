@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from cvxleak._clock import Clock
 from cvxleak._validation import real_number
+from cvxleak.branch_and_bound.outputs import merged_columns, proportional_columns
 from cvxleak.certificates import Certificate
 from cvxleak.certificates.capacity import Enclosure
 from cvxleak.iterative.interior_point import FLOOR, capacity_interior_point
@@ -101,14 +102,21 @@ class Capacity:
         real_number(tol, "tol", 0.0)
         clock = Clock(time_limit)
         matrix = self.channel.matrix
+        # Equal rows and proportional outputs are one each: they change nothing but the work.
+        sums = matrix.sum(axis=1)
+        inputs = proportional_columns((matrix / sums[:, None]).T)
+        firsts = [equal[0] for equal in inputs]
+        merged = merged_columns(matrix[firsts], proportional_columns(matrix[firsts]))
         # Half of the gap is left to rounding.
         run = capacity_interior_point(
-            self.channel, tol=tol / 2, max_iterations=NEWTON_STEPS, time_limit=clock.limit
+            merged, tol=tol / 2, max_iterations=NEWTON_STEPS, time_limit=clock.limit
         )
         late = clock.late
-        output = (run.point / matrix.sum(axis=1)) @ matrix
+        point = np.zeros(len(matrix))
+        point[firsts] = run.point
+        output = (point / sums) @ matrix
         output = np.where((matrix > 0).any(axis=0), np.maximum(output, FLOOR), 0.0)
-        witness = Prior(run.point, self.channel.inputs)
+        witness = Prior(point, self.channel.inputs)
         lower, upper = Enclosure(self.channel).ends(witness, Prior(output, self.channel.outputs))
         stopped = Stopped.TIME_LIMIT if late else Stopped.ROUNDING
         if upper - lower <= tol:
@@ -120,7 +128,7 @@ class Capacity:
             {"matrix": matrix.tolist()},
             lower,
             upper,
-            {"input": run.point.tolist()},
+            {"input": point.tolist()},
             {"output": output.tolist()},
         )
         return Bound.proved(

@@ -306,3 +306,17 @@ def test_capacity_and_its_check_need_no_cvxpy():
         "assert verify(problem.solve().certificate).passed\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True, timeout=120)
+
+
+def test_equal_rows_and_proportional_outputs_cost_no_more_than_one_each():
+    rows = np.random.default_rng(0).dirichlet(np.full(3, 3.0), size=300)
+    corner = np.array([[1.0, 0.0, 0.0]])
+    once = capacity(np.concatenate([rows, corner]))
+    equal = np.repeat(corner, 300, axis=0)
+    often = np.concatenate([rows, equal])
+    often = np.concatenate([0.25 * often, 0.75 * often], axis=1)
+    bound = capacity(often)
+    assert bound.stats["iterations"] == once.stats["iterations"]
+    assert bound.lower == pytest.approx(once.lower, abs=1e-9)
+    assert np.count_nonzero(bound.witness.probabilities[300:]) <= 1
+    assert verify(bound.certificate).passed
