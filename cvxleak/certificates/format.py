@@ -288,5 +288,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): _plain(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
+        if set(map(type, value)) == {float}:
+            return list(value)  # large matrices are long lists of floats
         return [part if type(part) is float else _plain(part) for part in value]
     return to_json(value)

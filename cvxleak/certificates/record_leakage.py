@@ -39,9 +39,9 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from flint import arb, arb_mat, fmpz
+from flint import arb, fmpz
 
-from cvxleak._numbers import same_numbers, written_law
+from cvxleak._numbers import ExactArray, same_numbers, written_law
 from cvxleak.certificates import balls, reading
 from cvxleak.certificates.adversary_class import (
     check_member,
@@ -255,16 +255,21 @@ def prove_lower_within(restricted: Restricted, floor: float, weights: Any) -> fl
 def _information_below(lumped: Lumped, w: Sequence[arb]) -> float:
     joint: Matrix = []
     for a in range(len(lumped.values)):
-        # The sums of the rows divide the weights: fewer divisions than entries.
-        used = [g for g in np.flatnonzero(lumped.value_index == a).tolist() if not w[g] == 0]
-        if not used:
-            joint.append([arb(0)] * lumped.rows.shape[1])
-            continue
-        rows = arb_mat([written_law(row) or row for row in lumped.rows[used].tolist()])
-        sums = rows * arb_mat([[1]] * rows.ncols())
-        shares = arb_mat([[w[g] / sums[i, 0] for i, g in enumerate(used)]])
-        image = shares * rows
-        joint.append([image[0, y] for y in range(lumped.rows.shape[1])])
+        image = [arb(0)] * lumped.rows.shape[1]
+        for g in np.flatnonzero(lumped.value_index == a).tolist():
+            if w[g] == 0:
+                continue
+            # Rows may have few positive entries among thousands (the nearest float of an exact one
+            # may be 0).
+            exact = isinstance(lumped.rows, ExactArray)
+            places = list(range(len(image))) if exact else np.flatnonzero(lumped.rows[g]).tolist()
+            given = lumped.rows[g][places].tolist()
+            row = [arb(q) for q in written_law(given) or given]
+            # The sum of the row divides the weight: fewer divisions than entries.
+            share = w[g] / sum(row, arb(0))
+            for y, q in zip(places, row, strict=True):
+                image[y] += share * q
+        joint.append(image)
     return max(balls.round_down(balls.mutual_information(joint)), 0.0)
 
 

@@ -230,9 +230,14 @@ def distinct_rows(matrix: Array) -> tuple[Array, NDArray[np.intp]]:
         place = {row: i for i, row in enumerate(sorted(set(found)))}
         inverse = np.array([place[row] for row in found], dtype=np.intp)
         return matrix[[found.index(row) for row in place]], inverse
-    keys = matrix.astype(">f8", order="C").view(f"V{8 * matrix.shape[1]}").ravel()
-    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    return matrix[first], inverse
+    keys = [row.tobytes() for row in matrix.astype(">f8", order="C")]
+    first: dict[bytes, int] = {}
+    for i, key in enumerate(keys):
+        first.setdefault(key, i)
+    order = sorted(first)
+    place_of = {key: j for j, key in enumerate(order)}
+    inverse = np.array([place_of[key] for key in keys], dtype=np.intp)
+    return matrix[[first[key] for key in order]], inverse
 
 
 def _places(

@@ -198,8 +198,10 @@ class Audit:
                 restricted = restrict(mechanism, named, problem.adversaries)
             lumped = mechanism.lumped(named) if restricted is None else restricted.lumped
             constraints = None if restricted is None else restricted.constraints
-            numbers = (lumped.multiplicities, lumped.value_index.tobytes(), lumped.rows.tobytes())
-            key = (numbers, constraints)
+            key: Any = constraints
+            if len(self._classes) > 1:
+                arrays = lumped.value_index.tobytes(), lumped.rows.tobytes()
+                key = (lumped.multiplicities, *arrays, constraints)
             new = key not in self._places
             if new:
                 group = self._group(records, lumped, restricted)
