@@ -1,7 +1,12 @@
 """What every test shares: one BLAS thread, and property tests that give the same verdict twice."""
 
 import os
+import sys
+from collections.abc import Iterator
+from types import FunctionType
+from typing import Any
 
+import pytest
 from hypothesis import settings
 
 # NumPy reads these when it is first imported, which is after this. Threads of BLAS and the workers
@@ -12,3 +17,29 @@ for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 # The same code gives the same verdict, and no verdict depends on how fast the machine is.
 settings.register_profile("repeatable", deadline=None, derandomize=True)
 settings.load_profile("repeatable")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_default_time_limit() -> Iterator[None]:
+    """Take away the default time limits: a search without a limit of its own ends by itself.
+
+    So no verdict depends on how much a busy machine gets done within them.
+    """
+    import cvxleak.problems
+    import cvxleak.report  # noqa: F401
+
+    before: list[tuple[FunctionType, Any]] = []
+    for name, module in list(sys.modules.items()):
+        if not name.startswith(("cvxleak.problems", "cvxleak.report")):
+            continue
+        found = list(vars(module).values())
+        found += [part for one in found if isinstance(one, type) for part in vars(one).values()]
+        for function in found:
+            defaults = getattr(function, "__kwdefaults__", None) or {}
+            if isinstance(function, FunctionType) and defaults.get("time_limit") is not None:
+                before.append((function, defaults["time_limit"]))
+                defaults["time_limit"] = None
+    yield
+    for function, limit in before:
+        assert function.__kwdefaults__ is not None
+        function.__kwdefaults__["time_limit"] = limit

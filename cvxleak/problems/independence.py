@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -158,7 +159,9 @@ class ProductLeakage:
         tol : float
             Relative gap below which the bracket counts as CERTIFIED.
         time_limit : float or None
-            Seconds for local search and audit; a step under way may overrun.
+            Seconds for local search and audit, in this order. What is computed before, the
+            capacities of contexts, may overrun, and so may the steps named at
+            `RecordLeakage.solve`.
         rng : int, numpy.random.Generator or None
             Random starts of the local search.
 
@@ -284,6 +287,10 @@ def _capacities(mechanism: Mechanism, record: int) -> tuple[Array, Array, list[A
     return pi, values, list(lines)
 
 
+class _LateError(Exception):
+    """The time limit was reached inside of a local search."""
+
+
 def _search(
     mechanism: Mechanism,
     record: int,
@@ -315,6 +322,11 @@ def _search(
         laws = [np.maximum(part, 0.0) + 1e-12 for part in np.split(z, ends[:-1])]
         return [law / law.sum() for law in laws]
 
+    def objective(z: Array) -> float:
+        if clock.late:
+            raise _LateError
+        return -_information(split(z)[record], _channel(rows, split(z), record))
+
     rules = [
         {"type": "eq", "fun": lambda z: np.array([p.sum() for p in np.split(z, ends[:-1])]) - 1},
         {"type": "ineq", "fun": lambda z: sum(entr(p).sum() for p in split(z)) - floor},
@@ -324,15 +336,16 @@ def _search(
     for laws in starts:
         candidates = [laws]
         if not clock.late:
-            run: Any = minimize(
-                lambda z: -_information(split(z)[record], _channel(rows, split(z), record)),
-                np.concatenate(laws),
-                method="SLSQP",
-                bounds=[(0.0, 1.0)] * int(ends[-1]),
-                constraints=rules,
-                options={"maxiter": ITERATIONS},
-            )
-            candidates.append(split(np.where(np.isfinite(run.x), run.x, 0.0)))
+            with suppress(_LateError):
+                run: Any = minimize(
+                    objective,
+                    np.concatenate(laws),
+                    method="SLSQP",
+                    bounds=[(0.0, 1.0)] * int(ends[-1]),
+                    constraints=rules,
+                    options={"maxiter": ITERATIONS},
+                )
+                candidates.append(split(np.where(np.isfinite(run.x), run.x, 0.0)))
         for candidate in candidates:
             met = _met(candidate, uniform, floor)
             value = _information(met[record], _channel(rows, met, record))

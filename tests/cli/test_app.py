@@ -486,7 +486,8 @@ def test_time_limit(run: Run, write: Write):
     assert result.exit_code == 0
     found = quantities(result)["record leakage", 15.0]
     assert found["status"] == "BRACKETED"
-    assert 0 < found["lower"] < found["upper"] < math.log(2)
+    assert 0 < found["lower"] < found["upper"] <= math.log(2) + 1e-15
+    assert found["stopped"] == "TIME_LIMIT"
     table = run("audit", write(LONG), "--time-limit", "0.5").stdout
     assert "--time-limit gives more time." in " ".join(table.split())
 

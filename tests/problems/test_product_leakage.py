@@ -39,7 +39,7 @@ def test_without_a_floor_the_others_are_known():
     assert bound.lower == pytest.approx(LOG2 - h(0.2), abs=1e-9)
     # Knowing the others' parity, and no more, takes dependence: the plateau ends earlier.
     free = record_leakage(mechanism, 2.0)
-    within = product_leakage(mechanism, 2.0, time_limit=5.0)
+    within = product_leakage(mechanism, 2.0)
     assert free.lower == pytest.approx(LOG2 - h(0.2), abs=1e-6)
     assert within.lower < 0.5 * free.lower
     assert within.upper <= free.upper + 1e-12
@@ -91,7 +91,7 @@ def test_lines_are_what_the_others_leave_of_the_query():
 
 
 def test_tampering_fails():
-    bound = product_leakage(Mechanism(count(4), random_rounding(4, 3)), 1.5, time_limit=5.0)
+    bound = product_leakage(Mechanism(count(4), random_rounding(4, 3)), 1.5)
     parts = bound.certificate.problem, bound.certificate.witness, bound.certificate.proof
     with precision():
         assert prove(*parts) == (bound.lower, bound.upper)

@@ -173,7 +173,7 @@ def test_three_valued_record_against_brute_force():
 def test_bracket_is_a_bracket(seed, shape, outputs, share):
     mechanism = random_mechanism(seed, shape, outputs)
     floor = share * mechanism.space.max_entropy
-    bound = record_leakage(mechanism, floor, tol=1e-2, time_limit=10)
+    bound = record_leakage(mechanism, floor, tol=1e-2)
     assert 0 <= bound.lower <= bound.upper <= math.log(max(shape)) + 1e-12
     # Attained: the expanded witness meets the floor and has the stated leakage about its record.
     witness = bound.witness
@@ -238,7 +238,7 @@ def test_group_leakage_is_at_least_record_leakage_and_at_most_the_sum():
     mechanism = modular_sum(3, 3, 0.1)
     for floor in (0.0, 1.5):
         one = record_leakage(mechanism, floor)
-        two = group_leakage(mechanism, floor, 2, time_limit=2)
+        two = group_leakage(mechanism, floor, 2, time_limit=0.0)
         assert two.upper >= one.lower
         free = record_leakage(mechanism, 0.0)
         # DALENIUS Lemma 3 and Theorem 3: C_2^b <= 2 C_1.
@@ -401,13 +401,13 @@ def test_a_large_plain_matrix_without_time_still_gives_a_bracket():
         assert verify(bound.certificate).passed
 
 
-def test_hundreds_of_outputs_within_the_time_limit():
+def test_hundreds_of_outputs_without_time():
     from cvxleak.mechanisms import truncated_geometric
     from cvxleak.queries import count
 
     mechanism = Mechanism(count(400), truncated_geometric(400, 0.5))
     for floor in (150.0, 276.5):
-        bound = record_leakage(mechanism, floor, time_limit=0.2)
+        bound = record_leakage(mechanism, floor, time_limit=0.0)
         assert 0.5 < bound.lower <= bound.upper <= LOG2 + 1e-15
         assert verify(bound.certificate).passed
 
@@ -416,7 +416,7 @@ def test_hundreds_of_outputs_within_the_time_limit():
 @pytest.mark.parametrize("short", [0.0, 1e-12, 1e-7, 1e-3])
 def test_floors_near_the_maximum(tol, short):
     mechanism = Mechanism.from_channel(RecordSpace([range(3)]), [[1, 0], [0, 1], [0, 1]])
-    bound = record_leakage(mechanism, math.log(3) - short, tol=tol, time_limit=10)
+    bound = record_leakage(mechanism, math.log(3) - short, tol=tol)
     assert bound.status is Status.CERTIFIED
     assert bound.stats["stopped"] is Stopped.TOLERANCE
     uniform = h(1 / 3)
@@ -561,9 +561,9 @@ def test_bad_arguments():
 def test_the_proof_keeps_what_the_search_found():
     # Near log|X| most cells are out of reach, and their multipliers large.
     mechanism = modular_sum(10_000, 5, 0.2)
-    bound = record_leakage(mechanism, 6930.0, tol=1e-3, time_limit=4)
+    bound = record_leakage(mechanism, 6930.0, tol=1e-3)
+    assert bound.status is Status.CERTIFIED
     assert bound.upper <= record_leakage(mechanism, 0.0).upper
-    assert bound.upper <= bound.lower * 1.03
 
 
 def test_refining_checks_its_arguments():
