@@ -29,6 +29,7 @@ __all__ = [
     "ExactArray",
     "ExactFloat",
     "as_written",
+    "carries",
     "exact_array",
     "exact_law",
     "fraction",
@@ -358,7 +359,7 @@ def exact_array(values: NDArray[Any]) -> Array:
 def stacked(arrays: Iterable[Array]) -> Array:
     """Return arrays below each other, as `numpy.vstack` does, with the numbers that they carry."""
     parts = list(arrays)
-    if not any(_carried(part) for part in parts):
+    if not any(carries(part) for part in parts):
         return np.vstack(parts)
     return ExactArray(np.vstack([_objects(part) for part in parts]))
 
@@ -367,7 +368,7 @@ def same_numbers(one: Any, other: Any) -> bool:
     """Whether two arrays hold the same numbers as written."""
     if not np.array_equal(one, other):
         return False
-    if not (_carried(one) or _carried(other)):
+    if not (carries(one) or carries(other)):
         return True
     return _objects(one).tolist() == _objects(other).tolist()
 
@@ -384,7 +385,7 @@ def to_json(value: Any) -> Any:
     if isinstance(value, ExactFloat):
         return str(value.exact)
     if isinstance(value, np.ndarray):
-        return to_json(value.tolist()) if _carried(value) else value.tolist()
+        return to_json(value.tolist()) if carries(value) else value.tolist()
     if isinstance(value, (list, tuple)):
         return [part if type(part) is float else to_json(part) for part in value]
     if isinstance(value, Mapping):
@@ -399,7 +400,8 @@ def from_json(text: str) -> float:
     return value if known else as_written(text)
 
 
-def _carried(array: Any) -> bool:
+def carries(array: Any) -> bool:
+    """Whether an array carries numbers that are not the shortest decimals of its floats."""
     return isinstance(array, ExactArray) and array.exact is not None
 
 

@@ -49,6 +49,7 @@ from cvxleak.problems import (
     min_information,
     min_local_dp,
     pml_envelope,
+    release_problem,
 )
 
 THIRDS = ["1/3", "1/3", "1/3"]
@@ -372,6 +373,15 @@ class TestCertificates:
         ):
             assert bound.certificate.problem["prior"] == ["1/3", "2/3"]
             assert verify(bound.certificate).passed
+
+    def test_releases_of_exact_laws(self):
+        joint = [[["1/3", "1/6"]], [["1/9", "7/18"]]]
+        bound = release_problem(joint, "1/10", "1/5", distortion=[[0, "1/3"], [1, 0]]).solve()
+        problem = bound.certificate.problem
+        assert problem["joint"] == joint
+        assert problem["distortion"] == [[0.0, "1/3"], [1.0, 0.0]]
+        assert verify(bound.certificate).passed
+        assert not verify(replace(bound.certificate, problem={**problem, "joint": [joint]})).passed
 
     def test_adversaries_of_whom_exact_numbers_are_known(self):
         mechanism = Mechanism(

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cvxleak._numbers import carries, to_json
 from cvxleak.certificates import reading
 from cvxleak.certificates.limits import charge
 from cvxleak.errors import CertificateError
 
-__all__ = ["declared_shape", "pack", "unpack"]
+__all__ = ["declared_shape", "pack", "pack_written", "unpack"]
 
 DTYPES = ("<f8", "<f4", "<i4")
 SIZE_LIMIT = 1 << 29
@@ -28,6 +29,11 @@ def pack(array: NDArray[Any], dtype: str = "<f8") -> dict[str, Any]:
     data = np.ascontiguousarray(array, dtype=dtype)
     text = base64.b64encode(zlib.compress(data.tobytes())).decode()
     return {"dtype": dtype, "shape": list(data.shape), "data": text}
+
+
+def pack_written(array: NDArray[np.float64]) -> Any:
+    """Return an array of a problem's numbers, as lists if packed floats would not hold them."""
+    return to_json(array) if carries(array) else pack(array)
 
 
 def declared_shape(packed: Any) -> tuple[int, ...]:

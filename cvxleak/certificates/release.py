@@ -25,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 from flint import arb
 
 from cvxleak.certificates import balls, reading
@@ -37,6 +38,7 @@ from cvxleak.certificates.release_law import (
     floats,
     sums,
     total,
+    written,
 )
 from cvxleak.certificates.simplex_cells import slopes_of_cells
 from cvxleak.errors import CertificateError
@@ -51,7 +53,7 @@ def prove_distortion(
     reading.parts(problem, {"joint", "distortion", "coalitions"}, "the problem")
     reading.parts(proof, {"coalitions"}, "the proof")
     law = ReleaseLaw(problem["joint"], problem["coalitions"])
-    distortion = floats(problem["distortion"], 2, "the distortion")
+    distortion = written(problem["distortion"], 2, "the distortion")
     if len(distortion) != law.requests or distortion.min() < 0:
         raise CertificateError("the distortion does not fit the joint law, or is negative")
     costs = law.mean_costs([[balls.number(d) for d in row] for row in distortion.tolist()])
@@ -98,7 +100,8 @@ def prove_information(
 
 def about(problem: Mapping[str, Any]) -> str:
     """Say what a problem that a prover has read is about."""
-    requests, earlier, datasets = problem["joint"]["shape"]
+    joint = problem["joint"]
+    requests, earlier, datasets = np.shape(joint) if isinstance(joint, list) else joint["shape"]
     return (
         f"a request of {requests} values about {datasets} datasets, after {earlier} histories, "
         f"watched by {len(problem['coalitions'])} coalitions"

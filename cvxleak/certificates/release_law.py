@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
+from cvxleak._validation import frozen_array
 from cvxleak.certificates import balls, reading
 from cvxleak.certificates.packing import unpack
-from cvxleak.errors import CertificateError
+from cvxleak.errors import CertificateError, ValidationError
 
 __all__ = ["LEAST", "Ball", "ReleaseLaw", "common_classes", "floats"]
 
@@ -38,6 +39,27 @@ def floats(packed: Any, axes: int, name: str) -> NDArray[np.float64]:
     array = unpack(packed)
     if not np.isfinite(array).all():
         raise CertificateError(f"{name}: found a number that is not finite")
+    return array
+
+
+def written(values: Any, axes: int, name: str) -> NDArray[np.float64]:
+    """Return an array of a problem's numbers: packed, or lists of numbers as written."""
+    if not isinstance(values, list):
+        return floats(values, axes, name)
+
+    def listed(part: Any, depth: int) -> Any:
+        if depth == 1:
+            return reading.numbers(part, name)
+        if not isinstance(part, list):
+            raise CertificateError(f"{name}: expected lists of {axes} axes")
+        return [listed(one, depth - 1) for one in part]
+
+    try:
+        array = frozen_array(listed(values, axes), name, axes)
+    except ValidationError as error:
+        raise CertificateError(str(error)) from error
+    if not 0 < array.size <= SIZE_LIMIT:
+        raise CertificateError(f"{name}: found shape {array.shape}")
     return array
 
 
@@ -77,7 +99,7 @@ class ReleaseLaw:
     """
 
     def __init__(self, joint: Any, coalitions: Any) -> None:
-        law = floats(joint, 3, "the joint law")
+        law = written(joint, 3, "the joint law")
         if law.min() < 0:
             raise CertificateError("the joint law has a negative entry")
         self.requests, self.earlier, self.datasets = law.shape

@@ -168,7 +168,7 @@ def packed_bomb():
         (("problem", "joint"), pack(-TABLE_1)),
         (("problem", "joint"), pack(np.zeros((2, 2, 2)))),
         (("problem", "joint"), pack(TABLE_1, "<f4")),
-        (("problem", "joint"), TABLE_1.tolist()),
+        (("problem", "joint"), TABLE_1[0].tolist()),
         (("problem", "distortion"), pack(np.eye(3))),
         (("problem", "distortion"), pack(-np.eye(2))),
         (("problem", "coalitions"), []),

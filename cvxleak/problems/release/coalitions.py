@@ -201,7 +201,7 @@ def named_coalitions(
                 f"{small.name}: found {small.budget / scale!r}; it must be at most that of "
                 f"{large.name}, which sees as much and more and has {large.budget / scale!r}"
             )
-    if math.isfinite(epsilon) and epsilon > delta:
+    if math.isfinite(found[0].budget) and found[0].budget > found[1].budget:
         raise ValidationError(f"epsilon: found {epsilon!r}; it must be at most delta, {delta!r}")
     return tuple(found)
 
@@ -209,7 +209,8 @@ def named_coalitions(
 def _budget(value: Any, name: str, scale: float) -> float:
     if isinstance(value, float) and value == math.inf:
         return value
-    return real_number(value, name, 0.0, open_high=True) * scale
+    number = real_number(value, name, 0.0, open_high=True)
+    return number if scale == 1 else number * scale
 
 
 def non_decreasing(budgets: ArrayLike, name: str) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from cvxleak._validation import Array
 from cvxleak.certificates import Certificate
-from cvxleak.certificates.packing import pack
+from cvxleak.certificates.packing import pack, pack_written
 from cvxleak.certificates.release import prove_distortion
 from cvxleak.problems.release.inner import Inner, proved
 from cvxleak.result import Bound
@@ -32,7 +32,7 @@ def solve_distortion(
     solved = inner.solve(distortion, 1e-4 * tol, nudge=0.1 * tol, start=start)
     scale = float(np.ptp(distortion)) or 1.0
     kernel = inner.cleaned(solved.point.kernel, distortion, 0.1 * tol * scale)
-    statement = inner.statement() | {"distortion": pack(distortion)}
+    statement = inner.statement() | {"distortion": pack_written(distortion)}
     proof: dict[str, Any] = {"coalitions": solved.proof}
     witness, ends = proved(inner, kernel, statement, proof, prove_distortion)
     certificate = Certificate(

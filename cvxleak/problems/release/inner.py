@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from cvxleak._validation import Array
 from cvxleak.certificates import balls
-from cvxleak.certificates.packing import pack
+from cvxleak.certificates.packing import pack, pack_written
 from cvxleak.certificates.release import LEAST
 from cvxleak.certificates.release_law import SIZE_LIMIT, common_classes
 from cvxleak.errors import CertificateError, ValidationError
@@ -210,7 +210,7 @@ class Inner:
             }
             for coalition, room in zip(self.problem.coalitions, self.rooms, strict=True)
         ]
-        return {"joint": pack(self.problem.joint.flat), "coalitions": coalitions}
+        return {"joint": pack_written(self.problem.joint.flat), "coalitions": coalitions}
 
     def multipliers(self, solved: Solved) -> dict[str, float]:
         """Return mu per unit of information, by the names of the budgets."""
