@@ -96,6 +96,8 @@ def frozen_array(values: ArrayLike, name: str, ndim: int) -> Array:
 def written_array(values: ArrayLike) -> Array:
     """Return numbers of any kind as an array of floats, which carries what floats cannot hold.
 
+    An array of floats is returned as it is, not copied.
+
     Raises
     ------
     TypeError, ValueError, OverflowError
@@ -108,7 +110,7 @@ def written_array(values: ArrayLike) -> Array:
         given = np.array(values, dtype=object)
     if given.dtype.kind not in "biufOU":
         raise TypeError(f"the entries are {given.dtype}")
-    return exact_array(given) if given.dtype.kind in "OU" else given.astype(float)
+    return exact_array(given) if given.dtype.kind in "OU" else given.astype(float, copy=False)
 
 
 def _holds_exact(values: Any) -> bool:

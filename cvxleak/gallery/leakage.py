@@ -193,7 +193,7 @@ def figure_6(points: int = 13) -> Computed:
     wrong = Distortion.hamming([0, 1])
     budgets = np.linspace(0.02, 0.5, points)
     problem = MinLeakage(parity(3), distortion=wrong, budget=0.1, entropy_floor=1.5)
-    curve = design_curve(problem, budgets, tol=1e-4, time_limit=100)
+    curve = design_curve(problem, budgets, tol=1e-4, time_limit=None)
     exact = [parity_leakage(3, d, 1.5) for d in budgets]
     pairs = [
         pair(
@@ -218,7 +218,7 @@ def figure_7(points: int = 12) -> Computed:
     wrong = Distortion.hamming([0, 1])
     budgets = np.linspace(0.02, 0.68, points)
     problem = MinDistortion(parity(2), distortion=wrong, budget=0.1, entropy_floor=0.0)
-    curve = design_curve(problem, budgets, tol=1e-4, time_limit=100)
+    curve = design_curve(problem, budgets, tol=1e-4, time_limit=None)
     exact = [flip_for_leakage(2, level) for level in budgets]
     pairs = [
         pair(f"least distortion for L = {v:.2f}, and p*(L)", bound, value, None, 1e-7)
