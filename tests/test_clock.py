@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from cvxleak._clock import Clock
+from cvxleak._clock import Clock, Stop
 from cvxleak.errors import ValidationError
 
 
@@ -28,3 +28,19 @@ def test_a_clock_is_late_once_its_seconds_are_over(monkeypatch):
 def test_limits_that_are_none_are_refused_by_name(given):
     with pytest.raises(ValidationError, match="--time-limit"):
         Clock(given, "--time-limit")
+
+
+def test_a_search_is_stopped_for_good_once_its_proof_needs_the_rest(monkeypatch):
+    now, proof = 0.0, 1.0
+    monkeypatch.setattr("time.monotonic", lambda: now)
+    stop = Stop(Clock(10.0), lambda: proof)
+    assert not stop()
+    now = 6.0
+    assert not stop(2.0)
+    proof = 4.0
+    assert stop()
+    # A search that went on after all would go another way than one that had the time.
+    proof = 0.0
+    assert stop()
+    assert stop(0.0)
+    assert not Stop(Clock(None), lambda: math.inf)(math.inf)
