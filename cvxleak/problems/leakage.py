@@ -138,9 +138,9 @@ class RecordLeakage:
             lumping the contexts of one group of records, one prior and its proof, and the
             certificate, all together less than half a microsecond for each probability that the
             mechanism has (some 3 s for the 13.5 million of a count of 6366 records); one step of
-            the local search, and one Newton step of a tree, at most a few seconds. The limit decides
-            when a search ends and nothing else: where it is not reached, the same `rng` gives the
-            same answer, whatever the limit and however busy the machine.
+            the local search, and one Newton step of a tree, at most a few seconds. The limit
+            decides when a search ends and nothing else: where it is not reached, the same `rng`
+            gives the same answer, whatever the limit and however busy the machine.
         rng : int, numpy.random.Generator or None
             Random starts of the local search; the same seed gives the same answer.
         verbose : bool
