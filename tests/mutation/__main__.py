@@ -108,7 +108,11 @@ class Mutation:
             mutants = sorted((m for m in mutants if m[1]), key=lambda m: _drawn(m[0]))
             mutants = mutants[: self._sample]
             rest = [t for t in tests if t not in set(near)]
-        outcomes = dict(self._outcomes(mutants, functions, listed, rest))
+        outcomes: dict[str, str] = {}
+        for key, outcome in self._outcomes(mutants, functions, listed, rest):
+            outcomes[key] = outcome
+            if outcome == SURVIVED and key not in listed:
+                print(f"survived: {key}", flush=True)
         partly = bool(self._only or self._sample)
         self.failed = _report(outcomes, listed, partly)
         return True
@@ -288,7 +292,7 @@ def _report(outcomes: dict[str, str], listed: dict[str, str], partly: bool) -> b
     killed = [key for key in listed if outcomes.get(key, SURVIVED) != SURVIVED]
     gone = [] if partly else [key for key in listed if key not in outcomes]
     for title, keys in (
-        ("survived and not in survivors.toml", new),
+        ("not in survivors.toml", new),
         ("in survivors.toml, but killed", killed),
         ("in survivors.toml, but not among the mutants", gone),
     ):

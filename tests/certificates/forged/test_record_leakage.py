@@ -785,6 +785,20 @@ def test_the_contraction_of_many_rows_is_one(monkeypatch):
     assert sharing_bound(PARITY, 1.0, proof) > bound + 0.01
 
 
+def test_a_mean_that_may_be_zero_proves_nothing(monkeypatch):
+    """Of a mean whose ball touches 0 no logarithm is known, and 0 is none of its bounds."""
+    monkeypatch.setattr(time_sharing, "PAIRS_LIMIT", 0)
+    logs = [arb(2).log()] * 2
+
+    def by_tangent(first):
+        value = time_sharing._Value([[first, arb(1)]], [arb(0)], arb(1), [-x for x in logs])
+        return value.by_tangent({"law": pack(np.ones(1))})
+
+    assert by_tangent(arb(0)).overlaps(arb(2).log())
+    with pytest.raises(CertificateError, match="too near the edge"):
+        by_tangent(arb(0, 1e-30))
+
+
 def value_tree(nodes, cuts, leaves):
     return {
         "nodes": pack(np.array(nodes), "<i4"),
