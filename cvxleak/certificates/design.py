@@ -9,8 +9,9 @@ for none, "own": half-spaces that stand for the user's own constraints}: those o
 they are stated, and supporting ones of others (`cvxleak.certificates.own_rows`). The lower end
 holds for all channels in them.
 
-witness: {"channel"}. It meets the budget in exact arithmetic, and the "own" half-spaces without
-further variables up to rounding.
+witness: {"channel"}, and "further" with the values of further variables of "own". It meets the
+budget and the "own" half-spaces in exact arithmetic; where the latter is not shown, no upper end
+is proved.
 
 proof: {"leakage", "cuts", "sources", "own"} and perhaps "balance". The witness's leakage is bounded
 
@@ -54,7 +55,7 @@ from cvxleak.certificates.design_mixtures import mixture_above
 from cvxleak.certificates.design_rows import Law, Rows
 from cvxleak.certificates.limits import ENTRY, charge, charge_records
 from cvxleak.certificates.outputs import Ball, Matrix
-from cvxleak.certificates.own_rows import check_met, priced, read_own
+from cvxleak.certificates.own_rows import missed, priced, read_own, witness_extras
 from cvxleak.certificates.rationals import float_above, normalized_rows, rational
 from cvxleak.errors import CertificateError
 from cvxleak.model import Channel, Distortion, Mechanism, Query
@@ -92,33 +93,34 @@ BELOW = arb(1) - arb(2) ** -40
 
 def prove_min_leakage(
     problem: Mapping[str, Any], witness: Mapping[str, Any], proof: Mapping[str, Any]
-) -> tuple[float, float]:
-    """Return proved lower and upper ends of the least leakage, in nats."""
+) -> tuple[float, float, str]:
+    """Return proved ends of the least leakage, in nats, and why the upper one may be missing."""
     statement = Statement(problem)
     channel = statement.channel(witness)
-    check_met(statement.own, normalized_rows(channel.matrix.tolist()))
+    missing = missed(statement.own, normalized_rows(channel.matrix.tolist()), witness)
     reading.parts(proof, PROOF, "the proof", optional={"balance"})
     if statement.budget is not None:
         budget = rational(statement.budget)
         if any(cost > budget for cost in statement.distortions(channel)):
             raise CertificateError("the channel's distortion is above the budget")
-    return statement.dual(proof, leakage=True), statement.leakage_above(channel, proof["leakage"])
+    upper = statement.leakage_above(channel, proof["leakage"])
+    return statement.dual(proof, leakage=True), math.inf if missing else upper, missing
 
 
 def prove_min_distortion(
     problem: Mapping[str, Any], witness: Mapping[str, Any], proof: Mapping[str, Any]
-) -> tuple[float, float]:
-    """Return proved lower and upper ends of the least distortion, in its own unit."""
+) -> tuple[float, float, str]:
+    """Return proved ends of the least distortion, in its own unit, and why the upper is missing."""
     statement = Statement(problem)
     channel = statement.channel(witness)
-    check_met(statement.own, normalized_rows(channel.matrix.tolist()))
+    missing = missed(statement.own, normalized_rows(channel.matrix.tolist()), witness)
     reading.parts(proof, PROOF, "the proof", optional={"balance"})
     if statement.budget is None:
         raise CertificateError("the problem has no budget")
     if not statement.leakage_above(channel, proof["leakage"]) <= statement.budget:
         raise CertificateError("the channel's leakage is not proved to be within the budget")
     upper = float_above(max(statement.distortions(channel)))
-    return statement.dual(proof, leakage=False), upper
+    return statement.dual(proof, leakage=False), math.inf if missing else upper, missing
 
 
 def about(problem: Mapping[str, Any]) -> str:
@@ -166,7 +168,7 @@ class Statement:
 
     def channel(self, witness: Mapping[str, Any]) -> Channel:
         """Return the witness, one row per value of the rows' query."""
-        reading.parts(witness, {"channel"}, "the witness")
+        reading.parts(witness, {"channel"}, "the witness", optional=witness_extras())
         channel = Channel.from_dict(witness["channel"])
         if channel.shape != self.cost.shape:
             raise CertificateError(

@@ -14,8 +14,9 @@ with "secrets", either laws of the input (I_k = I(X;Y)) or joint laws P_k(a, x) 
 input (I_k = I(A_k;Y)); or, for "distortion" only, with "privacy" in their place: "local-dp",
 "pml" or "maximal-leakage" at "budget" epsilon, and the "prior" that the last two refer to.
 
-witness: {"channel": rows}. Its value is the upper end, and it must meet the budget: exactly, or in
-ball arithmetic; and the "own" half-spaces without further variables up to rounding.
+witness: {"channel": rows}, and "further" with the values of further variables of "own". Its value
+is the upper end, and it must meet the budget: exactly, or in ball arithmetic. Where it is not shown
+to be in the "own" half-spaces, no upper end is proved.
 proof: {"weights": w_k, "prices": mu_j, "reference": matrix, "own": gamma_i}, or {"prices",
 "penalty": matrix, "own"}; either perhaps with "balance".
 Lower end, for any reference, with G_k the gradient of I_k there:
@@ -35,6 +36,7 @@ All laws and rows are meant as written (`cvxleak._numbers`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -42,7 +44,7 @@ from typing import Any
 from flint import arb, fmpq
 
 from cvxleak.certificates import balls, rationals
-from cvxleak.certificates.own_rows import OwnRow, check_met, priced, read_own
+from cvxleak.certificates.own_rows import OwnRow, missed, priced, read_own, witness_extras
 from cvxleak.certificates.reading import number, numbers, parts
 from cvxleak.errors import CertificateError
 
@@ -56,23 +58,24 @@ Balls = list[list[arb]]
 
 def prove_leakage(
     problem: Mapping[str, Any], witness: Mapping[str, Any], proof: Mapping[str, Any]
-) -> tuple[float, float]:
-    """Return proved ends of the least leakage, or of the least sum, in nats."""
-    return _prove(problem, witness, proof, ("information", "sum"), True)
+) -> tuple[float, float, str]:
+    """Return proved ends of the least leakage, or sum, in nats; why the upper may be missing."""
+    return _prove(problem, witness, proof, ("information", "sum"))
 
 
 def prove_distortion(
     problem: Mapping[str, Any], witness: Mapping[str, Any], proof: Mapping[str, Any]
-) -> tuple[float, float]:
-    """Return proved ends of the least distortion, in its own unit."""
-    return _prove(problem, witness, proof, ("distortion",), True)
+) -> tuple[float, float, str]:
+    """Return proved ends of the least distortion, in its own unit; why the upper may be missing."""
+    return _prove(problem, witness, proof, ("distortion",))
 
 
 def bracket(
     problem: Mapping[str, Any], witness: Mapping[str, Any], proof: Mapping[str, Any]
 ) -> tuple[float, float]:
     """Return both ends, whether or not the witness meets the user's own constraints."""
-    return _prove(problem, witness, proof, ("information", "sum", "distortion"), False)
+    statement, channel = _read(problem, witness, ("information", "sum", "distortion"))
+    return max(statement.lower(proof), 0.0), statement.upper(channel)
 
 
 def about(problem: Mapping[str, Any]) -> str:
@@ -92,14 +95,19 @@ def _prove(
     witness: Mapping[str, Any],
     proof: Mapping[str, Any],
     goals: tuple[str, ...],
-    strict: bool,
-) -> tuple[float, float]:
+) -> tuple[float, float, str]:
+    statement, channel = _read(problem, witness, goals)
+    missing = missed(statement.own, rationals.normalized_rows(channel), witness)
+    upper = statement.upper(channel)
+    return max(statement.lower(proof), 0.0), math.inf if missing else upper, missing
+
+
+def _read(
+    problem: Mapping[str, Any], witness: Mapping[str, Any], goals: tuple[str, ...]
+) -> tuple[_Statement, list[list[float]]]:
     statement = _Statement.read(problem, goals)
-    parts(witness, {"channel"}, "the witness")
-    channel = _matrix(witness["channel"], "the channel", *statement.shape)
-    if strict and statement.own:
-        check_met(statement.own, rationals.normalized_rows(channel))
-    return max(statement.lower(proof), 0.0), statement.upper(channel)
+    parts(witness, {"channel"}, "the witness", optional=witness_extras())
+    return statement, _matrix(witness["channel"], "the channel", *statement.shape)
 
 
 @dataclass(frozen=True)

@@ -4,20 +4,24 @@ A problem lists them under "own". Each entry {"entries": [[x, y, a], ...], "furt
 "at_least": c, "equal": false} says of a channel q that there are numbers z (the same for all
 entries) with
 
-    sum a q(y|x) + sum b z_j >= c,
+    sum a q(y|x) + sum b z_j >= c - r,    r = 2^-40 ( |c| + sum |a| q(y|x) ),
 
-with = in place of >= where "equal" is true. A proof lists a multiplier g_i for each under "own",
-of either sign where "equal" is true and not negative otherwise. If sum_i g_i b_ij = 0 for all j,
+and, where "equal" is true, <= c + r as well. The room r belongs to the problem, so that an equation
+between floats can be met by floats at all: both ends are about exactly the same channels. It moves
+a and c by the part 2^-40 and nothing else: what z contributes has no room, since z may be large.
 
-    sum_i g_i ( sum a_i q - c_i ) >= 0
+A proof lists a multiplier g_i for each under "own", of either sign where "equal" is true and not
+negative otherwise. If sum_i g_i b_ij = 0 for all j,
+
+    sum_i g_i ( sum a_i q - c_i ) + sum_i |g_i| 2^-40 ( |c_i| + sum |a_i| q ) >= 0
 
 for all channels of the set, whatever z is, which is what a dual bound needs. Multipliers that are
 floats seldom cancel: the proof may name entries under "balance" whose multipliers are moved, by the
 exact solution of the linear equations, until they do.
 
-The witness has to meet each entry without further variables, up to 2^-40 of the entry's terms: both
-ends then belong to the channels in these half-spaces, and an equation between floats can be met by
-floats at all.
+The witness has z_0, z_1, ... under "further", floats or fractions in text, and meets every entry in
+rational arithmetic. Files of schema version 1 have no such values: a witness of theirs with an
+entry that needs them shows nothing. Their multipliers are applied without the room.
 """
 
 from __future__ import annotations
@@ -29,12 +33,13 @@ from flint import arb, fmpq, fmpq_mat
 
 from cvxleak.certificates import reading
 from cvxleak.certificates.rationals import rational
+from cvxleak.certificates.source_sets import exact_numbers
 from cvxleak.errors import CertificateError
 
-__all__ = ["BALANCED", "OwnRow", "check_met", "priced", "read_own"]
+__all__ = ["BALANCED", "OwnRow", "missed", "priced", "read_own", "surplus", "witness_extras"]
 
-ROUNDING = fmpq(1, 1 << 40)
-"""By what part of its terms a witness may miss a half-space."""
+ROOM = fmpq(1, 1 << 40)
+"""The part of its coefficients of the channel and its right-hand side that a half-space gives."""
 
 BALANCED = 100
 """Most multipliers that are moved: the equations are solved in rational numbers."""
@@ -82,7 +87,9 @@ def read_own(values: Any, rows: int, outputs: int) -> list[OwnRow]:
 def priced(
     own: Sequence[OwnRow], proof: Mapping[str, Any]
 ) -> tuple[list[tuple[int, int, arb]], arb]:
-    """Return the cells (x, y, sum_i g_i a_i) that the multipliers of a proof add up to, and g . c.
+    """Return cells (x, y, amount) and a number c: sum amount q(y|x) >= c on the set.
+
+    They are what the multipliers of a proof add up to, the room of each half-space included.
 
     Raises
     ------
@@ -94,42 +101,70 @@ def priced(
     if any(g < 0 and not row.equal for g, row in zip(multipliers, own, strict=True)):
         raise CertificateError("a multiplier is negative")
     _balance(own, multipliers, proof.get("balance", []))
+    room = fmpq(0) if reading.schema_version() == 1 else ROOM
     cells: dict[tuple[int, int], fmpq] = {}
     offset = fmpq(0)
     for g, row in zip(multipliers, own, strict=True):
         if g != 0:
-            offset += g * rational(row.at_least)
-            for x, y, a in row.entries:
-                cells[x, y] = cells.get((x, y), fmpq(0)) + g * rational(a)
+            limit = rational(row.at_least)
+            offset += g * limit - abs(g) * room * abs(limit)
+            for x, y, entry in row.entries:
+                a = rational(entry)
+                cells[x, y] = cells.get((x, y), fmpq(0)) + g * a + abs(g) * room * abs(a)
     return [(x, y, arb(total)) for (x, y), total in cells.items()], arb(offset)
 
 
-def check_met(own: Sequence[OwnRow], channel: Sequence[Sequence[fmpq]]) -> None:
-    """Make sure that a channel is in all half-spaces that have no further variables.
+def witness_extras() -> set[str]:
+    """Return what a witness may hold beside its channel."""
+    return set() if reading.schema_version() == 1 else {"further"}
+
+
+def missed(
+    own: Sequence[OwnRow], channel: Sequence[Sequence[fmpq]], witness: Mapping[str, Any]
+) -> str:
+    """Return why a witness is not shown to be in the half-spaces; nothing if it is.
 
     Raises
     ------
     CertificateError
-        It misses one by more than rounding.
+        Values of further variables that cannot be read.
 
     Examples
     --------
     >>> from flint import fmpq
-    >>> from cvxleak.certificates.own_rows import check_met, read_own
-    >>> entry = {"entries": [[0, 1, 1.0]], "further": [], "at_least": 0.5, "equal": False}
-    >>> check_met(read_own([entry], 1, 2), [[fmpq(1, 2), fmpq(1, 2)]])
+    >>> from cvxleak.certificates.own_rows import missed, read_own
+    >>> entry = {"entries": [[0, 1, 1.0]], "further": [[0, -1.0]], "at_least": 0.0, "equal": False}
+    >>> own, channel = read_own([entry], 1, 2), [[fmpq(1, 2), fmpq(1, 2)]]
+    >>> missed(own, channel, {"further": ["1/2"]})
+    ''
+    >>> missed(own, channel, {"further": [0.75]})
+    'the witness misses entry 0 of own'
     """
+    count = 1 + max((j for row in own for j, _ in row.further), default=-1)
+    stored = "further" in witness or not count
+    values = exact_numbers(witness.get("further", []), "further", count) if stored else []
     for place, row in enumerate(own):
-        if row.further:
-            continue
-        limit = rational(row.at_least)
-        room, terms = -limit, abs(limit)
-        for x, y, a in row.entries:
-            term = rational(a) * channel[x][y]
-            room += term
-            terms += abs(term)
-        if (abs(room) if row.equal else -room) > ROUNDING * terms:
-            raise CertificateError(f"the witness misses entry {place} of own")
+        if row.further and not stored:
+            return f"entry {place} of own has further variables whose values are not stored"
+        left, room = surplus(row, channel, values)
+        if (abs(left) if row.equal else -left) > room:
+            return f"the witness misses entry {place} of own"
+    return ""
+
+
+def surplus(
+    row: OwnRow, channel: Sequence[Sequence[fmpq]], values: Sequence[fmpq]
+) -> tuple[fmpq, fmpq]:
+    """Return sum a q + sum b z - c for an entry, and its room r."""
+    limit = rational(row.at_least)
+    left, room = -limit, ROOM * abs(limit)
+    for x, y, a in row.entries:
+        term = rational(a) * channel[x][y]
+        left += term
+        room += ROOM * abs(term)
+    for j, b in row.further:
+        left += rational(b) * values[j]
+    return left, room
 
 
 def _balance(own: Sequence[OwnRow], multipliers: list[fmpq], named: Any) -> None:

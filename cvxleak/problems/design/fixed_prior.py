@@ -269,17 +269,16 @@ class DesignForPrior:
         information = self._goal != "distortion"
         unit = "nats" if information else "distortion"
         lower, upper = min(found.lower, found.upper), found.upper
-        certificate = None
-        if found.feasible:
-            certificate = Certificate(
-                "fixed-prior-leakage" if information else "fixed-prior-distortion",
-                content,
-                lower,
-                upper,
-                {"channel": found.channel.tolist()},
-                found.proof,
-                unit=unit,
-            )
+        certificate = Certificate(
+            "fixed-prior-leakage" if information else "fixed-prior-distortion",
+            content,
+            lower,
+            upper if found.own.met else None,
+            {"channel": found.channel.tolist()} | found.own.witness,
+            found.proof,
+            unit=unit,
+            about=found.own.about,
+        )
         scale = 1.0 if information else float(self._statement.distortion.max()) or 1.0
         names = {"information": "leakage", "distortion": "distortion", "sum": "leakage + slope d"}
         return Bound.proved(
@@ -288,7 +287,7 @@ class DesignForPrior:
             upper,
             tol=0.0,
             absolute=accuracy * scale,
-            feasible=found.feasible,
+            feasible=found.own.met,
             unit=unit,
             witness=self._statement.channel(found.channel),
             certificate=certificate,

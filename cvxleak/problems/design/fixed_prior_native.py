@@ -14,7 +14,7 @@ from scipy.optimize import linprog
 from cvxleak._validation import Array
 from cvxleak.certificates import rationals
 from cvxleak.certificates.balls import precision
-from cvxleak.certificates.fixed_prior import prove_distortion, prove_leakage
+from cvxleak.certificates.fixed_prior import bracket
 from cvxleak.certificates.fixed_prior_bounds import (
     distortions_above,
     dual_below,
@@ -24,6 +24,7 @@ from cvxleak.errors import CertificateError, InfeasibleError, SolverError
 from cvxleak.iterative.prior_design import design_interior_point
 from cvxleak.iterative.rate_distortion import rate_distortion_interior_point
 from cvxleak.problems.design.fixed_prior_statement import Statement
+from cvxleak.problems.design.shown import Shown
 
 __all__ = ["Found", "ends", "least_distortion", "mixed", "most_useful_constant", "solve"]
 
@@ -49,8 +50,8 @@ class Found(NamedTuple):
     price: float
     """Derivative of the value in the budget (or slope)."""
     stats: dict[str, Any]
-    feasible: bool = True
-    """Whether the channel meets the user's own constraints."""
+    own: Shown = Shown()
+    """What can be shown of the channel and the user's own constraints."""
 
 
 def solve(
@@ -96,8 +97,7 @@ def ends(
     name = "slope" if minimize == "sum" else "budget"
     try:
         with precision():
-            prove = prove_distortion if minimize == "distortion" else prove_leakage
-            return prove(
+            return bracket(
                 statement.content(minimize, name, number), {"channel": channel.tolist()}, proof
             )
     except CertificateError:

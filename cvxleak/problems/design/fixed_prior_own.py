@@ -39,6 +39,7 @@ from cvxleak.problems.design.private_utility import (
     privacy_rows,
     private_content,
 )
+from cvxleak.problems.design.shown import Shown
 
 __all__ = ["Program", "program", "solve_with_own"]
 
@@ -117,12 +118,13 @@ def solve_with_own(
 ) -> tuple[Found, dict[str, Any]]:
     """Solve and return what was found, with the certificate's problem."""
     check_solver(solver)
+    half_spaces = HalfSpaces(statement.distortion.shape, rules)
     if minimize == "information":
-        blind = _blind(statement, number, Conic(statement.distortion.shape, rules, solver, options))
+        conic = Conic(statement.distortion.shape, rules, solver, options)
+        blind = _blind(statement, number, conic, half_spaces)
         if blind is not None:
             return blind
     status = "not solved"
-    half_spaces = HalfSpaces(statement.distortion.shape, rules)
     inside = Inside(
         statement.distortion.shape, (*rules, _budget(statement, measure, minimize, number))
     )
@@ -140,8 +142,8 @@ def solve_with_own(
         if found is not None:
             violated = own_violations(rules, channel, solver=solver)
             stats = found[0].stats | {"own_violation": max(violated.values(), default=0.0)}
-            met = Inside(channel.shape, rules).met(channel)
-            return found[0]._replace(stats=stats, feasible=met), found[1]
+            own = half_spaces.shown(channel, found[1]["own"])
+            return found[0]._replace(stats=stats, own=own), found[1]
     if status in (cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE):
         raise InfeasibleError(
             _nearest(statement, measure, minimize, number, rules, solver, options)
@@ -150,7 +152,7 @@ def solve_with_own(
 
 
 def _blind(
-    statement: Statement, number: float, conic: Conic
+    statement: Statement, number: float, conic: Conic, half_spaces: HalfSpaces
 ) -> tuple[Found, dict[str, Any]] | None:
     """Return the best output that does not look at the input, if it is within the budget."""
     laws = statement.sources / statement.sources.sum(axis=1, keepdims=True)
@@ -159,15 +161,14 @@ def _blind(
         return None
     n, m = statement.distortion.shape
     channel = np.tile(law, (n, 1))
-    met = not conic.rules or Inside((n, m), conic.rules).met(channel)
+    implied = half_spaces.stated()
     priors = [_posteriors_of_nothing(table, m) for table in statement.secrets]
     proof: dict[str, Any] = {
         "weights": [1.0] * len(priors),
         "prices": [0.0] * len(laws),
         "posteriors": priors,
-        "own": [],
-    }
-    content = statement.content("information", "budget", number)
+    } | implied.proof()
+    content = statement.content("information", "budget", number) | {"own": implied.own}
     try:
         with precision():
             ends = bracket(content, {"channel": channel.tolist()}, proof)
@@ -177,7 +178,8 @@ def _blind(
     if conic.rules:
         violated = own_violations(conic.rules, channel)
         stats |= {"own_violation": max(violated.values(), default=0.0)}
-    return Found(channel, proof, *ends, 0.0, stats, met), content
+    own = half_spaces.shown(channel, implied.own) if conic.rules else Shown()
+    return Found(channel, proof, *ends, 0.0, stats, own), content
 
 
 def _posteriors_of_nothing(table: Array, outputs: int) -> list[list[float]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,10 @@ from cvxleak.certificates.rationals import float_above, rational
 from cvxleak.model import Mechanism
 from cvxleak.problems.design.adversaries import Audited, Cut, Opponents
 from cvxleak.problems.design.designed import Design, Round
-from cvxleak.problems.design.half_spaces import Implied
-from cvxleak.problems.design.inside import Inside
+from cvxleak.problems.design.half_spaces import HalfSpaces, Implied
 from cvxleak.problems.design.interior import MasterPoint
 from cvxleak.problems.design.own_constraints import own_violations
+from cvxleak.problems.design.shown import Shown
 from cvxleak.problems.design.statement import Problem
 from cvxleak.result import Bound
 
@@ -71,15 +72,20 @@ class Found:
         upper = best.value
         unit = "nats" if self.leakage else "distortion"
         prices = self._prices()
-        violated, met = 0.0, True
+        violated, own = 0.0, Shown()
         if self.problem.rules:
             violated = max(own_violations(self.problem.rules, best.matrix).values(), default=0.0)
-            met = Inside(best.matrix.shape, self.problem.rules).met(best.matrix)
-        certificate = None
-        if met:
-            certificate = Certificate(
-                kind, content, lower, upper, {"channel": channel.to_dict()}, proof, unit=unit
-            )
+            own = self._half_spaces.shown(best.matrix, content["own"])
+        certificate = Certificate(
+            kind,
+            content,
+            lower,
+            upper if own.met else None,
+            {"channel": channel.to_dict()} | own.witness,
+            proof,
+            unit=unit,
+            about=own.about,
+        )
         design = Design(
             Mechanism(self.problem.rows.query, channel),
             float_above(max(self.problem.costs.exact(best.matrix))),
@@ -96,7 +102,7 @@ class Found:
             upper,
             tol=tol,
             absolute=self.problem.absolute(self.leakage),
-            feasible=met,
+            feasible=own.met,
             unit=unit,
             witness=design,
             certificate=certificate,
@@ -105,9 +111,15 @@ class Found:
             resume=resume,
         )
 
+    @cached_property
+    def _half_spaces(self) -> HalfSpaces:
+        return HalfSpaces(self.upper.matrix.shape, self.problem.rules)
+
     def _stored(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return what the certificate says about the problem, and its proof."""
         content, implied = self.problem.content(self.budget), self.lower.implied
+        if implied is None and self.problem.rules:
+            implied = self._half_spaces.stated()
         content["entropy_floor"] = None if self.problem.priors is not None else self.opponents.floor
         content["own"] = [] if implied is None else implied.own
         sources = len(self.problem.costs.table)

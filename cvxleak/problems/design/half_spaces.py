@@ -10,6 +10,10 @@ are. No solver is trusted: a poor point gives a weaker bound.
 
 Constraints of other kinds (power cones, complex numbers) have no half-spaces here, and what they
 would add to the lower end is left out: the bracket is valid, and it is wider.
+
+A certificate states every affine constraint, whether or not the lower end needs it, and those
+supporting half-spaces that the lower end needs. If all constraints are affine, the witness's end is
+one of the problem itself; otherwise it is one of these half-spaces, for nothing else is stored.
 """
 
 from __future__ import annotations
@@ -24,18 +28,24 @@ from cvxpy.constraints.psd import PSD
 from numpy.typing import NDArray
 from scipy.linalg import qr
 from scipy.optimize import linprog
-from scipy.sparse import block_array, coo_array, csr_array, eye_array, kron, vstack
+from scipy.sparse import block_array, csr_array, eye_array, kron, vstack
 
 from cvxleak._validation import Array
 from cvxleak.certificates.balls import precision
-from cvxleak.certificates.own_rows import BALANCED, priced, read_own
-from cvxleak.errors import CertificateError, InfeasibleError
+from cvxleak.certificates.format import HALF_SPACES, PROBLEM
+from cvxleak.certificates.own_rows import BALANCED, missed, priced, read_own
+from cvxleak.certificates.rationals import normalized_rows
+from cvxleak.errors import CertificateError, InfeasibleError, SolverError
+from cvxleak.problems.design.exact_values import exactly_met
+from cvxleak.problems.design.inside import Inside
 from cvxleak.problems.design.own_constraints import (
     TIGHT,
     Rule,
     as_expressions,
+    choose_further,
     own_constraints,
 )
+from cvxleak.problems.design.shown import Shown
 
 __all__ = ["HalfSpaces", "Implied"]
 
@@ -106,6 +116,7 @@ class HalfSpaces:
     def __init__(self, shape: tuple[int, int], rules: tuple[Rule, ...]) -> None:
         self._shape, self._channel = shape, cp.Variable(shape, name="channel")
         self._constraints = own_constraints(rules, self._channel)
+        self._inside = Inside(shape, rules)
         variables = {v.id: v for c in self._constraints for v in c.variables()}
         variables.pop(self._channel.id, None)
         self._variables = [self._channel, *variables.values()]
@@ -115,18 +126,60 @@ class HalfSpaces:
         )
         self._size = int(sum(sizes))
         self._curved: list[Any] = []
+        self._complete = all(_only_signed(v) for v in self._variables[1:])
         found = [self._signs()]
         for constraint in self._constraints:
-            for expression, equal in as_expressions(constraint):
+            sides = as_expressions(constraint)
+            for expression, equal in sides:
                 if expression.is_affine():
                     self._place(np.zeros(self._size))
                     rows = self._tangents(expression, equal, exact=True)
+                    self._complete &= rows is not None
                     found += [] if rows is None else [rows]
                 else:
                     self._curved.append(expression)
             if isinstance(constraint, PSD) and not constraint.args[0].is_complex():
                 self._curved.append(constraint)
+            self._complete &= bool(sides)
+        self._complete &= not self._curved
         self._rows = _joined(found)
+
+    @property
+    def about(self) -> str:
+        """What the witness's end is about: the problem, if rows as stated are all that it asks."""
+        return PROBLEM if self._complete else HALF_SPACES
+
+    def stated(self) -> Implied:
+        """Return the affine constraints without multipliers: they prove nothing."""
+        return self._idle(np.zeros(self._shape))
+
+    def shown(self, channel: Array, own: list[dict[str, Any]]) -> Shown:
+        """Return what can be shown of a channel, the lower end being about the problem anyway."""
+        further = self._further(channel, own) if self._inside.met(channel) else None
+        if further is None:
+            return Shown(False, {}, {"lower": PROBLEM})
+        return Shown(True, further, {"lower": PROBLEM, "upper": self.about})
+
+    def _further(self, channel: Array, own: list[dict[str, Any]]) -> dict[str, Any] | None:
+        """Return what a witness stores beside its channel, or None if it is not in `own`.
+
+        That is values of the further variables with which the channel meets each entry exactly:
+        floats, or fractions where no floats would do.
+        """
+        rows = read_own(own, *self._shape)
+        count = 1 + max((j for row in rows for j, _ in row.further), default=-1)
+        exact = normalized_rows(channel.tolist())
+        if not count:
+            return None if missed(rows, exact, {}) else {}
+        try:
+            choose_further(self._constraints, self._channel, channel)
+        except SolverError:
+            return None
+        values = self._point()[channel.size :][:count].tolist()
+        for stored in (values, exactly_met(rows, exact, values)):
+            if stored is not None and not missed(rows, exact, {"further": stored}):
+                return {"further": stored}
+        return None
 
     def least(self, slope: Array, extra: tuple[csr_array, Array] | None = None) -> Implied:
         """Return what multipliers prove about the least value of sum slope q on the set.
@@ -163,8 +216,7 @@ class HalfSpaces:
             raise InfeasibleError("constraints: no channel meets them")
         if answer.x is None:
             # Half-spaces that do not bound further variables, or a solver in trouble.
-            none = np.zeros(0 if extra is None else len(extra[1]))
-            return Implied(float(slope.min(axis=1).sum()), [], [], [], none)
+            return self._idle(slope, extra)
         return self._implied(answer, rows, slope, size, extra)
 
     def _program(
@@ -213,22 +265,14 @@ class HalfSpaces:
         gamma = np.zeros(len(rows.at_least))
         gamma[~rows.equal] = np.maximum(above[: len(above) - many], 0.0)
         gamma[rows.equal] = np.asarray(answer.eqlin.marginals)[shape[0] :]
-        used = np.flatnonzero(np.abs(gamma) > NEGLIGIBLE * max(1.0, np.abs(gamma).max(initial=0)))
-        own = []
         cells = shape[0] * shape[1]
-        for i in used.tolist():
-            line = coo_array(rows.matrix[[i]])
-            pairs = list(zip(line.coords[1].tolist(), line.data.tolist(), strict=True))
-            own.append(
-                {
-                    "entries": [[f % shape[0], f // shape[0], a] for f, a in pairs if f < cells],
-                    "further": [[f - cells, b] for f, b in pairs if f >= cells],
-                    "at_least": float(rows.at_least[i]),
-                    "equal": bool(rows.equal[i]),
-                }
-            )
-        multipliers = (gamma[used] * size).tolist()
-        balance = _balance(rows.matrix[used][:, cells:], gamma[used])
+        gamma[np.abs(gamma) <= NEGLIGIBLE * max(1.0, np.abs(gamma).max(initial=0))] = 0.0
+        stored = gamma != 0
+        stored[: len(self._rows.at_least)] = True
+        own = _written(_Rows(*(part[stored] for part in rows)), shape)
+        gamma = gamma[stored]
+        multipliers = (gamma * size).tolist()
+        balance = _balance(rows.matrix[stored][:, cells:], gamma)
         prices = above[len(above) - many :] * size
         rest, offset = slope.copy(), 0.0
         try:
@@ -237,7 +281,7 @@ class HalfSpaces:
                 taken, least = priced(read_own(own, *shape), proof)
         except CertificateError:
             # Multipliers of further variables that do not cancel prove nothing.
-            own, multipliers, balance = [], [], []
+            multipliers, balance = [0.0] * len(own), []
         else:
             offset = float(least)
             for x, y, amount in taken:
@@ -248,6 +292,12 @@ class HalfSpaces:
         # The multipliers' own value: the program's is that of a point that may miss some rows.
         value = float(rest.min(axis=1).sum()) + offset
         return Implied(value, own, multipliers, balance, prices)
+
+    def _idle(self, slope: Array, extra: tuple[csr_array, Array] | None = None) -> Implied:
+        """Return what holds without any multiplier."""
+        own = _written(self._rows, self._shape)
+        none = np.zeros(0 if extra is None else len(extra[1]))
+        return Implied(float(slope.min(axis=1).sum()), own, [0.0] * len(own), [], none)
 
     # Half-spaces -----------------------------------------------------------------------------
 
@@ -340,6 +390,34 @@ class HalfSpaces:
         count = len(data)
         matrix = csr_array((data, (range(count), places)), shape=(count, self._size))
         return _Rows(matrix, np.zeros(count), np.zeros(count, dtype=bool))
+
+
+def _only_signed(variable: cp.Variable) -> bool:
+    """Whether nothing was declared of a further variable but its sign, which is an affine row."""
+    attributes = variable.attributes.items()
+    declared = {name for name, value in attributes if value is not None and value is not False}
+    return declared <= {"nonneg", "nonpos", "pos", "neg"}
+
+
+def _written(rows: _Rows, shape: tuple[int, int]) -> list[dict[str, Any]]:
+    """Return rows as a certificate stores them."""
+    cells = shape[0] * shape[1]
+    matrix = csr_array(rows.matrix)
+    own = []
+    for i, (limit, equal) in enumerate(
+        zip(rows.at_least.tolist(), rows.equal.tolist(), strict=True)
+    ):
+        here = slice(matrix.indptr[i], matrix.indptr[i + 1])
+        pairs = list(zip(matrix.indices[here].tolist(), matrix.data[here].tolist(), strict=True))
+        own.append(
+            {
+                "entries": [[f % shape[0], f // shape[0], a] for f, a in pairs if f < cells],
+                "further": [[f - cells, b] for f, b in pairs if f >= cells],
+                "at_least": limit,
+                "equal": equal,
+            }
+        )
+    return own
 
 
 def _joined(parts: list[_Rows]) -> _Rows:

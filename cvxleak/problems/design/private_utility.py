@@ -16,7 +16,7 @@ from scipy.sparse import block_array, coo_array, csr_array, eye_array, hstack, k
 
 from cvxleak._validation import Array
 from cvxleak.certificates.balls import precision
-from cvxleak.certificates.fixed_prior import prove_distortion
+from cvxleak.certificates.fixed_prior import bracket
 from cvxleak.errors import CertificateError, SolverError
 from cvxleak.problems.design.fixed_prior_native import Found, mixed, most_useful_constant
 from cvxleak.problems.design.fixed_prior_statement import Statement
@@ -79,7 +79,7 @@ def solve_private(statement: Statement, measure: str, budget: float) -> Found:
     proof = {"prices": prices.tolist(), "penalty": penalty.tolist(), "own": []}
     try:
         with precision():
-            lower, upper = prove_distortion(content, {"channel": channel.tolist()}, proof)
+            lower, upper = bracket(content, {"channel": channel.tolist()}, proof)
     except CertificateError as error:
         raise SolverError(f"the linear program's solution cannot be repaired ({error})") from error
     return Found(channel, proof, lower, upper, price, {"stopped": "the linear program is solved"})

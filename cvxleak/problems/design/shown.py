@@ -1,0 +1,27 @@
+"""What a certificate can show of a channel and the user's own constraints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+__all__ = ["Shown"]
+
+
+class Shown(NamedTuple):
+    """What can be shown of a channel and own constraints.
+
+    Attributes
+    ----------
+    met : bool
+        Whether it meets them, and is in the half-spaces that a certificate stores.
+    witness : dict
+        What the witness stores beside the channel.
+    about : dict
+        What the ends of a certificate are about.
+    """
+
+    met: bool = True
+    witness: Mapping[str, Any] = MappingProxyType({})
+    about: Mapping[str, str] = MappingProxyType({})
