@@ -223,8 +223,8 @@ class DesignForPrior:
         Bound
             `witness` is the `Channel`; it meets the budget in exact arithmetic, and the upper end
             is its value. `shadow_prices` has the derivative of the value in the ``"budget"`` or the
-            ``"slope"`` (-inf where a distortion budget is the least possible). `refine` solves
-            again.
+            ``"slope"`` (-inf where a distortion budget is the least possible; nothing for a
+            leakage budget of 0 under constraints of your own). `refine` solves again.
 
         Raises
         ------
@@ -244,8 +244,8 @@ class DesignForPrior:
         half-spaces with multipliers that the certificate checks exactly
         (`cvxleak.certificates.own_rows`). The solver's channel is moved until it meets them
         (`cvxleak.problems.design.inside`): inequalities with room for rounding, equations up to
-        rounding. Where that cannot be done, the bound is not CERTIFIED and has no certificate, and
-        ``stats["own_violation"]`` says by how much they are missed.
+        rounding. Where that cannot be done, the bound is not CERTIFIED, its certificate claims the
+        lower end alone, and ``stats["own_violation"]`` says by how much they are missed.
 
         A budget so large that an output which does not look at the input will do gives exactly 0
         and such a channel.
@@ -280,6 +280,7 @@ class DesignForPrior:
             about=found.own.about,
         )
         scale = 1.0 if information else float(self._statement.distortion.max()) or 1.0
+        priced = "slope" if self.slope is not None else "budget"
         names = {"information": "leakage", "distortion": "distortion", "sum": "leakage + slope d"}
         return Bound.proved(
             f"least {names[self._goal]}",
@@ -291,7 +292,7 @@ class DesignForPrior:
             unit=unit,
             witness=self._statement.channel(found.channel),
             certificate=certificate,
-            shadow_prices={"slope" if self.slope is not None else "budget": found.price},
+            shadow_prices={} if math.isnan(found.price) else {priced: found.price},
             stats={"seconds": time.perf_counter() - begin} | found.stats,
             resume=lambda tol, limit: self.solve(
                 tol=tol, time_limit=limit, solver=solver, solver_options=solver_options

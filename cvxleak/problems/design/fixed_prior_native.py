@@ -48,7 +48,7 @@ class Found(NamedTuple):
     lower: float
     upper: float
     price: float
-    """Derivative of the value in the budget (or slope)."""
+    """Derivative of the value in the budget (or slope); NaN where it is not worked out."""
     stats: dict[str, Any]
     own: Shown = Shown()
     """What can be shown of the channel and the user's own constraints."""

@@ -9,7 +9,9 @@ multipliers of a linear program over half-spaces that stand for the constraints
 
 from __future__ import annotations
 
+import math
 import warnings
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import cvxpy as cp
@@ -39,7 +41,6 @@ from cvxleak.problems.design.private_utility import (
     privacy_rows,
     private_content,
 )
-from cvxleak.problems.design.shown import Shown
 
 __all__ = ["Program", "program", "solve_with_own"]
 
@@ -51,6 +52,9 @@ LARGEST = 13.0
 
 DUST = 1e-7
 """Columns below this are a solver's noise."""
+
+SILENT = 1e8
+"""Weight of an information that has to be 0: its tangents and its multiplier agree to 1e-8."""
 
 LEAST_WEIGHT = 1e-9
 TINY = 1e-250
@@ -107,6 +111,21 @@ def program(
     return Program(problem, q, leaks, costs, cones)
 
 
+def _in_units(
+    statement: Statement,
+    measure: str,
+    minimize: str,
+    number: float,
+    rules: tuple[Rule, ...],
+    margin: float = 0.0,
+) -> tuple[Program, float]:
+    """Return the problem for a solver, and its unit of distortion: solvers want numbers near 1."""
+    unit = 2.0 ** math.frexp(float(statement.distortion.max()) or 1.0)[1]
+    scaled = replace(statement, distortion=statement.distortion / unit)
+    number = {"information": number / unit, "sum": number * unit}.get(minimize, number)
+    return program(scaled, measure, minimize, number, rules, margin), unit
+
+
 def solve_with_own(
     statement: Statement,
     measure: str,
@@ -119,31 +138,43 @@ def solve_with_own(
     """Solve and return what was found, with the certificate's problem."""
     check_solver(solver)
     half_spaces = HalfSpaces(statement.distortion.shape, rules)
+    conic = Conic(statement.distortion.shape, rules, solver, options)
     if minimize == "information":
-        conic = Conic(statement.distortion.shape, rules, solver, options)
         blind = _blind(statement, number, conic, half_spaces)
         if blind is not None:
             return blind
+    if minimize == "distortion" and number == 0 and measure in ("total", "record"):
+        silent = _silent(statement, conic, half_spaces)
+        if silent is not None:
+            return silent
     status = "not solved"
     inside = Inside(
         statement.distortion.shape, (*rules, _budget(statement, measure, minimize, number))
     )
     for margin in (*MARGINS, 0.0):
-        stated = program(statement, measure, minimize, number, rules, margin)
+        stated, unit = _in_units(statement, measure, minimize, number, rules, margin)
         status = _run(stated.problem, solver, options)
-        if stated.channel.value is None:
+        channel = stated.channel.value
+        if channel is None or not (np.max(channel, axis=1) > 0).all():
             continue
-        channel = stochastic(np.asarray(stated.channel.value))
+        channel = stochastic(np.asarray(channel))
         if not stated.leaks:
             # The privacy measures look at ratios, and those of dust are anything.
             channel = stochastic(np.where(channel.max(axis=0) > DUST, channel, 0.0))
         channel = inside.repaired(channel)
-        found = _ends(statement, measure, minimize, number, half_spaces, stated, channel, solver)
+        found = _ends(
+            statement, measure, minimize, number, half_spaces, stated, unit, channel, solver
+        )
         if found is not None:
-            violated = own_violations(rules, channel, solver=solver)
-            stats = found[0].stats | {"own_violation": max(violated.values(), default=0.0)}
-            own = half_spaces.shown(channel, found[1]["own"])
-            return found[0]._replace(stats=stats, own=own), found[1]
+            return _shown(found, half_spaces, rules, solver)
+    if minimize == "information" and stated.channel.value is not None:
+        # The budget is the least possible, or nearly: less than that is what solvers are off by.
+        channel = conic.least_worst(_costs(statement) / unit)
+        found = _ends(
+            statement, measure, minimize, number, half_spaces, stated, unit, channel, solver
+        )
+        if found is not None:
+            return _shown(found, half_spaces, rules, solver)
     if status in (cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE):
         raise InfeasibleError(
             _nearest(statement, measure, minimize, number, rules, solver, options)
@@ -151,12 +182,27 @@ def solve_with_own(
     raise SolverError(f"no feasible channel was found; the solver says: {status}")
 
 
+def _shown(
+    found: tuple[Found, dict[str, Any]],
+    half_spaces: HalfSpaces,
+    rules: tuple[Rule, ...],
+    solver: str | None = None,
+) -> tuple[Found, dict[str, Any]]:
+    """Return what was found together with how well its channel meets own constraints."""
+    result, content = found
+    if not rules:
+        return found
+    violated = own_violations(rules, result.channel, solver=solver)
+    stats = result.stats | {"own_violation": max(violated.values(), default=0.0)}
+    own = half_spaces.shown(result.channel, content["own"])
+    return result._replace(stats=stats, own=own), content
+
+
 def _blind(
     statement: Statement, number: float, conic: Conic, half_spaces: HalfSpaces
 ) -> tuple[Found, dict[str, Any]] | None:
     """Return the best output that does not look at the input, if it is within the budget."""
-    laws = statement.sources / statement.sources.sum(axis=1, keepdims=True)
-    law = conic.constant(laws[:, :, None] * statement.distortion)
+    law = conic.constant(_costs(statement))
     if law is None:
         return None
     n, m = statement.distortion.shape
@@ -165,7 +211,7 @@ def _blind(
     priors = [_posteriors_of_nothing(table, m) for table in statement.secrets]
     proof: dict[str, Any] = {
         "weights": [1.0] * len(priors),
-        "prices": [0.0] * len(laws),
+        "prices": [0.0] * len(statement.sources),
         "posteriors": priors,
     } | implied.proof()
     content = statement.content("information", "budget", number) | {"own": implied.own}
@@ -175,11 +221,66 @@ def _blind(
     except CertificateError:
         return None
     stats = {"stopped": "the budget allows an output that does not look at the input"}
-    if conic.rules:
-        violated = own_violations(conic.rules, channel)
-        stats |= {"own_violation": max(violated.values(), default=0.0)}
-    own = half_spaces.shown(channel, implied.own) if conic.rules else Shown()
-    return Found(channel, proof, *ends, 0.0, stats, own), content
+    return _shown((Found(channel, proof, *ends, 0.0, stats), content), half_spaces, conic.rules)
+
+
+def _silent(
+    statement: Statement, conic: Conic, half_spaces: HalfSpaces
+) -> tuple[Found, dict[str, Any]] | None:
+    """Return the best output that does not look at the input, where nothing may leak.
+
+    A channel leaks nothing if each joint law s(a,y) is pi(a) r(y). With multipliers v(a,y) of these
+    equations, <v, s> takes the place of the information: the tangent at phi = pi e^(v/w) is
+    <v, s>/w less terms of order v^2/w^2, so that w times it comes near for a large weight w.
+    """
+    law = conic.constant(_costs(statement))
+    if law is None:
+        return None
+    (n, m), scale = statement.distortion.shape, float(statement.distortion.max()) or 1.0
+    q = cp.Variable((n, m), bounds=[0, 1])
+    spent = cp.Constant(_costs(statement).reshape(-1, n * m) / scale) @ cp.vec(q, order="C")
+    level = cp.Variable()
+    equations = []
+    for table in statement.secrets:
+        joint, own = _joint(table, q)
+        equations.append(joint == cp.outer(own, cp.Variable(m)))
+    costs = spent <= level
+    rules = [cp.sum(q, axis=1) == 1, *own_constraints(conic.rules, q)]
+    status = _run(cp.Problem(cp.Minimize(level), [costs, *equations, *rules]), None, {})
+    weight, prices = SILENT * scale, np.zeros(len(statement.sources))
+    priors = [np.array(_posteriors_of_nothing(table, m)) for table in statement.secrets]
+    if costs.dual_value is not None:
+        prices = np.maximum(np.ravel(np.asarray(costs.dual_value, dtype=float)), 0.0)
+        for phi, equation in zip(priors, equations, strict=True):
+            used = phi[:, 0] > 0
+            tilt = np.asarray(equation.dual_value) * (scale / weight)
+            phi[used] = softmax(np.log(phi[used] / phi[used].sum(axis=0)) + tilt, axis=0)
+    prices = prices / prices.sum() if prices.sum() > 0 else prices + 1 / len(prices)
+    laws = statement.sources / statement.sources.sum(axis=1, keepdims=True)
+    matrix = (prices @ laws)[:, None] * statement.distortion
+    for table, phi in zip(statement.secrets, priors, strict=True):
+        matrix = matrix + weight * _slope(table, phi)
+    implied = half_spaces.least(matrix)
+    channel = np.tile(law, (n, 1))
+    proof: dict[str, Any] = {
+        "weights": [weight] * len(priors),
+        "prices": prices.tolist(),
+        "posteriors": [phi.tolist() for phi in priors],
+    } | implied.proof()
+    content = statement.content("distortion", "budget", 0.0) | {"own": implied.own}
+    try:
+        with precision():
+            ends = bracket(content, {"channel": channel.tolist()}, proof)
+    except CertificateError:
+        return None
+    found = Found(channel, proof, *ends, math.nan, {"stopped": status})
+    return _shown((found, content), half_spaces, conic.rules)
+
+
+def _costs(statement: Statement) -> Array:
+    """Return p_j(x) d(x,y), shape (J, n, m)."""
+    laws = statement.sources / statement.sources.sum(axis=1, keepdims=True)
+    return laws[:, :, None] * statement.distortion
 
 
 def _posteriors_of_nothing(table: Array, outputs: int) -> list[list[float]]:
@@ -194,6 +295,7 @@ def _ends(
     number: float,
     half_spaces: HalfSpaces,
     stated: Program,
+    unit: float,
     channel: Array,
     solver: str | None,
 ) -> tuple[Found, dict[str, Any]] | None:
@@ -201,7 +303,10 @@ def _ends(
     weights = np.array([_dual(leak) for leak in stated.leaks])
     scale = float(statement.distortion.max()) or 1.0
     prices = np.array([_dual(cost) for cost in stated.costs]) / scale
-    if minimize == "information" or minimize == "sum":
+    given = weights  # in the unit of the objective that was solved
+    if minimize == "distortion":
+        weights = weights * unit
+    else:
         weights = weights / weights.sum() if weights.sum() > 0 else weights + 1 / len(weights)
     if minimize != "information":
         total = 1.0 if minimize == "distortion" else number
@@ -209,8 +314,10 @@ def _ends(
     laws = statement.sources / statement.sources.sum(axis=1, keepdims=True)
     matrix = (prices @ laws)[:, None] * statement.distortion
     posteriors = []
-    for table, cone, weight in zip(statement.secrets, stated.cones, weights, strict=False):
-        phi = _posteriors(table, cone, weight)
+    for table, cone, weight, found in zip(
+        statement.secrets, stated.cones, weights, given, strict=False
+    ):
+        phi = _posteriors(table, cone, found)
         posteriors.append(phi.tolist())
         matrix = matrix + weight * _slope(table, phi)
     priced = not information and number <= LARGEST
@@ -298,14 +405,15 @@ def _nearest(
         return "constraints: no channel meets them"
     scale = float(statement.distortion.max()) or 1.0
     loose = 2 * scale if other == "information" else 1e3
-    stated = program(statement, measure, other, loose, rules)
+    stated, unit = _in_units(statement, measure, other, loose, rules)
     status = _run(stated.problem, solver, options)
     if status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
         return f"constraints: no channel meets them (the solver says: {status})"
     what = "distortion" if minimize == "information" else "leakage"
+    least = float(stated.problem.value)  # pyright: ignore[reportArgumentType]
     return (
         f"budget: found {number!r}; the least feasible {what} under these constraints is about "
-        f"{float(stated.problem.value):.9g}"  # pyright: ignore[reportArgumentType]
+        f"{least * (unit if minimize == 'information' else 1.0):.9g}"
     )
 
 
@@ -314,15 +422,18 @@ def _information(table: Array, q: cp.Variable) -> tuple[Any, cp.ExpCone]:
 
     u >= s log(s / r) for the joint law s and the output's law r is the cone s e^(-u/s) <= r.
     """
-    joint = _seen(table)
-    if table.ndim == 1:
-        used = np.flatnonzero(table > 0)
-        cells, own = cp.multiply(joint[:, None], q[used]), joint
-    else:
-        cells, own = joint @ q, joint.sum(axis=1)
+    cells, own = _joint(table, q)
     output = cp.outer(np.ones(len(own)), cp.sum(cells, axis=0))
     u = cp.Variable(cells.shape)
     return cp.sum(u) + float(entr(own).sum()), cp.ExpCone(-u, cells, output)
+
+
+def _joint(table: Array, q: cp.Variable) -> tuple[Any, Array]:
+    """Return the joint law of a secret and the output, and the secret's own law."""
+    joint = _seen(table)
+    if table.ndim == 1:
+        return cp.multiply(joint[:, None], q[np.flatnonzero(table > 0)]), joint
+    return joint @ q, joint.sum(axis=1)
 
 
 def _seen(table: Array) -> Array:
