@@ -1,5 +1,7 @@
-"""What every test shares: one BLAS thread, and property tests that give the same verdict twice."""
+"""What every test shares: one BLAS thread, property tests that give the same verdict twice, and
+brackets that meet: see `tests.brackets`."""
 
+import functools
 import os
 import sys
 from collections.abc import Iterator
@@ -43,3 +45,31 @@ def no_default_time_limit() -> Iterator[None]:
     for function, limit in before:
         assert function.__kwdefaults__ is not None
         function.__kwdefaults__["time_limit"] = limit
+
+
+@pytest.fixture(scope="session", autouse=True)
+def brackets_meet() -> Iterator[None]:
+    """No two certificates of one problem may both pass with brackets that do not meet."""
+    from cvxleak.certificates import checker
+    from cvxleak.result import Bound
+    from tests.brackets import Brackets
+
+    brackets, check, proved = Brackets(), checker._check, Bound.proved
+
+    @functools.wraps(check)
+    def checked(certificate):
+        answer = check(certificate)
+        brackets.verified(answer)
+        return answer
+
+    @functools.wraps(proved)
+    def bound(*args, **options):
+        result = proved(*args, **options)
+        if result.certificate is not None:
+            brackets.claimed(result.certificate)
+        return result
+
+    checker._check, Bound.proved = checked, bound
+    yield
+    checker._check, Bound.proved = check, proved
+    assert not brackets.crossed()
