@@ -97,8 +97,8 @@ def _prove(
     goals: tuple[str, ...],
 ) -> tuple[float, float, str]:
     statement, channel = _read(problem, witness, goals)
-    missing = missed(statement.own, rationals.normalized_rows(channel), witness)
     upper = statement.upper(channel)
+    missing = missed(statement.own, rationals.normalized_rows(channel), witness)
     return max(statement.lower(proof), 0.0), math.inf if missing else upper, missing
 
 

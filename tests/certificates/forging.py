@@ -13,7 +13,7 @@ from flint import arb
 
 from cvxleak.certificates.balls import precision
 from cvxleak.certificates.checker import PROVERS
-from cvxleak.errors import CvxleakError
+from cvxleak.errors import CertificateError, CvxleakError
 
 Path = tuple[Any, ...]
 
@@ -30,7 +30,12 @@ class Parts(NamedTuple):
 def ends(parts: Parts) -> tuple[float, float]:
     """Return what these parts prove."""
     with precision():
-        return PROVERS[parts.kind].prove(parts.problem, parts.witness, parts.proof)[:2]
+        lower, upper, *missing = PROVERS[parts.kind].prove(
+            parts.problem, parts.witness, parts.proof
+        )
+    if missing and missing[0]:
+        raise CertificateError(missing[0])
+    return lower, upper
 
 
 def tampered(parts: Parts, changes: Mapping[Path, Any]) -> Parts:
