@@ -183,7 +183,7 @@ def by_hand(miss: float, version: int) -> Certificate:
 
 
 def test_both_ends_are_about_the_same_channels():
-    all_of_it, more = 0.1 * (1 + 0.99 * 2.0**-40), 0.1 * (1 + 1.01 * 2.0**-40)
+    all_of_it, more = 0.1 * (1 + 1.99 * 2.0**-40), 0.1 * (1 + 2.01 * 2.0**-40)
     answer = verify(by_hand(all_of_it, 2))
     assert answer.passed
     assert answer.lower <= answer.upper < answer.lower + 1e-11

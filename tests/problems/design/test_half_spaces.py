@@ -127,10 +127,12 @@ def test_hostile_multipliers_are_refused():
     rows = read_own(implied.own, *SHAPE)
     assert implied.balance
     good = implied.proof()
+    first = next(i for i, m in enumerate(implied.multipliers) if m)
+    alone = [m * (i == first) for i, m in enumerate(implied.multipliers)]
     cases = [
         {"own": [-m for m in implied.multipliers], "balance": implied.balance},
         {"own": implied.multipliers, "balance": []},
-        {"own": [implied.multipliers[0], *[0.0] * (len(rows) - 1)], "balance": []},
+        {"own": alone, "balance": []},
         {"own": implied.multipliers, "balance": implied.balance * 2},
         {"own": implied.multipliers, "balance": [10**6]},
         {"own": implied.multipliers[1:], "balance": implied.balance},
