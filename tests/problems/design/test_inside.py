@@ -256,3 +256,63 @@ def test_a_master_that_one_solver_fails_at_is_given_to_another():
     assert bound.witness.own_violation == 0.0
     assert bound.witness.channel.matrix[0, 0] >= 0.95
     assert 0.42 < bound.lower <= bound.upper < 0.44
+
+
+def least_distortion(prior, distortion):
+    """The least with q(0|0) <= 0.3 and q(1|1) >= 0.2, row by row."""
+    ends = [(0.0, 0.3), (0.0, 0.8), (0.0, 1.0), (0.0, 1.0)]
+    return sum(
+        p * min(d[0] * q + d[1] * (1 - q) for q in pair)
+        for p, d, pair in zip(prior, distortion.tolist(), ends, strict=True)
+    )
+
+
+@pytest.mark.parametrize("seed", [0, 2, 4, 11, 24])
+@pytest.mark.parametrize("share", [0.0, 0.5])
+def test_distortions_of_any_size(seed, share):
+    rng = np.random.default_rng(seed)
+    prior, distortion = rng.dirichlet(np.ones(4)), rng.random((4, 2)) * 1e6
+    least = least_distortion(prior, distortion)
+    constant = min(float(prior @ distortion @ [q, 1 - q]) for q in (0.0, 0.3))
+    budget = least + share * (constant - least)
+    rules = lambda Q: [Q[0, 0] <= 0.3, Q[1, 1] >= 0.2]  # noqa: E731
+    bound = design_for_prior(prior, distortion, budget * (1 + 1e-9), constraints=rules)
+    assert bound.witness.matrix[0, 0] <= 0.3 + 1e-12
+    assert bound.witness.matrix[1, 1] >= 0.2 - 1e-12
+    assert verify(bound.certificate).passed
+    assert bound.status is Status.CERTIFIED or share == 0
+    least_leaky = design_for_prior(
+        prior, distortion, 0.05, minimize="distortion", constraints=rules
+    )
+    assert least_leaky.status is Status.CERTIFIED
+    assert least <= least_leaky.upper * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("prior", "rules", "least"),
+    [
+        ([0.4, 0.6], lambda Q: Q[0, 0] <= 0.3, 0.4),
+        ([0.4, 0.6], lambda Q: Q[0, 0] >= 0.1, 0.4 * 0.9 + 0.6 * 0.1),
+        ([0.2, 0.3, 0.5], lambda Q: [Q[0, 0] >= 0.2, Q[1, 1] >= 0.3], 1 - 0.04 - 0.09 - 0.25),
+    ],
+)
+def test_a_leakage_budget_of_nothing(prior, rules, least):
+    size = len(prior)
+    bound = design_for_prior(prior, 1 - np.eye(size), 0.0, minimize="distortion", constraints=rules)
+    assert bound.status is Status.CERTIFIED
+    assert bound.lower <= least + 1e-12
+    assert bound.upper == pytest.approx(least, abs=1e-8)
+    assert (bound.witness.matrix == bound.witness.matrix[0]).all()
+    assert verify(bound.certificate).passed
+    assert "budget" not in bound.shadow_prices
+
+
+def test_a_leakage_budget_of_nothing_that_no_channel_meets():
+    with pytest.raises(InfeasibleError, match="least feasible leakage"):
+        design_for_prior(
+            [0.4, 0.6],
+            HAMMING,
+            0.0,
+            minimize="distortion",
+            constraints=lambda Q: [Q[0, 0] >= 0.8, Q[1, 1] >= 0.3],
+        )
