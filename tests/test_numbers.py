@@ -11,6 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import typer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -28,6 +29,9 @@ from cvxleak._numbers import (
 from cvxleak._validation import frozen_array, real_number
 from cvxleak.certificates import Certificate, balls
 from cvxleak.certificates.rationals import normalized_rows, rational
+from cvxleak.cli.options import number
+from cvxleak.cli.reading import parse_spec
+from cvxleak.cli.sweeping import read_grid
 from cvxleak.errors import CertificateError, InfeasibleError, ValidationError
 from cvxleak.gallery.errata.hamming import TABLE_I
 from cvxleak.mechanisms import binary_symmetric
@@ -405,3 +409,31 @@ def test_an_end_in_text_is_refused():
     data["claim"] = {**data["claim"], "lower": "1/3"}
     with pytest.raises(CertificateError):
         Certificate.from_dict(data)
+
+
+def test_specs_and_options_are_read_as_written():
+    text = b"""version = 1
+    [local_dp]
+    distortion_budget = "1/3"
+    delta = 0.30000000000000000001
+    [sources]
+    kind = "laws"
+    laws = [[0.7, "1/5", 0.1]]
+    [envelope]
+    delta = [1, 0.5, "2/7"]
+    """
+    spec = parse_spec(text, "spec.toml")
+    assert spec.local_dp is not None
+    assert fraction(spec.local_dp.distortion_budget) == Fraction(1, 3)
+    assert fraction(spec.local_dp.delta) == Fraction("0.30000000000000000001")
+    assert spec.sources.laws == [[0.7, 0.2, 0.1]]
+    assert list(map(fraction, spec.envelope.delta)) == [1, Fraction(1, 2), Fraction(2, 7)]
+    assert read_grid(["local_dp.delta=1/3,0.5"]) == {"local_dp.delta": ["1/3", "0.5"]}
+    assert fraction(number("1/3")) == Fraction(1, 3)
+    for bad in ("a third", "1/0"):
+        with pytest.raises(typer.BadParameter):
+            number(bad)
+        with pytest.raises(ValidationError, match=r"local_dp\.delta: expected a number"):
+            parse_spec(
+                f'version = 1\n[local_dp]\nepsilon = 1\ndelta = "{bad}"'.encode(), "spec.toml"
+            )
