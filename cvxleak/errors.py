@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 __all__ = [
     "CertificateError",
     "CvxleakError",
     "InfeasibleError",
+    "SolveInterrupted",
     "SolverError",
     "UnboundedError",
     "ValidationError",
@@ -106,3 +108,32 @@ class CertificateError(CvxleakError):
     ...     print(error)
     not a cvxleak certificate
     """
+
+
+class SolveInterrupted(KeyboardInterrupt):
+    """Ctrl-C during a solve: a `KeyboardInterrupt` that carries what the search had reached.
+
+    Attributes
+    ----------
+    bound : Bound, LeakageCurve, DesignCurve, Calibration or None
+        What the solve would have returned at the end of its time, proved as always; None if it had
+        nothing yet.
+
+    Examples
+    --------
+    >>> from cvxleak import Mechanism, record_leakage
+    >>> from cvxleak.errors import SolveInterrupted
+    >>> from cvxleak.queries import modular_sum
+    >>> def press_ctrl_c(lower, upper, nodes):
+    ...     raise KeyboardInterrupt
+    >>> noise = [[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]]
+    >>> try:
+    ...     record_leakage(Mechanism(modular_sum(4, 3), noise), 2.3, progress=press_ctrl_c)
+    ... except SolveInterrupted as interrupted:
+    ...     print(interrupted.bound)
+    record leakage: ... to ... nats (BRACKETED: the search was interrupted)
+    """
+
+    def __init__(self, bound: Any = None) -> None:
+        super().__init__("the search was interrupted; .bound holds what it had reached")
+        self.bound = bound

@@ -30,6 +30,8 @@ class Display(Watch):
     ... seconds.
     """
 
+    reports_interrupts = True
+
     def __init__(self, console: Console, unit: str = "nats") -> None:
         self._console = console
         self._unit = unit

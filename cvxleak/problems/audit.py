@@ -14,7 +14,7 @@ from cvxleak._clock import Clock, Stop
 from cvxleak._validation import Array, generator, real_number
 from cvxleak.certificates import Certificate, balls
 from cvxleak.certificates import record_leakage as prover
-from cvxleak.errors import CertificateError
+from cvxleak.errors import CertificateError, SolveInterrupted
 from cvxleak.iterative import IterativeResult, meet_entropy_floor
 from cvxleak.iterative.joint import climb_jointly
 from cvxleak.measures import lumped_information
@@ -101,7 +101,10 @@ class Audit:
         verbose: bool = False,
         progress: Progress | None = None,
     ) -> Bound:
-        """Work until the gap is within `tol` or the time is up, and return the proved bracket."""
+        """Work until the gap is within `tol` or the time is up, and return the proved bracket.
+
+        After Ctrl-C it is proved as well, and raised as `SolveInterrupted`.
+        """
         real_number(tol, "tol", 0.0, 1.0, open_high=True)
         clock = Clock(time_limit)
         stop = Stop(clock, self.proof_seconds)
@@ -125,7 +128,10 @@ class Audit:
                     stopped = Stopped.ROUNDING
                     break
                 interrupts.protected = False
-        return replace(bound, stats={**bound.stats, "stopped": stopped})
+        bound = replace(bound, stats={**bound.stats, "stopped": stopped})
+        if stopped is Stopped.INTERRUPTED:
+            raise SolveInterrupted(bound)
+        return bound
 
     def proof_seconds(self) -> float:
         """Return how long it will take to prove what has been found, and to write it down."""

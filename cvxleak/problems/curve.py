@@ -14,7 +14,7 @@ from cvxleak._clock import Clock, Stop
 from cvxleak._validation import Array, generator, in_order, real_number
 from cvxleak.certificates import Certificate
 from cvxleak.certificates.bundle import save_certificates
-from cvxleak.errors import CertificateError, ValidationError
+from cvxleak.errors import CertificateError, SolveInterrupted, ValidationError
 from cvxleak.model import Mechanism
 from cvxleak.model.knowledge import Knowledge
 from cvxleak.problems.audit import Audit, Reporter
@@ -200,7 +200,10 @@ def leakage_curve(
         _said(tightened(found, place, b, tol), stopped) for place, b in enumerate(floors)
     )
     solved = tuple(place in search.searched for place in range(len(floors)))
-    return LeakageCurve(floors, bounds, solved, clock.seconds)
+    curve = LeakageCurve(floors, bounds, solved, clock.seconds)
+    if stopped is Stopped.INTERRUPTED:
+        raise SolveInterrupted(curve)
+    return curve
 
 
 class _Search:

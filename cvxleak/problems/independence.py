@@ -17,7 +17,7 @@ from cvxleak._value import Value
 from cvxleak.certificates import Certificate, balls
 from cvxleak.certificates import product_leakage as prover
 from cvxleak.certificates.packing import pack
-from cvxleak.errors import InfeasibleError, ValidationError
+from cvxleak.errors import InfeasibleError, SolveInterrupted, ValidationError
 from cvxleak.measures import mutual_information
 from cvxleak.model import Mechanism, Prior
 from cvxleak.problems.leakage import TIME_LIMIT, TOLERANCE, RecordLeakage
@@ -207,7 +207,10 @@ class ProductLeakage:
         stopped = Stopped.TOLERANCE
         if upper - lower > tol * upper:
             problem = RecordLeakage(mechanism, floor, self.record)
-            audit = problem.solve(tol=tol, time_limit=clock.limit, rng=random)
+            try:
+                audit = problem.solve(tol=tol, time_limit=clock.limit, rng=random)
+            except SolveInterrupted as error:
+                audit = error.bound
             stopped = audit.stats["stopped"]
             if audit.upper < upper and audit.certificate is not None:
                 parts = audit.certificate

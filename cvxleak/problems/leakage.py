@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from cvxleak._clock import Clock
 from cvxleak._validation import instance, real_number, short, whole_number
 from cvxleak.certificates import Certificate
-from cvxleak.errors import InfeasibleError, ValidationError
+from cvxleak.errors import InfeasibleError, SolveInterrupted, ValidationError
 from cvxleak.measures import entropy, lumped_entropy, lumped_information
 from cvxleak.model import Mechanism, Prior
 from cvxleak.model.knowledge import Knowledge
@@ -156,9 +156,8 @@ class RecordLeakage:
 
         Notes
         -----
-        Ctrl-C ends the search like a time limit does: the bracket reached is proved and returned,
-        with ``stats["stopped"] is Stopped.INTERRUPTED``, and what called `solve` goes on. A second
-        Ctrl-C before it returns raises KeyboardInterrupt, which stops a sweep as well.
+        Ctrl-C raises `cvxleak.errors.SolveInterrupted`, a KeyboardInterrupt whose ``bound`` is the
+        bracket reached, proved. A second Ctrl-C ends its proof: a plain KeyboardInterrupt.
         """
         return Audit(self, rng).run(tol, time_limit, verbose=verbose, progress=progress)
 
@@ -338,7 +337,10 @@ def _balance(
     clock = Clock(time_limit)
     audits = [Audit(problem, rng) for problem in problems]
     free, bound = audit_in_turns(audits, tol, clock, verbose=verbose, progress=progress)
-    return balance_of(free, bound, tol=tol, time_limit=clock.limit)
+    found = balance_of(free, bound, tol=tol, time_limit=clock.limit)
+    if found.stats["stopped"] is Stopped.INTERRUPTED:
+        raise SolveInterrupted(found)
+    return found
 
 
 def balance_of(
@@ -382,12 +384,15 @@ def balance_of(
             "something else; it must be that of `bound` at a floor of 0"
         )
     wanted = 0.4 * allowed * (free.lower - bound.upper)
-    free, bound = (
-        part.refine(wanted / part.upper, clock.limit)
-        if part.status is Status.CERTIFIED and 0 < wanted < part.gap
-        else part
-        for part in (free, bound)
-    )
+    cut, refined = False, []
+    for part in (free, bound):
+        if not cut and _sharp(part) and 0 < wanted < part.gap:
+            try:
+                part = part.refine(wanted / part.upper, clock.limit)
+            except SolveInterrupted as error:
+                part, cut = error.bound, True
+        refined.append(part)
+    free, bound = refined
     # g >= 0 because L is non-increasing (DALENIUS Lemma 1).
     lower = max(math.nextafter(free.lower - bound.upper, -math.inf), 0.0)
     upper = math.nextafter(free.upper - bound.lower, math.inf)
@@ -400,7 +405,7 @@ def balance_of(
         {name: part.witness for name, part in parts.items()},
         {name: part.proof for name, part in parts.items()},
     )
-    return Bound.proved(
+    found = Bound.proved(
         "balance",
         lower,
         upper,
@@ -409,6 +414,15 @@ def balance_of(
         certificate=certificate,
         stats=_together(free.stats, bound.stats),
     )
+    if cut:
+        raise SolveInterrupted(found)
+    return found
+
+
+def _sharp(bound: Bound) -> bool:
+    """Whether an audit came to its end, so that it may be gone on with."""
+    interrupted = bound.stats.get("stopped") is Stopped.INTERRUPTED
+    return bound.status is Status.CERTIFIED and not interrupted
 
 
 def _together(*parts: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from cvxleak._clock import Clock, Stop
+from cvxleak.errors import SolveInterrupted
 from cvxleak.problems.audit import Audit, Progress, Reporter
 from cvxleak.problems.interrupts import Interrupts
 from cvxleak.result import Bound, Stopped
@@ -63,7 +64,10 @@ def audit_in_turns(
     verbose: bool = False,
     progress: Progress | None = None,
 ) -> list[Bound]:
-    """Run some audits that have nothing to do with each other, within one time limit."""
+    """Run some audits that have nothing to do with each other, within one time limit.
+
+    After Ctrl-C their brackets say so, and nothing is raised.
+    """
     stop = Stop(clock, lambda: sum(audit.proof_seconds() for audit in audits))
     report = Reporter(clock, verbose, progress)
     with Interrupts() as interrupts:
@@ -76,7 +80,17 @@ def audit_in_turns(
             )
         except KeyboardInterrupt:
             interrupts.protected = True
-            bounds = [audit.certify(tol) for audit in audits]
-            why = {"stopped": Stopped.INTERRUPTED}
-            return [replace(bound, stats={**bound.stats, **why}) for bound in bounds]
-    return [audit.run(tol, clock.limit) for audit in audits]
+            return [_interrupted(audit, tol) for audit in audits]
+    bounds: list[Bound] = []
+    try:
+        for audit in audits:
+            bounds.append(audit.run(tol, clock.limit))
+    except SolveInterrupted as error:
+        bounds.append(error.bound)
+        bounds += [_interrupted(audit, tol) for audit in audits[len(bounds) :]]
+    return bounds
+
+
+def _interrupted(audit: Audit, tol: float) -> Bound:
+    bound = audit.certify(tol)
+    return replace(bound, stats={**bound.stats, "stopped": Stopped.INTERRUPTED})

@@ -11,7 +11,7 @@ from cvxleak.measures import mutual_information
 from cvxleak.report import names
 from cvxleak.report import sentences as say
 from cvxleak.report.quantity import BOUND, COMPUTED, Quantity, Report
-from cvxleak.report.watch import Watch, watching
+from cvxleak.report.watch import Watch, solved, watching
 from cvxleak.result import Stopped, unit_scale
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def design_report(
     scale = unit_scale(unit)
     watch = watching(watch)
     watch.begin("design")
-    bound = problem.solve(tol=tol, time_limit=time_limit)
+    bound = solved(watch, lambda: problem.solve(tol=tol, time_limit=time_limit))
     watch.end()
     design: Design = bound.witness
     leakage = isinstance(problem, MinLeakage)

@@ -13,7 +13,7 @@ from cvxleak.report import sentences as say
 from cvxleak.report.guessing import guess_rise
 from cvxleak.report.quantity import BOUND, COMPUTED, Quantity
 from cvxleak.report.targets import Target
-from cvxleak.report.watch import Watch
+from cvxleak.report.watch import Watch, solved
 from cvxleak.result import Bound, unit_scale
 
 if TYPE_CHECKING:
@@ -82,11 +82,9 @@ class Searches:
     def _solve(self, problem: RecordLeakage, what: str, seconds: float | None) -> Bound:
         self.watch.begin(what)
         try:
-            return problem.solve(
-                tol=self.tol,
-                time_limit=0.0 if self.watch.interrupted else seconds,
-                progress=self.watch.progress,
-            )
+            limit = 0.0 if self.watch.interrupted else seconds
+            options = {"tol": self.tol, "time_limit": limit, "progress": self.watch.progress}
+            return solved(self.watch, lambda: problem.solve(**options))
         finally:
             self.watch.end()
 
@@ -140,7 +138,8 @@ class Searches:
         # g(b) = C_1 - L(b) >= 0, DALENIUS Definition 10.
         from cvxleak.problems import balance_of
 
-        found = balance_of(free, bound, tol=self.tol, time_limit=share)
+        options = {"tol": self.tol, "time_limit": share}
+        found = solved(self.watch, lambda: balance_of(free, bound, **options))
         return Quantity.of_bound(
             names.BALANCE,
             found,

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from cvxleak._validation import instance
+from collections.abc import Callable
 
-__all__ = ["Watch", "watching"]
+from cvxleak._validation import instance
+from cvxleak.errors import SolveInterrupted
+from cvxleak.result import Bound
+
+__all__ = ["Watch", "solved", "watching"]
 
 
 class Watch:
@@ -14,6 +18,9 @@ class Watch:
     ----------
     interrupted : bool
         Once true, what is left to search takes no more time than its first bracket needs.
+    reports_interrupts : bool
+        Whether a search that Ctrl-C ends is reported with the bracket reached; if not, and
+        `interrupted` is not true either, `SolveInterrupted` is raised.
 
     Examples
     --------
@@ -27,6 +34,7 @@ class Watch:
     """
 
     interrupted: bool = False
+    reports_interrupts: bool = False
 
     def begin(self, what: str) -> None:
         """Take note that the work on `what` begins."""
@@ -41,3 +49,14 @@ class Watch:
 def watching(watch: Watch | None) -> Watch:
     """Return who watches, or somebody who does nothing."""
     return Watch() if watch is None else instance(watch, Watch, "watch")
+
+
+def solved(watch: Watch, solve: Callable[[], Bound]) -> Bound:
+    """Return what a solve finds; after Ctrl-C the bracket reached, if the watch reports it."""
+    try:
+        return solve()
+    except SolveInterrupted as error:
+        wanted = watch.interrupted or watch.reports_interrupts
+        if not wanted or error.bound is None:
+            raise
+        return error.bound

@@ -420,3 +420,35 @@ def test_a_point_is_about_one_number(run: Run, write: Write):
     result = run("sweep", path, "--over", "mechanism.flip=0.1")
     assert result.exit_code == 2
     assert "adversary.entropy_floors: found 2 values; a point of a sweep has one" in result.stderr
+
+
+def test_one_ctrl_c_ends_a_sweep_and_the_cut_point_is_not_stored(run, write, tmp_path):
+    spec = write(
+        '[query]\nkind = "count"\nrecords = 30\n[mechanism]\nkind = "truncated_geometric"\n'
+        "epsilon = 0.1\n[adversary]\nunit = 'nats'\n"
+    )
+    results = tmp_path / "rows.jsonl"
+    over = ["--over", "adversary.entropy_floors=0,15", "--results", str(results)]
+    code = "from cvxleak.cli import main; main()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, "sweep", str(spec), *over, "--time-limit", "100000"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+    def stored() -> list[str]:
+        return results.read_text().splitlines()[1:] if results.exists() else []
+
+    while not stored():  # the first point is solved at once, the second one is not
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate()
+    assert process.returncode == 130
+    assert not out
+    assert b"interrupted after" in err
+    assert b"of 2 points" in err
+    assert len(stored()) == 1
+    again = run("sweep", spec, *over, "--time-limit", "0.1", "--json", "-")
+    assert [row["point"]["adversary.entropy_floors"] for row in rows(again)] == [0, 15]
+    assert len(stored()) == 2

@@ -1,4 +1,4 @@
-"""Ctrl-C: the first ends the search and leaves a proved bracket, a second one raises."""
+"""Ctrl-C: the first raises with the proved bracket reached, a second one ends its proof."""
 
 from __future__ import annotations
 
@@ -9,10 +9,23 @@ import numpy as np
 import pytest
 
 from cvxleak.certificates import verify
+from cvxleak.errors import CvxleakError, SolveInterrupted
+from cvxleak.mechanisms import binary_symmetric
 from cvxleak.model import AdditiveQuery, Mechanism, RecordSpace
-from cvxleak.problems import RecordLeakage
+from cvxleak.problems import (
+    MinLeakage,
+    RecordLeakage,
+    audited_floors,
+    balance,
+    calibrate,
+    design_curve,
+    leakage_curve,
+    product_leakage,
+    record_leakage,
+)
 from cvxleak.problems.audit import Audit
 from cvxleak.problems.interrupts import Interrupts
+from cvxleak.queries import parity
 from cvxleak.result import Status, Stopped
 
 
@@ -65,12 +78,14 @@ def test_other_handlers_and_threads_are_left_alone():
 
 
 @pytest.mark.parametrize("at", [1, 100, 1000])
-def test_ctrl_c_in_the_search_returns_a_proved_bracket_that_can_be_refined(at):
+def test_ctrl_c_in_the_search_raises_with_a_proved_bracket_that_can_be_refined(at):
     def progress(lower, upper, nodes):
         if nodes >= at:
             press()
 
-    bound = problem().solve(progress=progress)
+    with pytest.raises(SolveInterrupted) as caught:
+        problem().solve(progress=progress)
+    bound = caught.value.bound
     assert bound.status is Status.BRACKETED
     assert bound.stats["stopped"] is Stopped.INTERRUPTED
     assert verify(bound.certificate).passed
@@ -88,10 +103,105 @@ def test_ctrl_c_while_proving_is_noted_and_a_second_one_raises(monkeypatch):
         return prove(self, tol)
 
     monkeypatch.setattr(Audit, "certify", pressed)
-    bound = problem().solve(tol=1e-2)
+    with pytest.raises(SolveInterrupted) as caught:
+        problem().solve(tol=1e-2)
+    bound = caught.value.bound
     assert bound.stats["stopped"] is Stopped.INTERRUPTED
     assert bound.status is Status.CERTIFIED
     presses = 2
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt) as twice:
         problem().solve(tol=1e-2)
+    assert type(twice.value) is KeyboardInterrupt
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_an_interrupt_is_no_error_of_the_library():
+    assert issubclass(SolveInterrupted, KeyboardInterrupt)
+    assert not issubclass(SolveInterrupted, (Exception, CvxleakError))
+    assert SolveInterrupted().bound is None
+
+
+def test_a_loop_over_audits_stops():
+    done = []
+
+    def progress(lower, upper, nodes):
+        press()
+
+    def user_code():
+        for floor in (3.327, 3.3, 3.2):
+            record_leakage(problem().mechanism, floor, tol=1e-6, progress=progress)
+            done.append(floor)
+
+    with pytest.raises(KeyboardInterrupt):
+        user_code()
+    assert not done
+
+
+def pressed(monkeypatch, at: int = 1) -> None:
+    """Press Ctrl-C in the audits' search, at its at-th beginning."""
+    search, seen = Audit.search, []
+
+    def interrupted(self, *arguments, **options):
+        seen.append(self)
+        if len(seen) == at:
+            press()
+        return search(self, *arguments, **options)
+
+    monkeypatch.setattr(Audit, "search", interrupted)
+
+
+def test_balance_and_product(monkeypatch):
+    mechanism = problem().mechanism
+    with monkeypatch.context() as patch:
+        pressed(patch)
+        with pytest.raises(SolveInterrupted) as caught:
+            balance(mechanism, 3.327)
+    assert caught.value.bound.stats["stopped"] is Stopped.INTERRUPTED
+    assert caught.value.bound.certificate.kind == "balance"
+    assert verify(caught.value.bound.certificate).passed
+
+    with monkeypatch.context() as patch:
+        pressed(patch)
+        with pytest.raises(SolveInterrupted) as caught:
+            product_leakage(mechanism, 3.9, tol=1e-9)
+    assert caught.value.bound.certificate.kind == "product-leakage"
+
+
+def test_a_leakage_curve(monkeypatch):
+    mechanism = problem().mechanism
+    monkeypatch.setattr(audited_floors.FloorsSearch, "run", lambda *_, **__: press())
+    with pytest.raises(SolveInterrupted) as caught:
+        leakage_curve(mechanism, [2.0, 3.0, 3.327], tol=1e-3)
+    curve = caught.value.bound
+    assert len(curve.bounds) == 3
+    for bound in curve.bounds:
+        assert verify(bound.certificate).passed
+
+
+WRONG = [[0, 1], [1, 0]]
+
+
+def test_designs(monkeypatch):
+    design = MinLeakage(parity(3), distortion=WRONG, budget=0.1, entropy_floor=1.5)
+    with monkeypatch.context() as patch:
+        pressed(patch)
+        with pytest.raises(SolveInterrupted) as caught:
+            design.solve(tol=1e-6)
+    bound = caught.value.bound
+    assert bound.stats["stopped"] is Stopped.INTERRUPTED
+    assert verify(bound.certificate).passed
+    with monkeypatch.context() as patch:
+        pressed(patch, 2)
+        with pytest.raises(SolveInterrupted) as caught:
+            design_curve(design, [0.1, 0.2, 0.3], tol=1e-6)
+    assert 1 <= len(caught.value.bound.bounds) < 3
+
+
+def test_calibration(monkeypatch):
+    def flipped(p):
+        return Mechanism(parity(3), binary_symmetric(p))
+
+    pressed(monkeypatch, 4)
+    with pytest.raises(SolveInterrupted) as caught:
+        calibrate(flipped, (0.0, 0.5), leakage=0.3681, entropy_floor=0.0)
+    assert caught.value.bound.bound.upper <= 0.3681

@@ -14,7 +14,7 @@ from scipy.optimize import minimize, minimize_scalar
 from scipy.special import entr
 
 from cvxleak.certificates import verify
-from cvxleak.errors import InfeasibleError, ValidationError
+from cvxleak.errors import InfeasibleError, SolveInterrupted, ValidationError
 from cvxleak.measures import lumped_entropy, lumped_information
 from cvxleak.model import AdditiveQuery, Mechanism, Prior, RecordSpace
 from cvxleak.problems import (
@@ -426,12 +426,14 @@ def test_floors_near_the_maximum(tol, short):
     assert binary.status is Status.CERTIFIED
 
 
-def test_interrupt_returns_the_bracket_reached():
+def test_interrupt_carries_the_bracket_reached():
     def interrupt(lower, upper, nodes):
         if nodes > 100:
             raise KeyboardInterrupt
 
-    bound = record_leakage(modular_sum(6, 4, 0.2), 3.327, progress=interrupt)
+    with pytest.raises(SolveInterrupted) as caught:
+        record_leakage(modular_sum(6, 4, 0.2), 3.327, progress=interrupt)
+    bound = caught.value.bound
     assert bound.status is Status.BRACKETED
     assert bound.stats["stopped"] is Stopped.INTERRUPTED
     assert verify(bound.certificate).passed

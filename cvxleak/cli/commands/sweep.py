@@ -98,6 +98,7 @@ def sweep(
         from cvxleak.cli.given import Given
         from cvxleak.cli.pictures import check_axes, check_picture, draw_sweep, save_picture
         from cvxleak.cli.rows import render_sweep
+        from cvxleak.cli.watching import STOPPED
         from cvxleak.errors import ValidationError
 
         if of is not None and of not in sweeping.NUMBERS:
@@ -130,17 +131,24 @@ def sweep(
             raise ValidationError(f"--along: found {along}; of {number} allowed: {allowed}")
         solve = sweeping.SpecPoint(given, number, units.value, tol, time_limit, along)
         with _connected(cluster) as backend, _Bar(len(points)) as bar, _in_words_of_options():
-            found = sweeps.sweep(
-                solve,
-                grid,
-                jobs=-1 if backend else jobs,
-                backend=backend,
-                along=along,
-                path=results,
-                certificates=certificates,
-                title=title,
-                progress=bar.show,
-            )
+            try:
+                found = sweeps.sweep(
+                    solve,
+                    grid,
+                    jobs=-1 if backend else jobs,
+                    backend=backend,
+                    along=along,
+                    path=results,
+                    certificates=certificates,
+                    title=title,
+                    progress=bar.show,
+                )
+            except KeyboardInterrupt:
+                bar.stop()
+                kept = "" if results is None else f"; {results} has them, and takes the rest"
+                done = f"after {bar.done} of {counted(len(points), 'point')}"
+                typer.echo(f"cvxleak: interrupted {done}{kept}", err=True)
+                raise typer.Exit(STOPPED) from None
         if len(found.failed) == len(found):
             raise ValidationError(found.failed[0].error)
         if plot is not None:
@@ -224,16 +232,22 @@ class _Bar:
             disable=not console.is_terminal,
         )
         self._task = self._display.add_task("sweep", total=points)
+        self.done = 0
 
     def __enter__(self) -> Self:
         self._display.start()
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Take the bar away."""
         self._display.stop()
 
     def show(self, row: SweepRow, done: int, total: int) -> None:
         """Move on to so many points of all."""
+        self.done = done
         self._display.update(
             self._task, completed=done, total=total, description=row.status.lower()
         )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from cvxleak.certificates.design import (
     total_above,
 )
 from cvxleak.certificates.design_rows import Law, Rows
-from cvxleak.errors import CertificateError
+from cvxleak.errors import CertificateError, SolveInterrupted
 from cvxleak.iterative import joint_blahut_arimoto, meet_entropy_floor
 from cvxleak.iterative.joint_update import Updater, ascend
 from cvxleak.model import Channel, Lumped, Mechanism
@@ -30,7 +30,7 @@ from cvxleak.problems.audit import Audit as Engine
 from cvxleak.problems.audited_group import AuditedGroup
 from cvxleak.problems.design.choices import enumerable, worst_choices
 from cvxleak.problems.leakage import RecordLeakage
-from cvxleak.result import Bound, Stopped
+from cvxleak.result import Bound
 
 __all__ = ["Audit", "Audited", "Cut", "Opponents"]
 
@@ -147,7 +147,7 @@ class Audit:
         self._opponents, self._channel, self._known = opponents, channel, known
         self._bound: Bound | None = None
         self._state: Audited | None = None
-        self.interrupted = False  # by Ctrl-C, which an audit takes for the end of its time
+        self.interrupted = False  # by Ctrl-C
 
     @property
     def state(self) -> Audited:
@@ -171,20 +171,26 @@ class Audit:
                 mechanism = Mechanism(opponents.rows.query, channel.matrix)
                 problem = RecordLeakage(mechanism, opponents.floor, size=opponents.size)
                 left = None if until == np.inf else max(until - time.monotonic(), 0.1)
-                bound = _Informed(problem, opponents, self._known).run(first, left)
+                informed = _Informed(problem, opponents, self._known)
+                bound = self._cut(lambda: informed.run(first, left))
             for stage in others or [first]:
-                interrupted = bound.stats["stopped"] is Stopped.INTERRUPTED
-                late = interrupted or time.monotonic() >= until
+                late = self.interrupted or time.monotonic() >= until
                 if bound.gap > stage * bound.upper and not late:
-                    bound = bound.refine(
-                        stage, None if until == np.inf else until - time.monotonic()
-                    )
+                    limit = None if until == np.inf else until - time.monotonic()
+                    bound = self._cut(partial(bound.refine, stage, limit))
             self._bound = bound
             self._state = opponents.from_audit(bound)
-            self.interrupted = bound.stats["stopped"] is Stopped.INTERRUPTED
         if (channel.matrix == channel.matrix[0]).all():
             self._state = replace(self._state, upper=0.0, value=0.0)
         return self._state
+
+    def _cut(self, search: Callable[[], Bound]) -> Bound:
+        """Return what a search finds, or what it had reached when it was interrupted."""
+        try:
+            return search()
+        except SolveInterrupted as error:
+            self.interrupted = True
+            return error.bound
 
 
 class Opponents:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cvxleak._validation import instance, real_number
-from cvxleak.errors import CvxleakError, InfeasibleError, ValidationError
+from cvxleak.errors import CvxleakError, InfeasibleError, SolveInterrupted, ValidationError
 from cvxleak.model import Mechanism
 from cvxleak.problems.leakage import RecordLeakage
 from cvxleak.result import Bound
@@ -170,7 +170,11 @@ def calibrate(
         middle = (quiet + noisy) / 2
         if whole:
             middle = float(math.floor(middle) if noisy > quiet else math.ceil(middle))
-        found = audit(middle)
+        try:
+            found = audit(middle)
+        except SolveInterrupted as error:
+            reached = Calibration(named(noisy), *best, named(quiet), rejected)
+            raise SolveInterrupted(reached) from error
         if found[1].upper <= target:
             noisy, best = middle, found
         else:

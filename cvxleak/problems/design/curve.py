@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from cvxleak._validation import Array, in_order, instance, real_number
-from cvxleak.errors import ValidationError
+from cvxleak.errors import SolveInterrupted, ValidationError
 from cvxleak.problems.design.distortion import MinDistortion
 from cvxleak.problems.design.leakage import TIME_LIMIT, TOLERANCE, MinLeakage, make_options
 from cvxleak.problems.design.search import Search
@@ -135,7 +135,15 @@ def design_curve(
         if budget not in last:
             # What is proved of the neighbors has to leave room for the bend between them.
             options = replace(options, part=SHARPER)
-        bounds[budget] = search.run(budget, options)
+        try:
+            bounds[budget] = search.run(budget, options)
+        except SolveInterrupted as error:
+            if error.bound is not None:
+                bounds[budget] = error.bound
+            reached = sorted(bounds)
+            points_done = tuple(bounds[budget] for budget in reached)
+            curve = DesignCurve(tuple(reached), points_done, time.monotonic() - start)
+            raise SolveInterrupted(curve if reached else None) from error
     found = tuple(bounds[budget] for budget in points)
     return DesignCurve(tuple(points), found, time.monotonic() - start)
 

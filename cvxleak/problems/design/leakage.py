@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cvxleak._validation import Array, instance, one_of, real_number
-from cvxleak.errors import ValidationError
+from cvxleak.errors import SolveInterrupted, ValidationError
 from cvxleak.model import Channel, Distortion, Mechanism, Prior, Query, SourceSet
 from cvxleak.problems.check import Check
 from cvxleak.problems.design.feasible import snapped
@@ -317,7 +317,11 @@ def searched(
     if left is not None:
         left = max(left - (time.monotonic() - begin), 0.0)
     conic = replace(options, solver="CLARABEL", solver_options={}, time_limit=left)
-    other = Search(problem, leakage, rng).run(budget, conic)
+    try:
+        other = Search(problem, leakage, rng).run(budget, conic)
+    except SolveInterrupted as error:
+        reached = error.bound
+        raise SolveInterrupted(reached if reached.gap < bound.gap else bound) from error
     return other if other.gap < bound.gap else bound
 
 

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cvxleak._validation import Array
-from cvxleak.errors import InfeasibleError, SolverError
+from cvxleak.errors import InfeasibleError, SolveInterrupted, SolverError
 from cvxleak.problems.design.adversaries import Cut
 from cvxleak.problems.design.audits import CLOSED, Audits, Candidate
 from cvxleak.problems.design.conic import Conic
@@ -168,12 +168,18 @@ class Run:
         found = Found(
             self.problem, self.opponents, self.leakage, self.budget, self.lower, self.audits.best
         )
-        return found.bound(tuple(self.rounds), self.options.tol, stats, self.resume)
+        bound = found.bound(tuple(self.rounds), self.options.tol, stats, self.resume)
+        if stopped is Stopped.INTERRUPTED:
+            raise SolveInterrupted(bound)
+        return bound
 
     def _find_ground(self) -> None:
         """Take the channel of least leakage, where own constraints rule out all constants."""
         options = replace(self.options, tol=0.01)
-        bound = self.search.least_leakage(options)
+        try:
+            bound = self.search.least_leakage(options)
+        except SolveInterrupted as error:
+            raise SolveInterrupted from error  # a bracket of another problem
         matrix = bound.witness.channel.matrix
         if bound.upper > self.budget:
             raise InfeasibleError(

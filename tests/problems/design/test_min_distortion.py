@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from cvxleak.certificates import verify
-from cvxleak.errors import InfeasibleError
+from cvxleak.errors import InfeasibleError, SolveInterrupted
 from cvxleak.model import Distortion
 from cvxleak.problems import record_leakage
 from cvxleak.problems.design import (
@@ -181,19 +181,20 @@ def test_an_end_that_is_attained_comes_early():
 
 
 def test_an_interrupt_of_an_audit_ends_the_search(monkeypatch):
-    """An audit takes Ctrl-C for the end of its time; the search must not go on all the same."""
+    """The search must not go on after the audit in which Ctrl-C was pressed."""
     solved = []
 
     def interrupted(self, *options):
         bound = run(self, *options)
         solved.append(bound)
-        return dataclasses.replace(
-            bound, stats=dict(bound.stats) | {"stopped": Stopped.INTERRUPTED}
-        )
+        stats = dict(bound.stats) | {"stopped": Stopped.INTERRUPTED}
+        raise SolveInterrupted(dataclasses.replace(bound, stats=stats))
 
     run = adversaries.Engine.run
     monkeypatch.setattr(adversaries.Engine, "run", interrupted)
-    bound = MinLeakage(parity(3), distortion=WRONG, budget=0.1, entropy_floor=1.5).solve(tol=1e-6)
+    with pytest.raises(SolveInterrupted) as caught:
+        MinLeakage(parity(3), distortion=WRONG, budget=0.1, entropy_floor=1.5).solve(tol=1e-6)
+    bound = caught.value.bound
     assert bound.stats["stopped"] is Stopped.INTERRUPTED
     assert len(solved) == 1
     assert verify(bound.certificate).passed
