@@ -222,7 +222,7 @@ class ProductLeakage:
             "product-leakage", content, lower, upper, {"record": record, "laws": written}, proof
         )
         witness = IndependentAdversary(mechanism, record, tuple(tuple(law) for law in written))
-        return Bound.proved(
+        bound = Bound.proved(
             "leakage to product priors",
             lower,
             upper,
@@ -231,6 +231,9 @@ class ProductLeakage:
             certificate=certificate,
             stats={"seconds": clock.seconds, "stopped": stopped},
         )
+        if stopped is Stopped.INTERRUPTED:
+            raise SolveInterrupted(bound)
+        return bound
 
 
 def product_leakage(

@@ -83,7 +83,11 @@ class Searches:
         self.watch.begin(what)
         try:
             limit = 0.0 if self.watch.interrupted else seconds
-            options = {"tol": self.tol, "time_limit": limit, "progress": self.watch.progress}
+            options: dict[str, Any] = {
+                "tol": self.tol,
+                "time_limit": limit,
+                "progress": self.watch.progress,
+            }
             return solved(self.watch, lambda: problem.solve(**options))
         finally:
             self.watch.end()
@@ -138,7 +142,7 @@ class Searches:
         # g(b) = C_1 - L(b) >= 0, DALENIUS Definition 10.
         from cvxleak.problems import balance_of
 
-        options = {"tol": self.tol, "time_limit": share}
+        options: dict[str, Any] = {"tol": self.tol, "time_limit": share}
         found = solved(self.watch, lambda: balance_of(free, bound, **options))
         return Quantity.of_bound(
             names.BALANCE,
