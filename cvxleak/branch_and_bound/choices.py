@@ -111,6 +111,7 @@ def _inputs(rows: Array, pi: Array, iterations: int, stop: Callable[[], bool]) -
 
 def _binary_inputs(rows: Array, stop: Callable[[], bool]) -> Array:
     """Return the capacity-achieving inputs of two-row channels: equal divergences, by bisection."""
+    rows = np.where(rows < 1e-200, 0.0, rows)  # half of the least float is 0, and its log -inf
     low, high = np.zeros(len(rows)), np.ones(len(rows))
     for _ in range(50):
         if stop():

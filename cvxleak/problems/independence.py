@@ -281,6 +281,7 @@ def _capacities(mechanism: Mechanism, record: int) -> tuple[Array, Array, list[A
     if len(lines) > LINES_LIMIT:
         return None
     rows = mechanism.channel.matrix[np.array(lines)]
+    rows = np.where(rows < 1e-200, 0.0, rows)  # half of the least float is 0, and its log -inf
     pi = np.full(rows.shape[:2], 1 / rows.shape[1])
     for _ in range(500):
         output = np.einsum("ca,cay->cy", pi, rows)

@@ -171,7 +171,7 @@ def potentials_for_budget(law: Array, room: Array, budget: float) -> Array:
     v_y = min(p_y, room_y / g) with room_y = 1 - budget - p_y, and g such that they sum to the
     budget. The room is an argument because it can be next to nothing, and has to be exact then.
     """
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         order = np.argsort(np.where(law > 0, -room / law, -np.inf), kind="stable")
     # The first n of `order` are at p_y; g follows from the rest.
     full = np.concatenate([[0.0], np.cumsum(law[order])])
