@@ -10,6 +10,8 @@ import typer
 from cvxleak.cli.complaints import complaining
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from cvxleak.certificates import Verification
 
 __all__ = ["verify"]
@@ -26,6 +28,13 @@ def verify(
         float | None,
         typer.Option(help="Seconds; what is not checked by then is not confirmed (exit code 3)."),
     ] = None,
+    second: Annotated[
+        bool,
+        typer.Option(
+            "--second",
+            help="Run the second checker (cvxleak/check.py) as well; both have to agree.",
+        ),
+    ] = False,
 ) -> None:
     """Check a certificate: PASS (exit code 0), FAIL (1), or not confirmed in the time given (3)."""
     with complaining():
@@ -55,8 +64,28 @@ def verify(
             typer.echo(f"{_word(part)}  {where}{_claim(part)}")
         if several != 1:
             typer.echo(f"{_word(answer)}  {_claim(answer)}")
+        if second and not _agree(path, answer.parts):
+            raise typer.Exit(1)
         if not answer.passed:
             raise typer.Exit(1 if answer.finished else UNFINISHED)
+
+
+def _agree(path: Path, parts: Sequence[Verification]) -> bool:
+    """Report what the second checker says; return whether it contradicts the first nowhere.
+
+    A kind or proof that it does not know is no contradiction, nor is a check that the time ended.
+    """
+    from cvxleak import check
+
+    verdicts = check.check_file(path)
+    agreed = len(verdicts) == len(parts)
+    for verdict, part in zip(verdicts, parts, strict=agreed):
+        typer.echo(f"second checker: {check.WORDS[verdict.code]}  {verdict.kind}: {verdict.text}")
+        both = verdict.code != check.UNKNOWN and part.finished
+        agreed = agreed and (not both or part.passed == (verdict.code == check.PROVED))
+    if not agreed:
+        typer.echo("ERROR  the two checkers disagree: at least one of them is wrong")
+    return agreed
 
 
 def _word(answer: Verification) -> str:

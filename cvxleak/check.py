@@ -1,0 +1,1495 @@
+# fmt: off
+"""Check a certificate with the standard library alone: python check.py proof.json
+
+A second checker, independent of the one that `cvxleak.verify` runs: written from the format
+(docs/certificates.md) and the proofs (docs/theory), not from the first one's code. It lumps the
+problem by itself, finds out which groups of records have to be covered, and computes both ends in
+whole numbers: what is rational exactly, logarithms and exponentials rounded outward.
+
+Exit code: 0 every claimed end is proved, 1 one is not, 2 unusable file, 3 unknown kind or proof."""
+
+import array
+import base64
+import functools
+import hashlib
+import itertools
+import json
+import math
+import re
+import sys
+import zlib
+from collections import Counter, namedtuple
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+PROVED, NOT_PROVED, UNUSABLE, UNKNOWN = 0, 1, 2, 3
+
+LARGEST_FILE = 1 << 28  # bytes
+LARGEST_ARRAY = 1 << 24  # numbers in all packed arrays and runs of one certificate together
+LARGEST_SPACE = 1 << 20  # datasets that are listed one by one
+LARGEST_WORK = 1 << 26  # elementary steps of one tree or list, a step being some microseconds
+LARGEST_GROUPS = 100_000  # groups of records, types of datasets
+LARGEST_VERTEX = 200_000  # bits of the vertices of a tree, 53 or so for each cut on the way
+DIGITS = (160, 512, 2560)  # bits; more are taken where a claim is missed by less than 2^-90
+
+Interval = tuple[int, int]
+Vector = tuple[int, ...]
+zips = functools.partial(zip, strict=True)
+
+class RefusedError(Exception):
+    code = UNUSABLE
+class UnusableError(RefusedError): ...  # a part is missing, of the wrong type, or makes no sense
+class UnknownError(RefusedError):  # a kind of claim or proof that this checker does not do
+    code = UNKNOWN
+class NotProvedError(RefusedError):  # a claimed end does not follow from what the file holds
+    code = NOT_PROVED
+class NarrowError(NotProvedError): ...  # the same, where more digits could make a difference
+
+def need(condition: object, message: str) -> None:
+    if not condition:
+        raise UnusableError(message)
+def prove(condition: object, message: str) -> None:
+    if not condition:
+        raise NotProvedError(message)
+def dot(xs: Iterable[Any], ys: Iterable[Any]) -> Any:
+    return sum(x * y for x, y in zips(xs, ys))
+
+# -------- Fixed-point arithmetic, rounded outward.
+#
+# A number v is an integer that stands for v / 2^P; an interval is a pair (lo, hi). `log_ratio` and
+# `exp` work with 64 more bits, Q = P + 64; an "ulp" below is 2^-Q.
+
+class Precision:  # P, Q and what depends on them; the one instance, `FX`, is set anew
+    def __init__(self, bits: int) -> None:
+        self.bits, self.one, self.wide = bits, 1 << bits, bits + 64
+        self.halvings = math.isqrt(self.wide) * 2 // 3  # at most 40
+        # log 2 = 2 atanh(1/3) = 2 sum 3^-(2i+1) / (2i+1). Terms are truncated at 2^-(Q+32), and
+        # there are fewer than 2^12 of them, so ln2 <= 2^Q log 2 < ln2 + 2.
+        power, total, index = (2 << (self.wide + 32)) // 3, 0, 1
+        while power:
+            total += power // index
+            power, index = power // 9, index + 2
+        self.ln2 = total >> 32
+
+FX = Precision(DIGITS[0])
+MARGIN = 1 << 60  # ulps: more than `exp` and `log_ratio` are off by, as shown there
+
+def _exp(r: int) -> int:
+    """Return a number within 2^56 ulps of 2^Q exp(r / 2^Q), for 0 <= r <= log 2.
+    r / 2^k is truncated (one ulp, 2^(k+1) in the result). Each term of Taylor's series is truncated
+    once, so that its error is below 2 ulps, and what is left after the last of n terms is below 6.
+    Squaring k times multiplies an error by at most 2^(k+1), and each adds one ulp that later ones
+    multiply. In all at most 2^(k+1) (2n + 10 + k) < 2^56 ulps, as k <= 40 and n < 2^13."""
+    wide, i = FX.wide, 1
+    r >>= FX.halvings
+    term = total = 1 << wide
+    while term:
+        term = (term * r) // (i << wide)
+        total += term
+        i += 1
+    for _ in range(FX.halvings):
+        total = (total * total) >> wide
+    return total
+
+def exp(x: int) -> Interval:
+    """Return an interval that holds exp(x).
+    With n = floor(x / log 2), taking n log 2 away is off by at most 2|n| <= 2^24 ulps, which is at
+    most doubled in the result, below 2; with the error of `_exp` less than 2^57 < MARGIN."""
+    n = (x << 64) // FX.ln2
+    if n < -FX.bits - 2:
+        return 0, 1
+    need(n <= 1 << 22, "an exponent is too large")
+    value = _exp((x << 64) - n * FX.ln2)
+    lo, hi, up, down = max(value - MARGIN, 0), value + MARGIN, max(n, 0), 64 - min(n, 0)
+    return (lo << up) >> down, -((-hi << up) >> down)
+
+def log_ratio(a: int, b: int) -> Interval:
+    """Return an interval that holds log(a / b), for whole numbers a, b > 0.
+    With a/b = 2^e m, 1/2 < m < 2, and y the float logarithm of m (as the number that it is, right
+    or not): log m = y + log(m exp(-y)), and z = m exp(-y) - 1 is tiny, which is checked. m is
+    truncated (2 ulps relative), exp(-y) is off by 2^57 ulps, so that z is off by less than 2^59;
+    the series log(1 + z) = 2 (s + s^3/3 + ...), s = z / (2 + z), is truncated where s^j < 2^-Q,
+    which leaves less than 8 ulps; e log 2 is off by 2|e| < 2^40. All that is below MARGIN."""
+    wide, e = FX.wide, a.bit_length() - b.bit_length()
+    m = (a << (wide - e)) // b if wide >= e else a // (b << (e - wide))
+    y = round(math.log((m >> (wide - 60)) / (1 << 60)) * (1 << 60)) << (wide - 60)
+    z = ((m * (_exp(-y) if y <= 0 else _exp(FX.ln2 - y) >> 1)) >> wide) - (1 << wide)
+    if abs(z) >> (wide - 40):
+        raise ArithmeticError("the platform's logarithm is off")
+    s = (z << wide) // ((2 << wide) + z)
+    square, term, series, j = (s * s) >> wide, s, s, 1
+    while abs(term) > 1:
+        term, j = (term * square) >> wide, j + 2
+        series += term // j
+    value = e * FX.ln2 + y + 2 * series
+    return (value - MARGIN) >> 64, ((value + MARGIN) >> 64) + 1
+
+def fixed(x: Fraction | int) -> Interval:  # the narrowest interval that holds a rational number
+    lo, rest = divmod(x.numerator << FX.bits, x.denominator)
+    return lo, lo + (rest > 0)
+def times(x: Interval, y: Interval) -> Interval:
+    products = (x[0] * y[0], x[0] * y[1], x[1] * y[0], x[1] * y[1])
+    return min(products) >> FX.bits, -(-max(products) >> FX.bits)
+def plus(terms: Iterable[Interval]) -> Interval:
+    lo = hi = 0
+    for low, high in terms:
+        lo, hi = lo + low, hi + high
+    return lo, hi
+def minus(x: Interval, y: Interval) -> Interval:
+    return x[0] - y[1], x[1] - y[0]
+
+def x_log_x(cell: Interval) -> Interval:
+    """Return an interval that holds x log x for all x of an interval in [0, 1] (or just above)."""
+    lo, hi = cell
+    if hi <= 0:
+        return 0, 0
+    log_hi = log_ratio(hi, FX.one)
+    if lo <= 0:  # x log x falls from 0 to x = 1/e, and is -1/e there
+        ends = times((hi, hi), log_hi)
+        return (ends[0] if 4 * hi < FX.one else -FX.one), max(0, ends[1])
+    if hi - lo <= 1 and lo << 8 > FX.one:  # log hi - log lo <= (hi - lo) / lo < 2^8 units
+        return times(cell, (log_hi[0] - 256, log_hi[1]))
+    return times(cell, (log_ratio(lo, FX.one)[0], log_hi[1]))
+
+def scaled(x: int, by: Fraction | int) -> int:  # x times a rational number, rounded up
+    return -(-x * by.numerator // by.denominator)
+
+def log_sum_exp(values: Sequence[int], scale: Fraction) -> int:
+    """Return scale log sum exp(v / scale), rounded up; the largest v if the scale is 0."""
+    if scale == 0 or len(values) == 1:
+        return max(values)
+    xs = [-(-v * scale.denominator // scale.numerator) for v in values]
+    top = max(xs)
+    return scaled(top + log_ratio(sum(exp(x - top)[1] for x in xs), FX.one)[1], scale)
+
+# -------- Reading: strict JSON, exact numbers, packed arrays.
+def parse(text: str) -> Any:  # strict JSON as Python objects: no NaN, and no key twice
+    def constant(name: str) -> None:
+        need(False, f"{name} is no JSON number")
+    def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
+        need(len(dict(found)) == len(found), "a key is there twice")
+        return dict(found)
+    try:
+        return json.loads(text, parse_constant=constant, object_pairs_hook=pairs)
+    except (ValueError, RecursionError) as error:
+        raise UnusableError(f"not JSON: {error}") from error
+
+class Reader:  # the schema version, and how many numbers were expanded so far
+    def __init__(self, version: int) -> None:
+        self.version, self.expanded = version, 0
+    def spend(self, numbers: int) -> None:  # count what a short text is expanded to, before it is
+        self.expanded += numbers
+        need(self.expanded <= LARGEST_ARRAY, "the arrays and runs are too large")
+
+READ, DECIMALS = Reader(1), 2  # the first version in which a float is its shortest decimal
+FRACTION = re.compile(r"-?[0-9]{1,4000}(/0*[1-9][0-9]{0,4000}|\.[0-9]{1,400})?")
+
+def rational(value: Any, what: str) -> Fraction:
+    """Return a number exactly: a float as itself (schema 1) or as its shortest decimal (2)."""
+    if isinstance(value, float):
+        need(math.isfinite(value), f"{what} is not finite")
+        return Fraction(repr(value)) if READ.version >= DECIMALS else Fraction(value)
+    if isinstance(value, str) and FRACTION.fullmatch(value):
+        return Fraction(value)
+    return Fraction(integer(value, what))
+
+def integer(value: Any, what: str) -> int:
+    need(isinstance(value, int) and not isinstance(value, bool), f"{what} is no number")
+    return value
+def nonnegative(value: Any, what: str = "a multiplier") -> Fraction:
+    x = value if isinstance(value, Fraction) else rational(value, what)
+    prove(x >= 0, f"{what} is negative")
+    return x
+
+def fields(holder: Any, names: str, optional: str = "") -> list[Any]:
+    """Return the entries of an object, None for what is left out; refuse others by name."""
+    wanted, perhaps = names.split(), optional.split()
+    need(isinstance(holder, dict), f"no object with {names!r}")
+    for key in holder:
+        if key not in wanted and key not in perhaps:
+            raise UnknownError(f"this checker does not know {key!r:.60} beside {names!r}")
+    for key in wanted:
+        need(key in holder, f"{key!r} is missing")
+    return [holder.get(key) for key in (*wanted, *perhaps)]
+
+def a_list(values: Any, what: str, length: int | None = None) -> list[Any]:
+    need(isinstance(values, list), f"{what} is no list")
+    need(length is None or len(values) == length, f"{what} has {len(values)} entries")
+    return values
+def whole(values: Any, what: str, length: int | None = None) -> list[int]:
+    return [integer(v, what) for v in a_list(values, what, length)]
+def numbers(values: Any, what: str, length: int | None = None) -> list[Fraction]:
+    if isinstance(values, dict):  # packed multipliers are what their floats store
+        return list(map(Fraction, a_list(unpack(values, what, 1)[0], what, length)))
+    return [rational(value, what) for value in a_list(values, what, length)]
+
+def unpack(packed: Any, what: str, axes: int) -> tuple[list[Any], list[int]]:
+    """Return the numbers of a packed array and its shape. No more than declared is expanded."""
+    dtype, shape, data = fields(packed, "dtype shape data")
+    code, width = {"<f8": ("d", 8), "<f4": ("f", 4), "<i4": ("i", 4)}.get(str(dtype), ("", 0))
+    need(code and isinstance(data, str), f"{what} has an unknown dtype, or no data")
+    shape = whole(shape, what)
+    good = len(shape) == axes and all(0 <= side <= LARGEST_ARRAY for side in shape)
+    need(good, f"{what} has the wrong shape")
+    count = math.prod(shape)
+    READ.spend(count)
+    try:
+        stream = zlib.decompressobj()
+        raw = stream.decompress(base64.b64decode(data, validate=True), count * width + 1)
+    except (ValueError, zlib.error) as error:
+        raise UnusableError(f"{what} cannot be unpacked: {error}") from error
+    need(len(raw) == count * width and stream.eof and not stream.unused_data, f"{what}: size")
+    values = array.array(code)
+    values.frombytes(raw)
+    if sys.byteorder == "big":
+        values.byteswap()
+    need(code == "i" or all(map(math.isfinite, values)), f"{what} is not finite")
+    return values.tolist(), shape
+
+def table(packed: Any, what: str, width: int | None = None) -> list[list[Any]]:  # its rows
+    values, shape = unpack(packed, what, 2)
+    need(width in (None, shape[1]), f"{what} has the wrong shape")
+    return [values[i * shape[1] : (i + 1) * shape[1]] for i in range(shape[0])]
+
+class Law(NamedTuple):  # probabilities weights[i] / total, in whole numbers
+    weights: Vector
+    total: int
+    def fractions(self) -> list[Fraction]:
+        return [Fraction(w, self.total) for w in self.weights]
+    def merged(self, parts: Iterable[Iterable[int]]) -> "Law":
+        return Law(tuple(sum(self.weights[y] for y in part) for part in parts), self.total)
+    def logs(self) -> list[Interval | None]:  # None for log 0
+        return [log_ratio(w, self.total) if w else None for w in self.weights]
+
+def common(weights: Sequence[Fraction]) -> Law:  # the law that is proportional to some weights
+    scale = math.lcm(*(w.denominator for w in weights))
+    found = tuple(w.numerator * (scale // w.denominator) for w in weights)
+    return Law(found, sum(found))
+
+def law(values: Any, what: str, length: int | None = None, positive: bool = False) -> Law:
+    """Return the law that a list of weights stands for: the weights divided by their exact sum.
+    In schema 2 the weights as written, if they sum to one exactly or one of them is no float;
+    otherwise what the floats store, divided by the sum of that."""
+    raw = unpack(values, what, 1)[0] if isinstance(values, dict) else a_list(values, what)
+    need(length in (None, len(raw)), f"{what} has {len(raw)} entries")
+    weights = [rational(v, what) for v in raw]
+    floats = (isinstance(v, float) or w == Fraction(repr(float(w))) for v, w in zips(raw, weights))
+    if sum(weights) != 1 and all(floats):
+        weights = [Fraction(float(w)) for w in weights]
+    signs = all(weights) if positive else sum(weights) > 0
+    need(all(w >= 0 for w in weights) and signs, f"{what} is no law (or not a positive one)")
+    return common(weights)
+
+def fixed_law(p: Law) -> list[Interval]:
+    return [fixed(x) for x in p.fractions()]
+def entropy(cells: Iterable[Interval]) -> Interval:
+    lo, hi = plus(map(x_log_x, cells))
+    return -hi, -lo
+
+def divergence(row: Law, t: Law, log_t: Sequence[Interval | None]) -> Interval | None:
+    """Return an interval that holds D(row || t); None if it is infinite."""
+    terms = []
+    for w, other, log_other in zips(row.weights, t.weights, log_t):
+        if w and log_other is None:
+            return None
+        if w and log_other and w * t.total != other * row.total:
+            gain = minus(log_ratio(w, row.total), log_other)
+            terms.append(times(fixed(Fraction(w, row.total)), gain))
+    return plus(terms)
+
+# -------- The problem: records, query, channel; and lumping.
+def label(value: Any) -> Any:
+    """Return a label such that equal ones are equal: 1 and 1.0 are, 1 and true are not."""
+    if isinstance(value, list):
+        return tuple(label(v) for v in value)
+    need(value is None or isinstance(value, (str, int, float)), "a label of an unknown type")
+    return (type(value).__name__, value) if isinstance(value, (bool, str)) else ("number", value)
+
+def places(values: Any, what: str) -> dict[Any, int]:  # the place of each label
+    found = {label(v): i for i, v in enumerate(a_list(values, what))}
+    need(len(found) == len(values), f"{what} has a label twice")
+    return found
+
+def runs(values: Any, what: str, read: Callable[[Any], Any]) -> list[Any]:
+    """Return a list that is stored as runs [item, how many]; each item is read once."""
+    found = [a_list(run, what, 2) for run in a_list(values, what)]
+    for _, number in found:
+        need(integer(number, what) > 0, f"{what} has a run without a length")
+        READ.spend(number)
+    return [x for item, number in found for x in itertools.repeat(read(item), number)]
+
+class Query:
+    """A function of the dataset. `values` are its labels; a place is an index into them.
+    `alphabets[i]` are the values of record i, `sizes[i]` is their number. Additive: the vectors
+    `contributions[i][a]` are added up over the records and reduced by `moduli`; `totals` has the
+    place of each sum. Table: `table` has the place of each dataset, the last record running
+    fastest. Records of equal `kinds` can be swapped without changing the query."""
+
+    totals: dict[Vector, int] | None = None
+    def __init__(self, data: Any) -> None:
+        kind = data.get("kind") if isinstance(data, dict) else None
+        if kind not in ("additive", "table"):
+            raise UnknownError(f"this checker does not know the query kind {kind!r:.60}")
+        own = ("table", "") if kind == "table" else ("contributions totals", "modulus")
+        _, space, labels, first, *rest = fields(data, f"kind space values {own[0]}", own[1])
+        self.alphabets = runs(
+            fields(space, "alphabets")[0], "alphabets", lambda a: tuple(places(a, "an alphabet")))
+        self.sizes = [len(one) for one in self.alphabets]
+        need(self.sizes and min(self.sizes) > 0, "a space without records or values")
+        self.space = math.prod(self.sizes)  # how many datasets there are
+        if kind == "table":
+            self.values = list(places(labels, "values"))
+            need(self.space <= LARGEST_ARRAY, "the space is too large")
+            self.table = whole(first, "a table", self.space)
+            need(all(0 <= v < len(labels) for v in self.table), "the table points outside")
+            self.kinds: list[Any] = list(range(len(self.sizes)))
+            return
+        self.contributions: list[Any] = runs(first, "contributions", lambda one: tuple(
+            tuple(whole(v, "a contribution")) for v in a_list(one, "a record")))
+        sums = [tuple(whole(t, "a total")) for t in a_list(rest[0], "totals")]
+        width = len(sums[0]) if sums else 0
+        self.moduli = rest[1] if isinstance(rest[1], list) else [rest[1]] * width
+        for m in self.moduli:
+            need(m is None or integer(m, "a modulus") > 0, "a modulus that is not positive")
+        need(list(map(len, self.contributions)) == self.sizes, "contributions do not fit")
+        vectors = itertools.chain([self.moduli], sums, *set(self.contributions))
+        need(width and all(len(v) == width for v in vectors), "vectors of different lengths")
+        need(len(set(sums)) == len(sums), "a total is there twice")
+        names = [label(v) for v in a_list(labels, "values", len(sums))]  # some totals share one
+        self.values = list(dict.fromkeys(names))
+        at = {name: place for place, name in enumerate(self.values)}
+        self.totals = {total: at[name] for total, name in zips(sums, names)}
+        self.kinds = self.contributions
+    def types(self, data: Any) -> "Query":
+        """Return the query that counts, in each class of equal records, the values but the first.
+        A type is a vector, the counts of the first class first, or a number if there is but one."""
+        need(self.totals is not None, "types of a query that is not additive")
+        kinds = list(zips(self.alphabets, self.contributions))
+        width, start, ranges, vectors = sum(len(k[0]) - 1 for k in set(kinds)), 0, [], {}
+        for kind, number in Counter(kinds).items():
+            size = len(kind[0])
+            vectors[kind] = [[int(j == start + a - 1 and a > 0) for j in range(width)]
+                             for a in range(size)]
+            start += size - 1
+            need(math.comb(number + size - 1, size - 1) <= LARGEST_GROUPS, "too many types")
+            counts = itertools.combinations_with_replacement(range(size), number)
+            ranges.append(sorted([c.count(a) for a in range(1, size)] for c in counts))
+        need(math.prod(map(len, ranges)) <= LARGEST_GROUPS, "too many types")
+        found = [list(itertools.chain(*v)) for v in itertools.product(*ranges)]
+        return Query({"kind": "additive", "space": data["space"], "totals": found,
+                      "values": [t[0] if width == 1 else t for t in found],
+                      "contributions": [[vectors[kind], 1] for kind in kinds]})
+    def listing(self) -> list[int]:  # the place of every dataset, in product order
+        need(self.space <= LARGEST_SPACE, "too many datasets to list them")
+        if self.totals is None:
+            return self.table
+        joint = Sum([self])
+        sums = (functools.reduce(joint.add, x, joint.nothing)
+                for x in itertools.product(*self.contributions))
+        return [joint.places(s)[0] for s in sums]
+
+class Sum:  # several additive queries of one space as one, with their vectors side by side
+    def __init__(self, queries: Sequence[Query]) -> None:
+        self.totals = [q.totals or {} for q in queries]
+        self.moduli = [m for q in queries for m in q.moduli]
+        self.ends = list(itertools.accumulate((len(q.moduli) for q in queries), initial=0))
+        together = functools.cache(lambda *kinds: tuple(sum(v, ()) for v in zips(*kinds)))
+        self.vectors = [together(*kinds) for kinds in zips(*(q.contributions for q in queries))]
+        self.nothing, self.work = (0,) * len(self.moduli), 0
+    def add(self, x: Vector, y: Vector, n: int = 1, k: int = 1) -> Vector:  # n x + k y, reduced
+        sums = ((n * u + k * v, m) for u, v, m in zips(x, y, self.moduli))
+        return tuple(u if m is None else u % m for u, m in sums)
+    def places(self, total: Vector) -> Vector:  # each query's place at a sum
+        parts = [total[i:j] for i, j in itertools.pairwise(self.ends)]
+        need(all(p in totals for p, totals in zips(parts, self.totals)), "a sum without a value")
+        return tuple(totals[p] for p, totals in zips(parts, self.totals))
+    def convolve(self, left: dict[Vector, int], right: dict[Vector, int]) -> dict[Vector, int]:
+        self.work += len(left) * len(right) * len(self.moduli)
+        need(self.work <= LARGEST_WORK, "the contexts are too many to count")
+        ways: Counter[Vector] = Counter()
+        for (x, p), (y, q) in itertools.product(left.items(), right.items()):
+            ways[self.add(x, y)] += p * q
+        return ways
+    def power(self, vectors: Iterable[Vector], n: int) -> dict[Vector, int]:
+        """Return in how many ways n records with these vectors have each sum."""
+        once, ways = Counter(self.add(v, self.nothing) for v in vectors), Counter({self.nothing: 1})
+        if len(once) == 2:  # a binomial law
+            (x, p), (y, q) = once.items()
+            ways, number = Counter(), p**n
+            for j in range(n + 1):
+                ways[self.add(x, y, n - j, j)] += number
+                number = number * q * (n - j) // (p * (j + 1))
+            return ways
+        while n:
+            ways = self.convolve(ways, once) if n & 1 else ways
+            n >>= 1
+            once = self.convolve(once, once) if n else once
+        return ways
+
+def contexts(queries: Sequence[Query], group: Sequence[int]) -> list[dict[Vector, int]]:
+    """Return, for each value of a group of records, how many contexts have which query values.
+    A context is an assignment of the other records, and a key has a place for each query. Values of
+    the group are in product order. Additive queries are counted by convolution, others one by
+    one."""
+    sizes = queries[0].sizes
+    READ.spend(math.prod(sizes[i] for i in group))
+    values = itertools.product(*(range(sizes[i]) for i in group))
+    counts: dict[Vector, Counter[Vector]] = {v: Counter() for v in values}
+    if any(q.totals is None for q in queries):
+        keys = zips(*(q.listing() for q in queries))
+        for x, key in zips(itertools.product(*map(range, sizes)), keys):
+            counts[tuple(x[i] for i in group)][key] += 1
+        return list(counts.values())
+    joint = Sum(queries)
+    others = Counter(joint.vectors[i] for i in set(range(len(sizes))) - set(group))
+    parts = sorted((joint.power(vectors, n) for vectors, n in others.items()), key=len)
+    ways = functools.reduce(joint.convolve, parts) if parts else {joint.nothing: 1}
+    for value, mine in counts.items():
+        chosen = (joint.vectors[i][a] for i, a in zips(group, value))
+        start = functools.reduce(joint.add, chosen, joint.nothing)
+        for total, number in ways.items():
+            mine[joint.places(joint.add(start, total))] += number
+    return list(counts.values())
+
+class Channel:
+    """A row of probabilities for each value of a query; `order[v]` is the row as it is stored."""
+    def __init__(self, data: Any, query: Query) -> None:
+        stored, outputs, matrix = fields(data, "inputs outputs matrix")
+        inputs = places(stored, "inputs")
+        need(set(inputs) == set(query.values), "the channel's inputs are not the query's values")
+        self.outputs = list(places(outputs, "outputs"))
+        matrix = [a_list(row, "a row") for row in a_list(matrix, "a matrix", len(inputs))]
+        matrix = [matrix[inputs[v]] for v in query.values]
+        self.rows = [law(row, "a row of the channel", len(self.outputs)) for row in matrix]
+        self.order = [tuple(numbers(row, "a row")) for row in matrix]
+
+class Lumped:
+    """The lumped problem of one group of records.
+    Groups of contexts with equal rows are listed value by value, and for each value in
+    lexicographic order of their rows: `rows`, `order` (as stored), `counts` (how many contexts),
+    `values`. `of[a]` are the groups of value a."""
+    def __init__(self, query: Query, channel: Channel, group: Sequence[int]) -> None:
+        rank = {row: i for i, row in enumerate(sorted(set(channel.order)))}
+        first = {rank[row]: v for v, row in enumerate(channel.order)}
+        self.kinds, self.counts, self.of = [], [], []
+        for counted in contexts([query], group):
+            merged: Counter[int] = Counter()
+            for (place,), number in counted.items():
+                merged[rank[channel.order[place]]] += number
+            self.of.append(range(len(self.kinds), len(self.kinds) + len(merged)))
+            self.kinds += sorted(merged)
+            self.counts += [merged[kind] for kind in sorted(merged)]
+        self.size, self.outputs = len(self.of), len(channel.outputs)
+        self.values = [a for a, groups in enumerate(self.of) for _ in groups]
+        self.rows = [channel.rows[first[kind]] for kind in self.kinds]
+        self.order = [channel.order[first[kind]] for kind in self.kinds]
+        logs = {m: log_ratio(m, 1) for m in set(self.counts)}
+        self.log_counts = [logs[m] for m in self.counts]
+    def content(self) -> list[list[tuple[int, int]]]:
+        """Return rows and counts of each value, the values in any order: equal ones leak alike."""
+        return sorted([(self.kinds[g], self.counts[g]) for g in groups] for groups in self.of)
+
+def required_groups(query: Query, size: int) -> list[Vector]:
+    """Return groups of records such that every group of that size leaks as much as one of them."""
+    members: dict[Any, list[int]] = {}
+    for i, kind in enumerate(query.kinds):
+        members.setdefault(kind, []).append(i)
+    chosen: list[Vector] = [()]
+    for mine in members.values():
+        chosen = [(*one, *mine[:n]) for one in chosen
+                  for n in range(min(len(mine), size - len(one)) + 1)]
+        need(len(chosen) <= LARGEST_GROUPS, "too many groups of records")
+    return [one for one in chosen if len(one) == size]
+
+# -------- Upper ends of a leakage: any multipliers prove some bound. All of these are rounded up.
+def lemma_bound(lumped: Lumped, c: Sequence[int], log_counts: Sequence[Interval], kappa: Fraction,
+                lam: Fraction, floor: Fraction) -> int:
+    """Return (k + l) log sum_a exp(phi_a / (k + l)) - l b, phi_a = l log sum_g m exp(c / l).
+    For every w with F(w) >= b it is at least k H(pi) + <w, c> (docs/theory/upper_bounds.md,
+    Lemma)."""
+    terms = [x + scaled(log_m[1], lam) for x, log_m in zips(c, log_counts)]
+    phi = [log_sum_exp(terms[mine.start : mine.stop], lam) for mine in lumped.of]
+    return log_sum_exp(phi, kappa + lam) - fixed(lam * floor)[0]
+
+def choices_bound(lumped: Lumped, stored: Any) -> float:
+    """Return the largest max_a D(R_{a,g(a)} || t) over the choices g, with t = sum_a pi_a
+    R_{a,g(a)}.
+    Without a floor the leakage is the largest capacity of a choice of one group for each value.
+    Rounding t down makes it smaller than a law, which can only raise the divergence."""
+    laws = table(stored, "choices", lumped.size)
+    need(len(laws) == math.prod(map(len, lumped.of)), "choices are not as many as there are")
+    need(len(laws) * lumped.size * lumped.outputs <= LARGEST_WORK, "there are too many choices")
+    rows = [fixed_law(row) for row in lumped.rows]
+    gains, worst = [-entropy(row)[0] for row in rows], 0
+    for groups, weights in zips(itertools.product(*lumped.of), laws):
+        pi = law(weights, "a law of choices")
+        if len({lumped.kinds[g] for g in groups}) == 1:
+            continue  # t is the one row that there is
+        chosen = [rows[g] for g in groups]
+        output = [dot(pi.weights, (r[0] for r in column)) // pi.total for column in zips(*chosen)]
+        log_t = [log_ratio(t, FX.one)[0] if t else None for t in output]
+        for g, row in zips(groups, chosen):
+            if any(r[1] and x is None for r, x in zips(row, log_t)):
+                return math.inf
+            cost = -dot((r[1] for r in row), (min(x or 0, 0) for x in log_t))
+            worst = max(worst, gains[g] + (cost >> FX.bits) + 1)
+    return worst
+
+def dataset_bound(lumped: Lumped, stored: Any, floor: Fraction) -> float:
+    """Return the lemma's bound with k = 1 - q and c = q D(R || t): I(A;Y) <= I(X;Y), H(A)."""
+    multipliers, output = fields(stored, "multipliers output")
+    lam, q = map(nonnegative, numbers(multipliers, "multipliers", 2))
+    prove(q <= 1, "q is not from 0 to 1")
+    t = law(output, "an output law", lumped.outputs)
+    log_t, known = t.logs(), {}
+    for row in set(lumped.rows):
+        cost = divergence(row, t, log_t)
+        if cost is None:
+            return math.inf
+        known[row] = scaled(cost[1], q)
+    c = [known[row] for row in lumped.rows]
+    return lemma_bound(lumped, c, lumped.log_counts, 1 - q, lam, floor)
+
+Merged = namedtuple("Merged", "rows extra price same")  # what is added for each group, and for all
+
+def merge(lumped: Lumped, stored: Any, output: Any = None) -> Merged:
+    """Return the rows with the outputs of each part added up, and what that may hide.
+    I(A;Y) <= I(A;Y') + I(A,G;Y|Y'), and the last term is at most the largest log(beta / alpha),
+    where the shares of an output in its part lie between alpha and beta over all rows in which the
+    part occurs; or, with a law t on the outputs, at most <w, e>, e = D(R || t) - D(R' || t')."""
+    parts = [whole(p, "a part of the outputs") for p in a_list(stored, "outputs")]
+    chosen = sorted(itertools.chain(*parts))
+    prove(chosen == list(range(lumped.outputs)) and all(parts), "outputs: no partition")
+    price, extra = 0, dict.fromkeys(lumped.rows, 0)
+    coarse = {row: row.merged(parts) for row in extra}
+    if output is not None:
+        t = law(output, "an output law", lumped.outputs)
+        together = t.merged(parts)
+        log_t, log_together = t.logs(), together.logs()
+        for row in extra:
+            fine, cost = divergence(row, t, log_t), divergence(coarse[row], together, log_together)
+            if fine is None or cost is None:
+                return Merged([], [], math.inf, False)
+            extra[row] = minus(fine, cost)[1]
+    for i, y in ((i, y) for i, part in enumerate(parts) if len(part) > 1 for y in part):
+        some = [r for r in extra if coarse[r].weights[i] and output is None]
+        shares = [Fraction(r.weights[y], coarse[r].weights[i]) for r in some] or [Fraction(0)]
+        if max(shares) > min(shares):
+            ratio = max(shares) / min(shares) if min(shares) else math.inf
+            bound = log_ratio(*ratio.as_integer_ratio())[1] if min(shares) else math.inf
+            price = max(price, bound)
+    known, same = {row: fixed_law(coarse[row]) for row in extra}, len(parts) == lumped.outputs
+    same = same and chosen == list(itertools.chain(*parts))
+    return Merged([known[r] for r in lumped.rows], [extra[r] for r in lumped.rows], price, same)
+
+def linear(row: Sequence[Interval], slopes: Sequence[int]) -> int:  # sum r_y slope_y, rounded up
+    return (sum(r[s > 0] * s for r, s in zips(row, slopes)) >> FX.bits) + 1
+
+class Cell:
+    """A simplex: its vertices (whole numbers over one), and -H at each, rounded up.
+    A point is a vertex in fixed point, rounded down: the vertex is at most one unit more,
+    entrywise."""
+    def __init__(self, vertices: list[Any], points: list[Any], bends: list[int]) -> None:
+        self.vertices, self.points, self.bends = vertices, points, bends
+    def cut(self, i: int, j: int, t: Fraction) -> list["Cell"]:
+        """Return the parts of a cut at (1-t) V_i + t V_j, which replaces V_j first, then V_i."""
+        (left, first), (right, second) = self.vertices[i], self.vertices[j]
+        both = math.lcm(first, second)
+        a, b = (t.denominator - t.numerator) * (both // first), t.numerator * (both // second)
+        new, below = tuple(a * x + b * y for x, y in zips(left, right)), both * t.denominator
+        prove(below.bit_length() <= LARGEST_VERTEX, "the tree is too deep")
+        point = [(x << FX.bits) // below for x in new]
+        bend = plus(times(fixed(Fraction(x, below)), log_ratio(x, below)) for x in new if x)[1]
+        children = []
+        for place in (j, i):
+            mine = self.vertices.copy(), self.points.copy(), self.bends.copy()
+            mine[0][place], mine[1][place], mine[2][place] = (new, below), point, bend
+            children.append(Cell(*mine))
+        return children
+    @functools.cached_property
+    def inverse(self) -> list[list[int]]:
+        """The inverse of the matrix of vertices, about: nothing rests on how well."""
+        n, extra = len(self.points), FX.bits + 32
+        units = [[int(i == j) << extra for j in range(n)] for i in range(n)]
+        rows = [[x << 32 for x in p] + unit for p, unit in zips(self.points, units)]
+        for i in range(n):
+            pivot = max(range(i, n), key=lambda r: abs(rows[r][i]))
+            rows[i], rows[pivot] = rows[pivot], rows[i]
+            if rows[i][i] == 0:
+                raise NarrowError("a cell is too thin for this precision")
+            rows[i] = [(x << extra) // rows[i][i] for x in rows[i]]
+            for r, row in enumerate(rows):
+                if r != i and row[i]:
+                    rows[r] = [x - (row[i] * y >> extra) for x, y in zips(row, rows[i])]
+        return [row[n:] for row in rows]
+    def slope(self, slack: Sequence[int]) -> list[int]:
+        """Return nu with <V_j, nu> >= -H(V_j) at every vertex: near mu_j - H(V_j), and then raised.
+        Vertices sum to one, so adding one number to all of nu adds it to every <V_j, nu>. A vertex
+        is between its point and one unit more in every entry."""
+        wanted = [m + b for m, b in zips(slack, self.bends)]
+        nu = [dot(row, wanted) >> (FX.bits + 32) for row in self.inverse]
+        below = sum(x for x in nu if x < 0)
+        reached = [(dot(nu, point) + below) >> FX.bits for point in self.points]
+        missing = max(0, *(bend - x for bend, x in zips(self.bends, reached)))
+        return [x + missing for x in nu]
+
+def symmetries_of(lumped: Lumped, stored: list[list[int]]) -> tuple[list[Any], list[Interval]]:
+    """Return the symmetries, checked, and log m after every m was raised to the largest of its
+    orbit.
+    A symmetry permutes the values and the outputs such that every row of a value, moved, is a row
+    of the image. With the larger m more adversaries are let in, and the set of them is
+    symmetric."""
+    k, n = lumped.size, lumped.outputs
+    position = {key: g for g, key in enumerate(zips(lumped.values, lumped.order))}
+    orbit = list(range(len(lumped.rows)))
+    found = [(row[:k], row[k:]) for row in stored]
+    for p, s in found:
+        prove(sorted(p) == list(range(k)), "a symmetry is no permutation of the values")
+        prove(sorted(s) == list(range(n)), "a symmetry is no permutation of the outputs")
+        for g, (a, row) in enumerate(zips(lumped.values, lumped.order)):
+            image = position.get((p[a], tuple(w for _, w in sorted(zips(s, row)))))
+            prove(image is not None, "a symmetry does not take rows to rows")
+            joined = {orbit[g], orbit[image or 0]}
+            orbit = [min(joined) if o in joined else o for o in orbit]
+    largest = [max(m for m, other in zips(lumped.counts, orbit) if other == o) for o in orbit]
+    return found, [log_ratio(m, 1) for m in largest]
+
+def moved_away(cells: Sequence[Cell], p: Sequence[int], s: Sequence[int]) -> bool:
+    """Whether a symmetry increases T for all posteriors in the cells.
+    T(rho) = sum_{y,a} (n - y) a rho_y(a). Of all that the symmetries make of an optimal adversary
+    take one with the largest T: its posteriors are not in these cells, so they need no bound."""
+    n, total = len(cells), 0
+    for y, cell in enumerate(cells):
+        gains = [(n - y) * a - (n - s[y]) * p[a] for a in range(len(p))]
+        slack = sum(g for g in gains if g > 0)
+        total += max(dot(gains, point) + slack for point in cell.points)
+    return total < 0
+
+def replay(nodes: Iterable[Any], cuts: Any, leaves: list[Any], start: list[Any],
+           split: Callable[..., Any]) -> Iterable[tuple[list[Any], list[Any]]]:
+    """Yield what is confined to what in each leaf of a tree in preorder, and the leaf's row.
+    A node has the place of what is cut (and how), or -1. `split` returns two parts that cover
+    it."""
+    where, rows, stack = iter(numbers(cuts, "cuts")), iter(leaves), [start]
+    for node in nodes:
+        prove(stack, "the tree goes on after its end")
+        here, (y, *how) = stack.pop(), node if isinstance(node, list) else [node]
+        if y == -1 and all(i == -1 for i in how):
+            row = next(rows, None)
+            prove(row is not None, "the tree has more leaves than rows")
+            yield here, row or []
+            continue
+        t = next(where, None)
+        prove(t is not None and 0 <= y < len(here), "the tree has no such cut")
+        first, second = split(here[y], *how, t)
+        stack += [[*here[:y], child, *here[y + 1 :]] for child in (second, first)]
+    prove(not stack and next(where, None) is None, "the tree ends too early")
+    prove(next(rows, None) is None, "the tree has fewer leaves than rows")
+
+def cells_bound(lumped: Lumped, stored: Any, floor: Fraction) -> float:
+    """Return the largest bound of the leaves of a tree of cells for the posteriors.
+    In a leaf the posterior of each output y is in a simplex, and <V, nu_y> >= -H(V) at its
+    vertices. As -H is convex, I(w) <= H(A) + <w, c> with c = sum_y R(y) nu_y(a), and the lemma with
+    k = 1 ends it. The two parts of a cut cover the simplex, so that the leaves cover everything."""
+    parts, splits, cuts, leaves, output, moves = fields(
+        stored, "outputs splits cuts leaves", "output symmetries")
+    merged = merge(lumped, parts, output)
+    if merged.price == math.inf:
+        return math.inf
+    n, k, symmetries, log_counts = len(merged.rows[0]), lumped.size, [], lumped.log_counts
+    if moves is not None:
+        prove(merged.same and output is None, "symmetries of merged outputs")
+        symmetries, log_counts = symmetries_of(lumped, table(moves, "symmetries", k + n))
+
+    def split(cell: Cell, i: int, j: int, t: Fraction) -> list[Cell]:
+        inside = 0 < t < 1 and 0 <= i < k and 0 <= j < k and i != j
+        prove(inside, "a cut is not between two vertices of a cell")
+        return cell.cut(i, j, t)
+    rows = table(leaves, "leaves", 1 + n * k)
+    need(len(rows) * (n * k + len(lumped.rows)) <= LARGEST_WORK, "the tree is too large")
+    corners = [tuple(int(i == j) for j in range(k)) for i in range(k)]
+    simplex = Cell([(v, 1) for v in corners], [[FX.one * x for x in v] for v in corners], [0] * k)
+    worst = -math.inf
+    for cells, leaf in replay(table(splits, "splits", 3), cuts, rows, [simplex] * n, split):
+        lam = Fraction(leaf[0])
+        if lam < 0:
+            index = -1 - lam
+            left_out = index.denominator == 1 and index < len(symmetries) and not any(leaf[1:])
+            prove(left_out, "a multiplier is negative")
+            prove(moved_away(cells, *symmetries[int(index)]), "no symmetry moves a leaf away")
+            continue
+        slack = [fixed(nonnegative(Fraction(m)))[0] for m in leaf[1:]]
+        nu = list(zips(*(cell.slope(slack[y * k : y * k + k]) for y, cell in enumerate(cells))))
+        both = zips(merged.rows, lumped.values, merged.extra)
+        c = [linear(row, nu[a]) + more for row, a, more in both]
+        worst = max(worst, lemma_bound(lumped, c, log_counts, Fraction(1), lam, floor))
+    return worst + merged.price if worst > -math.inf else math.inf
+
+def sharing_bound(lumped: Lumped, stored: Any, floor: Fraction) -> float:
+    """Return l log sum_a exp(phi_a / l) - l b, phi_a >= max_v D(v R_a || t) + l (H(v) + <v, log
+    m>).
+    I(w) <= sum_a pi_a D(r_a || t) for every t, and then the lemma's last step."""
+    parts, multiplier, output, values = fields(stored, "outputs multiplier output values")
+    merged, lam = merge(lumped, parts), rational(multiplier, "a multiplier")
+    if merged.price == math.inf:
+        return math.inf
+    prove(lam > 0, "the multiplier of sharing is not positive")
+    t = law(output, "an output law", len(merged.rows[0]), positive=True)
+    log_t, phi = [log_ratio(w, t.total) for w in t.weights], []
+    for mine, one in zips(lumped.of, a_list(values, "values", lumped.size)):
+        part = slice(mine.start, mine.stop)
+        way = tangent_bound if isinstance(one, dict) and "law" in one else chords_bound
+        phi.append(way(merged.rows[part], one, log_t, lumped.log_counts[part], lam))
+    return log_sum_exp(phi, lam) - fixed(lam * floor)[0] + merged.price
+
+def tangent_bound(rows: list[list[Interval]], stored: Any, log_t: list[Interval],
+                  log_counts: list[Interval], lam: Fraction) -> int:
+    """Return phi by a tangent at v0 = law, r0 = v0 R.
+    D(v R || t) = D(v R || r0) + sum_y (v R)_y log(r0_y / t_y), and D(v R || r0) <= eta D(v || v0)
+    (Ordentlich and Polyanskiy 2021: the contraction coefficient of a channel is that of two of its
+    rows P, Q, and that one is at most 1 - (sum sqrt(P Q))^2). What remains is linear in v but for
+    (l - eta) H(v)."""
+    v0 = law(fields(stored, "law")[0], "a law of sharing", len(rows), positive=True)
+    r0 = []
+    for column in zips(*rows):
+        lo, hi = (dot(v0.weights, (r[end] for r in column)) for end in (0, 1))
+        r0.append((lo // v0.total, -(-hi // v0.total)))
+    if any(lo <= 0 < hi for lo, hi in r0):
+        raise NarrowError("a probability is too small for this precision")
+    eta = FX.one
+    if len(rows) <= 316:
+        roots = [[math.isqrt(lo << FX.bits) for lo, _ in row] for row in rows]
+        near = [dot(*two) >> FX.bits for two in itertools.combinations(roots, 2)]
+        eta -= min([FX.one, *near]) ** 2 >> FX.bits
+    scale = lam - Fraction(eta, FX.one)
+    prove(scale >= 0, "a tangent needs a multiplier of at least eta")
+    gains = [(log_ratio(lo, FX.one)[0] - t[1], log_ratio(hi, FX.one)[1] - t[0]) if hi else (0, 0)
+             for (lo, hi), t in zips(r0, log_t)]
+    terms = []
+    for row, w, log_m in zips(rows, v0.weights, log_counts):
+        cost = plus(times(r, gain) for r, gain in zips(row, gains))[1]
+        inside = times((eta, eta), minus(log_m, log_ratio(w, v0.total)))[1]
+        terms.append(cost + inside + scaled(log_m[1], scale))
+    return log_sum_exp(terms, scale)
+
+def chords_bound(rows: list[list[Interval]], stored: Any, log_t: list[Interval],
+                 log_counts: list[Interval], lam: Fraction) -> int:
+    """Return phi by a tree of intervals for the entries of r = v R.
+    h(r) = r log(r / t) is convex, and so h(r) - nu r is largest at an end of the interval of r; the
+    rest, <v, R nu> + l (H(v) + <v, log m>), is at most l log sum_g m exp(<R_g, nu> / l)."""
+    nodes, cuts, leaves = fields(stored, "nodes cuts leaves")
+    leaves = table(leaves, "leaves", len(log_t))
+    need(len(leaves) * (len(log_t) + len(rows)) <= LARGEST_WORK, "the tree is too large")
+
+    @functools.cache
+    def h(y: int, r: int) -> int:
+        return x_log_x((r, r))[1] + times((r, r), (-log_t[y][1], -log_t[y][0]))[1] if r > 0 else 0
+
+    def split(interval: Interval, where: Fraction) -> tuple[Interval, Interval]:
+        cut = min(max(fixed(where)[0], interval[0]), interval[1])
+        return (interval[0], cut), (cut, interval[1])
+    start = [(min(r[0] for r in column), max(r[1] for r in column)) for column in zips(*rows)]
+    bounds = []
+    for intervals, leaf in replay(unpack(nodes, "nodes", 1)[0], cuts, leaves, start, split):
+        nu = [fixed(Fraction(v))[0] for v in leaf]
+        pairs = enumerate(zips(nu, intervals))
+        off = sum(max(h(y, r) - (v * r >> FX.bits) for r in ends) for y, (v, ends) in pairs)
+        terms = [linear(row, nu) + scaled(m[1], lam) for row, m in zips(rows, log_counts)]
+        bounds.append(log_sum_exp(terms, lam) + off)
+    return max(bounds)
+
+# -------- Leakage about records: both ends.
+Ends = namedtuple("Ends", "lower upper")  # fixed point, rational, infinite, or None for nothing
+
+def enough_doubt(w: Law, log_counts: list[Interval], floor: Fraction, who: str) -> None:
+    # F(w) = H(w) + sum w log m >= b
+    cells = fixed_law(w)
+    doubt = entropy(cells)[0] + plus(times(cell, m) for cell, m in zips(cells, log_counts))[0]
+    if Fraction(doubt, FX.one) < floor:
+        raise NarrowError(f"{who} has less entropy than the floor")
+
+def information(w: Law, rows: list[Law], values: Iterable[Sequence[int]]) -> Interval:
+    """Return an interval that holds I(A;Y) = H(A) + H(Y) - H(A,Y) of s_ay = sum_g w_g R_g(y)."""
+    if len({row for row, mass in zips(rows, w.weights) if mass}) == 1:
+        return 0, 0
+    joint, inputs, n = [], [], len(rows[0].weights)
+    for mine in values:
+        inputs.append(fixed(Fraction(sum(w.weights[g] for g in mine), w.total)))
+        some = [(rows[g], w.weights[g]) for g in mine if w.weights[g]]
+        joint += [plus(fixed(Fraction(m * r.weights[y], w.total * r.total)) for r, m in some)
+                  for y in range(n)]
+    outputs = [plus(joint[y::n]) for y in range(n)]
+    low, high = minus(plus((entropy(inputs), entropy(outputs))), entropy(joint))
+    return max(low, 0), high
+
+def a_group(values: Any, query: Query, size: int) -> Vector:
+    group = tuple(whole(values, "a group of records", size))
+    need(len(set(group)) == len(group), "a group of records has one twice")
+    need(all(0 <= i < len(query.sizes) for i in group), "a record that does not exist")
+    return group
+
+class Audit:  # the leakage of one mechanism about groups of records, for one entropy floor
+    def __init__(self, query: Query, channel: Channel, floor: Fraction, size: int, records: Any):
+        need(1 <= size <= len(query.sizes), "groups of another size than records")
+        need(records is None or a_list(records, "records"), "no records are audited")
+        self.query, self.channel, self.floor, self.size = query, channel, floor, size
+        self.records = None if records is None else [a_group(g, query, size) for g in records]
+        self.lumped = functools.cache(lambda group: Lumped(query, channel, group))
+    def information(self, stored: Any) -> Interval:
+        """Return an interval that holds I(w) of a witness, once F(w) >= b is proved."""
+        records, weights = fields(stored, "records weights")
+        group = a_group(records, self.query, self.size)
+        audited = self.records is None or set(group) in map(set, self.records)
+        prove(audited, "the witness attacks a group that is not audited")
+        lumped = self.lumped(group)
+        w = law(weights, "the witness", len(lumped.rows))
+        enough_doubt(w, lumped.log_counts, self.floor, "the witness")
+        return information(w, lumped.rows, lumped.of)
+    def group_bound(self, lumped: Lumped, entry: Any) -> float:
+        """Return the least of log k and of the bounds that an entry holds."""
+        ways = (dataset_bound, cells_bound, sharing_bound)
+        _, choices, *rest = fields(entry, "records", "choices dataset cells sharing")
+        bounds: list[float] = [log_ratio(lumped.size, 1)[1]]
+        bounds += [choices_bound(lumped, choices)] if choices is not None else []
+        bounds += [way(lumped, one, self.floor) for way, one in zips(ways, rest) if one is not None]
+        return min(bounds)
+    def upper(self, stored: Any) -> float:
+        """Return the largest bound of the entries, once they are seen to cover all groups.
+        A group is covered if it is listed, or some listed one leaks exactly as much: because their
+        records can be swapped, or because their lumped problems are equal. An entry `same_as` says
+        that another is covered, which is found out here anyway."""
+        worst, covered, listed = 0.0, set(), []
+        for place, entry in enumerate(a_list(fields(stored, "groups")[0], "groups")):
+            if isinstance(entry, dict) and set(entry) == {"same_as"}:
+                earlier = 0 <= integer(entry["same_as"], "same_as") < place
+                prove(earlier, "same_as is not the place of an earlier entry")
+                continue
+            need(isinstance(entry, dict), "an entry is no object")
+            group = a_group(entry.get("records"), self.query, self.size)
+            worst = max(worst, self.group_bound(self.lumped(group), entry))
+            covered.add(self.kind(group))
+            listed.append(group)
+        contents = None
+        for group in self.records or required_groups(self.query, self.size):
+            if self.kind(group) not in covered:
+                contents = contents or [self.lumped(one).content() for one in listed]
+                equal = self.lumped(group).content() in contents
+                prove(equal, f"no entry covers the records {list(group)}")
+        return worst
+    def kind(self, group: Vector) -> Any:  # equal if one group becomes the other by swaps
+        return tuple(sorted(self.query.kinds[i] for i in group))
+
+# -------- The kinds. Each takes problem, witness and proof and returns what they prove.
+def a_matrix(stored: Any, what: str) -> list[Law]:  # a channel, its rows as laws
+    rows = table(stored, what) if isinstance(stored, dict) else a_list(stored, what)
+    need(rows and a_list(rows[0], what), f"{what} is empty")
+    return [law(row, f"a row of {what}", len(rows[0])) for row in rows]
+
+def capacity(problem: Any, witness: Any, proof: Any) -> Ends:  # I(p, Q) <= C <= max_x D(Q_x || t)
+    rows = a_matrix(fields(problem, "matrix")[0], "the channel")
+    p = law(fields(witness, "input")[0], "the witness", len(rows))
+    t = law(fields(proof, "output")[0], "an output law", len(rows[0].weights))
+    log_t = t.logs()
+    costs = [divergence(row, t, log_t) for row in set(rows)]
+    upper = max(math.inf if cost is None else cost[1] for cost in costs)
+    return Ends(information(p, rows, [[x] for x in range(len(rows))])[0], upper)
+
+def record_leakage(problem: Any, witness: Any, proof: Any) -> Ends:
+    """Return the largest leakage about audited records (or groups of them), from both sides."""
+    mechanism, floor, size, records, known = fields(
+        problem, "mechanism entropy_floor size records", "adversaries")
+    if known:
+        raise UnknownError("this checker does not know what else is known about adversaries")
+    stored, channel = fields(mechanism, "query channel")
+    query, b = Query(stored), rational(floor, "the entropy floor")
+    audit = Audit(query, Channel(channel, query), b, integer(size, "size"), records)
+    return Ends(audit.information(witness)[0], audit.upper(proof))
+
+def stored_floats(values: Any, length: int) -> list[Fraction]:  # in every version
+    return [Fraction(float(x)) for x in numbers(values, "weights or multipliers", length)]
+
+class Symbols:
+    """An input law and a channel, for pointwise maximal leakage, in whole numbers.
+    `outputs[y]` and `rows[x][y]` stand for P(y) and P(y|x), both times `total`. Inputs of
+    probability 0 do not count, nor outputs that never occur."""
+    def __init__(self, prior: Any, matrix: Any) -> None:
+        laws = a_matrix(matrix, "the channel")
+        p, scale = law(prior, "the prior", len(laws)), math.lcm(*(row.total for row in laws))
+        self.inputs = [x for x, w in enumerate(p.weights) if w]
+        self.total = p.total * scale
+        self.rows = [[w * (self.total // row.total) for w in row.weights] for row in laws]
+        self.outputs = [dot(p.weights, column) // p.total for column in zips(*self.rows)]
+    def masses(self, witness: Any) -> list[tuple[Fraction, Fraction]]:
+        """Return for each symbol how probable it is, and how probable given its input.
+        A witness gives the symbol of input x the share w of output y. What is left of the outputs
+        goes to one symbol more, of which nothing is claimed."""
+        inputs, outputs, weights = fields(witness, "inputs outputs weights")
+        xs = whole(inputs, "inputs")
+        ys, shares = whole(outputs, "outputs", len(xs)), stored_floats(weights, len(xs))
+        used, found = [Fraction(0)] * len(self.outputs), {}
+        for x, y, w in zips(xs, ys, shares):
+            need(0 <= y < len(used) and x in self.inputs, "no such input or output")
+            used[y] += nonnegative(w, "a weight of the witness")
+            mass, given = found.get(x, (Fraction(0), Fraction(0)))
+            found[x] = mass + w * self.outputs[y], given + w * self.rows[x][y]
+        prove(all(u <= 1 for u in used), "the witness uses more of an output than there is")
+        return [(m / self.total, given / self.total) for m, given in found.values() if m]
+    def reaching(self, t: Fraction, strict: bool) -> list[int]:
+        """Return the inputs whose P(y|x) / P(y) is t or more (or more than t) at some output."""
+        levels = {x: max(Fraction(r, m) for r, m in zips(self.rows[x], self.outputs) if m)
+                  for x in self.inputs}
+        return [x for x, level in levels.items() if level > t or (level == t and not strict)]
+    def dual(self, stored: Any, t: Fraction, strict: bool) -> Fraction:
+        """Return sum_y max(0, max_x [P(y) + mu_x (P(y|x) - t P(y))]), an upper end of the mass.
+        The inner maximum is over the inputs that reach t: another has no symbol."""
+        mu = [nonnegative(m) for m in stored_floats(stored, len(self.rows))]
+        reach, total = self.reaching(t, strict), Fraction(0)
+        for y, m in enumerate(self.outputs):
+            terms = [m + mu[x] * (self.rows[x][y] - t * m) for x in reach if m]
+            total += max([Fraction(0), *terms])
+        return total / self.total
+
+def failure_probability(problem: Any, witness: Any, proof: Any) -> Ends:
+    """Return the largest probability that a post-processing leaks epsilon (or more than epsilon).
+    A smaller t = exp(epsilon) makes the upper end larger, a larger one leaves symbols out below."""
+    prior, matrix, epsilon, strict = fields(problem, "prior matrix epsilon strict")
+    need(isinstance(strict, bool), "'strict' is neither true nor false")
+    symbols, (lo, hi) = Symbols(prior, matrix), fixed(rational(epsilon, "epsilon"))
+    below, above = Fraction(exp(lo)[0], FX.one), Fraction(exp(hi)[1], FX.one)
+    mass = sum((m for m, given in symbols.masses(witness) if given > above * m), Fraction(0))
+    upper = symbols.dual(fields(proof, "multipliers")[0], below, strict)
+    return Ends(mass, min(upper, Fraction(1)))
+
+def pml_envelope(problem: Any, witness: Any, proof: Any) -> Ends:
+    """Return the largest level that is reached with probability delta, in nats.
+    Lower end: the level that symbols of total mass delta reach (at delta = 0, some mass). Upper
+    end: log t, if the mass at t is below delta, or nobody reaches t."""
+    prior, matrix, stored = fields(problem, "prior matrix delta")
+    symbols, delta, lower = Symbols(prior, matrix), rational(stored, "delta"), 0
+    need(0 <= delta <= 1, "delta is no probability")
+    levels = sorted(((given / m, m) for m, given in symbols.masses(witness)), reverse=True)
+    for (level, _), reached in zips(levels, itertools.accumulate(m for _, m in levels)):
+        if reached >= delta:
+            lower = log_ratio(level.numerator, level.denominator)[0] if level > 1 else 0
+            break
+    multipliers, stored = fields(proof, "multipliers level")
+    t = rational(stored, "the level")
+    prove(t > 0, "the level is not positive")
+    small = symbols.dual(multipliers, t, False) < delta or not symbols.reaching(t, False)
+    return Ends(lower, log_ratio(t.numerator, t.denominator)[1] if small else math.inf)
+
+# -------- Designs: the least leakage within a distortion budget, and the other way round.
+class Design:
+    """The problem of a design: rows of the channel, distortion, sources, adversaries, half-spaces.
+    `expected[s][r][y]` is what an entry q(y|r) adds to the distortion under source s; `counts[r]`
+    is how many datasets have row r."""
+    def __init__(self, problem: Any) -> None:
+        query, rows, distortion, sources, objective, priors, budget, floor, own = fields(
+            problem, "query rows distortion sources objective priors budget entropy_floor own")
+        if priors is not None:
+            raise UnknownError("this checker does not know designs against listed priors")
+        self.query, self.size = Query(query), integer(fields(objective, "size")[0], "size")
+        need(0 <= self.size <= len(self.query.sizes), "groups of another size than records")
+        self.floor = rational(floor, "the entropy floor")
+        self.budget = None if budget is None else rational(budget, "the budget")
+        form, stored, generators = fields(rows, "form", "query generators")
+        if form not in ("query", "types", "orbits", "classes"):
+            raise UnknownError(f"this checker does not know rows of the form {form!r:.60}")
+        self.rows = self.query if form == "query" else (
+            self.query.types(query) if form == "types" else Query(stored))
+        need(self.rows.sizes == self.query.sizes, "rows of another space")
+        joint = contexts([self.rows, self.query], ())[0]
+        self.counts, sizes = [0] * len(self.rows.values), [0] * len(self.query.values)
+        for (r, v), number in joint.items():
+            self.counts[r] += number
+            sizes[v] += number
+        need(all(self.counts), "a row that no dataset has")
+        laws = [self._law(one, sizes) for one in a_list(sources, "sources")]
+        need(laws, "there are no sources")
+        listed = [mass for mass, per_dataset in laws if per_dataset]
+        if form == "orbits":
+            self._see_orbits(a_list(generators, "generators"), listed)
+        elif form == "classes" or (form == "types" and listed):
+            # Nothing tells the datasets of a row apart: averaging over their permutations (over
+            # swaps of equal records) cannot raise a leakage, which is convex.
+            prove(form == "types" or self.size == 0, "classes are for the whole dataset")
+            content: dict[int, Any] = {}
+            for r, *one in zips(self.rows.listing(), self.query.listing(), *listed):
+                prove(content.setdefault(r, one) == one, "datasets that differ share a row")
+        inputs, outputs, matrix = fields(distortion, "inputs outputs matrix")
+        at, self.outputs = places(inputs, "inputs"), list(places(outputs, "outputs"))
+        need(set(at) == set(self.query.values), "the distortion is about other values")
+        costs = [numbers(r, "a row", len(self.outputs)) for r in a_list(matrix, "it", len(at))]
+        cost, self.expected = [costs[at[v]] for v in self.query.values], []
+        for mass, per_dataset in laws:
+            found = [[Fraction(0)] * len(self.outputs) for _ in self.counts]
+            cells: Any = ((r, v, number * mass[v]) for (r, v), number in joint.items())
+            if per_dataset:
+                cells = zips(self.rows.listing(), self.query.listing(), mass)
+            for r, v, p in cells:
+                found[r] = [x + p * d for x, d in zips(found[r], cost[v])]
+            self.expected.append(found)
+        self.own = HalfSpaces(own, len(self.counts), len(self.outputs))
+    def _law(self, stored: Any, sizes: list[int]) -> tuple[list[Fraction], bool]:
+        """Return the mass of each dataset that has a value; or, and true, of each dataset."""
+        on, weights = fields(stored, "on weights")
+        if on == "values":
+            masses = law(weights, "a law", len(sizes)).fractions()
+            return [w / max(size, 1) for w, size in zips(masses, sizes)], False
+        if on == "datasets":
+            need(self.query.space <= LARGEST_SPACE, "too many datasets")
+            return law(weights, "a law", self.query.space).fractions(), True
+        need(on == "uniform" and weights == [], "a law of something unknown")
+        return [Fraction(1, self.query.space)] * len(sizes), False
+    def _see_orbits(self, generators: list[Any], laws: list[list[Fraction]]) -> None:
+        """See that datasets of one row are in one orbit of symmetries [order, maps].
+        x goes to x' with x'_i = maps_i(x_(order_i)). That keeps entropies, and leakages up to a
+        permutation of the groups; if it also keeps the query and the sources, averaging a channel
+        over an orbit cannot raise its leakage."""
+        sizes, rows, listing = self.query.sizes, self.rows.listing(), self.query.listing()
+        strides = [math.prod(sizes[i + 1 :]) for i in range(len(sizes))]
+        parent = list(range(len(rows)))
+        def root(x: int) -> int:
+            while parent[x] != x:
+                parent[x] = x = parent[parent[x]]
+            return x
+        for generator in generators:
+            order, maps = a_list(generator, "a generator", 2)
+            order, maps = whole(order, "a generator"), a_list(maps, "maps", len(sizes))
+            records = sorted(order) == list(range(len(sizes)))
+            prove(records, "a generator is no permutation of the records")
+            prove([sizes[i] for i in order] == sizes, "a generator mixes records of other sizes")
+            for size, one in zips(sizes, maps):
+                prove(sorted(whole(one, "a map")) == list(range(size)), "a map: no permutation")
+            READ.spend(len(rows))
+            for x, values in enumerate(itertools.product(*map(range, sizes))):
+                y = dot(strides, (one[values[i]] for one, i in zips(maps, order)))
+                prove(listing[x] == listing[y], "a generator changes the query")
+                prove(all(p[x] == p[y] for p in laws), "a generator changes a source")
+                parent[root(x)] = root(y)
+        orbit: dict[int, int] = {}
+        for x, r in enumerate(rows):
+            prove(orbit.setdefault(r, root(x)) == root(x), "datasets of two orbits share a row")
+    def channel(self, stored: Any) -> Channel:
+        channel = Channel(stored, self.rows)
+        need(channel.outputs == self.outputs, "a channel with other outputs than the distortion")
+        return channel
+    def distortion(self, channel: Channel) -> Fraction:  # the largest over the sources, exactly
+        rows = [row.fractions() for row in channel.rows]
+        return max(Fraction(sum(map(dot, rows, costs))) for costs in self.expected)
+    def leakage(self, channel: Channel, stored: Any) -> float:
+        """Return an upper end of the leakage of a channel: an audit, or that of a mixture."""
+        if isinstance(stored, dict) and "parts" in stored:
+            return self._mixture(channel, fields(stored, "parts")[0])
+        if self.size:
+            audit = Audit(self.rows, channel, self.floor, self.size, None)
+            return audit.upper(fields(stored, "witness proof")[1])
+        # I(X;Y) <= sum w D(R || t), and the lemma with one value: l log sum m exp(D / l) - l b.
+        output, multiplier = fields(stored, "output multiplier")
+        t, lam = law(output, "an output law", len(self.outputs)), nonnegative(multiplier)
+        log_t, terms = t.logs(), []
+        for row, number in zips(channel.rows, self.counts):
+            cost = divergence(row, t, log_t)
+            if cost is None:
+                return math.inf
+            terms.append(cost[1] + scaled(log_ratio(number, 1)[1], lam))
+        return log_sum_exp(terms, lam) - fixed(lam * self.floor)[0]
+    def _mixture(self, channel: Channel, parts: Any) -> float:
+        """Return sum s L(Q) + (1 - sum s - t) log|A| where P >= sum s Q, t = sum_y min_r of the
+        rest.
+        What is left over holds a constant output of mass t, which tells nothing; leakage is
+        convex."""
+        rest, shares, total = [row.fractions() for row in channel.rows], Fraction(0), 0
+        for one in a_list(parts, "parts"):
+            share, stored, proof = fields(one, "share channel leakage")
+            s, mixed = nonnegative(share, "a share"), self.channel(stored)
+            need(isinstance(proof, dict) and "parts" not in proof, "a mixture of mixtures")
+            rest = [[p - s * q for p, q in zips(old, row.fractions())]
+                    for old, row in zips(rest, mixed.rows)]
+            leaks = self.leakage(mixed, proof)
+            prove(leaks < math.inf, "a part's leakage is not bounded")
+            shares, total = shares + s, total + scaled(int(leaks), s)
+        prove(all(min(row) >= 0 for row in rest), "the channel is less than its parts")
+        sizes = sorted(self.query.sizes)[-self.size :] if self.size else [len(self.counts)]
+        left = 1 - shares - sum(map(min, zips(*rest)))
+        return total + scaled(log_ratio(math.prod(sizes), 1)[1], left)
+    def cuts(self, stored: Any) -> list[tuple[Fraction, list[list[int]]]]:
+        """Return for each adversary its multiplier and L, rounded down: I(q) >= sum q(y|r) L[r][y].
+        I(q) >= sum_{a,r} w_{a,r} q(y|r) log(phi(a|y) / pi_a), for the difference is a mean of
+        divergences. Weights belong to the cells (a, r): by value, then by the place of the row (a
+        value is a row where the whole dataset is attacked). For log 0 anything small will do."""
+        found = []
+        for cut in a_list(stored, "cuts"):
+            records, weights, posterior, theta = fields(cut, "records weights posterior multiplier")
+            group = a_group(records, self.query, self.size)
+            cells = [[(r, m)] for r, m in enumerate(self.counts)]
+            if self.size:
+                counted = contexts([self.rows], group)
+                cells = [[(r, m) for (r,), m in sorted(one.items())] for one in counted]
+            flat = [cell for one in cells for cell in one]
+            w = law(weights, "weights", len(flat))
+            enough_doubt(w, [log_ratio(m, 1) for _, m in flat], self.floor, "a cut's adversary")
+            rows = [a_list(p, "a posterior", len(self.outputs))
+                    for p in a_list(posterior, "a posterior", len(cells))]
+            phi = [law(list(column), "a posterior") for column in zips(*rows)]
+            gains, masses = [[0] * len(self.outputs) for _ in self.counts], iter(w.weights)
+            for a, mine in enumerate(cells):
+                some = [(r, next(masses)) for r, _ in mine]
+                mass = sum(m for _, m in some)
+                log_pi = log_ratio(mass, w.total)[1] if mass else 0
+                for y, p in enumerate(phi if mass else []):
+                    low = log_ratio(p.weights[a], p.total)[0] if p.weights[a] else -FX.one << 64
+                    for r, m in some:
+                        gains[r][y] += (low - log_pi) * m // w.total
+            found.append((nonnegative(theta), gains))
+        return found
+    def least(self, cuts: Iterable[Any], prices: list[Fraction], own: Any, constant: bool) -> int:
+        """Return the least sum theta L + sum beta E d - (half-spaces) over channels, rounded down.
+        It is linear in q, so it is sum_r min_y of its coefficients; over channels of one row only
+        (`constant`) it is min_y sum_r."""
+        total = [[0] * len(self.outputs) for _ in self.counts]
+        for theta, gains in cuts:
+            for mine, gain in zips(total, gains):
+                mine[:] = [x - scaled(-g, theta) for x, g in zips(mine, gain)]
+        for price, expected in zips(prices, self.expected):
+            for mine, costs in zips(total, expected):
+                mine[:] = [x + fixed(price * cost)[0] for x, cost in zips(mine, costs)]
+        for r, y, a in own:
+            total[r][y] += fixed(-a)[0]
+        return min(map(sum, zips(*total))) if constant else sum(map(min, total))
+
+ROOM = Fraction(1, 1 << 40)
+
+class HalfSpaces:
+    """Conditions of one's own: sum a q(y|x) + sum b z_j >= c - r, or within r of c, for some z
+    common to all, with the room r = 2^-40 (|c| + sum |a| q(y|x))."""
+    def __init__(self, stored: Any, rows: int, outputs: int) -> None:
+        self.spaces = []
+        for one in a_list(stored, "own"):
+            entries, further, at_least, equal = fields(one, "entries further at_least equal")
+            need(isinstance(equal, bool), "'equal' is neither true nor false")
+            found, more = Counter[Any](), Counter[Any]()
+            for x, y, a in (a_list(entry, "an entry", 3) for entry in a_list(entries, "entries")):
+                need(0 <= integer(x, "a row") < rows, "an entry of another row")
+                need(0 <= integer(y, "an output") < outputs, "an entry of another output")
+                found[x, y] += rational(a, "an entry")  # pyright: ignore
+            for j, b in (a_list(entry, "an entry", 2) for entry in a_list(further, "further")):
+                need(integer(j, "a variable") >= 0, "a variable that does not exist")
+                more[j] += rational(b, "an entry")  # pyright: ignore
+            self.spaces.append((found, more, rational(at_least, "at_least"), equal))
+        self.further = 1 + max((j for _, more, *_ in self.spaces for j in more), default=-1)
+    def hold(self, channel: Channel, values: Any) -> bool:
+        """Whether a channel is known to be in all half-spaces.
+        `values` are those of the further variables; without them nothing is known."""
+        if self.further and values is None:
+            return False
+        z = numbers(values or [], "further", self.further)
+        rows = [row.fractions() for row in channel.rows]
+        for found, more, at_least, equal in self.spaces:
+            terms = [a * rows[x][y] for (x, y), a in found.items()]
+            off = sum(terms) + sum(b * z[j] for j, b in more.items()) - at_least
+            room = ROOM * (abs(at_least) + sum(map(abs, terms)))
+            prove(-room <= off and (not equal or off <= room), "the witness misses a half-space")
+        return True
+    def weighted(self, stored: Any, balance: Any) -> tuple[list[tuple[int, int, Any]], Fraction]:
+        """Return sum kappa (entries) and sum kappa c with the room, for kappa that cancel all z_j.
+        Those named under `balance` are first moved by a solution of the equations that say so."""
+        kappa = numbers(stored, "multipliers of half-spaces", len(self.spaces))
+        names = whole(balance or [], "balance")
+        need(all(0 <= i < len(kappa) for i in names), "balance names what is not there")
+        need(len(names) * self.further <= 1 << 14, "too many equations to balance")
+        columns = [[Fraction(more[j]) for _, more, *_ in self.spaces] for j in range(self.further)]
+        rows, done = [[*(c[i] for i in names), -dot(kappa, c)] for c in columns], 0
+        for i in range(len(names)):  # Gauss and Jordan; the first rows have a pivot
+            pivot = next((r for r in range(done, len(rows)) if rows[r][i]), None)
+            if pivot is not None:
+                rows[done], rows[pivot] = rows[pivot], rows[done]
+                rows[done] = [v / rows[done][i] for v in rows[done]]
+                rows = [row if r == done else [u - row[i] * v for u, v in zips(row, rows[done])]
+                        for r, row in enumerate(rows)]
+                done += 1
+        for row in rows[:done]:
+            kappa[names[next(i for i, v in enumerate(row) if v)]] += row[-1]
+        cancel = all(dot(kappa, column) == 0 for column in columns)
+        prove(cancel, "the multipliers of further variables do not cancel")
+        entries, constant = [], Fraction(0)
+        for k, (found, _, at_least, equal) in zips(kappa, self.spaces):
+            prove(k >= 0 or equal, "a multiplier of a half-space is negative")
+            room = abs(k) * ROOM if READ.version > 1 else 0
+            entries += [(x, y, k * a + room * abs(a)) for (x, y), a in found.items()]
+            constant += k * at_least - room * abs(at_least)
+        return entries, constant
+
+def design_of(problem: Any, witness: Any, proof: Any) -> tuple[Any, ...]:
+    leakage, cuts, sources, own, balance = fields(proof, "leakage cuts sources own", "balance")
+    stored, further = fields(witness, "channel", "further")
+    design = Design(problem)
+    prices = [nonnegative(p) for p in numbers(sources, "prices", len(design.expected))]
+    channel = design.channel(stored)
+    inside, leaks = design.own.hold(channel, further), design.leakage(channel, leakage)
+    weighted = design.own.weighted(own, balance)
+    return design, channel, inside, leaks, design.cuts(cuts), prices, weighted
+
+def min_leakage(problem: Any, witness: Any, proof: Any) -> Ends:
+    """Return the least leakage within the distortion budget.
+    Upper end: the witness's. Lower end: the largest leakage is at least sum theta I, sum theta = 1,
+    and within the budget beta (E - D) <= 0 and kappa (c - a q) <= 0."""
+    design, channel, inside, leaks, cuts, prices, (own, c) = design_of(problem, witness, proof)
+    need(design.budget is not None or not any(prices), "prices without a budget")
+    within = design.budget is None or design.distortion(channel) <= design.budget
+    prove(within, "the witness is above the distortion budget")
+    weight = sum(theta for theta, _ in cuts) or 1
+    least = design.least([(theta / weight, gains) for theta, gains in cuts], prices, own, False)
+    lower = least + fixed(c - sum(prices) * (design.budget or 0))[0]
+    return Ends(max(lower, 0), leaks if inside else None)
+
+def min_distortion(problem: Any, witness: Any, proof: Any) -> Ends:
+    """Return the least distortion within the leakage budget: sum beta = 1, and theta (I - L) <= 0.
+    Where nothing may leak and b < log|X|, every channel within the budget has one row only
+    (docs/theory/design.md)."""
+    design, channel, inside, leaks, cuts, prices, (own, c) = design_of(problem, witness, proof)
+    need(design.budget is not None, "there is no leakage budget")
+    if leaks == math.inf or Fraction(int(leaks), FX.one) > design.budget:
+        raise NarrowError("the witness is not proved to be within the leakage budget")
+    prove(sum(prices) > 0, "no source has a price")
+    most = Fraction(log_ratio(design.query.space, 1)[0], FX.one)
+    silent = design.budget <= 0 and design.floor < most
+    least = design.least(cuts, [price / sum(prices) for price in prices], own, silent)
+    lower = least + fixed(c - sum(theta for theta, _ in cuts) * design.budget)[0]
+    return Ends(lower, design.distortion(channel) if inside else None)
+
+# -------- Local differential privacy: rational numbers, but for the logarithm of one.
+class Sources:  # points and polytopes, whose hull is the set of the sources, and the distortion
+    def __init__(self, stored: Any, distortion: Any) -> None:
+        self.points: list[list[Fraction]] = []
+        self.polytopes: list[tuple[Any, ...]] = []
+        for points, polytopes in (fields(s, "points polytopes") for s in a_list(stored, "sources")):
+            self.points += [law(p, "a law").fractions() for p in a_list(points, "points")]
+            for polytope in a_list(polytopes, "polytopes"):
+                low, high, matrix, bound = fields(polytope, "lower upper matrix bound")
+                low, bound = numbers(low, "lower"), numbers(bound, "a bound")
+                rows = [numbers(r, "a row", len(low)) for r in a_list(matrix, "it", len(bound))]
+                self.polytopes.append((low, numbers(high, "upper", len(low)), rows, bound))
+        sizes = {len(p) for p in self.points} | {len(low) for low, *_ in self.polytopes}
+        need(len(sizes) == 1 and sizes != {0}, "sources of different sizes, or none")
+        self.size = sizes.pop()
+        hamming = [[int(x != y) for y in range(self.size)] for x in range(self.size)]
+        costs = hamming if distortion == "hamming" else a_list(distortion, "d", self.size)
+        width = len(a_list(costs[0], "a distortion"))
+        self.costs = [numbers(row, "a distortion", width) for row in costs]
+    def member(self, i: int, stored: Any) -> list[Fraction]:
+        """Return a law, once it is seen to be in a polytope exactly."""
+        low, high, rows, bound = self.polytopes[i]
+        p = numbers(stored, "a member", self.size)
+        inside = all(max(u, 0) <= v <= w for u, v, w in zips(low, p, high)) and sum(p) == 1
+        meets = all(dot(row, p) <= b for row, b in zips(rows, bound))
+        prove(inside and meets, "a member of a polytope is not in it")
+        return p
+    def worst(self, channel: list[Law], supports: Any) -> Fraction:
+        """Return an upper end of the distortion over all sources.
+        On a polytope, for y >= 0 and any m, max c p <= b y + m + sum max(l r, u r), where r = c -
+        A'y - m. A member (or, for a box, its bounds) shows that there is a law in it."""
+        cost = [dot(row.fractions(), d) for row, d in zips(channel, self.costs)]
+        ends = [dot(point, cost) for point in self.points]
+        for i, support in enumerate(a_list(supports, "supports", len(self.polytopes))):
+            low, high, rows, bound = self.polytopes[i]
+            multipliers, level, member = fields(support, "multipliers level member")
+            y = [nonnegative(v) for v in numbers(multipliers, "multipliers", len(bound))]
+            least = [max(u, 0) for u in low]
+            box = not bound and sum(least) <= 1 <= sum(high)
+            box = box and all(u <= v for u, v in zips(least, high))
+            prove(box or self.member(i, member), "a polytope is not shown to have a law")
+            m = rational(level, "a level")
+            r = [c - m - sum(v * row[x] for v, row in zips(y, rows)) for x, c in enumerate(cost)]
+            most = sum(max(u * t, v * t) for u, v, t in zips(low, high, r))
+            ends.append(dot(bound, y) + m + most)
+        return max(ends)
+    def mixture(self, stored: Any) -> list[Fraction]:  # a law of the hull
+        weights, members = fields(stored, "weights members")
+        w, laws = numbers(weights, "weights", len(self.points)), list(self.points)
+        for i, one in enumerate(a_list(members, "members", len(self.polytopes))):
+            weight, mine = fields(one, "weight law")
+            w.append(rational(weight, "a weight"))
+            laws.append(self.member(i, mine) if w[-1] else [Fraction(0)] * self.size)
+        prove(min(w) >= 0 and sum(w) > 0, "weights of a mixture are negative or 0")
+        return [dot(w, column) / sum(w) for column in zips(*laws)]
+
+def private_at(channel: list[Law], delta: Fraction) -> Any:
+    """Return the least f = e^epsilon >= 1 at which a channel is private; infinite if there is none.
+    For rows a, b: sum_y max(0, a - f b) <= delta if and only if sum_S (a - f b) <= delta for all
+    sets S, and among the sets of one size that of the largest ratios a / b counts."""
+    least = Fraction(1)
+    for a, b in itertools.permutations(set(channel), 2):
+        pairs = [(u * b.total, v * a.total) for u, v in zips(a.weights, b.weights)]
+        top, below = sum(u for u, v in pairs if not v) - delta * a.total * b.total, 0
+        if top > 0:
+            return math.inf
+        for u, v in sorted((p for p in pairs if p[1]), key=lambda p: Fraction(*p), reverse=True):
+            top, below = top + u, below + v
+            least = max(least, top / below)
+    return least
+
+def pure_level(p: list[Fraction], stored: Any, sources: Sources, budget: Fraction) -> Any:
+    """Return an f = e^epsilon that is too small (or infinite), by potentials v; 1 proves nothing.
+    With u_y the least entry of column y, the distortion is at least sum v + sum_y u_y (S+ - f
+    S-)."""
+    v, ratios = numbers(stored, "potentials", sources.size), []
+    for costs in zips(*sources.costs):
+        gaps = [x * d - w for x, d, w in zips(p, costs, v)]
+        positive, negative = sum(g for g in gaps if g > 0), -sum(g for g in gaps if g < 0)
+        if positive or negative:
+            ratios.append(Fraction(positive) / negative if negative else math.inf)
+        elif sum(v) == budget:
+            ratios.append(Fraction(1))
+    return min(ratios, default=math.inf) if sum(v) >= budget else Fraction(1)
+
+def approximate_end(p: list[Fraction], stored: Any, sources: Sources, delta: Fraction, s: Any,
+                    f: Any) -> Fraction:
+    """Return a lower end of the distortion of (epsilon, delta)-private channels.
+    sum_x min_y [p_x d + s sum_x' h(x,x',y) - f sum_x' h(x',x,y)] - s delta sum max_y h: with s = 1
+    and f = e^epsilon, or with s = e^-epsilon and f = 1, the same for an h that is f times as
+    large."""
+    brackets, off = [[x * d for d in costs] for x, costs in zips(p, sources.costs)], Fraction(0)
+    for one in a_list(stored, "comparisons"):
+        first, second, multipliers = fields(one, "first second multipliers")
+        for x in whole([first, second], "inputs"):
+            need(0 <= x < sources.size, "a comparison of an input outside")
+        h = [nonnegative(v) for v in numbers(multipliers, "multipliers", len(brackets[0]))]
+        brackets[first] = [x + s * v for x, v in zips(brackets[first], h)]
+        brackets[second] = [x - f * v for x, v in zips(brackets[second], h)]
+        off += s * delta * max(h)
+    return sum(map(min, brackets), -off)
+
+def local_dp(problem: Any, witness: Any, proof: Any) -> Ends:
+    stored, distortion, level, most = fields(problem, "sources distortion delta budget")
+    matrix, supports = fields(witness, "channel supports")
+    sources, delta = Sources(stored, distortion), rational(level, "delta")
+    budget, channel = rational(most, "the budget"), a_matrix(matrix, "the channel")
+    need(0 <= delta <= 1 and len(channel) == sources.size, "delta, or the channel, is out of range")
+    prove(sources.worst(channel, supports) <= budget, "the witness is above the distortion budget")
+    f, least = private_at(channel, delta), Fraction(1)
+    if proof and delta == 0:
+        mixture, potentials = fields(proof, "mixture potentials")
+        least = pure_level(sources.mixture(mixture), potentials, sources, budget)
+    elif proof:
+        mixture, comparisons, small = fields(proof, "mixture comparisons level")
+        parts = sources.mixture(mixture), comparisons, sources, delta
+        end = functools.partial(approximate_end, *parts)
+        if small == "inf":  # concave in 1/f: at least D at 0 and more at 1 is more between
+            least = math.inf if end(0, 1) >= budget and end(1, 1) > budget else least
+        elif end(1, rational(small, "a level")) > budget:
+            least = rational(small, "a level")
+    lower, upper = (x if x == math.inf else log_ratio(*x.as_integer_ratio())[i] if x > 1 else 0
+                    for i, x in enumerate((least, f)))
+    return Ends(lower, upper)
+
+KINDS: dict[str, tuple[str, Callable[[Any, Any, Any], Ends]]] = {
+    "capacity": ("nats", capacity), "local-dp": ("nats", local_dp),
+    "record-leakage": ("nats", record_leakage), "pml-envelope": ("nats", pml_envelope),
+    "failure-probability": ("probability", failure_probability),
+    "min-leakage": ("nats", min_leakage), "min-distortion": ("distortion", min_distortion)}
+
+# -------- A claim, a certificate, a file
+SIDES, WORDS = ("lower", "upper"), ("PROVED", "NOT PROVED", "UNUSABLE", "UNKNOWN")  # by the code
+Verdict = namedtuple("Verdict", "code kind text")  # of one certificate; the code is the exit code
+
+def claims(claim: Any, unit: str, version: int, own: Any) -> list[Any]:
+    """Return the claimed ends: rational numbers, infinite floats, or None for no claim."""
+    *ends, stored, about = fields(claim, "lower upper unit", "about")
+    prove(stored == unit, f"the unit of this kind is {unit}")
+    found = [float(end) if isinstance(end, str) and end in ("inf", "-inf") else
+             None if end is None and version != 1 else rational(end, "a claim") for end in ends]
+    if version == 1:
+        need(about is None, "version 1 does not say what an end is about")
+        return found
+    claimed = {key for key, end in zips(SIDES, found) if end is not None}
+    need(claimed and isinstance(about, dict) and set(about) == claimed, "'about' does not fit")
+    for of in about.values():
+        need(of == "problem" or (own and of == "half-spaces"), "an end about something unknown")
+    return found
+
+def missed(ends: Ends, wanted: list[Any]) -> tuple[list[str], bool]:
+    """Return which claimed ends are not proved, and whether more digits could make a difference."""
+    texts, narrow = [], False
+    for side, end, claim in zips(SIDES, ends, wanted):
+        if claim is None:
+            continue
+        value = Fraction(end, FX.one) if isinstance(end, int) else end
+        more = 0 if value == claim else math.inf if value is None else value - claim
+        gap = more if side == "upper" or value is None else -more
+        if gap > 0:
+            proved = "nothing is" if value is None else f"{float(value)!r} is"
+            texts.append(f"the {side} end {float(claim)!r} is claimed, {proved} proved")
+            narrow |= value is not None and (math.isinf(value) or gap * (1 << 90) < 1)
+    return texts, narrow
+
+def check(data: Any) -> Verdict:  # check one certificate
+    global FX, READ
+    kind, texts, wanted, unit = "?", [], [], ""
+    try:
+        form, version, kind, problem, claim, witness, proof, _, stored = fields(
+            data, "format schema_version kind problem claim witness proof versions sha256")
+        need(form == "cvxleak-certificate", "not a certificate")
+        need(type(version) is int and version in (1, 2), "another schema version than 1 or 2")
+        content = {key: value for key, value in data.items() if key != "sha256"}
+        text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+        need(stored == hashlib.sha256(text.encode()).hexdigest(), "the SHA-256 does not fit")
+        if not isinstance(kind, str) or kind not in KINDS:
+            raise UnknownError(f"this checker does not know the kind {kind!r:.60}")
+        unit, evaluate = KINDS[kind]
+        for bits in DIGITS:
+            READ, FX = Reader(version), Precision(bits)
+            wanted = claims(claim, unit, version, isinstance(problem, dict) and problem.get("own"))
+            try:
+                texts, narrow = missed(evaluate(problem, witness, proof), wanted)
+            except NarrowError:
+                if bits == DIGITS[-1]:
+                    raise
+                continue
+            if not narrow:
+                break
+        prove(not texts, "; ".join(texts))
+        said = [f"{side} end {float(end)!r} {unit}" for side, end in zips(SIDES, wanted)
+                if end is not None]
+        return Verdict(PROVED, kind, " and ".join(said))
+    except RefusedError as error:
+        return Verdict(error.code, str(kind), str(error))
+    except (ArithmeticError, MemoryError, RecursionError, ValueError) as error:
+        return Verdict(UNUSABLE, str(kind), f"{type(error).__name__}: {error}")
+
+def check_text(text: str) -> list[Verdict]:  # check a certificate, or each of a file of several
+    try:
+        data = parse(text)
+        if not isinstance(data, dict) or data.get("format") != "cvxleak-certificates":
+            return [check(data)]
+        _, version, members = fields(data, "format version certificates")
+        need(type(version) is int and version == 1, "another version of bundles")
+        need(a_list(members, "certificates"), "a bundle of nothing")
+        return [check(member) for member in members]
+    except RefusedError as error:
+        return [Verdict(UNUSABLE, "?", str(error))]
+
+def check_file(path: Any) -> list[Verdict]:
+    try:
+        with open(path, "rb") as file:
+            raw = file.read(LARGEST_FILE + 1)
+        text = raw.decode() if len(raw) <= LARGEST_FILE else "too large"
+    except (OSError, UnicodeDecodeError) as error:
+        return [Verdict(UNUSABLE, "?", str(error))]
+    return check_text(text)
+
+def worst(verdicts: Iterable[Verdict]) -> int:  # unusable, not proved, unknown, proved
+    return min((v.code for v in verdicts), key=(UNUSABLE, NOT_PROVED, UNKNOWN, PROVED).index)
+
+def main(arguments: Sequence[str]) -> int:
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(__doc__)
+        return PROVED if arguments else UNUSABLE
+    found = [(path, verdict) for path in arguments for verdict in check_file(path)]
+    for path, verdict in found:
+        print(f"{WORDS[verdict.code]}  {path}  {verdict.kind}: {verdict.text}")
+    return worst(verdict for _, verdict in found)
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

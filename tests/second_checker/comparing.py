@@ -1,0 +1,44 @@
+"""Both checkers on one certificate, and why they may differ."""
+
+import json
+import re
+
+from cvxleak import check, verify
+
+# What the first checker refuses though the second proves the claim, by the reason that it gives.
+# In all of these the claim is true: the proof is written in a form that only the first insists on,
+# or the claim is so sharp that the first's rounding does not reach it.
+FORM = [
+    (r"does not bound each of|is not about group", "groups: the second finds out what is covered"),
+    (r"rows are about another space", "labels of values, which no number depends on"),
+    (r"sums to .* must sum to", "a row far from 1: divided by its sum, as the format says"),
+    (r"not about the values of the query", "values in another order, found by their labels"),
+    (r"expected a number that a float holds", "a number in text"),
+    (r"missing keys|not written as one that was read", "the query in another form"),
+]
+ROUNDING = 1e-9
+
+
+def compared(data):
+    """Return both verdicts and how they go together: agree, unknown, strict, or why not."""
+    text = json.dumps(data)
+    first, second = verify(json.loads(text)), check.check_text(text)
+    verdict = next(v for v in second if v.code == check.worst(second))
+    return first, verdict, explained(first, verdict.code)
+
+
+def explained(first, code):
+    """Return why two verdicts are what they are."""
+    if code == check.UNKNOWN:
+        return "not known to the second"
+    if first.passed == (code == check.PROVED):
+        return "agree"
+    if first.passed:
+        return "the second is stricter"
+    for pattern, why in FORM:
+        if re.search(pattern, first.reason):
+            return why
+    claimed = re.findall(r"end: (\S+) is proved, not the claimed (\S+?);?(?:\s|$)", first.reason)
+    if claimed and all(abs(float(a) - float(b)) <= ROUNDING for a, b in claimed):
+        return "the first rounds more"
+    return "unexplained"

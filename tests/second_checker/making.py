@@ -1,0 +1,165 @@
+"""Certificates of every kind and proof that the second checker does, made afresh and quickly."""
+
+import functools
+import json
+from collections.abc import Callable
+
+import numpy as np
+
+from cvxleak import (
+    AdditiveQuery,
+    Distortion,
+    Mechanism,
+    RecordSpace,
+    SourceSet,
+    capacity,
+    failure_probability,
+    group_leakage,
+    min_distortion,
+    min_leakage,
+    min_local_dp,
+    pml_envelope,
+    record_leakage,
+)
+from cvxleak.mechanisms import (
+    binary_symmetric,
+    discretized_gaussian,
+    random_rounding,
+    randomized_response,
+    truncated_geometric,
+)
+from cvxleak.queries import count, from_function, modular_sum, parity
+from cvxleak.result import Bound
+
+SPACE = RecordSpace([[0, 1], [0, 1, 2], [0, 1]])
+MIXED = AdditiveQuery(SPACE, [(0, 1), (0, 2, 5), (0, 3)], modulus=4)
+CHANNEL = [[0.5, 0.3, 0.2], [0.1, 0.2, 0.7], [0.25, 0.5, 0.25], [0.6, 0.1, 0.3]]
+HOLES = [[0.5, 0.5, 0.0], [0.0, 0.25, 0.75], [1.0, 0.0, 0.0], [0.25, 0.5, 0.25]]
+PRIOR = [0.1, 0.2, 0.3, 0.4]
+LAWS = [[0.5, 0.3, 0.2], [0.2, 0.5, 0.3]]
+WRONG = [[0, 1], [1, 0]]
+
+
+def table(x):
+    return x[0] * x[1] + x[2]
+
+
+def noisy(n, variance, step=1.0):
+    outputs = np.arange(-3.0, n + 3.5, step)
+    return Mechanism(count(n), discretized_gaussian(outputs, variance, inputs=range(n + 1)))
+
+
+MAKERS: dict[str, Callable[[], Bound]] = {
+    "capacity": lambda: capacity(CHANNEL),
+    "capacity of zeros": lambda: capacity(HOLES),
+    "capacity of nothing": lambda: capacity([[0.5, 0.5], [0.5, 0.5]]),
+    "log k alone": lambda: record_leakage(Mechanism(count(6), random_rounding(6, 3)), 0.0),
+    "cells": lambda: record_leakage(Mechanism(count(5), random_rounding(5, 3)), 3.2, tol=1e-2),
+    "cells with symmetries": lambda: record_leakage(
+        Mechanism(parity(4), binary_symmetric(0.2)), 2.5, tol=1e-2
+    ),
+    "cells of merged outputs": lambda: record_leakage(
+        Mechanism(count(3), random_rounding(3, 3)).product(
+            Mechanism(count(3), truncated_geometric(3, 1.0))
+        ),
+        1.0,
+        tol=2e-2,
+    ),
+    "cells at a price": lambda: record_leakage(noisy(5, 1.0, 0.5), 2.0, tol=5e-2),
+    "dataset": lambda: record_leakage(noisy(30, 9.0), 20.5, tol=5e-2, time_limit=5),
+    "sharing": lambda: group_leakage(Mechanism(count(5), random_rounding(5, 3)), 2.5, 2, tol=2e-2),
+    "choices": lambda: record_leakage(
+        Mechanism(modular_sum(6, 4), randomized_response(4, 1.0)), 2.0, tol=1e-2
+    ),
+    "table": lambda: record_leakage(Mechanism(from_function(SPACE, table), CHANNEL), 1.0, tol=2e-2),
+    "groups of a table": lambda: group_leakage(
+        Mechanism(from_function(SPACE, table), CHANNEL), 1.0, 2, tol=5e-2
+    ),
+    "different records": lambda: record_leakage(Mechanism(MIXED, HOLES), 0.7, tol=2e-2),
+    "one record": lambda: record_leakage(Mechanism(MIXED, CHANNEL), 0.7, 1, tol=2e-2),
+    "two moduli": lambda: record_leakage(
+        Mechanism(count(3), random_rounding(3, 3)).product(
+            Mechanism(parity(3), binary_symmetric(0.2))
+        ),
+        1.0,
+        tol=1e-1,
+    ),
+    "envelope": lambda: pml_envelope(PRIOR, CHANNEL, 0.3),
+    "envelope of zeros": lambda: pml_envelope([0.3, 0.3, 0.4, 0.0], HOLES, 0.5),
+    "envelope at 0": lambda: pml_envelope(PRIOR, CHANNEL, 0.0),
+    "failure": lambda: failure_probability(PRIOR, CHANNEL, 0.4),
+    "failure, not strict": lambda: failure_probability(PRIOR, HOLES, 0.7, strict=False),
+    "least epsilon": lambda: min_local_dp(LAWS, 0.5),
+    "least epsilon, box": lambda: min_local_dp(
+        SourceSet.box([0.1, 0.2, 0.1], [0.6, 0.6, 0.5]), 0.4
+    ),
+    "least epsilon, delta": lambda: min_local_dp(LAWS, 0.4, delta=0.05),
+    "least epsilon, distances": lambda: min_local_dp(LAWS, 0.3, [[0, 1, 2], [1, 0, 1], [2, 1, 0]]),
+    "least epsilon, infinite": lambda: min_local_dp(LAWS, 0.0),
+    "least epsilon, infinite, delta": lambda: min_local_dp(LAWS, 0.0, delta=0.01),
+    "least leakage": lambda: min_leakage(
+        parity(3), distortion=WRONG, budget=0.1, entropy_floor=1.5
+    ),
+    "least leakage, types": lambda: min_leakage(
+        count(20), distortion=Distortion.absolute(range(21)), budget=1.9, entropy_floor=8.0
+    ),
+    "least leakage, query": lambda: min_leakage(
+        from_function(SPACE, table),
+        distortion=Distortion.absolute(range(4)),
+        budget=0.3,
+        entropy_floor=1.0,
+        tol=5e-2,
+        rows="query",
+    ),
+    "least leakage, group": lambda: min_leakage(
+        count(3),
+        distortion=Distortion.absolute(range(4)),
+        budget=0.5,
+        entropy_floor=1.0,
+        objective="group",
+        size=2,
+        tol=5e-2,
+    ),
+    "least leakage, whole dataset": lambda: min_leakage(
+        count(2),
+        distortion=Distortion.absolute(range(3)),
+        budget=0.2,
+        entropy_floor=1.0,
+        source=[0.1, 0.2, 0.4, 0.3],
+        objective="total",
+        tol=5e-2,
+    ),
+    "least leakage, sources": lambda: min_leakage(
+        count(3),
+        distortion=Distortion.absolute(range(4)),
+        budget=0.5,
+        entropy_floor=1.0,
+        sources=[[0.1, 0.2, 0.3, 0.4], [0.4, 0.3, 0.2, 0.1]],
+        tol=5e-2,
+    ),
+    "least distortion": lambda: min_distortion(
+        parity(3), distortion=WRONG, budget=0.1, entropy_floor=1.5
+    ),
+    "least distortion, silent": lambda: min_distortion(
+        count(3), distortion=Distortion.absolute(range(4)), budget=0.0, entropy_floor=1.0
+    ),
+    "least distortion, mixture": lambda: min_distortion(
+        modular_sum(3, 3),
+        distortion=Distortion.hamming([0, 1, 2]),
+        budget=0.1,
+        entropy_floor=1.0,
+        tol=5e-2,
+    ),
+}
+
+
+@functools.cache
+def _text(name):
+    certificate = MAKERS[name]().certificate
+    assert certificate is not None
+    return json.dumps(certificate.to_dict())
+
+
+def made(name):
+    """Return the certificate of a maker as JSON data, which may be changed."""
+    return json.loads(_text(name))
