@@ -5,12 +5,13 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from scipy.special import entr
 
 from cvxleak.branch_and_bound import merge_outputs
 from cvxleak.certificates import verify
 from cvxleak.measures import lumped_entropy, lumped_information
 from cvxleak.mechanisms import random_rounding, truncated_geometric
-from cvxleak.model import AdditiveQuery, Mechanism, RecordSpace
+from cvxleak.model import AdditiveQuery, Expectation, Mechanism, RecordSpace, TableQuery
 from cvxleak.problems import RecordLeakage, capacity, group_leakage
 from cvxleak.problems.audit import Audit
 from cvxleak.problems.audit_witnesses import one_group_per_value, through_fewer_outputs
@@ -147,3 +148,28 @@ def test_the_only_adversary_at_the_highest_floor_needs_no_tree(records, values, 
     leakage = max(lumped_information(one.uniform(), one) for one in lumped)
     assert bound.lower == pytest.approx(leakage, rel=1e-12)
     assert verify(bound.certificate).passed
+
+
+@pytest.mark.parametrize("seed", [0, 1, 4, 32])
+def test_the_worst_prior_of_a_class_that_is_a_segment_is_found(seed):
+    """A record of 3 values, a 2 x 2 channel, an equation and an inequality."""
+    rng = np.random.default_rng(3 * seed + 3)
+    query = TableQuery(RecordSpace([range(3)]), np.array([0, 0, 1]), (0, 1))
+    mechanism = Mechanism(query, rng.dirichlet([1, 1], size=2))
+    law = rng.dirichlet(np.ones(3))
+    equal, most = rng.normal(size=3).round(2), rng.normal(size=3).round(2)
+    known = [
+        Expectation(equal.tolist(), records=0, equals=float(equal @ law)),
+        Expectation(most.tolist(), records=0, at_most=float(most @ law) + 0.02),
+    ]
+    audit = Audit(RecordLeakage(mechanism, 0.0, 0, adversaries=known), 0)
+    audit.search(5e-4, lambda *_: False, lambda *_: None, turns=0)
+
+    direction = np.cross(np.ones(3), equal)
+    steps = np.linspace(-3, 3, 200_001)[:, None]
+    laws = law + steps * direction / np.abs(direction).max()
+    inside = (laws.min(axis=1) >= 0) & (laws @ most <= most @ law + 0.02)
+    matrix = mechanism.channel.matrix[[0, 0, 1]]
+    noise = entr(matrix).sum(axis=1)
+    leakages = [entr(p @ matrix).sum() - p @ noise for p in laws[inside][::50]]
+    assert audit.lower >= max(leakages) * (1 - 1e-6)
