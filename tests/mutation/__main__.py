@@ -5,8 +5,9 @@ statements each test reaches. Then, for each mutant, a child process replaces th
 function and runs the tests that reach the changed statement, the nearest first, until one fails. A
 mutant that no test can tell must stand in ``survivors.toml`` with the reason why it is harmless.
 
-Trusted are all functions in ``cvxleak/certificates`` and, of ``cvxleak/model`` and
-``cvxleak/_validation.py``, those that are called while a certificate is verified.
+Trusted are all functions in ``cvxleak/certificates`` and, of ``cvxleak/model``,
+``cvxleak/_numbers.py`` and ``cvxleak/_validation.py``, those that are called while a certificate is
+verified.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ FILES = [
     *sorted(CERTIFICATES.rglob("*.py")),
     *sorted((ROOT / "cvxleak/model").rglob("*.py")),
     ROOT / "cvxleak/_validation.py",
+    ROOT / "cvxleak/_numbers.py",
 ]
 NEAREST = "tests/certificates/forged"
 """Forged certificates: made by hand, so no search takes time."""

@@ -1,6 +1,7 @@
 """Forged certificates about classes of adversaries: what limits let in, and who is a member."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -161,6 +162,23 @@ def test_limits_let_every_member_in(knowledge):
         ratio = np.abs(np.array(one.coefficients)).max() / size
         assert limits.bounds[2 * j] * ratio == pytest.approx(float(one.side))
         assert -limits.bounds[2 * j + 1] * ratio == pytest.approx(float(one.side))
+
+
+def test_limits_of_decimals_let_the_exact_members_in():
+    """Floats stand for decimals that are a little more or less; the limits make up for it."""
+    rng = np.random.default_rng(3)
+    for _ in range(200):
+        low, high = (Fraction(int(n), 1000) for n in rng.choice(999, 2, replace=False) + 1)
+        share = Fraction(int(rng.integers(1, 1000)), 1000)
+        side = str(share * low + (1 - share) * high)
+        restricted = known(Expectation([str(low), str(high)], records=0, equals=side))
+        weights = [fmpq(x.numerator, x.denominator) for x in (share, 1 - share)]
+        with precision():
+            check_member(restricted, 0.0, weights)
+        limits = limits_of(restricted)
+        for row, bound in zip(limits.coefficients.tolist(), limits.bounds.tolist(), strict=True):
+            left = sum(Fraction(c) * w for c, w in zip(row, (share, 1 - share), strict=True))
+            assert left <= Fraction(bound) <= left + Fraction(1, 10**15)
 
 
 @pytest.mark.parametrize(
