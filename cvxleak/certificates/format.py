@@ -117,7 +117,7 @@ class Certificate:
         if not claimed or (version == 1 and len(claimed) < 2):
             raise CertificateError("the claim: an end is missing")
         said = dict.fromkeys(claimed, PROBLEM) if version > 1 else {}
-        about = said if self.about == {} else self.about
+        about = said if isinstance(self.about, Mapping) and not self.about else self.about
         if (
             not isinstance(about, Mapping)
             or set(about) != set(said)

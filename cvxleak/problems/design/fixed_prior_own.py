@@ -243,7 +243,7 @@ def _silent(
     equations = []
     for table in statement.secrets:
         joint, own = _joint(table, q)
-        equations.append(joint == cp.outer(own, cp.Variable(m)))
+        equations.append(joint == cp.outer(own, cp.Variable(m, bounds=[0, 1])))
     costs = spent <= level
     rules = [cp.sum(q, axis=1) == 1, *own_constraints(conic.rules, q)]
     status = _run(cp.Problem(cp.Minimize(level), [costs, *equations, *rules]), None, {})

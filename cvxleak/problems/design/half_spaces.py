@@ -114,7 +114,8 @@ class HalfSpaces:
     """
 
     def __init__(self, shape: tuple[int, int], rules: tuple[Rule, ...]) -> None:
-        self._shape, self._channel = shape, cp.Variable(shape, name="channel")
+        # Finite bounds: CVXPY multiplies bounds by constants, and infinity by 0 is not a number.
+        self._shape, self._channel = shape, cp.Variable(shape, bounds=[0, 1], name="channel")
         self._constraints = own_constraints(rules, self._channel)
         self._inside = Inside(shape, rules)
         variables = {v.id: v for c in self._constraints for v in c.variables()}
