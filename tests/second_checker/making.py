@@ -4,6 +4,7 @@ import functools
 import json
 from collections.abc import Callable
 
+import cvxpy as cp
 import numpy as np
 
 from cvxleak import (
@@ -42,6 +43,12 @@ WRONG = [[0, 1], [1, 0]]
 
 def table(x):
     return x[0] * x[1] + x[2]
+
+
+def further(q):
+    """A constraint with a further variable: the entries may be off the identity by .4 in all."""
+    off = cp.Variable((2, 2))
+    return [q - np.eye(2) <= off, np.eye(2) - q <= off, cp.sum(off) <= 0.4]
 
 
 def noisy(n, variance, step=1.0):
@@ -136,6 +143,30 @@ MAKERS: dict[str, Callable[[], Bound]] = {
         entropy_floor=1.0,
         sources=[[0.1, 0.2, 0.3, 0.4], [0.4, 0.3, 0.2, 0.1]],
         tol=5e-2,
+    ),
+    "own half-space": lambda: min_leakage(
+        parity(3),
+        distortion=WRONG,
+        budget=0.3,
+        entropy_floor=1.5,
+        rows="orbits",
+        constraints=[lambda q: [q[0, 0] <= 0.8]],
+    ),
+    "own convex set": lambda: min_leakage(
+        parity(3),
+        distortion=WRONG,
+        budget=0.3,
+        entropy_floor=1.5,
+        rows="orbits",
+        constraints=[lambda q: cp.sum_squares(q[:, 0] - np.array([0.85, 0.15])) <= 0.01],
+    ),
+    "own further variables": lambda: min_leakage(
+        parity(3),
+        distortion=WRONG,
+        budget=0.3,
+        entropy_floor=1.5,
+        rows="orbits",
+        constraints=[further],
     ),
     "least distortion": lambda: min_distortion(
         parity(3), distortion=WRONG, budget=0.1, entropy_floor=1.5

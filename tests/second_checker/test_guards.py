@@ -130,6 +130,11 @@ def changes():
     yield "least leakage", lambda d: d["problem"].update(entropy_floor=1.9)
     yield "least leakage", lambda d: d["problem"]["rows"].update(generators=[])
     yield "least leakage, types", lambda d: d["problem"].update(budget=1.5)
+    yield "own half-space", lambda d: d["problem"]["own"][0].update(at_least=-0.6)
+    yield "own half-space", lambda d: d["proof"].update(own=[-1.0])
+    yield "own further variables", lambda d: d["proof"].update(own=[0.1, 0.2, 0.3, 0.4, 0.5])
+    yield "own further variables", lambda d: d["witness"].pop("further")
+    yield "own further variables", lambda d: d["witness"]["further"].__setitem__(0, 0.5)
     yield "least distortion", lambda d: d["problem"].update(budget=0.01)
     yield "least distortion, silent", lambda d: d["problem"].update(budget=0.01)
 

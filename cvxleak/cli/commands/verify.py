@@ -64,7 +64,7 @@ def verify(
             typer.echo(f"{_word(part)}  {where}{_claim(part)}")
         if several != 1:
             typer.echo(f"{_word(answer)}  {_claim(answer)}")
-        if second and not _agree(path, answer.parts):
+        if second and not _agree(path, answer.parts or [answer]):
             raise typer.Exit(1)
         if not answer.passed:
             raise typer.Exit(1 if answer.finished else UNFINISHED)
