@@ -1084,7 +1084,9 @@ class Design:
             return self._mixture(channel, fields(stored, "parts")[0])
         if self.size:
             audit = Audit(self.rows, channel, self.floor, self.size, None)
-            return audit.upper(fields(stored, "witness proof")[1])
+            attained, proof = fields(stored, "witness proof")
+            audit.information(attained)  # nothing is claimed of it, but it has to make sense
+            return audit.upper(proof)
         # I(X;Y) <= sum w D(R || t), and the lemma with one value: l log sum m exp(D / l) - l b.
         output, multiplier = fields(stored, "output multiplier")
         t, lam = law(output, "an output law", len(self.outputs)), nonnegative(multiplier)
