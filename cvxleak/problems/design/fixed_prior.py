@@ -274,7 +274,7 @@ class DesignForPrior:
             content,
             lower,
             upper if found.own.met else None,
-            {"channel": found.channel.tolist()} | found.own.witness,
+            {"channel": found.channel.tolist(), **found.own.witness},
             found.proof,
             unit=unit,
             about=found.own.about,

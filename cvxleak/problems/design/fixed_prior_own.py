@@ -151,6 +151,7 @@ def solve_with_own(
     inside = Inside(
         statement.distortion.shape, (*rules, _budget(statement, measure, minimize, number))
     )
+    stated, unit = _in_units(statement, measure, minimize, number, rules)
     for margin in (*MARGINS, 0.0):
         stated, unit = _in_units(statement, measure, minimize, number, rules, margin)
         status = _run(stated.problem, solver, options)

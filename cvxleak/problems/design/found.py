@@ -81,7 +81,7 @@ class Found:
             content,
             lower,
             upper if own.met else None,
-            {"channel": channel.to_dict()} | own.witness,
+            {"channel": channel.to_dict(), **own.witness},
             proof,
             unit=unit,
             about=own.about,

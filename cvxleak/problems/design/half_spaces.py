@@ -270,10 +270,11 @@ class HalfSpaces:
         gamma[np.abs(gamma) <= NEGLIGIBLE * max(1.0, np.abs(gamma).max(initial=0))] = 0.0
         stored = gamma != 0
         stored[: len(self._rows.at_least)] = True
-        own = _written(_Rows(*(part[stored] for part in rows)), shape)
+        kept = _Rows(rows.matrix[stored], rows.at_least[stored], rows.equal[stored])
+        own = _written(kept, shape)
         gamma = gamma[stored]
         multipliers = (gamma * size).tolist()
-        balance = _balance(rows.matrix[stored][:, cells:], gamma)
+        balance = _balance(kept.matrix[:, cells:], gamma)
         prices = above[len(above) - many :] * size
         rest, offset = slope.copy(), 0.0
         try:
