@@ -153,6 +153,13 @@ class AuditedGroup:
         return sum(search.nodes for search in self.searches)
 
     @property
+    def work(self) -> float:
+        """About how many multiplications these nodes took."""
+        return float(
+            sum(s.nodes * self._work(s.kind, len(self._outputs(s))) for s in self.searches)
+        )
+
+    @property
     def starts(self) -> int:
         """How many random starts the local search can afford."""
         return int(np.clip(FIRST_WORK / 10 / self.merged.rows.size, 2, STARTS))

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import time
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from flint import arb, fmpq, fmpz
 
-from cvxleak._clock import Stop
+from cvxleak._clock import Clock, Stop
 from cvxleak._validation import Array, generator
 from cvxleak.certificates.balls import precision, round_down
 from cvxleak.certificates.design import (
@@ -22,15 +22,17 @@ from cvxleak.certificates.design import (
 )
 from cvxleak.certificates.design_rows import Law, Rows
 from cvxleak.errors import CertificateError, SolveInterrupted
-from cvxleak.iterative import joint_blahut_arimoto, meet_entropy_floor
-from cvxleak.iterative.joint_update import Updater, ascend
+from cvxleak.iterative import IterativeResult, joint_blahut_arimoto, meet_entropy_floor
+from cvxleak.iterative.joint_update import Iterates, Updater, ascend
 from cvxleak.model import Channel, Lumped, Mechanism
 from cvxleak.model._groups import kinds_of_groups
 from cvxleak.problems.audit import Audit as Engine
+from cvxleak.problems.audit import Reporter
 from cvxleak.problems.audited_group import AuditedGroup
 from cvxleak.problems.design.choices import enumerable, worst_choices
+from cvxleak.problems.design.work import NODE, STEP, Work, work_of_updates
 from cvxleak.problems.leakage import RecordLeakage
-from cvxleak.result import Bound
+from cvxleak.result import Bound, Stopped
 
 __all__ = ["Audit", "Audited", "Cut", "Opponents"]
 
@@ -121,11 +123,35 @@ class Audited:
 
 
 class _Informed(Engine):
-    """An audit's engine that starts from an adversary who is likely to be the worst."""
+    """An audit's engine that starts from an adversary who is likely to be the worst.
+
+    It counts its work, and ends a run when that reaches `enough`.
+    """
 
     def __init__(self, problem: RecordLeakage, opponents: Opponents, known: Cut | None) -> None:
         super().__init__(problem, opponents.rng)
         self._opponents, self._known = opponents, known
+        self._climbs = 0.0
+        self.enough = math.inf
+
+    @property
+    def work(self) -> float:
+        """The work of all runs (`cvxleak.problems.design.work`)."""
+        nodes = sum(group.work + NODE * group.nodes for group in self._groups)
+        return nodes + self._climbs
+
+    def _search(self, tol: float, stop: Stop, report: Reporter, turns: float) -> Stopped | None:
+        stopped = super()._search(tol, _Enough(self, stop), report, turns)
+        early = stopped is Stopped.TIME_LIMIT and self.work >= self.enough
+        return Stopped.WORK_LIMIT if early else stopped
+
+    def _ascend(
+        self, group: AuditedGroup, starts: int | Array, steps: int, stop: Callable[[], bool]
+    ) -> IterativeResult:
+        run = super()._ascend(group, starts, steps, stop)
+        many = starts if isinstance(starts, int) else len(starts)
+        self._climbs += work_of_updates(run.iterations, many * group.lumped.rows.size)
+        return run
 
     def _climb(self, group: AuditedGroup, starts: int | Array, stop: Stop) -> None:
         known = self._known
@@ -137,6 +163,17 @@ class _Informed(Engine):
         super()._climb(group, starts, stop)
 
 
+class _Enough(Stop):
+    """Says that a search has to end when its engine has worked enough, or its clock says so."""
+
+    def __init__(self, engine: _Informed, stop: Stop) -> None:
+        self._engine, self._stop = engine, stop
+
+    def __call__(self, needed: float = 0.0) -> bool:
+        """Whether the engine is to do no more."""
+        return self._engine.work >= self._engine.enough or self._stop(needed)
+
+
 class Audit:
     """The audit of one channel, to be run as sharply as needed.
 
@@ -145,18 +182,25 @@ class Audit:
 
     def __init__(self, opponents: Opponents, channel: Channel, known: Cut | None = None) -> None:
         self._opponents, self._channel, self._known = opponents, channel, known
+        self._engine: _Informed | None = None
         self._bound: Bound | None = None
         self._state: Audited | None = None
-        self.interrupted = False  # by Ctrl-C
+        self.stopped = Stopped.TOLERANCE  # why the last run ended
 
     @property
     def state(self) -> Audited:
         """What is proved so far."""
-        return self.run(1.0, np.inf) if self._state is None else self._state
+        return self.run(1.0) if self._state is None else self._state
 
-    def run(self, tol: float, until: float) -> Audited:
-        """Return the bracket within a relative `tol`, or as far as it has come by then."""
+    @property
+    def work(self) -> float:
+        """The work of all runs (`cvxleak.problems.design.work`)."""
+        return 0.0 if self._engine is None else self._engine.work
+
+    def run(self, tol: float, work: float = math.inf, clock: Clock | None = None) -> Audited:
+        """Return the bracket within a relative `tol`, or as far as it comes with so much work."""
         opponents, channel = self._opponents, self._channel
+        self.stopped = Stopped.TOLERANCE
         if opponents.priors is not None or opponents.size == 0:
             if self._state is None:
                 if opponents.priors is not None:
@@ -164,33 +208,32 @@ class Audit:
                 else:
                     self._state = opponents.audit_total(channel)
         elif self._state is None or self._state.upper - self._state.value > tol * self._state.upper:
-            tol = min(tol, QUICK)
-            bound = self._bound
-            first, *others = (*(stage for stage in STAGES if stage > SHARP * tol), tol)
-            if bound is None:
-                mechanism = Mechanism(opponents.rows.query, channel.matrix)
-                problem = RecordLeakage(mechanism, opponents.floor, size=opponents.size)
-                left = None if until == np.inf else max(until - time.monotonic(), 0.1)
-                informed = _Informed(problem, opponents, self._known)
-                bound = self._cut(lambda: informed.run(first, left))
-            for stage in others or [first]:
-                late = self.interrupted or time.monotonic() >= until
-                if bound.gap > stage * bound.upper and not late:
-                    limit = None if until == np.inf else until - time.monotonic()
-                    bound = self._cut(partial(bound.refine, stage, limit))
-            self._bound = bound
-            self._state = opponents.from_audit(bound)
+            self._state = opponents.from_audit(self._run(min(tol, QUICK), work, clock or Clock()))
         if (channel.matrix == channel.matrix[0]).all():
             self._state = replace(self._state, upper=0.0, value=0.0)
         return self._state
 
-    def _cut(self, search: Callable[[], Bound]) -> Bound:
-        """Return what a search finds, or what it had reached when it was interrupted."""
-        try:
-            return search()
-        except SolveInterrupted as error:
-            self.interrupted = True
-            return error.bound
+    def _run(self, tol: float, work: float, clock: Clock) -> Bound:
+        """Run the engine, in stages where `tol` is sharp."""
+        if self._engine is None:
+            mechanism = Mechanism(self._opponents.rows.query, self._channel.matrix)
+            problem = RecordLeakage(mechanism, self._opponents.floor, size=self._opponents.size)
+            self._engine = _Informed(problem, self._opponents, self._known)
+        engine = self._engine
+        engine.enough = engine.work + work
+        bound = self._bound
+        for stage in (*(stage for stage in STAGES if stage > SHARP * tol), tol):
+            if bound is None or bound.gap > stage * bound.upper:
+                try:
+                    bound = engine.run(stage, clock.limit)
+                    self.stopped = bound.stats["stopped"]
+                except SolveInterrupted as error:
+                    bound, self.stopped = error.bound, Stopped.INTERRUPTED
+                self._bound = bound
+            if self.stopped is not Stopped.TOLERANCE:
+                break
+        assert bound is not None  # at least one stage is run
+        return bound
 
 
 class Opponents:
@@ -225,27 +268,39 @@ class Opponents:
                 found.append(replace(self._cut(group, masses), prior=place))
         return found
 
-    def attack(self, matrix: Array, cuts: Sequence[Cut]) -> list[tuple[float, Cut]]:
-        """Return adversaries of a channel with what they learn, found by local searches."""
+    def attack(
+        self,
+        matrix: Array,
+        cuts: Sequence[Cut],
+        work: Work | None = None,
+        clock: Clock | None = None,
+    ) -> list[tuple[float, Cut]]:
+        """Return adversaries of a channel with what they learn, found by local searches.
+
+        What that takes is added to `work`. When `clock` is late, only the first group is attacked.
+        """
         found: list[tuple[float, Cut]] = []
+        done, clock = work or Work(), clock or Clock()
         for group in self.groups:
+            if found and clock.late:
+                break
             lumped = self._lumped(group, matrix)
             most = FEW if self.floor > 0 else CHOICES
             choices = worst_choices(lumped, self.floor, most) if self.size else []
             found += [(value, self._cut(group, weights)) for value, weights in choices]
             if choices and self.floor == 0:
+                done.done += STEP
                 continue
-            starts: list[Any] = [STARTS] * SEARCHES
-            runs = [
-                joint_blahut_arimoto(
-                    lumped, self.floor, starts=start, rng=self.rng, max_iterations=300
+            ends = []
+            for _ in range(SEARCHES):
+                run = joint_blahut_arimoto(
+                    lumped, self.floor, starts=STARTS, rng=self.rng, max_iterations=300
                 )
-                for start in starts
-            ]
-            ends = [run.point for run in runs]
+                done.done += work_of_updates(run.iterations, STARTS * lumped.rows.size)
+                ends.append(run.point)
             earlier = [cut.weights for cut in cuts if cut.group == group][:WARM]
             if earlier:
-                ends += list(self._climbed(lumped, np.array(earlier)))
+                ends += list(self._climbed(lumped, np.array(earlier), done))
             met = [self._cut(group, end) for end in ends]
             found += [(_information(cut.joint @ matrix), cut) for cut in met]
         apart: list[tuple[float, Cut]] = []
@@ -255,13 +310,18 @@ class Opponents:
                 apart.append((value, cut))
         return apart
 
-    def _climbed(self, lumped: Lumped, weights: Array) -> Array:
+    def _climbed(self, lumped: Lumped, weights: Array, work: Work) -> Array:
         """Return where ascents end that start near each of some adversaries."""
         near = 0.99 * weights + 0.01 * lumped.uniform()
         updater = Updater(lumped, self.floor)
         guess = np.full(len(near), 0.1)
         current = updater.update(updater.joint(near), guess, np.ones(len(near)))
-        ascend(updater, current, None, max_updates=ASCENT, least_gain=GAIN)
+        cost = work_of_updates(1, near.shape[0] * lumped.rows.size)
+
+        def count(current: Iterates, step: Array) -> None:
+            work.done += cost
+
+        ascend(updater, current, None, max_updates=ASCENT, least_gain=GAIN, watch=count)
         return current.weights
 
     def images(self, cut: Cut, mirrored: bool) -> list[Cut]:

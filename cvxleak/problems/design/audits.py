@@ -15,12 +15,12 @@ goes to the larger part.
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import linprog
 
+from cvxleak._clock import Clock
 from cvxleak._validation import Array
 from cvxleak.certificates.balls import precision
 from cvxleak.certificates.design import most_values
@@ -31,6 +31,8 @@ from cvxleak.problems.design.feasible import blended
 from cvxleak.problems.design.footing import Footing
 from cvxleak.problems.design.found import Upper
 from cvxleak.problems.design.statement import Problem
+from cvxleak.problems.design.work import AUDIT, Work
+from cvxleak.result import Stopped
 
 __all__ = ["Audits", "Candidate", "Told"]
 
@@ -68,18 +70,26 @@ class Audits:
     ----------
     best : Upper or None
         The witness so far.
-    seconds : float
-        How long all audits took.
+    work : float
+        What all audits took.
+    late : bool
+        Whether one was stopped by the clock.
     """
 
     def __init__(
-        self, problem: Problem, opponents: Opponents, footing: Footing, earlier: list[Told]
+        self,
+        problem: Problem,
+        opponents: Opponents,
+        footing: Footing,
+        earlier: list[Told],
+        work: Work,
     ) -> None:
         self.problem, self.opponents, self.footing = problem, opponents, footing
         self._earlier = earlier  # of this and other budgets
         self.leakage, self.costs = footing.leakage, problem.costs
         self.best: Upper | None = None
-        self.seconds = 0.0
+        self.work, self._all = 0.0, work
+        self.late = False
         self._matrix: Array | None = None
         self._audit: Audit | None = None
         self._proved = math.inf  # by the last turn of an audit
@@ -114,7 +124,7 @@ class Audits:
         return late or (gap <= ROUGH * candidate.worth and self.value - candidate.worth > gap)
 
     def go_on(
-        self, candidate: Candidate, lower: float, target: float, until: float
+        self, candidate: Candidate, lower: float, target: float, work: float, clock: Clock
     ) -> tuple[Array, Audited]:
         """Audit a candidate, or go on with the channel whose audit is under way if it is as good.
 
@@ -138,27 +148,30 @@ class Audits:
             reach = self.costs.worst(self.footing.ground) - candidate.worth
             reach /= max(1 - self.footing.ground_leaks / max(self.footing.budget, 1e-300), 1e-3)
         before = self._proved
-        audited = self.run(matrix, audit, 0.9 * (aim - behind) / max(reach, aim), until)
+        audited = self.run(matrix, audit, 0.9 * (aim - behind) / max(reach, aim), work, clock)
         self._proved = audited.upper
         self._stuck = before == audited.upper
         return matrix, audited
 
-    def run(self, matrix: Array, audit: Audit, tol: float, until: float) -> Audited:
-        """Run an audit, and take what it proves."""
-        begin = time.monotonic()
+    def run(self, matrix: Array, audit: Audit, tol: float, work: float, clock: Clock) -> Audited:
+        """Run an audit with so much work, and take what it proves."""
+        before = audit.work
         try:
-            audited = audit.run(tol, until)
+            audited = audit.run(tol, work, clock)
         finally:
-            self.seconds += time.monotonic() - begin
+            spent = audit.work - before + AUDIT
+            self.work += spent
+            self._all.done += spent
         self.offer(matrix, audited)
-        if audit.interrupted:
-            audit.interrupted = False
+        self.late = self.late or audit.stopped is Stopped.TIME_LIMIT
+        if audit.stopped is Stopped.INTERRUPTED:
             raise KeyboardInterrupt
         return audited
 
-    def once(self, matrix: Array, tol: float, until: float) -> Audited:
+    def once(self, matrix: Array, tol: float, work: float, clock: Clock) -> Audited:
         """Audit a channel, and take it as the witness if it is better."""
-        return self.run(matrix, self.opponents.audit(self.problem.channel(matrix)), tol, until)
+        audit = self.opponents.audit(self.problem.channel(matrix))
+        return self.run(matrix, audit, tol, work, clock)
 
     def offer(self, matrix: Array, audited: Audited) -> None:
         """Take a channel, made feasible if need be, as the witness if it is the best so far."""

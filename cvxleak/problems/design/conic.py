@@ -6,7 +6,6 @@ their own, so that the cones are as many as the adversaries' cells (value, outpu
 
 from __future__ import annotations
 
-import time
 import warnings
 from dataclasses import replace
 from typing import Any
@@ -16,6 +15,7 @@ import numpy as np
 from scipy.sparse import csr_array, eye_array, kron
 from scipy.special import entr
 
+from cvxleak._clock import Clock
 from cvxleak._validation import Array
 from cvxleak.errors import InfeasibleError, SolverError
 from cvxleak.problems.design.feasible import snapped
@@ -29,7 +29,11 @@ from cvxleak.problems.design.own_constraints import (
     own_constraints,
 )
 
-__all__ = ["Conic"]
+__all__ = ["Conic", "OutOfTimeError"]
+
+
+class OutOfTimeError(SolverError):
+    """The time limit was reached before a solver found a channel."""
 
 
 class Conic:
@@ -56,7 +60,7 @@ class Conic:
         self._half_spaces = HalfSpaces(shape, rules) if rules else None
         self._inside = Inside(shape, rules) if rules else None
 
-    def solve(self, master: Master, deadline: float = np.inf) -> tuple[MasterPoint, Implied | None]:
+    def solve(self, master: Master, clock: Clock) -> tuple[MasterPoint, Implied | None]:
         """Return the master's optimum, and what its lower end takes from own constraints.
 
         The lower end is what linear programming multipliers prove, not what a solver says.
@@ -80,7 +84,7 @@ class Conic:
             spent = cp.Constant(master.cost.reshape(len(master.cost), -1)) @ cp.vec(q, order="C")
             spends = spent <= (master.budget if master.leakage else t)
             rules.append(spends)
-        problem = self._solved(cp.Problem(cp.Minimize(t), rules), deadline)
+        problem = self._solved(cp.Problem(cp.Minimize(t), rules), clock)
         if problem.status in (cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE):
             raise InfeasibleError("budget: no channel meets it together with the constraints")
         matrix = self._settled(q.value)
@@ -118,7 +122,7 @@ class Conic:
 
     def _least_worst(self, q: cp.Variable, rules: list[Any], cost: Array) -> Array:
         spent = cp.Constant(cost.reshape(len(cost), -1)) @ cp.vec(q, order="C")
-        self._solved(cp.Problem(cp.Minimize(cp.max(spent)), rules), np.inf)
+        self._solved(cp.Problem(cp.Minimize(cp.max(spent)), rules), Clock())
         if q.value is None:
             raise InfeasibleError("constraints: no channel meets them")
         return self._settled(q.value)
@@ -133,16 +137,16 @@ class Conic:
         rules: list[Any] = [q >= 0, cp.sum(q, axis=1) == 1]
         return q, rules + own_constraints(self.rules, q)
 
-    def _solved(self, problem: cp.Problem, deadline: float) -> cp.Problem:
-        left = max(deadline - time.monotonic(), 1.0)
-        limit = {"time_limit": left} if np.isfinite(left) else {}
+    def _solved(self, problem: cp.Problem, clock: Clock) -> cp.Problem:
+        left = clock.limit
+        limit = {} if left is None else {"time_limit": left}
         # Where little leaks the objective is flat, and multipliers are off by the square root of
         # what its value is off by. CVXPY's own choice where there are matrices is SCS, which is
         # too coarse to come first.
         attempts: list[tuple[str, dict[str, Any]]] = [
             ("CLARABEL", TIGHT | limit | self._options),
             ("CLARABEL", limit | self._options),
-            ("SCS", {"time_limit_secs": left} if limit else {}),
+            ("SCS", {} if left is None else {"time_limit_secs": left}),
         ]
         if self._solver == "CLARABEL":
             attempts = attempts[:2]
@@ -150,6 +154,8 @@ class Conic:
             attempts = [(self._solver, self._options)]
         reason: cp.SolverError | None = None
         for solver, options in attempts:
+            if clock.late:
+                raise OutOfTimeError("time_limit: no time is left for the master")
             try:
                 with warnings.catch_warnings():
                     # Accuracy is not taken on trust: what is found is evaluated.
@@ -157,6 +163,8 @@ class Conic:
                     problem.solve(solver=solver, **options)
             except cp.SolverError as error:
                 reason = error
+                continue
+            if problem.status == cp.USER_LIMIT:
                 continue
             return problem
         raise SolverError(f"the master failed: {reason}") from reason

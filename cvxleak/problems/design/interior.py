@@ -47,6 +47,8 @@ class MasterPoint:
         Multipliers of the adversaries (J,) and of the sources (K,).
     reference : array, shape (R, Y)
         The channel whose posteriors, with the multipliers, prove `lower`.
+    work : float
+        What finding it took (`cvxleak.problems.design.work`).
     """
 
     channel: Array
@@ -55,6 +57,7 @@ class MasterPoint:
     theta: Array
     beta: Array
     reference: Array
+    work: float = 0.0
 
 
 @dataclass(frozen=True)

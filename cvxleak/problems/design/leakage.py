@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -11,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cvxleak._clock import Clock
 from cvxleak._validation import Array, instance, one_of, real_number
 from cvxleak.errors import SolveInterrupted, ValidationError
 from cvxleak.model import Channel, Distortion, Mechanism, Prior, Query, SourceSet
@@ -306,17 +305,14 @@ def searched(
     rng: int | np.random.Generator | None,
 ) -> Bound:
     """Return the bracket that a search finds."""
-    begin = time.monotonic()
+    clock = Clock(options.time_limit)
     bound = Search(problem, leakage, rng).run(budget, options)
     stuck = bound.status is Status.BRACKETED and bound.stats["stopped"] is Stopped.NO_PROGRESS
     if problem.priors is None or options.solver is not None or problem.rules or not stuck:
         return bound
     # With given priors there is one master, which a conic solver may solve where the method in
     # NumPy does not get on, and the other way round.
-    left = options.time_limit
-    if left is not None:
-        left = max(left - (time.monotonic() - begin), 0.0)
-    conic = replace(options, solver="CLARABEL", solver_options={}, time_limit=left)
+    conic = replace(options, solver="CLARABEL", solver_options={}, time_limit=clock.limit)
     try:
         other = Search(problem, leakage, rng).run(budget, conic)
     except SolveInterrupted as error:
@@ -342,5 +338,5 @@ def judged(problem: Problem, matrix: Array) -> tuple[Array, dict[str, float]]:
 
 def leakage_of(problem: Problem, matrix: Array, time_limit: float | None) -> float:
     """Return the upper end of a channel's leakage, as far as it gets in the time."""
-    until = math.inf if time_limit is None else time.monotonic() + time_limit
-    return problem.opponents(0).audit(problem.channel(matrix)).run(1e-6, until).upper
+    audit = problem.opponents(0).audit(problem.channel(matrix))
+    return audit.run(1e-6, clock=Clock(time_limit)).upper

@@ -17,15 +17,17 @@ and row sums couple them. A Newton step costs |Y| R^3 + |Y| R^2 (J + K + R) oper
 
 from __future__ import annotations
 
-import time
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import get_lapack_funcs, lu_solve
 
+from cvxleak._clock import Clock
 from cvxleak._validation import Array
 from cvxleak.problems.design.interior import TINY, Master, MasterPoint
+from cvxleak.problems.design.work import STEP
 
 __all__ = ["solve_master"]
 
@@ -56,15 +58,15 @@ class _Point(NamedTuple):
 
 
 def solve_master(
-    master: Master, channel: Array, gap: float, deadline: float = np.inf
+    master: Master, channel: Array, gap: float, clock: Clock | None = None
 ) -> MasterPoint:
     """Return a channel and multipliers whose dual bound is within about `gap` of the optimum.
 
     Starts from `channel`, whose entries are positive but for those that are to stay zero. Ends
-    early where rounding lets it get no further: the bound is valid all the same.
+    early where rounding lets it get no further or `clock` says so: the bound is valid all the same.
     """
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        return _Method(master, channel > 0).run(channel, gap, deadline)
+        return _Method(master, channel > 0).run(channel, gap, clock or Clock())
 
 
 class _Method:
@@ -77,13 +79,14 @@ class _Method:
         self._on_t = limited == master.leakage
         self._limit = np.where(self._on_t, 0.0, master.budget)
 
-    def run(self, channel: Array, gap: float, deadline: float) -> MasterPoint:
+    def run(self, channel: Array, gap: float, clock: Clock) -> MasterPoint:
         master, many = self._master, self._many
         point = self._start(channel)
         blank = point.price[:many], point.price[many:]
         best = MasterPoint(channel, np.inf, -np.inf, *blank, channel)
-        stuck = 0
+        stuck = steps = 0
         for _ in range(STEPS):
+            steps += 1
             s, output, information = master.informations(point.q)
             values = np.concatenate([information, master.distortions(point.q)])
             scale = float(point.price[self._on_t].sum())
@@ -97,13 +100,19 @@ class _Method:
                 stuck = 0
             else:
                 stuck += 1
-            if value - best.lower <= gap or stuck > STUCK or time.monotonic() > deadline:
+            if value - best.lower <= gap or stuck > STUCK or clock.late:
                 break
             moved = self._step(point, s, output, values)
             if moved is None:
                 break
             point = moved
-        return best
+        return replace(best, work=steps * self._step_work)
+
+    @property
+    def _step_work(self) -> float:
+        outputs, rows = self._free.shape[1], self._rows
+        coupled = self._many * self._values + self._sources + rows
+        return STEP + outputs * rows**2 * (rows + coupled)
 
     def _start(self, channel: Array) -> _Point:
         master = self._master

@@ -18,17 +18,17 @@ but it need not close, and the adversaries may come back in a cycle.
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cvxleak._clock import Clock
 from cvxleak._validation import Array
 from cvxleak.errors import InfeasibleError, SolveInterrupted, SolverError
 from cvxleak.problems.design.adversaries import Cut
 from cvxleak.problems.design.audits import CLOSED, Audits, Candidate
-from cvxleak.problems.design.conic import Conic
+from cvxleak.problems.design.conic import Conic, OutOfTimeError
 from cvxleak.problems.design.cuts import Cuts
 from cvxleak.problems.design.designed import Round
 from cvxleak.problems.design.footing import Footing
@@ -36,6 +36,7 @@ from cvxleak.problems.design.found import Found, Lower
 from cvxleak.problems.design.half_spaces import Implied
 from cvxleak.problems.design.interior import Master, MasterPoint
 from cvxleak.problems.design.master import solve_master
+from cvxleak.problems.design.work import SECOND
 from cvxleak.result import Bound, Stopped
 
 if TYPE_CHECKING:
@@ -64,14 +65,14 @@ NEARBY = 0.02
 INWARD = 0.3
 """How far from the best channel known towards the master's the first question is asked."""
 
-ASIDE = 0.4
-"""Part of the time left that may go to channels against adversaries without a floor."""
+ASIDE = 2.0
+"""How much work may go to channels against adversaries without a floor, for each unit before."""
 
 AUDITING = 0.5
-"""Part of the time that audits may take while the cuts have not closed the gap."""
+"""Part of the work that audits may take while the cuts have not closed the gap."""
 
-LATE = 0.4
-"""Part of the time limit after which there is an audit, however far the cuts have come."""
+LAST = 0.3
+"""Part of the time limit that is left to audits, where they have more of the gap to close."""
 
 
 @dataclass(frozen=True)
@@ -96,13 +97,12 @@ class Run:
     audited = True
     """Whether channels are audited, so that an adversary who was missed does no harm."""
 
-    def __init__(self, search: Search, budget: float, options: Options, start: float) -> None:
+    def __init__(self, search: Search, budget: float, options: Options, clock: Clock) -> None:
         self.search, self.budget, self.options = search, budget, options
         self.problem, self.leakage = search.problem, search.leakage
         self.opponents, self.costs = search.opponents, search.costs
-        self.begin, self.spent = start, 0.0
-        limit = options.time_limit
-        self.deadline = math.inf if limit is None else start + limit
+        self.clock, self.spent = clock, 0.0
+        self.begin, self.enough = search.work.done, math.inf
         rules = self.problem.rules
         shape = self.costs.price.shape
         self.conic = Conic(shape, rules, options.solver, options.solver_options)
@@ -114,7 +114,9 @@ class Run:
         self.aim = budget if self.leakage else max(budget, FIRST_LEAKAGE)
         self.candidate: Candidate | None = None  # the best channel so far, as far as is known
         self.footing = Footing(self.problem, self.leakage, budget, self.conic)
-        self.audits = Audits(self.problem, self.opponents, self.footing, search.audited)
+        self.audits = Audits(
+            self.problem, self.opponents, self.footing, search.audited, search.work
+        )
         if not self.leakage and self.footing.haven is None:
             self._find_ground()
         # Masters are solved in this unit; multipliers of own constraints keep theirs.
@@ -128,8 +130,7 @@ class Run:
         """Go on to a sharper tolerance."""
         self.options = replace(self.options, tol=tol, time_limit=time_limit)
         self._aside, self._looked_aside = None, False
-        self.begin = time.monotonic()
-        self.deadline = math.inf if time_limit is None else self.begin + time_limit
+        self.clock, self.audits.late = Clock(time_limit), False
         return self.go()
 
     @property
@@ -155,13 +156,15 @@ class Run:
             stopped = self._settled()
             if stopped is None:
                 stopped = self._rounds()
+        except OutOfTimeError:
+            stopped = Stopped.TIME_LIMIT
         except KeyboardInterrupt:
             stopped = Stopped.INTERRUPTED
         if self.audits.best is None:
             self._fall_back()
         if self.audits.best is None:
             raise SolverError("no channel was proved to be within the budget")
-        self.spent += time.monotonic() - self.begin
+        self.spent += self.clock.seconds
         stats = {"seconds": self.spent, "rounds": len(self.rounds), "stopped": stopped}
         if self.options.strategy == "alternate":
             stats["cycled"] = self.cycled
@@ -175,7 +178,7 @@ class Run:
 
     def _find_ground(self) -> None:
         """Take the channel of least leakage, where own constraints rule out all constants."""
-        options = replace(self.options, tol=0.01)
+        options = replace(self.options, tol=0.01, time_limit=self.clock.limit)
         try:
             bound = self.search.least_leakage(options)
         except SolveInterrupted as error:
@@ -186,15 +189,16 @@ class Run:
                 f"budget: found {self.budget!r} nats; under the constraints the least leakage of a "
                 f"channel is between {bound.lower!r} and {bound.upper!r}"
             )
-        audited = self.opponents.audit(self.problem.channel(matrix)).run(0.01, self.deadline)
+        audited = self.opponents.audit(self.problem.channel(matrix)).run(0.01, clock=self.clock)
         self.footing.haven, self.footing.ground_audit = matrix, audited
 
     def _fall_back(self) -> None:
         """See to it that there is a witness: at worst one that every search starts from."""
-        soon = time.monotonic() + 1.0
         if self.candidate is not None:
-            self.audits.once(self.candidate.matrix, QUICK, soon)
-        self.audits.once(self.footing.anchor if self.leakage else self.footing.ground, 0.5, soon)
+            self.audits.once(self.candidate.matrix, QUICK, SECOND, self.clock)
+        if self.audits.best is None:
+            known = self.footing.anchor if self.leakage else self.footing.ground
+            self.audits.once(known, 0.5, SECOND, self.clock)
 
     def _settled(self) -> Stopped | None:
         """Try the two ends of the trade-off, where one channel is the answer at once."""
@@ -202,14 +206,14 @@ class Run:
             return None
         if self.leakage:
             if self.footing.haven is not None and self.footing.affordable(self.footing.haven):
-                self.audits.once(self.footing.haven, 0.5, self.deadline)
+                self.audits.once(self.footing.haven, 0.5, math.inf, self.clock)
                 return Stopped.TOLERANCE
             return None
         self._bounded_by_distortion()
-        self.audits.once(self.footing.ground, 0.5, self.deadline)
+        self.audits.once(self.footing.ground, 0.5, math.inf, self.clock)
         if self._done():
             return Stopped.TOLERANCE
-        self.audits.once(self.footing.anchor, 0.1 * self.options.tol, self._until(1.0, 0.1))
+        self.audits.once(self.footing.anchor, 0.1 * self.options.tol, SECOND, self.clock)
         if self._done():
             return Stopped.TOLERANCE
         return None
@@ -243,8 +247,14 @@ class Run:
                 self._log()
                 return Stopped.TOLERANCE
         while True:
-            if time.monotonic() > self.deadline:
+            if self.clock.late or self.audits.late:
                 return Stopped.TIME_LIMIT
+            if self._time_for_audits:
+                self._audit_candidate(last=True)
+                self._log()
+                return Stopped.TIME_LIMIT
+            if self.search.work.done >= self.enough:
+                return Stopped.WORK_LIMIT
             if len(self.rounds) >= ROUNDS:
                 return Stopped.WORK_LIMIT
             before = self._standing
@@ -299,7 +309,9 @@ class Run:
             places.insert(0, INWARD * matrix + (1 - INWARD) * inner)
         for place in places:
             released = self.footing.repaired(place, self._dust)
-            learned = self.opponents.attack(released, self.search.known.by_use)
+            learned = self.opponents.attack(
+                released, self.search.known.by_use, self.search.work, self.clock
+            )
             self._propose(released, *learned[0])
             self._keep(learned, released)
 
@@ -307,7 +319,7 @@ class Run:
         """Look for the adversaries of one channel by an audit."""
         released = self.footing.repaired(matrix, self._dust)
         audit = self.opponents.audit(self.problem.channel(released))
-        audited = self.audits.run(released, audit, QUICK, self._until(1.0, 0.05))
+        audited = self.audits.run(released, audit, QUICK, self._share(0.05), self.clock)
         self._propose(released, audited.value)
         if self.opponents.priors is None:
             self._keep([(audited.value, audited.cut)], released)
@@ -352,28 +364,28 @@ class Run:
         said = self._stated(near).informations(matrix)[2].max()
         return bool(said >= value - 0.02 * self._nats)
 
-    def _audit_candidate(self) -> None:
-        """Audit the best channel so far, if it is time."""
+    def _audit_candidate(self, last: bool = False) -> None:
+        """Audit the best channel so far, if it is time; the `last` time with all that is left."""
         if not self.audited:
             return
-        spent = time.monotonic() - self.begin
         # Cuts that gain nothing leave the rest to audits.
-        late = spent > LATE * (self.deadline - self.begin) or self.stalled > 1
+        late = last or self.stalled > 1
         for _ in range(4):
             candidate, lower = self.candidate, self.lower.value
             if candidate is None or not self.audits.wanted(candidate, lower, self.target, late):
                 return
-            if self._aside is not None and not self._looked_aside:
+            if self._aside is not None and not self._looked_aside and not last:
                 self._look_aside()  # that of another channel took long already
                 return
             closed = self.cuts_closed
-            if not closed and self.audits.seconds > max(AUDITING * spent, 0.1):
+            allowed = max(AUDITING * self._work, 0.1 * SECOND)
+            if not closed and not last and self.audits.work > allowed:
                 return
-            until = self._until(1.0, 0.5 if closed else 0.2)
-            released, audited = self.audits.go_on(candidate, lower, self.target, until)
+            work = math.inf if last else self._share(0.5 if closed else 0.2)
+            released, audited = self.audits.go_on(candidate, lower, self.target, work, self.clock)
             if self.opponents.priors is None:
                 self._keep([(audited.value, audited.cut)], released)
-            if audited.upper - audited.value > self.options.tol * audited.upper:
+            if audited.upper - audited.value > self.options.tol * audited.upper and not last:
                 self._look_aside()
             if self.candidate is not candidate:
                 continue
@@ -389,18 +401,16 @@ class Run:
         search = self.search.without_floor
         if self._looked_aside or search is None or self.options.strategy == "alternate":
             return
-        now = time.monotonic()
         if self._aside is None:
-            self._aside = search.aside(self.budget, self.options, now)
+            self._aside = search.aside(self.budget, self.options, self.clock)
         for cut in self.search.known:
             if not search.known.near(cut, NEARBY):
                 search.known.add(cut)
-        until = now + ASIDE * (self.deadline - now)
-        self._looked_aside = self._aside.find(self.ends, until)
+        self._looked_aside = self._aside.find(self.ends, max(ASIDE * self._work, SECOND))
         found = self._aside.candidate
         if found is None:
             return
-        audited = self.audits.once(found.matrix, QUICK, self._until(1.0, 0.0))
+        audited = self.audits.once(found.matrix, QUICK, SECOND, self.clock)
         self._propose(found.matrix, audited.upper)
         moved = [self.opponents.moved(cut) for cut in search.known.by_use]
         learned = [(self.opponents.learned(cut, found.matrix), cut) for cut in moved]
@@ -411,10 +421,22 @@ class Run:
         """Whether all that is left to do is to audit the best channel."""
         return self.promise - self.lower.value <= CLOSED * self.target
 
-    def _until(self, least: float, part: float) -> float:
-        """Return when an audit has to end: after a part of the time that the search took."""
-        now = time.monotonic()
-        return min(self.deadline, now + max(least, part * (now - self.begin)))
+    @property
+    def _time_for_audits(self) -> bool:
+        """Whether the time left is for audits alone: the cuts have less of the gap to close."""
+        limit = self.options.time_limit
+        if limit is None or self.clock.left > LAST * limit or self.candidate is None:
+            return False
+        return self.audits.value - self.promise > self.promise - self.lower.value
+
+    @property
+    def _work(self) -> float:
+        """The work so far."""
+        return self.search.work.done - self.begin
+
+    def _share(self, part: float) -> float:
+        """Return the work of an audit: a part of the work so far, but not too little."""
+        return max(SECOND, part * self._work)
 
     def _master(self) -> MasterPoint:
         """Solve the master for the adversaries known, and raise the lower end."""
@@ -422,7 +444,7 @@ class Run:
         master = self._stated(cuts)
         implied: Implied | None = None
         if self.uses_conic:
-            point, implied = self.conic.solve(master, self.deadline)
+            point, implied = self.conic.solve(master, self.clock)
         else:
             best = min(self.promise, self.ends[1])
             gap = max(0.1 * (best - self.lower.value), 0.05 * self.target)
@@ -432,7 +454,8 @@ class Run:
                 )
                 gap = 0.03 * self.options.tol * (0.1 if self.leakage else reach)
             gap = gap if self.leakage else gap / self.unit
-            point = solve_master(master, self.footing.first(), gap, self.deadline)
+            point = solve_master(master, self.footing.first(), gap, self.clock)
+        self.search.work.done += point.work
         point = self._in_units(point)
         if not np.isfinite(point.lower):
             if not self.uses_conic:
@@ -476,7 +499,7 @@ class Run:
 
     def _log(self) -> None:
         lower, upper = self.ends
-        seconds = self.spent + time.monotonic() - self.begin
+        seconds = self.spent + self.clock.seconds
         self.rounds.append(Round(lower, upper, len(self.search.known), seconds))
         if self.options.verbose:
             print(

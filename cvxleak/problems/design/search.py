@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-import time
 from functools import cached_property
 
 import numpy as np
 
+from cvxleak._clock import Clock
 from cvxleak.problems.design.adversaries import Opponents
 from cvxleak.problems.design.audits import Told
 from cvxleak.problems.design.cuts import Cuts
 from cvxleak.problems.design.run import Options, Run
 from cvxleak.problems.design.statement import Problem
 from cvxleak.problems.design.without_floor import WithoutFloor
+from cvxleak.problems.design.work import Work
 from cvxleak.result import Bound
 
 __all__ = ["Options", "Search"]
@@ -28,17 +29,18 @@ class Search:
         leakage: bool,
         rng: int | np.random.Generator | None,
         opponents: Opponents | None = None,
+        work: Work | None = None,
     ) -> None:
         self.problem, self.leakage = problem, leakage
         self.opponents = problem.opponents(rng) if opponents is None else opponents
         self.costs = problem.costs
+        self.work = work or Work()
         self.audited: list[Told] = []
         self.known = Cuts(self.opponents.known)
 
     def run(self, budget: float, options: Options) -> Bound:
         """Return the proved bracket for one budget; cuts of earlier budgets are kept."""
-        start = time.monotonic()
-        return Run(self, budget, options, start).go()
+        return Run(self, budget, options, Clock(options.time_limit)).go()
 
     @cached_property
     def without_floor(self) -> Search | None:
@@ -47,12 +49,12 @@ class Search:
         exact = opponents.priors is None and opponents.floor > 0 and opponents.enumerable
         if not exact:
             return None
-        return Search(self.problem, self.leakage, None, opponents.without_floor())
+        return Search(self.problem, self.leakage, None, opponents.without_floor(), self.work)
 
-    def aside(self, budget: float, options: Options, start: float) -> WithoutFloor:
+    def aside(self, budget: float, options: Options, clock: Clock) -> WithoutFloor:
         """Return this search, which is one without a floor, ready to look for a channel."""
-        return WithoutFloor(self, budget, options, start)
+        return WithoutFloor(self, budget, options, clock)
 
     def least_leakage(self, options: Options) -> Bound:
         """Return the bracket of the least leakage whatever it costs."""
-        return Search(self.problem, True, 0).run(math.inf, options)
+        return Search(self.problem, True, 0, work=self.work).run(math.inf, options)

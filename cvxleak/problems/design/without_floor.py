@@ -15,11 +15,12 @@ is sharp enough, or when its lower end shows that its channels would be of no us
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from cvxleak._clock import Clock
 from cvxleak.problems.design.run import Options, Run
+from cvxleak.result import Stopped
 
 if TYPE_CHECKING:
     from cvxleak.problems.design.search import Search
@@ -40,15 +41,15 @@ class WithoutFloor(Run):
     ----------
     search : Search
         Its adversaries need no doubt.
-    budget, options, start
+    budget, options, clock
         As for `Run`.
     """
 
     idle = 2
     audited = False
 
-    def __init__(self, search: Search, budget: float, options: Options, start: float) -> None:
-        super().__init__(search, budget, replace(options, verbose=False), start)
+    def __init__(self, search: Search, budget: float, options: Options, clock: Clock) -> None:
+        super().__init__(search, budget, replace(options, verbose=False), clock)
         self._least, self._most = 0.0, math.inf
 
     @property
@@ -56,15 +57,17 @@ class WithoutFloor(Run):
         """The bracket: local searches miss nothing."""
         return self.lower.value, self.promise
 
-    def find(self, ends: tuple[float, float], until: float) -> bool:
-        """Work until `candidate` is good enough, or is not going to be; false if time is up.
+    def find(self, ends: tuple[float, float], work: float) -> bool:
+        """Look until `candidate` is good enough, or is not going to be; false if not yet so far.
 
-        `ends` is the bracket of the design for the floor that was asked for.
+        `ends` is the bracket of the design for the floor that was asked for, `work` what the search
+        may take.
         """
-        (self._least, self._most), self.deadline = ends, until
-        if self.footing.ground_audit is None:
-            self._rounds()
-        return time.monotonic() <= until
+        self._least, self._most = ends
+        self.enough = self.search.work.done + work
+        if self.footing.ground_audit is not None:
+            return True
+        return self._rounds() not in (Stopped.WORK_LIMIT, Stopped.TIME_LIMIT)
 
     def _done(self) -> bool:
         lower, upper = self.ends
