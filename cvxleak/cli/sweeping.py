@@ -228,8 +228,8 @@ class SpecPoint:
         epsilon, budget = arguments.pop("epsilon"), arguments.pop("distortion_budget")
         with given.at("local_dp"):
             if budget is None:
-                nats, tol = epsilon * unit_scale(self.units), self.options["tol"]
-                return min_distortion_local_dp(epsilon=nats, **arguments, tol=tol)
+                nats = epsilon * unit_scale(self.units)
+                return min_distortion_local_dp(epsilon=nats, **arguments, **self.options)
             return min_local_dp(distortion_budget=budget, **arguments, **self.options)
 
     def _design(self, given: Given) -> Bound:

@@ -28,6 +28,7 @@ from cvxleak.problems.design.own_constraints import (
     check_solver,
     own_constraints,
 )
+from cvxleak.problems.design.work import PROGRAM, STEP
 
 __all__ = ["Conic", "OutOfTimeError"]
 
@@ -60,7 +61,9 @@ class Conic:
         self._half_spaces = HalfSpaces(shape, rules) if rules else None
         self._inside = Inside(shape, rules) if rules else None
 
-    def solve(self, master: Master, clock: Clock) -> tuple[MasterPoint, Implied | None]:
+    def solve(
+        self, master: Master, clock: Clock | None = None
+    ) -> tuple[MasterPoint, Implied | None]:
         """Return the master's optimum, and what its lower end takes from own constraints.
 
         The lower end is what linear programming multipliers prove, not what a solver says.
@@ -84,7 +87,7 @@ class Conic:
             spent = cp.Constant(master.cost.reshape(len(master.cost), -1)) @ cp.vec(q, order="C")
             spends = spent <= (master.budget if master.leakage else t)
             rules.append(spends)
-        problem = self._solved(cp.Problem(cp.Minimize(t), rules), clock)
+        problem = self._solved(cp.Problem(cp.Minimize(t), rules), clock or Clock())
         if problem.status in (cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE):
             raise InfeasibleError("budget: no channel meets it together with the constraints")
         matrix = self._settled(q.value)
@@ -96,7 +99,8 @@ class Conic:
         theta, beta = theta / scale, beta / scale
         joint_law, _, informations = master.informations(matrix)
         objective = informations if master.leakage else master.distortions(matrix)
-        point = MasterPoint(matrix, float(objective.max()), -np.inf, theta, beta, matrix)
+        work = PROGRAM + STEP * (problem.solver_stats.num_iters or 0)
+        point = MasterPoint(matrix, float(objective.max()), -np.inf, theta, beta, matrix, work)
         if self._half_spaces is None:
             return replace(point, lower=master.bound(joint_law, theta, beta)), None
         implied = self._half_spaces.least(master.coefficients(joint_law, theta, beta))

@@ -8,7 +8,6 @@ k (k-1) m slacks for the pairs.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from cvxleak._clock import Clock
 from cvxleak._validation import Array
 from cvxleak.errors import SolverError
 from cvxleak.model import SourceSet
@@ -78,7 +78,7 @@ class ApproximateProgram:
         distortion: Array,
         delta: float,
         *,
-        deadline: float = math.inf,
+        clock: Clock | None = None,
     ) -> None:
         k, m = distortion.shape
         self._d, self._delta = distortion, delta
@@ -94,7 +94,7 @@ class ApproximateProgram:
         )
         ceiling = np.zeros(k * m + pairs * m + 1)
         ceiling[-1] = 1.0
-        self._program = SourceProgram(sources, cost, ceiling, deadline=deadline)
+        self._program = SourceProgram(sources, cost, ceiling, clock=clock)
         row = np.arange(self._slacks)
         y = np.tile(np.arange(m), pairs)
         shape = (self._slacks, k * m)
@@ -165,7 +165,7 @@ class ApproximateProgram:
 
 
 def least_ratio_for_budget(
-    program: ApproximateProgram, budget: float, tol: float, deadline: float
+    program: ApproximateProgram, budget: float, tol: float, clock: Clock
 ) -> tuple[ApproximateOptimum | None, ApproximateOptimum, int]:
     """Return the optima on both sides of the least ratio, `tol` apart in the logarithm.
 
@@ -179,17 +179,22 @@ def least_ratio_for_budget(
     below, above = best, None
     trial = 2.0
     while True:
-        best, done = program.at(trial), done + 1
+        try:
+            best, done = program.at(trial), done + 1
+        except SolverError:
+            if not clock.late:
+                raise
+            return below, above or best, done
         if best.value <= budget:
             above = best
         elif best.proved > budget:
             below = best
         if above is None:
-            if trial >= 1e9 or time.monotonic() > deadline:
+            if trial >= 1e9 or clock.late:
                 return below, best, done
             trial = trial**2
             continue
-        if math.log(above.ratio / below.ratio) <= tol or time.monotonic() > deadline or done > 100:
+        if math.log(above.ratio / below.ratio) <= tol or clock.late or done > 100:
             return below, above, done
         newton = best.ratio + (best.value - budget) / -best.slope if best.slope < 0 else math.inf
         side = 1 + tol / 4 if best is below else 1 - tol / 4
@@ -204,7 +209,7 @@ def approximate_attempts(
     budget: float,
     delta: float,
     tol: float,
-    deadline: float,
+    clock: Clock,
     pure: Iterable[Attempt],
 ) -> Iterator[Attempt]:
     """Yield what the steps over the full linear program find, then what `pure` privacy does.
@@ -216,17 +221,20 @@ def approximate_attempts(
     if endless is not None:
         yield Attempt([least_distortion_rows(distortion)], [endless[0]], endless[1], -math.inf)
         return
-    program = ApproximateProgram(sources, distortion, delta)
+    program = ApproximateProgram(sources, distortion, delta, clock=clock)
     for less in (0.0, *DEFICIT):
         try:
-            found = least_ratio_for_budget(
-                program, budget * (1 - less), max(tol / 2, 1e-10), deadline
-            )
+            found = least_ratio_for_budget(program, budget * (1 - less), max(tol / 2, 1e-10), clock)
         except SolverError:
+            if clock.late:
+                break
             if not less:
                 raise
             continue
         yield _attempt(found, distortion, budget)
+    if clock.late:
+        yield Attempt([least_distortion_rows(distortion)], programs=0)
+        return
     for attempt in pure:
         yield Attempt(attempt.channels, programs=attempt.programs)
 

@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from cvxleak._clock import Clock
 from cvxleak._numbers import fraction
 from cvxleak._validation import Array
 from cvxleak.model import Channel, Prior, SourceSet
 from cvxleak.problems.local_dp.linear import Mixture
+from cvxleak.result import Stopped
 
 __all__ = [
     "STEPS",
@@ -77,6 +79,8 @@ class Best:
         The channel of least distortion: a witness for proofs while there is no better one.
     tol : float
         The gap to reach.
+    clock : Clock
+        When it is late, no more is tried than is needed for a bracket.
     """
 
     def __init__(
@@ -84,8 +88,10 @@ class Best:
         prove: Callable[[Array, dict[str, Any]], tuple[float, float] | None],
         rough: Array,
         tol: float,
+        clock: Clock,
     ) -> None:
         self._prove, self._rough, self._tol = prove, rough, tol
+        self._clock = clock
         self.lower, self.upper = 0.0, math.inf
         self.channel: Array | None = None
         self.proof: dict[str, Any] = {}
@@ -97,6 +103,13 @@ class Best:
         """Whether the ends are as near as asked for, or as floats allow."""
         return self.lower == self.upper or self.upper - self.lower <= max(self._tol, CLOSE)
 
+    @property
+    def stopped(self) -> Stopped | None:
+        """Why no further attempt is needed; None if one is."""
+        if self.done:
+            return Stopped.TOLERANCE
+        return Stopped.TIME_LIMIT if self._clock.late and self.channel is not None else None
+
     def improve(self, attempt: Attempt) -> None:
         """Take what is better: the first channel that holds, the best proof."""
         self.programs += attempt.programs
@@ -107,13 +120,13 @@ class Best:
             upper = self._take(channel, first)
             # Pure privacy: the first one is as good as any. Else a zero may cost a lot.
             near = attempt.target is None or upper - attempt.target <= self._tol / 2
-            if upper < math.inf and near:
+            if (upper < math.inf and near) or self._clock.late:
                 break
         if self.channel is None:
             self._take(self._rough, first)
         if self.channel is not None:
             for proof in itertools.chain([first], proofs):
-                if self.done:
+                if self.stopped:
                     break
                 ends = self._prove(self.channel, proof)
                 if ends is not None and ends[0] > self.lower:

@@ -13,12 +13,12 @@ starts at the origin; and its value is bounded by the second row, so that there 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from flint import fmpq
 
+from cvxleak._clock import Clock
 from cvxleak.certificates.rationals import normalized_rows, rational
 from cvxleak.model import SourceSet
 
@@ -54,7 +54,7 @@ class Exact(NamedTuple):
     price: fmpq
 
 
-def least_ratio(sources: SourceSet, budget: fmpq, deadline: float) -> Exact | None:
+def least_ratio(sources: SourceSet, budget: fmpq, clock: Clock) -> Exact | None:
     """Return the exact optimum for a budget D with 0 < k D <= k - 1; None if it is too large.
 
     Parameters
@@ -62,8 +62,8 @@ def least_ratio(sources: SourceSet, budget: fmpq, deadline: float) -> Exact | No
     sources : SourceSet
     budget : fmpq
         D.
-    deadline : float
-        Of `time.monotonic`.
+    clock : Clock
+        When it is late there is no answer.
     """
     k, bodies = sources.size, sources.polytopes
     points = normalized_rows(sources.points.tolist())
@@ -99,7 +99,7 @@ def least_ratio(sources: SourceSet, budget: fmpq, deadline: float) -> Exact | No
         start += width
     sides += [zero] * (height - len(sides))
     cost = [*([one] * k), fmpq(1 - k), *([zero] * sum(widths))]
-    found = maximize(cost, rows, sides, deadline)
+    found = maximize(cost, rows, sides, clock)
     if found is None:
         return None
     value, best, prices = found
@@ -114,7 +114,7 @@ def least_ratio(sources: SourceSet, budget: fmpq, deadline: float) -> Exact | No
 
 
 def maximize(
-    cost: Row, rows: Sequence[Row], sides: Row, deadline: float
+    cost: Row, rows: Sequence[Row], sides: Row, clock: Clock
 ) -> tuple[fmpq, Row, Row] | None:
     """Maximize cost . x subject to rows x <= sides, x >= 0, for sides >= 0, exactly.
 
@@ -123,10 +123,10 @@ def maximize(
 
     Examples
     --------
-    >>> import math
     >>> from flint import fmpq
+    >>> from cvxleak._clock import Clock
     >>> from cvxleak.problems.local_dp.exact import maximize
-    >>> maximize([fmpq(1), fmpq(1)], [[fmpq(1), fmpq(2)]], [fmpq(3)], math.inf)
+    >>> maximize([fmpq(1), fmpq(1)], [[fmpq(1), fmpq(2)]], [fmpq(3)], Clock())
     (3, [3, 0], [1])
     """
     n, m = len(cost), len(rows)
@@ -135,7 +135,7 @@ def maximize(
     table.append([*(-c for c in cost), fmpq(0)])
     inside, outside = list(range(n, n + m)), list(range(n))
     stuck = False
-    while time.monotonic() <= deadline:
+    while not clock.late:
         last = table[m]
         gains = [(outside[j] if stuck else last[j], j) for j in range(n) if last[j] < 0]
         if not gains:

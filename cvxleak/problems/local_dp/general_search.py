@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from cvxleak._clock import Clock
 from cvxleak._numbers import fraction
 from cvxleak._validation import Array
 from cvxleak.errors import SolverError
@@ -51,7 +52,7 @@ def general_attempts(
     distortion: Array,
     budget: float,
     tol: float,
-    deadline: float,
+    clock: Clock,
     meets: Callable[[Array], bool],
 ) -> Iterator[Attempt]:
     """Yield attempts until the caller has enough; `meets` judges a channel by the exact budget."""
@@ -61,23 +62,29 @@ def general_attempts(
         if sources.worst(distortion[:, y])[0] <= budget * (1 + 1e-12) and meets(certain):
             yield constant([certain])
             return
-    program = RowProgram(sources, distortion)
-    flat = program.at(1.0)
+    program = RowProgram(sources, distortion, clock=clock)
+    rough = least_distortion_rows(distortion)
+    try:
+        flat = program.at(1.0)
+    except SolverError:
+        if not clock.late:
+            raise
+        yield Attempt([rough], programs=0)
+        return
     rows = [c for c in flat_channels(flat.least / flat.least.sum(), size) if meets(c)]
     if rows:
         yield constant(rows, flat.mixture)
         return
-    rough = least_distortion_rows(distortion)
     if budget == 0:
         mixture = support_mixture(sources)
         proof = {"mixture": mixture.to_dict(), "potentials": [0.0] * size}
         yield Attempt([rough], [proof], mixture, -math.inf)
         return
-    yield _in_floats(program, sources, distortion, budget, tol, flat, deadline)
+    yield _in_floats(program, sources, distortion, budget, tol, flat, clock)
     if flat.value <= budget * (1 + 1e-6):
         for less in DEFICIT:
-            yield _below_the_jump(program, sources, distortion, budget, less, flat, deadline)
-    yield near_least_attempt(program, sources, distortion, budget, deadline)
+            yield _below_the_jump(program, sources, distortion, budget, less, flat, clock)
+    yield near_least_attempt(program, sources, distortion, budget, clock)
     yield Attempt([rough], programs=0)
 
 
@@ -88,12 +95,12 @@ def _in_floats(
     budget: float,
     tol: float,
     flat: Optimum,
-    deadline: float,
+    clock: Clock,
 ) -> Attempt:
     """Return where Newton's steps end; nothing if a linear program fails."""
     try:
         bracket = slopes.least_ratio_for_budget(
-            program, distortion, budget, tol / 4, deadline, start=flat
+            program, distortion, budget, tol / 4, clock, start=flat
         )
     except SolverError:
         return Attempt(programs=0)
@@ -106,6 +113,8 @@ def _in_floats(
                 yield program.channel(bracket.least, bracket.upper * wider)
                 yield program.channel(bracket.least / wider, bracket.upper * wider)
             for step in LARGER:
+                if clock.late:
+                    return
                 best = program.at(bracket.upper * (1 + step))
                 yield program.channel(best.least, best.ratio)
 
@@ -125,13 +134,13 @@ def _below_the_jump(
     budget: float,
     less: float,
     flat: Optimum,
-    deadline: float,
+    clock: Clock,
 ) -> Attempt:
     """Return the optimum for a smaller budget, and the potentials of outputs beyond the budget."""
     smaller = budget * (1 - less)
     try:
         bracket = slopes.least_ratio_for_budget(
-            program, distortion, smaller, 1e-13, deadline, start=flat
+            program, distortion, smaller, 1e-13, clock, start=flat
         )
     except SolverError:
         return Attempt(programs=0)

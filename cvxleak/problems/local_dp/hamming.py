@@ -23,11 +23,11 @@ which leaves out min D = 0: that is possible only with sum D = k - 1, a constant
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 
+from cvxleak._clock import Clock
 from cvxleak._validation import Array
 from cvxleak.errors import SolverError
 from cvxleak.model import SourceSet
@@ -117,7 +117,7 @@ def distortions_for_budget(
 
 
 def distortions_for_ratio(
-    sources: SourceSet, ratio: float, deadline: float = math.inf
+    sources: SourceSet, ratio: float, clock: Clock | None = None
 ) -> tuple[Array, Mixture, float]:
     """Return the distortions of a channel of least worst-case distortion, given e^epsilon > 1.
 
@@ -136,7 +136,7 @@ def distortions_for_ratio(
         [(0, 1)] * size,
         rows=np.vstack([rows, whole]),
         sides=np.append(sides, size - 1.0),
-        deadline=deadline,
+        clock=clock,
     )
     distortions = best.columns[:size]
     return distortions, _certain(best), -float(best.rows[:size] @ distortions) / scale
@@ -219,12 +219,12 @@ def _worst(
     sides: Array | None = None,
     equations: Array | None = None,
     totals: Array | None = None,
-    deadline: float = math.inf,
+    clock: Clock | None = None,
 ) -> Solution:
     """Minimize objective . a + max_P P . a subject to linear rows on a."""
     size = sources.size
     ceiling = np.append(np.zeros(size), 1.0)
-    program = SourceProgram(sources, np.eye(size, size + 1), ceiling, deadline=deadline)
+    program = SourceProgram(sources, np.eye(size, size + 1), ceiling, clock=clock)
     best = program.minimize(
         np.append(objective, 1.0),
         [*bounds, (None, None)],

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from flint import fmpq
 
+from cvxleak._clock import Clock
 from cvxleak._numbers import fraction
 from cvxleak._validation import Array
 from cvxleak.certificates.rationals import float_above, normalized_rows, rational
@@ -44,7 +45,7 @@ DEFICIT = (1e-15, 1e-13, 1e-11, 1e-9, 1e-6)
 
 
 def hamming_attempts(
-    sources: SourceSet, budget: float, deadline: float, meets: Callable[[Array], bool]
+    sources: SourceSet, budget: float, clock: Clock, meets: Callable[[Array], bool]
 ) -> Iterator[Attempt]:
     """Yield attempts until the caller has enough; `meets` judges a channel by the exact budget."""
     size = sources.size
@@ -68,8 +69,8 @@ def hamming_attempts(
     floats = _in_floats(sources, budget, meets)
     if floats is not None:
         yield floats
-    yield _in_rationals(sources, budget, deadline)
-    yield Attempt(_deficient(sources, budget, deadline), programs=0)
+    yield _in_rationals(sources, budget, clock)
+    yield Attempt(_deficient(sources, budget, clock), programs=0)
 
 
 def _in_floats(sources: SourceSet, budget: float, meets: Callable[[Array], bool]) -> Attempt | None:
@@ -130,10 +131,10 @@ def _near(sources: SourceSet, budget: float, mixture: Mixture) -> Iterator[Mixtu
             yield mixture.towards(other[1], step)
 
 
-def _in_rationals(sources: SourceSet, budget: float, deadline: float) -> Attempt:
+def _in_rationals(sources: SourceSet, budget: float, clock: Clock) -> Attempt:
     """Return what the linear program finds in rationals: nothing if it is too large for that."""
     D = rational(budget)
-    found = exact.least_ratio(sources, D, deadline)
+    found = exact.least_ratio(sources, D, clock)
     if found is None:
         return Attempt(programs=0)
     distortions = found.distortions
@@ -198,11 +199,11 @@ def _nudged(
             yield law, {"weights": [str(w) for w in weights], "members": members}
 
 
-def _deficient(sources: SourceSet, budget: float, deadline: float) -> Iterator[Array]:
+def _deficient(sources: SourceSet, budget: float, clock: Clock) -> Iterator[Array]:
     """Yield channels for smaller budgets, the last one k-ary randomized response."""
     for less in DEFICIT:
         smaller = rational(budget * (1 - less))
-        exactly = exact.least_ratio(sources, smaller, deadline) if smaller > 0 else None
+        exactly = exact.least_ratio(sources, smaller, clock) if smaller > 0 else None
         if exactly is not None:
             yield hamming.channel_of_distortions(np.clip(_floats(exactly.distortions), 0.0, 1.0))
             continue

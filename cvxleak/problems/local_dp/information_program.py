@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import time
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cvxleak._clock import Clock
 from cvxleak._validation import Array
 from cvxleak.errors import SolverError
 from cvxleak.model import SourceSet
@@ -96,7 +95,7 @@ def saddle_point(
     solver: str,
     options: Mapping[str, Any],
     verbose: bool,
-    deadline: float,
+    clock: Clock,
 ) -> Saddle:
     """Return the solver's optimum with its multipliers.
 
@@ -109,13 +108,12 @@ def saddle_point(
 
     program = information_program(sources, costs, budget)
     given = dict(options)
-    if deadline < math.inf:
-        left = deadline - time.monotonic()
-        if left <= 0:
+    if clock.limit is not None:
+        if clock.late:
             raise SolverError("time_limit: no time is left for the solver")
         name = LIMITS.get(solver)
         if name is not None:
-            given.setdefault(name, left)
+            given.setdefault(name, clock.left)
     try:
         with warnings.catch_warnings():
             # What is inaccurate is repaired, and what it proves is checked.
@@ -124,7 +122,7 @@ def saddle_point(
     except cp.SolverError as error:
         raise SolverError(f"solver: {error}") from error
     Q = program.problem.var_dict["channel"].value
-    if Q is None:
+    if Q is None or not np.isfinite(Q).all():
         raise SolverError(f"solver: {solver} ended with {program.problem.status}")
     outputs = np.array([np.maximum(np.asarray(t.value), 1e-300) for t in program.laws])
     found = [

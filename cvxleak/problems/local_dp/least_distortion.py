@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cvxleak._clock import Clock
 from cvxleak._validation import Array, real_number
 from cvxleak.certificates import Certificate
 from cvxleak.certificates.local_dp import prove_distortion
@@ -32,7 +32,7 @@ from cvxleak.problems.local_dp.statement import (
     read_costs,
     read_sources,
 )
-from cvxleak.result import Bound
+from cvxleak.result import Bound, Stopped
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -109,7 +109,8 @@ class MinDistortionLocalDP:
             The gap to reach, in the unit of d.
         time_limit : float, optional
             Seconds after which no linear program goes on; the witness can then be an output that
-            ignores the input, and the lower end 0.
+            ignores the input, and the lower end 0. The exact proof of what was found by then comes
+            on top.
 
         Returns
         -------
@@ -134,15 +135,14 @@ class MinDistortionLocalDP:
         (0.5, array([1., 0., 0.]))
         """
         tol = real_number(tol, "tol", 0.0)
-        limit = math.inf if time_limit is None else real_number(time_limit, "time_limit", 0.0)
-        begin = time.monotonic()
+        clock = Clock(time_limit)
         costs = read_costs(self.distortion, self.sources)
         # An output that ignores the input is private whatever epsilon is.
         flat = np.full(costs.matrix.shape, 1 / costs.matrix.shape[1])
-        best = Best(lambda channel, proof: self._ends(channel, proof, costs), flat, tol)
-        for attempt in self._attempts(costs, begin + limit):
+        best = Best(lambda channel, proof: self._ends(channel, proof, costs), flat, tol, clock)
+        for attempt in self._attempts(costs, clock):
             best.improve(attempt)
-            if best.done:
+            if best.stopped:
                 break
         if best.channel is None:
             raise SolverError("no channel was found that is private in exact arithmetic")
@@ -168,7 +168,8 @@ class MinDistortionLocalDP:
             certificate=certificate,
             shadow_prices={"epsilon": float(best.price * math.exp(self.epsilon))},
             stats={
-                "seconds": time.monotonic() - begin,
+                "seconds": clock.seconds,
+                "stopped": best.stopped or Stopped.NO_PROGRESS,
                 "worst_source": best.law(self.sources.labels),
             },
         )
@@ -221,15 +222,15 @@ class MinDistortionLocalDP:
         program = MinLocalDP(self.sources, 0.0, self.distortion, delta=self.delta)
         return program.to_cvxpy(self.epsilon)
 
-    def _attempts(self, costs: Costs, deadline: float) -> Iterator[Attempt]:
+    def _attempts(self, costs: Costs, clock: Clock) -> Iterator[Attempt]:
         """Yield channels and proofs to try: the program's own, and those of constant outputs."""
         ratio = math.exp(self.epsilon)
-        program = RowProgram(self.sources, costs.matrix, deadline=deadline)
+        program = RowProgram(self.sources, costs.matrix, clock=clock)
         makers: list[Callable[[], Attempt]] = []
         if self.delta > 0:
-            makers.append(lambda: self._approximate(costs, ratio, deadline))
+            makers.append(lambda: self._approximate(costs, ratio, clock))
         elif costs.is_hamming and ratio > 1:
-            makers.append(lambda: self._hamming(ratio, deadline))
+            makers.append(lambda: self._hamming(ratio, clock))
         # Steps of e^epsilon from 1 that a float hardly holds change the optimum as little.
         makers += [lambda: self._general(program, ratio), lambda: self._general(program, 1.0)]
         for maker in makers:
@@ -238,19 +239,20 @@ class MinDistortionLocalDP:
             except SolverError:  # at a border, or time is up
                 continue
         outputs = costs.matrix.shape[1]
-        for y in range(outputs):
+        for y in np.argsort([self.sources.worst(c)[0] for c in costs.matrix.T], kind="stable"):
             yield Attempt([np.tile(np.eye(outputs)[y], (self.sources.size, 1))], programs=0)
+            return  # the others are no better
 
-    def _approximate(self, costs: Costs, ratio: float, deadline: float) -> Attempt:
-        program = ApproximateProgram(self.sources, costs.matrix, self.delta, deadline=deadline)
+    def _approximate(self, costs: Costs, ratio: float, clock: Clock) -> Attempt:
+        program = ApproximateProgram(self.sources, costs.matrix, self.delta, clock=clock)
         found = program.at(ratio)
         flat = np.full(found.channel.shape, 1 / found.channel.shape[1])
         proof = {"mixture": found.mixture.to_dict(), "comparisons": found.to_list()}
         mixed = ((1 - step) * found.channel + step * flat for step in STEPS)
         return Attempt(mixed, [proof], found.mixture, found.slope)
 
-    def _hamming(self, ratio: float, deadline: float) -> Attempt:
-        distortions, mixture, slope = hamming.distortions_for_ratio(self.sources, ratio, deadline)
+    def _hamming(self, ratio: float, clock: Clock) -> Attempt:
+        distortions, mixture, slope = hamming.distortions_for_ratio(self.sources, ratio, clock)
         v = hamming.potentials_for_ratio(mixture.law, ratio)
         # Towards a constant output, for which the distortions sum to k - 1.
         room = self.sources.size - 1 - float(distortions.sum())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cvxleak._clock import Clock
 from cvxleak._validation import Array, real_number
 from cvxleak.certificates import Certificate
 from cvxleak.certificates.local_dp import prove
@@ -38,7 +38,7 @@ from cvxleak.problems.local_dp.statement import (
     unmet_budget,
     worst_case_rows,
 )
-from cvxleak.result import Bound
+from cvxleak.result import Bound, Stopped
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -126,7 +126,8 @@ class MinLocalDP:
         tol : float
             The gap to reach, in nats. With delta = 0 the gap comes out near 1e-14.
         time_limit : float, optional
-            Seconds after which no further linear program is started.
+            Seconds after which no linear program goes on. The least distortion, with which every
+            solve begins, and the exact proof of what was found by then come on top.
 
         Returns
         -------
@@ -156,18 +157,19 @@ class MinLocalDP:
         (True, True)
         """
         tol = real_number(tol, "tol", 0.0)
-        limit = math.inf if time_limit is None else real_number(time_limit, "time_limit", 0.0)
-        begin = time.monotonic()
+        clock = Clock(time_limit)
         costs = read_costs(self.distortion, self.sources)
         least = least_budget(self.sources, costs)
         if rational(self.distortion_budget) < least:
             raise unmet_budget(self.distortion_budget, least)
         rough = least_distortion_rows(costs.matrix)
-        best = Best(lambda channel, proof: self._ends(channel, proof, costs), rough, tol)
-        for attempt in self._attempts(costs, tol, begin + limit):
+        best = Best(lambda channel, proof: self._ends(channel, proof, costs), rough, tol, clock)
+        for attempt in self._attempts(costs, tol, clock):
             best.improve(attempt)
-            if best.done or (best.upper < math.inf and time.monotonic() > begin + limit):
+            if best.stopped:
                 break
+        if best.upper == math.inf and not best.done:
+            best.improve(self._blended(rough, costs, least))
         if best.channel is None:
             raise unmet_budget(self.distortion_budget, least)
         witness = self._witness(best.channel, costs)
@@ -186,7 +188,8 @@ class MinLocalDP:
                 "distortion_budget": float(best.price) if 0 < best.upper < math.inf else 0.0
             },
             stats={
-                "seconds": time.monotonic() - begin,
+                "seconds": clock.seconds,
+                "stopped": best.stopped or Stopped.NO_PROGRESS,
                 "programs": best.programs,
                 "worst_source": best.law(self.sources.labels),
             },
@@ -295,19 +298,27 @@ class MinLocalDP:
             "budget": self.distortion_budget,
         }
 
-    def _attempts(self, costs: Costs, tol: float, deadline: float) -> Iterator[Attempt]:
+    def _attempts(self, costs: Costs, tol: float, clock: Clock) -> Iterator[Attempt]:
         sources, budget, d = self.sources, self.distortion_budget, costs.matrix
 
         def meets(channel: Array) -> bool:
             return self._ends(channel, {}, costs) is not None
 
         if costs.is_hamming:
-            pure = hamming_attempts(sources, budget, deadline, meets)
+            pure = hamming_attempts(sources, budget, clock, meets)
         else:
-            pure = general_attempts(sources, d, budget, tol, deadline, meets)
+            pure = general_attempts(sources, d, budget, tol, clock, meets)
         if self.delta == 0:
             return pure
-        return approximate_attempts(sources, d, budget, self.delta, tol, deadline, pure)
+        return approximate_attempts(sources, d, budget, self.delta, tol, clock, pure)
+
+    def _blended(self, rough: Array, costs: Costs, least: float) -> Attempt:
+        """Return the channel of least distortion with as much noise as the budget allows."""
+        flat = np.full(rough.shape, 1 / rough.shape[1])
+        worst = self.sources.worst((flat * costs.matrix).sum(axis=1))[0]
+        share = min((self.distortion_budget - least) / max(worst - least, 1e-300), 1.0)
+        share *= 1 - 1e-9  # so that rounding does not exceed the budget
+        return Attempt([(1 - share) * rough + share * flat], programs=0)
 
     def _ends(
         self, channel: Array, proof: dict[str, Any], costs: Costs

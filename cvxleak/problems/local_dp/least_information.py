@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cvxleak._clock import Clock
 from cvxleak._validation import real_number
 from cvxleak.certificates import Certificate
 from cvxleak.certificates.rationals import float_above, rational
@@ -34,7 +33,7 @@ from cvxleak.problems.local_dp.statement import (
     unmet_budget,
 )
 from cvxleak.problems.local_dp.worst_information import worst_information
-from cvxleak.result import Bound
+from cvxleak.result import Bound, Stopped
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -126,7 +125,9 @@ class MinInformation:
             The gap to reach, in nats.
         time_limit : float, optional
             Seconds after which the solver is stopped or not started (CLARABEL and SCS stop while
-            they run); the bracket is then wide, and its lower end 0 if nothing was proved.
+            they run); the bracket is then wide, and its lower end 0 if nothing was proved. The
+            linear program for the best constant output, with which every solve begins, and the
+            exact proof of what was found by then come on top.
         solver : str
             Any conic solver of CVXPY with exponential cones.
         solver_options : mapping, optional
@@ -160,9 +161,7 @@ class MinInformation:
         True
         """
         tol = real_number(tol, "tol", 0.0)
-        limit = math.inf if time_limit is None else real_number(time_limit, "time_limit", 0.0)
-        begin = time.monotonic()
-        deadline = begin + limit
+        clock = Clock(time_limit)
         costs = read_costs(self.distortion, self.sources)
         least = least_budget(self.sources, costs)
         if rational(self.distortion_budget) < least:
@@ -171,7 +170,7 @@ class MinInformation:
         law = best.least / best.least.sum()
         search = InformationSearch(self.sources, costs, self.distortion_budget, law)
         if any(map(search.take_if_flat, flat_channels(law, self.sources.size))):
-            return self._bound(search, costs, tol, begin)
+            return self._bound(search, costs, tol, clock)
         given = dict(solver_options or {})
         # At the least distortion itself the channels have no interior; with more room they have.
         rounds = [(given, 100, ROOMS[0])]
@@ -185,20 +184,20 @@ class MinInformation:
             above = float_above(least)
             room = max(self.distortion_budget, above + share * max(best.value - above, 0.0))
             try:
-                saddle = saddle_point(self.sources, costs, room, solver, options, verbose, deadline)
+                saddle = saddle_point(self.sources, costs, room, solver, options, verbose, clock)
             except SolverError as error:
                 failure = failure or error
                 continue
             search.improve(saddle, iterations)
-            if search.upper - search.lower <= tol or time.monotonic() > deadline:
+            if search.upper - search.lower <= tol or clock.late:
                 break
         if search.channel is None:
-            if failure is not None and time.monotonic() <= deadline:
+            if failure is not None and not clock.late:
                 raise failure
             search.take_rough()
         if search.channel is None:
             raise unmet_budget(self.distortion_budget, least)
-        return self._bound(search, costs, tol, begin)
+        return self._bound(search, costs, tol, clock)
 
     def check(
         self, candidate: Channel | Prior | ArrayLike, *, bound: Bound | None = None, **options: Any
@@ -255,9 +254,12 @@ class MinInformation:
         costs = read_costs(self.distortion, self.sources)
         return information_program(self.sources, costs, self.distortion_budget).problem
 
-    def _bound(self, search: InformationSearch, costs: Costs, tol: float, begin: float) -> Bound:
+    def _bound(self, search: InformationSearch, costs: Costs, tol: float, clock: Clock) -> Bound:
         channel = np.asarray(search.channel)
         ends = search.lower, search.upper
+        stopped = Stopped.TIME_LIMIT if clock.late else Stopped.NO_PROGRESS
+        if ends[1] - ends[0] <= tol:
+            stopped = Stopped.TOLERANCE
         certificate = Certificate(
             "min-information", search.problem, *ends, search.witness, search.proof
         )
@@ -277,7 +279,8 @@ class MinInformation:
             certificate=certificate,
             shadow_prices={"distortion_budget": 0.0 if saddle is None else -saddle.price},
             stats={
-                "seconds": time.monotonic() - begin,
+                "seconds": clock.seconds,
+                "stopped": stopped,
                 "worst_sources": tuple(
                     Prior(law.law / law.law.sum(), self.sources.labels) for law in laws
                 ),

@@ -12,8 +12,6 @@ The multipliers of these rows are the worst mixture of sources.
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -23,6 +21,7 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog
 
+from cvxleak._clock import Clock
 from cvxleak._numbers import exact_law, fraction
 from cvxleak._validation import Array
 from cvxleak.errors import SolverError
@@ -126,14 +125,14 @@ class SourceProgram:
         rows are arrays.
     ceiling : ndarray, shape (columns,)
         theta as a linear function of them.
-    deadline : float
-        Of `time.monotonic`: past it programs fail.
+    clock : Clock, optional
+        When it is late, programs fail.
     """
 
     def __init__(
-        self, sources: SourceSet, cost: Any, ceiling: Array, *, deadline: float = math.inf
+        self, sources: SourceSet, cost: Any, ceiling: Array, *, clock: Clock | None = None
     ) -> None:
-        self._sources, self._deadline = sources, deadline
+        self._sources, self._clock = sources, clock or Clock()
         size, columns = sources.size, len(ceiling)
         points, bodies = sources.points, sources.polytopes
         self._columns, self._extra = columns, 0
@@ -180,10 +179,10 @@ class SourceProgram:
             HiGHS came to no end, or time is up.
         """
         options: dict[str, float] = dict(TOLERANCES)
-        if self._deadline < math.inf:
-            options["time_limit"] = self._deadline - time.monotonic()
-            if options["time_limit"] <= 0:
-                raise SolverError("HiGHS: no time is left")
+        if self._clock.late:
+            raise SolverError("HiGHS: no time is left")
+        if self._clock.limit is not None:
+            options["time_limit"] = self._clock.left
         pad = self._extra
         count = 0 if sides is None else len(sides)
         if isinstance(self._rows, np.ndarray):

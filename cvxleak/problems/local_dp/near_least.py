@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from flint import fmpq
 
+from cvxleak._clock import Clock
 from cvxleak._numbers import fraction
 from cvxleak._validation import Array
 from cvxleak.certificates.rationals import float_above
@@ -37,7 +38,7 @@ SMALLEST = 1e-280
 
 
 def near_least_attempt(
-    program: RowProgram, sources: SourceSet, distortion: Array, budget: float, deadline: float
+    program: RowProgram, sources: SourceSet, distortion: Array, budget: float, clock: Clock
 ) -> Attempt:
     """Return the optimum for f towards infinity, with the potentials that prove it."""
     if sources.polytopes:
@@ -69,7 +70,7 @@ def near_least_attempt(
     rows.append([fmpq(0)] * k + [_rational(r) for r in room])
     sides = [fmpq(0)] * m + [fmpq(1)]
     cost = [fmpq(1)] * k + [fmpq(0)] * len(laws)
-    found = maximize(cost, rows, sides, deadline)
+    found = maximize(cost, rows, sides, clock)
     if found is None or found[0] <= 0:
         return Attempt()
     ratio, best, prices = found

@@ -10,12 +10,13 @@ with the duals of its programs used as well.
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass
 
 import numpy as np
 
+from cvxleak._clock import Clock
 from cvxleak._validation import Array
+from cvxleak.errors import SolverError
 from cvxleak.problems.local_dp.general import Optimum, RowProgram
 from cvxleak.problems.local_dp.linear import Mixture
 
@@ -60,7 +61,7 @@ def least_ratio_for_budget(
     distortion: Array,
     budget: float,
     tol: float,
-    deadline: float,
+    clock: Clock,
     *,
     start: Optimum,
 ) -> Bracket:
@@ -72,11 +73,16 @@ def least_ratio_for_budget(
     mixture = start.mixture
     lower, potentials = potentials_at(start, distortion, budget)
     upper, least = math.inf, None
-    while done < ITERATIONS and lower < math.inf and time.monotonic() <= deadline:
+    while done < ITERATIONS and lower < math.inf and not clock.late:
         slope = best.slope
         newton = best.ratio + (best.value - budget) / -slope if slope < 0 else math.inf
         trial = _next(best.ratio, newton, lower, upper)
-        best, done = program.at(trial), done + 1
+        try:
+            best, done = program.at(trial), done + 1
+        except SolverError:
+            if not clock.late:
+                raise
+            break
         proved, moved = potentials_at(best, distortion, budget)
         if proved > lower:
             lower, mixture, potentials = proved, best.mixture, moved

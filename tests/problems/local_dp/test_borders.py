@@ -8,6 +8,7 @@ import pytest
 from flint import fmpq
 
 from cvxleak import verify
+from cvxleak._clock import Clock
 from cvxleak.certificates import Certificate
 from cvxleak.certificates.local_dp import released_ratio
 from cvxleak.certificates.rationals import normalized_rows, rational
@@ -233,7 +234,7 @@ def test_rationals_and_floats_agree(seed):
     P = rng.dirichlet(np.ones(4), size=3)
     parts = [SourceSet(P), SourceSet.hull(P), SourceSet.box(P.min(axis=0), P.max(axis=0))]
     for sources in parts:
-        found = exact.least_ratio(sources, rational(0.3), math.inf)
+        found = exact.least_ratio(sources, rational(0.3), Clock())
         assert found is not None
         bound = min_local_dp(sources, 0.3)
         assert math.log(float(found.ratio.p) / float(found.ratio.q)) == pytest.approx(
@@ -260,12 +261,12 @@ def test_the_simplex_method_ends_where_it_could_cycle():
         [q(0), q(0), q(1), q(0)],
     ]
     value, x, prices = exact.maximize(
-        [q(3, 4), q(-20), q(1, 2), q(-6)], rows, [q(0), q(0), q(1)], math.inf
+        [q(3, 4), q(-20), q(1, 2), q(-6)], rows, [q(0), q(0), q(1)], Clock()
     )
     assert value == q(5, 4)
     assert x == [1, 0, 1, 0]
     assert all(p >= 0 for p in prices)
-    assert exact.maximize([q(1)], [[q(-1)]], [q(0)], math.inf) is None
+    assert exact.maximize([q(1)], [[q(-1)]], [q(0)], Clock()) is None
 
 
 @pytest.mark.parametrize(
