@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cvxleak._clock import Clock
 from cvxleak._validation import Array, instance, real_number
 from cvxleak.certificates import Certificate
 from cvxleak.errors import ValidationError
@@ -32,7 +32,7 @@ from cvxleak.problems.design.private_utility import (
     private_excess,
     solve_private,
 )
-from cvxleak.result import Bound
+from cvxleak.result import Bound, Stopped
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -259,13 +259,11 @@ class DesignForPrior:
         >>> round(bound.lower, 6), bound.gap < 1e-8, verify(bound.certificate).passed
         (0.162107, True, True)
         """
-        begin = time.perf_counter()
+        clock = Clock(time_limit)
         accuracy = 1e-5 if self.constraints or solver is not None else 1e-8
         if tol is not None:
             accuracy = real_number(tol, "tol", 0.0)
-        if time_limit is not None:
-            real_number(time_limit, "time_limit", 0.0)
-        content, found = self._found(accuracy, time_limit, solver, dict(solver_options or {}))
+        content, found = self._found(accuracy, clock, solver, dict(solver_options or {}))
         information = self._goal != "distortion"
         unit = "nats" if information else "distortion"
         lower, upper = min(found.lower, found.upper), found.upper
@@ -281,6 +279,8 @@ class DesignForPrior:
         )
         scale = 1.0 if information else float(self._statement.distortion.max()) or 1.0
         priced = "slope" if self.slope is not None else "budget"
+        met = upper - lower <= accuracy * scale and found.own.met
+        closed = {"stopped": Stopped.TOLERANCE} if met else {}
         names = {"information": "leakage", "distortion": "distortion", "sum": "leakage + slope d"}
         return Bound.proved(
             f"least {names[self._goal]}",
@@ -293,7 +293,7 @@ class DesignForPrior:
             witness=self._statement.channel(found.channel),
             certificate=certificate,
             shadow_prices={} if math.isnan(found.price) else {priced: found.price},
-            stats={"seconds": time.perf_counter() - begin} | found.stats,
+            stats={"seconds": clock.seconds, "stopped": Stopped.NO_PROGRESS} | found.stats | closed,
             resume=lambda tol, limit: self.solve(
                 tol=tol, time_limit=limit, solver=solver, solver_options=solver_options
             ),
@@ -379,7 +379,7 @@ class DesignForPrior:
         return stated.problem
 
     def _found(
-        self, tol: float, time_limit: float | None, solver: str | None, options: dict[str, Any]
+        self, tol: float, clock: Clock, solver: str | None, options: dict[str, Any]
     ) -> tuple[dict[str, Any], Found]:
         """Return the certificate's problem and what was found."""
         statement, goal, number = self._statement, self._goal, self._number
@@ -395,9 +395,7 @@ class DesignForPrior:
             content = private_content(statement, self.measure, number)
             return content, solve_private(statement, self.measure, number)
         name = "slope" if goal == "sum" else "budget"
-        return statement.content(goal, name, number), solve(
-            statement, goal, number, tol, time_limit
-        )
+        return statement.content(goal, name, number), solve(statement, goal, number, tol, clock)
 
     def _measured(self, rows: Array) -> tuple[float, float]:
         """Return leakage (of an information) and distortion of a channel."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -11,6 +10,7 @@ import numpy as np
 from flint import fmpq
 from scipy.optimize import linprog
 
+from cvxleak._clock import Clock
 from cvxleak._validation import Array
 from cvxleak.certificates import rationals
 from cvxleak.certificates.balls import precision
@@ -25,6 +25,7 @@ from cvxleak.iterative.prior_design import design_interior_point
 from cvxleak.iterative.rate_distortion import rate_distortion_interior_point
 from cvxleak.problems.design.fixed_prior_statement import Statement
 from cvxleak.problems.design.shown import Shown
+from cvxleak.result import Stopped
 
 __all__ = ["Found", "ends", "least_distortion", "mixed", "most_useful_constant", "solve"]
 
@@ -54,26 +55,21 @@ class Found(NamedTuple):
     """What can be shown of the channel and the user's own constraints."""
 
 
-def solve(
-    statement: Statement, minimize: str, number: float, tol: float, time_limit: float | None
-) -> Found:
+def solve(statement: Statement, minimize: str, number: float, tol: float, clock: Clock) -> Found:
     """Solve a problem about information; `minimize` is "information", "distortion" or "sum"."""
-    begin = time.perf_counter()
     least, sharp = least_distortion(statement)
     if minimize == "information" and rationals.rational(number) < least:
         raise InfeasibleError(
             f"budget: found {number!r}; the least feasible distortion is "
             f"{rationals.float_above(least)!r}"
         )
-    for guess in _corners(statement, minimize, number, sharp):
+    for guess in _corners(statement, minimize, number, sharp, clock):
         found = ends(statement, minimize, number, guess.channel, guess.proof)
         if found is not None and found[1] - found[0] <= tol * _unit(statement, minimize):
-            stats = {"iterations": 0, "stopped": guess.stats["stopped"]}
-            return guess._replace(lower=found[0], upper=found[1], stats=stats)
-    left = None if time_limit is None else max(time_limit - (time.perf_counter() - begin), 0.0)
-    point = _interior(statement, minimize, number, 0.1 * tol, left)
+            return guess._replace(lower=found[0], upper=found[1], stats={"iterations": 0})
+    point = _interior(statement, minimize, number, 0.1 * tol, clock)
     best = None
-    for channel in _feasible(statement, minimize, number, point.channel, sharp):
+    for channel in _feasible(statement, minimize, number, point.channel, sharp, clock):
         found = ends(statement, minimize, number, channel, point.proof)
         if found is not None and (best is None or found[1] < best.upper):
             best = point._replace(channel=channel, lower=found[0], upper=found[1])
@@ -156,26 +152,26 @@ def _constant(statement: Statement) -> Array:
     return np.tile(most_useful_constant(statement), (len(statement.distortion), 1))
 
 
-def _corners(statement: Statement, minimize: str, number: float, sharp: Array) -> Iterator[Found]:
+def _corners(
+    statement: Statement, minimize: str, number: float, sharp: Array, clock: Clock
+) -> Iterator[Found]:
     """Return the channels that are optimal where a budget is so large that it does not matter."""
     k, j = len(statement.secrets), len(statement.sources)
     flat = np.ones_like(statement.distortion)
     if minimize == "information":
         idle = {"weights": [1.0] * k, "prices": [0.0] * j, "reference": flat.tolist(), "own": []}
-        why = {"stopped": "the budget allows an output that does not look at the input"}
-        yield Found(_constant(statement), idle, 0.0, 0.0, 0.0, why)
+        yield Found(_constant(statement), idle, 0.0, 0.0, 0.0, {})
         if number <= _just_above(statement):
-            yield _steepest(statement)
+            yield _steepest(statement, clock)
     if minimize == "distortion":
         # Any single source gives a lower end; the one with the largest is what counts.
         worst = int(distortions_above(statement.sources, sharp, statement.distortion).argmax())
         prices = np.eye(j)[worst].tolist()
         idle = {"weights": [0.0] * k, "prices": prices, "reference": flat.tolist(), "own": []}
-        why = {"stopped": "the budget allows the least distortion"}
-        yield Found(sharp, idle, 0.0, 0.0, 0.0, why)
-        yield Found(_steepest(statement).channel, idle, 0.0, 0.0, 0.0, why)
+        yield Found(sharp, idle, 0.0, 0.0, 0.0, {})
+        yield Found(_steepest(statement, clock).channel, idle, 0.0, 0.0, 0.0, {})
         if number == 0:
-            yield _blind(statement)
+            yield _blind(statement, clock)
 
 
 def _just_above(statement: Statement) -> float:
@@ -185,7 +181,7 @@ def _just_above(statement: Statement) -> float:
     return least + 1e-13 * max(most - least, 0.0)
 
 
-def _steepest(statement: Statement) -> Found:
+def _steepest(statement: Statement, clock: Clock) -> Found:
     """Return the channel of least information among those of least distortion."""
     d = statement.distortion
     excess = d - d.min(axis=1, keepdims=True)
@@ -194,22 +190,20 @@ def _steepest(statement: Statement) -> Found:
     mass = statement.sources[nearest >= nearest.max() * (1 - 1e-12)].mean(axis=0)
     positive = (mass[:, None] * excess)[(mass[:, None] * excess) > 0]
     slope = STEEP / float(positive.min()) if positive.size else 1.0
-    found = _interior(statement, "sum", slope, 1e-10, None)
+    found = _interior(statement, "sum", slope, 1e-10, clock)
     channel = np.where((excess > 0) & (mass[:, None] > 0), 0.0, found.channel)
     channel /= channel.sum(axis=1, keepdims=True)
-    return found._replace(
-        channel=channel, price=-math.inf, stats={"stopped": "the budget is the least distortion"}
-    )
+    return found._replace(channel=channel, price=-math.inf)
 
 
-def _blind(statement: Statement) -> Found:
+def _blind(statement: Statement, clock: Clock) -> Found:
     """Return the best channel that tells nothing, with the price that makes it so."""
-    found = _interior(statement, "distortion", 1e-9, 1e-10, None)
-    return found._replace(channel=_constant(statement), stats={"stopped": "the budget is zero"})
+    found = _interior(statement, "distortion", 1e-9, 1e-10, clock)
+    return found._replace(channel=_constant(statement))
 
 
 def _interior(
-    statement: Statement, minimize: str, number: float, tol: float, time_limit: float | None
+    statement: Statement, minimize: str, number: float, tol: float, clock: Clock
 ) -> Found:
     """Run the interior-point method that fits; its point meets the budget up to rounding."""
     goal = {
@@ -220,7 +214,7 @@ def _interior(
     options: dict[str, Any] = {
         goal: number,
         "tol": tol * _unit(statement, minimize),
-        "time_limit": time_limit,
+        "time_limit": clock.limit,
     }
     d, law = statement.distortion, statement.secrets[0]
     single = len(statement.secrets) == 1 and law.ndim == 1 and len(statement.sources) == 1
@@ -239,6 +233,7 @@ def _interior(
         run = design_interior_point(statement.secrets, statement.sources, d, **options)
         reference, weights, prices = run.point.reference, run.point.weights, run.point.prices
         spent = float(run.history["distortion"][-1])
+    stopped = Stopped.TIME_LIMIT if clock.late else Stopped.NO_PROGRESS
     reference = np.maximum(reference / reference.max(axis=0), LEAST_REFERENCE)
     price = {
         "information": -float(prices.sum()),
@@ -251,18 +246,18 @@ def _interior(
         "reference": reference.tolist(),
         "own": [],
     }
-    stats = {"iterations": run.iterations, "stopped": run.stopped}
+    stats = {"iterations": run.iterations, "stopped": stopped}
     return Found(run.point.channel, proof, -math.inf, math.inf, price, stats)
 
 
 def _feasible(
-    statement: Statement, minimize: str, number: float, channel: Array, sharp: Array
+    statement: Statement, minimize: str, number: float, channel: Array, sharp: Array, clock: Clock
 ) -> Iterator[Array]:
     """Return the repaired channel, and the corners for when the budget leaves little room."""
     yield _repaired(statement, minimize, number, channel, sharp)
     if minimize == "information":
         yield sharp
-        yield _steepest(statement).channel
+        yield _steepest(statement, clock).channel
     elif minimize == "distortion":
         yield _constant(statement)
 

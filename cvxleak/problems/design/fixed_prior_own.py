@@ -221,8 +221,7 @@ def _blind(
             ends = bracket(content, {"channel": channel.tolist()}, proof)
     except CertificateError:
         return None
-    stats = {"stopped": "the budget allows an output that does not look at the input"}
-    return _shown((Found(channel, proof, *ends, 0.0, stats), content), half_spaces, conic.rules)
+    return _shown((Found(channel, proof, *ends, 0.0, {}), content), half_spaces, conic.rules)
 
 
 def _silent(
@@ -274,7 +273,7 @@ def _silent(
             ends = bracket(content, {"channel": channel.tolist()}, proof)
     except CertificateError:
         return None
-    found = Found(channel, proof, *ends, math.nan, {"stopped": status})
+    found = Found(channel, proof, *ends, math.nan, {"solver_status": status})
     return _shown((found, content), half_spaces, conic.rules)
 
 
@@ -351,7 +350,7 @@ def _ends(
     )
     stats: dict[str, Any] = {
         "solver": solver or stated.problem.solver_stats.solver_name,
-        "stopped": stated.problem.status,
+        "solver_status": stated.problem.status,
     }
     return Found(channel, proof, lower, upper, price, stats), content
 

@@ -82,7 +82,7 @@ def solve_private(statement: Statement, measure: str, budget: float) -> Found:
             lower, upper = bracket(content, {"channel": channel.tolist()}, proof)
     except CertificateError as error:
         raise SolverError(f"the linear program's solution cannot be repaired ({error})") from error
-    return Found(channel, proof, lower, upper, price, {"stopped": "the linear program is solved"})
+    return Found(channel, proof, lower, upper, price, {})
 
 
 def privacy_rows(statement: Statement, measure: str, budget: float) -> tuple[csr_array, Array]:

@@ -25,7 +25,6 @@ apart at most: equal where all symbols grow in proportion, as for randomized res
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +33,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
+from cvxleak._clock import Clock
 from cvxleak._validation import Array, real_number
 from cvxleak.measures.pointwise import probabilities_in
 from cvxleak.measures.privacy import TIE
@@ -236,12 +236,9 @@ def envelope_curve(
            [0.894 , 1.    ]])
     """
     accuracy = real_number(tol, "tol", 1e-10)
-    begin = time.perf_counter()
-    deadline = (
-        math.inf if time_limit is None else begin + real_number(time_limit, "time_limit", 0.0)
-    )
+    clock = Clock(time_limit)
     program = Data(prior, channel).program
-    builder = _Builder(program, accuracy * 0.9, deadline)
+    builder = _Builder(program, accuracy * 0.9, clock)
     nodes, growth = builder.run()
     return EnvelopeCurve(
         np.array([[node.at.level, node.above.level] for node in nodes]),
@@ -250,7 +247,7 @@ def envelope_curve(
         np.array(growth).reshape(-1, 2),
         accuracy,
         {
-            "seconds": time.perf_counter() - begin,
+            "seconds": clock.seconds,
             "levels": builder.solved,
             "pivots": program.pivots,
         },
@@ -268,12 +265,12 @@ class _Node:
 class _Builder:
     """Adds nodes from the top down until every stretch is narrow enough."""
 
-    def __init__(self, program: Program, tol: float, deadline: float) -> None:
-        self.program, self.tol, self.deadline = program, tol, deadline
+    def __init__(self, program: Program, tol: float, clock: Clock) -> None:
+        self.program, self.tol, self.clock = program, tol, clock
         self.solved = 0
 
     def run(self) -> tuple[list[_Node], list[tuple[float, float]]]:
-        last = largest_level(self.program, 1 - TIE, self.deadline).below
+        last = largest_level(self.program, 1 - TIE, self.clock).below
         starts = self._jumps(last.level)
         if not starts or starts[-1].at.level > last.level * (1 + CLOSE):
             starts.append(_Node(last, last))
@@ -309,11 +306,11 @@ class _Builder:
 
     def _solve(self, level: float, *, strict: bool = False) -> Vertex:
         self.solved += 1
-        return self.program.solve(level, strict=strict)
+        return self.program.solve(level, strict=strict, clock=self.clock)
 
     def _may_split(self, width: float, rise: float) -> bool:
         # Where less mass than the program can tell from none is at stake, nodes would not help.
-        return width > 1e-13 and rise > SPECK and time.perf_counter() < self.deadline
+        return width > 1e-13 and rise > SPECK and not self.clock.late
 
     def _growth(self, top: Vertex, bottom: Vertex) -> tuple[float, float] | None:
         """Return kappa and theta of a stretch, or None if it is to be split.

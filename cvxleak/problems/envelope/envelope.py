@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cvxleak._clock import Clock
 from cvxleak._validation import real_number
 from cvxleak.certificates import Certificate
 from cvxleak.certificates.balls import precision
@@ -23,7 +23,7 @@ from cvxleak.problems.envelope.failure import FailureProbability
 from cvxleak.problems.envelope.program import Vertex
 from cvxleak.problems.envelope.search import largest_level, tail_average
 from cvxleak.problems.envelope.statement import Data, read_candidate
-from cvxleak.result import Bound
+from cvxleak.result import Bound, Stopped
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -143,13 +143,11 @@ class PMLEnvelope:
         0.35364
         """
         real_number(tol, "tol", 0.0)
-        begin = time.perf_counter()
-        deadline = (
-            math.inf if time_limit is None else begin + real_number(time_limit, "time_limit", 0.0)
-        )
+        clock = Clock(time_limit)
         delta = self.delta * (1 - self.tie)
         data = Data(self.prior, self.channel, delta or 1e-15)
-        levels = largest_level(data.program, min(delta, 1 - TIE), deadline)
+        levels = largest_level(data.program, min(delta, 1 - TIE), clock)
+        stopped = Stopped.TIME_LIMIT if clock.late else Stopped.NO_PROGRESS
         stored = data.stored() | {"delta": delta}
         witness = data.witness(levels.below)
         if delta > 1 - TIE:
@@ -170,7 +168,8 @@ class PMLEnvelope:
             witness=data.post_processing(witness),
             certificate=Certificate("pml-envelope", stored, lower, upper, witness, proof),
             stats={
-                "seconds": time.perf_counter() - begin,
+                "seconds": clock.seconds,
+                "stopped": Stopped.TOLERANCE if upper - lower <= tol else stopped,
                 "levels": levels.tried,
                 "pivots": data.program.pivots,
             },

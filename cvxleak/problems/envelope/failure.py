@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cvxleak._clock import Clock
 from cvxleak._validation import real_number
 from cvxleak.certificates import Certificate
 from cvxleak.certificates.balls import precision
@@ -20,7 +20,7 @@ from cvxleak.measures.privacy import TIE
 from cvxleak.model import Channel, Prior, as_channel, as_prior
 from cvxleak.problems.check import Check
 from cvxleak.problems.envelope.statement import Data, read_candidate
-from cvxleak.result import Bound
+from cvxleak.result import Bound, Stopped
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -155,16 +155,12 @@ class FailureProbability:
         0.564058
         """
         real_number(tol, "tol", 0.0)
-        begin = time.perf_counter()
-        deadline = (
-            math.inf if time_limit is None else begin + real_number(time_limit, "time_limit", 0.0)
-        )
+        clock = Clock(time_limit)
         data = Data(self.prior, self.channel)
         # Beyond the largest leakage there is nothing to find, however far.
         level = math.exp(min(self.threshold, 700.0))
-        vertex = data.program.solve(
-            level, strict=self.strict, tol=max(tol / 4, 1e-13), deadline=deadline
-        )
+        vertex = data.program.solve(level, strict=self.strict, tol=max(tol / 4, 1e-13), clock=clock)
+        stopped = Stopped.TIME_LIMIT if clock.late else Stopped.NO_PROGRESS
         stored = data.stored() | {"epsilon": self.threshold, "strict": self.strict}
         witness, proof = data.witness(vertex), {"multipliers": data.multipliers(vertex)}
         with precision():
@@ -181,7 +177,11 @@ class FailureProbability:
             unit="probability",
             witness=data.post_processing(witness),
             certificate=certificate,
-            stats={"seconds": time.perf_counter() - begin, "pivots": data.program.pivots},
+            stats={
+                "seconds": clock.seconds,
+                "stopped": Stopped.TOLERANCE if upper - lower <= tol else stopped,
+                "pivots": data.program.pivots,
+            },
             resume=self._refine,
         )
 

@@ -17,13 +17,13 @@ D over all outputs is an upper bound; and groups whose outputs disagree on the m
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cvxleak._clock import Clock
 from cvxleak._validation import Array
 from cvxleak.errors import SolverError
 from cvxleak.problems.envelope.repair import repaired
@@ -119,7 +119,7 @@ class Program:
         *,
         strict: bool = False,
         tol: float = 1e-12,
-        deadline: float = math.inf,
+        clock: Clock | None = None,
         bound_only: bool = False,
     ) -> Vertex:
         """Return a solution whose two ends differ by at most `tol`, as far as rounding allows.
@@ -128,24 +128,24 @@ class Program:
         which rounding keeps from reaching it.
 
         With `strict`, symbols have to exceed the level: inputs whose ratios do not are left out.
-        After the deadline, on the clock of `time.perf_counter`, no further columns are added: the
-        two ends still hold.
+        When `clock` is late no further columns are added: the two ends still hold.
         """
+        clock = clock or Clock()
         able = self.jumps > level if strict else self.jumps >= level
         if not able.any():
             none, nothing = np.zeros(0, dtype=np.intp), np.zeros(len(self.output))
             mu = np.full(len(able), np.inf)
             return Vertex(level, none, none, np.zeros(0), 0.0, mu, nothing, 0.0)
-        found = self._attempt(level, able, tol, deadline)
+        found = self._attempt(level, able, tol, clock)
         if bound_only and (np.abs(self.jumps - level) < 1e-12 * level).any():
             return found
         if found.bound - found.value > LOOSE * found.bound:
             found = _better(self._simple(level, able), found)
         open_ = found.bound - found.value > max(tol, FAR / self._scale)
-        if open_ and time.perf_counter() <= deadline:
+        if open_ and not clock.late:
             # From another basis HiGHS may do better.
             self._solver, self._basis = _solver(), None
-            found = _better(found, self._attempt(level, able, tol, deadline))
+            found = _better(found, self._attempt(level, able, tol, clock))
         return found
 
     def _simple(self, level: float, able: NDArray[np.bool_]) -> Vertex:
@@ -174,16 +174,14 @@ class Program:
         value = float(masses.sum())
         return Vertex(level, inputs, outputs, masses, value, multipliers, prices, bound)
 
-    def _attempt(
-        self, level: float, able: NDArray[np.bool_], tol: float, deadline: float
-    ) -> Vertex:
+    def _attempt(self, level: float, able: NDArray[np.bool_], tol: float, clock: Clock) -> Vertex:
         """Solve from the last basis, if there is one."""
         while True:
-            masses, mu, value = self._price_out(level, able, tol, deadline)
+            masses, mu, value = self._price_out(level, able, tol, clock)
             steps = STEPS if self._huge else (0.0,)
             mu, reduced, prices, bound = self._priced(mu, level, able, steps)
             exact = len(self._mass) == len(self.output) or bound - value <= tol
-            if exact or time.perf_counter() > deadline:
+            if exact or clock.late:
                 break
             if not self._split(np.where(prices > 0, reduced.argmax(axis=0) + 1, 0)):
                 break
@@ -253,7 +251,7 @@ class Program:
         return True
 
     def _price_out(
-        self, level: float, able: NDArray[np.bool_], tol: float, deadline: float
+        self, level: float, able: NDArray[np.bool_], tol: float, clock: Clock
     ) -> tuple[Array, Array, float]:
         """Solve the master problem, adding columns until no more than `tol` / 2 can be gained."""
         while True:
@@ -261,7 +259,7 @@ class Program:
             reduced = np.where(able[:, None], 1 + mu[:, None] * (self._ratios - level), -np.inf)
             value = float(masses.sum())
             bound = float(self._mass @ np.maximum(reduced.max(axis=0), 0.0))
-            if bound - value <= tol / 2 or time.perf_counter() > deadline:
+            if bound - value <= tol / 2 or clock.late:
                 return masses, mu, value
             reduced[self._rows, self._columns] = -np.inf
             more = min(_MORE_COLUMNS, len(reduced))

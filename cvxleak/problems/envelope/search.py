@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
+from cvxleak._clock import Clock
 from cvxleak._validation import Array
 from cvxleak.problems.envelope.program import Program, Vertex
 
@@ -46,7 +46,7 @@ class Levels:
     tried: int
 
 
-def largest_level(program: Program, delta: float, deadline: float = math.inf) -> Levels:
+def largest_level(program: Program, delta: float, clock: Clock | None = None) -> Levels:
     """Return levels just below and just above e^eps_c(delta), for delta in [0, 1].
 
     The mass that symbols can have falls as their level rises, and jumps down behind the largest
@@ -54,9 +54,10 @@ def largest_level(program: Program, delta: float, deadline: float = math.inf) ->
     others, so the largest level is at most where it meets delta (Newton's method, nearly: see
     `_bounded_by`). Many jumps at once are halved.
     """
+    clock = clock or Clock()
     low, high = _ends(program, delta)
     tried = 0
-    while high > low * (1 + CLOSE) and time.perf_counter() < deadline:
+    while high > low * (1 + CLOSE) and not clock.late:
         tried += 1
         between = np.unique(program.jumps[(program.jumps > low) & (program.jumps < high)])
         if len(between) > HOPS:
@@ -64,7 +65,7 @@ def largest_level(program: Program, delta: float, deadline: float = math.inf) ->
         else:
             # Newton's steps are short where symbols are topped up by outputs close to the level.
             level = high if tried % HALVE else math.sqrt(low * high)
-        vertex = program.solve(level, bound_only=True)
+        vertex = program.solve(level, bound_only=True, clock=clock)
         if vertex.bound >= delta * (1 - CLOSE):
             low = level
         else:

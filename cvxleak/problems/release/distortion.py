@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cvxleak._clock import Clock
 from cvxleak._validation import Array
 from cvxleak.certificates import Certificate
 from cvxleak.certificates.packing import pack, pack_written
 from cvxleak.certificates.release import prove_distortion
 from cvxleak.problems.release.inner import Inner, proved
-from cvxleak.result import Bound
+from cvxleak.result import Bound, Stopped
 
 if TYPE_CHECKING:
     from cvxleak.problems.release.statement import ReleaseProblem
@@ -21,15 +21,16 @@ __all__ = ["solve_distortion"]
 
 
 def solve_distortion(
-    problem: ReleaseProblem, tol: float, limit: float, start: Array | None = None
+    problem: ReleaseProblem, tol: float, time_limit: float | None, start: Array | None = None
 ) -> Bound:
     """Return what `ReleaseProblem.solve` does, for utility "distortion"."""
-    begin = time.perf_counter()
+    clock = Clock(time_limit)
     assert problem.distortion is not None
     distortion: Array = problem.distortion.matrix
-    inner = Inner(problem, begin + limit)
+    inner = Inner(problem, clock)
     # The gap is far below what a nudge may cost, or nudging would not be noticed.
     solved = inner.solve(distortion, 1e-4 * tol, nudge=0.1 * tol, start=start)
+    stopped = Stopped.TIME_LIMIT if clock.late else Stopped.NO_PROGRESS
     scale = float(np.ptp(distortion)) or 1.0
     kernel = inner.cleaned(solved.point.kernel, distortion, 0.1 * tol * scale)
     statement = inner.statement() | {"distortion": pack_written(distortion)}
@@ -54,9 +55,9 @@ def solve_distortion(
         certificate=certificate,
         shadow_prices={name: -mu for name, mu in multipliers.items()},
         stats={
-            "seconds": time.perf_counter() - begin,
+            "seconds": clock.seconds,
             "iterations": solved.point.iterations,
-            "stopped": solved.point.stopped,
+            "stopped": Stopped.TOLERANCE if ends[1] - ends[0] <= tol * scale else stopped,
             "multipliers": multipliers,
         },
         resume=lambda tol, time_limit: problem.solve(tol=tol, time_limit=time_limit),

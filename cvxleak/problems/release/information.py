@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import time
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import entr
 
+from cvxleak._clock import Clock
 from cvxleak._validation import Array
 from cvxleak.certificates import Certificate
 from cvxleak.certificates.packing import pack
@@ -16,7 +16,7 @@ from cvxleak.certificates.release import prove_information
 from cvxleak.problems.release.candidates import information, value_of
 from cvxleak.problems.release.cells import CellTree
 from cvxleak.problems.release.inner import Inner, proved
-from cvxleak.result import Bound
+from cvxleak.result import Bound, Stopped
 
 if TYPE_CHECKING:
     from cvxleak.problems.release.statement import ReleaseProblem
@@ -32,28 +32,32 @@ STEPS = 50
 
 
 def solve_information(
-    problem: ReleaseProblem, tol: float, limit: float, restarts: int, rng: np.random.Generator
+    problem: ReleaseProblem,
+    tol: float,
+    time_limit: float | None,
+    restarts: int,
+    rng: np.random.Generator,
 ) -> Bound:
     """Return what `ReleaseProblem.solve` does, for utility "information"."""
-    begin = time.perf_counter()
+    clock = Clock(time_limit)
     # Half of the time for the bound: the other half is for something to release.
-    search = _Search(problem, begin + limit / 2)
+    search = _Search(problem, Clock(None if time_limit is None else time_limit / 2))
     search.refine(tol)
-    search.inner.deadline = begin + limit
+    late, search.inner.clock = search.inner.clock.late, clock
     search.ascend(search.merged(), tol)
     for _ in range(restarts):
-        if search.upper - search.value <= tol or not search.inner.left:
+        if search.upper - search.value <= tol or clock.late:
             break
         search.ascend(rng.dirichlet(np.full(search.requests, 0.5), len(problem.outputs)), tol)
-    return search.bound(tol, begin)
+    return search.bound(tol, clock, late or clock.late)
 
 
 class _Search:
     """The best kernel and the best proof of a bound so far."""
 
-    def __init__(self, problem: ReleaseProblem, deadline: float) -> None:
+    def __init__(self, problem: ReleaseProblem, clock: Clock) -> None:
         self.problem = problem
-        self.inner = Inner(problem, deadline)
+        self.inner = Inner(problem, clock)
         self.requests = len(problem.joint.requests)
         self._request: Array = self.inner.joint.sum(axis=(1, 2))
         self._given = np.moveaxis(self.inner.joint, 0, 2)[self.inner.terms.z, self.inner.terms.x]
@@ -84,7 +88,7 @@ class _Search:
             self._laws, self._masses = laws, masses
             slack = masses * ((laws * tree.slopes).sum(axis=1) + entr(laws).sum(axis=1))
             total = float(slack.sum())
-            if not self.inner.left or (total <= 0.5 * tol and gap <= 0.1 * tol):
+            if self.inner.clock.late or (total <= 0.5 * tol and gap <= 0.1 * tol):
                 return
             gap = max(0.01 * total, 0.1 * tol)
             if total <= 0.5 * tol:
@@ -124,11 +128,11 @@ class _Search:
             solved = self.inner.solve(-np.log(np.where(positive, ratio, 1.0)).T, 0.01 * tol)
             self.steps += 1
             before, value = value, self._offer(solved.point.kernel)
-            if value - before <= 0.1 * tol or not self.inner.left:
+            if value - before <= 0.1 * tol or self.inner.clock.late:
                 return
             laws, _ = self._posteriors(solved.point.kernel)
 
-    def bound(self, tol: float, begin: float) -> Bound:
+    def bound(self, tol: float, clock: Clock, late: bool) -> Bound:
         """State and prove what was found."""
         problem = self.problem
         statement = self.inner.statement() | {"outputs": len(problem.outputs)}
@@ -137,6 +141,7 @@ class _Search:
             "release-information", statement, *ends, {"kernel": pack(witness)}, self.proof
         )
         multipliers = self.inner.multipliers(self.solved)
+        stopped = Stopped.TIME_LIMIT if late else Stopped.NO_PROGRESS
         return Bound.proved(
             "release information",
             *ends,
@@ -146,7 +151,8 @@ class _Search:
             certificate=certificate,
             shadow_prices=multipliers,
             stats={
-                "seconds": time.perf_counter() - begin,
+                "seconds": clock.seconds,
+                "stopped": Stopped.TOLERANCE if ends[1] - ends[0] <= tol else stopped,
                 "iterations": self.steps,
                 "cells": len(self.proof["cells"]["slopes"]),
                 "multipliers": multipliers,

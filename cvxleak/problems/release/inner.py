@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cvxleak._clock import Clock
 from cvxleak._validation import Array
 from cvxleak.certificates import balls
 from cvxleak.certificates.packing import pack, pack_written
@@ -47,11 +47,11 @@ class Inner:
     Parameters
     ----------
     problem : ReleaseProblem
-    deadline : float
-        The reading of `time.perf_counter` at which to stop.
+    clock : Clock
+        When to stop.
     """
 
-    def __init__(self, problem: ReleaseProblem, deadline: float) -> None:
+    def __init__(self, problem: ReleaseProblem, clock: Clock) -> None:
         self.problem = problem
         cells = int((problem.joint.flat.sum(axis=0) > 0).sum()) * len(problem.outputs)
         size = cells * max(1 + len(problem.coalitions), len(problem.joint.requests))
@@ -63,7 +63,7 @@ class Inner:
         self.rooms = problem.rooms()
         self.terms: ReleaseTerms = problem.terms()
         self.prices = np.array([coalition.price for coalition in problem.coalitions])
-        self.deadline = deadline
+        self.clock = clock
         law = problem.joint.flat / problem.joint.flat.sum()
         self.joint: Array = law
         self.law: Array = law.sum(axis=0)
@@ -71,11 +71,6 @@ class Inner:
         self.request: Array = (
             np.moveaxis(law, 0, 2) / np.where(self.law > 0, self.law, 1.0)[..., None]
         )
-
-    @property
-    def left(self) -> float:
-        """Seconds until the deadline."""
-        return max(self.deadline - time.perf_counter(), 0.0)
 
     def solve(
         self, distortion: Array, gap: float, *, nudge: float = 0.0, start: Array | None = None
@@ -126,7 +121,7 @@ class Inner:
             [float((self.prices + extra)[group].sum()) for group in groups],
             tol=gap,
             start=start,
-            time_limit=self.left,
+            time_limit=self.clock.limit,
         )
         multipliers = np.zeros(len(rooms))
         references: dict[int, Array] = {}

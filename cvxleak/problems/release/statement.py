@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -148,15 +147,16 @@ class ReleaseProblem(Value):
         from cvxleak.problems.release.information import solve_information
 
         real_number(tol, "tol", 0.0, open_low=True)
-        limit = math.inf if time_limit is None else real_number(time_limit, "time_limit", 0.0)
+        if time_limit is not None:
+            real_number(time_limit, "time_limit", 0.0)
         if self.utility == "distortion":
             if start is not None:
                 start = candidate_kernel(self, start, "start")
-            return solve_distortion(self, tol, limit, start)
+            return solve_distortion(self, tol, time_limit, start)
         if start is not None:
             raise ValidationError("start: found one; utility 'information' has starts of its own")
         whole_number(restarts, "restarts", 0)
-        return solve_information(self, tol, limit, restarts, generator(rng))
+        return solve_information(self, tol, time_limit, restarts, generator(rng))
 
     def check(self, candidate: Any, *, bound: Bound | None = None, tol: float = 1e-7) -> Check:
         """Judge a kernel that was found elsewhere against the certified bracket.
