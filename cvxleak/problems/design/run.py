@@ -166,6 +166,7 @@ class Run:
             raise SolverError("no channel was proved to be within the budget")
         self.spent += self.clock.seconds
         stats = {"seconds": self.spent, "rounds": len(self.rounds), "stopped": stopped}
+        stats["work"] = self._work
         if self.options.strategy == "alternate":
             stats["cycled"] = self.cycled
         found = Found(
