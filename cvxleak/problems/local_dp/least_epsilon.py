@@ -14,7 +14,7 @@ from cvxleak._clock import Clock
 from cvxleak._validation import Array, real_number
 from cvxleak.certificates import Certificate
 from cvxleak.certificates.local_dp import prove
-from cvxleak.certificates.rationals import rational
+from cvxleak.certificates.rationals import float_above, rational
 from cvxleak.errors import CertificateError
 from cvxleak.measures import local_dp_epsilon, privacy_profile
 from cvxleak.model import Channel, Distortion, Prior, SourceSet, as_prior
@@ -169,7 +169,7 @@ class MinLocalDP:
             if best.stopped:
                 break
         if best.upper == math.inf and not best.done:
-            best.improve(self._blended(rough, costs, least))
+            best.improve(self._blended(rough, costs, float_above(least)))
         if best.channel is None:
             raise unmet_budget(self.distortion_budget, least)
         witness = self._witness(best.channel, costs)
