@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import Result
@@ -16,6 +17,7 @@ from typer.testing import Result
 from cvxleak.cli.given import Given
 from cvxleak.cli.sweeping import choose_number, read_grid
 from cvxleak.errors import ValidationError
+from cvxleak.result import Bound
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 LOCAL = '[space]\nalphabets = [["x", "y"]]\n[mechanism]\nkind = "binary_symmetric"\nflip = 0.25\n'
@@ -338,6 +340,22 @@ def test_the_time_limit_is_per_point(run: Run, write: Write):
     over = ["--over", "adversary.entropy_floors=15,16", "--time-limit", 0.2, "--json", "-"]
     found = rows(run("sweep", write(long), *over))
     assert [row["status"] for row in found] == ["BRACKETED"] * 2
+
+
+def test_the_time_limit_holds_for_local_dp(run: Run, write: Write, monkeypatch: pytest.MonkeyPatch):
+    given: list[float | None] = []
+
+    def solved(*arguments: Any, tol: float, time_limit: float | None = None, **more: Any) -> Bound:
+        given.append(time_limit)
+        return Bound.proved("local DP", 0.0, 0.0, tol=tol)
+
+    monkeypatch.setattr("cvxleak.problems.min_distortion_local_dp", solved)
+    monkeypatch.setattr("cvxleak.problems.min_local_dp", solved)
+    laws = '[sources]\nkind = "laws"\nlaws = [[0.6, 0.4], [0.4, 0.6]]\n[local_dp]\n'
+    for key in ("epsilon", "distortion_budget"):
+        over = ["--over", f"local_dp.{key}=0.1,0.2", "--time-limit", 7, "--json", "-"]
+        assert len(rows(run("sweep", write(f"{laws}{key} = 0.3\n"), *over))) == 2
+    assert given == [7.0] * 4
 
 
 def test_pictures(run: Run, write: Write, tmp_path: Path):

@@ -97,7 +97,8 @@ def design_curve(
     tol, solver, solver_options, rng, verbose
         As for `MinLeakage.solve`.
     time_limit : float or None
-        For the whole curve: each point gets an equal share of what is left.
+        For the whole curve: each point gets an equal share of what is left, and one that reaches
+        its share says so in ``stats["stopped"]``.
 
     Raises
     ------

@@ -157,7 +157,11 @@ class MinLeakage:
         tol : float
             Relative gap to reach: upper - lower <= max(tol * upper, 1e-7 nats).
         time_limit : float or None
-            Seconds after which the bracket reached is returned.
+            Seconds after which the bracket reached is returned. Which part of the search goes on is
+            decided by counted work (``stats["work"]``, in multiplications), so that the answer does
+            not depend on how busy the machine is unless the limit is reached. The last 30 % of it
+            may be kept for the audit of the best channel. What cannot be interrupted comes on top:
+            programs in CVXPY for a first channel that meets own constraints, and the exact proof.
         strategy : {"cutting_set", "alternate"}
             Whether the master keeps all adversaries, or the newest one (LEAKAGE Algorithm 6): then
             it may cycle, which ``stats["cycled"]`` says, and the bracket need not close.

@@ -301,7 +301,7 @@ def test_curve_of_a_channel_with_entries_of_many_sizes() -> None:
         [0.002765688, 5.473494918e-08, 5.13722e-06, 2.0848549e-07, 0.054164893, 0.943064018],
     ]
     rows /= np.sum(rows, axis=1, keepdims=True)
-    curve = envelope_curve(prior, rows, time_limit=60)
+    curve = envelope_curve(prior, rows)
     assert curve.status is Status.CERTIFIED
     for delta in np.geomspace(1e-14, 1, 15).tolist():
         bound, (lower, upper) = pml_envelope(prior, rows, delta), curve.at(delta)
