@@ -102,9 +102,12 @@ def about(problem: Mapping[str, Any]) -> str:
     """Say what a problem that a prover has read is about."""
     joint = problem["joint"]
     requests, earlier, datasets = np.shape(joint) if isinstance(joint, list) else joint["shape"]
+    answers = ""
+    if "outputs" in problem:
+        answers = f", answered with {problem['outputs']} outputs; the upper end is of any number"
     return (
         f"a request of {requests} values about {datasets} datasets, after {earlier} histories, "
-        f"watched by {len(problem['coalitions'])} coalitions"
+        f"watched by {len(problem['coalitions'])} coalitions" + answers
     )
 
 

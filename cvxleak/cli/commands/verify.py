@@ -96,6 +96,6 @@ def _claim(answer: Verification) -> str:
     """Say what a certificate is about and what was found."""
     claim = answer.certificate
     if not answer.passed or claim is None:
-        return answer.reason
+        return answer.reason.removeprefix("not confirmed: ")  # which `_word` says
     about = f"{claim.kind}, {answer.about}" if answer.about else claim.kind
     return f"{about}: {claim.lower!r} to {claim.upper!r} {claim.unit}, {answer.reason}"

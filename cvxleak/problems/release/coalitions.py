@@ -23,8 +23,10 @@ from cvxleak._value import Value
 from cvxleak.errors import ValidationError
 from cvxleak.problems.release.joint import ReleaseJoint
 
-__all__ = ["Coalition", "any_of", "named_coalitions"]
+__all__ = ["ENTRIES", "Coalition", "any_of", "enough_outputs", "named_coalitions"]
 
+ENTRIES = 5_000
+"""Most entries of a kernel, where the information problem chooses how many columns it has."""
 MOST_PARTIES = 64
 """Most parties of which coalitions are made by number."""
 
@@ -204,6 +206,17 @@ def named_coalitions(
     if math.isfinite(found[0].budget) and found[0].budget > found[1].budget:
         raise ValidationError(f"epsilon: found {epsilon!r}; it must be at most delta, {delta!r}")
     return tuple(found)
+
+
+def enough_outputs(joint: ReleaseJoint, coalitions: Iterable[Coalition]) -> int:
+    """Return a number of outputs with which I(R̂;R) gets as large as with any number.
+
+    That is the number of pairs (z, x) of positive probability, plus that of coalitions with a
+    budget; but a kernel of no more than `ENTRIES` numbers, or as many outputs as requests.
+    """
+    pairs = int((joint.flat.sum(axis=0) > 0).sum())
+    limited = {found.classes for found in coalitions if math.isfinite(found.budget)}
+    return min(pairs + len(limited), max(ENTRIES // pairs, len(joint.requests)))
 
 
 def _budget(value: Any, name: str, scale: float) -> float:

@@ -115,8 +115,10 @@ class ReleaseProblem(Value):
             kernels of nearly equal distortion it is one that leaks little: a coalition with room to
             spare has a price of a few `tol`, so a request that comes again gets the old answer.
 
-            Information: `lower` is attained, the best of the local searches. `upper` holds for any
-            number of outputs. Only CERTIFIED, when they meet, means an optimum.
+            Information: `lower` is attained, the best of the local searches, with the number of
+            outputs in ``stats["outputs"]``. `upper` is of any number of outputs, as
+            ``stats["upper_of"]`` says: with fewer than `release_problem` takes by itself, the two
+            need not meet. Only CERTIFIED, when they do, means an optimum.
 
             `shadow_prices` are the derivatives of the optimal value in the budgets, by their names
             (``"epsilon"``, ``"delta"``): -mu_1 and -mu_2 of the paper for a distortion; infinite

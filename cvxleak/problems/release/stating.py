@@ -10,7 +10,12 @@ from numpy.typing import ArrayLike
 from cvxleak._validation import label_tuple, real_number, short, whole_number
 from cvxleak.errors import ValidationError
 from cvxleak.model import Distortion
-from cvxleak.problems.release.coalitions import Coalition, Coalitions, named_coalitions
+from cvxleak.problems.release.coalitions import (
+    Coalition,
+    Coalitions,
+    enough_outputs,
+    named_coalitions,
+)
 from cvxleak.problems.release.joint import ReleaseJoint
 from cvxleak.problems.release.statement import ReleaseProblem, Utility
 from cvxleak.result import unit_scale
@@ -49,7 +54,10 @@ def release_problem(
         list the members may also be an integer array over z, equal where the coalition sees the
         same.
     outputs : int or iterable of hashable, optional
-        How many values R̂ has, or their labels; those of the distortion, or of R, if left out.
+        How many values R̂ has, or their labels. If left out, for a distortion those of its columns,
+        or of R. For an information, as many as there are pairs (z, x) of positive probability and
+        different coalitions with a budget: more tell no more of R. Where that makes a kernel of
+        over 5000 entries, there are only as many as fit, or as R has values if that is more.
     unit : {"nats", "bits"}
         Of the budgets.
 
@@ -81,7 +89,7 @@ def release_problem(
     law = ReleaseJoint.of(joint)
     scale = unit_scale(unit)
     found = named_coalitions(law, epsilon, delta, coalitions, scale)
-    return ReleaseProblem(law, *_goal(law, utility, distortion, outputs), found, unit)
+    return ReleaseProblem(law, *_goal(law, utility, distortion, outputs, found), found, unit)
 
 
 def release_lagrangian(
@@ -140,7 +148,7 @@ def release_lagrangian(
         Coalition.seeing(law, (), price=prices[0], name="mu_1"),
         Coalition.seeing(law, law.names, price=prices[1], name="mu_2"),
     )
-    return ReleaseProblem(law, *_goal(law, utility, distortion, outputs), found, unit)
+    return ReleaseProblem(law, *_goal(law, utility, distortion, outputs, found), found, unit)
 
 
 def _goal(
@@ -148,11 +156,14 @@ def _goal(
     utility: Utility,
     distortion: Distortion | ArrayLike | None,
     outputs: int | Iterable[Hashable] | None,
+    coalitions: tuple[Coalition, ...],
 ) -> tuple[Utility, Distortion | None, tuple[Hashable, ...]]:
     if utility not in ("distortion", "information"):
         raise ValidationError(
             f"utility: found {short(utility)}; allowed: 'distortion', 'information'"
         )
+    if outputs is None and utility == "information":
+        outputs = enough_outputs(joint, coalitions)
     if outputs is None:
         labels = None
     elif isinstance(outputs, Iterable):
@@ -166,7 +177,8 @@ def _goal(
     if utility == "information":
         if distortion is not None:
             raise ValidationError("distortion: found one; utility 'information' has none")
-        return utility, None, joint.requests if labels is None else labels
+        assert labels is not None
+        return utility, None, labels
     if distortion is None:
         matrix = Distortion.hamming(joint.requests, labels)
     elif isinstance(distortion, Distortion):

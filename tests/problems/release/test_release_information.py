@@ -59,10 +59,65 @@ def test_the_gap_closes_with_enough_outputs(epsilon, room, outputs):
     assert bound.lower == pytest.approx(useful(TABLE_1, bound.witness), abs=1e-12)
     assert verify(bound.certificate).passed
     # With two outputs less is attained; the bound, which is for any number, stays.
-    two = release_problem(TABLE_1, epsilon, delta, "information").solve(tol=1e-4, rng=0)
+    two = release_problem(TABLE_1, epsilon, delta, "information", outputs=2).solve(tol=1e-4, rng=0)
+    assert (two.stats["outputs"], two.stats["upper_of"]) == (2, "any number of outputs")
+    assert "2 outputs; the upper end is of any number" in verify(two.certificate).about
     assert two.status is Status.BRACKETED
     assert two.lower < bound.lower - 1e-3
     assert two.upper == pytest.approx(bound.upper, abs=1e-4)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("loose", [False, True])
+def test_without_a_budget_that_binds_all_is_told(seed, loose):
+    rng = np.random.default_rng(seed)
+    shape = tuple(rng.integers(2, 4, 3))
+    joint = rng.dirichlet(np.full(np.prod(shape), 0.5)).reshape(shape)
+    budgets = (math.log(shape[2]), math.log(shape[2]) + told(joint)) if loose else ()
+    bound = release_problem(joint, *budgets, utility="information").solve(tol=1e-9, restarts=0)
+    everything = information(joint.reshape(shape[0], -1))
+    assert bound.status is Status.CERTIFIED
+    assert bound.lower == pytest.approx(everything, abs=1e-12)
+    assert bound.upper == pytest.approx(everything, abs=1e-12)
+    pairs = int((joint.sum(axis=0) > 0).sum())
+    assert bound.stats["outputs"] == bound.witness.shape[-1] == pairs + len(budgets)
+
+
+def test_the_default_number_of_outputs_closes_what_that_of_requests_leaves_open():
+    closed = {None: 0, 2: 0}
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        joint = rng.dirichlet(np.full(12, 0.5)).reshape(2, 2, 3)
+        for outputs in closed:
+            problem = release_problem(joint, 0.1, utility="information", outputs=outputs)
+            bound = problem.solve(tol=1e-4, rng=0)
+            closed[outputs] += bound.status is Status.CERTIFIED
+    assert closed[None] == 5
+    assert closed[2] <= 2
+
+
+def test_a_vertex_of_the_program_for_the_outputs_loses_nothing():
+    """Of many outputs n + K are left, within the same budgets, and tell at least as much."""
+    from cvxleak._clock import Clock
+    from cvxleak.problems.release.information import _Search
+
+    joint = np.random.default_rng(3).dirichlet(np.ones(18)).reshape(3, 2, 3)
+    problem = release_problem(joint, 0.05, told(joint) + 0.1, "information")
+    search = _Search(problem, Clock())
+    search.refine(1e-2)
+    relaxed, rows = search._relaxed, search.reduced()
+    assert relaxed.shape[1] > 8 >= rows.shape[1]
+    kernels = [search.inner.terms.kernel(k) for k in (relaxed, rows)]
+    assert useful(joint, kernels[1]) >= useful(joint, kernels[0]) - 1e-9
+    assert leakages(joint, kernels[1])[0] <= 0.05 + 1e-7
+    assert leakages(joint, kernels[1])[1] <= told(joint) + 0.1 + 1e-7
+
+
+def test_large_problems_have_as_many_outputs_as_fit():
+    joint = np.random.default_rng(0).dirichlet(np.ones(800)).reshape(4, 10, 20)
+    assert len(release_problem(joint, utility="information").outputs) == 25
+    joint = joint.reshape(40, 1, 20)
+    assert len(release_problem(joint, 0.1, utility="information").outputs) == 21
 
 
 @given(
@@ -158,7 +213,7 @@ def test_a_time_limit_leaves_something_to_release(monkeypatch):
     problem = release_problem(joint, 0.1, told(joint) + 0.15, "information")
     bound = problem.solve(tol=1e-9, time_limit=24.0, rng=0)
     assert 0.01 < bound.lower < bound.upper
-    assert problem.solve(tol=1e-9, time_limit=0.0, rng=0).lower == 0.0
+    assert problem.solve(tol=1e-9, time_limit=0.0, rng=0).lower < bound.lower
 
 
 def test_the_outputs_that_lose_least_are_merged_first():
