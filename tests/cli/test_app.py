@@ -358,6 +358,14 @@ def test_a_passing_certificate_with_odd_parts_is_no_traceback(run: Run, write, t
     assert run("verify", channel).stdout.startswith("FAIL")
 
 
+def test_a_check_that_has_no_time_says_so_once(run: Run, write: Write, tmp_path: Path):
+    proof = tmp_path / "proof.json"
+    assert run("audit", write(COUNT + ROUNDING + FLOORS), "--certificate", proof).exit_code == 0
+    answer = run("verify", proof, "--time-limit", "0")
+    assert answer.exit_code == 3
+    assert answer.stdout == "NOT CONFIRMED  the check did not finish within 0 s\n"
+
+
 def test_verify_needs_no_cvxpy_and_no_solver(run: Run, write: Write, tmp_path: Path):
     proof = tmp_path / "proof.json"
     run("audit", write(COUNT, ROUNDING, FLOORS), "--certificate", proof)

@@ -85,15 +85,15 @@ def test_without_a_budget_that_binds_all_is_told(seed, loose):
 
 def test_the_default_number_of_outputs_closes_what_that_of_requests_leaves_open():
     closed = {None: 0, 2: 0}
-    for seed in range(5):
+    for seed in range(3):
         rng = np.random.default_rng(seed)
         joint = rng.dirichlet(np.full(12, 0.5)).reshape(2, 2, 3)
         for outputs in closed:
             problem = release_problem(joint, 0.1, utility="information", outputs=outputs)
-            bound = problem.solve(tol=1e-4, rng=0)
+            bound = problem.solve(tol=1e-4, restarts=1, rng=0)
             closed[outputs] += bound.status is Status.CERTIFIED
-    assert closed[None] == 5
-    assert closed[2] <= 2
+    assert closed[None] == 3
+    assert closed[2] == 0
 
 
 def test_a_vertex_of_the_program_for_the_outputs_loses_nothing():
