@@ -13,6 +13,11 @@ FORM = [
     (r"rows are about another space", "labels of values, which no number depends on"),
     (r"sums to .* must sum to", "a row far from 1: divided by its sum, as the format says"),
     (r"not about the values of the query", "values in another order, found by their labels"),
+    (r"labels must be distinct", "labels of values: 1 and true are two to the second"),
+    (r"must be an integer >= 0", "contributions below 0, which add up like others"),
+    (r"distortions are finite and non-negative", "a negative distortion: no step needs its sign"),
+    (r"of two different inputs", "a row compared with itself: (1 - f) sum h Q <= 0, which is true"),
+    (r"rows: expected the parts", "generators of rows that need none"),
     (r"expected a number that a float holds", "a number in text"),
     (r"missing keys|not written as one that was read", "the query in another form"),
 ]
