@@ -8,6 +8,8 @@ import pytest
 from flint import fmpq
 
 from cvxleak import certificates
+from cvxleak.certificates import envelope
+from cvxleak.certificates.rationals import float_below
 from tests.certificates.forged import (
     test_adversary_class,
     test_capacity,
@@ -97,3 +99,18 @@ def test_witnesses_that_just_meet_their_budget_do_not_meet_it_any_more(name, req
     ends(HONEST[name])
     request.getfixturevalue("coarse")
     refused(HONEST[name], {}, "not (proved to be )?(within|private)|leaks more|is not ")
+
+
+def test_failure_probabilities_keep_their_distance_from_e_to_the_epsilon(monkeypatch):
+    """Only ratios above the larger rational count below, and the bound is that at the smaller one."""
+    honest = test_envelope.FAILURE
+    for name in ("exp_above", "exp_below"):
+        exact, change = getattr(envelope, name), COARSE[name]
+        monkeypatch.setattr(envelope, name, lambda x, f=exact, c=change: c(f(x)))
+    lower, upper = ends(honest)
+    assert lower == 0.0
+    assert 0.5 + STEP / 100 < upper < 0.51
+    sure = tampered(honest, {("witness", "weights", 1): 0.25})
+    assert ends(sure)[0] == 0.4375
+    monkeypatch.setattr(envelope, "float_below", lambda x: float_below(x) - STEP)
+    assert ends(sure)[0] == 0.4375 - STEP
