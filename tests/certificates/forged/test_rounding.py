@@ -102,7 +102,7 @@ def test_witnesses_that_just_meet_their_budget_do_not_meet_it_any_more(name, req
 
 
 def test_failure_probabilities_keep_their_distance_from_e_to_the_epsilon(monkeypatch):
-    """Only ratios above the larger rational count below, and the bound is that at the smaller one."""
+    """Ratios count that are above the larger rational; the bound is that at the smaller one."""
     honest = test_envelope.FAILURE
     for name in ("exp_above", "exp_below"):
         exact, change = getattr(envelope, name), COARSE[name]
