@@ -315,7 +315,9 @@ def test_the_allowance_of_floats_is_what_is_derived():
         most = max(log.max() for log in logs)
         allowance = (outputs + 25) * largest
         allowance += (1 + lam) * (240 + 8 * (max(sizes) + k) + 20 * most)
-        assert allowances[row] == pytest.approx(2 * u * allowance + delta, rel=5e-2, abs=0)
+        # -H(V) - <V, nu> is itself off by rounding, where delta is not 0.
+        near = 2e-2 if delta else 1e-9
+        assert allowances[row] == pytest.approx(2 * u * allowance + delta, rel=near, abs=0)
         phi = []
         for a in range(k):
             c = charges[a] + columns[a] @ nu[:, a]
@@ -669,9 +671,9 @@ def test_groups_on_a_cut_and_mixtures_of_any_two():
 
 
 def test_cuts_of_slabs_are_used_in_their_order():
-    """Value 1 is cut at 1/4, 1/2 and 3/4; only between 1/2 and 3/4 are both groups far away."""
+    """Value 1 is cut at 1/4, 1/2 and 3/4, and nu is too small from there on."""
     row, whole = [0.0, 0.5, *[0.0] * 6], [0.0, 0.5, *[0.0] * 6]
-    row[2 + 2 + 3] = -0.3  # group 3 is outside of all parts but the last
+    row[2 + 2 + 3] = -0.5  # too small for group 3, and for the mixture at 3/4
     nodes = pack(np.array([1, -1, 1, -1, 1, -1, -1]), "<i4")
     for place in range(4):
         leaves = [list(whole) for _ in range(4)]
@@ -685,11 +687,11 @@ def test_cuts_of_slabs_are_used_in_their_order():
             found = str(error)
         else:
             found = "fine"
-        # The mixture at c has the share c of group 3: c nu >= -q H((1 - c) R_2 + c R_3) fails late.
+        # The mixture at c has the share c of group 3: c nu >= -q H(mixture) fails at 3/4.
         ends = [(None, 0.25), (0.25, 0.5), (0.5, 0.75), (0.75, None)][place]
         fails = ends[1] is None or any(
             end is not None
-            and -0.3 * end < -0.5 * entropy((1 - end) * PARITY.rows[2] + end * PARITY.rows[3])
+            and -0.5 * end < -0.5 * entropy((1 - end) * PARITY.rows[2] + end * PARITY.rows[3])
             for end in ends
         )
         assert (found != "fine") is fails
