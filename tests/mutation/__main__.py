@@ -103,11 +103,12 @@ class Mutation:
             for mutant in source.mutants
             if self._chosen(mutant) and self._is_trusted(mutant)
         ]
-        listed = _listed()
+        listed, complete = _listed()
         gc.freeze()  # children that collect garbage would copy all of it
         rest: list[Test] = []
         if self._sample:
-            mutants = sorted((m for m in mutants if m[1]), key=lambda m: _drawn(m[0]))
+            mutants = [m for m in mutants if m[1] and str(m[0].file.relative_to(ROOT)) in complete]
+            mutants.sort(key=lambda m: _drawn(m[0]))
             mutants = mutants[: self._sample]
             rest = [t for t in tests if t not in set(near)]
         outcomes: dict[str, str] = {}
@@ -281,10 +282,11 @@ def _drawn(mutant: Mutant) -> bytes:
     return hashlib.sha256((commit + mutant.key(ROOT)).encode()).digest()
 
 
-def _listed() -> dict[str, str]:
-    """Return the survivors that are known, and why each is harmless."""
-    entries = tomllib.loads(SURVIVORS.read_text())["harmless"]
-    return {mutant: entry["because"] for entry in entries for mutant in entry["mutants"]}
+def _listed() -> tuple[dict[str, str], set[str]]:
+    """Return the survivors that are known with the reasons, and the files that have no others."""
+    content = tomllib.loads(SURVIVORS.read_text())
+    reasons = {one: entry["because"] for entry in content["harmless"] for one in entry["mutants"]}
+    return reasons, set(content["complete"])
 
 
 def _report(outcomes: dict[str, str], listed: dict[str, str], partly: bool) -> bool:
