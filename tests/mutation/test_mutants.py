@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
+import cvxleak
 from tests.mutation import mutants
 
 HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
+ROOT = Path(cvxleak.__file__).parents[1]  # not the checkout's: the wheel is tested without one
 
 TEXT = """
 def outer(x, y=-1):
