@@ -4,8 +4,8 @@ python docs/running.py PAGE...    writes the output blocks of these pages again,
 
 On a page, blocks of `python` are one program, run in order. A block right after one, opened by
 ```{code-block} text and `:class: output`, is what it prints. In a block of `console` a line that
-starts with `$ cvxleak` (or `$ cat`) is a command, and what follows is its output. In outputs `...`
-stands for anything, and a line of `...` alone for any lines.
+starts with `$ cvxleak` (or `$ cat`, or `$ python check.py`) is a command, and what follows is its
+output. In outputs `...` stands for anything, and a line of `...` alone for any lines.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import io
 import os
 import re
 import shlex
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -24,6 +25,7 @@ from typing import Any
 
 from typer.testing import CliRunner
 
+import cvxleak.check
 from cvxleak.cli.app import app
 
 DOCS = Path(__file__).parent
@@ -68,6 +70,9 @@ def command(line: str) -> str:
         del words[place : place + 2]
     if words[0] == "cat":
         return Path(words[1]).read_text(encoding="utf-8").strip("\n") + "\n"
+    if words[:2] == ["python", "check.py"]:
+        ran = [sys.executable, cvxleak.check.__file__, *words[2:]]
+        return subprocess.run(ran, capture_output=True, text=True, check=True).stdout
     if words[0] != "cvxleak":
         raise ValueError(f"no such program: {line}")
     result = CliRunner().invoke(app, words[1:], input=typed)

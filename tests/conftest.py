@@ -3,6 +3,7 @@ brackets that meet: see `tests.brackets`."""
 
 import functools
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from types import FunctionType
@@ -15,6 +16,11 @@ from hypothesis import settings
 # of xdist would otherwise fight for the same cores.
 for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
+
+# A run that a shell starts in the background ignores Ctrl-C, and so does all that it starts. Some
+# tests press it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same code gives the same verdict, and no verdict depends on how fast the machine is.
 settings.register_profile("repeatable", deadline=None, derandomize=True)

@@ -16,7 +16,7 @@ from flint import arb
 from numpy.typing import NDArray
 
 from cvxleak._validation import Array
-from cvxleak.certificates.balls import round_up
+from cvxleak.certificates.balls import number, round_up
 from cvxleak.certificates.outward import SMALLEST
 from cvxleak.certificates.packing import pack
 from cvxleak.certificates.posterior_cells import Cell, CellProof
@@ -200,7 +200,7 @@ def prove_floors(
         numbers = np.zeros((len(leaves), tree.multipliers.shape[1]))
         numbers[:, 0] = -1.0 - tree.superfluous[leaves]
         numbers[by_multipliers] = multipliers[proofs]
-        floor, worst = arb(floors[place]), arb.neg_inf()
+        floor, worst = number(floors[place]), arb.neg_inf()
         # The largest bound is among those that are the largest in floats.
         bounds = tops[proofs] - multipliers[proofs, 0] * floors[place]
         scale = 1 + np.abs(tops[proofs]) + multipliers[proofs, 0] * floors[place]

@@ -242,7 +242,7 @@ def _uses_everything(data: ExactLaws, witness: Parts) -> bool:
     left = {int(y): fmpq(1) for y in np.flatnonzero(data.entries.any(axis=0))}
     for y, w in zip(witness["outputs"], witness["weights"], strict=True):
         if y in left:
-            left[y] -= rational(w)
+            left[y] -= fmpq(*float(w).as_integer_ratio())  # a weight is the number that is stored
     return not any(left.values())
 
 

@@ -10,8 +10,6 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from cvxleak._numbers import as_written
-
 __all__ = [
     "ChannelPaths",
     "Gap",
@@ -53,14 +51,15 @@ class Several(TyperCommand):
 
 
 def _is_number(text: str) -> bool:
-    with suppress(ValueError, OverflowError):
-        as_written(text)
-        return True
+    with suppress(ValueError):
+        return bool([float(part) for part in text.split("/", 1)])
     return False
 
 
 def number(text: str) -> float:
     """Return the number that an option is given: a decimal, or a fraction such as 1/3."""
+    from cvxleak._numbers import as_written  # here: it comes with NumPy, and help needs none
+
     try:
         return as_written(text)
     except (ValueError, OverflowError) as error:

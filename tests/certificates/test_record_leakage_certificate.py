@@ -498,7 +498,13 @@ def test_the_bound_by_the_dataset_passes_and_matters(dataset_certificate):
         assert not answer(multipliers=pack(changed)).passed
     assert "upper end" in answer(multipliers=pack(multipliers * [1, 0.5])).reason
     assert not answer(multipliers=pack(multipliers[:1])).passed
-    for law in (output[:-1], -output, 2 * output, output * [1, 1, 1, 0], output[[0, 0, 0, 0]]):
+    for law in (
+        output[:-1],
+        -output,
+        2 * output,
+        output * [1, 1, 1, 0],
+        np.array([0.4, 0.2, 0.2, 0.2]),
+    ):
         assert not answer(output=pack(law)).passed
     shifted = output + np.array([0.1, -0.1, 0, 0])
     assert "upper end" in answer(output=pack(shifted)).reason

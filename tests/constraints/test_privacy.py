@@ -203,7 +203,7 @@ Q32, BIT = cp.Variable((3, 2)), RecordSpace.binary(1)
     [
         (lambda: local_dp(Q32, -0.1), r"epsilon: found -0.1; it must be in \[0, 700\]"),
         (lambda: local_dp(Q32, np.inf), "epsilon: found inf"),
-        (lambda: local_dp(Q32, "1"), "epsilon: expected a number"),
+        (lambda: local_dp(Q32, "one"), "epsilon: expected a number"),
         (lambda: local_dp(Q32, cp.Constant(-1.0)), "epsilon: found -1.0"),
         (lambda: local_dp(Q32, cp.Parameter(2)), "epsilon: expected a real scalar"),
         (lambda: local_dp(Q32, cp.Variable()), "epsilon: found variables"),

@@ -254,7 +254,7 @@ def test_profile_and_failure_probability(rows):
 
 
 def test_refuses_what_is_out_of_range(flip):
-    for epsilon in (-0.1, math.inf, math.nan, "1", True):
+    for epsilon in (-0.1, math.inf, math.nan, "one", True):
         for call in (
             lambda e: privacy_profile(np.eye(2), e),
             lambda e: dp_failure_probability(np.eye(2), e),

@@ -148,7 +148,7 @@ def test_rounding_the_output_loses_information(capacity, variance):
     assert fine == pytest.approx(limit.lower, rel=0.02)
 
 
-@pytest.mark.parametrize("argument", [0.0, -1.0, math.inf, math.nan, "1"])
+@pytest.mark.parametrize("argument", [0.0, -1.0, math.inf, math.nan, "one"])
 def test_a_wrong_argument_is_named(argument):
     for function in (gaussian_bound, gaussian_peak_capacity):
         with pytest.raises(ValidationError, match=r"^peak: "):

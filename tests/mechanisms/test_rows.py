@@ -85,7 +85,7 @@ NAN, INF = math.nan, math.inf
         (randomized_response, (3, -0.1), "epsilon"),
         (randomized_response, (3, INF), "epsilon"),
         (randomized_response, (3, NAN), "epsilon"),
-        (randomized_response, (3, "1"), "epsilon"),
+        (randomized_response, (3, "one"), "epsilon"),
         (binary_symmetric, (1.1,), "flip"),
         (binary_symmetric, (-0.1,), "flip"),
         (binary_symmetric, (True,), "flip"),

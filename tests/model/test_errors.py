@@ -4,10 +4,20 @@ import pytest
 
 from cvxleak import errors
 
+ERRORS = [name for name in errors.__all__ if name != "SolveInterrupted"]
+
 
 def test_one_exception_catches_all():
-    for name in errors.__all__:
+    for name in ERRORS:
         assert issubclass(getattr(errors, name), errors.CvxleakError)
+
+
+def test_ctrl_c_is_no_error():
+    # Code that goes on after an error must not go on after Ctrl-C.
+    assert issubclass(errors.SolveInterrupted, KeyboardInterrupt)
+    assert not issubclass(errors.SolveInterrupted, Exception)
+    copy = pickle.loads(pickle.dumps(errors.SolveInterrupted(bound=0.5)))
+    assert (type(copy), copy.bound) == (errors.SolveInterrupted, 0.5)
 
 
 def test_validation_errors_are_value_errors():
@@ -15,7 +25,7 @@ def test_validation_errors_are_value_errors():
     assert issubclass(errors.ValidationError, ValueError)
 
 
-@pytest.mark.parametrize("name", errors.__all__)
+@pytest.mark.parametrize("name", ERRORS)
 def test_errors_travel_between_processes(name):
     error = getattr(errors, name)("channel: found 2 rows")
     copy = pickle.loads(pickle.dumps(error))

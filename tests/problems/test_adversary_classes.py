@@ -278,8 +278,16 @@ def test_constraints_that_say_the_same():
     assert twice.status is Status.CERTIFIED
     assert twice.lower <= once.upper
     assert once.lower <= twice.upper
-    # 0.9 and 0.1 do not add up to 1 in binary: divided by their sum, 0.1 is something else.
-    parted = [rare, Expectation(lambda x: x, records=0, equals=0.1)]
+    # 0.1 is a tenth in both.
+    agreed = [rare, Expectation(lambda x: x, records=0, equals=0.1)]
+    same = record_leakage(mechanism, 1.2, 0, adversaries=agreed, tol=1e-3)
+    assert same.lower <= once.upper
+    assert once.lower <= same.upper
+    # Sixteen digits are no third, and a law that is divided by its sum is.
+    parted = [
+        KnownMarginals([2 / 3, 1 / 3], records=0),
+        Expectation(lambda x: x, records=0, equals=0.3333333333333333),
+    ]
     with pytest.raises(InfeasibleError, match="by rounding only"):
         record_leakage(mechanism, 1.2, 0, adversaries=parted)
     apart = [rare, Expectation(lambda x: x, records=0, at_least=0.1 - 1e-12, at_most=0.1 + 1e-12)]
@@ -290,7 +298,7 @@ def test_constraints_that_say_the_same():
 
 def test_a_tiny_ball_whose_center_misses_an_equation_by_rounding():
     mechanism = Mechanism(parity(2), binary_symmetric(0.1))
-    center, c = np.array([0.1, 0.2, 0.3, 0.4]), [1.0, 2.0, 3.0, 7.3]
+    center, c = np.array([0.1, 0.2, 0.3, 0.4]), [1.0, 2.0, 3.0, 22 / 3]
     mean = Expectation(c, records=(0, 1), equals=float(center @ c))
     exact = record_leakage(
         mechanism, 0.0, adversaries=RelativeEntropyBall(0.0, prior=center), tol=1e-3
