@@ -101,7 +101,8 @@ def prove_information(
 def about(problem: Mapping[str, Any]) -> str:
     """Say what a problem that a prover has read is about."""
     joint = problem["joint"]
-    requests, earlier, datasets = np.shape(joint) if isinstance(joint, list) else joint["shape"]
+    shape: Any = np.shape(joint) if isinstance(joint, list) else joint["shape"]
+    requests, earlier, datasets = shape
     answers = ""
     if "outputs" in problem:
         answers = f", answered with {problem['outputs']} outputs; the upper end is of any number"

@@ -25,6 +25,7 @@ from cvxleak import (
 from cvxleak.mechanisms import (
     binary_symmetric,
     discretized_gaussian,
+    generalized_symmetric,
     random_rounding,
     randomized_response,
     truncated_geometric,
@@ -73,7 +74,9 @@ MAKERS: dict[str, Callable[[], Bound]] = {
         tol=2e-2,
     ),
     "cells at a price": lambda: record_leakage(noisy(5, 1.0, 0.5), 2.0, tol=5e-2),
-    "dataset": lambda: record_leakage(noisy(30, 9.0), 20.5, tol=5e-2, time_limit=5),
+    "dataset": lambda: group_leakage(
+        Mechanism(modular_sum(9, 4), generalized_symmetric(4, 0.2)), 3.6, 8
+    ),
     "sharing": lambda: group_leakage(Mechanism(count(5), random_rounding(5, 3)), 2.5, 2, tol=2e-2),
     "choices": lambda: record_leakage(
         Mechanism(modular_sum(6, 4), randomized_response(4, 1.0)), 2.0, tol=1e-2
