@@ -32,7 +32,7 @@ test-slow: $(VENV)/.installed-test ## the slow tests
 test-wheel: ## build a release, install its wheel afresh, test that (PYTHON=python3.12)
 	.ci/test-wheel $(PYTHON) -n 2 -m "not slow"
 
-mutate: $(VENV)/.installed-test ## change the checker in one place at a time: a test has to fail (ARGS="--only own_rows")
+mutate: $(VENV)/.installed-test ## change the checker in one place at a time: a test has to fail (ARGS="--only user_rows")
 	$(BIN)/python -m tests.mutation $(ARGS)
 
 lint: $(VENV)/.installed-test ## style, types, and which room may import which

@@ -18,33 +18,25 @@ import numpy as np
 
 from benchmarks import audit, capacity, design_for_prior, envelope, local_dp
 from benchmarks._audit_cases import Case
+from cvxleak.audit import record_leakage
+from cvxleak.capacities import capacity as certified_capacity
+from cvxleak.design import MinLeakage
+from cvxleak.envelope import PMLMechanism, optimal_pml_mechanism, pml_envelope
 from cvxleak.iterative import (
     alternating_design,
     alternating_leakage,
     distortion_blahut_arimoto,
     joint_blahut_arimoto,
 )
+from cvxleak.local_dp import MinInformation, folding_bounds, min_information, min_local_dp
 from cvxleak.measures import event_envelope, expected_distortion, max_information
 from cvxleak.measures import mutual_information as information
 from cvxleak.mechanisms import random_rounding
 from cvxleak.model import Distortion, Mechanism, SourceSet
-from cvxleak.problems import (
-    MinInformation,
-    MinLeakage,
-    PMLMechanism,
-    ReleaseProblem,
-    min_information,
-    min_local_dp,
-    optimal_pml_mechanism,
-    pml_envelope,
-    record_leakage,
-    release_lagrangian,
-)
-from cvxleak.problems import capacity as certified_capacity
-from cvxleak.problems.local_dp import folding_bounds
-from cvxleak.problems.relaxations import TimeSharingRelaxation
+from cvxleak.problem.bound import Bound
 from cvxleak.queries import count
-from cvxleak.result import Bound
+from cvxleak.relaxations.audit import TimeSharingRelaxation
+from cvxleak.release import ReleaseProblem, release_lagrangian
 
 OURS = "cvxleak"
 CONIC = ("CLARABEL", "ECOS", "SCS")

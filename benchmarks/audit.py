@@ -29,10 +29,10 @@ from rich.table import Table
 from scipy.special import entr
 
 from benchmarks._audit_cases import CASES, Case
-from cvxleak.branch_and_bound import merge_outputs
-from cvxleak.certificates import verify
+from cvxleak.audit import RecordLeakage
+from cvxleak.capacities.outputs import merge_outputs
 from cvxleak.model import Lumped
-from cvxleak.problems import RecordLeakage
+from cvxleak.proofs import verify
 
 GAP = 1e-4
 LIMIT = 120.0

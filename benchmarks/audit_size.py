@@ -16,10 +16,10 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from cvxleak.certificates import verify
+from cvxleak.audit import RecordLeakage
 from cvxleak.mechanisms import generalized_symmetric, random_rounding, truncated_geometric
 from cvxleak.model import Mechanism, RecordSpace
-from cvxleak.problems import RecordLeakage
+from cvxleak.proofs import verify
 from cvxleak.queries import count, modular_sum
 
 LIMIT = 120.0

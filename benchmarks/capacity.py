@@ -24,11 +24,11 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from cvxleak.certificates.capacity import Enclosure
+from cvxleak.capacities import Capacity, capacity
 from cvxleak.iterative import blahut_arimoto
 from cvxleak.mechanisms import discretized_gaussian
 from cvxleak.model import Channel, Prior
-from cvxleak.problems import Capacity, capacity
+from cvxleak.proofs.capacity import Enclosure
 
 Array = NDArray[np.float64]
 Method = Callable[[Channel, float], Array]

@@ -16,11 +16,11 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks._audit_cases import three_valued
+from cvxleak.audit import RecordLeakage, leakage_curve
 from cvxleak.mechanisms import generalized_symmetric, random_rounding, truncated_geometric
 from cvxleak.model import Mechanism
-from cvxleak.problems import RecordLeakage, leakage_curve
+from cvxleak.problem.bound import Status
 from cvxleak.queries import count, modular_sum, pair_sum
-from cvxleak.result import Status
 
 LIMIT = 120.0
 FLOORS = 50

@@ -16,11 +16,11 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from cvxleak.certificates import verify
+from cvxleak.design import MinDistortion, MinLeakage, design_curve
 from cvxleak.model import Distortion
-from cvxleak.problems.design import MinDistortion, MinLeakage, design_curve
+from cvxleak.problem.bound import Bound
+from cvxleak.proofs import verify
 from cvxleak.queries import count, parity
-from cvxleak.result import Bound
 
 
 def parity_of(n: int, budget: float, floor: float) -> MinLeakage:

@@ -26,9 +26,9 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
+from cvxleak.design.fixed_prior import DesignForPrior, design_for_prior
 from cvxleak.iterative import blahut_rate_distortion, mirror_prox
 from cvxleak.measures import expected_distortion, mutual_information
-from cvxleak.problems.design.fixed_prior import DesignForPrior, design_for_prior
 
 Array = NDArray[np.float64]
 

@@ -23,6 +23,8 @@ from numpy.typing import NDArray
 
 from benchmarks._pages import replace_section, table
 from benchmarks.local_methods import PAGE, interval
+from cvxleak.audit import record_leakage
+from cvxleak.design import min_distortion, min_leakage
 from cvxleak.iterative import alternating_design
 from cvxleak.iterative.exponentiated import DECREASES, GOALS
 from cvxleak.model import (
@@ -34,10 +36,8 @@ from cvxleak.model import (
     RecordSpace,
     TableQuery,
 )
-from cvxleak.problems import record_leakage
-from cvxleak.problems.design import min_distortion, min_leakage
+from cvxleak.problem.bound import Bound, Status
 from cvxleak.queries import count, parity
-from cvxleak.result import Bound, Status
 
 LIMIT = 60.0
 """Seconds after which a run of Algorithm 6 or 9 begins no further round."""

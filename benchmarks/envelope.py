@@ -20,14 +20,9 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from cvxleak.certificates import verify
+from cvxleak.envelope import envelope_curve, failure_probability, pml_envelope, release_types
 from cvxleak.measures import event_envelope, max_information
-from cvxleak.problems.envelope import (
-    envelope_curve,
-    failure_probability,
-    pml_envelope,
-    release_types,
-)
+from cvxleak.proofs import verify
 
 Array = NDArray[np.float64]
 

@@ -19,8 +19,8 @@ from rich.console import Console
 from rich.table import Table
 
 from cvxleak import verify
+from cvxleak.local_dp import min_local_dp
 from cvxleak.model import SourceSet
-from cvxleak.problems import min_local_dp
 
 Array = NDArray[np.float64]
 

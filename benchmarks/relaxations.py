@@ -13,8 +13,8 @@ from collections.abc import Sequence
 
 from benchmarks._audit_cases import CASES, Case
 from benchmarks._pages import replace_section, table
-from cvxleak.problems import RecordLeakage
-from cvxleak.problems.relaxations import (
+from cvxleak.audit import RecordLeakage
+from cvxleak.relaxations.audit import (
     DatasetCapacityRelaxation,
     PosteriorCellRelaxation,
     TimeSharingRelaxation,

@@ -21,8 +21,8 @@ from rich.table import Table
 
 from cvxleak import verify
 from cvxleak.iterative import distortion_blahut_arimoto
-from cvxleak.problems.release import ReleaseProblem, release_problem, release_surface
-from cvxleak.result import Bound
+from cvxleak.problem.bound import Bound
+from cvxleak.release import ReleaseProblem, release_problem, release_surface
 
 Array = NDArray[np.float64]
 

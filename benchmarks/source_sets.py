@@ -15,8 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks._pages import replace_section, table
-from cvxleak.problems import classify, min_information, min_local_dp
-from cvxleak.problems.local_dp import class_one_leakage, class_two_distortions, folding_bounds
+from cvxleak.local_dp import (
+    class_one_leakage,
+    class_two_distortions,
+    classify,
+    folding_bounds,
+    min_information,
+    min_local_dp,
+)
 
 LIMIT = 60.0
 PAGE = "source_sets.md"

@@ -12,27 +12,83 @@ from typing import TYPE_CHECKING, Any
 from cvxleak._version import __version__
 
 if TYPE_CHECKING:  # what type checkers and editors see of the names that load when used
-    from cvxleak import certificates as certificates
+    from cvxleak import audit as audit
+    from cvxleak import capacities as capacities
     from cvxleak import constraints as constraints
+    from cvxleak import design as design
     from cvxleak import desk as desk
+    from cvxleak import envelope as envelope
     from cvxleak import expressions as expressions
     from cvxleak import iterative as iterative
+    from cvxleak import local_dp as local_dp
     from cvxleak import measures as measures
     from cvxleak import mechanisms as mechanisms
     from cvxleak import model as model
+    from cvxleak import papers as papers
     from cvxleak import plots as plots
-    from cvxleak import problems as problems
+    from cvxleak import problem as problem
+    from cvxleak import proofs as proofs
     from cvxleak import queries as queries
+    from cvxleak import relaxations as relaxations
+    from cvxleak import release as release
     from cvxleak import sweeps as sweeps
-    from cvxleak.certificates import Certificate, Verification, verify
-    from cvxleak.desk import ReleaseDesk
-    from cvxleak.errors import (
+    from cvxleak.audit import (
+        Adversary,
+        IndependentAdversary,
+        LeakageCurve,
+        ProductLeakage,
+        RecordLeakage,
+        balance,
+        balance_of,
+        group_leakage,
+        leakage_curve,
+        product_leakage,
+        record_leakage,
+    )
+    from cvxleak.capacities import Capacity, capacity
+    from cvxleak.core import (
         CertificateError,
         CvxleakError,
         InfeasibleError,
         SolverError,
         UnboundedError,
         ValidationError,
+    )
+    from cvxleak.design import (
+        Calibration,
+        Design,
+        DesignCurve,
+        DesignForPrior,
+        MinDistortion,
+        MinLeakage,
+        calibrate,
+        design_curve,
+        design_for_prior,
+        min_distortion,
+        min_leakage,
+    )
+    from cvxleak.desk import ReleaseDesk
+    from cvxleak.envelope import (
+        EnvelopeCurve,
+        FailureProbability,
+        PMLEnvelope,
+        PMLMechanism,
+        envelope_curve,
+        failure_probability,
+        optimal_pml_mechanism,
+        pml_envelope,
+        release_types,
+        repeated_releases,
+    )
+    from cvxleak.local_dp import (
+        Classification,
+        MinDistortionLocalDP,
+        MinInformation,
+        MinLocalDP,
+        classify,
+        min_distortion_local_dp,
+        min_information,
+        min_local_dp,
     )
     from cvxleak.model import (
         AdditiveQuery,
@@ -49,60 +105,18 @@ if TYPE_CHECKING:  # what type checkers and editors see of the names that load w
         SourceSet,
         TableQuery,
     )
-    from cvxleak.problems import (
-        Adversary,
-        Calibration,
-        Capacity,
-        Check,
-        Classification,
+    from cvxleak.problem import Bound, Check, Status, Stopped
+    from cvxleak.proofs import Certificate, Verification, verify
+    from cvxleak.release import (
         Coalition,
-        Design,
-        DesignCurve,
-        DesignForPrior,
-        EnvelopeCurve,
-        FailureProbability,
-        IndependentAdversary,
-        LeakageCurve,
-        MinDistortion,
-        MinDistortionLocalDP,
-        MinInformation,
-        MinLeakage,
-        MinLocalDP,
-        PMLEnvelope,
-        PMLMechanism,
-        ProductLeakage,
-        RecordLeakage,
         ReleaseJoint,
         ReleaseProblem,
         any_of,
-        balance,
-        balance_of,
-        calibrate,
-        capacity,
-        classify,
-        design_curve,
-        design_for_prior,
-        envelope_curve,
-        failure_probability,
-        group_leakage,
-        leakage_curve,
-        min_distortion,
-        min_distortion_local_dp,
-        min_information,
-        min_leakage,
-        min_local_dp,
-        optimal_pml_mechanism,
-        pml_envelope,
-        product_leakage,
-        record_leakage,
         release_lagrangian,
         release_problem,
         release_sequence,
         release_surface,
-        release_types,
-        repeated_releases,
     )
-    from cvxleak.result import Bound, Status, Stopped
     from cvxleak.sweeps import Sweep, sweep
 
 __all__ = [
@@ -158,22 +172,26 @@ __all__ = [
     "Verification",
     "__version__",
     "any_of",
+    "audit",
     "balance",
     "balance_of",
     "calibrate",
+    "capacities",
     "capacity",
-    "certificates",
     "classify",
     "constraints",
+    "design",
     "design_curve",
     "design_for_prior",
     "desk",
+    "envelope",
     "envelope_curve",
     "expressions",
     "failure_probability",
     "group_leakage",
     "iterative",
     "leakage_curve",
+    "local_dp",
     "measures",
     "mechanisms",
     "min_distortion",
@@ -183,12 +201,16 @@ __all__ = [
     "min_local_dp",
     "model",
     "optimal_pml_mechanism",
+    "papers",
     "plots",
     "pml_envelope",
-    "problems",
+    "problem",
     "product_leakage",
+    "proofs",
     "queries",
     "record_leakage",
+    "relaxations",
+    "release",
     "release_lagrangian",
     "release_problem",
     "release_sequence",
@@ -200,20 +222,41 @@ __all__ = [
     "verify",
 ]
 
-# Where the public names live, cheapest room first: `errors` and `model` need no solver.
-_ROOMS = ("errors", "model", "certificates", "result", "problems", "desk", "sweeps")
-_PACKAGES = (
-    "certificates",
-    "constraints",
+# Where the public names live, cheapest room first: `core` and `model` need no solver.
+_ROOMS = (
+    "core",
+    "model",
+    "proofs",
+    "problem",
+    "capacities",
+    "audit",
+    "local_dp",
+    "envelope",
+    "release",
+    "design",
     "desk",
+    "sweeps",
+)
+_PACKAGES = (
+    "audit",
+    "capacities",
+    "constraints",
+    "design",
+    "desk",
+    "envelope",
     "expressions",
     "iterative",
+    "local_dp",
     "measures",
     "mechanisms",
     "model",
+    "papers",
     "plots",
-    "problems",
+    "problem",
+    "proofs",
     "queries",
+    "relaxations",
+    "release",
     "sweeps",
 )
 

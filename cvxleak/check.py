@@ -26,9 +26,11 @@ from typing import Any, NamedTuple
 PROVED, NOT_PROVED, UNUSABLE, UNKNOWN = 0, 1, 2, 3
 
 LARGEST_FILE = 1 << 28  # bytes
-LARGEST_ARRAY = 1 << 24  # numbers in all packed arrays and runs of one certificate together
+LARGEST_ARRAY = 1 << 24  # numbers in all packed arrays and runs of a file together
 LARGEST_SPACE = 1 << 20  # datasets that are listed one by one
-LARGEST_WORK = 1 << 26  # elementary steps of one tree or list, a step being some microseconds
+LARGEST_WORK = 1 << 26  # elementary steps of all of a file, a step being some microseconds
+LARGEST_RECORDS = 1 << 16  # records of a dataset
+LARGEST_BUNDLE = 10_000  # certificates in a file
 LARGEST_GROUPS = 100_000  # groups of records, types of datasets
 LARGEST_VERTEX = 200_000  # bits of the vertices of a tree, 53 or so for each cut on the way
 DIGITS = (160, 512, 2560)  # bits; more are taken where a claim is missed by less than 2^-90
@@ -96,6 +98,8 @@ def exp(x: int) -> Interval:
     """Return an interval that holds exp(x).
     With n = floor(x / log 2), taking n log 2 away is off by at most 2|n| <= 2^24 ulps, which is at
     most doubled in the result, below 2; with the error of `_exp` less than 2^57 < MARGIN."""
+    if x == 0:
+        return FX.one, FX.one
     n = (x << 64) // FX.ln2
     if n < -FX.bits - 2:
         return 0, 1
@@ -111,6 +115,8 @@ def log_ratio(a: int, b: int) -> Interval:
     truncated (2 ulps relative), exp(-y) is off by 2^57 ulps, so that z is off by less than 2^59;
     the series log(1 + z) = 2 (s + s^3/3 + ...), s = z / (2 + z), is truncated where s^j < 2^-Q,
     which leaves less than 8 ulps; e log 2 is off by 2|e| < 2^40. All that is below MARGIN."""
+    if a == b:
+        return 0, 0
     wide, e = FX.wide, a.bit_length() - b.bit_length()
     m = (a << (wide - e)) // b if wide >= e else a // (b << (e - wide))
     y = round(math.log((m >> (wide - 60)) / (1 << 60)) * (1 << 60)) << (wide - 60)
@@ -149,9 +155,8 @@ def x_log_x(cell: Interval) -> Interval:
         ends = times((hi, hi), log_hi)
         return (ends[0] if 4 * hi < FX.one else -FX.one), max(0, ends[1])
     if hi - lo <= 1 and lo << 8 > FX.one:  # log hi - log lo <= (hi - lo) / lo < 2^8 units
-        return times(cell, (log_hi[0] - 256, log_hi[1]))
+        return times(cell, (log_hi[0] - 256 * (hi - lo), log_hi[1]))
     return times(cell, (log_ratio(lo, FX.one)[0], log_hi[1]))
-
 def scaled(x: int, by: Fraction | int) -> int:  # x times a rational number, rounded up
     return -(-x * by.numerator // by.denominator)
 
@@ -175,12 +180,15 @@ def parse(text: str) -> Any:  # strict JSON as Python objects: no NaN, and no ke
     except (ValueError, RecursionError) as error:
         raise UnusableError(f"not JSON: {error}") from error
 
-class Reader:  # the schema version, and how many numbers were expanded so far
-    def __init__(self, version: int) -> None:
-        self.version, self.expanded = version, 0
+class Reader:  # the schema version, and what the file has asked for so far
+    def __init__(self, version: int, expanded: int = 0, steps: int = 0) -> None:
+        self.version, self.expanded, self.steps = version, expanded, steps
     def spend(self, numbers: int) -> None:  # count what a short text is expanded to, before it is
         self.expanded += numbers
         need(self.expanded <= LARGEST_ARRAY, "the arrays and runs are too large")
+    def work(self, steps: int, what: str) -> None:  # count steps, before they are taken
+        self.steps += steps
+        need(self.steps <= LARGEST_WORK, f"{what}: the file asks for too much work")
 
 READ, DECIMALS = Reader(1), 2  # the first version in which a float is its shortest decimal
 FRACTION = re.compile(r"-?[0-9]{1,4000}(/0*[1-9][0-9]{0,4000}|\.[0-9]{1,400})?")
@@ -193,7 +201,6 @@ def rational(value: Any, what: str) -> Fraction:
     if isinstance(value, str) and FRACTION.fullmatch(value):
         return Fraction(value)
     return Fraction(integer(value, what))
-
 def integer(value: Any, what: str) -> int:
     need(isinstance(value, int) and not isinstance(value, bool), f"{what} is no number")
     return value
@@ -224,11 +231,11 @@ def numbers(values: Any, what: str, length: int | None = None) -> list[Fraction]
         return list(map(Fraction, a_list(unpack(values, what, 1)[0], what, length)))
     return [rational(value, what) for value in a_list(values, what, length)]
 
-def unpack(packed: Any, what: str, axes: int) -> tuple[list[Any], list[int]]:
+def unpack(packed: Any, what: str, axes: int, of: str = "dfi") -> tuple[list[Any], list[int]]:
     """Return the numbers of a packed array and its shape. No more than declared is expanded."""
     dtype, shape, data = fields(packed, "dtype shape data")
     code, width = {"<f8": ("d", 8), "<f4": ("f", 4), "<i4": ("i", 4)}.get(str(dtype), ("", 0))
-    need(code and isinstance(data, str), f"{what} has an unknown dtype, or no data")
+    need(code and code in of and isinstance(data, str), f"{what} has another dtype, or no data")
     shape = whole(shape, what)
     good = len(shape) == axes and all(0 <= side <= LARGEST_ARRAY for side in shape)
     need(good, f"{what} has the wrong shape")
@@ -247,10 +254,10 @@ def unpack(packed: Any, what: str, axes: int) -> tuple[list[Any], list[int]]:
     need(code == "i" or all(map(math.isfinite, values)), f"{what} is not finite")
     return values.tolist(), shape
 
-def table(packed: Any, what: str, width: int | None = None) -> list[list[Any]]:  # its rows
-    values, shape = unpack(packed, what, 2)
-    need(width in (None, shape[1]), f"{what} has the wrong shape")
-    return [values[i * shape[1] : (i + 1) * shape[1]] for i in range(shape[0])]
+def table(packed: Any, what: str, width: int | None = None, of: str = "dfi") -> list[list[Any]]:
+    values, (rows, length) = unpack(packed, what, 2, of)
+    need(width in (None, length), f"{what} has the wrong shape")
+    return [values[i * length : (i + 1) * length] for i in range(rows)]
 
 class Law(NamedTuple):  # probabilities weights[i] / total, in whole numbers
     weights: Vector
@@ -261,7 +268,6 @@ class Law(NamedTuple):  # probabilities weights[i] / total, in whole numbers
         return Law(tuple(sum(self.weights[y] for y in part) for part in parts), self.total)
     def logs(self) -> list[Interval | None]:  # None for log 0
         return [log_ratio(w, self.total) if w else None for w in self.weights]
-
 def common(weights: Sequence[Fraction]) -> Law:  # the law that is proportional to some weights
     scale = math.lcm(*(w.denominator for w in weights))
     found = tuple(w.numerator * (scale // w.denominator) for w in weights)
@@ -280,7 +286,6 @@ def law(values: Any, what: str, length: int | None = None, positive: bool = Fals
     signs = all(weights) if positive else sum(weights) > 0
     need(all(w >= 0 for w in weights) and signs, f"{what} is no law (or not a positive one)")
     return common(weights)
-
 def fixed_law(p: Law) -> list[Interval]:
     return [fixed(x) for x in p.fractions()]
 def entropy(cells: Iterable[Interval]) -> Interval:
@@ -305,7 +310,6 @@ def label(value: Any) -> Any:
         return tuple(label(v) for v in value)
     need(value is None or isinstance(value, (str, int, float)), "a label of an unknown type")
     return (type(value).__name__, value) if isinstance(value, (bool, str)) else ("number", value)
-
 def places(values: Any, what: str) -> dict[Any, int]:  # the place of each label
     found = {label(v): i for i, v in enumerate(a_list(values, what))}
     need(len(found) == len(values), f"{what} has a label twice")
@@ -314,9 +318,10 @@ def places(values: Any, what: str) -> dict[Any, int]:  # the place of each label
 def runs(values: Any, what: str, read: Callable[[Any], Any]) -> list[Any]:
     """Return a list that is stored as runs [item, how many]; each item is read once."""
     found = [a_list(run, what, 2) for run in a_list(values, what)]
-    for _, number in found:
+    for item, number in found:
         need(integer(number, what) > 0, f"{what} has a run without a length")
-        READ.spend(number)
+        READ.spend(number * len(a_list(item, what)))
+    need(sum(number for _, number in found) <= LARGEST_RECORDS, "too many records")
     return [x for item, number in found for x in itertools.repeat(read(item), number)]
 
 class Query:
@@ -337,7 +342,7 @@ class Query:
             fields(space, "alphabets")[0], "alphabets", lambda a: tuple(places(a, "an alphabet")))
         self.sizes = [len(one) for one in self.alphabets]
         need(self.sizes and min(self.sizes) > 0, "a space without records or values")
-        self.space = math.prod(self.sizes)  # how many datasets there are
+        self.space = math.prod(k**n for k, n in Counter(self.sizes).items())  # number of datasets
         if kind == "table":
             self.values = list(places(labels, "values"))
             need(self.space <= LARGEST_ARRAY, "the space is too large")
@@ -385,6 +390,7 @@ class Query:
         if self.totals is None:
             return self.table
         joint = Sum([self])
+        READ.work(4 * self.space * len(self.sizes) * len(self.moduli), "datasets")
         sums = (functools.reduce(joint.add, x, joint.nothing)
                 for x in itertools.product(*self.contributions))
         return [joint.places(s)[0] for s in sums]
@@ -396,7 +402,8 @@ class Sum:  # several additive queries of one space as one, with their vectors s
         self.ends = list(itertools.accumulate((len(q.moduli) for q in queries), initial=0))
         together = functools.cache(lambda *kinds: tuple(sum(v, ()) for v in zips(*kinds)))
         self.vectors = [together(*kinds) for kinds in zips(*(q.contributions for q in queries))]
-        self.nothing, self.work = (0,) * len(self.moduli), 0
+        self.nothing: Vector = (0,) * len(self.moduli)
+        self.step = len(self.moduli) + (queries[0].space.bit_length() >> 8)  # of large numbers
     def add(self, x: Vector, y: Vector, n: int = 1, k: int = 1) -> Vector:  # n x + k y, reduced
         sums = ((n * u + k * v, m) for u, v, m in zips(x, y, self.moduli))
         return tuple(u if m is None else u % m for u, m in sums)
@@ -405,8 +412,7 @@ class Sum:  # several additive queries of one space as one, with their vectors s
         need(all(p in totals for p, totals in zips(parts, self.totals)), "a sum without a value")
         return tuple(totals[p] for p, totals in zips(parts, self.totals))
     def convolve(self, left: dict[Vector, int], right: dict[Vector, int]) -> dict[Vector, int]:
-        self.work += len(left) * len(right) * len(self.moduli)
-        need(self.work <= LARGEST_WORK, "the contexts are too many to count")
+        READ.work(len(left) * len(right) * self.step, "contexts")
         ways: Counter[Vector] = Counter()
         for (x, p), (y, q) in itertools.product(left.items(), right.items()):
             ways[self.add(x, y)] += p * q
@@ -416,6 +422,7 @@ class Sum:  # several additive queries of one space as one, with their vectors s
         once, ways = Counter(self.add(v, self.nothing) for v in vectors), Counter({self.nothing: 1})
         if len(once) == 2:  # a binomial law
             (x, p), (y, q) = once.items()
+            READ.work(n * self.step, "contexts")
             ways, number = Counter(), p**n
             for j in range(n + 1):
                 ways[self.add(x, y, n - j, j)] += number
@@ -430,13 +437,13 @@ class Sum:  # several additive queries of one space as one, with their vectors s
 def contexts(queries: Sequence[Query], group: Sequence[int]) -> list[dict[Vector, int]]:
     """Return, for each value of a group of records, how many contexts have which query values.
     A context is an assignment of the other records, and a key has a place for each query. Values of
-    the group are in product order. Additive queries are counted by convolution, others one by
-    one."""
+    the group are in product order. Additive queries are convolved, others counted one by one."""
     sizes = queries[0].sizes
-    READ.spend(math.prod(sizes[i] for i in group))
+    READ.work(len(sizes) + (len(group) + 16) * math.prod(sizes[i] for i in group), "contexts")
     values = itertools.product(*(range(sizes[i]) for i in group))
     counts: dict[Vector, Counter[Vector]] = {v: Counter() for v in values}
     if any(q.totals is None for q in queries):
+        READ.work(queries[0].space * len(group), "contexts")
         keys = zips(*(q.listing() for q in queries))
         for x, key in zips(itertools.product(*map(range, sizes)), keys):
             counts[tuple(x[i] for i in group)][key] += 1
@@ -445,6 +452,7 @@ def contexts(queries: Sequence[Query], group: Sequence[int]) -> list[dict[Vector
     others = Counter(joint.vectors[i] for i in set(range(len(sizes))) - set(group))
     parts = sorted((joint.power(vectors, n) for vectors, n in others.items()), key=len)
     ways = functools.reduce(joint.convolve, parts) if parts else {joint.nothing: 1}
+    READ.work(8 * len(counts) * (len(ways) + len(group)) * joint.step, "contexts")
     for value, mine in counts.items():
         chosen = (joint.vectors[i][a] for i, a in zips(group, value))
         start = functools.reduce(joint.add, chosen, joint.nothing)
@@ -506,20 +514,17 @@ def required_groups(query: Query, size: int) -> list[Vector]:
 def lemma_bound(lumped: Lumped, c: Sequence[int], log_counts: Sequence[Interval], kappa: Fraction,
                 lam: Fraction, floor: Fraction) -> int:
     """Return (k + l) log sum_a exp(phi_a / (k + l)) - l b, phi_a = l log sum_g m exp(c / l).
-    For every w with F(w) >= b it is at least k H(pi) + <w, c> (docs/theory/upper_bounds.md,
-    Lemma)."""
+    It is at least k H(pi) + <w, c> if F(w) >= b (docs/theory/upper_bounds.md, Lemma)."""
     terms = [x + scaled(log_m[1], lam) for x, log_m in zips(c, log_counts)]
     phi = [log_sum_exp(terms[mine.start : mine.stop], lam) for mine in lumped.of]
     return log_sum_exp(phi, kappa + lam) - fixed(lam * floor)[0]
-
 def choices_bound(lumped: Lumped, stored: Any) -> float:
-    """Return the largest max_a D(R_{a,g(a)} || t) over the choices g, with t = sum_a pi_a
-    R_{a,g(a)}.
+    """Return the largest max_a D(R_{a,g(a)} || sum_a pi_a R_{a,g(a)}) over the choices g.
     Without a floor the leakage is the largest capacity of a choice of one group for each value.
     Rounding t down makes it smaller than a law, which can only raise the divergence."""
     laws = table(stored, "choices", lumped.size)
     need(len(laws) == math.prod(map(len, lumped.of)), "choices are not as many as there are")
-    need(len(laws) * lumped.size * lumped.outputs <= LARGEST_WORK, "there are too many choices")
+    READ.work(len(laws) * lumped.size * lumped.outputs, "choices")
     rows = [fixed_law(row) for row in lumped.rows]
     gains, worst = [-entropy(row)[0] for row in rows], 0
     for groups, weights in zips(itertools.product(*lumped.of), laws):
@@ -531,11 +536,12 @@ def choices_bound(lumped: Lumped, stored: Any) -> float:
         log_t = [log_ratio(t, FX.one)[0] if t else None for t in output]
         for g, row in zips(groups, chosen):
             if any(r[1] and x is None for r, x in zips(row, log_t)):
+                if all(pi.weights):
+                    raise NarrowError("a probability is too small for this precision")
                 return math.inf
-            cost = -dot((r[1] for r in row), (min(x or 0, 0) for x in log_t))
-            worst = max(worst, gains[g] + (cost >> FX.bits) + 1)
+            cost = dot((r[1] for r in row), (min(x or 0, 0) for x in log_t))
+            worst = max(worst, gains[g] - (cost >> FX.bits))
     return worst
-
 def dataset_bound(lumped: Lumped, stored: Any, floor: Fraction) -> float:
     """Return the lemma's bound with k = 1 - q and c = q D(R || t): I(A;Y) <= I(X;Y), H(A)."""
     multipliers, output = fields(stored, "multipliers output")
@@ -550,7 +556,6 @@ def dataset_bound(lumped: Lumped, stored: Any, floor: Fraction) -> float:
         known[row] = scaled(cost[1], q)
     c = [known[row] for row in lumped.rows]
     return lemma_bound(lumped, c, lumped.log_counts, 1 - q, lam, floor)
-
 Merged = namedtuple("Merged", "rows extra price same")  # what is added for each group, and for all
 
 def merge(lumped: Lumped, stored: Any, output: Any = None) -> Merged:
@@ -582,14 +587,12 @@ def merge(lumped: Lumped, stored: Any, output: Any = None) -> Merged:
     known, same = {row: fixed_law(coarse[row]) for row in extra}, len(parts) == lumped.outputs
     same = same and chosen == list(itertools.chain(*parts))
     return Merged([known[r] for r in lumped.rows], [extra[r] for r in lumped.rows], price, same)
-
 def linear(row: Sequence[Interval], slopes: Sequence[int]) -> int:  # sum r_y slope_y, rounded up
     return (sum(r[s > 0] * s for r, s in zips(row, slopes)) >> FX.bits) + 1
 
 class Cell:
     """A simplex: its vertices (whole numbers over one), and -H at each, rounded up.
-    A point is a vertex in fixed point, rounded down: the vertex is at most one unit more,
-    entrywise."""
+    A point is a vertex in fixed point, rounded down: an entry is at most one unit more."""
     def __init__(self, vertices: list[Any], points: list[Any], bends: list[int]) -> None:
         self.vertices, self.points, self.bends = vertices, points, bends
     def cut(self, i: int, j: int, t: Fraction) -> list["Cell"]:
@@ -599,6 +602,7 @@ class Cell:
         a, b = (t.denominator - t.numerator) * (both // first), t.numerator * (both // second)
         new, below = tuple(a * x + b * y for x, y in zips(left, right)), both * t.denominator
         prove(below.bit_length() <= LARGEST_VERTEX, "the tree is too deep")
+        READ.work(below.bit_length() ** 2 >> 14, "cuts")
         point = [(x << FX.bits) // below for x in new]
         bend = plus(times(fixed(Fraction(x, below)), log_ratio(x, below)) for x in new if x)[1]
         children = []
@@ -635,15 +639,14 @@ class Cell:
         return [x + missing for x in nu]
 
 def symmetries_of(lumped: Lumped, stored: list[list[int]]) -> tuple[list[Any], list[Interval]]:
-    """Return the symmetries, checked, and log m after every m was raised to the largest of its
-    orbit.
+    """Return the symmetries, checked, and log m, with every m raised to the largest of its orbit.
     A symmetry permutes the values and the outputs such that every row of a value, moved, is a row
-    of the image. With the larger m more adversaries are let in, and the set of them is
-    symmetric."""
+    of the image. With the larger m more adversaries are let in, and their set is symmetric."""
     k, n = lumped.size, lumped.outputs
     position = {key: g for g, key in enumerate(zips(lumped.values, lumped.order))}
     orbit = list(range(len(lumped.rows)))
     found = [(row[:k], row[k:]) for row in stored]
+    READ.work(len(found) * len(orbit) * (k + n + len(orbit) // 16), "symmetries")
     for p, s in found:
         prove(sorted(p) == list(range(k)), "a symmetry is no permutation of the values")
         prove(sorted(s) == list(range(n)), "a symmetry is no permutation of the outputs")
@@ -654,7 +657,6 @@ def symmetries_of(lumped: Lumped, stored: list[list[int]]) -> tuple[list[Any], l
             orbit = [min(joined) if o in joined else o for o in orbit]
     largest = [max(m for m, other in zips(lumped.counts, orbit) if other == o) for o in orbit]
     return found, [log_ratio(m, 1) for m in largest]
-
 def moved_away(cells: Sequence[Cell], p: Sequence[int], s: Sequence[int]) -> bool:
     """Whether a symmetry increases T for all posteriors in the cells.
     T(rho) = sum_{y,a} (n - y) a rho_y(a). Of all that the symmetries make of an optimal adversary
@@ -666,11 +668,18 @@ def moved_away(cells: Sequence[Cell], p: Sequence[int], s: Sequence[int]) -> boo
         total += max(dot(gains, point) + slack for point in cell.points)
     return total < 0
 
+def leaves_of(packed: Any, width: int, entries: int) -> list[list[Any]]:
+    """Return the rows of a tree's leaves. Each takes some steps for each entry of the problem: many
+    of them if the file is too short to hold one character for each of its numbers."""
+    rows = table(packed, "leaves", width)
+    missing = max(len(rows) - len(packed["data"]) // width, 0)
+    READ.work(entries * (len(rows) + 32 * missing), "leaves")
+    return rows
+
 def replay(nodes: Iterable[Any], cuts: Any, leaves: list[Any], start: list[Any],
            split: Callable[..., Any]) -> Iterable[tuple[list[Any], list[Any]]]:
     """Yield what is confined to what in each leaf of a tree in preorder, and the leaf's row.
-    A node has the place of what is cut (and how), or -1. `split` returns two parts that cover
-    it."""
+    A node has the place of what is cut (and how), or -1. `split` returns two parts to cover it."""
     where, rows, stack = iter(numbers(cuts, "cuts")), iter(leaves), [start]
     for node in nodes:
         prove(stack, "the tree goes on after its end")
@@ -700,18 +709,17 @@ def cells_bound(lumped: Lumped, stored: Any, floor: Fraction) -> float:
     n, k, symmetries, log_counts = len(merged.rows[0]), lumped.size, [], lumped.log_counts
     if moves is not None:
         prove(merged.same and output is None, "symmetries of merged outputs")
-        symmetries, log_counts = symmetries_of(lumped, table(moves, "symmetries", k + n))
+        symmetries, log_counts = symmetries_of(lumped, table(moves, "symmetries", k + n, "i"))
 
     def split(cell: Cell, i: int, j: int, t: Fraction) -> list[Cell]:
         inside = 0 < t < 1 and 0 <= i < k and 0 <= j < k and i != j
         prove(inside, "a cut is not between two vertices of a cell")
         return cell.cut(i, j, t)
-    rows = table(leaves, "leaves", 1 + n * k)
-    need(len(rows) * (n * k + len(lumped.rows)) <= LARGEST_WORK, "the tree is too large")
+    rows = leaves_of(leaves, 1 + n * k, n * k + len(lumped.rows))
     corners = [tuple(int(i == j) for j in range(k)) for i in range(k)]
     simplex = Cell([(v, 1) for v in corners], [[FX.one * x for x in v] for v in corners], [0] * k)
     worst = -math.inf
-    for cells, leaf in replay(table(splits, "splits", 3), cuts, rows, [simplex] * n, split):
+    for cells, leaf in replay(table(splits, "splits", 3, "i"), cuts, rows, [simplex] * n, split):
         lam = Fraction(leaf[0])
         if lam < 0:
             index = -1 - lam
@@ -727,8 +735,7 @@ def cells_bound(lumped: Lumped, stored: Any, floor: Fraction) -> float:
     return worst + merged.price if worst > -math.inf else math.inf
 
 def sharing_bound(lumped: Lumped, stored: Any, floor: Fraction) -> float:
-    """Return l log sum_a exp(phi_a / l) - l b, phi_a >= max_v D(v R_a || t) + l (H(v) + <v, log
-    m>).
+    """Return l log sum_a exp(phi_a / l) - l b, phi_a >= max_v D(v R_a || t) + l (H(v)+<v, log m>).
     I(w) <= sum_a pi_a D(r_a || t) for every t, and then the lemma's last step."""
     parts, multiplier, output, values = fields(stored, "outputs multiplier output values")
     merged, lam = merge(lumped, parts), rational(multiplier, "a multiplier")
@@ -747,9 +754,8 @@ def tangent_bound(rows: list[list[Interval]], stored: Any, log_t: list[Interval]
                   log_counts: list[Interval], lam: Fraction) -> int:
     """Return phi by a tangent at v0 = law, r0 = v0 R.
     D(v R || t) = D(v R || r0) + sum_y (v R)_y log(r0_y / t_y), and D(v R || r0) <= eta D(v || v0)
-    (Ordentlich and Polyanskiy 2021: the contraction coefficient of a channel is that of two of its
-    rows P, Q, and that one is at most 1 - (sum sqrt(P Q))^2). What remains is linear in v but for
-    (l - eta) H(v)."""
+    (Ordentlich and Polyanskiy 2021: the contraction coefficient of a channel is that of two rows
+    P, Q, at most 1 - (sum sqrt(P Q))^2). The rest is linear in v but for (l - eta) H(v)."""
     v0 = law(fields(stored, "law")[0], "a law of sharing", len(rows), positive=True)
     r0 = []
     for column in zips(*rows):
@@ -772,15 +778,13 @@ def tangent_bound(rows: list[list[Interval]], stored: Any, log_t: list[Interval]
         inside = times((eta, eta), minus(log_m, log_ratio(w, v0.total)))[1]
         terms.append(cost + inside + scaled(log_m[1], scale))
     return log_sum_exp(terms, scale)
-
 def chords_bound(rows: list[list[Interval]], stored: Any, log_t: list[Interval],
                  log_counts: list[Interval], lam: Fraction) -> int:
     """Return phi by a tree of intervals for the entries of r = v R.
     h(r) = r log(r / t) is convex, and so h(r) - nu r is largest at an end of the interval of r; the
     rest, <v, R nu> + l (H(v) + <v, log m>), is at most l log sum_g m exp(<R_g, nu> / l)."""
     nodes, cuts, leaves = fields(stored, "nodes cuts leaves")
-    leaves = table(leaves, "leaves", len(log_t))
-    need(len(leaves) * (len(log_t) + len(rows)) <= LARGEST_WORK, "the tree is too large")
+    leaves = leaves_of(leaves, len(log_t), len(log_t) + len(rows))
 
     @functools.cache
     def h(y: int, r: int) -> int:
@@ -791,7 +795,7 @@ def chords_bound(rows: list[list[Interval]], stored: Any, log_t: list[Interval],
         return (interval[0], cut), (cut, interval[1])
     start = [(min(r[0] for r in column), max(r[1] for r in column)) for column in zips(*rows)]
     bounds = []
-    for intervals, leaf in replay(unpack(nodes, "nodes", 1)[0], cuts, leaves, start, split):
+    for intervals, leaf in replay(unpack(nodes, "nodes", 1, "i")[0], cuts, leaves, start, split):
         nu = [fixed(Fraction(v))[0] for v in leaf]
         pairs = enumerate(zips(nu, intervals))
         off = sum(max(h(y, r) - (v * r >> FX.bits) for r in ends) for y, (v, ends) in pairs)
@@ -801,7 +805,6 @@ def chords_bound(rows: list[list[Interval]], stored: Any, log_t: list[Interval],
 
 # -------- Leakage about records: both ends.
 Ends = namedtuple("Ends", "lower upper")  # fixed point, rational, infinite, or None for nothing
-
 def enough_doubt(w: Law, log_counts: list[Interval], floor: Fraction, who: str) -> None:
     # F(w) = H(w) + sum w log m >= b
     cells = fixed_law(w)
@@ -822,13 +825,11 @@ def information(w: Law, rows: list[Law], values: Iterable[Sequence[int]]) -> Int
     outputs = [plus(joint[y::n]) for y in range(n)]
     low, high = minus(plus((entropy(inputs), entropy(outputs))), entropy(joint))
     return max(low, 0), high
-
 def a_group(values: Any, query: Query, size: int) -> Vector:
     group = tuple(whole(values, "a group of records", size))
     need(len(set(group)) == len(group), "a group of records has one twice")
     need(all(0 <= i < len(query.sizes) for i in group), "a record that does not exist")
     return group
-
 class Audit:  # the leakage of one mechanism about groups of records, for one entropy floor
     def __init__(self, query: Query, channel: Channel, floor: Fraction, size: int, records: Any):
         need(1 <= size <= len(query.sizes), "groups of another size than records")
@@ -894,7 +895,6 @@ def capacity(problem: Any, witness: Any, proof: Any) -> Ends:  # I(p, Q) <= C <=
     costs = [divergence(row, t, log_t) for row in set(rows)]
     upper = max(math.inf if cost is None else cost[1] for cost in costs)
     return Ends(information(p, rows, [[x] for x in range(len(rows))])[0], upper)
-
 def record_leakage(problem: Any, witness: Any, proof: Any) -> Ends:
     """Return the largest leakage about audited records (or groups of them), from both sides."""
     mechanism, floor, size, records, known = fields(
@@ -905,7 +905,6 @@ def record_leakage(problem: Any, witness: Any, proof: Any) -> Ends:
     query, b = Query(stored), rational(floor, "the entropy floor")
     audit = Audit(query, Channel(channel, query), b, integer(size, "size"), records)
     return Ends(audit.information(witness)[0], audit.upper(proof))
-
 def stored_floats(values: Any, length: int) -> list[Fraction]:  # in every version
     return [Fraction(float(x)) for x in numbers(values, "weights or multipliers", length)]
 
@@ -982,8 +981,7 @@ def pml_envelope(problem: Any, witness: Any, proof: Any) -> Ends:
 # -------- Designs: the least leakage within a distortion budget, and the other way round.
 class Design:
     """The problem of a design: rows of the channel, distortion, sources, adversaries, half-spaces.
-    `expected[s][r][y]` is what an entry q(y|r) adds to the distortion under source s; `counts[r]`
-    is how many datasets have row r."""
+    `expected[s][r][y]`: what q(y|r) adds to the cost under source s; `counts[r]`: datasets of r."""
     def __init__(self, problem: Any) -> None:
         query, rows, distortion, sources, objective, priors, budget, floor, own = fields(
             problem, "query rows distortion sources objective priors budget entropy_floor own")
@@ -1004,7 +1002,7 @@ class Design:
         for (r, v), number in joint.items():
             self.counts[r] += number
             sizes[v] += number
-        need(all(self.counts), "a row that no dataset has")
+        need(all(self.counts) and all(sizes), "a row or a value that no dataset has")
         laws = [self._law(one, sizes) for one in a_list(sources, "sources")]
         need(laws, "there are no sources")
         listed = [mass for mass, per_dataset in laws if per_dataset]
@@ -1044,7 +1042,7 @@ class Design:
         return [Fraction(1, self.query.space)] * len(sizes), False
     def _see_orbits(self, generators: list[Any], laws: list[list[Fraction]]) -> None:
         """See that datasets of one row are in one orbit of symmetries [order, maps].
-        x goes to x' with x'_i = maps_i(x_(order_i)). That keeps entropies, and leakages up to a
+        x goes to x' with x'_(order_i) = maps_i(x_i). That keeps entropies, and leakages up to a
         permutation of the groups; if it also keeps the query and the sources, averaging a channel
         over an orbit cannot raise its leakage."""
         sizes, rows, listing = self.query.sizes, self.rows.listing(), self.query.listing()
@@ -1062,9 +1060,9 @@ class Design:
             prove([sizes[i] for i in order] == sizes, "a generator mixes records of other sizes")
             for size, one in zips(sizes, maps):
                 prove(sorted(whole(one, "a map")) == list(range(size)), "a map: no permutation")
-            READ.spend(len(rows))
+            READ.work(4 * len(rows) * (len(sizes) + len(laws)), "symmetries")
             for x, values in enumerate(itertools.product(*map(range, sizes))):
-                y = dot(strides, (one[values[i]] for one, i in zips(maps, order)))
+                y = sum(strides[i] * one[a] for i, one, a in zips(order, maps, values))
                 prove(listing[x] == listing[y], "a generator changes the query")
                 prove(all(p[x] == p[y] for p in laws), "a generator changes a source")
                 parent[root(x)] = root(y)
@@ -1096,12 +1094,11 @@ class Design:
             if cost is None:
                 return math.inf
             terms.append(cost[1] + scaled(log_ratio(number, 1)[1], lam))
-        return log_sum_exp(terms, lam) - fixed(lam * self.floor)[0]
+        return max(log_sum_exp(terms, lam) - fixed(lam * self.floor)[0], 0)
     def _mixture(self, channel: Channel, parts: Any) -> float:
         """Return sum s L(Q) + (1 - sum s - t) log|A| where P >= sum s Q, t = sum_y min_r of the
         rest.
-        What is left over holds a constant output of mass t, which tells nothing; leakage is
-        convex."""
+        What is left over holds a constant output of mass t, which tells nothing. L is convex."""
         rest, shares, total = [row.fractions() for row in channel.rows], Fraction(0), 0
         for one in a_list(parts, "parts"):
             share, stored, proof = fields(one, "share channel leakage")
@@ -1119,8 +1116,8 @@ class Design:
     def cuts(self, stored: Any) -> list[tuple[Fraction, list[list[int]]]]:
         """Return for each adversary its multiplier and L, rounded down: I(q) >= sum q(y|r) L[r][y].
         I(q) >= sum_{a,r} w_{a,r} q(y|r) log(phi(a|y) / pi_a), for the difference is a mean of
-        divergences. Weights belong to the cells (a, r): by value, then by the place of the row (a
-        value is a row where the whole dataset is attacked). For log 0 anything small will do."""
+        divergences. Weights belong to the cells (a, r): by value, then by the row's place (for the
+        whole dataset a value is a row). Other logs are a unit too small, so log 0 may be finite."""
         found = []
         for cut in a_list(stored, "cuts"):
             records, weights, posterior, theta = fields(cut, "records weights posterior multiplier")
@@ -1141,15 +1138,14 @@ class Design:
                 mass = sum(m for _, m in some)
                 log_pi = log_ratio(mass, w.total)[1] if mass else 0
                 for y, p in enumerate(phi if mass else []):
-                    low = log_ratio(p.weights[a], p.total)[0] if p.weights[a] else -FX.one << 64
+                    low = log_ratio(p.weights[a], p.total)[0] - 1 if p.weights[a] else -FX.one << 64
                     for r, m in some:
                         gains[r][y] += (low - log_pi) * m // w.total
             found.append((nonnegative(theta), gains))
         return found
     def least(self, cuts: Iterable[Any], prices: list[Fraction], own: Any, constant: bool) -> int:
-        """Return the least sum theta L + sum beta E d - (half-spaces) over channels, rounded down.
-        It is linear in q, so it is sum_r min_y of its coefficients; over channels of one row only
-        (`constant`) it is min_y sum_r."""
+        """Return the least sum theta L + sum beta E d - (half-spaces) over channels, rounded down:
+        the sum_r min_y of its coefficients; over channels of one row (`constant`) min_y sum_r."""
         total = [[0] * len(self.outputs) for _ in self.counts]
         for theta, gains in cuts:
             for mine, gain in zips(total, gains):
@@ -1160,7 +1156,6 @@ class Design:
         for r, y, a in own:
             total[r][y] += fixed(-a)[0]
         return min(map(sum, zips(*total))) if constant else sum(map(min, total))
-
 ROOM = Fraction(1, 1 << 40)
 
 class HalfSpaces:
@@ -1182,8 +1177,7 @@ class HalfSpaces:
             self.spaces.append((found, more, rational(at_least, "at_least"), equal))
         self.further = 1 + max((j for _, more, *_ in self.spaces for j in more), default=-1)
     def hold(self, channel: Channel, values: Any) -> bool:
-        """Whether a channel is known to be in all half-spaces.
-        `values` are those of the further variables; without them nothing is known."""
+        """Whether a channel and values of the further variables are in all half-spaces."""
         if self.further and values is None:
             return False
         z = numbers(values or [], "further", self.further)
@@ -1192,17 +1186,25 @@ class HalfSpaces:
             terms = [a * rows[x][y] for (x, y), a in found.items()]
             off = sum(terms) + sum(b * z[j] for j, b in more.items()) - at_least
             room = ROOM * (abs(at_least) + sum(map(abs, terms)))
-            prove(-room <= off and (not equal or off <= room), "the witness misses a half-space")
+            if off < -room or (equal and off > room):
+                return False
         return True
+    def rest(self, kappa: list[Fraction]) -> Counter[int]:  # what multipliers leave of each z_j
+        left: Any = Counter()
+        for k, (_, more, *_) in zips(kappa, self.spaces):
+            for j, b in more.items():
+                left[j] += k * b
+        return left
     def weighted(self, stored: Any, balance: Any) -> tuple[list[tuple[int, int, Any]], Fraction]:
         """Return sum kappa (entries) and sum kappa c with the room, for kappa that cancel all z_j.
         Those named under `balance` are first moved by a solution of the equations that say so."""
         kappa = numbers(stored, "multipliers of half-spaces", len(self.spaces))
         names = whole(balance or [], "balance")
         need(all(0 <= i < len(kappa) for i in names), "balance names what is not there")
-        need(len(names) * self.further <= 1 << 14, "too many equations to balance")
-        columns = [[Fraction(more[j]) for _, more, *_ in self.spaces] for j in range(self.further)]
-        rows, done = [[*(c[i] for i in names), -dot(kappa, c)] for c in columns], 0
+        moved = sorted({j for i in names for j in self.spaces[i][1]})
+        READ.work(len(names) ** 2 * len(moved) << 5, "the balance")
+        rest, done = self.rest(kappa), 0
+        rows = [[*(Fraction(self.spaces[i][1][j]) for i in names), -rest[j]] for j in moved]
         for i in range(len(names)):  # Gauss and Jordan; the first rows have a pivot
             pivot = next((r for r in range(done, len(rows)) if rows[r][i]), None)
             if pivot is not None:
@@ -1213,8 +1215,7 @@ class HalfSpaces:
                 done += 1
         for row in rows[:done]:
             kappa[names[next(i for i, v in enumerate(row) if v)]] += row[-1]
-        cancel = all(dot(kappa, column) == 0 for column in columns)
-        prove(cancel, "the multipliers of further variables do not cancel")
+        prove(not any(self.rest(kappa).values()), "multipliers of further variables do not cancel")
         entries, constant = [], Fraction(0)
         for k, (found, _, at_least, equal) in zips(kappa, self.spaces):
             prove(k >= 0 or equal, "a multiplier of a half-space is negative")
@@ -1232,7 +1233,6 @@ def design_of(problem: Any, witness: Any, proof: Any) -> tuple[Any, ...]:
     inside, leaks = design.own.hold(channel, further), design.leakage(channel, leakage)
     weighted = design.own.weighted(own, balance)
     return design, channel, inside, leaks, design.cuts(cuts), prices, weighted
-
 def min_leakage(problem: Any, witness: Any, proof: Any) -> Ends:
     """Return the least leakage within the distortion budget.
     Upper end: the witness's. Lower end: the largest leakage is at least sum theta I, sum theta = 1,
@@ -1248,8 +1248,7 @@ def min_leakage(problem: Any, witness: Any, proof: Any) -> Ends:
 
 def min_distortion(problem: Any, witness: Any, proof: Any) -> Ends:
     """Return the least distortion within the leakage budget: sum beta = 1, and theta (I - L) <= 0.
-    Where nothing may leak and b < log|X|, every channel within the budget has one row only
-    (docs/theory/design.md)."""
+    Where nothing may leak and b < log|X|, channels have one row only (docs/theory/design.md)."""
     design, channel, inside, leaks, cuts, prices, (own, c) = design_of(problem, witness, proof)
     need(design.budget is not None, "there is no leakage budget")
     if leaks == math.inf or Fraction(int(leaks), FX.one) > design.budget:
@@ -1276,8 +1275,10 @@ class Sources:  # points and polytopes, whose hull is the set of the sources, an
         sizes = {len(p) for p in self.points} | {len(low) for low, *_ in self.polytopes}
         need(len(sizes) == 1 and sizes != {0}, "sources of different sizes, or none")
         self.size = sizes.pop()
-        hamming = [[int(x != y) for y in range(self.size)] for x in range(self.size)]
-        costs = hamming if distortion == "hamming" else a_list(distortion, "d", self.size)
+        if distortion == "hamming":
+            READ.spend(self.size**2)
+            distortion = [[int(x != y) for y in range(self.size)] for x in range(self.size)]
+        costs = a_list(distortion, "d", self.size)
         width = len(a_list(costs[0], "a distortion"))
         self.costs = [numbers(row, "a distortion", width) for row in costs]
     def member(self, i: int, stored: Any) -> list[Fraction]:
@@ -1316,13 +1317,13 @@ class Sources:  # points and polytopes, whose hull is the set of the sources, an
             laws.append(self.member(i, mine) if w[-1] else [Fraction(0)] * self.size)
         prove(min(w) >= 0 and sum(w) > 0, "weights of a mixture are negative or 0")
         return [dot(w, column) / sum(w) for column in zips(*laws)]
-
 def private_at(channel: list[Law], delta: Fraction) -> Any:
     """Return the least f = e^epsilon >= 1 at which a channel is private; infinite if there is none.
     For rows a, b: sum_y max(0, a - f b) <= delta if and only if sum_S (a - f b) <= delta for all
     sets S, and among the sets of one size that of the largest ratios a / b counts."""
-    least = Fraction(1)
-    for a, b in itertools.permutations(set(channel), 2):
+    least, rows = Fraction(1), set(channel)
+    READ.work(len(rows) ** 2 * len(channel[0].weights), "the channel")
+    for a, b in itertools.permutations(rows, 2):
         pairs = [(u * b.total, v * a.total) for u, v in zips(a.weights, b.weights)]
         top, below = sum(u for u, v in pairs if not v) - delta * a.total * b.total, 0
         if top > 0:
@@ -1334,8 +1335,7 @@ def private_at(channel: list[Law], delta: Fraction) -> Any:
 
 def pure_level(p: list[Fraction], stored: Any, sources: Sources, budget: Fraction) -> Any:
     """Return an f = e^epsilon that is too small (or infinite), by potentials v; 1 proves nothing.
-    With u_y the least entry of column y, the distortion is at least sum v + sum_y u_y (S+ - f
-    S-)."""
+    The distortion is at least sum v + sum_y u_y (S+ - f S-), u_y the least entry of column y."""
     v, ratios = numbers(stored, "potentials", sources.size), []
     for costs in zips(*sources.costs):
         gaps = [x * d - w for x, d, w in zips(p, costs, v)]
@@ -1348,10 +1348,9 @@ def pure_level(p: list[Fraction], stored: Any, sources: Sources, budget: Fractio
 
 def approximate_end(p: list[Fraction], stored: Any, sources: Sources, delta: Fraction, s: Any,
                     f: Any) -> Fraction:
-    """Return a lower end of the distortion of (epsilon, delta)-private channels.
-    sum_x min_y [p_x d + s sum_x' h(x,x',y) - f sum_x' h(x',x,y)] - s delta sum max_y h: with s = 1
-    and f = e^epsilon, or with s = e^-epsilon and f = 1, the same for an h that is f times as
-    large."""
+    """Return a lower end of the distortion of (epsilon, delta)-private channels:
+    sum_x min_y [p_x d + s sum_x' h(x,x',y) - f sum_x' h(x',x,y)] - s delta sum max_y h, with s = 1
+    and f = e^epsilon or, which is the same for an h f times as large, s = e^-epsilon and f = 1."""
     brackets, off = [[x * d for d in costs] for x, costs in zips(p, sources.costs)], Fraction(0)
     for one in a_list(stored, "comparisons"):
         first, second, multipliers = fields(one, "first second multipliers")
@@ -1410,7 +1409,6 @@ def claims(claim: Any, unit: str, version: int, own: Any) -> list[Any]:
     for of in about.values():
         need(of == "problem" or (own and of == "half-spaces"), "an end about something unknown")
     return found
-
 def missed(ends: Ends, wanted: list[Any]) -> tuple[list[str], bool]:
     """Return which claimed ends are not proved, and whether more digits could make a difference."""
     texts, narrow = [], False
@@ -1440,9 +1438,10 @@ def check(data: Any) -> Verdict:  # check one certificate
         if not isinstance(kind, str) or kind not in KINDS:
             raise UnknownError(f"this checker does not know the kind {kind!r:.60}")
         unit, evaluate = KINDS[kind]
+        before = READ.expanded, READ.steps
         for bits in DIGITS:
-            READ, FX = Reader(version), Precision(bits)
-            wanted = claims(claim, unit, version, isinstance(problem, dict) and problem.get("own"))
+            READ, FX = Reader(version, *before), Precision(bits)
+            wanted = claims(claim, unit, version, isinstance(problem, dict) and "own" in problem)
             try:
                 texts, narrow = missed(evaluate(problem, witness, proof), wanted)
             except NarrowError:
@@ -1456,18 +1455,23 @@ def check(data: Any) -> Verdict:  # check one certificate
                 if end is not None]
         return Verdict(PROVED, kind, " and ".join(said))
     except RefusedError as error:
-        return Verdict(error.code, str(kind), str(error))
-    except (ArithmeticError, MemoryError, RecursionError, ValueError) as error:
-        return Verdict(UNUSABLE, str(kind), f"{type(error).__name__}: {error}")
+        return Verdict(error.code, f"{kind!s:.60}", str(error))
+    except Exception as error:  # whatever a forged file makes this code stumble over
+        return Verdict(UNUSABLE, f"{kind!s:.60}", f"{type(error).__name__}: {error!s:.200}")
 
 def check_text(text: str) -> list[Verdict]:  # check a certificate, or each of a file of several
+    global READ
+    READ = Reader(1)
     try:
         data = parse(text)
         if not isinstance(data, dict) or data.get("format") != "cvxleak-certificates":
             return [check(data)]
         _, version, members = fields(data, "format version certificates")
         need(type(version) is int and version == 1, "another version of bundles")
-        need(a_list(members, "certificates"), "a bundle of nothing")
+        several = 0 < len(a_list(members, "certificates")) <= LARGEST_BUNDLE
+        need(several, "a bundle of no certificates, or of too many")
+        inside = any(isinstance(m, dict) and m.get("format") == data["format"] for m in members)
+        need(not inside, "a bundle inside of a bundle")
         return [check(member) for member in members]
     except RefusedError as error:
         return [Verdict(UNUSABLE, "?", str(error))]
@@ -1480,7 +1484,6 @@ def check_file(path: Any) -> list[Verdict]:
     except (OSError, UnicodeDecodeError) as error:
         return [Verdict(UNUSABLE, "?", str(error))]
     return check_text(text)
-
 def worst(verdicts: Iterable[Verdict]) -> int:  # unusable, not proved, unknown, proved
     return min((v.code for v in verdicts), key=(UNUSABLE, NOT_PROVED, UNKNOWN, PROVED).index)
 

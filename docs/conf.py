@@ -1,5 +1,6 @@
 """Sphinx settings; `make docs` builds with them, and takes every warning for an error."""
 
+import inspect
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 
 from cvxleak._version import __version__
+from cvxleak.proofs.checker import PROVERS
 
 project = "cvxleak"
 author = "The cvxleak maintainers"
@@ -69,5 +71,19 @@ class PlainBars(SphinxTransform):
             node.replace_self(nodes.Text(node.rawsource))
 
 
+def add_kinds(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Give the page of certificates a section for each kind that only its prover describes."""
+    if docname != "certificates":
+        return
+    sections = [
+        f"## `{kind}`\n\n{inspect.getdoc(inspect.getmodule(prover.prove))}\n\n"
+        for kind, prover in PROVERS.items()
+        if f"## `{kind}`" not in source[0]
+    ]
+    before, rest = source[0].split("## A second checker", 1)
+    source[0] = "".join([before, *sections, "## A second checker", rest])
+
+
 def setup(app: Sphinx) -> None:
     app.add_transform(PlainBars)
+    app.connect("source-read", add_kinds)

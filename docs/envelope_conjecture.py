@@ -11,15 +11,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cvxleak.measures import (
+from cvxleak.envelope import (
     envelope_upper_bound,
+    pml_envelope,
     response_condition,
     response_envelope,
     response_lower_bound,
     tail_average_bound,
 )
 from cvxleak.mechanisms import randomized_response
-from cvxleak.problems.envelope import pml_envelope
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Writes the pages "Gallery" and "Errata", and the pictures of the first, from `cvxleak.gallery`.
+"""Writes the pages "Gallery" and "Errata", and their pictures, from `cvxleak.papers.gallery`.
 
 python docs/gallery.py          runs everything, and writes pictures, numbers and both pages
 python docs/gallery.py pages    writes both pages again, from the numbers that are stored
@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from cvxleak.gallery import ERRATA, ITEMS
+from cvxleak.papers.gallery import ERRATA, ITEMS
 
 DOCS = Path(__file__).parent
 FOLDER = DOCS / "gallery"
@@ -40,7 +40,7 @@ cvxleak reproduce --all --out FOLDER
 The last one writes the numbers of every item as JSON, and its picture as PNG and SVG. In Python:
 
 ```python
-from cvxleak.gallery import reproduce
+from cvxleak.papers.gallery import reproduce
 
 table = reproduce("leakage-table-3")
 print(table)
@@ -60,7 +60,7 @@ ERRATA_PAGE = """# Errata
 Where the five papers print what is not so, or less than can be said. We found these while we
 computed their figures again, and we may be wrong: each entry says how it is known. Where it is
 checked, the tests run the check, and the numbers of the entry are the ones it computes
-(`ERRATA["..."].check()` in `cvxleak.gallery`).
+(`ERRATA["..."].check()` in `cvxleak.papers.gallery`).
 """
 
 

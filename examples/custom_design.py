@@ -20,11 +20,7 @@ import cvxpy as cp
 import numpy as np
 
 from cvxleak.constraints import distortion_budget, local_dp, mi_budget, row_stochastic
-from cvxleak.measures import (
-    local_dp_epsilon,
-    mutual_information,
-    worst_case_distortion,
-)
+from cvxleak.measures import local_dp_epsilon, mutual_information, worst_case_distortion
 from cvxleak.model import Channel, Distortion, Prior
 
 BRACKETS = np.arange(6)

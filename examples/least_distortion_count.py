@@ -16,10 +16,10 @@ import math
 import numpy as np
 
 from cvxleak import verify
+from cvxleak.audit import RecordLeakage
+from cvxleak.design import calibrate, min_distortion
 from cvxleak.mechanisms import random_rounding, truncated_geometric
 from cvxleak.model import Distortion, Mechanism
-from cvxleak.problems import RecordLeakage
-from cvxleak.problems.design import calibrate, min_distortion
 from cvxleak.queries import count
 
 PEOPLE = 6

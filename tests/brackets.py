@@ -10,7 +10,7 @@ import hashlib
 import json
 import math
 
-from cvxleak.certificates import Certificate, Verification
+from cvxleak.proofs import Certificate, Verification
 
 __all__ = ["Brackets"]
 

@@ -27,18 +27,28 @@ settings.register_profile("repeatable", deadline=None, derandomize=True)
 settings.load_profile("repeatable")
 
 
+# Families whose searches have a time limit by default, and what runs them.
+FAMILIES = "audit capacities design envelope local_dp release"
+LIMITED = tuple(f"cvxleak.{room}" for room in f"{FAMILIES} problem relaxations report".split())
+
+
 @pytest.fixture(scope="session", autouse=True)
 def no_default_time_limit() -> Iterator[None]:
     """Take away the default time limits: a search without a limit of its own ends by itself.
 
     So no verdict depends on how much a busy machine gets done within them.
     """
-    import cvxleak.problems
+    import cvxleak.audit
+    import cvxleak.capacities
+    import cvxleak.design
+    import cvxleak.envelope
+    import cvxleak.local_dp
+    import cvxleak.release
     import cvxleak.report  # noqa: F401
 
     before: list[tuple[FunctionType, Any]] = []
     for name, module in list(sys.modules.items()):
-        if not name.startswith(("cvxleak.problems", "cvxleak.report")):
+        if not name.startswith(LIMITED):
             continue
         found = list(vars(module).values())
         found += [part for one in found if isinstance(one, type) for part in vars(one).values()]
@@ -56,8 +66,8 @@ def no_default_time_limit() -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def brackets_meet() -> Iterator[None]:
     """No two certificates of one problem may both pass with brackets that do not meet."""
-    from cvxleak.certificates import checker
-    from cvxleak.result import Bound
+    from cvxleak.problem.bound import Bound
+    from cvxleak.proofs import checker
     from tests.brackets import Brackets
 
     brackets, check, proved = Brackets(), checker._check, Bound.proved

@@ -8,7 +8,10 @@ import pytest
 from matplotlib.figure import Figure
 
 from cvxleak import Channel, Mechanism, Prior, capacity, record_leakage
-from cvxleak.errors import ValidationError
+from cvxleak.audit import leakage_curve
+from cvxleak.core.errors import ValidationError
+from cvxleak.design import MinLeakage, design_curve
+from cvxleak.envelope import envelope_curve, pml_envelope
 from cvxleak.mechanisms import binary_symmetric, truncated_geometric
 from cvxleak.model import SourceSet
 from cvxleak.plots import (
@@ -22,7 +25,6 @@ from cvxleak.plots import (
     plot_sources,
     plot_sweep,
 )
-from cvxleak.problems import MinLeakage, design_curve, envelope_curve, leakage_curve, pml_envelope
 from cvxleak.queries import count, parity
 from cvxleak.sweeps import Sweep, SweepRow, sweep
 

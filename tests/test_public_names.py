@@ -10,7 +10,7 @@ import pytest
 import cvxleak
 
 # Programs and the inner parts of a search mean nothing by themselves.
-PARTS = ("cvxleak.cli", "cvxleak.branch_and_bound")
+PARTS = ("cvxleak.cli", "cvxleak.audit.search", "cvxleak.solvers")
 
 
 def public_names() -> list[Any]:

@@ -11,11 +11,13 @@ import pytest
 
 import cvxleak
 from cvxleak import Bound, Status, iterative, model
-from cvxleak.certificates import Certificate
-from cvxleak.errors import CvxleakError
+from cvxleak.capacities import Capacity
+from cvxleak.core.errors import CvxleakError
+from cvxleak.design import MinLeakage
 from cvxleak.mechanisms import binary_symmetric, randomized_response, truncated_geometric
 from cvxleak.model import Distortion, Mechanism, Prior, RecordSpace, SourceSet, TableQuery
-from cvxleak.problems import Check, MinLeakage
+from cvxleak.problem import Check
+from cvxleak.proofs import Certificate
 from cvxleak.queries import count, parity
 from cvxleak.report import audit_report
 
@@ -26,11 +28,16 @@ PACKAGES = (
     "expressions",
     "constraints",
     "iterative",
-    "problems",
+    "audit",
+    "capacities",
+    "design",
+    "envelope",
+    "local_dp",
+    "release",
     "report",
     "model",
-    "certificates",
-    "result",
+    "proofs",
+    "problem",
 )
 GEOMETRIC = truncated_geometric(3, 1.0)
 MECHANISM = Mechanism(count(3), GEOMETRIC)
@@ -53,6 +60,7 @@ DESIGN = {
 SMALL = MinLeakage(parity(2), distortion=ERROR, budget=0.2, entropy_floor=0.5)
 
 FITTING: dict[str, Any] = {
+    "alpha": 2.0,
     "allowed": np.ones((4, 4), dtype=bool),
     "balance": 0.1,
     "balances": [0.1, 0.1],
@@ -99,6 +107,7 @@ FITTING: dict[str, Any] = {
     "penalty": 1.0,
     "prior": FOUR,
     "priors": [FOUR],
+    "problem": Capacity(GEOMETRIC),
     "query": MECHANISM.query,
     "records": 0,
     "releases": 2,
@@ -128,9 +137,9 @@ FITTING: dict[str, Any] = {
 
 # What fits where the name alone does not say it.
 OWN: dict[str, dict[str, Any]] = {
-    "certificates.read_certificates": {"path": "no such file"},
-    "certificates.save_certificates": {"certificates": [CERTIFICATE], "path": "file"},
-    "certificates.verify": {"certificate": CERTIFICATE},
+    "proofs.read_certificates": {"path": "no such file"},
+    "proofs.save_certificates": {"certificates": [CERTIFICATE], "path": "file"},
+    "proofs.verify": {"certificate": CERTIFICATE},
     "iterative.adaptive_penalty": {"distortion": np.eye(4)},
     "iterative.alternating_design": {
         "source": np.ones((2, 2)) / 4,
@@ -178,33 +187,38 @@ OWN: dict[str, dict[str, Any]] = {
         "prices": [0.1],
     },
     "iterative.release_search": {"joint": RELEASE, "delta": 0.3, "max_rounds": 3},
+    "local_dp.class_two_distortions": {"sources": [[0.5, 0.3, 0.2]]},
+    "local_dp.class_two_leakage": {"sources": [[0.5, 0.3, 0.2]]},
+    "local_dp.class_two_mechanism": {"distortions": [0.25, 0.25, 1.0], "removed": 1},
+    "local_dp.distortion_thresholds": {"sources": [[0.5, 0.3, 0.2]]},
     "measures.conditional_mutual_information": {"joint": np.ones((2, 2, 2)) / 8},
-    "measures.four_level_prior": {"k": 4, "rho": 0.2},
+    "envelope.four_level_prior": {"k": 4, "rho": 0.2},
     "measures.group_chain_rule": {"first": 0, "second": 1},
-    "measures.output_count_bound": {"outputs": 3},
+    "envelope.output_count_bound": {"outputs": 3},
+    "problem.problem_class": {"name": "capacity"},
     "mechanisms.rank_exponential": {"distortion": np.array([[0, 1, 2], [1, 0, 2], [2, 1, 0]])},
     "mechanisms.column_symmetric_bound": {"subject": randomized_response(3, 1.0)},
     "model.as_prior": {"size": 4},
-    "problems.any_of": {"names": ["a", "b", "c"]},
-    "problems.calibrate": {
+    "release.any_of": {"names": ["a", "b", "c"]},
+    "design.calibrate": {
         "family": lambda p: Mechanism(parity(2), binary_symmetric(p)),
         "between": (0.1, 0.4),
         "leakage": 0.1,
         "resolution": 0.1,
     },
-    "problems.design_curve": {"problem": SMALL, "budgets": [0.2]},
-    "problems.design_for_prior": {"distortion": 1.0 - np.eye(4), "budget": 0.3},
-    "problems.min_distortion": DESIGN,
-    "problems.min_leakage": DESIGN,
-    "problems.release_lagrangian": {"joint": RELEASE},
-    "problems.release_problem": {"joint": RELEASE, "epsilon": 0.1, "delta": 0.1},
-    "problems.release_sequence": {
+    "design.design_curve": {"problem": SMALL, "budgets": [0.2]},
+    "design.design_for_prior": {"distortion": 1.0 - np.eye(4), "budget": 0.3},
+    "design.min_distortion": DESIGN,
+    "design.min_leakage": DESIGN,
+    "release.release_lagrangian": {"joint": RELEASE},
+    "release.release_problem": {"joint": RELEASE, "epsilon": 0.1, "delta": 0.1},
+    "release.release_sequence": {
         "prior": HALVES,
         "requests": [binary_symmetric(0.1)],
         "epsilon": [0.1],
         "delta": [0.1],
     },
-    "problems.release_surface": {"joint": RELEASE, "epsilon": [0.1], "delta": [0.1]},
+    "release.release_surface": {"joint": RELEASE, "epsilon": [0.1], "delta": [0.1]},
     "report.check_targets": {"records": [0]},
     "report.design_report": {"problem": SMALL},
     "report.envelope_report": {"delta": [0.1]},
@@ -448,7 +462,10 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 
 # Their caps on iterations may be as large as one likes: only what they need is tried.
-SEARCHES = ("cvxleak.iterative", "cvxleak.problems", "cvxleak.report")
+SEARCHES = tuple(
+    f"cvxleak.{room}"
+    for room in "iterative audit capacities design envelope local_dp problem release report".split()
+)
 CASES = functions() + methods() + constructors()
 
 

@@ -21,6 +21,7 @@ from cvxleak.cli.commands import (
     envelope,
     local_dp,
     reproduce,
+    solve,
     sweep,
     verify,
 )
@@ -40,6 +41,7 @@ app.command(cls=Several)(audit.audit)
 app.command(cls=Several)(envelope.envelope)
 app.command()(design.design)
 app.command("local-dp")(local_dp.local_dp)
+app.command()(solve.solve)
 app.command()(sweep.sweep)
 app.command()(capacity.capacity)
 app.command()(verify.verify)

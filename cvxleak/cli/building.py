@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from cvxleak import mechanisms, queries
-from cvxleak._files import is_header, numbers_from_text, read_table
 from cvxleak.cli import spec as schema
-from cvxleak.cli.given import Given
 from cvxleak.cli.laws import build_prior
-from cvxleak.errors import ValidationError
+from cvxleak.cli.spec_file import Given
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.files import is_header, numbers_from_text, read_table
 from cvxleak.model import Channel, Distortion, Mechanism, Prior, Query, RecordSpace, TableQuery
 from cvxleak.report import check_targets
 

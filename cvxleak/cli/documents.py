@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from cvxleak._version import __version__
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
 
 if TYPE_CHECKING:
     from cvxleak.model import Channel
@@ -102,12 +102,13 @@ def publish(
     json_path: str | None,
     certificate: str | None,
     channels: Sequence[str] = (),
+    tables: bool = True,
 ) -> None:
     """Print the report and write the files that were asked for, each all of it or nothing."""
     from rich.console import Console
 
-    from cvxleak.certificates import save_certificates
     from cvxleak.cli.rendering import render
+    from cvxleak.proofs import save_certificates
 
     if report.channel is not None:
         for path in channels:
@@ -115,12 +116,12 @@ def publish(
     if certificate is not None:
         save_certificates(report.certificates(), certificate)
     if write_document(document, json_path):
-        render(report, Console(), heading)
+        render(report, Console(), heading, tables=tables)
 
 
 def write_document(document: Mapping[str, Any], json_path: str | None) -> bool:
     """Write what --json asks for; return whether there is anything to print for people."""
-    from cvxleak._files import write_atomic
+    from cvxleak.core.files import write_atomic
 
     text = _text(document)
     if json_path == "-":
@@ -141,7 +142,7 @@ def _text(document: Mapping[str, Any]) -> str:
 
 
 def _write_channel(channel: Channel, path: str) -> None:
-    from cvxleak._files import write_atomic
+    from cvxleak.core.files import write_atomic
 
     if Path(path).suffix.lower() == ".csv":
         channel.to_csv(path)

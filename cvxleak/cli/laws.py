@@ -6,10 +6,10 @@ from collections.abc import Hashable
 from pathlib import Path
 from typing import TypeVar
 
-from cvxleak._files import is_header, label_from_text, numbers_from_text, read_table
 from cvxleak.cli import spec as schema
-from cvxleak.cli.given import Given
-from cvxleak.errors import ValidationError
+from cvxleak.cli.spec_file import Given
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.files import is_header, label_from_text, numbers_from_text, read_table
 from cvxleak.model import Channel, Prior, Query, RecordSpace, SourceSet
 
 __all__ = ["build_prior", "build_sources", "prior_counts"]

@@ -58,7 +58,7 @@ def _is_number(text: str) -> bool:
 
 def number(text: str) -> float:
     """Return the number that an option is given: a decimal, or a fraction such as 1/3."""
-    from cvxleak._numbers import as_written  # here: it comes with NumPy, and help needs none
+    from cvxleak.core.numbers import as_written  # here: it comes with NumPy, and help needs none
 
     try:
         return as_written(text)
@@ -114,7 +114,7 @@ Picture = Annotated[
 
 def check_limits(tol: float, time_limit: float = 0.0) -> None:
     """See that --tol and --time-limit are numbers that mean something."""
-    from cvxleak._validation import real_number
+    from cvxleak.core.validation import real_number
 
     real_number(tol, "--tol", 0.0, 1.0, open_high=True)
     real_number(time_limit, "--time-limit", 0.0)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cvxleak._files import write_atomic
-from cvxleak.errors import ValidationError
-from cvxleak.result import unit_scale
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.files import write_atomic
+from cvxleak.problem.bound import unit_scale
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -79,8 +79,8 @@ def draw_envelope(
     prior: Prior, channel: Channel, delta: Sequence[float], unit: str, time_limit: float | None
 ) -> Axes:
     """Draw the exact envelope, the points asked for, and the bounds."""
+    from cvxleak.envelope import envelope_curve
     from cvxleak.plots import plot_envelope
-    from cvxleak.problems.envelope import envelope_curve
 
     curve = envelope_curve(prior, channel, time_limit=time_limit)
     axes = plot_envelope(curve, prior, channel, unit=unit)

@@ -11,11 +11,11 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic import ValidationError as SchemaError
 
-from cvxleak._numbers import as_written
 from cvxleak.cli.spec import Spec
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.numbers import as_written
 
-__all__ = ["check_spec", "is_list", "parse_spec", "read_toml"]
+__all__ = ["check_spec", "is_list", "parse_spec", "read_number", "read_toml"]
 
 EXPECTED = {
     "int_type": "an integer",
@@ -42,12 +42,13 @@ def parse_spec(data: bytes, name: str) -> Spec:
 def read_toml(data: bytes, name: str) -> dict[str, Any]:
     """Return what is in the bytes of a TOML file."""
     try:
-        return tomllib.loads(data.decode("utf-8-sig"), parse_float=_number)
+        return tomllib.loads(data.decode("utf-8-sig"), parse_float=read_number)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ValidationError(f"{name}: not a TOML file: {error}") from error
 
 
-def _number(text: str) -> float:
+def read_number(text: str) -> float:
+    """Return a number of TOML as written."""
     return as_written(text.replace("_", ""))
 
 

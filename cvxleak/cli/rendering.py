@@ -12,10 +12,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from cvxleak.problem.bound import Status, Stopped
 from cvxleak.report import Quantity, Report, names
 from cvxleak.report.numbers import amount, ends
 from cvxleak.report.sentences import percent
-from cvxleak.result import Status, Stopped
 
 __all__ = ["COLORS", "Page", "plain_table", "render"]
 
@@ -47,9 +47,26 @@ IN_TABLES = {
 }
 
 
-def render(report: Report, console: Console, heading: Sequence[str]) -> None:
-    """Print what was audited, then the tables of a report, each with what it means."""
+def render(
+    report: Report, console: Console, heading: Sequence[str], *, tables: bool = True
+) -> None:
+    """Print what was audited, then the numbers of a report, each with what it means.
+
+    Those that belong together are tables, unless `tables` is false.
+    """
     page = Page(console, heading)
+    if tables:
+        _tables(page, report)
+    others = [q for q in report.quantities if not tables or q.name not in IN_TABLES]
+    if others:
+        page.entries(others)
+    if tables and report.named(names.PML):
+        page.outcomes(report)
+    if any(quantity.open for quantity in report.quantities):
+        page.write(_why_open(report))
+
+
+def _tables(page: Page, report: Report) -> None:
     for name, title in LEAKAGES.items():
         if report.named(name):
             page.leakages(report, name, title)
@@ -59,13 +76,6 @@ def render(report: Report, console: Console, heading: Sequence[str]) -> None:
         page.envelope(report)
     if report.named(names.FAILURE):
         page.failures(report)
-    others = [q for q in report.quantities if q.name not in IN_TABLES]
-    if others:
-        page.entries(others)
-    if report.named(names.PML):
-        page.outcomes(report)
-    if any(quantity.open for quantity in report.quantities):
-        page.write(_why_open(report))
 
 
 class Page:

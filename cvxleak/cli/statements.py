@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from cvxleak.cli.building import build_distortion, build_query
-from cvxleak.cli.given import Given
 from cvxleak.cli.laws import build_prior, build_sources
-from cvxleak.problems.design import MinDistortion, MinLeakage
-from cvxleak.result import unit_scale
+from cvxleak.cli.spec_file import Given
+from cvxleak.design import MinDistortion, MinLeakage
+from cvxleak.problem.bound import converted
 
 __all__ = ["design_problem", "local_dp_arguments"]
 
@@ -20,14 +20,14 @@ def design_problem(given: Given, units: str) -> MinLeakage | MinDistortion:
     assert wanted is not None
     query = build_query(given)
     outputs = None if wanted.outputs is None else tuple(wanted.outputs)
-    scale = unit_scale(wanted.unit or units)
+    unit = wanted.unit or units
     floor = wanted.entropy_floor
     known: dict[str, Any] = {"sources": wanted.sources}
     if wanted.sources is None and query.space.records == 1:
         known = {"source": build_prior(given, query)}
     arguments = {
         "distortion": build_distortion(given, query.values, outputs),
-        "entropy_floor": None if floor is None else scale * floor,
+        "entropy_floor": None if floor is None else converted(floor, unit),
         "outputs": outputs,
         "objective": wanted.objective,
         "size": wanted.size,
@@ -38,7 +38,7 @@ def design_problem(given: Given, units: str) -> MinLeakage | MinDistortion:
     with given.at("design"):
         if wanted.minimize == "leakage":
             return MinLeakage(query, budget=wanted.budget, **arguments)
-        return MinDistortion(query, budget=scale * wanted.budget, **arguments)
+        return MinDistortion(query, budget=converted(wanted.budget, unit), **arguments)
 
 
 def local_dp_arguments(given: Given, units: str) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def local_dp_arguments(given: Given, units: str) -> dict[str, Any]:
     sources = build_sources(given)
     epsilon = wanted.epsilon
     if epsilon is not None:
-        epsilon *= unit_scale(wanted.unit or units) / unit_scale(units)
+        epsilon = converted(epsilon, wanted.unit or units, units)
     return {
         "sources": sources,
         "distortion_budget": wanted.distortion_budget,

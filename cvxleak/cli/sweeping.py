@@ -5,14 +5,16 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cvxleak._numbers import to_json
-from cvxleak.cli.given import Given
-from cvxleak.errors import ValidationError
-from cvxleak.result import Bound, unit_scale
+from cvxleak.cli.reading import read_number
+from cvxleak.cli.spec_file import Given
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.numbers import to_json
+from cvxleak.problem.bound import Bound, converted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +32,7 @@ __all__ = [
 
 Point = Mapping[str, Any]
 
-NUMBERS = {"audit": 1e-4, "envelope": 1e-9, "local-dp": 1e-9, "design": 1e-3}
+NUMBERS = {"audit": 1e-4, "envelope": 1e-9, "local-dp": 1e-9, "design": 1e-3, "solve": None}
 """What can be swept, with the tolerance if none is given, as in the command of that name."""
 
 CURVES = {"audit": "adversary.entropy_floors", "design": "design.budget"}
@@ -56,9 +58,11 @@ def read_grid(over: Sequence[str]) -> dict[str, list[Any]]:
         if key in grid:
             raise ValidationError(f"--over: {key} is there twice")
         try:
-            grid[key] = tomllib.loads(f"values = [{values}]")["values"]
+            grid[key] = tomllib.loads(f"values = [{values}]", parse_float=read_number)["values"]
         except tomllib.TOMLDecodeError:
             grid[key] = [value.strip() for value in values.split(",")]
+        # JSON has no infinity, and text is read as the number that it is.
+        grid[key] = [str(x) if isinstance(x, float) and math.isinf(x) else x for x in grid[key]]
         if not all(isinstance(value, (bool, int, float, str)) for value in grid[key]):
             raise ValidationError(f"--over: {key}: numbers, text, true or false are needed")
     return grid
@@ -87,6 +91,7 @@ def choose_number(given: Given) -> str:
             ("envelope", bool(spec.envelope.delta or spec.envelope.epsilon)),
             ("local-dp", spec.local_dp is not None),
             ("design", spec.design is not None),
+            ("solve", spec.problem is not None),
         )
         if there
     ]
@@ -104,7 +109,7 @@ def files_of(points: Sequence[Given]) -> dict[str, str]:
     return files
 
 
-def sweep_title(points: Sequence[Given], number: str, units: str, tol: float) -> str:
+def sweep_title(points: Sequence[Given], number: str, units: str, tol: float | None) -> str:
     """Return what a file of results is about: equal for equal specs, files and options only."""
     identity = points[0].identity() | {"files": files_of(points)}
     identity |= {"of": number, "units": units, "tol": tol}
@@ -133,7 +138,7 @@ class SpecPoint:
         given: Given,
         number: str,
         units: str,
-        tol: float,
+        tol: float | None,
         time_limit: float,
         along: str | None = None,
     ) -> None:
@@ -166,8 +171,8 @@ class SpecPoint:
         return solve(given).to(self.units)
 
     def _audit(self, given: Given) -> Bound:
+        from cvxleak.audit import RecordLeakage
         from cvxleak.cli.building import build_task
-        from cvxleak.problems import RecordLeakage
 
         task = build_task(given)
         known, asked = given.spec.adversary, given.spec.audit
@@ -175,62 +180,69 @@ class SpecPoint:
         size = _only(asked.group_sizes, "audit.group_sizes")
         record = _record(given)
         with given.at("adversary.entropy_floors", naming=False):
-            nats = floor * unit_scale(known.unit or self.units)
+            nats = converted(floor, known.unit or self.units)
             problem = RecordLeakage(task.mechanism, nats, record, size)
         return problem.solve(**self.options)
 
     def _leakages(
         self, given: Given, floors: Sequence[float], options: dict[str, Any]
     ) -> Sequence[Bound]:
+        from cvxleak.audit import leakage_curve
         from cvxleak.cli.building import build_task
-        from cvxleak.problems import leakage_curve
 
         size = _only(given.spec.audit.group_sizes, "audit.group_sizes")
         if size != 1:
             raise ValidationError(f"audit.group_sizes: found {size}; a curve is about one record")
         task = build_task(given)
-        scale = unit_scale(given.spec.adversary.unit or self.units)
-        nats = [floor * scale for floor in floors]
+        unit = given.spec.adversary.unit or self.units
+        nats = [converted(floor, unit) for floor in floors]
         return leakage_curve(task.mechanism, nats, _record(given), **options).bounds
 
     def _designs(
         self, given: Given, budgets: Sequence[float], options: dict[str, Any]
     ) -> Sequence[Bound]:
         from cvxleak.cli.statements import design_problem
-        from cvxleak.problems import design_curve
+        from cvxleak.design import design_curve
 
         problem = design_problem(given, self.units)
         wanted = given.spec.design
         assert wanted is not None
-        leaking = wanted.minimize == "distortion"
-        scale = unit_scale(wanted.unit or self.units) if leaking else 1.0
-        return design_curve(problem, [scale * budget for budget in budgets], **options).bounds
+        unit = wanted.unit or self.units if wanted.minimize == "distortion" else "nats"
+        nats = [converted(budget, unit) for budget in budgets]
+        return design_curve(problem, nats, **options).bounds
 
     def _envelope(self, given: Given) -> Bound:
         from cvxleak.cli.building import build_local
-        from cvxleak.problems.envelope import failure_probability, pml_envelope
+        from cvxleak.envelope import failure_probability, pml_envelope
 
         prior, channel = build_local(given, "envelope")
         asked = given.spec.envelope
         with given.at("envelope"):
             if asked.epsilon and not asked.delta:
                 level = _only(asked.epsilon, "envelope.epsilon")
-                nats = level * unit_scale(asked.unit or self.units)
+                nats = converted(level, asked.unit or self.units)
                 return failure_probability(prior, channel, nats, **self.options)
             delta = _only(asked.delta, "envelope.delta")
             return pml_envelope(prior, channel, delta, **self.options)
 
     def _local_dp(self, given: Given) -> Bound:
         from cvxleak.cli.statements import local_dp_arguments
-        from cvxleak.problems import min_distortion_local_dp, min_local_dp
+        from cvxleak.local_dp import min_distortion_local_dp, min_local_dp
 
         arguments = local_dp_arguments(given, self.units)
         epsilon, budget = arguments.pop("epsilon"), arguments.pop("distortion_budget")
         with given.at("local_dp"):
             if budget is None:
-                nats = epsilon * unit_scale(self.units)
+                nats = converted(epsilon, self.units)
                 return min_distortion_local_dp(epsilon=nats, **arguments, **self.options)
             return min_local_dp(distortion_budget=budget, **arguments, **self.options)
+
+    def _solve(self, given: Given) -> Bound:
+        from cvxleak.cli.problems import build_problem
+
+        problem = build_problem(given, self.units)
+        with given.at("problem"):
+            return problem.solve(**self.options)
 
     def _design(self, given: Given) -> Bound:
         from cvxleak.cli.statements import design_problem

@@ -8,8 +8,8 @@ from typing import Any
 
 import cvxpy as cp
 
-from cvxleak._validation import real_number
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import real_number
 from cvxleak.expressions.arguments import is_fixed, is_known, value
 
 Budget = float | cp.Expression

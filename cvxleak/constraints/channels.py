@@ -6,8 +6,8 @@ import cvxpy as cp
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import plain_array
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import plain_array
 from cvxleak.expressions.arguments import (
     Law,
     Rows,

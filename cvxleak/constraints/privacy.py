@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from cvxleak.constraints._budgets import Budget, ceiling, exponential, is_number
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
 from cvxleak.expressions.arguments import Rows, matched_query, rows_expression
 from cvxleak.model import Query, RecordSpace
 

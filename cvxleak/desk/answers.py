@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from cvxleak.result import unit_scale
+from cvxleak.problem.bound import unit_scale
 
 __all__ = ["DeskReport", "DeskVerification", "Exposure", "Release"]
 

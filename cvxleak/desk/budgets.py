@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from cvxleak._validation import real_number, short
+from cvxleak.core.errors import InfeasibleError, ValidationError
+from cvxleak.core.validation import real_number, short
 from cvxleak.desk.history import Observer
-from cvxleak.errors import InfeasibleError, ValidationError
 
 __all__ = ["Budgets", "Limits", "party_name"]
 

@@ -9,20 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 from flint import fmpq
 
+from cvxleak.core.errors import InfeasibleError
 from cvxleak.desk.budgets import Limits
 from cvxleak.desk.history import Entry, History, Observer, Seen, Vector
-from cvxleak.desk.kernels import (
-    GRID,
-    Kernel,
-    copied,
-    expected_cost,
-    mean_cost,
-    mixed,
-    on_grid,
-)
+from cvxleak.desk.kernels import GRID, Kernel, copied, expected_cost, mean_cost, mixed, on_grid
 from cvxleak.desk.realized import RealizedHistory
 from cvxleak.desk.solving import SLACK, solve_kernel
-from cvxleak.errors import InfeasibleError
 from cvxleak.model import Channel, Distortion
 
 __all__ = ["Choice", "choose_kernel", "known_as", "within"]

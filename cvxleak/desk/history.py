@@ -24,9 +24,9 @@ from typing import NamedTuple
 
 from flint import arb, fmpq
 
-from cvxleak.certificates import balls
-from cvxleak.certificates.rationals import normalized_rows
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
+from cvxleak.exact import balls
+from cvxleak.exact.rationals import normalized_rows
 
 __all__ = [
     "SIZE_LIMIT",

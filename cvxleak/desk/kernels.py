@@ -16,9 +16,9 @@ import numpy as np
 from flint import fmpq
 from numpy.typing import NDArray
 
-from cvxleak._validation import Array
-from cvxleak.certificates.rationals import dot, float_above, normalized_rows, rational
+from cvxleak.core.validation import Array
 from cvxleak.desk.history import Vector
+from cvxleak.exact.rationals import dot, float_above, normalized_rows, rational
 
 __all__ = ["GRID", "Kernel", "constant", "copied", "draw", "expected_cost", "mixed", "on_grid"]
 

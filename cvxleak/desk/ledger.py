@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from cvxleak._files import checked_path
-from cvxleak._numbers import to_json
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.files import checked_path
+from cvxleak.core.numbers import to_json
 
 __all__ = ["Ledger"]
 

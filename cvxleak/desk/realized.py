@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 
 from flint import arb, fmpq
 
-from cvxleak.certificates import balls
-from cvxleak.certificates.rationals import normalized_rows
+from cvxleak.core.errors import ValidationError
 from cvxleak.desk.history import Entry, Observer, Seen, Vector, information
-from cvxleak.errors import ValidationError
+from cvxleak.exact import balls
+from cvxleak.exact.rationals import normalized_rows
 
 __all__ = ["RealizedHistory"]
 

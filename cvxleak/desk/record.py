@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from cvxleak.certificates import reading
-from cvxleak.certificates.packing import pack, unpack
+from cvxleak.core.errors import CertificateError, CvxleakError, ValidationError
 from cvxleak.desk.answers import Release
 from cvxleak.desk.budgets import party_name
 from cvxleak.desk.history import Entry
 from cvxleak.desk.kernels import GRID, Kernel
-from cvxleak.errors import CertificateError, CvxleakError, ValidationError
+from cvxleak.exact import reading
+from cvxleak.exact.packing import pack, unpack
 from cvxleak.model import Channel, Distortion
 
 __all__ = ["Record"]

@@ -10,8 +10,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import plain_label, short
-from cvxleak.certificates import reading
+from cvxleak.core.errors import CvxleakError, ValidationError
+from cvxleak.core.validation import plain_label, short
 from cvxleak.desk.answers import DeskReport, DeskVerification, Exposure, Release
 from cvxleak.desk.budgets import Budgets, Limits, party_name
 from cvxleak.desk.choosing import choose_kernel, within
@@ -21,7 +21,7 @@ from cvxleak.desk.ledger import Ledger
 from cvxleak.desk.realized import RealizedHistory
 from cvxleak.desk.record import Record
 from cvxleak.desk.solving import TOLERANCE, solve_kernel
-from cvxleak.errors import CvxleakError, ValidationError
+from cvxleak.exact import reading
 from cvxleak.model import Channel, Distortion, Prior, as_channel
 
 __all__ = ["ReleaseDesk"]

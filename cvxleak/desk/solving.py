@@ -1,4 +1,4 @@
-"""The problem behind one release, `cvxleak.problems.release`, for the histories as they stand."""
+"""The problem behind one release, `cvxleak.release`, for the histories as they stand."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import numpy as np
 from flint import fmpq
 from numpy.typing import NDArray
 
-from cvxleak._validation import Array
-from cvxleak.certificates.release_law import SIZE_LIMIT as PROOF_LIMIT
+from cvxleak.core.validation import Array
 from cvxleak.desk.budgets import Limits
 from cvxleak.desk.history import History, check_size
 from cvxleak.desk.realized import RealizedHistory
 from cvxleak.model import Channel, Distortion
-from cvxleak.problems.release import release_problem
-from cvxleak.result import Bound
+from cvxleak.problem.bound import Bound
+from cvxleak.proofs.bounds.release_law import SIZE_LIMIT as PROOF_LIMIT
+from cvxleak.release import release_problem
 
 __all__ = ["SLACK", "TOLERANCE", "solve_kernel"]
 

@@ -10,8 +10,8 @@ import cvxpy as cp
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cvxleak._validation import Array, frozen_array, instance, probability_rows, short
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import Array, frozen_array, instance, probability_rows, short
 from cvxleak.model import Channel, Mechanism, Prior, Query, RecordSpace, as_channel, as_prior
 from cvxleak.model.channel import Labels, channel_labels
 

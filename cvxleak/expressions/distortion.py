@@ -7,8 +7,8 @@ from collections.abc import Iterable
 import cvxpy as cp
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import in_order
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import in_order
 from cvxleak.expressions.arguments import (
     Law,
     Rows,

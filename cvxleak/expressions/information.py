@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import cvxpy as cp
 from scipy.special import entr
 
-from cvxleak._validation import Array, instance
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import Array, instance
 from cvxleak.expressions.arguments import Law, Rows, derived, is_fixed, law_expression, matched
 from cvxleak.expressions.joint import Joint, input_joint, record_joint, stated_joint
 from cvxleak.model import Lumped, Query

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import entr
 
-from cvxleak._validation import Array, plain_array
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import Array, plain_array
 from cvxleak.expressions.arguments import (
     Law,
     Rows,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import cvxpy as cp
 
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
 from cvxleak.expressions.arguments import Law, Rows, is_known, matched, support
 
 __all__ = ["exp_maximal_leakage"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import entr
 
-from cvxleak._validation import Array
+from cvxleak.core.validation import Array
 
 __all__ = ["entropy", "information"]
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import entr
 
-from cvxleak._validation import Array, frozen_array, probability_rows
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import Array, frozen_array, probability_rows
 from cvxleak.iterative._formulas import information
 
 __all__ = ["FEASIBILITY", "RecordView", "relative_gain", "tangent_norm", "verdict"]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import Array, check_cells, frozen_array, real_number, whole_number
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import Array, check_cells, frozen_array, real_number, whole_number
 from cvxleak.iterative._release_terms import ReleaseTerms
 from cvxleak.model import Distortion
 

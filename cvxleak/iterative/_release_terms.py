@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from cvxleak._validation import Array
+from cvxleak.core.validation import Array
 
 __all__ = ["Coalition", "Groups", "ReleaseTerms"]
 

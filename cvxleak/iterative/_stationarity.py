@@ -6,7 +6,7 @@ import numpy as np
 from scipy.optimize import root_scalar
 from scipy.special import entr, softmax
 
-from cvxleak._validation import Array
+from cvxleak.core.validation import Array
 from cvxleak.iterative._record import RecordView
 
 __all__ = ["block_gaps", "linear_maximum"]

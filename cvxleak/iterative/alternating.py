@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import entr
 
-from cvxleak._validation import (
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import (
     Array,
     frozen_array,
     generator,
@@ -18,7 +19,6 @@ from cvxleak._validation import (
     real_number,
     whole_number,
 )
-from cvxleak.errors import ValidationError
 from cvxleak.iterative._record import FEASIBILITY, RecordView, relative_gain, tangent_norm
 from cvxleak.iterative._stationarity import block_gaps
 from cvxleak.iterative.conditional import conditional_gradient_ascent

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import (
+from cvxleak.core.validation import (
     dimensions,
     frozen_array,
     generator,
@@ -90,7 +90,7 @@ def alternating_design(
     prior alone by the penalty method. Goal "leakage" is Algorithm 6 (Problem 2, with budget D);
     goal "distortion" is Algorithm 9 (Problem 3, with budget L). It forgets all priors but the last,
     so it can cycle, and what it ends at is in general not optimal: the paper's method, kept for
-    comparison with the cutting set of `cvxleak.problems`.
+    comparison with the cutting set of `cvxleak.design`.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ import time
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import real_number, whole_number
+from cvxleak.core.validation import real_number, whole_number
 from cvxleak.iterative.history import IterativeResult
 from cvxleak.model import Channel, Prior, as_channel, as_prior
 

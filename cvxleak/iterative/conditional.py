@@ -8,15 +8,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import Array, real_number, whole_number
+from cvxleak.core.validation import Array, real_number, whole_number
 from cvxleak.iterative._formulas import information
-from cvxleak.iterative._record import (
-    FEASIBILITY,
-    RecordView,
-    relative_gain,
-    tangent_norm,
-    verdict,
-)
+from cvxleak.iterative._record import FEASIBILITY, RecordView, relative_gain, tangent_norm, verdict
 from cvxleak.iterative.entropy_floor import checked_floor
 from cvxleak.iterative.entropy_projection import NO_ROOT, project_to_entropy
 from cvxleak.iterative.history import IterativeResult

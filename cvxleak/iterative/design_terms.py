@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import dimensions, frozen_array, in_order, probability_rows
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import dimensions, frozen_array, in_order, probability_rows
 from cvxleak.iterative._formulas import Array
 
 __all__ = ["DesignTerms", "dual_bound"]

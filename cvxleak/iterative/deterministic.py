@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cvxleak._validation import Array, frozen_array, plain_array, whole_number
+from cvxleak.core.validation import Array, frozen_array, plain_array, whole_number
 from cvxleak.iterative._formulas import information
 from cvxleak.iterative._record import RecordView
 from cvxleak.iterative.history import IterativeResult

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import Array, instance, real_number
-from cvxleak.errors import InfeasibleError
+from cvxleak.core.errors import InfeasibleError
+from cvxleak.core.validation import Array, instance, real_number
 from cvxleak.iterative._formulas import entropy
 from cvxleak.model import Lumped, as_prior
 

@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import entr
 
-from cvxleak._validation import Array, probability_rows, real_number, whole_number
-from cvxleak.errors import InfeasibleError
+from cvxleak.core.errors import InfeasibleError
+from cvxleak.core.validation import Array, probability_rows, real_number, whole_number
 from cvxleak.iterative.history import IterativeResult
 
 __all__ = ["NO_ROOT", "project_to_entropy"]

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, softmax
 
-from cvxleak._validation import (
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import (
     dimensions,
     frozen_array,
     one_of,
@@ -17,7 +18,6 @@ from cvxleak._validation import (
     real_number,
     whole_number,
 )
-from cvxleak.errors import ValidationError
 from cvxleak.iterative._formulas import Array
 from cvxleak.iterative.design_terms import DesignTerms
 from cvxleak.iterative.history import IterativeResult

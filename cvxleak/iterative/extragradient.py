@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import rel_entr, softmax
 
-from cvxleak._validation import real_number, whole_number
+from cvxleak.core.validation import real_number, whole_number
 from cvxleak.iterative._formulas import Array
 from cvxleak.iterative.design_terms import DesignTerms, dual_bound
 from cvxleak.iterative.history import IterativeResult

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from cvxleak._validation import Array, instance, number_or_nan, read_only, short, whole_number
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import Array, instance, number_or_nan, read_only, short, whole_number
 
 __all__ = ["IterativeResult"]
 

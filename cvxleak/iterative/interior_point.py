@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from cvxleak._validation import Array, real_number, whole_number
-from cvxleak.errors import SolverError
+from cvxleak.core.errors import SolverError
+from cvxleak.core.validation import Array, real_number, whole_number
 from cvxleak.iterative.history import IterativeResult
 from cvxleak.model import Channel, as_channel
 

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import (
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import (
     Array,
     check_cells,
     generator,
@@ -15,7 +16,6 @@ from cvxleak._validation import (
     real_number,
     whole_number,
 )
-from cvxleak.errors import ValidationError
 from cvxleak.iterative._formulas import entropy, information
 from cvxleak.iterative.entropy_floor import checked_floor, meet_entropy_floor, rounding
 from cvxleak.iterative.history import IterativeResult

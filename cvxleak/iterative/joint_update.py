@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr
 
-from cvxleak._validation import Array
+from cvxleak.core.validation import Array
 from cvxleak.iterative._formulas import entropy, information
 from cvxleak.model import Lumped
 

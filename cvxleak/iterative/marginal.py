@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import entr, softmax
 
-from cvxleak._validation import real_number, whole_number
+from cvxleak.core.validation import real_number, whole_number
 from cvxleak.iterative._formulas import information
 from cvxleak.iterative._record import RecordView, relative_gain, tangent_norm, verdict
 from cvxleak.iterative.entropy_floor import checked_floor

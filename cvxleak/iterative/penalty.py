@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import one_of, real_number, whole_number
-from cvxleak.errors import InfeasibleError
+from cvxleak.core.errors import InfeasibleError
+from cvxleak.core.validation import one_of, real_number, whole_number
 from cvxleak.iterative._formulas import Array
 from cvxleak.iterative.exponentiated import GOALS, Penalized, Search, Trade, descend
 from cvxleak.iterative.history import IterativeResult

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError
 
-from cvxleak._validation import real_number, whole_number
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import real_number, whole_number
 from cvxleak.iterative._formulas import Array
 from cvxleak.iterative.design_terms import DesignTerms, dual_bound
 from cvxleak.iterative.history import IterativeResult

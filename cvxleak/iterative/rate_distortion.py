@@ -12,8 +12,8 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.optimize import brentq
 from scipy.special import entr
 
-from cvxleak._validation import real_number, whole_number
-from cvxleak.errors import SolverError, ValidationError
+from cvxleak.core.errors import SolverError, ValidationError
+from cvxleak.core.validation import real_number, whole_number
 from cvxleak.iterative._formulas import Array
 from cvxleak.iterative.history import IterativeResult
 from cvxleak.model import Distortion, Prior, as_prior

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import linprog
 
-from cvxleak._validation import Array, generator, in_order, one_of, real_number
-from cvxleak.errors import InfeasibleError, ValidationError
+from cvxleak.core.clock import Clock
+from cvxleak.core.errors import InfeasibleError, ValidationError
+from cvxleak.core.validation import Array, generator, in_order, one_of, real_number
 from cvxleak.iterative._release_data import ReleaseData, information_loss
 from cvxleak.iterative.history import IterativeResult
 from cvxleak.iterative.release_fixed import distortion_blahut_arimoto, information_blahut_arimoto
@@ -117,6 +118,7 @@ class _Curve:
                 restarts=3,
                 tol=tol,
                 max_iterations=max_iterations,
+                time_limit=seconds,
                 rng=self._rng,
             )
         gap = float(run.history["gap"][-1])
@@ -230,7 +232,7 @@ def release_search(
     epsilon, delta : float
         Budgets, in nats, epsilon <= delta. Without room, at epsilon = 0 or delta = I(Z;X), no
         multiplier is the right one: the search goes to larger and larger ones and is slow.
-        `cvxleak.problems.release_problem` has no such trouble.
+        `cvxleak.release.release_problem` has no such trouble.
     utility : {"distortion", "information"}
     distortion, outputs
         As in `distortion_blahut_arimoto`.
@@ -239,7 +241,7 @@ def release_search(
     max_rounds : int
         Most Blahut–Arimoto runs after the grid.
     time_limit : float, optional
-        In seconds; the grid itself is always finished.
+        In seconds; one point of the grid is always finished.
     rng : int, numpy.random.Generator or None
         For the random starts of Algorithm 2.
 
@@ -279,8 +281,7 @@ def release_search(
     if epsilon > delta:
         raise ValidationError(f"epsilon: found {epsilon!r}; it must be at most delta, {delta!r}")
     real_number(tol, "tol", 0.0)
-    seconds = math.inf if time_limit is None else real_number(time_limit, "time_limit", 0.0)
-    begin = time.perf_counter()
+    clock = Clock(time_limit)
     curve = _Curve(joint, utility, distortion, outputs, generator(rng))
     if delta < curve.earlier:
         raise InfeasibleError(
@@ -289,32 +290,35 @@ def release_search(
         )
     scale = curve.scale
     points = [curve.constant()]
-    for one in COARSE:
-        for two in COARSE:
-            mu = scale * one, scale * two
-            points.append(curve.point(mu, None, 1e-3 * tol * scale, 500))
+    for one, two in itertools.product(COARSE, COARSE):
+        mu = scale * one, scale * two
+        points.append(curve.point(mu, None, 1e-3 * tol * scale, 500, clock.limit))
+        if clock.late:
+            break
+    grid = len(points) - 1
     history: dict[str, list[float]] = {"objective": [], "lower": []}
     budgets = epsilon, delta
     if not curve.convex:
-        best = _best_pair(curve, points, budgets)
+        best = _best_pair(curve, points, budgets, clock)
         arrays = {"objective": np.array([best.value])}
-        return IterativeResult(best.value, best.kernel, len(points), "grid searched", arrays)
+        stopped = "time_limit reached" if clock.late else "grid searched"
+        return IterativeResult(best.value, best.kernel, len(points), stopped, arrays)
     while True:
         weights, mu, value = _time_share(points, budgets)
         kernel = np.sum([w * p.kernel for w, p in zip(weights, points, strict=True)], axis=0)
         duals = [p.dual - p.mu_1 * epsilon - p.mu_2 * delta for p in points[1:]]
         history["objective"].append(value)
         history["lower"].append(max(duals))
-        rounds = len(duals) - len(COARSE) ** 2
+        rounds = len(duals) - grid
         if value - max(duals) <= tol * scale:
             stopped = "the gap is within tol"
         elif rounds >= max_rounds:
             stopped = "max_rounds reached"
-        elif seconds < (spent := time.perf_counter() - begin):
+        elif clock.late:
             stopped = "time_limit reached"
         else:
             near = 0.999 * kernel + 0.001 / kernel.shape[2]
-            points.append(curve.point(mu, near, 0.1 * tol * scale, 20_000, seconds - spent))
+            points.append(curve.point(mu, near, 0.1 * tol * scale, 20_000, clock.limit))
             continue
         arrays = {name: np.array(values) for name, values in history.items()}
         return IterativeResult(value, kernel, len(duals), stopped, arrays)
@@ -344,7 +348,10 @@ def _time_share(
 
 
 def _best_pair(
-    curve: _Curve, points: Sequence[MultiplierPoint], budgets: tuple[float, float]
+    curve: _Curve,
+    points: Sequence[MultiplierPoint],
+    budgets: tuple[float, float],
+    clock: Clock,
 ) -> MultiplierPoint:
     """Return the most useful of the points and the mixtures of two that meet the budgets."""
 
@@ -357,6 +364,8 @@ def _best_pair(
         if fits(outer) or outer.value <= best.value:
             continue
         for inner in inside:
+            if clock.late:
+                return best
             low, high = 0.0, 1.0
             for _ in range(30):
                 share = (low + high) / 2

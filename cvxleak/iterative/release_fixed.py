@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import Array, generator, real_number, whole_number
+from cvxleak.core.validation import Array, generator, real_number, whole_number
 from cvxleak.iterative._release_data import ReleaseData, information_loss, multipliers
 from cvxleak.iterative.history import IterativeResult
 from cvxleak.model import Distortion

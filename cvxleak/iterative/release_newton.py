@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, diags_array, hstack
 from scipy.sparse.linalg import splu
 
-from cvxleak._validation import (
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import (
     Array,
     frozen_array,
     in_order,
@@ -22,7 +23,6 @@ from cvxleak._validation import (
     short,
     whole_number,
 )
-from cvxleak.errors import ValidationError
 from cvxleak.iterative._release_terms import Coalition, Groups, ReleaseTerms
 
 __all__ = ["ReleasePoint", "release_interior_point"]

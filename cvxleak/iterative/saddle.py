@@ -21,7 +21,8 @@ from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
-from cvxleak._validation import (
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import (
     Array,
     frozen_array,
     in_order,
@@ -29,7 +30,6 @@ from cvxleak._validation import (
     real_number,
     whole_number,
 )
-from cvxleak.errors import ValidationError
 from cvxleak.iterative.history import IterativeResult
 from cvxleak.model import Channel
 

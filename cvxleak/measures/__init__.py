@@ -16,19 +16,7 @@ from cvxleak.measures.distortion import (
 )
 from cvxleak.measures.doubt import SuggestedFloor, suggested_floor
 from cvxleak.measures.entropy import entropy, lumped_entropy
-from cvxleak.measures.envelope_bounds import (
-    adaptive_composition_bound,
-    composition_bound,
-    envelope_lower_bound,
-    envelope_upper_bound,
-    output_count_bound,
-    tail_average_bound,
-)
-from cvxleak.measures.events import (
-    binary_envelope,
-    event_envelope,
-    event_leakage,
-)
+from cvxleak.measures.events import binary_envelope, event_envelope, event_leakage
 from cvxleak.measures.gradients import (
     entropy_gradient,
     entropy_gradient_conditional,
@@ -72,17 +60,6 @@ from cvxleak.measures.privacy import (
     record_dp_failure_probability,
     record_privacy_profile,
 )
-from cvxleak.measures.response import (
-    EnvelopePiece,
-    four_level_prior,
-    response_condition,
-    response_dp_epsilon,
-    response_envelope,
-    response_envelope_pieces,
-    response_event_envelope,
-    response_lower_bound,
-    response_upper_bound,
-)
 from cvxleak.measures.vulnerability import (
     bayes_vulnerability,
     multiplicative_bayes_capacity,
@@ -91,13 +68,10 @@ from cvxleak.measures.vulnerability import (
 
 __all__ = [
     "ChainRule",
-    "EnvelopePiece",
     "SuggestedFloor",
-    "adaptive_composition_bound",
     "balance_value",
     "bayes_vulnerability",
     "binary_envelope",
-    "composition_bound",
     "composition_budget",
     "composition_chain_rule",
     "composition_slack",
@@ -110,12 +84,9 @@ __all__ = [
     "entropy_gradient",
     "entropy_gradient_conditional",
     "entropy_gradient_marginal",
-    "envelope_lower_bound",
-    "envelope_upper_bound",
     "event_envelope",
     "event_leakage",
     "expected_distortion",
-    "four_level_prior",
     "group_budget",
     "group_chain_rule",
     "group_information",
@@ -133,7 +104,6 @@ __all__ = [
     "mechanism_distortion",
     "multiplicative_bayes_capacity",
     "mutual_information",
-    "output_count_bound",
     "pml",
     "pml_failure_probability",
     "pml_left_quantile",
@@ -150,15 +120,7 @@ __all__ = [
     "record_information",
     "record_max_information",
     "record_privacy_profile",
-    "response_condition",
-    "response_dp_epsilon",
-    "response_envelope",
-    "response_envelope_pieces",
-    "response_event_envelope",
-    "response_lower_bound",
-    "response_upper_bound",
     "suggested_floor",
-    "tail_average_bound",
     "unrestricted_budget",
     "worst_case_distortion",
 ]

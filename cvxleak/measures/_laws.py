@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
-from cvxleak._validation import Array, instance, probability_rows
+from cvxleak.core.validation import Array, instance, probability_rows
 from cvxleak.model import Channel, Lumped, Mechanism, Prior, as_channel, as_prior
 from cvxleak.model.channel import Labels, channel_labels
 

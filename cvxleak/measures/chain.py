@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import Array, in_order, instance
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import Array, in_order, instance
 from cvxleak.measures._laws import Records
 from cvxleak.measures.information import record_information
 from cvxleak.model import Channel, Mechanism, Prior

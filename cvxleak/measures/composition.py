@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cvxleak._validation import SIZE_LIMIT, in_order, real_number, whole_number
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import SIZE_LIMIT, in_order, real_number, whole_number
 
 __all__ = [
     "balance_value",
@@ -38,7 +38,7 @@ def balance_value(capacity: float, floored_capacity: float) -> float:
 
     See Also
     --------
-    cvxleak.problems.balance : A proved bracket of g(b) for a mechanism.
+    cvxleak.audit.balance : A proved bracket of g(b) for a mechanism.
 
     Notes
     -----

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import composed_rows, in_order, instance
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import composed_rows, in_order, instance
 from cvxleak.measures._laws import aligned
 from cvxleak.model import Channel, Distortion, Mechanism, Prior, as_channel
 from cvxleak.model.channel import channel_labels

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from cvxleak._validation import SIZE_LIMIT, real_number, whole_number
+from cvxleak.core.validation import SIZE_LIMIT, real_number, whole_number
 
 __all__ = ["SuggestedFloor", "suggested_floor"]
 

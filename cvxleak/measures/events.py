@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import Array, frozen_array, plain_array
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import Array, frozen_array, plain_array
 from cvxleak.measures._laws import aligned
 from cvxleak.measures.pointwise import probabilities_in
 from cvxleak.model import Channel, Prior

@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import Array, instance
+from cvxleak.core.validation import Array, instance
 from cvxleak.measures._laws import Records, density, law, record_law
 from cvxleak.model import Mechanism, Prior, RecordSpace
 

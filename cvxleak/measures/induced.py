@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import composed_rows
+from cvxleak.core.validation import composed_rows
 from cvxleak.measures._laws import Records, lumped_law, record_law
 from cvxleak.model import Channel, Lumped, Mechanism, Prior
 

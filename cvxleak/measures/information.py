@@ -7,14 +7,9 @@ from itertools import combinations
 from numpy.typing import ArrayLike
 from scipy.special import entr
 
-from cvxleak._validation import Array, frozen_array, instance, probability_rows, whole_number
-from cvxleak.errors import ValidationError
-from cvxleak.measures._laws import (
-    Records,
-    aligned,
-    density,
-    record_mass,
-)
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import Array, frozen_array, instance, probability_rows, whole_number
+from cvxleak.measures._laws import Records, aligned, density, record_mass
 from cvxleak.measures.induced import lumped_channel, record_channel
 from cvxleak.model import Channel, Lumped, Mechanism, Prior
 
@@ -169,7 +164,7 @@ def group_information(prior: Prior | ArrayLike, mechanism: Mechanism, size: int)
     """Return max over groups I of `size` records of I(X_I;Y), under one prior, in nats.
 
     DALENIUS Definition 15 with the class of adversaries reduced to one. (For a class with an
-    entropy floor see `cvxleak.problems.group_leakage`.)
+    entropy floor see `cvxleak.audit.group_leakage`.)
 
     Parameters
     ----------

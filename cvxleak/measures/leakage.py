@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import Array, in_order
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import Array, in_order
 from cvxleak.measures._laws import Records, aligned, density
 from cvxleak.measures.induced import record_channel
 from cvxleak.model import Channel, Mechanism, Prior, as_channel

@@ -1,7 +1,7 @@
 """The law of pointwise maximal leakage l(Y): tails, quantiles, and the two penalties psi.
 
 None of them but psi_2 is safe under post-processing: what a function of the output can do is the
-subject of `cvxleak.problems.envelope`.
+subject of `cvxleak.envelope`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import (
+from cvxleak.core.validation import (
     SIZE_LIMIT,
     Array,
     instance,
@@ -94,7 +94,7 @@ def pml_failure_probability(
 
     See Also
     --------
-    cvxleak.problems.envelope.failure_probability : Its supremum over post-processings.
+    cvxleak.envelope.failure_probability : Its supremum over post-processings.
 
     Notes
     -----
@@ -193,7 +193,7 @@ def pml_right_quantile(
 
     See Also
     --------
-    cvxleak.problems.envelope.pml_envelope : The supremum over post-processings, of either quantile.
+    cvxleak.envelope.pml_envelope : The supremum over post-processings, of either quantile.
 
     Notes
     -----

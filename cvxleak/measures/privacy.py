@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import Array, instance, real_number
+from cvxleak.core.validation import Array, instance, real_number
 from cvxleak.model import Channel, Mechanism, as_channel
 
 __all__ = [

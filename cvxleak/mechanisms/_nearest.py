@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from cvxleak._validation import Array, check_cells, in_order, real_number
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import Array, check_cells, in_order, real_number
 from cvxleak.model import Channel
 
 __all__ = ["nearest_output"]

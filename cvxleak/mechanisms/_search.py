@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from cvxleak._validation import real_number, short
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import real_number, short
 
 __all__ = ["smallest", "wanted_leakage"]
 

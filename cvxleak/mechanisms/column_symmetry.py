@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import entr
 
-from cvxleak._validation import Array, real_number, short
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import Array, real_number, short
 from cvxleak.model import Channel, Mechanism
 from cvxleak.model.channel import as_channel
 

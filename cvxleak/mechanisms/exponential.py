@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import softmax
 
-from cvxleak._validation import SIZE_LIMIT, frozen_array, real_number, whole_number
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import SIZE_LIMIT, frozen_array, real_number, whole_number
 from cvxleak.mechanisms._search import smallest, wanted_leakage
 from cvxleak.model import Channel, Distortion
 

@@ -7,8 +7,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import probability_rows, real_number
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import probability_rows, real_number
 from cvxleak.model import Channel, Prior
 
 __all__ = ["pml_extremal"]

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import (
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import (
     Array,
     frozen_array,
     label_tuple,
@@ -17,8 +18,7 @@ from cvxleak._validation import (
     short,
     whole_number,
 )
-from cvxleak._value import Value, preview
-from cvxleak.errors import ValidationError
+from cvxleak.core.value import Value, preview
 from cvxleak.model import Channel, Prior
 from cvxleak.model.channel import as_channel
 from cvxleak.model.simplex import project_to_simplex

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 from scipy.special import ndtr
 
-from cvxleak._validation import Array, real_number
+from cvxleak.core.validation import Array, real_number
 from cvxleak.mechanisms._nearest import nearest_output
 from cvxleak.model import Channel
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from cvxleak._validation import check_cells, real_number, whole_number
+from cvxleak.core.validation import check_cells, real_number, whole_number
 from cvxleak.model import Channel
 
 __all__ = ["truncated_geometric"]

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from cvxleak._validation import Array, real_number
+from cvxleak.core.validation import Array, real_number
 from cvxleak.mechanisms._nearest import nearest_output
 from cvxleak.mechanisms.symmetric import binary_symmetric
 from cvxleak.model import Channel

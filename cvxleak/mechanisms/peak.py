@@ -9,8 +9,8 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import entr
 
-from cvxleak._validation import Array, real_number
-from cvxleak.errors import SolverError, ValidationError
+from cvxleak.core.errors import SolverError, ValidationError
+from cvxleak.core.validation import Array, real_number
 from cvxleak.model import Prior
 
 __all__ = ["PeakCapacity", "gaussian_peak_capacity"]

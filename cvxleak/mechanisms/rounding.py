@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cvxleak._validation import SIZE_LIMIT, check_cells, whole_number
+from cvxleak.core.validation import SIZE_LIMIT, check_cells, whole_number
 from cvxleak.model import Channel
 
 __all__ = ["random_rounding"]

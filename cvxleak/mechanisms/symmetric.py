@@ -7,7 +7,7 @@ import math
 import numpy as np
 from scipy.special import entr
 
-from cvxleak._validation import SIZE_LIMIT, check_cells, real_number, whole_number
+from cvxleak.core.validation import SIZE_LIMIT, check_cells, real_number, whole_number
 from cvxleak.mechanisms._search import smallest, wanted_leakage
 from cvxleak.model import Channel
 

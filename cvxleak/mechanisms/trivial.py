@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import check_cells, probability_rows, whole_number
+from cvxleak.core.validation import check_cells, probability_rows, whole_number
 from cvxleak.model import Channel, Prior
 
 __all__ = ["constant", "identity"]

@@ -3,12 +3,7 @@
 from cvxleak.model.additive import AdditiveQuery
 from cvxleak.model.channel import Channel, as_channel
 from cvxleak.model.distortion import Distortion
-from cvxleak.model.knowledge import (
-    Expectation,
-    Knowledge,
-    KnownMarginals,
-    RelativeEntropyBall,
-)
+from cvxleak.model.knowledge import Expectation, Knowledge, KnownMarginals, RelativeEntropyBall
 from cvxleak.model.lumping import Limits, Lumped
 from cvxleak.model.mechanism import Mechanism
 from cvxleak.model.polytope import Polytope

@@ -13,8 +13,8 @@ from typing import Any
 
 from flint import Ordering, fmpz_mpoly_ctx
 
-from cvxleak._validation import short
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import short
 
 __all__ = ["Total", "count_totals"]
 

@@ -9,9 +9,9 @@ from functools import cached_property
 from itertools import product
 from typing import Any
 
-from cvxleak._numbers import exact_law, fraction
-from cvxleak._validation import short
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.numbers import exact_law, fraction
+from cvxleak.core.validation import short
 from cvxleak.model.additive import AdditiveQuery
 from cvxleak.model.knowledge import Expectation, Knowledge, KnownMarginals, RelativeEntropyBall
 from cvxleak.model.query import Query

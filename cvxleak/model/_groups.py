@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
 
 GROUP_LIMIT = 100_000
 """Most groups of records that are listed."""

@@ -10,7 +10,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cvxleak._files import (
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.files import (
     is_header,
     is_number,
     label_from_text,
@@ -20,10 +21,9 @@ from cvxleak._files import (
     read_table,
     write_table,
 )
-from cvxleak._numbers import ExactArray, as_written, fraction, to_json
-from cvxleak._validation import Array, in_order, label_tuple, short
-from cvxleak._value import Stored, check_keys, preview
-from cvxleak.errors import ValidationError
+from cvxleak.core.numbers import ExactArray, as_written, fraction, to_json
+from cvxleak.core.validation import Array, in_order, label_tuple, short
+from cvxleak.core.value import Stored, check_keys, preview
 
 __all__ = ["LabeledMatrix", "distinct_rows"]
 

@@ -11,10 +11,17 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cvxleak._files import labels_from_json
-from cvxleak._validation import in_order, instance, label_tuple, plain_label, short, whole_number
-from cvxleak._value import check_keys
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.files import labels_from_json
+from cvxleak.core.validation import (
+    in_order,
+    instance,
+    label_tuple,
+    plain_label,
+    short,
+    whole_number,
+)
+from cvxleak.core.value import check_keys
 from cvxleak.model._counting import Total, count_totals
 from cvxleak.model.query import Query, runs_to_list
 from cvxleak.model.space import RecordSpace, check_table_size

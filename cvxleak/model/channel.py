@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._numbers import integer_law
-from cvxleak._validation import (
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.numbers import integer_law
+from cvxleak.core.validation import (
     CELL_LIMIT,
     Array,
     composed_rows,
@@ -23,8 +24,7 @@ from cvxleak._validation import (
     short,
     whole_number,
 )
-from cvxleak._value import preview
-from cvxleak.errors import ValidationError
+from cvxleak.core.value import preview
 from cvxleak.model._matrix import LabeledMatrix
 from cvxleak.model.prior import Prior, as_prior, has_labels
 

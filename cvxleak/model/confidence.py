@@ -8,8 +8,8 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import betainccinv, betaincinv
 
-from cvxleak._validation import Array, label_tuple, real_number, short, whole_number
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import Array, label_tuple, real_number, short, whole_number
 
 __all__ = ["Interval", "confidence_box"]
 

@@ -9,9 +9,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import Array, check_cells, frozen_array, in_order
-from cvxleak._value import preview
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import Array, check_cells, frozen_array, in_order
+from cvxleak.core.value import preview
 from cvxleak.model._matrix import LabeledMatrix
 from cvxleak.model.channel import Labels
 

@@ -10,7 +10,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cvxleak._validation import (
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import (
     Array,
     frozen_array,
     in_order,
@@ -20,8 +21,7 @@ from cvxleak._validation import (
     read_only,
     whole_number,
 )
-from cvxleak._value import Value
-from cvxleak.errors import ValidationError
+from cvxleak.core.value import Value
 
 __all__ = ["Limits", "Lumped"]
 

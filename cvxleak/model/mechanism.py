@@ -10,9 +10,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cvxleak._validation import Array, in_order, instance, short, whole_number
-from cvxleak._value import Stored, check_keys
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import Array, in_order, instance, short, whole_number
+from cvxleak.core.value import Stored, check_keys
 from cvxleak.model._groups import kinds_of_groups
 from cvxleak.model._matrix import distinct_rows
 from cvxleak.model.channel import Channel, as_channel

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._numbers import stacked
-from cvxleak._validation import (
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.numbers import stacked
+from cvxleak.core.validation import (
     Array,
     in_order,
     instance,
@@ -18,8 +19,7 @@ from cvxleak._validation import (
     probability_rows,
     read_only,
 )
-from cvxleak._value import Value, check_keys
-from cvxleak.errors import ValidationError
+from cvxleak.core.value import Value, check_keys
 from cvxleak.model.polytope import Polytope
 from cvxleak.model.prior import Prior, as_prior
 

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._numbers import fraction, to_json
-from cvxleak._validation import Array, frozen_array
-from cvxleak._value import Stored, check_keys
-from cvxleak.errors import SolverError, ValidationError
+from cvxleak.core.errors import SolverError, ValidationError
+from cvxleak.core.numbers import fraction, to_json
+from cvxleak.core.validation import Array, frozen_array
+from cvxleak.core.value import Stored, check_keys
 
 __all__ = ["Polytope", "Support"]
 

@@ -10,7 +10,8 @@ from typing import Any, NoReturn, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._files import (
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.files import (
     is_header,
     label_from_text,
     label_to_text,
@@ -19,8 +20,8 @@ from cvxleak._files import (
     read_table,
     write_table,
 )
-from cvxleak._numbers import to_json
-from cvxleak._validation import (
+from cvxleak.core.numbers import to_json
+from cvxleak.core.validation import (
     Array,
     check_cells,
     in_order,
@@ -30,8 +31,7 @@ from cvxleak._validation import (
     short,
     whole_number,
 )
-from cvxleak._value import Stored, check_keys, preview
-from cvxleak.errors import ValidationError
+from cvxleak.core.value import Stored, check_keys, preview
 
 __all__ = ["Prior", "as_prior", "has_labels"]
 

@@ -11,9 +11,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cvxleak._validation import in_order, short, whole_number
-from cvxleak._value import Stored, preview
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import in_order, short, whole_number
+from cvxleak.core.value import Stored, preview
 from cvxleak.model.space import RecordSpace
 
 __all__ = ["Query"]

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import entr
 
-from cvxleak._validation import Array, short
-from cvxleak.errors import InfeasibleError, ValidationError
+from cvxleak.core.errors import InfeasibleError, ValidationError
+from cvxleak.core.validation import Array, short
 from cvxleak.model._features import Counted, Expected, Linear, Near, Reference, feature_of
 from cvxleak.model._implied import may_be_positive, not_implied, unlike
 from cvxleak.model.joint import joint_query

@@ -10,18 +10,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._files import labels_from_json
-from cvxleak._numbers import stacked, to_json
-from cvxleak._validation import (
-    Array,
-    in_order,
-    label_tuple,
-    read_only,
-    short,
-    whole_number,
-)
-from cvxleak._value import Stored, check_keys, preview
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.files import labels_from_json
+from cvxleak.core.numbers import stacked, to_json
+from cvxleak.core.validation import Array, in_order, label_tuple, read_only, short, whole_number
+from cvxleak.core.value import Stored, check_keys, preview
 from cvxleak.model.confidence import Interval, confidence_box
 from cvxleak.model.parts import Part, laws_and_labels, no_points, part_from_dict
 from cvxleak.model.polytope import Polytope

@@ -13,10 +13,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cvxleak._files import labels_from_json
-from cvxleak._validation import Array, in_order, label_tuple, short, whole_number
-from cvxleak._value import Stored, check_keys, preview
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.files import labels_from_json
+from cvxleak.core.validation import Array, in_order, label_tuple, short, whole_number
+from cvxleak.core.value import Stored, check_keys, preview
 from cvxleak.model.prior import Prior, as_prior, has_labels
 
 __all__ = ["RecordSpace"]

@@ -10,10 +10,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cvxleak._files import labels_from_json
-from cvxleak._validation import in_order, instance, label_tuple, read_only, short
-from cvxleak._value import check_keys
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.files import labels_from_json
+from cvxleak.core.validation import in_order, instance, label_tuple, read_only, short
+from cvxleak.core.value import check_keys
 from cvxleak.model.query import Query
 from cvxleak.model.space import RecordSpace, check_table_size
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cvxleak._validation import Array, instance
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import Array, instance
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,18 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import Array, instance, short
-from cvxleak.errors import ValidationError
-from cvxleak.measures import (
-    envelope_upper_bound,
-    event_envelope,
-    pml_right_quantile,
-    tail_average_bound,
-)
+from cvxleak.audit import LeakageCurve
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import Array, instance, short
+from cvxleak.design import DesignCurve
+from cvxleak.envelope import EnvelopeCurve, envelope_upper_bound, tail_average_bound
+from cvxleak.measures import event_envelope, pml_right_quantile
 from cvxleak.model import Channel, Prior
 from cvxleak.plots._axes import INK, READABLE, checked_axes, rise_from_zero
-from cvxleak.problems import DesignCurve, EnvelopeCurve, LeakageCurve
-from cvxleak.result import unit_scale
+from cvxleak.problem.bound import unit_scale
 from cvxleak.sweeps import Sweep
 
 if TYPE_CHECKING:
@@ -119,7 +116,7 @@ def plot_curve(
     >>> from cvxleak import Mechanism
     >>> from cvxleak.mechanisms import binary_symmetric
     >>> from cvxleak.plots import plot_curve
-    >>> from cvxleak.problems import leakage_curve
+    >>> from cvxleak.audit import leakage_curve
     >>> from cvxleak.queries import parity
     >>> curve = leakage_curve(Mechanism(parity(2), binary_symmetric(0.1)), [0, 0.7, 1.2])
     >>> plot_curve(curve).get_xlabel()
@@ -164,7 +161,7 @@ def plot_envelope(
     Examples
     --------
     >>> from cvxleak.plots import plot_envelope
-    >>> from cvxleak.problems import envelope_curve
+    >>> from cvxleak.envelope import envelope_curve
     >>> prior, channel = [0.3, 0.7], [[0.8, 0.2], [0.3, 0.7]]
     >>> axes = plot_envelope(envelope_curve(prior, channel), prior, channel, unit="bits")
     >>> axes.get_ylabel()

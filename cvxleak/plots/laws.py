@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cvxleak._validation import Array, instance
-from cvxleak.errors import ValidationError
+from cvxleak.audit import Adversary
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import Array, instance
 from cvxleak.measures import lumped_channel
 from cvxleak.model import Channel, Prior, SourceSet
 from cvxleak.plots._axes import (
@@ -20,7 +21,6 @@ from cvxleak.plots._axes import (
     rise_from_zero,
     ticks,
 )
-from cvxleak.problems import Adversary
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

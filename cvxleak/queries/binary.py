@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 
-from cvxleak._validation import whole_number
+from cvxleak.core.validation import whole_number
 from cvxleak.model import AdditiveQuery, RecordSpace
 
 __all__ = ["count", "modular_sum", "pair_sum", "parity"]

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._validation import instance, plain_label, short
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import instance, plain_label, short
 from cvxleak.model import RecordSpace, TableQuery
 from cvxleak.model.space import check_table_size
 

@@ -6,6 +6,7 @@ from cvxleak.report.envelope import check_levels, check_probabilities, envelope_
 from cvxleak.report.guessing import GuessRise, guess_rise
 from cvxleak.report.html import check_page, html_page
 from cvxleak.report.local_dp import local_dp_report
+from cvxleak.report.problems import problem_report
 from cvxleak.report.quantity import BOUND, COMPUTED, Quantity, Report
 from cvxleak.report.targets import Target, check_floors, check_targets
 from cvxleak.report.watch import Watch
@@ -30,4 +31,5 @@ __all__ = [
     "guess_rise",
     "html_page",
     "local_dp_report",
+    "problem_report",
 ]

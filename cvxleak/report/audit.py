@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cvxleak.model import Channel, Distortion, Mechanism, Prior
+from cvxleak.problem.bound import unit_scale
 from cvxleak.report import sentences as say
 from cvxleak.report.formulas import Formulas, capacity_of
 from cvxleak.report.quantity import Report
 from cvxleak.report.searches import Searches
 from cvxleak.report.targets import check_floors, check_targets
 from cvxleak.report.watch import Watch, watching
-from cvxleak.result import unit_scale
 
 __all__ = ["audit_report", "capacity_report"]
 

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
 from cvxleak.measures import mutual_information
+from cvxleak.problem.bound import Stopped, unit_scale
 from cvxleak.report import names
 from cvxleak.report import sentences as say
 from cvxleak.report.quantity import BOUND, COMPUTED, Quantity, Report
 from cvxleak.report.watch import Watch, solved, watching
-from cvxleak.result import Stopped, unit_scale
 
 if TYPE_CHECKING:
-    from cvxleak.problems.design import Design, MinDistortion, MinLeakage
+    from cvxleak.design import Design, MinDistortion, MinLeakage
 
 __all__ = ["design_report"]
 
@@ -55,11 +55,11 @@ def design_report(
 
     Notes
     -----
-    LEAKAGE Problems 2 and 3, to a proved global gap, by `cvxleak.problems.design`.
+    LEAKAGE Problems 2 and 3, to a proved global gap, by `cvxleak.design`.
 
     Examples
     --------
-    >>> from cvxleak.problems.design import MinLeakage
+    >>> from cvxleak.design import MinLeakage
     >>> from cvxleak.queries import parity
     >>> from cvxleak.report import design_report
     >>> wrong = [[0, 1], [1, 0]]
@@ -67,7 +67,7 @@ def design_report(
     >>> [(q.name, round(q.upper, 3)) for q in report.quantities[:3]]
     [('least leakage', 0.368), ('leakage of the design', 0.368), ('distortion of the design', 0.1)]
     """
-    from cvxleak.problems.design import MinDistortion, MinLeakage
+    from cvxleak.design import MinDistortion, MinLeakage
 
     if not isinstance(problem, MinLeakage | MinDistortion):
         raise ValidationError(
@@ -75,9 +75,7 @@ def design_report(
         )
     scale = unit_scale(unit)
     watch = watching(watch)
-    watch.begin("design")
-    bound = solved(watch, lambda: problem.solve(tol=tol, time_limit=time_limit))
-    watch.end()
+    bound = solved(watch, "design", problem.solve, tol=tol, time_limit=time_limit)
     design: Design = bound.witness
     leakage = isinstance(problem, MinLeakage)
     statement = problem.problem

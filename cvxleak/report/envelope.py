@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import numbers
 import time
 from collections.abc import Iterator
@@ -9,15 +10,15 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from cvxleak import measures
-from cvxleak._validation import in_order, real_number
-from cvxleak.errors import ValidationError
+from cvxleak import envelope, measures
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import in_order, real_number
 from cvxleak.model import Channel, Prior, as_channel, as_prior
+from cvxleak.problem.bound import converted, unit_scale
 from cvxleak.report import names
 from cvxleak.report import sentences as say
 from cvxleak.report.quantity import COMPUTED, Quantity, Report
-from cvxleak.report.watch import Watch, watching
-from cvxleak.result import unit_scale
+from cvxleak.report.watch import Watch, solved, watching
 
 __all__ = ["check_levels", "check_probabilities", "envelope_report"]
 
@@ -66,8 +67,8 @@ def envelope_report(
 
     Notes
     -----
-    ENVELOPE (7) to (9), exact by the linear program of `cvxleak.problems.envelope`. The bounds are
-    (14), Theorem 3 and the tail average (`cvxleak.measures.tail_average_bound`).
+    ENVELOPE (7) to (9), exact by the linear program of `cvxleak.envelope`. The bounds are
+    (14), Theorem 3 and the tail average (`cvxleak.envelope.tail_average_bound`).
 
     Examples
     --------
@@ -87,10 +88,11 @@ def envelope_report(
     real_number(tol, "tol", 0.0)
     if time_limit is not None:
         real_number(time_limit, "time_limit", 0.0)
-    work = _Work(law, rows, unit, tol, time_limit, watching(watch))
+    watch = watching(watch)
+    work = _Work(law, rows, unit, tol, time_limit, watch)
     found = [*work.envelopes(probabilities), *work.failures(levels)]
     facts = {"inputs": len(rows.inputs), "outputs": len(rows.outputs)}
-    return Report(unit, tuple(found), facts)
+    return Report(unit, tuple(found), facts, watch.interrupted)
 
 
 def check_probabilities(delta: ArrayLike) -> list[float]:
@@ -151,7 +153,7 @@ class _Work:
 
     def envelopes(self, probabilities: list[float]) -> Iterator[Quantity]:
         """Yield the envelope and its bounds, delta by delta."""
-        from cvxleak.problems.envelope import pml_envelope
+        from cvxleak.envelope import pml_envelope
 
         if not probabilities:
             return
@@ -159,19 +161,17 @@ class _Work:
         bounds = {
             names.PML_QUANTILE: measures.pml_right_quantile(*given),
             names.EVENT_ENVELOPE: measures.event_envelope(*given),
-            names.THEOREM_3: measures.envelope_upper_bound(*given),
-            names.TAIL_AVERAGE: measures.tail_average_bound(*given),
+            names.THEOREM_3: envelope.envelope_upper_bound(*given),
+            names.TAIL_AVERAGE: envelope.tail_average_bound(*given),
         }
         for place, delta in enumerate(probabilities):
-            self.watch.begin(f"envelope at delta {delta:g}")
-            bound = pml_envelope(
-                self.prior,
-                self.channel,
-                delta,
+            bound = solved(
+                self.watch,
+                f"envelope at delta {delta:g}",
+                functools.partial(pml_envelope, self.prior, self.channel, delta),
                 tol=self.tol,
                 time_limit=self._share(len(probabilities) - place),
             )
-            self.watch.end()
             meaning = say.envelope(delta, bound.upper)
             yield Quantity.of_bound(names.ENVELOPE, bound, self.unit, meaning, delta=delta)
             for name, values in bounds.items():
@@ -181,24 +181,22 @@ class _Work:
 
     def failures(self, levels: list[float]) -> Iterator[Quantity]:
         """Yield both failure probabilities, level by level, and those of the output as it is."""
-        from cvxleak.problems.envelope import failure_probability
+        from cvxleak.envelope import failure_probability
 
         for place, level in enumerate(levels):
-            nats = level * self.scale
+            nats = converted(level, self.unit)
             for strict, name, released in (
                 (True, names.FAILURE, names.RELEASED_FAILURE),
                 (False, names.FAILURE_OR_EQUAL, names.RELEASED_FAILURE_OR_EQUAL),
             ):
-                self.watch.begin(f"failure probability at epsilon {level:g} {self.unit}")
-                bound = failure_probability(
-                    self.prior,
-                    self.channel,
-                    nats,
+                bound = solved(
+                    self.watch,
+                    f"failure probability at epsilon {level:g} {self.unit}",
+                    functools.partial(failure_probability, self.prior, self.channel, nats),
                     strict=strict,
                     tol=self.tol,
                     time_limit=self._share(2 * (len(levels) - place) - (not strict)),
                 )
-                self.watch.end()
                 meaning = say.failure(nats, strict)
                 yield Quantity.of_bound(name, bound, self.unit, meaning, epsilon=level)
                 value = measures.pml_failure_probability(

@@ -18,8 +18,8 @@ from cvxleak.report.quantity import Quantity, Report
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from cvxleak.audit import Adversary
     from cvxleak.model import Channel
-    from cvxleak.problems import Adversary
 
 __all__ = ["Picture", "belief", "channel_picture", "curves", "posterior"]
 

@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from cvxleak import measures
-from cvxleak._validation import Array, instance
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import Array, instance
 from cvxleak.model import Channel, Distortion, Mechanism, Prior
+from cvxleak.problem.bound import unit_scale
 from cvxleak.report import names
 from cvxleak.report import sentences as say
 from cvxleak.report.quantity import COMPUTED, Quantity
-from cvxleak.report.watch import Watch
-from cvxleak.result import unit_scale
+from cvxleak.report.watch import Watch, solved
 
 __all__ = ["Formulas", "capacity_of"]
 
@@ -25,13 +25,9 @@ def capacity_of(
     channel: Channel, unit: str, meaning: str, watch: Watch, **options: float
 ) -> Quantity:
     """Return the capacity of a channel, with its certificate."""
-    from cvxleak.problems import capacity
+    from cvxleak.capacities import Capacity
 
-    watch.begin(names.CAPACITY)
-    try:
-        bound = capacity(channel, **options)
-    finally:
-        watch.end()
+    bound = solved(watch, names.CAPACITY, Capacity(channel).solve, **options)
     return Quantity.of_bound(names.CAPACITY, bound, unit, meaning)
 
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from scipy.optimize import root_scalar
 from scipy.special import rel_entr
 
-from cvxleak._validation import SIZE_LIMIT, real_number, whole_number
+from cvxleak.core.validation import SIZE_LIMIT, real_number, whole_number
 
 __all__ = ["GuessRise", "guess_rise"]
 

@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from cvxleak._validation import in_order, instance
 from cvxleak._version import __version__
-from cvxleak.certificates import Certificate
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import in_order, instance
+from cvxleak.problem.bound import Status, unit_scale
+from cvxleak.proofs import Certificate
 from cvxleak.report import figures, names
 from cvxleak.report.numbers import about, amount, ends, record_name
 from cvxleak.report.quantity import BOUND, COMPUTED, Quantity, Report
 from cvxleak.report.sentences import percent
-from cvxleak.result import Status, unit_scale
 
 if TYPE_CHECKING:
-    from cvxleak.problems import Adversary
+    from cvxleak.audit import Adversary
 
 __all__ = ["check_page", "html_page"]
 

@@ -10,15 +10,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar, root_scalar
 
-from cvxleak._validation import Array, real_number
-from cvxleak.errors import ValidationError
-from cvxleak.measures import local_dp_epsilon, response_dp_epsilon
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import Array, real_number
+from cvxleak.envelope import response_dp_epsilon
+from cvxleak.measures import local_dp_epsilon
 from cvxleak.model import Distortion, Prior, SourceSet
+from cvxleak.problem.bound import converted, unit_scale
 from cvxleak.report import names
 from cvxleak.report import sentences as say
 from cvxleak.report.quantity import COMPUTED, Quantity, Report
-from cvxleak.report.watch import Watch, watching
-from cvxleak.result import unit_scale
+from cvxleak.report.watch import Watch, solved, watching
 
 __all__ = ["local_dp_report"]
 
@@ -74,7 +75,7 @@ def local_dp_report(
 
     Notes
     -----
-    HAMMING Definition 4, by `cvxleak.problems.MinLocalDP` and `MinDistortionLocalDP`. k-ary
+    HAMMING Definition 4, by `cvxleak.local_dp.MinLocalDP` and `MinDistortionLocalDP`. k-ary
     randomized response is optimal if nothing is known about the law (Theorem 1).
 
     Examples
@@ -86,31 +87,30 @@ def local_dp_report(
     >>> report.facts["class"]
     'II'
     """
-    from cvxleak.problems import MinDistortionLocalDP, MinLocalDP, classify
+    from cvxleak.local_dp import MinDistortionLocalDP, MinLocalDP, classify
 
     watch = watching(watch)
     scale = unit_scale(unit)
     if time_limit is not None:
         real_number(time_limit, "time_limit", 0.0)
     if distortion_budget is not None and epsilon is None:
-        watch.begin("least epsilon")
         problem = MinLocalDP(sources, distortion_budget, distortion, delta=delta)
-        bound = problem.solve(tol=tol, time_limit=time_limit)
+        name, what = names.LEAST_EPSILON, "least epsilon"
         meaning = say.least_epsilon(problem.distortion_budget, problem.delta)
-        optimum = Quantity.of_bound(names.LEAST_EPSILON, bound, unit, meaning)
     elif epsilon is not None and distortion_budget is None:
-        watch.begin("least distortion")
-        level = real_number(epsilon, "epsilon", 0.0, open_high=True) * scale
+        level = converted(real_number(epsilon, "epsilon", 0.0, open_high=True), unit)
         problem = MinDistortionLocalDP(sources, level, distortion, delta=delta)
-        bound = problem.solve(tol=tol, time_limit=time_limit)
+        name, what = names.LEAST_WORST_DISTORTION, "least distortion"
         meaning = say.least_distortion(problem.epsilon, problem.delta)
-        optimum = Quantity.of_bound(names.LEAST_WORST_DISTORTION, bound, unit, meaning)
     else:
         raise ValidationError("distortion_budget: either it or epsilon is needed, and not both")
-    known, channel = problem.sources, bound.witness
+    # Before the search, so that Ctrl-C during either loses no bracket.
     watch.begin("class of the source set")
-    found = classify(known, cap=FOLDINGS)
+    found = classify(problem.sources, cap=FOLDINGS)
     watch.end()
+    bound = solved(watch, what, problem.solve, tol=tol, time_limit=time_limit)
+    optimum = Quantity.of_bound(name, bound, unit, meaning)
+    known, channel = problem.sources, bound.witness
     cost = 1 - np.eye(known.size) if problem.distortion is None else problem.distortion.matrix
     quantities = [optimum]
     if channel.outputs == known.labels and known.size > 1:
@@ -144,7 +144,7 @@ def local_dp_report(
         "worst_source": None if worst is None else worst.probabilities.tolist(),
         "delta": problem.delta,
     }
-    return Report(unit, tuple(quantities), facts, channel=channel)
+    return Report(unit, tuple(quantities), facts, watch.interrupted, channel=channel)
 
 
 class _Response:

@@ -7,9 +7,9 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from cvxleak.certificates import Certificate
 from cvxleak.model import Channel
-from cvxleak.result import Bound, Status, Stopped
+from cvxleak.problem.bound import Bound, Status, Stopped
+from cvxleak.proofs import Certificate
 
 __all__ = ["BOUND", "COMPUTED", "Quantity", "Report"]
 

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cvxleak.model import Mechanism
+from cvxleak.problem.bound import Bound, converted
 from cvxleak.report import names
 from cvxleak.report import sentences as say
 from cvxleak.report.guessing import guess_rise
 from cvxleak.report.quantity import BOUND, COMPUTED, Quantity
 from cvxleak.report.targets import Target
 from cvxleak.report.watch import Watch, solved
-from cvxleak.result import Bound, unit_scale
 
 if TYPE_CHECKING:
-    from cvxleak.problems import RecordLeakage
+    from cvxleak.audit import RecordLeakage
 
 __all__ = ["Searches"]
 
@@ -47,10 +48,10 @@ class Searches:
 
     def run(self, targets: Sequence[Target], floors: Sequence[float]) -> Iterator[Quantity]:
         """Yield leakage, guesses and balance for every target and floor (in the unit)."""
-        from cvxleak.problems import RecordLeakage
-        from cvxleak.problems.curve import tightened
+        from cvxleak.audit import RecordLeakage
+        from cvxleak.audit.curve import tightened
 
-        scale, most = unit_scale(self.unit), self.mechanism.space.max_entropy
+        most = self.mechanism.space.max_entropy
         work = {
             target: sorted({*floors, 0.0} if target.size == 1 else {*floors}) for target in targets
         }
@@ -58,7 +59,7 @@ class Searches:
         start = time.monotonic()
         for target, row in work.items():
             found: list[tuple[int, Bound]] = []
-            inside = [min(floor * scale, most) for floor in row]
+            inside = [min(converted(floor, self.unit), most) for floor in row]
             for place, floor in enumerate(row):
                 problem = RecordLeakage(self.mechanism, inside[place], target.record, target.size)
                 share = self._share(start, waiting)
@@ -80,17 +81,8 @@ class Searches:
         return max(self.time_limit - (time.monotonic() - start), 0.0) / waiting
 
     def _solve(self, problem: RecordLeakage, what: str, seconds: float | None) -> Bound:
-        self.watch.begin(what)
-        try:
-            limit = 0.0 if self.watch.interrupted else seconds
-            options: dict[str, Any] = {
-                "tol": self.tol,
-                "time_limit": limit,
-                "progress": self.watch.progress,
-            }
-            return solved(self.watch, lambda: problem.solve(**options))
-        finally:
-            self.watch.end()
+        options = {"tol": self.tol, "time_limit": seconds, "progress": self.watch.progress}
+        return solved(self.watch, what, problem.solve, **options)
 
     def _leakage(self, target: Target, floor: float, bound: Bound) -> Iterator[Quantity]:
         witness = bound.witness
@@ -140,10 +132,10 @@ class Searches:
         self, target: Target, floor: float, free: Bound, bound: Bound, share: float | None
     ) -> Quantity:
         # g(b) = C_1 - L(b) >= 0, DALENIUS Definition 10.
-        from cvxleak.problems import balance_of
+        from cvxleak.audit import balance_of
 
-        options: dict[str, Any] = {"tol": self.tol, "time_limit": share}
-        found = solved(self.watch, lambda: balance_of(free, bound, **options))
+        solve = functools.partial(balance_of, free, bound)
+        found = solved(self.watch, names.BALANCE, solve, tol=self.tol, time_limit=share)
         return Quantity.of_bound(
             names.BALANCE,
             found,

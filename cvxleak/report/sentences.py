@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable
 
+from cvxleak.problem.bound import unit_scale
 from cvxleak.report import names
-from cvxleak.result import unit_scale
 
 __all__ = [
     "ENVELOPE_BOUNDS",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cvxleak._validation import in_order, instance, real_number, whole_number
-from cvxleak.errors import InfeasibleError, ValidationError
+from cvxleak.core.errors import InfeasibleError, ValidationError
+from cvxleak.core.validation import in_order, instance, real_number, whole_number
 from cvxleak.model import Mechanism
-from cvxleak.result import unit_scale
+from cvxleak.problem.bound import unit_scale
 
 __all__ = ["Target", "check_floors", "check_targets"]
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
-from cvxleak._validation import instance
-from cvxleak.errors import SolveInterrupted
-from cvxleak.result import Bound
+from cvxleak.core.errors import SolveInterrupted
+from cvxleak.core.validation import instance
+from cvxleak.problem.bound import Bound
 
 __all__ = ["Watch", "solved", "watching"]
 
@@ -45,18 +46,31 @@ class Watch:
     def end(self) -> None:
         """Take note that the work is done."""
 
+    def stop(self) -> None:
+        """Take note that Ctrl-C ended a search; what it reached will be reported."""
+        self.interrupted = True
+
 
 def watching(watch: Watch | None) -> Watch:
     """Return who watches, or somebody who does nothing."""
     return Watch() if watch is None else instance(watch, Watch, "watch")
 
 
-def solved(watch: Watch, solve: Callable[[], Bound]) -> Bound:
-    """Return what a solve finds; after Ctrl-C the bracket reached, if the watch reports it."""
+def solved(watch: Watch, what: str, solve: Callable[..., Bound], **options: Any) -> Bound:
+    """Return what a solve finds, announced to the watch as the work on `what`.
+
+    After Ctrl-C this is the bracket reached, if the watch reports it, and later solves have no time
+    but for their first bracket.
+    """
+    if watch.interrupted:
+        options["time_limit"] = 0.0
+    watch.begin(what)
     try:
-        return solve()
+        return solve(**options)
     except SolveInterrupted as error:
-        wanted = watch.interrupted or watch.reports_interrupts
-        if not wanted or error.bound is None:
+        if error.bound is None or not (watch.interrupted or watch.reports_interrupts):
             raise
+        watch.stop()
         return error.bound
+    finally:
+        watch.end()

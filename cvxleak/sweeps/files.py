@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cvxleak._numbers import to_json
-from cvxleak.certificates import Certificate
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.numbers import to_json
+from cvxleak.proofs import Certificate
 from cvxleak.sweeps.rows import SweepRow
 
 __all__ = ["Point", "Proofs", "Store", "key_of"]

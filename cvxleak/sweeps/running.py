@@ -9,10 +9,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from cvxleak._validation import in_order, plain_label, short, whole_number
-from cvxleak.certificates import Certificate
-from cvxleak.errors import CvxleakError, InfeasibleError, UnboundedError, ValidationError
-from cvxleak.result import Bound
+from cvxleak.core.errors import CvxleakError, InfeasibleError, UnboundedError, ValidationError
+from cvxleak.core.validation import in_order, plain_label, short, whole_number
+from cvxleak.problem.bound import Bound
+from cvxleak.proofs import Certificate
 from cvxleak.sweeps.files import Point, Proofs, Store, key_of
 from cvxleak.sweeps.rows import Sweep, SweepRow
 

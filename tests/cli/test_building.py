@@ -10,7 +10,7 @@ import pytest
 
 from cvxleak import mechanisms, queries
 from cvxleak.cli.building import load_task
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
 from cvxleak.model import Channel, Distortion, Prior, Query, RecordSpace
 
 Write = Callable[..., Path]

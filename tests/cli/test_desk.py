@@ -73,7 +73,7 @@ def test_what_was_released_can_be_listed(ledger, run):
 
 def test_an_answer_that_cannot_be_written_is_recorded_and_says_so(ledger, monkeypatch):
     from cvxleak.cli.commands import desk
-    from cvxleak.errors import ValidationError
+    from cvxleak.core.errors import ValidationError
 
     def full(*_):
         raise ValidationError("path: cannot write: no space left")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
-from cvxleak.measures import response_envelope
+from cvxleak.envelope import response_envelope
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "krr_envelope.toml"
 PRIOR = (108 / 592, 286 / 592, 71 / 592, 127 / 592)

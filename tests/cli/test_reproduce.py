@@ -2,8 +2,8 @@
 
 import json
 
-from cvxleak.gallery import ITEMS
-from cvxleak.gallery.item import Item, pair
+from cvxleak.papers.gallery import ITEMS
+from cvxleak.papers.gallery.item import Item, pair
 
 
 def test_the_list_has_every_item(run):

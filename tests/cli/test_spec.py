@@ -10,11 +10,11 @@ import pytest
 
 from cvxleak.cli import spec as schema
 from cvxleak.cli.building import load_task
-from cvxleak.cli.given import Given
 from cvxleak.cli.reading import parse_spec
 from cvxleak.cli.spec import Spec
+from cvxleak.cli.spec_file import Given
 from cvxleak.cli.statements import local_dp_arguments
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
 
 DOCS = Path(__file__).parents[2] / "docs"
 COUNT = '[query]\nkind = "count"\nrecords = 3\n'
@@ -172,6 +172,7 @@ def sections() -> dict[str, list[type[schema.Section]]]:
         "local_dp": [schema.LocalDP],
         "design": [schema.Design],
         "desk": [schema.Desk],
+        "problem": [schema.Problem],
     }
 
 

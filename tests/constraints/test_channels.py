@@ -4,7 +4,7 @@ import pytest
 
 from cvxleak import measures
 from cvxleak.constraints import distortion_budget, joint_law, output_support, row_stochastic
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
 from cvxleak.model import Distortion
 
 

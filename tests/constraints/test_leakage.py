@@ -3,14 +3,8 @@ import numpy as np
 import pytest
 
 from cvxleak import measures
-from cvxleak.constraints import (
-    maximal_leakage,
-    mi_budget,
-    pml,
-    record_mi_budget,
-    row_stochastic,
-)
-from cvxleak.errors import ValidationError
+from cvxleak.constraints import maximal_leakage, mi_budget, pml, record_mi_budget, row_stochastic
+from cvxleak.core.errors import ValidationError
 from cvxleak.expressions import mutual_information
 from cvxleak.model import AdditiveQuery, Mechanism, RecordSpace
 from tests.reference import binary_entropy

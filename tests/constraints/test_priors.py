@@ -5,7 +5,7 @@ from scipy.special import entr
 
 from cvxleak import measures
 from cvxleak.constraints import entropy_floor, ordered_prior, prior_polytope
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
 from cvxleak.expressions import mutual_information
 from cvxleak.model import AdditiveQuery, Mechanism, RecordSpace
 

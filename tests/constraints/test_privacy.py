@@ -6,7 +6,7 @@ import pytest
 
 from cvxleak import measures
 from cvxleak.constraints import local_dp, record_dp, row_stochastic
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
 from cvxleak.model import AdditiveQuery, Mechanism, RecordSpace, TableQuery
 
 

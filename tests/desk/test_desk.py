@@ -9,10 +9,10 @@ import time
 import numpy as np
 import pytest
 
+from cvxleak.core.errors import InfeasibleError, ValidationError
 from cvxleak.desk import ReleaseDesk
 from cvxleak.desk import release_desk as module
 from cvxleak.desk.kernels import GRID
-from cvxleak.errors import InfeasibleError, ValidationError
 from cvxleak.measures import mutual_information
 from cvxleak.model import Channel, Distortion, Prior
 
@@ -466,7 +466,7 @@ def test_a_changed_ledger_does_not_verify(place, mode):
     assert any("missing" in complaint for complaint in desk.verify().complaints)
 
     # With hashes that fit again, what is recomputed does not.
-    from cvxleak.certificates.packing import pack
+    from cvxleak.exact.packing import pack
 
     def louder(data):
         data["kernel"] = pack(np.array([[[GRID, 0]] * 2 + [[0, GRID]] * 2]), "<i4")
@@ -524,7 +524,7 @@ def test_rows_are_read_strictly(place, edit):
 
 def test_a_kernel_that_was_not_the_best_is_seen(place):
     """A constant release in the place of a good one, with a distortion that fits it."""
-    from cvxleak.certificates.packing import pack
+    from cvxleak.exact.packing import pack
 
     desk = ReleaseDesk.create(place, [0.5, 0.5], epsilon=0.2, delta=0.3)
     desk.request("Ann", x=0)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from flint import fmpq
 
+from cvxleak.core.errors import ValidationError
 from cvxleak.desk.history import Entry, History
 from cvxleak.desk.kernels import GRID, constant, copied, draw, expected_cost, mixed, on_grid
 from cvxleak.desk.realized import RealizedHistory
-from cvxleak.errors import ValidationError
 from cvxleak.measures import mutual_information
 
 PRIOR = [0.5, 0.25, 0.25]

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import cvxleak.iterative
-import cvxleak.problems
 
 PAGE = (Path(__file__).parents[2] / "docs" / "symbols.md").read_text(encoding="utf-8")
 ROWS = [line for line in PAGE.splitlines() if line.startswith("|")]

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from cvxleak import expressions, measures
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
 from cvxleak.model import AdditiveQuery, Channel, Distortion, Mechanism, Prior, RecordSpace
 
 

@@ -4,7 +4,7 @@ import pytest
 from scipy.special import rel_entr
 
 from cvxleak import expressions, measures
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
 from cvxleak.model import AdditiveQuery, Channel, Mechanism, Prior, RecordSpace, TableQuery
 from tests.reference import binary_entropy as h
 

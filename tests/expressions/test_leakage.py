@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from cvxleak import expressions, measures
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
 
 
 def test_exp_maximal_leakage_is_the_exponential_of_the_measure(case, hold):

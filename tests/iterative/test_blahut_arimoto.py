@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import entr
 
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
 from cvxleak.iterative import IterativeResult, blahut_arimoto
 from cvxleak.model import Channel, Prior
 

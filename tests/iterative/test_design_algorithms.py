@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cvxleak.errors import InfeasibleError, ValidationError
+from cvxleak.core.errors import InfeasibleError, ValidationError
 from cvxleak.iterative import adaptive_penalty, alternating_design, exponentiated_gradient
 from cvxleak.iterative.exponentiated import Penalized, Trade
 

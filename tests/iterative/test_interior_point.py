@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
 from cvxleak.iterative import blahut_arimoto, capacity_interior_point, interior_point
 from cvxleak.mechanisms import discretized_gaussian
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import entr, rel_entr
 
-from cvxleak.errors import InfeasibleError, ValidationError
+from cvxleak.core.errors import InfeasibleError, ValidationError
 from cvxleak.iterative import joint_blahut_arimoto, meet_entropy_floor
 from cvxleak.iterative.joint_update import Updater
 from cvxleak.model import AdditiveQuery, Mechanism, RecordSpace

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import entr
 
-from cvxleak.errors import InfeasibleError, ValidationError
+from cvxleak.core.errors import InfeasibleError, ValidationError
 from cvxleak.iterative import (
     alternating_leakage,
     conditional_gradient_ascent,

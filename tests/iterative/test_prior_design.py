@@ -2,12 +2,8 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from cvxleak.errors import ValidationError
-from cvxleak.iterative import (
-    design_interior_point,
-    mirror_prox,
-    rate_distortion_interior_point,
-)
+from cvxleak.core.errors import ValidationError
+from cvxleak.iterative import design_interior_point, mirror_prox, rate_distortion_interior_point
 from cvxleak.iterative.design_terms import DesignTerms, dual_bound
 from cvxleak.measures import information_gradient_mechanism, mutual_information
 from cvxleak.model import Mechanism, RecordSpace

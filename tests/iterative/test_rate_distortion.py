@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
 from cvxleak.iterative import blahut_rate_distortion, rate_distortion_interior_point
 from cvxleak.measures import expected_distortion, mutual_information
 

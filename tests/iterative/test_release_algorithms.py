@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cvxleak.errors import InfeasibleError, ValidationError
+from cvxleak.core.errors import InfeasibleError, ValidationError
 from cvxleak.iterative import (
     distortion_blahut_arimoto,
     information_blahut_arimoto,
@@ -15,7 +15,7 @@ from cvxleak.iterative import (
     release_search,
 )
 from cvxleak.measures import mutual_information
-from cvxleak.problems.release import release_lagrangian, release_problem
+from cvxleak.release import release_lagrangian, release_problem
 
 TABLE_1 = np.array([[[0.024, 0.228], [0.063, 0.203]], [[0.203, 0.013], [0.228, 0.038]]])
 """p(r,z,x) of the paper's Table I."""
@@ -312,3 +312,12 @@ def test_search_says_what_has_been_told_already():
     known = information(TABLE_1.sum(axis=0))
     with pytest.raises(InfeasibleError, match=f"{known:.9f}"[:10]):
         release_search(TABLE_1, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("utility", ["distortion", "information"])
+def test_a_search_ends_at_its_time_limit_with_something_feasible(utility):
+    run = release_search(TABLE_1, 0.1, 0.2, utility=utility, time_limit=0.0)
+    assert run.stopped == "time_limit reached"
+    assert run.iterations <= 2
+    problem = release_problem(TABLE_1, 0.1, 0.2, utility, outputs=2)
+    assert problem.check(run.point, time_limit=0.0).feasible

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
 from cvxleak.iterative import information_saddle
 from cvxleak.iterative.saddle import least_lagrangian
 from cvxleak.measures import mutual_information

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from cvxleak import measures
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
 from cvxleak.model import AdditiveQuery, Mechanism, Prior, RecordSpace
 
 HALVES = [0.5, 0.5]

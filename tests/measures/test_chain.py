@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
 from cvxleak.measures import (
     composition_chain_rule,
     conditional_mutual_information,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
 from cvxleak.measures import (
     balance_value,
     composition_budget,

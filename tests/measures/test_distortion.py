@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pytest
 
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
 from cvxleak.measures import expected_distortion, mechanism_distortion, worst_case_distortion
 from cvxleak.model import AdditiveQuery, Channel, Distortion, Mechanism, Prior, RecordSpace
 

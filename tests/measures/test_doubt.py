@@ -2,7 +2,7 @@
 
 import pytest
 
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
 from cvxleak.measures import suggested_floor
 
 

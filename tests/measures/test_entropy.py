@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
 from cvxleak.measures import entropy, lumped_entropy
 from cvxleak.model import AdditiveQuery, Mechanism, Prior, RecordSpace
 

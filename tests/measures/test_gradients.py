@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
 from cvxleak.measures import (
     entropy,
     entropy_gradient,

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy.special import entr
 
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
 from cvxleak.measures import (
     conditional_mutual_information,
     conditional_record_information,

@@ -4,7 +4,7 @@ import math
 import numpy as np
 import pytest
 
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
 from cvxleak.measures import (
     conditional_maximal_leakage,
     max_information,

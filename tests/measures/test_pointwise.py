@@ -8,20 +8,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cvxleak.errors import ValidationError
-from cvxleak.measures import (
+from cvxleak.core.errors import ValidationError
+from cvxleak.envelope import (
     adaptive_composition_bound,
-    binary_envelope,
     composition_bound,
-    dp_failure_probability,
-    dp_tail_bound,
     envelope_lower_bound,
     envelope_upper_bound,
+    output_count_bound,
+    tail_average_bound,
+)
+from cvxleak.measures import (
+    binary_envelope,
+    dp_failure_probability,
+    dp_tail_bound,
     event_envelope,
     event_leakage,
     max_information,
     maximal_leakage,
-    output_count_bound,
     pml,
     pml_failure_probability,
     pml_left_quantile,
@@ -30,7 +33,6 @@ from cvxleak.measures import (
     privacy_profile,
     psi_1,
     psi_2,
-    tail_average_bound,
 )
 
 EXAMPLE = [[0, 0, 0.5, 0.5], [0, 0, 0.5, 0.5], [0, 0.2, 0.4, 0.4], [0.2, 0, 0.4, 0.4]]

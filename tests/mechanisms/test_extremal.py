@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
 from cvxleak.measures import pml
 from cvxleak.mechanisms import pml_extremal
 from cvxleak.model import Prior

@@ -11,7 +11,7 @@ from scipy.integrate import quad
 from scipy.special import rel_entr
 from scipy.stats import norm
 
-from cvxleak.errors import SolverError, ValidationError
+from cvxleak.core.errors import SolverError, ValidationError
 from cvxleak.mechanisms import (
     discretized_gaussian,
     gaussian_bound,

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import entr
 
-from cvxleak._numbers import integer_law
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.numbers import integer_law
 from cvxleak.model import Channel, Prior, as_channel
 from cvxleak.model.channel import _below
 

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
 from cvxleak.model import Channel, Distortion
 
 

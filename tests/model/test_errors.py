@@ -2,7 +2,7 @@ import pickle
 
 import pytest
 
-from cvxleak import errors
+from cvxleak.core import errors
 
 ERRORS = [name for name in errors.__all__ if name != "SolveInterrupted"]
 

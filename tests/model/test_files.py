@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cvxleak._files import label_from_text, label_to_text, write_atomic
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.files import label_from_text, label_to_text, write_atomic
 from cvxleak.model import Channel, Distortion, Prior
 
 scalars = st.one_of(
@@ -292,7 +292,7 @@ class TestAtomicWrites:
         def fail(*_):
             raise OSError("the disk is full")
 
-        monkeypatch.setattr(f"cvxleak._files.{step}", fail)
+        monkeypatch.setattr(f"cvxleak.core.files.{step}", fail)
         with pytest.raises(ValidationError, match=r"^path: cannot write .*the disk is full"):
             write_atomic(path, "new")
         assert path.read_text() == "old"
@@ -305,7 +305,7 @@ class TestAtomicWrites:
         def interrupt(*_):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr("cvxleak._files.os.replace", interrupt)
+        monkeypatch.setattr("cvxleak.core.files.os.replace", interrupt)
         with pytest.raises(KeyboardInterrupt):
             write_atomic(path, "new")
         assert os.listdir(tmp_path) == ["file"]

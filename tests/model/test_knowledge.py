@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from cvxleak.errors import InfeasibleError, ValidationError
+from cvxleak.core.errors import InfeasibleError, ValidationError
 from cvxleak.mechanisms import binary_symmetric, truncated_geometric
 from cvxleak.model import (
     AdditiveQuery,

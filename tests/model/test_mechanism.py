@@ -12,16 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import entr
 
-from cvxleak.errors import ValidationError
-from cvxleak.model import (
-    AdditiveQuery,
-    Channel,
-    Lumped,
-    Mechanism,
-    Prior,
-    RecordSpace,
-    TableQuery,
-)
+from cvxleak.core.errors import ValidationError
+from cvxleak.model import AdditiveQuery, Channel, Lumped, Mechanism, Prior, RecordSpace, TableQuery
 from cvxleak.model._groups import GROUP_LIMIT, kinds_of_groups
 from cvxleak.model._matrix import distinct_rows
 from tests.reference import information

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
 from cvxleak.model import AdditiveQuery, Query, RecordSpace, TableQuery
 from cvxleak.model.joint import joint_query
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
 from cvxleak.model import Prior, RecordSpace
 
 

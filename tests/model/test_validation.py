@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cvxleak._validation import (
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import (
     check_cells,
     composed_rows,
     frozen_array,
@@ -18,7 +19,6 @@ from cvxleak._validation import (
     short,
     whole_number,
 )
-from cvxleak.errors import ValidationError
 
 
 def test_a_matrix_that_is_asked_for_by_its_size_has_a_limit():

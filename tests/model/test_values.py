@@ -8,7 +8,7 @@ import pickle
 import numpy as np
 import pytest
 
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
 from cvxleak.model import (
     AdditiveQuery,
     Channel,

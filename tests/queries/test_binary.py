@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
 from cvxleak.model import AdditiveQuery, Mechanism, Query
 from cvxleak.queries import count, modular_sum, pair_sum, parity
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
 from cvxleak.model import RecordSpace
 from cvxleak.queries import count, from_function, from_table, modular_sum, pair_sum, parity
 

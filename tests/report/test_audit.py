@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from cvxleak import measures
-from cvxleak.certificates import verify
-from cvxleak.errors import InfeasibleError, ValidationError
+from cvxleak.audit import record_leakage
+from cvxleak.core.errors import InfeasibleError, ValidationError
 from cvxleak.mechanisms import binary_symmetric, identity, random_rounding, randomized_response
 from cvxleak.model import Channel, Distortion, Mechanism, Prior, RecordSpace
-from cvxleak.problems import record_leakage
+from cvxleak.proofs import verify
 from cvxleak.queries import count, from_function, parity
 from cvxleak.report import Report, Watch, audit_report, capacity_report
 

@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from cvxleak.certificates import verify
-from cvxleak.errors import InfeasibleError, ValidationError
-from cvxleak.problems.design import MinDistortion, MinLeakage
+from cvxleak.core.errors import InfeasibleError, ValidationError
+from cvxleak.design import MinDistortion, MinLeakage
+from cvxleak.proofs import verify
 from cvxleak.queries import parity
 from cvxleak.report import Report, Watch, design_report
 

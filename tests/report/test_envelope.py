@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from cvxleak import measures
-from cvxleak.certificates import verify
-from cvxleak.errors import ValidationError
-from cvxleak.problems.envelope import failure_probability, pml_envelope
+from cvxleak import envelope, measures
+from cvxleak.core.errors import ValidationError
+from cvxleak.envelope import failure_probability, pml_envelope
+from cvxleak.proofs import verify
 from cvxleak.report import envelope_report
 
 PRIOR = [0.2, 0.3, 0.5]
@@ -26,8 +26,8 @@ def test_all_numbers():
     for name, function in {
         "PML quantile": measures.pml_right_quantile,
         "event envelope": measures.event_envelope,
-        "Theorem 3 bound": measures.envelope_upper_bound,
-        "tail average bound": measures.tail_average_bound,
+        "Theorem 3 bound": envelope.envelope_upper_bound,
+        "tail average bound": envelope.tail_average_bound,
     }.items():
         values = function(PRIOR, CHANNEL, [0.05, 0.5])
         assert [q.upper for q in report.named(name)] == pytest.approx(values)

@@ -8,12 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import rel_entr
 
-from cvxleak.errors import ValidationError
-from cvxleak.measures import (
-    bayes_vulnerability,
-    mutual_information,
-    posterior_bayes_vulnerability,
-)
+from cvxleak.core.errors import ValidationError
+from cvxleak.measures import bayes_vulnerability, mutual_information, posterior_bayes_vulnerability
 from cvxleak.report import guess_rise
 
 

@@ -13,10 +13,10 @@ import pytest
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
 
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
+from cvxleak.design import MinLeakage
 from cvxleak.mechanisms import binary_symmetric, identity, random_rounding
 from cvxleak.model import Channel, Distortion, Mechanism, Prior, RecordSpace
-from cvxleak.problems import MinLeakage
 from cvxleak.queries import count, from_function, parity
 from cvxleak.report import (
     Report,
@@ -264,7 +264,7 @@ def browse(page: Path, *options: str) -> str:
     command += ["--no-first-run", "--disable-background-networking", "--disable-component-update"]
     command += ["--disable-sync", f"--user-data-dir={page.parent / 'profile'}", *options]
     shown = subprocess.run(
-        [*command, page.as_uri()], capture_output=True, text=True, check=True, timeout=120
+        [*command, page.as_uri()], capture_output=True, text=True, check=True, timeout=600
     )
     return shown.stdout
 

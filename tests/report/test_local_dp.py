@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from cvxleak.certificates import verify
-from cvxleak.errors import InfeasibleError, ValidationError
+from cvxleak.core.errors import InfeasibleError, ValidationError
+from cvxleak.local_dp import min_distortion_local_dp, min_local_dp
 from cvxleak.measures import local_dp_epsilon, privacy_profile
 from cvxleak.mechanisms import randomized_response
 from cvxleak.model import SourceSet
-from cvxleak.problems import min_distortion_local_dp, min_local_dp
+from cvxleak.proofs import verify
 from cvxleak.report import Report, local_dp_report
 
 LAWS = [[0.7, 0.2, 0.1], [0.6, 0.3, 0.1]]

@@ -30,8 +30,8 @@ from cvxleak.mechanisms import (
     randomized_response,
     truncated_geometric,
 )
+from cvxleak.problem.bound import Bound
 from cvxleak.queries import count, from_function, modular_sum, parity
-from cvxleak.result import Bound
 
 SPACE = RecordSpace([[0, 1], [0, 1, 2], [0, 1]])
 MIXED = AdditiveQuery(SPACE, [(0, 1), (0, 2, 5), (0, 3)], modulus=4)

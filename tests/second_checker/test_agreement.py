@@ -4,18 +4,31 @@ import ast
 import json
 import subprocess
 import sys
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 import cvxleak
-from cvxleak import RelativeEntropyBall, check, record_leakage, verify
+from cvxleak import (
+    RecordSpace,
+    RelativeEntropyBall,
+    check,
+    failure_probability,
+    group_leakage,
+    min_leakage,
+    record_leakage,
+    verify,
+)
 from cvxleak.cli.app import app
+from cvxleak.core.errors import CertificateError
+from cvxleak.exact import reading
 from cvxleak.mechanisms import random_rounding
 from cvxleak.model import Mechanism
-from cvxleak.queries import count
-from tests.second_checker.making import MAKERS, made
+from cvxleak.proofs.bounds.design_rows import Law, Rows
+from cvxleak.queries import count, from_function, parity
+from tests.second_checker.making import MAKERS, WRONG, made
 from tests.second_checker.mutating import signed
 
 FILE = Path(check.__file__)
@@ -45,6 +58,91 @@ def test_neither_end_can_be_claimed_a_little_better(name):
         assert code(signed(data)) == check.NOT_PROVED
         data["claim"].update(lower=lower - 1.0, upper=lower - 1e-6)
     assert code(signed(data)) == check.NOT_PROVED
+
+
+def test_a_floor_that_nobody_meets_proves_no_leakage_below_zero():
+    # log sum exp - b falls without end as the floor b rises above log|X|.
+    data = made("least leakage, whole dataset")
+    data["problem"]["entropy_floor"] = 100.0
+    data["proof"]["leakage"]["multiplier"] = 10.0
+    data["proof"]["cuts"] = []
+    for upper, proved in ((-1e-300, False), (0.0, True)):
+        data["claim"].update(lower=None, upper=upper, about={"upper": "problem"})
+        assert verify(signed(data)).passed is proved
+        assert (code(signed(data)) == check.PROVED) is proved
+
+
+def test_rows_that_differ_by_less_than_floats_do_tell_something():
+    data = made("least distortion, silent")
+    data["claim"]["upper"] += 1e-6
+    channel, tiny = data["witness"]["channel"], Fraction(1, 10**30)
+    near = [0.0, str(Fraction(1, 2) - tiny), str(Fraction(1, 2) + tiny), 0.0]
+    for first, proved in (([0.0, 0.5, 0.5, 0.0], True), (near, False)):
+        channel["matrix"] = [first, *([[0.0, 0.5, 0.5, 0.0]] * 3)]
+        assert verify(signed(data)).passed is proved
+        assert (code(signed(data)) == check.PROVED) is proved
+
+
+def test_a_law_of_datasets_is_even_as_written():
+    # Rows are shared by the datasets that nothing tells apart; as floats these weights are equal.
+    third = str(Fraction(1, 3) + Fraction(1, 10**30))
+    shared = Rows(count(2), count(2), "classes")
+    with reading.schema(2):
+        shared.check_constant(Law("datasets", (*reading.numbers([0.1, "1/3", "1/3", 0.2], "it"),)))
+        uneven = Law("datasets", (*reading.numbers([0.1, "1/3", third, 0.2], "it"),))
+        with pytest.raises(CertificateError, match="not even"):
+            shared.check_constant(uneven)
+
+
+def test_what_is_zero_exactly():
+    # Nobody is above e^0 = 1, so that no multiplier is needed.
+    data = failure_probability([0.3, 0.3, 0.4], [[0.5, 0.5]] * 3, 0.0).certificate.to_dict()
+    data["proof"]["multipliers"] = [0.0] * 3
+    alone = Mechanism(from_function(RecordSpace([[0]]), len), [[1.0]])
+    for one in (signed(data), record_leakage(alone, 0.0).certificate.to_dict()):
+        assert verify(one).passed
+        assert one["claim"]["upper"] == 0
+        assert code(one) == check.PROVED
+
+
+def test_probabilities_far_below_the_first_precision():
+    noisy = [[1e-111, 1.0, 1e-242], [1e-288, 1e-35, 1.0]]
+    data = group_leakage(Mechanism(parity(5), noisy), 1.3, 2).certificate.to_dict()
+    assert verify(data).passed
+    assert code(data) == check.PROVED
+
+
+def test_conditions_may_be_known_by_no_half_space_at_all():
+    data = made("least leakage")
+    assert data["problem"]["own"] == []
+    data["claim"]["about"]["upper"] = "half-spaces"
+    assert verify(signed(data)).passed
+    assert code(signed(data)) == check.PROVED
+
+
+def test_a_lower_end_needs_no_witness_inside():
+    data = made("own half-space")
+    data["witness"]["channel"]["matrix"] = [[1.0, 0.0], [0.0, 1.0]]
+    data["claim"].update(upper=None, about={"lower": "problem"})
+    assert verify(signed(data)).passed
+    assert code(signed(data)) == check.PROVED
+
+
+def test_symmetries_of_datasets_mean_the_same_to_both():
+    # [order, maps] takes x to x' with x'_(order_i) = maps_i(x_i): here (a, b) to (b, a + 1), and so
+    # datasets whose difference is 0 or 1 are alike. With (b, a + 2) those of 0 and 2 would be.
+    space = RecordSpace([[0, 1, 2]] * 2)
+    gap = from_function(space, lambda x: int((x[1] - x[0]) % 3 == 2))
+    options = {"distortion": WRONG, "budget": 0.1, "entropy_floor": 1.0, "tol": 5e-2}
+    certificate = min_leakage(gap, rows="query", **options).certificate
+    assert certificate is not None
+    data = json.loads(json.dumps(certificate.to_dict()))
+    for first, proved in (([1, 2, 0], True), ([2, 0, 1], False)):
+        generators = [[[1, 0], [first, [0, 1, 2]]]]
+        query = data["problem"]["query"]
+        data["problem"]["rows"] = {"form": "orbits", "query": query, "generators": generators}
+        assert verify(signed(data)).passed is proved
+        assert (code(signed(data)) == check.PROVED) is proved
 
 
 def test_it_is_one_file_of_the_standard_library():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cvxleak.cli.complaints import complaining, place
+from cvxleak.cli.cli_errors import complaining, place
 from cvxleak.cli.documents import check_targets, counted, publish, report_document
 from cvxleak.cli.options import (
     Json,
@@ -62,7 +62,7 @@ def audit(
         from rich.console import Console
 
         from cvxleak.cli.building import load_task
-        from cvxleak.cli.watching import Interruptible
+        from cvxleak.cli.progress import Interruptible
         from cvxleak.report import audit_report, check_page
 
         check_limits(tol, time_limit)
@@ -96,8 +96,8 @@ def audit(
 
 def _floors(task: Task, given: list[float] | None, units: str) -> list[float]:
     """Return the floors of the command line, or else of the spec, in the units of the report."""
+    from cvxleak.problem.bound import converted
     from cvxleak.report import check_floors
-    from cvxleak.result import unit_scale
 
     if given:
         with place("--entropy-floor"):
@@ -107,14 +107,13 @@ def _floors(task: Task, given: list[float] | None, units: str) -> list[float]:
     unit = adversary.unit or units
     with task.given.at("adversary.entropy_floors", naming=False):
         check_floors(task.mechanism, adversary.entropy_floors, unit)
-    factor = unit_scale(unit) / unit_scale(units)
-    return [factor * floor for floor in adversary.entropy_floors]
+    return [converted(floor, unit, units) for floor in adversary.entropy_floors]
 
 
 def _write_page(
     task: Task, report: Report, heading: list[str], path: str, certificate: str | None
 ) -> None:
-    from cvxleak._files import write_atomic
+    from cvxleak.core.files import write_atomic
     from cvxleak.report import html_page
 
     given = task.given

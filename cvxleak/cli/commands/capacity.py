@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cvxleak.cli.complaints import complaining, place
+from cvxleak.cli.cli_errors import complaining, place
 from cvxleak.cli.documents import check_targets, counted, publish, report_document
 from cvxleak.cli.options import Gap, Json, Proof, Unit, Units, check_limits
 
@@ -28,8 +28,8 @@ def capacity(
     with complaining():
         from rich.console import Console
 
-        from cvxleak.cli.given import read_file, sha256
-        from cvxleak.cli.watching import Display
+        from cvxleak.cli.progress import Display
+        from cvxleak.cli.spec_file import read_file, sha256
         from cvxleak.model import Channel
         from cvxleak.report import capacity_report
 

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cvxleak.cli.complaints import complaining
-from cvxleak.cli.documents import (
-    check_channels,
-    check_targets,
-    counted,
-    publish,
-    report_document,
-)
+from cvxleak.cli.cli_errors import complaining
+from cvxleak.cli.documents import check_channels, check_targets, counted, publish, report_document
 from cvxleak.cli.options import (
     ChannelPaths,
     Json,
@@ -27,7 +21,7 @@ from cvxleak.cli.options import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from cvxleak.cli.given import Given
+    from cvxleak.cli.spec_file import Given
 
 __all__ = ["design"]
 
@@ -45,9 +39,9 @@ def design(
     with complaining():
         from rich.console import Console
 
-        from cvxleak.cli.given import Given
+        from cvxleak.cli.progress import Display
+        from cvxleak.cli.spec_file import Given
         from cvxleak.cli.statements import design_problem
-        from cvxleak.cli.watching import Display
         from cvxleak.report import design_report
 
         check_limits(tol, time_limit)

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cvxleak.cli.complaints import complaining, place
+from cvxleak.cli.cli_errors import complaining, place
 from cvxleak.cli.documents import check_targets, report_document, write_document
 from cvxleak.cli.options import Json, SpecPath, TimeLimit, Unit, Units, check_limits, number
-from cvxleak.errors import CvxleakError, ValidationError
+from cvxleak.core.errors import CvxleakError, ValidationError
 
 if TYPE_CHECKING:
-    from cvxleak.cli.given import Given
+    from cvxleak.cli.spec_file import Given
     from cvxleak.desk import Release
     from cvxleak.model import Channel, Distortion, Prior
 
@@ -35,28 +35,28 @@ LedgerPath = Annotated[Path, typer.Argument(metavar="LEDGER", help="The ledger, 
 def init(ledger: LedgerPath, spec: SpecPath, units: Unit = Units.nats) -> None:
     """Make a new ledger from the [prior] and the [desk] of a spec."""
     with complaining():
-        from cvxleak.cli.given import Given
+        from cvxleak.cli.spec_file import Given
         from cvxleak.desk import ReleaseDesk
-        from cvxleak.result import unit_scale
+        from cvxleak.problem.bound import converted
 
         given = Given(spec)
         given.needs("desk init", "prior", "desk")
         budgets = given.spec.desk
         assert budgets is not None
         unit = budgets.unit or units.value
-        scale = unit_scale(unit)
         epsilon = budgets.epsilon
         prior = _model(given)
         with given.at("desk"), _in_nats(unit):
             ReleaseDesk.create(
                 ledger,
                 prior,
-                epsilon={name: scale * e for name, e in epsilon.items()}
+                epsilon={name: converted(e, unit) for name, e in epsilon.items()}
                 if isinstance(epsilon, dict)
-                else scale * epsilon,
-                delta=scale * budgets.delta,
+                else converted(epsilon, unit),
+                delta=converted(budgets.delta, unit),
                 coalitions={
-                    tuple(group.parties): scale * group.budget for group in budgets.coalitions
+                    tuple(group.parties): converted(group.budget, unit)
+                    for group in budgets.coalitions
                 },
                 mode=budgets.mode,
             )
@@ -100,21 +100,20 @@ def request(
 ) -> None:
     """Answer a request. The true data is read from standard input, and kept nowhere."""
     with complaining():
-        from cvxleak._files import label_from_text
+        from cvxleak.core.files import label_from_text
         from cvxleak.desk import ReleaseDesk
-        from cvxleak.result import unit_scale
+        from cvxleak.problem.bound import converted
 
         check_limits(0.0, time_limit)
         check_targets(ledger, {"--json": json_path})
         counter = ReleaseDesk(ledger)
         channel, cost = _tables(wanted, distortion)
-        scale = unit_scale(units.value)
         with _in_nats(units.value):
             release = counter.request(
                 party,
                 channel,
-                None if epsilon is None else scale * epsilon,
-                None if delta is None else scale * delta,
+                None if epsilon is None else converted(epsilon, units.value),
+                None if delta is None else converted(delta, units.value),
                 x=label_from_text(_secret()),
                 distortion=cost,
                 time_limit=time_limit,
@@ -214,8 +213,8 @@ def _text(release: Release) -> list[str]:
 
 def _model(given: Given) -> Prior:
     """Return the law of [prior], its labels read as in a table."""
-    from cvxleak._files import label_from_text
     from cvxleak.cli.laws import prior_counts
+    from cvxleak.core.files import label_from_text
     from cvxleak.model import Prior
 
     counts = prior_counts(given)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cvxleak.cli.complaints import complaining, place
+from cvxleak.cli.cli_errors import complaining, place
 from cvxleak.cli.documents import check_targets, counted, publish, report_document
 from cvxleak.cli.options import (
     Gap,
@@ -22,7 +22,7 @@ from cvxleak.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from cvxleak.cli.given import Given
+    from cvxleak.cli.spec_file import Given
 
 __all__ = ["envelope"]
 
@@ -60,9 +60,9 @@ def envelope(
         from rich.console import Console
 
         from cvxleak.cli.building import build_local
-        from cvxleak.cli.given import Given
         from cvxleak.cli.pictures import check_picture, draw_envelope, save_picture
-        from cvxleak.cli.watching import Display
+        from cvxleak.cli.progress import Display
+        from cvxleak.cli.spec_file import Given
         from cvxleak.report import envelope_report
 
         check_limits(tol, time_limit)
@@ -85,7 +85,8 @@ def envelope(
             )
             if plot is not None:
                 watch.begin("drawing")
-                save_picture(draw_envelope(prior, channel, deltas, units.value, time_limit), plot)
+                limit = 0.0 if watch.interrupted else time_limit
+                save_picture(draw_envelope(prior, channel, deltas, units.value, limit), plot)
         document = report_document(report.to_dict(), command="envelope", **given.identity())
         inputs, outputs = channel.shape
         heading = [given.title, f"{counted(inputs, 'value')} -> {counted(outputs, 'output')}"]
@@ -97,9 +98,9 @@ def wanted(
     given: Given, delta: list[float] | None, epsilon: list[float] | None, units: str
 ) -> tuple[list[float], list[float]]:
     """Return the probabilities, and the levels in `units`, of the command line or of the spec."""
-    from cvxleak.errors import ValidationError
+    from cvxleak.core.errors import ValidationError
+    from cvxleak.problem.bound import converted
     from cvxleak.report import check_levels, check_probabilities
-    from cvxleak.result import unit_scale
 
     stated = given.spec.envelope
     if delta:
@@ -112,9 +113,9 @@ def wanted(
         with place("--epsilon"):
             levels = check_levels(epsilon)
     else:
-        factor = unit_scale(stated.unit or units) / unit_scale(units)
         with given.at("envelope.epsilon", naming=False):
-            levels = [factor * level for level in check_levels(stated.epsilon)]
+            unit = stated.unit or units
+            levels = [converted(e, unit, units) for e in check_levels(stated.epsilon)]
     if not deltas and not levels:
         raise ValidationError(
             f"{given.path}: envelope needs --delta or --epsilon, or [envelope] in the spec"

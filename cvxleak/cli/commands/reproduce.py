@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cvxleak.cli.complaints import complaining
+from cvxleak.cli.cli_errors import complaining
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from cvxleak.gallery import Item, Reproduction
+    from cvxleak.papers.gallery import Item, Reproduction
 
 __all__ = ["reproduce"]
 
@@ -38,8 +38,8 @@ def reproduce(
     with complaining():
         from rich.console import Console
 
-        from cvxleak.errors import ValidationError
-        from cvxleak.gallery import ITEMS
+        from cvxleak.core.errors import ValidationError
+        from cvxleak.papers.gallery import ITEMS
 
         console = Console()
         if listing:
@@ -70,13 +70,13 @@ def reproduce(
 
 def _chosen(names: list[str]) -> list[Item]:
     """Find all items before any of them is computed."""
-    from cvxleak.gallery.registry import find
+    from cvxleak.papers.gallery.registry import find
 
     return [find(name) for name in names]
 
 
 def _make(folder: Path) -> None:
-    from cvxleak.errors import ValidationError
+    from cvxleak.core.errors import ValidationError
 
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 
 import typer
 
-from cvxleak.cli.complaints import complaining
+from cvxleak.cli.cli_errors import complaining
 from cvxleak.cli.documents import check_targets, counted, report_document, write_document
 from cvxleak.cli.options import Json, Picture, SpecPath, Unit, Units, check_limits
 
@@ -33,7 +33,8 @@ Of = Annotated[
     str | None,
     typer.Option(
         metavar="COMMAND",
-        help="Which number: of audit, envelope, local-dp or design. The spec decides if left out.",
+        help="Which number: of audit, envelope, local-dp, design or solve. The spec decides if it "
+        "is left out.",
     ),
 ]
 Results = Annotated[
@@ -95,24 +96,19 @@ def sweep(
 
         from cvxleak import sweeps
         from cvxleak.cli import sweeping
-        from cvxleak.cli.given import Given
         from cvxleak.cli.pictures import check_axes, check_picture, draw_sweep, save_picture
+        from cvxleak.cli.progress import STOPPED
         from cvxleak.cli.rows import render_sweep
-        from cvxleak.cli.watching import STOPPED
-        from cvxleak.errors import ValidationError
+        from cvxleak.cli.spec_file import Given
+        from cvxleak.core.errors import ValidationError
 
         if of is not None and of not in sweeping.NUMBERS:
             known = ", ".join(sweeping.NUMBERS)
             raise ValidationError(f"--of: found {of}; allowed: {known}")
         if cluster is not None and jobs != 1:
             raise ValidationError("--jobs: the cluster says how many; not with --cluster")
-        if cluster is not None and jobs != 1:
-            raise ValidationError("--jobs: the cluster says how many; not with --cluster")
         check_limits(0.0 if tol is None else tol, time_limit)
         check_targets(spec, {"--results": results, "--json": json_path, "--plot": plot})
-        if certificates is not None and Path(certificates).exists():
-            if not Path(certificates).is_dir():
-                raise ValidationError(f"--certificates: {certificates} is no folder")
         if certificates is not None and Path(certificates).exists():
             if not Path(certificates).is_dir():
                 raise ValidationError(f"--certificates: {certificates} is no folder")
@@ -170,10 +166,9 @@ def sweep(
 @contextmanager
 def _in_words_of_options() -> Iterator[None]:
     """Name options instead of the arguments of `cvxleak.sweeps.sweep`."""
-    from cvxleak.errors import ValidationError
+    from cvxleak.core.errors import ValidationError
 
     options = {"grid": "--over", "jobs": "--jobs", "path": "--results"}
-    options["certificates"] = "--certificates"
     options["certificates"] = "--certificates"
     try:
         yield
@@ -186,7 +181,7 @@ def _in_words_of_options() -> Iterator[None]:
 @contextmanager
 def _connected(address: str | None) -> Iterator[str | None]:
     """Connect to a Dask scheduler, if there is to be one, and name joblib's backend for it."""
-    from cvxleak.errors import ValidationError
+    from cvxleak.core.errors import ValidationError
 
     if address is None:
         yield None

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cvxleak.cli.complaints import complaining
+from cvxleak.cli.cli_errors import complaining
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cvxleak.certificates import Verification
+    from cvxleak.check import Verdict
+    from cvxleak.proofs import Verification
 
 __all__ = ["verify"]
 
@@ -40,11 +41,11 @@ def verify(
     with complaining():
         from rich.console import Console
 
-        from cvxleak import certificates
-        from cvxleak._validation import real_number
-        from cvxleak.certificates.format import read_json
-        from cvxleak.cli.watching import Display
-        from cvxleak.errors import CertificateError
+        from cvxleak.cli.progress import Display
+        from cvxleak.core.errors import CertificateError
+        from cvxleak.core.validation import real_number
+        from cvxleak.proofs import verify as check
+        from cvxleak.proofs.format import read_json
 
         if time_limit is not None:
             real_number(time_limit, "--time-limit", 0.0)
@@ -57,27 +58,44 @@ def verify(
             raise typer.Exit(1) from None
         with Display(Console(stderr=True)) as watch:
             watch.begin(f"checking {path}")
-            answer = certificates.verify(content, time_limit=time_limit)
+            answer = check(content, time_limit=time_limit)
         several = len(answer.parts)
         for place, part in enumerate(answer.parts, start=1):
             where = f"{place} of {several}: " if several > 1 else ""
             typer.echo(f"{_word(part)}  {where}{_claim(part)}")
         if several != 1:
             typer.echo(f"{_word(answer)}  {_claim(answer)}")
-        if second and not _agree(path, answer.parts or [answer]):
+        finished = answer.finished
+        if second:
+            verdicts = _second(path, time_limit)
+            if isinstance(verdicts, str):
+                typer.echo(f"second checker: NOT CONFIRMED  {verdicts}")
+                finished = False
+            elif not _agree(verdicts, answer.parts or [answer]):
+                raise typer.Exit(1)
+        if answer.finished and not answer.passed:
             raise typer.Exit(1)
-        if not answer.passed:
-            raise typer.Exit(1 if answer.finished else UNFINISHED)
+        if not finished:
+            raise typer.Exit(UNFINISHED)
 
 
-def _agree(path: Path, parts: Sequence[Verification]) -> bool:
+def _second(path: Path, time_limit: float | None) -> list[Verdict] | str:
+    """Return what the second checker says, or why it said nothing in the time given."""
+    from cvxleak import check
+    from cvxleak.proofs.timed import run_within
+
+    if time_limit is None:
+        return check.check_file(path)
+    return run_within(check.check_file, path, time_limit)
+
+
+def _agree(verdicts: list[Verdict], parts: Sequence[Verification]) -> bool:
     """Report what the second checker says; return whether it contradicts the first nowhere.
 
     A kind or proof that it does not know is no contradiction, nor is a check that the time ended.
     """
     from cvxleak import check
 
-    verdicts = check.check_file(path)
     agreed = len(verdicts) == len(parts)
     for verdict, part in zip(verdicts, parts, strict=agreed):
         typer.echo(f"second checker: {check.WORDS[verdict.code]}  {verdict.kind}: {verdict.text}")

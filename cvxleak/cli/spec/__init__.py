@@ -3,13 +3,7 @@
 from cvxleak.cli.spec.audits import Adversary, Audit
 from cvxleak.cli.spec.designs import Design
 from cvxleak.cli.spec.desks import Desk
-from cvxleak.cli.spec.distortions import (
-    Absolute,
-    Cost,
-    DistortionMatrix,
-    Hamming,
-    Squared,
-)
+from cvxleak.cli.spec.distortions import Absolute, Cost, DistortionMatrix, Hamming, Squared
 from cvxleak.cli.spec.envelopes import Envelope
 from cvxleak.cli.spec.local_dp import LocalDP
 from cvxleak.cli.spec.mechanisms import (
@@ -30,15 +24,8 @@ from cvxleak.cli.spec.mechanisms import (
     TruncatedGeometric,
 )
 from cvxleak.cli.spec.priors import Source
-from cvxleak.cli.spec.queries import (
-    Count,
-    ModularSum,
-    PairSum,
-    Parity,
-    Query,
-    Space,
-    Table,
-)
+from cvxleak.cli.spec.problems import Problem
+from cvxleak.cli.spec.queries import Count, ModularSum, PairSum, Parity, Query, Space, Table
 from cvxleak.cli.spec.section import Section
 from cvxleak.cli.spec.sources import Box, Laws, Polytope, Sample, Sources
 from cvxleak.cli.spec.spec import Spec
@@ -72,6 +59,7 @@ __all__ = [
     "Parity",
     "PmlExtremal",
     "Polytope",
+    "Problem",
     "Query",
     "RandomRounding",
     "RandomizedResponse",

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, PlainValidator, model_validator
 from pydantic_core import PydanticCustomError
 
-from cvxleak._numbers import as_written
+from cvxleak.core.numbers import as_written
 
 __all__ = ["Label", "Number", "Section"]
 

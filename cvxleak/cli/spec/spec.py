@@ -14,6 +14,7 @@ from cvxleak.cli.spec.envelopes import Envelope
 from cvxleak.cli.spec.local_dp import LocalDP
 from cvxleak.cli.spec.mechanisms import Noise
 from cvxleak.cli.spec.priors import Source
+from cvxleak.cli.spec.problems import Problem
 from cvxleak.cli.spec.queries import Query, Space
 from cvxleak.cli.spec.section import Section
 from cvxleak.cli.spec.sources import Sources
@@ -42,6 +43,7 @@ class Spec(Section):
     local_dp: LocalDP | None = None
     design: Design | None = None
     desk: Desk | None = None
+    problem: Problem | None = None
 
     @model_validator(mode="after")
     def _one_space(self) -> Spec:

@@ -6,9 +6,9 @@ from abc import abstractmethod
 from collections.abc import Hashable, Mapping
 from typing import Any, ClassVar, Self
 
-from cvxleak._validation import Array, short
-from cvxleak._value import Stored
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import Array, short
+from cvxleak.core.value import Stored
 from cvxleak.model.query import Query
 from cvxleak.model.space import RecordSpace
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
-from cvxleak._validation import in_order, short
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import in_order, short
 from cvxleak.model.knowledge.base import Knowledge, labels_of
 from cvxleak.model.query import Query
 

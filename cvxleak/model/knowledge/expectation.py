@@ -11,10 +11,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._numbers import to_json
-from cvxleak._validation import Array, dimensions, frozen_array, in_order, real_number, short
-from cvxleak._value import check_keys
-from cvxleak.errors import CvxleakError, ValidationError
+from cvxleak.core.errors import CvxleakError, ValidationError
+from cvxleak.core.numbers import to_json
+from cvxleak.core.validation import Array, dimensions, frozen_array, in_order, real_number, short
+from cvxleak.core.value import check_keys
 from cvxleak.model.knowledge.base import Knowledge, labels_of
 from cvxleak.model.query import Query
 from cvxleak.model.space import RecordSpace

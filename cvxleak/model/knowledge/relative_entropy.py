@@ -10,10 +10,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak._numbers import to_json
-from cvxleak._validation import Array, frozen_array, in_order, real_number
-from cvxleak._value import check_keys
-from cvxleak.errors import ValidationError
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.numbers import to_json
+from cvxleak.core.validation import Array, frozen_array, in_order, real_number
+from cvxleak.core.value import check_keys
 from cvxleak.model.knowledge.base import Knowledge
 from cvxleak.model.prior import Prior, as_prior
 from cvxleak.model.query import Query, runs_to_list

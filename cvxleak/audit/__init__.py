@@ -1,0 +1,26 @@
+"""The largest leakage of a mechanism about a record, over adversaries."""
+
+from cvxleak.audit.adversary import Adversary
+from cvxleak.audit.curve import LeakageCurve, leakage_curve
+from cvxleak.audit.product_leakage import IndependentAdversary, ProductLeakage, product_leakage
+from cvxleak.audit.record_leakage import (
+    RecordLeakage,
+    balance,
+    balance_of,
+    group_leakage,
+    record_leakage,
+)
+
+__all__ = [
+    "Adversary",
+    "IndependentAdversary",
+    "LeakageCurve",
+    "ProductLeakage",
+    "RecordLeakage",
+    "balance",
+    "balance_of",
+    "group_leakage",
+    "leakage_curve",
+    "product_leakage",
+    "record_leakage",
+]

@@ -1,0 +1,116 @@
+"""`Adversary`: the explicit prior that attains a leakage, in lumped form."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+from cvxleak.core.validation import Array, frozen_array
+from cvxleak.core.value import Value
+from cvxleak.measures import (
+    bayes_vulnerability,
+    lumped_channel,
+    lumped_entropy,
+    lumped_information,
+    posterior_bayes_vulnerability,
+)
+from cvxleak.model import Lumped, Mechanism, Prior
+from cvxleak.model.knowledge import Knowledge
+from cvxleak.model.restricted import Restricted, restrict
+
+__all__ = ["Adversary"]
+
+
+@dataclass(frozen=True, eq=False)
+class Adversary(Value):
+    """A prior belief about the dataset, written on the groups of a lumped problem.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+    records : tuple of int
+        The record, or group of records, that is attacked.
+    weights : array, shape (N,)
+        Mass on each group of contexts of `lumped`; inside a group it is spread evenly.
+    adversaries : tuple of Knowledge, optional
+        What else is known about the prior; the groups of contexts are finer then.
+
+    Examples
+    --------
+    >>> from cvxleak import Adversary, Mechanism
+    >>> from cvxleak.mechanisms import binary_symmetric
+    >>> from cvxleak.queries import parity
+    >>> mechanism = Mechanism(parity(3), binary_symmetric(0.25))
+
+    Somebody who knows that exactly one of the other two records is a one:
+
+    >>> knows = Adversary(mechanism, (0,), [0.5, 0.0, 0.0, 0.5])
+    >>> round(knows.leakage, 4), round(knows.entropy, 4), knows.guess()
+    (0.1308, 1.3863, (0.5, 0.75))
+    """
+
+    mechanism: Mechanism
+    records: tuple[int, ...]
+    weights: Array
+    adversaries: tuple[Knowledge, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", frozen_array(self.weights, "weights", 1))
+
+    @property
+    def lumped(self) -> Lumped:
+        """The lumped problem that `weights` lives on."""
+        if self.adversaries:
+            return self._restricted.lumped
+        return self.mechanism.lumped(self._named)
+
+    @property
+    def _named(self) -> int | tuple[int, ...]:
+        return self.records[0] if len(self.records) == 1 else self.records
+
+    @property
+    def _restricted(self) -> Restricted:
+        return restrict(self.mechanism, self._named, self.adversaries)
+
+    @property
+    def leakage(self) -> float:
+        """I(X_I;Y) under this prior, in nats (floating point)."""
+        return lumped_information(self.weights, self.lumped)
+
+    @property
+    def entropy(self) -> float:
+        """H(X) under this prior, in nats (floating point)."""
+        return lumped_entropy(self.weights, self.lumped)
+
+    def guess(self) -> tuple[float, float]:
+        """Return the chance of guessing the record(s) right, before and after seeing the output."""
+        law, channel = lumped_channel(self.weights, self.lumped)
+        return bayes_vulnerability(law), posterior_bayes_vulnerability(law, channel)
+
+    def expand(self) -> Prior:
+        """Return the prior on full datasets (small spaces only)."""
+        if self.adversaries:
+            return self._restricted.expand(self.weights)
+        return self.mechanism.expand(self.records, self.weights)
+
+    def rows(self, least: float = 0.0) -> list[tuple[Hashable, tuple[Hashable, ...], int, float]]:
+        """Return (value, query values, number of contexts, weight) of groups above `least`."""
+        lumped = self.lumped
+        return [
+            (lumped.values[a], context, count, float(weight))
+            for a, context, count, weight in zip(
+                lumped.value_index,
+                lumped.contexts,
+                lumped.multiplicities,
+                self.weights,
+                strict=True,
+            )
+            if weight > least
+        ]
+
+    def to_frame(self) -> Any:
+        """Return `rows()` as a pandas DataFrame (needs pandas)."""
+        import pandas as pd
+
+        return pd.DataFrame(self.rows(), columns=["value", "query values", "contexts", "weight"])

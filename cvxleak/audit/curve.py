@@ -1,0 +1,364 @@
+"""`leakage_curve`: the maximal leakage over a grid of entropy floors, monotone and proved."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from cvxleak.audit.record_leakage import TOLERANCE, RecordLeakage
+from cvxleak.audit.search.audit import Audit, Reporter
+from cvxleak.audit.search.audited_floors import AuditedFloors
+from cvxleak.audit.search.turns import in_turns
+from cvxleak.core.clock import Clock, Stop
+from cvxleak.core.errors import CertificateError, SolveInterrupted, ValidationError
+from cvxleak.core.validation import Array, generator, in_order, real_number
+from cvxleak.model import Mechanism
+from cvxleak.model.knowledge import Knowledge
+from cvxleak.problem.bound import ABSOLUTE_TOLERANCE, Bound, Status, Stopped
+from cvxleak.problem.interrupts import Interrupts
+from cvxleak.proofs import Certificate
+from cvxleak.proofs.bundle import save_certificates
+
+__all__ = ["LeakageCurve", "leakage_curve"]
+
+
+@dataclass(frozen=True)
+class LeakageCurve:
+    """Brackets of L(b) for increasing entropy floors b, neither end of which ever rises.
+
+    Attributes
+    ----------
+    entropy_floors : tuple of float
+        b, in nats, strictly increasing.
+    bounds : tuple of Bound
+        One bracket for each. Its witness meets the floor, and its certificate proves it; either may
+        be that of a neighbor's audit, since L(b) does not increase with b.
+    solved : tuple of bool
+        Whether the floor took a search, or is settled without one or by its neighbors.
+    seconds : float
+        How long all of it took.
+
+    Examples
+    --------
+    >>> from cvxleak.mechanisms import binary_symmetric
+    >>> from cvxleak.model import Mechanism
+    >>> from cvxleak.audit import leakage_curve
+    >>> from cvxleak.queries import parity
+    >>> floors = [0.0, 0.6, 1.2, 1.6, 2.0]
+    >>> curve = leakage_curve(Mechanism(parity(3), binary_symmetric(0.1)), floors)
+    >>> curve.lower.round(3)
+    array([0.368, 0.368, 0.368, 0.281, 0.05 ])
+    >>> curve.solved
+    (False, False, False, True, True)
+    """
+
+    entropy_floors: tuple[float, ...]
+    bounds: tuple[Bound, ...]
+    solved: tuple[bool, ...]
+    seconds: float
+
+    @property
+    def lower(self) -> Array:
+        """The attained ends, one for each floor."""
+        return np.array([bound.lower for bound in self.bounds])
+
+    @property
+    def upper(self) -> Array:
+        """The proved ends, one for each floor."""
+        return np.array([bound.upper for bound in self.bounds])
+
+    def to(self, unit: str) -> LeakageCurve:
+        """Return the same curve in ``"nats"`` or ``"bits"``; the floors stay in nats."""
+        return replace(self, bounds=tuple(bound.to(unit) for bound in self.bounds))
+
+    def to_frame(self) -> Any:
+        """Return a pandas DataFrame with a row for each floor (needs pandas)."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "entropy_floor": self.entropy_floors,
+                "lower": self.lower,
+                "upper": self.upper,
+                "unit": [bound.unit for bound in self.bounds],
+                "status": [bound.status.name for bound in self.bounds],
+                "solved": self.solved,
+            }
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the certificates of all floors to one file, which `verify` reads.
+
+        Raises
+        ------
+        ValidationError
+            The file cannot be written.
+        """
+        save_certificates([_certificate(bound) for bound in self.bounds], path)
+
+    def __str__(self) -> str:
+        rows = [
+            f"{b:.6g}: {bound.lower:.7g} to {bound.upper:.7g} {bound.unit} ({bound.verdict})"
+            for b, bound in zip(self.entropy_floors, self.bounds, strict=True)
+        ]
+        return "\n".join(["leakage by entropy floor", *rows])
+
+
+def leakage_curve(
+    mechanism: Mechanism,
+    entropy_floors: Iterable[float],
+    records: int | Sequence[int] | None = None,
+    *,
+    adversaries: Knowledge | Iterable[Knowledge] | None = None,
+    tol: float = TOLERANCE,
+    time_limit: float | None = None,
+    rng: int | np.random.Generator | None = 0,
+) -> LeakageCurve:
+    """Return brackets of L(b) = max over records and priors with H(X) >= b of I(X_i;Y).
+
+    L does not increase with b (DALENIUS Lemma 1): an adversary who meets a floor meets every lower
+    one, and what bounds the leakage at a floor bounds it at every higher one. So each floor gets
+    the best lower end among the floors above it and the best upper end among those below.
+
+    Where posterior cells do it, all floors share one local search, in which each tries what its
+    neighbors found, and one tree: multipliers (lam, mu) that prove U at b prove U - lam (b' - b) at
+    b' (`cvxleak.audit.search.floors_search`). Records of more than two values are tried by time
+    sharing first (`cvxleak.audit.search.sharing`). Floors that this leaves open are audited by
+    turns, from the outside in, as long as the ends of the stretch around them are further apart
+    than the tolerance. So are all floors where more is known of the adversaries than a floor; what
+    is known stays the same along the curve, so that it does not rise there either.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+    entropy_floors : iterable of float
+        b, in nats, strictly increasing, from 0 to log|X|.
+    records : int or sequence of int, optional
+        One record, or one group of records; the worst of all records at each floor if left out.
+    adversaries : Knowledge or iterable of Knowledge, optional
+        What else is known about the adversaries' priors, at every floor (as for `RecordLeakage`).
+    tol : float
+        Relative gap to reach at every floor: upper - lower <= max(tol * upper, 1e-7 nats).
+    time_limit : float, optional
+        Seconds for the whole curve. Its searches take turns, whose length is counted in work: where
+        time runs out, all of the curve has been looked at.
+    rng : int, numpy.random.Generator or None
+        Random starts of the local search; the same seed gives the same answer.
+
+    Returns
+    -------
+    LeakageCurve
+
+    Raises
+    ------
+    ValidationError
+        No floors, or not strictly increasing, or an option out of range.
+    InfeasibleError
+        A floor above log|X|, or above the entropy of every prior that `adversaries` leave.
+
+    Notes
+    -----
+    LEAKAGE draws such curves from local optima (its Figure 3), and finds them not monotone.
+
+    Examples
+    --------
+    >>> from cvxleak.mechanisms import random_rounding
+    >>> from cvxleak.model import Mechanism
+    >>> from cvxleak.audit import leakage_curve
+    >>> from cvxleak.queries import count
+    >>> rounded = Mechanism(count(4), random_rounding(4, base=3))
+    >>> print(leakage_curve(rounded, [0.0, 1.5, 2.5]))
+    leakage by entropy floor
+    0: 0.6931472 to 0.6931472 nats (CERTIFIED)
+    1.5: 0.67507... to 0.6751... nats (CERTIFIED)
+    2.5: 0.26664... to 0.2666... nats (CERTIFIED)
+
+    Where everybody knows that ones are rare:
+
+    >>> from cvxleak.model import KnownMarginals
+    >>> rare = KnownMarginals([0.8, 0.2])
+    >>> leakage_curve(rounded, [0.0, 0.5, 1.5], adversaries=rare).upper.round(3)
+    array([0.5  , 0.5  , 0.323])
+    """
+    clock = Clock(time_limit)
+    floors = tuple(
+        real_number(b, "entropy_floors", 0.0) for b in in_order(entropy_floors, "entropy_floors")
+    )
+    if not floors or any(low >= high for low, high in pairwise(floors)):
+        raise ValidationError("entropy_floors: expected strictly increasing numbers, at least one")
+    real_number(tol, "tol", 0.0, 1.0, open_high=True)
+    known = tuple(adversaries) if isinstance(adversaries, Iterable) else adversaries
+    problems = [RecordLeakage(mechanism, b, records, adversaries=known) for b in floors]
+    search = _Search(problems, tol, generator(rng))
+    found, stopped = search.run(clock)
+    bounds = tuple(
+        _said(tightened(found, place, b, tol), stopped) for place, b in enumerate(floors)
+    )
+    solved = tuple(place in search.searched for place in range(len(floors)))
+    curve = LeakageCurve(floors, bounds, solved, clock.seconds)
+    if stopped is Stopped.INTERRUPTED:
+        raise SolveInterrupted(curve)
+    return curve
+
+
+class _Search:
+    """The searches at all floors: one for all of them together, and audits of what it leaves."""
+
+    def __init__(self, problems: list[RecordLeakage], tol: float, rng: np.random.Generator) -> None:
+        self._problems, self._tol, self._rng = problems, tol, rng
+        self._together: AuditedFloors | None = None
+        if len(problems) > 1 and not problems[0].adversaries:
+            together = AuditedFloors(problems, tol, rng)
+            self._together = together if together.small else None
+        self._audits: dict[int, Audit] = {}
+        self._reached: list[tuple[int, Bound]] = []  # by the one for all floors
+        self._too_large = False
+
+    @property
+    def searched(self) -> set[int]:
+        """The floors that took a search."""
+        return set(self._audits) | (self._together.searched if self._together else set())
+
+    def run(self, clock: Clock) -> tuple[list[tuple[int, Bound]], Stopped]:
+        """Return proved brackets with the places of their floors, and why the search ended."""
+        stop = Stop(clock, self._proof_seconds)
+        aim, stopped = self._tol, Stopped.TOLERANCE
+        with Interrupts() as interrupts:
+            while True:
+                try:
+                    self._search(aim, stop, Reporter(clock))
+                except KeyboardInterrupt:
+                    stopped = Stopped.INTERRUPTED
+                interrupts.protected = True
+                early = stop() or stopped is Stopped.INTERRUPTED
+                if self._together is not None and early and self._open(self._tol):
+                    self._reached = list(enumerate(self._together.bounds(closed_only=False)))
+                for end in (len(self._problems) - 1, 0):
+                    if not self._reached:
+                        self._audit(end)
+                found = self._reached + [
+                    (place, audit.certify(self._tol)) for place, audit in self._audits.items()
+                ]
+                if interrupts.seen:
+                    stopped = Stopped.INTERRUPTED
+                elif stop():
+                    stopped = Stopped.TIME_LIMIT
+                elif self._too_large:
+                    stopped = Stopped.TOO_LARGE
+                ends = [(place, bound.lower, bound.upper) for place, bound in found]
+                if stopped is not Stopped.TOLERANCE or not _open(
+                    ends, len(self._problems), self._tol
+                ):
+                    return found, stopped
+                # The search may have counted on digits that the proofs do not have.
+                aim /= 2
+                if aim < self._tol / 16:
+                    return found, Stopped.ROUNDING
+                interrupts.protected = False
+
+    def _search(self, tol: float, stop: Stop, report: Reporter) -> None:
+        """Work until no floor is open or the time is up."""
+        if self._together is not None and not self._reached:
+            self._together.run(stop)
+            if stop():
+                return
+            self._reached = list(enumerate(self._together.bounds(closed_only=True)))
+        last = len(self._problems) - 1
+
+        def search(place: int, turns: int) -> bool:
+            why = self._audit(place).search(tol, stop, report, turns)
+            self._too_large |= why is Stopped.TOO_LARGE
+            return why is None
+
+        def first(places: Sequence[int]) -> int:
+            # The highest floor first: it is the one that nobody may meet. It and the lowest one may
+            # settle all floors between them.
+            for end in (last, 0):
+                if not self._reached and end in places and end not in self._audits:
+                    return end
+            # Then the widest stretch: where time runs out, all of the curve has been looked at.
+            stretches = np.split(places, np.flatnonzero(np.diff(places) > 1) + 1)
+            widest = max(stretches, key=len)
+            return int(widest[(len(widest) - 1) // 2])
+
+        in_turns(first, lambda: self._open(0.95 * tol), search, stop)
+        for end in (last, 0):
+            if not self._reached and end not in self._audits:
+                search(end, 0)
+
+    def _audit(self, place: int) -> Audit:
+        if place not in self._audits:
+            self._audits[place] = Audit(self._problems[place], self._rng)
+        return self._audits[place]
+
+    def _open(self, tol: float) -> list[int]:
+        """Return the floors that are open, as far as is known before the proofs."""
+        proved = [(place, bound.lower, bound.upper) for place, bound in self._reached]
+        known = [(place, audit.lower, audit.upper) for place, audit in self._audits.items()]
+        return _open(proved + known, len(self._problems), tol)
+
+    def _proof_seconds(self) -> float:
+        together = 0.0 if self._together is None else self._together.proof_seconds()
+        return together + sum(audit.proof_seconds() for audit in self._audits.values())
+
+
+def _said(bound: Bound, stopped: Stopped) -> Bound:
+    """Return a bound that says why its search ended, for all of the curve."""
+    why = Stopped.TOLERANCE if bound.status is Status.CERTIFIED else stopped
+    return replace(bound, stats={**bound.stats, "stopped": why})
+
+
+def _open(found: list[tuple[int, float, float]], size: int, tol: float) -> list[int]:
+    """Return the floors at which the ends of the curve are further apart than the tolerance."""
+    upper, lower = np.full(size, np.inf), np.full(size, -np.inf)
+    for place, low, high in found:
+        upper[place], lower[place] = min(upper[place], high), max(lower[place], low)
+    upper = np.minimum.accumulate(upper)
+    lower = np.maximum.accumulate(lower[::-1])[::-1]
+    near = upper - lower <= np.maximum(tol * upper, ABSOLUTE_TOLERANCE)
+    return np.flatnonzero(~(near & np.isfinite(upper))).tolist()
+
+
+def tightened(found: list[tuple[int, Bound]], place: int, floor: float, tol: float) -> Bound:
+    """Return the bracket at a floor: the best witness from above, the best proof from below.
+
+    `found` holds (place, bound) pairs in the order of increasing floors, of audits that differ in
+    the floor only: who has at least so much doubt has at least less, so a witness counts for the
+    floors below its own and a proof for those above.
+    """
+    low = min((p for p in found if p[0] <= place), key=lambda p: (p[1].upper, -p[0]))[1]
+    high = max((p for p in found if p[0] >= place), key=lambda p: (p[1].lower, -p[0]))[1]
+    if low is high:
+        return low
+    proof, witness = _certificate(low), _certificate(high)
+    own = next((b for i, b in found if i == place), high)
+    certificate = Certificate(
+        proof.kind,
+        {**proof.problem, "entropy_floor": min(floor, witness.problem["entropy_floor"])},
+        high.lower,
+        low.upper,
+        witness.witness,
+        proof.proof,
+    )
+    return Bound.proved(
+        low.name,
+        high.lower,
+        low.upper,
+        tol=tol,
+        witness=high.witness,
+        certificate=certificate,
+        shadow_prices=own.shadow_prices,
+        stats=own.stats,
+        resume=own._resume,
+    )
+
+
+def _certificate(bound: Bound) -> Certificate:
+    if bound.certificate is None:
+        raise CertificateError(f"{bound.name}: an audit without a certificate")
+    return bound.certificate

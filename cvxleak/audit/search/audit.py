@@ -1,0 +1,390 @@
+"""The engine of the audit: local search from below, several bounds from above."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from flint import arb, fmpz
+
+from cvxleak.audit.adversary import Adversary
+from cvxleak.audit.search.adversary_domain import Domain
+from cvxleak.audit.search.audited_group import AuditedGroup
+from cvxleak.core.clock import Clock, Stop
+from cvxleak.core.errors import CertificateError, SolveInterrupted
+from cvxleak.core.numbers import content
+from cvxleak.core.validation import Array, generator, real_number
+from cvxleak.exact import balls
+from cvxleak.iterative import IterativeResult, meet_entropy_floor
+from cvxleak.iterative.joint import climb_jointly
+from cvxleak.measures import lumped_information
+from cvxleak.model import Lumped
+from cvxleak.model.knowledge.binding import exchangeable
+from cvxleak.model.restricted import Restricted, restrict
+from cvxleak.problem.bound import ABSOLUTE_TOLERANCE, Bound, Status, Stopped
+from cvxleak.problem.interrupts import Interrupts
+from cvxleak.proofs import Certificate
+from cvxleak.proofs import record_leakage as prover
+
+if TYPE_CHECKING:
+    from cvxleak.audit.record_leakage import RecordLeakage
+
+__all__ = ["Audit", "Progress", "Reporter"]
+
+Progress = Callable[[float, float, int], None]
+
+SINGLE_PRECISION = 1e-6
+"""Relative gaps above this are certified with multipliers stored in single precision."""
+
+ENTRY_SECONDS = 2e-7
+"""About how long it takes to prove the lower end and to write the certificate, per probability."""
+
+HARD = 64
+"""Batches of nodes after which a problem counts as hard: more random starts may find more."""
+
+GAIN = 1e-10
+"""Nats per cycle below which the local search ends."""
+
+PROMISING = 0.98
+"""Share of the largest leakage found that a local search has to reach soon, to be gone on with."""
+
+
+class Audit:
+    """The state of one audit: it can be run, interrupted, certified and run on.
+
+    What is done next is decided by counted work, and the clock only ends it: as long as the time
+    limit is not reached, the same seed gives the same answer whatever the limit.
+    """
+
+    def __init__(self, problem: RecordLeakage, rng: int | np.random.Generator | None) -> None:
+        self.problem = problem
+        self._rng = generator(rng)
+        # At b = log|X| rounding must not make the floor infeasible; a lower floor is on the safe
+        # side, since the leakage does not increase with b.
+        with balls.precision():
+            most = balls.round_down(arb(fmpz(problem.mechanism.space.size)).log())
+        self.floor = min(problem.entropy_floor, max(most, 0.0))
+        self.lower = -np.inf
+        self._best: tuple[AuditedGroup, Array] | None = None
+        self._multiplier = 0.0
+        self._seconds = 0.0
+        # The classes of groups of records; for each the place of its lumped problem in `_groups`,
+        # which has each lumped problem once. They are lumped one by one, as time allows.
+        self._classes: list[tuple[int, ...]] | None = None
+        self._same: list[int] = []
+        self._places: dict[Any, int] = {}
+        self._groups: list[AuditedGroup] = []
+        # Of those that are about adversaries of whom more than a floor is known.
+        self._domains: dict[AuditedGroup, Domain] = {}
+
+    @property
+    def upper(self) -> float:
+        """The upper end as it stands: no group of records leaks more."""
+        known = max((group.upper for group in self._groups), default=0.0)
+        return known if self._lumped_all else max(known, float(self._values.log()))
+
+    def closed(self, tol: float) -> bool:
+        """Whether the ends are as near to each other as `tol` asks for."""
+        return self.upper <= self._target(tol)
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes bounded so far."""
+        return sum(group.nodes for group in self._groups)
+
+    def run(
+        self,
+        tol: float,
+        time_limit: float | None = None,
+        *,
+        verbose: bool = False,
+        progress: Progress | None = None,
+    ) -> Bound:
+        """Work until the gap is within `tol` or the time is up, and return the proved bracket.
+
+        After Ctrl-C it is proved as well, and raised as `SolveInterrupted`.
+        """
+        real_number(tol, "tol", 0.0, 1.0, open_high=True)
+        clock = Clock(time_limit)
+        stop = Stop(clock, self.proof_seconds)
+        report = Reporter(clock, verbose, progress)
+        aim, stopped = tol, Stopped.TOLERANCE
+        with Interrupts() as interrupts:
+            while True:
+                try:
+                    stopped = self.search(aim, stop, report) or stopped
+                except KeyboardInterrupt:
+                    stopped = Stopped.INTERRUPTED
+                interrupts.protected = True
+                bound = self.certify(tol)
+                if interrupts.seen:
+                    stopped = Stopped.INTERRUPTED
+                # The search may have counted on digits that the proof does not have.
+                if bound.status is Status.CERTIFIED or stopped is not Stopped.TOLERANCE:
+                    break
+                aim /= 2
+                if aim < tol / 16:
+                    stopped = Stopped.ROUNDING
+                    break
+                interrupts.protected = False
+        bound = replace(bound, stats={**bound.stats, "stopped": stopped})
+        if stopped is Stopped.INTERRUPTED:
+            raise SolveInterrupted(bound)
+        return bound
+
+    def proof_seconds(self) -> float:
+        """Return how long it will take to prove what has been found, and to write it down."""
+        proofs = sum(group.proof_seconds() for group in self._groups if group.searches)
+        lumped = 0 if self._best is None else self._best[0].lumped.rows.size
+        return proofs + ENTRY_SECONDS * (self.problem.mechanism.channel.matrix.size + lumped)
+
+    @property
+    def _lumped_all(self) -> bool:
+        return self._classes is not None and len(self._same) == len(self._classes)
+
+    @property
+    def _values(self) -> arb:
+        """The largest number of values of an audited group: it leaks at most the logarithm."""
+        problem = self.problem
+        shape = problem.mechanism.space.shape
+        chosen = problem.records
+        sizes = sorted(shape)[-problem.size :] if chosen is None else [shape[i] for i in chosen]
+        return arb(fmpz(math.prod(sizes)))
+
+    def search(
+        self, tol: float, stop: Stop, report: Reporter, turns: float = math.inf
+    ) -> Stopped | None:
+        """Work until the gap is within `tol` or something ends it; say what.
+
+        None stands for the turns of the searches, of which there are at most so many.
+        """
+        spent = Clock()
+        try:
+            return self._search(tol, stop, report, turns)
+        finally:
+            self._seconds += spent.seconds
+
+    def _search(self, tol: float, stop: Stop, report: Reporter, turns: float) -> Stopped | None:
+        for group in self._lump(stop):
+            if stop() and group is not self._groups[0]:
+                return Stopped.TIME_LIMIT
+            group.prepare(
+                lambda weights, group=group: self._offer(group, weights),
+                lambda starts, group=group: self._climb(group, starts, stop),
+                lambda: self._target(tol),
+                stop,
+                self._rng,
+            )
+        while not self.closed(tol):
+            if stop():
+                return Stopped.TIME_LIMIT
+            if turns <= 0:
+                return None
+            turns -= 1
+            group = max(self._groups, key=lambda g: g.upper)
+            if not self._advance(group, tol, stop, report):
+                return Stopped.TOO_LARGE
+        return Stopped.TOLERANCE
+
+    def _lump(self, stop: Callable[[], bool]) -> Iterator[AuditedGroup]:
+        """Yield the lumped problems, making those that are not there yet: at least one."""
+        problem, mechanism = self.problem, self.problem.mechanism
+        yield from list(self._groups)
+        if self._classes is None:
+            one = problem.records
+            parts = exchangeable(mechanism.query, problem.adversaries)
+            self._classes = mechanism.groups(problem.size, parts) if one is None else [one]
+        for records in self._classes[len(self._same) :]:
+            if self._groups and stop():
+                return
+            named = records[0] if len(records) == 1 else records
+            restricted = None
+            if problem.adversaries:
+                restricted = restrict(mechanism, named, problem.adversaries)
+            lumped = mechanism.lumped(named) if restricted is None else restricted.lumped
+            constraints = None if restricted is None else restricted.constraints
+            key: Any = constraints
+            if len(self._classes) > 1:
+                arrays = lumped.value_index.tobytes(), content(lumped.rows)
+                key = (lumped.multiplicities, *arrays, constraints)
+            new = key not in self._places
+            if new:
+                group = self._group(records, lumped, restricted)
+                if self._best is None:
+                    self._offer(group, group.weights)
+                self._groups.append(group)
+                self._places[key] = len(self._groups) - 1
+            self._same.append(self._places[key])
+            if new:
+                yield self._groups[-1]
+
+    def _group(
+        self, records: tuple[int, ...], lumped: Lumped, restricted: Restricted | None
+    ) -> AuditedGroup:
+        if restricted is None:
+            return AuditedGroup(records, lumped, self.floor)
+        domain = Domain(restricted, self.floor)
+        group = AuditedGroup(records, lumped, self.floor, domain.limits)
+        group.weights = domain.center
+        self._domains[group] = domain
+        return group
+
+    def _target(self, tol: float) -> float:
+        # A little inside the tolerance, so that rounding outwards does not undo it.
+        return max(self.lower / (1 - 0.95 * tol), self.lower + 0.9 * ABSOLUTE_TOLERANCE)
+
+    def _advance(self, group: AuditedGroup, tol: float, stop: Stop, report: Reporter) -> bool:
+        """Work for a while on the class with the largest upper end, if anything can be done.
+
+        Progress is counted in nodes, not seconds, so that the same seed gives the same answer.
+        """
+
+        def on_weights(weights: Array) -> None:
+            group.batches += 1
+            report(self.lower, self.upper, self.nodes)
+            # Powers of four: the local search takes a vanishing share of the time.
+            powers = group.batches & (group.batches - 1) == 0 and group.batches.bit_length() % 2
+            if powers and not stop():
+                self._climb(group, weights[:8], stop)
+                if group.batches >= HARD:
+                    self._climb(group, group.starts, stop)
+
+        resolution = self._target(tol) - self.lower
+        return group.advance(lambda: self._target(tol), resolution, stop, on_weights)
+
+    def _climb(self, group: AuditedGroup, starts: int | Array, stop: Stop) -> None:
+        if group in self._domains:
+            self._climb_within(group, self._domains[group], starts)
+            return
+        late = stop()
+        steps = max(group.few_steps, 1) if late else group.steps
+        run = self._ascend(group, starts, steps, (lambda: False) if late else stop)
+        if not late and run.iterations == group.steps and run.value > PROMISING * self.lower:
+            run = self._ascend(group, run.point[None], group.most_steps, stop)
+        group.weights, group.multiplier = run.point, float(run.history["multiplier"][-1])
+        if self._offer(group, run.point):
+            self._multiplier = group.multiplier
+
+    def _ascend(
+        self, group: AuditedGroup, starts: int | Array, steps: int, stop: Callable[[], bool]
+    ) -> IterativeResult:
+        return climb_jointly(
+            group.merged,
+            self.floor,
+            starts=starts,
+            rng=self._rng,
+            max_iterations=steps,
+            tol=GAIN,
+            stop=stop,
+        )
+
+    def _climb_within(self, group: AuditedGroup, domain: Domain, starts: int | Array) -> None:
+        found = domain.search(starts, self._rng, group.steps)
+        for weights, multiplier in found:
+            if self._offer(group, weights):
+                self._multiplier = multiplier
+        if found:
+            group.weights = domain.meet(found[0][0])
+
+    def _offer(self, group: AuditedGroup, weights: Array) -> bool:
+        """Take `weights`, made to meet the floor, as the witness if it leaks more."""
+        if group in self._domains:
+            feasible = self._domains[group].meet(weights)
+        else:
+            feasible = meet_entropy_floor(weights, group.merged, self.floor)
+        value = lumped_information(feasible, group.merged)
+        if value > self.lower:
+            self._best, self._multiplier = (group, feasible), 0.0
+            self.lower = value
+            return True
+        return False
+
+    def certify(self, tol: float) -> Bound:
+        """Return the bracket reached, proved."""
+        spent = Clock()
+        problem, mechanism = self.problem, self.problem.mechanism
+        first = next(self._lump(lambda: True))
+        group, weights = self._best or (first, first.weights)
+        dtype = "<f4" if tol > SINGLE_PRECISION else "<f8"
+        with balls.precision():
+            lower, weights, written = self._prove_lower(group, weights)
+            proved = [known.proved(dtype) for known in self._groups]
+            # Groups of records that were not reached leak at most the logarithm of their values.
+            rest = [] if self._lumped_all else [balls.round_up(self._values.log())]
+        upper = max([upper for _, upper in proved] + rest)
+        content = {
+            "mechanism": mechanism.to_dict(),
+            "entropy_floor": self.floor,
+            "size": problem.size,
+            "records": None if problem.records is None else [list(problem.records)],
+        }
+        if problem.adversaries:
+            content["adversaries"] = [one.to_dict() for one in problem.adversaries]
+        places: dict[int, int] = {}
+        proof: list[dict[str, Any]] = []
+        for place, known in enumerate(self._same):
+            proof.append({"same_as": places[known]} if known in places else proved[known][0])
+            places.setdefault(known, place)
+        classes = self._classes or []
+        proof += [{"records": list(records)} for records in classes[len(self._same) :]]
+        self._seconds += spent.seconds
+        certificate = Certificate(
+            "record-leakage",
+            content,
+            lower,
+            upper,
+            {"records": list(group.records), "weights": written},
+            {"groups": proof},
+        )
+        return Bound.proved(
+            problem.name,
+            lower,
+            upper,
+            tol=tol,
+            witness=Adversary(mechanism, group.records, weights, problem.adversaries),
+            certificate=certificate,
+            shadow_prices={"entropy_floor": -self._multiplier},
+            stats={"seconds": self._seconds, "nodes": self.nodes},
+            resume=self.run,
+        )
+
+    def _prove_lower(
+        self, group: AuditedGroup, weights: Array
+    ) -> tuple[float, Array, list[float] | list[str]]:
+        """Return the lower end, the witness that proves it, and how a certificate holds it."""
+        domain = self._domains.get(group)
+        center = group.lumped.uniform() if domain is None else domain.center
+        share = 0.0
+        while True:
+            candidate = (1 - share) * weights + share * center
+            try:
+                if domain is None:
+                    written = candidate.tolist()
+                    return prover.prove_lower(group.lumped, self.floor, written), candidate, written
+                return domain.proved(candidate)
+            except CertificateError:
+                if share == 1.0:
+                    raise
+                share = min(1.0, max(1e-13, 8 * share))
+
+
+class Reporter:
+    """Hands the state of the search to whoever asked for it, at most once a second in print."""
+
+    def __init__(
+        self, clock: Clock, verbose: bool = False, progress: Progress | None = None
+    ) -> None:
+        self._clock, self._verbose, self._progress = clock, verbose, progress
+        self._last = 0.0
+
+    def __call__(self, lower: float, upper: float, nodes: int) -> None:
+        """Report the ends and the nodes bounded so far."""
+        if self._progress is not None:
+            self._progress(lower, upper, nodes)
+        now = self._clock.seconds
+        if self._verbose and now - self._last >= 1.0:
+            self._last = now
+            print(f"{now:7.1f} s  {lower:.7g} to {upper:.7g} nats  {nodes} nodes")

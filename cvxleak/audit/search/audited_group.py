@@ -1,0 +1,490 @@
+"""One class of groups of records under audit: its lumped problem, its bounds, their proof."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from cvxleak.audit.search import (
+    CellSearch,
+    Choices,
+    Coarse,
+    LawSearch,
+    SharingSearch,
+    WholeDataset,
+    bound_by_dataset,
+    bound_choices,
+    coarsen,
+    find_symmetries,
+)
+from cvxleak.audit.search.means import entropy_surplus
+from cvxleak.audit.search.whole_dataset import by_newton, knows_most
+from cvxleak.audit.search.witnesses import (
+    FEW_OUTPUTS,
+    bound_by_capacity,
+    one_group_per_value,
+    through_fewer_outputs,
+)
+from cvxleak.capacities.outputs import merge_outputs
+from cvxleak.core.clock import Clock, Stop
+from cvxleak.core.validation import Array
+from cvxleak.exact.balls import precision
+from cvxleak.exact.packing import pack
+from cvxleak.model import Limits, Lumped
+from cvxleak.proofs import record_leakage as prover
+from cvxleak.proofs.bounds.symmetry import Symmetry
+from cvxleak.solvers import BestFirst
+
+__all__ = ["AuditedGroup"]
+
+STARTS = 30
+"""Random starts of the local search, per lumped problem; fewer where a step takes long."""
+
+STEPS = 20
+"""Steps of the local search from all starts; only the best one is then followed to its end."""
+
+MOST_STEPS = 1000
+"""Most steps of the local search after those; fewer where a step takes long."""
+
+WORK = 10**8
+"""About how many numbers one go of the local search may touch."""
+
+FIRST_WORK = 2 * 10**7
+"""About how many of them its first steps may touch, those from all starts."""
+
+AT_ALL = 2 * 10**6
+"""About how many of them a local search may touch when there is no time left: .2 s."""
+
+PASS_SECONDS = 5e-7
+"""About how long it takes to merge outputs, or to bound by the dataset, per probability."""
+
+CELLS_LIMIT = 2500
+"""Most multipliers of a cell; past it a Newton step takes many seconds."""
+
+SHARING_LIMIT = 100
+"""Most outputs for which the time-sharing bound is tried."""
+
+ONLY_LIMIT = 10**6
+"""Most probabilities for which the only adversary at b = log|X| is bounded by time sharing: the
+proof takes microseconds for each."""
+
+PRICE_AT_MOST = 1e-3
+"""About lam times what that bound is off by for a large multiplier lam; measured, 4e-4 to 6e-3."""
+
+SLABS_LIMIT = 700
+"""Most groups and outputs together for which slabs are tried: a Newton step solves for them all."""
+
+NODES = {"cells": 1000, "slabs": 15, "sharing": 2000}
+"""Most nodes that are bounded in one turn."""
+
+FIRST_NODES = {"cells": 1000, "slabs": 15, "sharing": 200}
+"""Most nodes in the first turn; each turn may take twice as many as have been bounded so far."""
+
+TURN = 10**9
+"""About how many multiplications one turn may take, if that is more than one node."""
+
+SMALL = 2 * 10**6
+"""About how many multiplications a node of cells may take, for cells to go before all else."""
+
+NEWTON_STEPS = 15
+"""About how many Newton steps a node takes."""
+
+CALIBRATION = {"cells": 100, "slabs": 5, "sharing": 100}
+"""Leaves of the tree whose proof is timed, so that the whole proof ends within the time limit."""
+
+READ_SECONDS, LEAF_SECONDS = 4e-6, 2e-7
+"""About how long the proof of a smaller tree takes, per probability: to begin with, and a leaf."""
+
+MANY_OUTPUTS = 12
+"""Least number of outputs for which a tree on fewer, merged at a price, goes first."""
+
+DATASET_ACCURACY = 1e-6
+"""Nats to which the bound by the dataset is made as small as it can be."""
+
+Search = BestFirst[Any, Any, Any] | SharingSearch
+
+
+class AuditedGroup:
+    """What is known about one class of groups of records.
+
+    Everything is done on demand, in the order that pays: `prepare` once, then turns of the
+    searches. Whatever was done, `upper` is valid: for all adversaries, or with `limits` for those
+    that meet them (what `offer` and `climb` do has to meet them too).
+    """
+
+    def __init__(
+        self,
+        records: tuple[int, ...],
+        lumped: Lumped,
+        floor: float,
+        limits: Limits | None = None,
+    ) -> None:
+        self.records = records
+        self.lumped = lumped
+        self.floor = floor
+        self.limits = limits
+        self.weights = lumped.uniform()  # where the local search ended last
+        self.multiplier = 0.0  # the floor's, there
+        self.batches = 0
+        self.searches: list[Search] = []
+        self._prepared = 0
+        self._climbed = False
+        self._merged: tuple[Lumped, list[list[int]]] | None = None
+        self._alphabet = float(np.log(len(lumped.values)))
+        self._choices: Choices | None = None
+        self._dataset: WholeDataset | None = None
+        self._by_dataset = False
+        self._seconds_per_leaf: dict[int, float] = {}
+        self._idle: dict[int, list[int]] = {}
+        self._coarse: tuple[CellSearch, Coarse] | None = None
+        self._budget = np.inf  # of the price of merging outputs
+        self._proved: tuple[float, str, dict[str, Any], float] | None = None
+
+    @property
+    def upper(self) -> float:
+        """The least of the bounds."""
+        return min(bound for _, bound in self._bounds())
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes bounded so far."""
+        return sum(search.nodes for search in self.searches)
+
+    @property
+    def work(self) -> float:
+        """About how many multiplications these nodes took."""
+        return float(
+            sum(s.nodes * self._work(s.kind, len(self._outputs(s))) for s in self.searches)
+        )
+
+    @property
+    def starts(self) -> int:
+        """How many random starts the local search can afford."""
+        return int(np.clip(FIRST_WORK / 10 / self.merged.rows.size, 2, STARTS))
+
+    @property
+    def steps(self) -> int:
+        """How many steps from that many starts the local search takes in one go."""
+        return int(np.clip(FIRST_WORK / self.starts / self.merged.rows.size, 3, STEPS))
+
+    @property
+    def few_steps(self) -> int:
+        """How many steps from two starts it takes when there is no time left."""
+        return min(self.steps, AT_ALL // (2 * self.merged.rows.size))
+
+    @property
+    def most_steps(self) -> int:
+        """How many steps the local search takes at most to follow the best one to its end."""
+        return int(np.clip(10 * WORK / self.starts / self.merged.rows.size, 50, MOST_STEPS))
+
+    @property
+    def merged(self) -> Lumped:
+        """The problem with proportional outputs merged, which all searches are about."""
+        return self._merge()[0]
+
+    def prepare(
+        self,
+        offer: Callable[[Array], object],
+        climb: Callable[[int | Array], object],
+        threshold: Callable[[], float],
+        stop: Stop,
+        rng: np.random.Generator,
+    ) -> None:
+        """Bound the leakage without a tree, and look for adversaries; each part only once.
+
+        What takes little time goes first, so that an early stop has something to show.
+        """
+        merged = self.merged
+        size = merged.rows.size
+        if self._prepared == 0:
+            offer(merged.uniform())
+            self._prepared = 1
+        if self._prepared == 1:
+            self._choose(offer, threshold, stop)
+            if not stop():
+                self._prepared = 2
+        if self.upper <= threshold():
+            return
+        many = self.limits is None and merged.rows.shape[1] > FEW_OUTPUTS
+        if not self._climbed and many:
+            for found in through_fewer_outputs(merged, self.floor, self.weights, rng):
+                if offer(found):
+                    self.weights = found
+                if stop() or self.upper <= threshold():
+                    break
+        # Nowhere zero: what has no mass stays without.
+        known = (0.9 * self.weights + 0.1 * merged.uniform())[None]
+        if not self._climbed and not stop():
+            climb(self.starts)
+            if many:
+                climb(known)
+            self._climbed = not stop()
+        elif not self._climbed and self.few_steps > 0:
+            climb(known)
+            # However late it is: without any search the lower end would say next to nothing.
+            climb(2)
+        if self._prepared == 2 and not stop(PASS_SECONDS * size) and not self.small:
+            self._bound_by_dataset(threshold, stop)
+
+    def _choose(
+        self,
+        offer: Callable[[Array], object],
+        threshold: Callable[[], float],
+        stop: Stop,
+    ) -> None:
+        """Look at adversaries who keep to one group per value, and bound the leakage by capacities.
+
+        Without a floor one of these adversaries is the worst.
+        """
+        merged = self.merged
+        if not stop(PASS_SECONDS * merged.rows.size):
+            self._choices = bound_choices(merged, stop=stop)
+        if self._choices is None:
+            found = one_group_per_value(merged, self.floor)
+        else:
+            found = self._choices.witnesses[0]
+        if offer(found) and self.limits is None:
+            self.weights = found
+        # The capacities of all choices are at most that of all rows.
+        if self._choices is None and self.upper > threshold():
+            capacity = bound_by_capacity(merged, self.floor, self.limits)
+            if capacity is not None:
+                self._dataset = self._spread(capacity)
+
+    def _bound_by_dataset(self, threshold: Callable[[], float], stop: Stop) -> None:
+        if self._by_dataset or self.upper <= threshold():
+            return
+        merged = self.merged
+        guess = self.weights
+        if not by_newton(merged):
+            guess = knows_most(merged, self.floor, guess, stop)
+        found = bound_by_dataset(
+            merged, self.floor, guess, self.limits, accuracy=DATASET_ACCURACY, stop=stop
+        )
+        self._by_dataset = True
+        if self._dataset is None or found.upper < self._dataset.upper:
+            self._dataset = self._spread(found)
+
+    def advance(
+        self,
+        threshold: Callable[[], float],
+        resolution: float,
+        stop: Stop,
+        on_weights: Callable[[Array], None],
+    ) -> bool:
+        """Give each search a turn, less and less often to those that do not get on.
+
+        Returns false if there is nothing left to be done: no search, because the problem is too
+        large for all, or none but one that has got as far as it can.
+        """
+        if not self.searches:
+            self.searches = self._new_searches()
+            if self.upper <= threshold():
+                return True
+        elif self.upper > threshold():
+            self._bound_by_dataset(threshold, stop)
+            self._refine_outputs(threshold() - resolution, resolution)
+        best, worked = self.upper, False
+        for search in self.searches:
+            skip = self._idle.setdefault(id(search), [0, 0])
+            if skip[0] > 0:
+                skip[0] -= 1
+                worked = True
+                continue
+            if self._waits(search) or self._hopeless(search):
+                continue
+            before, nodes = search.upper, search.nodes
+            search.run(
+                threshold,
+                resolution=resolution,
+                stop=stop,
+                on_weights=on_weights,
+                node_limit=search.nodes + self._turn(search),
+            )
+            worked = worked or search.nodes > nodes
+            if search.upper <= threshold() or stop():
+                break
+            # Work on a bound that stays behind another one is lost in the end.
+            gained = before - search.upper
+            if search.upper > best and gained < 0.1 * (search.upper - best):
+                skip[1] = 2 * skip[1] + 1
+                skip[0] = skip[1]
+            else:
+                skip[1] = 0
+        return worked or self.upper <= threshold() or stop()
+
+    def proof_seconds(self) -> float:
+        """Return how long the proof will take, from a timed proof of a small tree."""
+        if not self.searches:
+            return 0.0
+        search = min(self.searches, key=lambda search: search.upper)
+        if id(search) not in self._seconds_per_leaf:
+            if search.leaves < CALIBRATION[search.kind]:
+                return self.lumped.rows.size * (READ_SECONDS + LEAF_SECONDS * search.leaves)
+            clock = Clock()
+            with precision():
+                entry = {search.kind: search.encoded(self._outputs(search), "<f8")}
+                prover.prove_upper(self.lumped, self.floor, entry, self.limits)
+            self._seconds_per_leaf[id(search)] = clock.seconds / search.leaves
+        return self._seconds_per_leaf[id(search)] * search.leaves
+
+    def proved(self, dtype: str) -> tuple[dict[str, Any], float]:
+        """Return what proves the upper end, and the upper end that it proves.
+
+        Where single precision costs more than rounding may, the multipliers are kept in double.
+        """
+        upper = self.upper
+        if self._proved is not None and self._proved[:2] == (upper, dtype):
+            return self._proved[2:]
+        entry = self._entry(dtype)
+        proved = prover.prove_upper(self.lumped, self.floor, entry, self.limits)
+        if dtype == "<f4" and proved > upper + 1e-6 * abs(upper) + 1e-9:
+            entry = self._entry("<f8")
+            proved = prover.prove_upper(self.lumped, self.floor, entry, self.limits)
+        if self._proved is not None and self._proved[3] < proved:
+            # Near log|X| a sharper bound may prove less: its multipliers are larger.
+            entry, proved = self._proved[2:]
+        self._proved = (upper, dtype, entry, proved)
+        return entry, proved
+
+    def _bounds(self) -> list[tuple[str, float]]:
+        """Return all bounds by name, those first that are the simplest to prove."""
+        bounds = [("alphabet", self._alphabet)]
+        if self._choices is not None:
+            bounds.append(("choices", self._choices.upper))
+        if self._dataset is not None:
+            bounds.append(("dataset", self._dataset.upper))
+        return bounds + [(search.kind, search.upper) for search in self.searches]
+
+    def _entry(self, dtype: str) -> dict[str, Any]:
+        """Return what proves the least bound, and the one without a floor if there is one."""
+        entry: dict[str, Any] = {"records": list(self.records)}
+        if self._choices is not None and self._choices.upper < self._alphabet:
+            entry["choices"] = pack(self._choices.inputs)
+        least = self.upper
+        kind = next(kind for kind, bound in self._bounds() if bound <= least + 1e-15)
+        if kind == "dataset" and self._dataset is not None:
+            found = self._dataset
+            entry[kind] = {
+                "multipliers": pack(np.array([found.lam, found.q, *found.kappa])),
+                "output": pack(found.output),
+            }
+        for search in self.searches:
+            if search.kind == kind and search.upper <= least + 1e-15:
+                entry[kind] = search.encoded(self._outputs(search), dtype)
+                break
+        return entry
+
+    def _merge(self) -> tuple[Lumped, list[list[int]]]:
+        if self._merged is None:
+            self._merged = merge_outputs(self.lumped)
+        return self._merged
+
+    def _spread(self, found: WholeDataset) -> WholeDataset:
+        """Return the bound with each merged output's probability spread over its members."""
+        totals = self.lumped.rows.sum(axis=0)
+        law = np.zeros(len(totals))
+        for share, members in zip(found.output, self._merge()[1], strict=True):
+            law[members] = share * totals[members] / max(float(totals[members].sum()), 1e-300)
+        law = np.where(totals > 0, np.maximum(law, 1e-200), 0.0)
+        return found.with_output(law / law.sum())
+
+    @property
+    def small(self) -> bool:
+        """Whether posterior cells take so little time that they go before all that is heavier."""
+        return self._work("cells", self.merged.rows.shape[1]) <= SMALL
+
+    def problem_of_cells(self) -> tuple[Lumped, list[Symmetry], list[list[int]]]:
+        """Return the problem whose posteriors are cut, its symmetries, and the merged outputs."""
+        merged, outputs = self._merge()
+        # Symmetries are of the rows as they are stored: that is what a certificate can check.
+        whole = all(len(part) == 1 for part in outputs)
+        symmetries = find_symmetries(self.lumped) if whole and self.limits is None else []
+        return self.lumped if symmetries else merged, symmetries, outputs
+
+    def _new_searches(self) -> list[Search]:
+        merged = self.merged
+        groups, outputs = merged.rows.shape
+        searches: list[Search] = []
+        if 1 + outputs * len(merged.values) <= CELLS_LIMIT:
+            problem, symmetries, _ = self.problem_of_cells()
+            searches.append(CellSearch(problem, self.floor, self.limits, symmetries))
+        if np.isinf(self.multiplier) and self.limits is None:
+            # At b = log|X| there is one adversary, whom time sharing bounds without any tree.
+            if self.lumped.rows.size <= ONLY_LIMIT:
+                searches.insert(
+                    0, SharingSearch(merged, self.floor, merged.uniform(), self._most())
+                )
+        elif self.limits is None and self.multiplier > 0 and outputs <= SHARING_LIMIT:
+            sharing = SharingSearch(merged, self.floor, self.weights, self.multiplier)
+            # Values that are many make many cells, but no deeper trees of their own.
+            searches.insert(0 if len(merged.values) > 2 else 1, sharing)
+        if groups + outputs <= SLABS_LIMIT:
+            searches.append(LawSearch(merged, self.floor, self.weights, self.limits))
+        if self.small:
+            # Two values make few cells: their tree may well be done before the others begin.
+            late = [s for s in searches[1:] if s.kind == "slabs" or len(merged.values) == 2]
+            self._idle = {id(search): [1, 1] for search in late}
+        return searches
+
+    def _most(self) -> float:
+        """Return the multiplier for b = log|X|: what it costs balances lam (log|X| - b)."""
+        return float(np.sqrt(PRICE_AT_MOST / max(entropy_surplus(self.merged, self.floor), 1e-16)))
+
+    def _waits(self, search: Search) -> bool:
+        """Whether a tree of cells has to wait until one with fewer outputs got as far as it can."""
+        return (
+            self._coarse is not None
+            and isinstance(search, CellSearch)
+            and search is not self._coarse[0]
+        )
+
+    def _hopeless(self, search: Search) -> bool:
+        """Whether a search cannot get below what is proved already."""
+        return isinstance(search, SharingSearch) and search.attained >= self.upper
+
+    def _outputs(self, search: Search) -> list[list[int]]:
+        """Return which outputs are merged in a search."""
+        coarse = search.coarse if isinstance(search, CellSearch) else None
+        return self._merge()[1] if coarse is None else coarse.partition
+
+    def _refine_outputs(self, attained: float, resolution: float) -> None:
+        """Start a tree on few outputs, or on more once the price is most of what keeps it up."""
+        outputs = len(self._merge()[1])
+        if self._budget == 0.0 or outputs < MANY_OUTPUTS:
+            return
+        if self._coarse is None:
+            budget = 0.4 * resolution
+        elif self._coarse[0].upper - attained <= 2 * float(self.weights @ self._coarse[1].price):
+            budget = 0.3 * self._budget
+        else:
+            return
+        found = coarsen(self.lumped, self.weights, budget)
+        if self._coarse is None and (found is None or len(found.partition) > outputs / 2):
+            # For a start a bound that cannot reach the tolerance is better than none.
+            budget = max(budget, 0.02 * attained)
+            found = coarsen(self.lumped, self.weights, budget)
+        if found is None or len(found.partition) >= outputs:
+            self._budget, self._coarse = 0.0, None
+            return
+        search = CellSearch(found.lumped, self.floor, self.limits, coarse=found)
+        self._budget, self._coarse = budget, (search, found)
+        self.searches.insert(0, search)
+
+    def _turn(self, search: Search) -> int:
+        work = self._work(search.kind, len(self._outputs(search)))
+        most = np.clip(2 * search.nodes, FIRST_NODES[search.kind], NODES[search.kind])
+        return int(np.clip(TURN / work, 1, most))
+
+    def _work(self, kind: str, outputs: int) -> int:
+        """Return about how many multiplications a node takes."""
+        groups = len(self.lumped.rows)
+        if kind == "sharing":
+            return NEWTON_STEPS * (outputs**3 + groups * outputs**2 // len(self.lumped.values))
+        if kind == "cells":
+            size = outputs * len(self.lumped.values)
+            return NEWTON_STEPS * (size**3 + groups * outputs**2)
+        size = groups + outputs
+        return NEWTON_STEPS * (size**3 + groups * size**2)

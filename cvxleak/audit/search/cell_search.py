@@ -1,0 +1,203 @@
+"""`CellSearch`: branch and bound on posterior cells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.special import entr
+
+from cvxleak.audit.search.cells import Split, split_points
+from cvxleak.audit.search.coarse import Coarse
+from cvxleak.audit.search.means import first_multiplier
+from cvxleak.audit.search.node_dual import Cells, NodeDual
+from cvxleak.core.validation import Array
+from cvxleak.exact.packing import pack
+from cvxleak.model import Limits, Lumped
+from cvxleak.proofs.bounds.symmetry import Symmetry, gains, largest_multiplicities, moved_groups
+from cvxleak.solvers.best_first import BestFirst, Bounded
+
+__all__ = ["CellLeaf", "CellSearch", "halved"]
+
+STRICTLY = 1e-9
+"""A symmetry has to gain this much everywhere in a region, so that rounding does not matter."""
+
+STARTING_LAM, LIMITED_LAM = 1e-3, 1e-2
+"""Least lam that a node starts from, the second under limits: U has to be smooth enough to go far
+from a parent's multipliers, above all where the parent's lam is 0."""
+
+NOWHERE: Split = (0, 0, 0, 0.0)
+
+BATCH = 512
+"""Most nodes that are bounded at once."""
+
+
+@dataclass(frozen=True)
+class CellLeaf:
+    """Multipliers (lam, mu, kappa) of a node's dual, and the bound U that they prove.
+
+    Where lam = -1 - i the node is superfluous: symmetry i makes better ones of its adversaries.
+    """
+
+    bound: float
+    lam: float
+    mu: Array
+    kappa: Array
+
+
+def halved(region: Array, mu: Array, split: Split) -> list[tuple[Array, Array]]:
+    """Return the two parts of a region, with multipliers mu that bound them as mu bounds it."""
+    y, i, j, t = split
+    point = (1 - t) * region[y, i] + t * region[y, j]
+    ends = entr(region[y]).sum(axis=1)
+    gain = max(float(entr(point).sum() - (1 - t) * ends[i] - t * ends[j]), 0.0)
+    # The parent's nu is feasible for the children, with the same bound: this is its mu.
+    multiplier = (1 - t) * mu[y, i] + t * mu[y, j] + gain
+    parts = []
+    for replaced in (j, i):
+        cell, inherited = region.copy(), mu.copy()
+        cell[y, replaced] = point
+        inherited[y, replaced] = multiplier
+        parts.append((cell, inherited))
+    return parts
+
+
+class CellSearch(BestFirst[Array, CellLeaf, Split]):
+    """Upper bounds on max I(w) subject to F(w) >= entropy_floor, by cells of the posteriors.
+
+    A region is an array of the vertices of one cell per output, shape (|Y|, k, k). Of regions
+    that `symmetries` of the problem move onto one another all but one are left out, if there are no
+    limits. Outputs may have been merged at a price (`coarse`, with `lumped` what it came to).
+    """
+
+    kind = "cells"
+
+    def __init__(
+        self,
+        lumped: Lumped,
+        entropy_floor: float,
+        limits: Limits | None = None,
+        symmetries: Sequence[Symmetry] = (),
+        coarse: Coarse | None = None,
+    ) -> None:
+        k, outputs = len(lumped.values), lumped.rows.shape[1]
+        self.coarse = coarse
+        self.symmetries = list(symmetries) if limits is None else []
+        moves = [moved_groups(lumped, one) for one in self.symmetries]
+        largest = largest_multiplicities(lumped, [move for move in moves if move is not None])
+        self._gains = gains(self.symmetries, k, outputs)
+        self.problem = replace(lumped, multiplicities=largest)
+        price = None if coarse is None else coarse.price
+        self.dual = NodeDual(self.problem, entropy_floor, limits, price)
+        self.batch = min(BATCH, self.dual.batch)
+        # U(0, 0) = log k at the root, where every cell is the whole simplex.
+        super().__init__(
+            np.broadcast_to(np.eye(k), (outputs, k, k)),
+            CellLeaf(
+                float(np.log(k)) + (0.0 if coarse is None else float(coarse.price.max())),
+                0.0,
+                np.zeros((outputs, k)),
+                np.zeros(len(self.dual.limits.bounds)),
+            ),
+        )
+
+    def encoded(self, outputs: Sequence[Sequence[int]], dtype: str) -> dict[str, Any]:
+        """Return the tree as `cvxleak.proofs.bounds.posterior_cells` reads it."""
+        splits, leaves = self.preorder()
+        law = {"output": pack(self.coarse.output)} if self.coarse else {}
+        multipliers = [
+            [leaf.lam, *(leaf.mu.ravel() * (leaf.lam >= 0)), *leaf.kappa] for leaf in leaves
+        ]
+        edges = [split[:3] if split else (-1, -1, -1) for split in splits]
+        return (
+            law
+            | self.header(outputs)
+            | {
+                "splits": pack(np.array(edges, dtype=np.int32), "<i4"),
+                "cuts": pack(np.array([split[3] for split in splits if split], dtype=float)),
+                "leaves": pack(np.array(multipliers), dtype),
+            }
+        )
+
+    def header(self, outputs: Sequence[Sequence[int]]) -> dict[str, Any]:
+        """Return which outputs are merged and which symmetries there are."""
+        pairs = [[*one.values, *one.outputs] for one in self.symmetries]
+        symmetries = {"symmetries": pack(np.array(pairs), "<i4")} if pairs else {}
+        return symmetries | {"outputs": [list(group) for group in outputs]}
+
+    def _bound(
+        self,
+        regions: Sequence[Array],
+        leaves: Sequence[CellLeaf],
+        threshold: float,
+        accuracies: Sequence[float],
+        stop: Callable[[], bool],
+    ) -> list[Bounded[CellLeaf, Split]]:
+        vertices = np.stack(regions)
+        results: list[Bounded[CellLeaf, Split] | None] = [
+            None
+            if by is None
+            else Bounded(replace(leaf, bound=-np.inf, lam=-1.0 - by), NOWHERE, None)
+            for by, leaf in zip(self.superfluous(vertices), leaves, strict=True)
+        ]
+        kept = [place for place, result in enumerate(results) if result is None]
+        if kept:
+            bounded = self._solve(
+                vertices[kept],
+                [leaves[i] for i in kept],
+                threshold,
+                np.array(accuracies)[kept],
+                stop,
+            )
+            for place, result in zip(kept, bounded, strict=True):
+                results[place] = result
+        return [result for result in results if result is not None]
+
+    def superfluous(self, vertices: Array) -> list[int | None]:
+        """Return for each node a symmetry that makes better adversaries of all of its own."""
+        if not self.symmetries:
+            return [None] * len(vertices)
+        most = np.einsum("iya,byja->biyj", self._gains, vertices).max(axis=3).sum(axis=2)
+        best = most.argmin(axis=1)
+        return [
+            int(i) if least < -STRICTLY else None
+            for i, least in zip(best, most[np.arange(len(best)), best], strict=True)
+        ]
+
+    def _solve(
+        self,
+        vertices: Array,
+        leaves: Sequence[CellLeaf],
+        threshold: float,
+        accuracy: Array,
+        stop: Callable[[], bool],
+    ) -> list[Bounded[CellLeaf, Split]]:
+        cells = Cells.of(vertices)
+        root = self.nodes == 0
+        again = LIMITED_LAM if len(self.dual.limits.bounds) else STARTING_LAM
+        least = first_multiplier(self.dual.surplus) if root else again
+        lam = np.array([max(leaf.lam, least) for leaf in leaves])
+        mu = np.maximum(np.stack([leaf.mu for leaf in leaves]), 1e-3 if root else 1e-6)
+        kappa = np.maximum(np.stack([leaf.kappa for leaf in leaves]), 1e-3 if root else 1e-6)
+        found = self.dual.solve(
+            cells, lam, mu, threshold, accuracy=accuracy, kappa=kappa, stop=stop
+        )
+        return [
+            Bounded(CellLeaf(float(bound), float(lam), mu, kappa), split, weights)
+            for bound, lam, mu, kappa, split, weights in zip(
+                found.bound,
+                found.lam,
+                found.mu,
+                found.kappa,
+                split_points(cells, found.joint),
+                found.weights,
+                strict=True,
+            )
+        ]
+
+    def _children(
+        self, region: Array, leaf: CellLeaf, split: Split
+    ) -> list[tuple[Array, CellLeaf]]:
+        return [(cell, replace(leaf, mu=mu)) for cell, mu in halved(region, leaf.mu, split)]

@@ -1,0 +1,528 @@
+"""The bound of a node: dual of the leakage problem with the posteriors confined to cells.
+
+For an adversary w (lumped, see `cvxleak.model.Lumped`) write s_{a,y} = sum_g w_{a,g} R_{a,g}(y) and
+rho_y for the posterior of A given y. Then I(w) = H(A) - sum_y s_y H(rho_y), and s_y (-H(rho_y)) is
+convex and homogeneous in s_{.,y}. Where rho_y lies in a simplex with vertices V_y (rows), it is at
+most the interpolation of -H on the rays through the vertices, so the node's problem
+
+    maximize H(A) - sum_{y,j} theta_{y,j} H(V_{y,j})
+    subject to s_{.,y}(w) = sum_j theta_{y,j} V_{y,j}, theta >= 0, F(w) >= b, w in the simplex
+
+bounds the leakage of every adversary whose posteriors are in the cells. Its Lagrange dual is in
+closed form: for any lam >= 0 and mu >= 0, with nu_y = V_y^{-1} (mu_y - H(V_y)) and
+c_{a,g} = sum_y R_{a,g}(y) nu_{y,a},
+
+    U(lam, mu) = (1 + lam) log sum_a exp(phi_a / (1 + lam)) - lam b,
+    phi_a = lam log sum_g m_{a,g} exp(c_{a,g} / lam)      (max_g c_{a,g} at lam = 0).
+
+Limits <C_j, w> <= d_j + t_j F(w) on the adversary add multipliers kappa >= 0: sum_j kappa_j
+C_{j,a,g} is taken from c_{a,g}, <kappa, d> added to U, and lam + <kappa, t> takes the place of lam
+(but for lam b). A price <e, w>, to be added to the leakage (`cvxleak.audit.search.coarse`), is
+added to c.
+
+Any multipliers give a valid bound, so nothing here has to converge for the search to be right.
+`NodeDual` minimizes U for many nodes at once with a primal-dual interior-point method.
+
+In floating point U is computed from means instead of sums. With s_{a,g} = m_{a,g} / |X| the uniform
+prior and s_a its marginal,
+
+    U = (1 + lam) log E_a exp((phi_a - log s_a) / (1 + lam)) + lam (log|X| - b),
+    phi_a = lam log E_{g|a} exp(c_{a,g} / lam),
+
+where no large numbers cancel, whatever lam: near b = log|X| it has no bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import entr
+
+from cvxleak.audit.search.means import entropy_surplus, log_mean_exp, tilted
+from cvxleak.audit.search.systems import solved
+from cvxleak.core.validation import Array
+from cvxleak.model import Limits, Lumped
+
+__all__ = ["Cells", "NodeDual", "NodeSolution"]
+
+
+LARGEST_LAM = 1e9
+LARGEST_MU = 1e5
+"""Multipliers stay below these: those of a facet that nothing touches, or of a cell that nobody
+reaches, would run off to infinity and take the precision of the bound with them."""
+
+SQUARES_LIMIT = 1 << 22
+"""Most numbers that the table of all products of two columns may have; past it they are computed
+for each node, which is slower."""
+
+LEFT, LEFT_OF_LAM = 0.005, 0.3
+"""Least share of a multiplier, and of lam, that a step leaves: with lam the Hessian changes fast,
+and a lam that is too small too soon is slow to recover (where no limit's multiplier counts)."""
+
+CENTERED = 100.0
+"""Most by which a product of a multiplier and its slack is off the one that a step aims at."""
+
+RESTART, FRESH = 30, 1e-3
+"""After how many steps nodes under limits start again, and where: multipliers inherited for limits,
+equations above all, may be far from any that serve a small cell."""
+
+BATCH_BYTES = 1 << 28
+"""About how much memory the arrays of one batch may take."""
+
+
+def never() -> bool:
+    """Do not stop."""
+    return False
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The cells of a batch of nodes: `vertices[b, y, j, a]`, and what follows from them.
+
+    `inverse[b, y, a, j]` is V_y^{-1}; `offset[b, y, a]` is V_y^{-1} (-H(V_y)).
+    """
+
+    vertices: Array
+    inverse: Array
+    entropies: Array
+    offset: Array
+
+    @classmethod
+    def of(cls, vertices: Array) -> Cells:
+        """Return the cells with the given vertices, shape (B, |Y|, k, k).
+
+        Where splits have made a cell as narrow as rounding, its inverse is not a number: no
+        multipliers prove anything, and what its parent proved stands.
+        """
+        if vertices.shape[-1] == 2:
+            (p, q), (r, s) = np.moveaxis(vertices, (-2, -1), (0, 1))
+            adjugate = np.stack([np.stack([s, -q], -1), np.stack([-r, p], -1)], -2)
+            size = (p * s - q * r)[..., None, None]
+            inverse = adjugate / np.where(size == 0, np.nan, size)
+        else:
+            flat = (np.linalg.det(vertices) == 0)[..., None, None]
+            inverse = np.linalg.inv(np.where(flat, np.eye(vertices.shape[-1]), vertices))
+            inverse = np.where(flat, np.nan, inverse)
+        entropies = entr(vertices).sum(axis=-1)
+        offset = -np.einsum("byaj,byj->bya", inverse, entropies)
+        return cls(vertices, inverse.astype(np.float64, copy=False), entropies, offset)
+
+    def take(self, chosen: NDArray[np.intp] | NDArray[np.bool_]) -> Cells:
+        """Return the cells of some of the nodes."""
+        return Cells(
+            self.vertices[chosen],
+            self.inverse[chosen],
+            self.entropies[chosen],
+            self.offset[chosen],
+        )
+
+
+@dataclass(frozen=True)
+class Task:
+    """What stays the same while the multipliers of a batch are improved, per node."""
+
+    cells: Cells
+    surplus: Array
+    least: Array  # of lam
+
+    def take(self, chosen: NDArray[np.intp] | NDArray[np.bool_]) -> Task:
+        return Task(self.cells.take(chosen), self.surplus[chosen], self.least[chosen])
+
+
+@dataclass
+class NodeSolution:
+    """What `NodeDual.solve` found for each node of a batch.
+
+    Attributes
+    ----------
+    bound : array, shape (B,)
+        U at the stored multipliers, with an allowance for the rounding of c: a valid upper bound.
+    lam : array, shape (B,)
+    mu : array, shape (B, |Y|, k)
+    kappa : array, shape (B, J)
+    joint : array, shape (B, k, |Y|)
+        s_{a,y} of the maximizing w, where the next split is chosen.
+    weights : array, shape (B, N)
+        The maximizing w itself (only nearly feasible), a start for the local search.
+    iterations : int
+        Newton steps taken by the batch.
+    """
+
+    bound: Array
+    lam: Array
+    mu: Array
+    kappa: Array
+    joint: Array
+    weights: Array
+    iterations: int
+
+
+@dataclass
+class _Point:
+    """U and its derivatives at the multipliers of a batch."""
+
+    value: Array
+    gradient: Array
+    hessian: Array
+    joint: Array
+    weights: Array
+
+
+class NodeDual:
+    """Minimizes U for batches of nodes of one lumped problem, perhaps under linear limits."""
+
+    def __init__(
+        self,
+        lumped: Lumped,
+        entropy_floor: float,
+        limits: Limits | None = None,
+        price: Array | None = None,
+    ) -> None:
+        self.values = len(lumped.values)
+        self.outputs = lumped.rows.shape[1]
+        self.limits = Limits.none(lumped) if limits is None else limits
+        self.surplus = entropy_surplus(lumped, entropy_floor)
+        # With lam + <kappa, t> for lam throughout, lam b too, a limit's side is d + t b.
+        self._sides = self.limits.bounds + self.limits.shares * entropy_floor
+        counts = np.bincount(lumped.value_index, minlength=self.values)
+        slot = np.arange(len(lumped.value_index)) - lumped.starts[lumped.value_index]
+        self._place = (lumped.value_index, slot)
+        shape = (self.values, int(counts.max()))
+        # One column per output, and one per limit.
+        columns = np.concatenate([lumped.rows, -self.limits.coefficients.T], axis=1)
+        # Values with fewer groups than others are filled up with copies that have no weight.
+        self.columns = np.repeat(columns[lumped.starts][:, None], shape[1], axis=1)
+        self.columns[self._place] = columns
+        self._price = np.zeros(shape)
+        if price is not None:
+            self._price += price[lumped.starts][:, None]
+            self._price[self._place] = price
+        self._columns_t = np.ascontiguousarray(self.columns.swapaxes(1, 2))
+        log_shares, log_values = lumped.log_shares
+        self._log_values = log_values[:, None]
+        self.log_shares = np.full(shape, -np.inf)
+        self.log_shares[self._place] = log_shares
+        self._largest_log = float(-log_shares.min() - log_values.min())
+        self.width = 1 + self.outputs * self.values + len(self.limits.bounds)
+        products = self.columns.size * columns.shape[1]
+        self._squares = None
+        if products <= SQUARES_LIMIT:
+            squares = self.columns[..., :, None] * self.columns[..., None, :]
+            self._squares = squares.reshape(*shape, -1)
+
+    @property
+    def batch(self) -> int:
+        """Number of nodes whose arrays fit into memory together."""
+        per_node = 6 * self.width**2 + 2 * self.values * self.columns.shape[2] ** 2
+        return max(1, BATCH_BYTES // (8 * (per_node + 8 * self.log_shares.size)))
+
+    def value(
+        self,
+        cells: Cells,
+        lam: Array,
+        mu: Array,
+        kappa: Array | None = None,
+        surplus: Array | None = None,
+    ) -> Array:
+        """Return U(lam, mu, kappa) for each node; entries of `lam` may be zero.
+
+        An allowance for the rounding of c is added. `surplus` is log|X| - b per node, if they are
+        not all about the same floor b.
+        """
+        if kappa is None:
+            kappa = np.zeros((len(lam), len(self.limits.bounds)))
+        c = self._coefficients(cells, mu, kappa)
+        lam = lam + kappa @ self.limits.shares
+        positive = lam > 0
+        safe = np.where(positive, lam, 1.0)[None, :, None]
+        smooth = safe[..., 0] * log_mean_exp(c / safe, self.log_shares[:, None, :])
+        phi = np.where(positive, smooth, c.max(axis=2))
+        x = (phi - self._log_values) / (1 + lam)
+        left = self.surplus if surplus is None else surplus
+        value = (1 + lam) * log_mean_exp(x.T, self._log_values.T) + lam * left
+        value = value + kappa @ self._sides + self._allowance(cells, lam, mu, kappa)
+        return np.where(np.isnan(value), np.inf, value)
+
+    def solve(
+        self,
+        cells: Cells,
+        lam: Array,
+        mu: Array,
+        threshold: float | Array,
+        *,
+        accuracy: float | Array,
+        kappa: Array | None = None,
+        surplus: Array | None = None,
+        stop: Callable[[], bool] = never,
+        max_iterations: int = 60,
+    ) -> NodeSolution:
+        """Minimize U from the given multipliers, all nodes at once.
+
+        A node stops when U is at most `threshold` (it is pruned), when U minus the duality gap is
+        certainly above it (it has to be split anyway), or when the duality gap is at most
+        `accuracy`; the two are numbers, or one for each node. `stop()` ends all. `surplus` is as
+        for `value`.
+        """
+        size = len(lam)
+        threshold = np.broadcast_to(threshold, size)
+        accuracy = np.broadcast_to(accuracy, size)
+        if kappa is None:
+            kappa = np.zeros((size, len(self.limits.bounds)))
+        best = NodeSolution(
+            bound=np.full(size, np.inf),
+            lam=lam.copy(),
+            mu=mu.copy(),
+            kappa=kappa.copy(),
+            joint=np.zeros((size, self.values, self.outputs)),
+            weights=np.zeros((size, len(self._place[0]))),
+            iterations=0,
+        )
+        active = np.arange(size)
+        # U is not smooth at lam = 0. Keeping lam above its least costs at most accuracy / 4, since
+        # dU/dlam = F - b is at most log|X| - b; `_try_zero` then wins it back.
+        left = np.full(size, self.surplus) if surplus is None else surplus
+        task = Task(cells, left, accuracy / (4 * np.maximum(left, 1e-3)))
+        shifted = np.maximum(lam - task.least, task.least)
+        z = np.concatenate([shifted[:, None], mu.reshape(size, -1), kappa], axis=1)
+        z = np.maximum(z, 1e-9)
+        point, slack = self._started(task, z, threshold, accuracy)
+        for iteration in range(max_iterations):
+            self._record(best, active, z, task, point)
+            gap = (z * slack).sum(axis=1)
+            miss = np.abs(point.gradient - slack) @ np.ones(z.shape[1])
+            done = point.value <= threshold
+            settled = miss <= 1e-2
+            done |= settled & (point.value - 4 * gap - miss > threshold) & (iteration >= 2)
+            done |= settled & (gap <= accuracy)
+            if done.all() or stop():
+                break
+            keep = ~done
+            if done.any():
+                active, z, slack = active[keep], z[keep], slack[keep]
+                threshold, accuracy = threshold[keep], accuracy[keep]
+                task = task.take(keep)
+                point = self._take(point, keep)
+            best.iterations = iteration + 1
+            if iteration == RESTART and len(self.limits.bounds):
+                z = np.full_like(z, FRESH)
+                point, slack = self._started(task, z, threshold, accuracy)
+            z, slack, point = self._step(task, z, slack, point)
+            if len(self.limits.opposites):
+                at_kappa = z.shape[1] - len(self.limits.bounds)
+                z[:, at_kappa:] = self.limits.settled(z[:, at_kappa:])
+        doubt = best.lam + best.kappa @ self.limits.shares
+        best.bound += self._allowance(cells, doubt, best.mu, best.kappa)
+        self._try_zero(best, active, task)
+        lost = np.isnan(best.bound)
+        best.bound[lost], best.joint[lost] = np.inf, 0.0
+        best.weights[lost] = 1 / best.weights.shape[1]
+        return best
+
+    def _started(
+        self, task: Task, z: Array, threshold: Array, accuracy: Array
+    ) -> tuple[_Point, Array]:
+        """Return the point at z, and slacks to start from there."""
+        point = self._point(task, z)
+        tau = np.maximum(1e-3 * np.clip(point.value - threshold, 0.0, 1.0), accuracy)[:, None]
+        return point, np.maximum(np.maximum(point.gradient, 0.0), tau / z.shape[1] / z)
+
+    def _allowance(self, cells: Cells, lam: Array, mu: Array, kappa: Array) -> Array:
+        """Return how far rounding can put U off: by what it puts c off, and log m in units of lam.
+
+        The latter matters only where the exponents c / lam differ.
+        """
+        sizes = np.einsum("byaj,byj->bya", np.abs(cells.inverse), mu + cells.entropies)
+        limits = np.abs(self.limits.coefficients).max(axis=1, initial=0.0)
+        c = sizes.max(axis=(1, 2)) + kappa @ (limits + np.abs(self._sides)) + 1
+        return 8 * np.finfo(float).eps * (c + np.minimum(lam, c) * self._largest_log)
+
+    def _step(
+        self, task: Task, z: Array, slack: Array, point: _Point
+    ) -> tuple[Array, Array, _Point]:
+        size = z.shape[1]
+        tau = 0.15 * (z * slack).mean(axis=1, keepdims=True)
+        matrix = point.hessian.copy()
+        diagonal = np.arange(size)
+        matrix[:, diagonal, diagonal] += slack / z
+        # Symmetric scaling by z makes the system well conditioned whatever the multipliers' sizes.
+        matrix *= z[:, :, None] * z[:, None, :]
+        largest = matrix[:, diagonal, diagonal].max(axis=1, keepdims=True)
+        matrix[:, diagonal, diagonal] += 1e-13 * largest + 1e-300
+        right = (tau - z * point.gradient)[..., None]
+        dz = solved(matrix, right) * z
+        dslack = (tau - slack * dz) / z - slack
+        step = _longest(z, dz)
+        free = len(self.limits.bounds) == 0
+        if free:
+            step = np.minimum(step, _longest(z[:, :1], dz[:, :1], LEFT_OF_LAM))
+        trial = _capped(z + step * dz)
+        new = self._point(task, trial)
+        # A step that the local model did not foresee (the Hessian changes fast in lam) is cut.
+        merit = point.value - (tau * np.log(z)).sum(axis=1)
+        for _ in range(6):
+            bad = new.value - (tau * np.log(trial)).sum(axis=1) > merit + 1e-12 + 1e-3 * tau[:, 0]
+            bad |= ~np.isfinite(new.value)
+            if not bad.any():
+                break
+            step[bad] *= 0.25
+            trial[bad] = _capped(z[bad] + step[bad] * dz[bad])
+            self._put(new, bad, self._point(task.take(bad), trial[bad]))
+        slack = slack + _longest(slack, dslack) * dslack
+        if free:
+            slack = np.clip(slack, tau / (CENTERED * trial), CENTERED * tau / trial)
+        return trial, slack, new
+
+    def _try_zero(self, best: NodeSolution, active: NDArray[np.intp], task: Task) -> None:
+        """Use lam = 0 where it is better: the floor does not bind there."""
+        if len(active) == 0:
+            return
+        zero = np.zeros(len(active))
+        value = self.value(task.cells, zero, best.mu[active], best.kappa[active])
+        better = value < best.bound[active]
+        best.bound[active[better]] = value[better]
+        best.lam[active[better]] = 0.0
+
+    def _record(
+        self,
+        best: NodeSolution,
+        active: NDArray[np.intp],
+        z: Array,
+        task: Task,
+        point: _Point,
+    ) -> None:
+        better = point.value < best.bound[active]
+        where = active[better]
+        pairs = self.outputs * self.values
+        best.bound[where] = point.value[better]
+        best.lam[where] = z[better, 0] + task.least[better]
+        best.mu[where] = z[better, 1 : 1 + pairs].reshape(-1, self.outputs, self.values)
+        best.kappa[where] = z[better, 1 + pairs :]
+        best.joint[active] = point.joint
+        best.weights[active] = point.weights
+
+    def _coefficients(self, cells: Cells, mu: Array, kappa: Array) -> Array:
+        """Return c[a, b, g] = sum_y R_{a,g}(y) nu[b,y,a] - sum_j kappa[b,j] C_{j,a,g} + e_{a,g}."""
+        nu = cells.offset + np.einsum("byaj,byj->bya", cells.inverse, mu)
+        nu = np.concatenate([nu, np.repeat(kappa[..., None], self.values, axis=2)], axis=1)
+        c = np.matmul(np.ascontiguousarray(nu.transpose(2, 0, 1)), self._columns_t)
+        return c + self._price[:, None, :]
+
+    def _moments(self, v: Array) -> Array:
+        """Return E_v[column_i column_j], shape (k, B, columns, columns), for v[a, b, g]."""
+        k, size, _ = v.shape
+        width = self.columns.shape[2]
+        if self._squares is not None:
+            return np.matmul(v, self._squares).reshape(k, size, width, width)
+        result = np.empty((k, size, width, width))
+        for a in range(k):
+            for b in range(size):
+                result[a, b] = (self._columns_t[a] * v[a, b]) @ self.columns[a]
+        return result
+
+    def _point(self, task: Task, z: Array) -> _Point:
+        cells = task.cells
+        size = len(z)
+        k, outputs = self.values, self.outputs
+        pairs = outputs * k
+        kappa = z[:, 1 + pairs :]
+        lam = z[:, 0] + task.least + kappa @ self.limits.shares
+        c = self._coefficients(cells, z[:, 1 : 1 + pairs].reshape(size, outputs, k), kappa)
+        scaled = c / lam[:, None]
+        # v = s_{g|a} exp(c / lam) / E exp(c / lam), and log_v is relative to s_{g|a}.
+        log_total, v = tilted(scaled, self.log_shares[:, None, :])
+        log_v = scaled - log_total[..., None]
+        x = (lam * log_total - self._log_values) / (1 + lam)
+        log_norm, pi = tilted(x.T, self._log_values.T)
+        log_pi, pi = x - log_norm, pi.T
+        value = (1 + lam) * log_norm + lam * task.surplus + kappa @ self._sides
+        # f = -log w + log s: the gradient of F up to a constant.
+        f = -log_v - log_pi[..., None]
+        mean_f = (v * f).sum(axis=2)
+        centered_f = f - mean_f[..., None]
+        means = np.matmul(v, self.columns)
+        cov = self._moments(v) - means[..., :, None] * means[..., None, :]
+        cov_f = np.matmul(v * centered_f, self.columns)
+        cov_ff = (v * centered_f**2).sum(axis=2)
+        mean_r = means[..., :outputs]
+        joint = pi[..., None] * mean_r
+        inverse = cells.inverse.transpose(2, 0, 1, 3)  # (a, b, y, j)
+        # First derivatives: F - b, theta_{y,j}, and d_j - <C_j, w>.
+        gradient = np.empty_like(z)
+        gradient[:, 0] = (pi * mean_f).sum(axis=0) + task.surplus
+        gradient[:, 1 : 1 + pairs] = (inverse * joint[..., None]).sum(axis=0).reshape(size, -1)
+        gradient[:, 1 + pairs :] = self._sides + (pi[..., None] * means[..., outputs:]).sum(axis=0)
+        # Second derivatives.
+        width = z.shape[1]
+        hessian = np.zeros((size, width, width))
+        features = np.empty((k, size, width))
+        features[..., 0] = mean_f
+        features[..., 1 : 1 + pairs] = (inverse * mean_r[..., None]).reshape(k, size, -1)
+        features[..., 1 + pairs :] = means[..., outputs:]
+        share = pi / lam
+        hessian[:, 0, 0] = (share * cov_ff).sum(axis=0)
+        weighted_f = share[..., None] * cov_f
+        cross = (weighted_f[..., :outputs, None] * inverse).sum(axis=0).reshape(size, -1)
+        hessian[:, 0, 1 : 1 + pairs] = hessian[:, 1 : 1 + pairs, 0] = cross
+        block = np.zeros((size, outputs, k, outputs, k))
+        for a in range(k):
+            weighted = share[a][:, None, None] * cov[a, :, :outputs, :outputs]
+            block += (
+                inverse[a][:, :, :, None, None]
+                * weighted[:, :, None, :, None]
+                * inverse[a][:, None, None, :, :]
+            )
+        hessian[:, 1 : 1 + pairs, 1 : 1 + pairs] = block.reshape(size, pairs, pairs)
+        if width > 1 + pairs:
+            of_limits = (share[..., None, None] * cov[..., outputs:]).transpose(0, 1, 3, 2)
+            cross = weighted_f[..., outputs:].sum(axis=0)
+            hessian[:, 0, 1 + pairs :] = hessian[:, 1 + pairs :, 0] = cross
+            both = np.einsum("ably,abyj->blyj", of_limits[..., :outputs], inverse)
+            both = both.reshape(size, -1, pairs)
+            hessian[:, 1 + pairs :, 1 : 1 + pairs] = both
+            hessian[:, 1 : 1 + pairs, 1 + pairs :] = both.swapaxes(1, 2)
+            hessian[:, 1 + pairs :, 1 + pairs :] = of_limits[..., outputs:].sum(axis=0)
+        center = (pi[..., None] * features).sum(axis=0)
+        spread = features - center
+        hessian += np.einsum("abi,abj->bij", (pi / (1 + lam))[..., None] * spread, spread)
+        shares = self.limits.shares
+        if shares.any():
+            # Where t > 0 a limit's multiplier counts for lam as well.
+            gradient[:, 1 + pairs :] += shares * gradient[:, :1]
+            hessian[:, :, 1 + pairs :] += hessian[:, :, :1] * shares
+            hessian[:, 1 + pairs :] += shares[:, None] * hessian[:, :1]
+        weights = (pi[..., None] * v).transpose(1, 0, 2)[:, self._place[0], self._place[1]]
+        return _Point(value, gradient, hessian, joint.transpose(1, 0, 2), weights)
+
+    @staticmethod
+    def _take(point: _Point, keep: NDArray[np.bool_]) -> _Point:
+        return _Point(
+            point.value[keep],
+            point.gradient[keep],
+            point.hessian[keep],
+            point.joint[keep],
+            point.weights[keep],
+        )
+
+    @staticmethod
+    def _put(point: _Point, where: NDArray[np.bool_], new: _Point) -> None:
+        point.value[where] = new.value
+        point.gradient[where] = new.gradient
+        point.hessian[where] = new.hessian
+        point.joint[where] = new.joint
+        point.weights[where] = new.weights
+
+
+def _capped(z: Array) -> Array:
+    z[:, 0] = np.minimum(z[:, 0], LARGEST_LAM)
+    z[:, 1:] = np.minimum(z[:, 1:], LARGEST_MU)
+    return z
+
+
+def _longest(z: Array, dz: Array, left: float = LEFT) -> Array:
+    """Return the step per node, at most 1, that leaves so much of every variable."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(dz < 0, -z / dz, np.inf)
+    return np.minimum(1.0, (1 - left) * ratio.min(axis=1, keepdims=True))

@@ -1,0 +1,404 @@
+"""`SharingSearch`: the time-sharing bound, whose hard part is one small problem for each value.
+
+For an adversary w let v_a be its law on the contexts given the value a, and r_a = v_a R_a that of
+the output. For every law t of the output I(w) <= sum_a pi_a D(r_a || t), so for every lam >= 0
+
+    I(w) <= lam log sum_a exp(phi_a / lam) - lam b,
+    phi_a = max_v D(v R_a || t) + lam (H(v) + <v, log m_a>).
+
+The values are coupled by lam and t alone. Minimized over both the bound is the largest I(A,V;Y) of
+adversaries who draw a V besides, under the floor on average: it is sharp where no V helps, which is
+the rule near log|X| and for groups of records.
+
+A maximum phi_a is bounded in one of two ways. The rows bring laws closer together,
+D(v R_a || v0 R_a) <= eta D(v || v0) with an eta < 1 (`cvxleak.proofs.bounds.time_sharing`), so
+eta H(v) - H(v R_a) is concave, and for lam >= eta (near log|X| above all, or with much noise) the
+tangent at any law v0 gives, with r0 = v0 R_a,
+
+    phi_a <= max_v <v, R_a log(r0 / t)> + eta D(v || v0) + lam (H(v) + <v, log m_a>),
+
+which is sharp at the maximizer. Below, branch and bound: with h_y(r) = r log(r / t_y) and
+r_y in [l_y, u_y], for every nu
+
+    phi_a <= lam log sum_g m_{a,g} exp(<R_{a,g}, nu> / lam)
+             + sum_y max(h_y(l_y) - nu_y l_y, h_y(u_y) - nu_y u_y),
+
+since a convex function is largest at an end. In floating point all is relative to the uniform
+prior, as in `cvxleak.audit.search.node_dual`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import rel_entr
+
+from cvxleak.audit.search.means import entropy_surplus, log_mean_exp, tilted
+from cvxleak.audit.search.systems import solved
+from cvxleak.core.validation import Array
+from cvxleak.exact.packing import pack
+from cvxleak.model import Lumped
+from cvxleak.proofs.bounds.time_sharing import PAIRS_LIMIT
+from cvxleak.solvers.best_first import BestFirst, Bounded
+
+__all__ = ["SharingSearch", "ValueSearch"]
+
+Cut = tuple[int, float]
+"""(y, where): the interval of r_y is cut at `where`; the lower part is the first child."""
+
+MARGIN = 0.15
+"""A cut keeps at least this share of the interval on each side."""
+
+BATCH_SIZE = 1 << 22
+"""About how many numbers the largest array of a batch may have."""
+
+NEWTON_STEPS = 25
+
+STARTS = 100
+"""Most laws from which the inner maximum is looked for."""
+
+CLIMBS = 300
+"""Most steps of the search for an inner maximum."""
+
+CLIMB_WORK = 5 * 10**7
+"""About how many numbers it may touch."""
+
+SMALLEST = 1e-200
+"""Probabilities of a reference law are not below this: their logarithms are taken."""
+
+LEAST_LAM, MOST_LAM = 1e-6, 1e9
+
+
+@dataclass(frozen=True)
+class NuLeaf:
+    """nu, and what it proves about phi_a - lam log(number of datasets with the value a)."""
+
+    bound: float
+    nu: Array
+
+
+class ValueSearch(BestFirst[Array, NuLeaf, Cut]):
+    """Upper bounds on max_v D(v R || t) - lam D(v || s), for one value of the record.
+
+    A region is an array of the ends of one interval per output, shape (|Y|, 2). `attained` is the
+    largest value found, at `law`. The search starts from the tree of another one, `like`, if there
+    is one for the same rows: its cuts serve other t and lam as well.
+    """
+
+    kind = "value"
+
+    def __init__(
+        self,
+        rows: Array,
+        log_shares: Array,
+        t: Array,
+        lam: float,
+        law: Array,
+        like: ValueSearch | None = None,
+    ) -> None:
+        self._rows, self._log_shares, self._t, self._lam = rows, log_shares, t, lam
+        self.contraction = _contraction(rows)
+        self.attained, self.law = -np.inf, law
+        starts = int(np.clip(CLIMB_WORK // 20 // rows.size, 3, STARTS))
+        self.climb(np.concatenate([law[None], np.eye(min(len(rows), starts), len(rows))]))
+        outputs = rows.shape[1]
+        self.batch = int(np.clip(BATCH_SIZE // (len(rows) * outputs + outputs**2), 1, 512))
+        # A hair wider than the rows: rounding must not matter for what a certificate recomputes.
+        ends = np.stack([rows.min(axis=0) * (1 - 1e-12), rows.max(axis=0) * (1 + 1e-12)], axis=1)
+        nu = self._slopes(self.law)
+        super().__init__(ends, NuLeaf(float(self._values(ends[None], nu[None])[0]), nu))
+        if like is not None:
+            self.adopt(like, self._renewed)
+
+    def tangent(self) -> float:
+        """Return the bound by the tangent at `law`: for lam >= `contraction`."""
+        law = np.maximum(self.law, SMALLEST)
+        law /= law.sum()
+        eta = self.contraction
+        x = self._rows @ self._slopes(law) + eta * (self._log_shares - np.log(law))
+        left = self._lam - eta
+        return float(x.max() if left == 0 else left * log_mean_exp(x / left, self._log_shares))
+
+    def climb(self, laws: Array) -> None:
+        """Look for larger values: D is convex, so its tangent's maximizer is a step up."""
+        work = len(laws) * self._rows.size
+        for _ in range(int(np.clip(CLIMB_WORK // work, 5, CLIMBS))):
+            before = laws
+            x = (self._slopes(laws) @ self._rows.T) / self._lam + self._log_shares
+            # SciPy's softmax takes several times as long on arrays as small as these.
+            laws = np.exp(x - x.max(axis=1, keepdims=True))
+            laws /= laws.sum(axis=1, keepdims=True)
+            if np.abs(laws - before).max() < 1e-14:
+                break
+        spread = rel_entr(laws, np.exp(self._log_shares)).sum(axis=1)
+        values = rel_entr(laws @ self._rows, self._t).sum(axis=1) - self._lam * spread
+        best = int(values.argmax())
+        if values[best] > self.attained:
+            self.attained, self.law = float(values[best]), laws[best]
+
+    def encoded(self, outputs: Sequence[Sequence[int]], dtype: str) -> dict[str, Any]:
+        """Return the tree as `cvxleak.proofs.bounds.time_sharing` reads it."""
+        cuts, leaves = self.preorder()
+        return {
+            "nodes": pack(np.array([cut[0] if cut else -1 for cut in cuts]), "<i4"),
+            "cuts": pack(np.array([cut[1] for cut in cuts if cut], dtype=float)),
+            "leaves": pack(np.array([leaf.nu for leaf in leaves]), dtype),
+        }
+
+    def _renewed(self, regions: list[Array], leaves: list[NuLeaf]) -> list[NuLeaf]:
+        nu = np.stack([leaf.nu for leaf in leaves])
+        bounds = self._values(np.stack(regions), nu)
+        return [NuLeaf(float(bound), one) for bound, one in zip(bounds, nu, strict=True)]
+
+    def _slopes(self, laws: Array) -> Array:
+        return np.log(np.maximum(laws @ self._rows, SMALLEST) / self._t)
+
+    def _ends(self, ends: Array, nu: Array) -> Array:
+        """Return h(r) - nu r at both ends."""
+        return rel_entr(ends, self._t[:, None]) - nu[..., None] * ends
+
+    def _values(self, ends: Array, nu: Array) -> Array:
+        smooth = self._lam * log_mean_exp(nu @ self._rows.T / self._lam, self._log_shares)
+        # An allowance for rounding: of the exponents, and of the sum.
+        size = 1 + self._lam + np.abs(nu).sum(axis=1)
+        rounding = 16 * np.finfo(float).eps * len(self._t) * size
+        return smooth + self._ends(ends, nu).max(axis=2).sum(axis=1) + rounding
+
+    def _bound(
+        self,
+        regions: Sequence[Array],
+        leaves: Sequence[NuLeaf],
+        threshold: float,
+        accuracies: Sequence[float],
+        stop: Callable[[], bool],
+    ) -> list[Bounded[NuLeaf, Cut]]:
+        ends = np.stack(regions)
+        found, bounds, laws = self._minimize(
+            ends, np.stack([leaf.nu for leaf in leaves]), np.array(accuracies), threshold, stop
+        )
+        splits = self._cuts(ends, laws @ self._rows)
+        return [
+            Bounded(NuLeaf(float(bound), nu), split, law)
+            for bound, nu, split, law in zip(bounds, found, splits, laws, strict=True)
+        ]
+
+    def _minimize(
+        self,
+        ends: Array,
+        nu: Array,
+        accuracies: Array,
+        threshold: float,
+        stop: Callable[[], bool],
+    ) -> tuple[Array, Array, Array]:
+        """Return good nu for each node, their bounds, and the laws that maximize what is left.
+
+        Newton's method; the maxima over two ends are smoothed, less and less.
+        """
+        outputs = len(self._t)
+        best, bounds = nu.copy(), self._values(ends, nu)
+        last = accuracies / outputs
+        blur = np.maximum(last, 0.1 * np.maximum(bounds - threshold, accuracies) / outputs)
+        width = ends[..., 1] - ends[..., 0]
+        value, law, share = self._smooth(ends, nu, blur)
+        for _ in range(NEWTON_STEPS):
+            means = law @ self._rows
+            gradient = means - (ends[..., 0] + share * width)
+            hessian = np.matmul((law[..., None] * self._rows).swapaxes(1, 2), self._rows)
+            hessian -= means[..., :, None] * means[..., None, :]
+            hessian /= self._lam
+            diagonal = np.arange(outputs)
+            bend = share * (1 - share) * width**2 / blur[:, None]
+            hessian[:, diagonal, diagonal] += bend
+            trace = np.trace(hessian, axis1=1, axis2=2)
+            hessian[:, diagonal, diagonal] += (1e-9 * trace + 1e-12)[:, None]
+            step = -solved(hessian, gradient[..., None])
+            slope = (gradient * step).sum(axis=1)
+            length = np.minimum(1.0, 20.0 / np.maximum(np.abs(step).max(axis=1), 1e-300))
+            trial, bad = nu, np.ones(len(nu), dtype=bool)
+            for _ in range(12):
+                trial = nu + length[:, None] * step
+                new = self._smooth(ends, trial, blur)
+                bad = ~(new[0] <= value + 1e-4 * length * slope + 1e-14)
+                if not bad.any():
+                    break
+                length[bad] *= 0.3
+            nu = np.where(bad[:, None], nu, trial)
+            proved = self._values(ends, nu)
+            better = proved < bounds
+            best[better], bounds[better] = nu[better], proved[better]
+            settled = bad | (-slope < 0.5 * outputs * blur)
+            done = (bounds <= threshold) | (settled & (blur <= last))
+            if done.all() or stop():
+                break
+            blur = np.where(settled, np.maximum(last, blur / 6), blur)
+            value, law, share = self._smooth(ends, nu, blur)
+        return best, bounds, self._smooth(ends, best, blur)[1]
+
+    def _smooth(self, ends: Array, nu: Array, blur: Array) -> tuple[Array, Array, Array]:
+        """Return the smoothed bound, the maximizing laws, and the shares of the upper ends."""
+        total, law = tilted(nu @ self._rows.T / self._lam, self._log_shares)
+        at_ends = self._ends(ends, nu) / blur[:, None, None]
+        smooth = np.logaddexp(at_ends[..., 0], at_ends[..., 1])
+        value = self._lam * total + blur * smooth.sum(axis=1)
+        return value, law, np.exp(at_ends[..., 1] - smooth)
+
+    def _cuts(self, ends: Array, means: Array) -> list[Cut]:
+        low, high = ends[..., 0], ends[..., 1]
+        width = high - low
+        margin = MARGIN * width
+        where = np.clip(means, low + margin, high - margin)
+        heights = rel_entr(ends, self._t[:, None])
+        share = (where - low) / np.where(width > 0, width, 1.0)
+        chord = (1 - share) * heights[..., 0] + share * heights[..., 1]
+        gain = chord - rel_entr(where, self._t) + 1e-12 * width
+        y = gain.argmax(axis=1)
+        return [(int(i), float(where[b, i])) for b, i in enumerate(y)]
+
+    def _children(self, region: Array, leaf: NuLeaf, split: Cut) -> list[tuple[Array, NuLeaf]]:
+        y, where = split
+        children = []
+        for side in (1, 0):
+            part = region.copy()
+            part[y, side] = where
+            children.append((part, leaf))
+        return children
+
+
+def _contraction(rows: Array) -> float:
+    """Return eta with D(v R || v0 R) <= eta D(v || v0), a hair above what a checker finds."""
+    if len(rows) ** 2 > PAIRS_LIMIT:
+        return 1.0
+    roots = np.sqrt(rows)
+    return min(1.0, 1 + 1e-12 - float((roots @ roots.T).min()) ** 2)
+
+
+class SharingSearch:
+    """The bound at the lam and the output law of an adversary who is (nearly) the worst.
+
+    It runs like a `BestFirst`, with a tree for each value. `attained` is what it cannot get below.
+    The trees start from those of `like`, a search for the same problem at another floor.
+    """
+
+    kind = "sharing"
+
+    def __init__(
+        self,
+        lumped: Lumped,
+        entropy_floor: float,
+        weights: Array,
+        multiplier: float,
+        like: SharingSearch | None = None,
+    ) -> None:
+        self.lam = float(np.clip(multiplier, LEAST_LAM, MOST_LAM))
+        rows = lumped.rows / lumped.rows.sum(axis=1, keepdims=True)
+        self.output = np.maximum(weights @ rows, SMALLEST)
+        self.output /= self.output.sum()
+        log_shares, self._log_values = lumped.log_shares
+        self._surplus = entropy_surplus(lumped, entropy_floor)
+        self._values: list[ValueSearch] = []
+        # The least bound by a tangent so far, and the law that it touches at.
+        self._tangents: list[tuple[float, Array]] = []
+        for a in range(len(lumped.values)):
+            own = lumped.value_index == a
+            mass = float(weights[own].sum())
+            law = weights[own] / mass if mass > 0 else np.exp(log_shares[own])
+            tree = None if like is None else like._values[a]
+            value = ValueSearch(rows[own], log_shares[own], self.output, self.lam, law, tree)
+            self._values.append(value)
+            self._tangents.append((np.inf, np.empty(0)))
+            self._touch(a)
+
+    @property
+    def upper(self) -> float:
+        """The bound as it stands."""
+        return self._total(self._uppers())
+
+    @property
+    def attained(self) -> float:
+        """No tree can bring `upper` below this."""
+        return self._total([value.attained for value in self._values])
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes bounded so far."""
+        return sum(value.nodes for value in self._values)
+
+    @property
+    def leaves(self) -> int:
+        """Number of leaves that a certificate would hold."""
+        return sum(value.leaves for value in self._values)
+
+    def run(
+        self,
+        threshold: Callable[[], float],
+        *,
+        resolution: float,
+        stop: Callable[[], bool],
+        on_weights: Callable[[Array], None],
+        node_limit: int | None = None,
+    ) -> None:
+        """Bound and split until `upper <= threshold()`, `stop()`, or the node limit.
+
+        What the trees find are laws for single values; they are not handed to `on_weights`.
+        """
+        limit = np.inf if node_limit is None else node_limit
+        while self.upper > threshold() and not stop() and self.nodes < limit:
+            # phi_a + x for all values adds x to the bound.
+            spare = max(0.9 * (threshold() - self.attained), 0.3 * resolution)
+            worst = int(np.argmax(self._excess()))
+            value, left = self._values[worst], self._excess()[worst]
+            if left <= spare:
+                return
+            batches = 0
+
+            def climb(laws: Array, value: ValueSearch = value) -> None:
+                nonlocal batches
+                batches += 1
+                if batches & (batches - 1) == 0:
+                    value.climb(laws[:8])
+
+            value.run(
+                lambda value=value, spare=spare: value.attained + spare,
+                resolution=resolution,
+                stop=stop,
+                on_weights=climb,
+                node_limit=None if node_limit is None else value.nodes + node_limit - self.nodes,
+            )
+            self._touch(worst)
+
+    def encoded(self, outputs: Sequence[Sequence[int]], dtype: str) -> dict[str, Any]:
+        """Return the bound as `cvxleak.proofs.bounds.time_sharing` reads it."""
+        values = []
+        for value, (tangent, law) in zip(self._values, self._tangents, strict=True):
+            if tangent <= value.upper:
+                values.append({"law": pack(np.maximum(law, SMALLEST))})
+            else:
+                values.append(value.encoded(outputs, dtype))
+        return {
+            "outputs": [list(group) for group in outputs],
+            "multiplier": self.lam,
+            "output": pack(self.output),
+            "values": values,
+        }
+
+    def _touch(self, a: int) -> None:
+        """Try the tangent at the best law known for a value."""
+        value = self._values[a]
+        if self.lam >= value.contraction and value.law is not self._tangents[a][1]:
+            tangent = value.tangent()
+            if tangent < self._tangents[a][0]:
+                self._tangents[a] = tangent, value.law
+
+    def _uppers(self) -> list[float]:
+        return [min(v.upper, t) for v, (t, _) in zip(self._values, self._tangents, strict=True)]
+
+    def _excess(self) -> list[float]:
+        uppers = self._uppers()
+        return [upper - v.attained for v, upper in zip(self._values, uppers, strict=True)]
+
+    def _total(self, phi: Sequence[float]) -> float:
+        x = np.array(phi) / self.lam
+        return float(self.lam * (log_mean_exp(x, self._log_values) + self._surplus))

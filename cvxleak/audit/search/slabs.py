@@ -1,0 +1,67 @@
+"""Slabs: sets of conditional laws of the contexts given a value, and their vertices.
+
+Given a value a of the record, an adversary's law v on the context groups of a is in the slab
+[low, high] of a functional x (one number per group) when low <= <v, x> <= high. A vertex of a slab
+is a single group with x inside, or a mixture of two groups on either side of an end that puts the
+mean of x on that end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import xlogy
+
+from cvxleak.core.validation import Array
+from cvxleak.model import Lumped
+
+__all__ = ["Slab", "principal_functional", "slab_vertices"]
+
+
+@dataclass(frozen=True)
+class Slab:
+    """The vertices of one slab of one value: share[i] of group first[i], the rest of second[i].
+
+    `negentropy` is -H of the output law of each vertex.
+    """
+
+    first: NDArray[np.intp]
+    second: NDArray[np.intp]
+    share: Array
+    negentropy: Array
+
+
+def slab_vertices(x: Array, rows: Array, low: float, high: float) -> Slab:
+    """Return the vertices of {v : low <= <v, x> <= high} on the groups with the given rows."""
+    inside = np.flatnonzero((x >= low) & (x <= high))
+    first, second, share = [inside], [inside], [np.ones(len(inside))]
+    for end in {low, high}:
+        below, above = np.flatnonzero(x < end), np.flatnonzero(x > end)
+        i, j = (grid.ravel() for grid in np.meshgrid(below, above, indexing="ij"))
+        first.append(i)
+        second.append(j)
+        share.append((x[j] - end) / (x[j] - x[i]))
+    i, j, p = np.concatenate(first), np.concatenate(second), np.concatenate(share)
+    law = p[:, None] * rows[i] + (1 - p)[:, None] * rows[j]
+    return Slab(i, j, p, xlogy(law, law).sum(axis=1))
+
+
+def principal_functional(lumped: Lumped, weights: Array) -> Array:
+    """Return x per group: where its row lies along the direction in which most of them differ.
+
+    For each value, the first principal component of the rows, in the metric sum_y d(y)^2 / r(y) of
+    small divergences, under the weights that an adversary gives them.
+    """
+    x = np.zeros(len(lumped.rows))
+    for a in range(len(lumped.values)):
+        groups = np.flatnonzero(lumped.value_index == a)
+        rows = lumped.rows[groups]
+        v = weights[groups] + 1e-6 * weights[groups].sum() / len(groups) + 1e-300
+        v = v / v.sum()
+        mean = v @ rows
+        scaled = (rows - mean) / np.sqrt(np.maximum(mean, 1e-12))
+        _, _, directions = np.linalg.svd(np.sqrt(v)[:, None] * scaled, full_matrices=False)
+        x[groups] = scaled @ directions[0]
+    return x

@@ -1,0 +1,163 @@
+"""Shannon capacity of a channel, with both ends proved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cvxleak.capacities.outputs import merged_columns, proportional_columns
+from cvxleak.core.clock import Clock
+from cvxleak.iterative.interior_point import FLOOR, capacity_interior_point
+from cvxleak.measures import mutual_information
+from cvxleak.model import Channel, Prior, as_channel
+from cvxleak.problem import Gap
+from cvxleak.problem.bound import Bound, Stopped
+from cvxleak.problem.candidates import candidate_weights, law_violations, positive_part
+from cvxleak.problem.problem import Found, Once, Problem, Search
+from cvxleak.proofs.capacity import Enclosure
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+
+__all__ = ["Capacity", "capacity"]
+
+NEWTON_STEPS = 100
+"""Most steps of the interior-point method; mostly 8 to 15 suffice."""
+
+
+@dataclass(frozen=True, eq=False)
+class Capacity(Problem):
+    """The problem C = max over input laws p of I(p, Q), the Shannon capacity of a channel Q.
+
+    The most that an observer of the output can learn on average about the input, whatever the
+    input's law.
+
+    Parameters
+    ----------
+    channel : Channel or array_like, shape (inputs, outputs)
+        Its rows are meant as written.
+
+    Raises
+    ------
+    ValidationError
+        Not a channel.
+
+    Notes
+    -----
+    The bound's `lower` is I(p, Q) at the `witness` p, a `Prior` on the channel's inputs, rounded
+    down; `upper` is max_x D(q(.|x) || t), rounded up, at the output law t that the certificate
+    stores. p is found by `cvxleak.iterative.capacity_interior_point`. What makes the two ends a
+    proof is `cvxleak.proofs.capacity.Enclosure`: it evaluates them in floating point and moves them
+    outward by a bound on all rounding errors, about 4e-15 nats for every output. The certificate's
+    checker computes the same two numbers again in ball arithmetic and so confirms them.
+
+    A candidate for `check` is a law of the input: weights in the order of the channel's inputs, or
+    labeled by them. Its value is that of its positive part divided by its sum.
+
+    Examples
+    --------
+    >>> from cvxleak.capacities import Capacity
+    >>> bound = Capacity([[0.9, 0.1], [0.1, 0.9]]).solve()
+    >>> print(bound)
+    capacity: 0.3680642 to 0.3680642 nats (CERTIFIED)
+    >>> bound.witness.probabilities
+    array([0.5, 0.5])
+    >>> print(Capacity([[1.0, 0.0], [0.5, 0.5]]).check([0.5, 0.5]))
+    feasible; value 0.2157616 nats
+    proved optimum: 0.2231436 to 0.2231436 nats; the candidate falls short by 0.00738... to ...
+    """
+
+    kind = "capacity"
+    name = "capacity"
+    maximize = True
+    tolerance = 1e-9
+
+    channel: Channel
+
+    def __init__(self, channel: Channel | ArrayLike) -> None:
+        object.__setattr__(self, "channel", as_channel(channel))
+
+    def _search(self) -> Search:
+        return Once(self._run)
+
+    def _run(self, gap: Gap, clock: Clock) -> tuple[Found, Stopped]:
+        matrix = self.channel.matrix
+        # Equal rows and proportional outputs are one each: they change nothing but the work.
+        sums = matrix.sum(axis=1)
+        inputs = proportional_columns((matrix / sums[:, None]).T)
+        firsts = [equal[0] for equal in inputs]
+        merged = merged_columns(matrix[firsts], proportional_columns(matrix[firsts]))
+        # Half of the gap is left to rounding.
+        run = capacity_interior_point(
+            merged, tol=gap.absolute / 2, max_iterations=NEWTON_STEPS, time_limit=clock.limit
+        )
+        late = clock.late
+        point = np.zeros(len(matrix))
+        point[firsts] = run.point
+        output = (point / sums) @ matrix
+        output = np.where((matrix > 0).any(axis=0), np.maximum(output, FLOOR), 0.0)
+        witness = Prior(point, self.channel.inputs)
+        lower, upper = Enclosure(self.channel).ends(witness, Prior(output, self.channel.outputs))
+        stopped = Stopped.TIME_LIMIT if late else Stopped.ROUNDING
+        if run.iterations == NEWTON_STEPS:
+            stopped = Stopped.WORK_LIMIT
+        parts = (
+            {"matrix": matrix.tolist()},
+            {"input": point.tolist()},
+            {"output": output.tolist()},
+        )
+        stats = {"iterations": run.iterations}
+        return Found(lower, upper, witness, parts, stats=stats), stopped
+
+    def _measure(self, candidate: Prior | ArrayLike) -> tuple[float, dict[str, float]]:
+        inputs = self.channel.inputs
+        weights = candidate_weights(candidate, len(inputs), inputs, "input")
+        return mutual_information(positive_part(weights), self.channel), law_violations(weights)
+
+    def to_cvxpy(self) -> cp.Problem:
+        """Return the problem in plain CVXPY, with the input law as its variable ``input``.
+
+        Maximize I(p, Q) = H(Q'p) + sum_x p_x sum_y q log q over the simplex. What a solver returns
+        is a point and a number, neither of them proved: give the point to `check`.
+
+        Examples
+        --------
+        >>> from cvxleak.capacities import Capacity
+        >>> statement = Capacity([[1.0, 0.0], [0.5, 0.5]])
+        >>> problem = statement.to_cvxpy()
+        >>> round(float(problem.solve()), 4)
+        0.2231
+        >>> statement.check(problem.var_dict["input"].value).shortfall[1] < 1e-4
+        True
+        """
+        # Here, so that everything else works where CVXPY is not installed.
+        import cvxpy as cp
+
+        from cvxleak import expressions
+
+        p = cp.Variable(len(self.channel.inputs), nonneg=True, name="input")
+        constraints: list[Any] = [cp.sum(p) == 1]
+        return cp.Problem(cp.Maximize(expressions.mutual_information(p, self.channel)), constraints)
+
+
+def capacity(channel: Channel | ArrayLike, **options: Any) -> Bound:
+    """Return the Shannon capacity of a channel as a proved bracket: `Capacity(channel).solve(...)`.
+
+    Parameters
+    ----------
+    channel : Channel or array_like, shape (inputs, outputs)
+        The rows q(y|x).
+    **options
+        As for `Problem.solve`.
+
+    Examples
+    --------
+    >>> from cvxleak.capacities import capacity
+    >>> bound = capacity([[0.5, 0.0, 0.5], [0.0, 0.5, 0.5]])  # an erasure half of the time
+    >>> print(bound.to("bits"))
+    capacity: 0.5 to 0.5 bits (CERTIFIED)
+    """
+    return Capacity(channel).solve(**options)

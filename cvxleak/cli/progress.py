@@ -1,0 +1,165 @@
+"""Progress on standard error, and what Ctrl-C does."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from types import FrameType, TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from cvxleak.problem.bound import unit_scale
+from cvxleak.report import Watch
+
+__all__ = ["STOPPED", "Display", "Interruptible"]
+
+STOPPED = 130
+"""Exit code of a program that Ctrl-C ended."""
+
+PATIENCE = 1.0
+"""Seconds before anything is said about a step."""
+
+
+class Display(Watch):
+    """Shows what lasts longer than a second.
+
+    On a terminal one line is kept up to date; elsewhere (a log) a line is written after 1, 2, 4, 8,
+    ... seconds. The first Ctrl-C during a search ends it and has its bracket reported; what is left
+    gets no more time than a first bracket takes. A second one, or one between searches, stops the
+    program.
+    """
+
+    reports_interrupts = True
+
+    def __init__(self, console: Console, unit: str = "nats") -> None:
+        self._console = console
+        self._unit = unit
+        self._scale = unit_scale(unit)
+        self._what = ""
+        self._started = self._due = 0.0
+        self._display: Progress | None = None
+        self._timer: threading.Timer | None = None
+        self.interrupted = self._announced = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.end()
+
+    def begin(self, what: str) -> None:
+        """Start the clock of a step."""
+        self.end()
+        self._what = what
+        self._started = time.monotonic()
+        self._due = PATIENCE
+        if self._console.is_terminal:
+            display = Progress(
+                SpinnerColumn(),
+                TimeElapsedColumn(),
+                TextColumn("{task.description}"),
+                console=self._console,
+                transient=True,
+            )
+            display.add_task(what)
+            # A step that does not report progress is shown as well.
+            self._timer = threading.Timer(PATIENCE, display.start)
+            self._timer.daemon = True
+            self._timer.start()
+            self._display = display
+
+    def progress(self, lower: float, upper: float, nodes: int) -> None:
+        """Show a bracket."""
+        if upper < lower:
+            return  # part of the search's nodes are in its hands and not counted
+        low, high = lower / self._scale, upper / self._scale
+        text = f"{self._what}: {low:.6f} to {high:.6f} {self._unit}"
+        if self._display is not None:
+            self._display.update(self._display.task_ids[0], description=text)
+            return
+        seconds = time.monotonic() - self._started
+        if seconds >= self._due:
+            self._due *= 2
+            self._console.print(
+                f"{text}, {nodes} nodes, {seconds:.0f} s", highlight=False, soft_wrap=True
+            )
+
+    def end(self) -> None:
+        """Take the line away."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer.join()
+        if self._display is not None:
+            self._display.stop()
+        self._timer = self._display = None
+
+    def stop(self) -> None:
+        """Say that a report follows; at the second Ctrl-C raise KeyboardInterrupt instead."""
+        if self.interrupted:
+            raise KeyboardInterrupt
+        self.interrupted = True
+        self._announce()
+
+    def _announce(self) -> None:
+        if not self._announced:
+            self._announced = True
+            self._console.print(
+                "Interrupted: the report follows with the brackets reached. "
+                "Press Ctrl-C again to stop without it.",
+                highlight=False,
+                soft_wrap=True,
+            )
+
+
+class Interruptible(Display):
+    """A display for searches that report progress: Ctrl-C between them loses nothing either.
+
+    It is noted, and the next progress ends the search. The second one stops the program.
+    """
+
+    def __init__(self, console: Console, unit: str = "nats") -> None:
+        super().__init__(console, unit)
+        self._before: object = None
+
+    def __enter__(self) -> Self:
+        self._before = signal.signal(signal.SIGINT, self._on_interrupt)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        super().__exit__(kind, error, trace)
+        signal.signal(signal.SIGINT, self._before)  # pyright: ignore[reportArgumentType]
+
+    def progress(self, lower: float, upper: float, nodes: int) -> None:
+        """Show a bracket; raise KeyboardInterrupt where Ctrl-C was pressed."""
+        if self.interrupted:
+            self._announce()
+            raise KeyboardInterrupt
+        super().progress(lower, upper, nodes)
+
+    def end(self) -> None:
+        """Take the line away."""
+        super().end()
+        if self.interrupted:
+            self._announce()
+
+    def stop(self) -> None:
+        """Do nothing: the signal was noted as it came."""
+
+    def _on_interrupt(self, number: int, frame: FrameType | None) -> None:
+        # Nothing is printed here: the signal may have come in the middle of a print.
+        if self.interrupted:
+            raise SystemExit(STOPPED)
+        self.interrupted = True

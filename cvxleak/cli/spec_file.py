@@ -1,0 +1,158 @@
+"""`Given`: a SPEC.toml and the files that it names, as a command finds them."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from cvxleak.cli.reading import check_spec, is_list, read_toml
+from cvxleak.core.errors import CvxleakError, ValidationError
+
+__all__ = ["Given", "read_file", "sha256"]
+
+ARGUMENTS = {
+    "n": "number of records",
+    "k": "number of values",
+    "table": "values",
+    "path": None,
+}
+"""What the library's argument names are in a spec; None where the key says it already."""
+
+FILES = ("file", "scores")
+"""Keys whose text is the name of a file."""
+
+
+class Given:
+    """A spec, read and checked against the schema, and the files that it names.
+
+    Attributes
+    ----------
+    path : str
+        The spec's path, as the user gave it.
+    name : str
+        Its file name.
+    spec : Spec
+    text : str
+        The file's content, as it is.
+    files : dict of str to str
+        SHA-256 of each file that the spec names and that was looked up so far.
+
+    Raises
+    ------
+    ValidationError
+        A file that cannot be read, or that is not what the schema asks for.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.fspath(path)
+        self.name = Path(path).name
+        data = read_file(path)
+        self._content = read_toml(data, self.path)
+        self.spec = check_spec(self._content, self.path)
+        self.files: dict[str, str] = {}
+        self._hash = sha256(data)
+        self.text = data.decode("utf-8-sig")
+
+    def having(self, changes: Mapping[str, Any]) -> Given:
+        """Return the same spec with other values of some keys, section.key by section.key.
+
+        A single value for a key that has a list is the list's only element.
+
+        Raises
+        ------
+        ValidationError
+            A key that is not one of a section, or a value that the schema does not allow.
+        """
+        content = {
+            name: dict(part) if isinstance(part, dict) else part
+            for name, part in self._content.items()
+        }
+        for key, value in changes.items():
+            section, _, name = key.partition(".")
+            part = content.setdefault(section, {})
+            if not name or not isinstance(part, dict):
+                raise ValidationError(f"{self.path}: {key}: a key of a section is needed")
+            single = is_list(section, name) and not isinstance(value, list)
+            part[name] = [value] if single else value
+        other = copy.copy(self)
+        other._content, other.files = content, {}
+        other.spec = check_spec(content, self.path)
+        return other
+
+    def look_up_files(self) -> None:
+        """Take note of what is in all files that the spec names."""
+        for name, part in self._content.items():
+            for key in FILES:
+                if isinstance(part, dict) and isinstance(part.get(key), str):
+                    with self.at(f"{name}.{key}"):
+                        self.file(part[key])
+
+    @property
+    def title(self) -> str:
+        """The first line of what a command prints."""
+        return self.spec.title or self.name
+
+    @property
+    def prior_source(self) -> list[str]:
+        """The line that says where the numbers of [prior] are from, if the spec does."""
+        prior = self.spec.prior
+        return [] if prior is None or prior.source is None else [f"Prior: {prior.source}"]
+
+    def needs(self, command: str, *sections: str | tuple[str, ...]) -> None:
+        """See that the sections are there which a command needs; of a tuple, any one.
+
+        Raises
+        ------
+        ValidationError
+            Sections are missing: a line for each.
+        """
+        lines = []
+        for names in sections:
+            choice = (names,) if isinstance(names, str) else names
+            if all(getattr(self.spec, name) is None for name in choice):
+                wanted = " or ".join(f"[{name}]" for name in choice)
+                lines.append(f"{self.path}: {command} needs {wanted}")
+        if lines:
+            raise ValidationError("\n".join(lines))
+
+    @contextmanager
+    def at(self, key: str, *, naming: bool = True) -> Iterator[None]:
+        """Say what the library complains about in terms of the spec: its path, then the key.
+
+        The argument that is to blame is named after the key, unless `naming` is false because the
+        key says it already.
+        """
+        try:
+            yield
+        except CvxleakError as error:
+            name = error.argument and ARGUMENTS.get(error.argument, error.argument)
+            message = f"{name}: {error.detail}" if name and naming else error.detail
+            raise type(error)(f"{self.path}: {key}: {message}") from error
+
+    def file(self, relative: str) -> Path:
+        """Return the path of a file that the spec names, and take note of what is in it."""
+        path = Path(self.path).parent / relative
+        self.files[relative] = sha256(read_file(path))
+        return path
+
+    def identity(self) -> dict[str, Any]:
+        """Return what a report says about where it is from, as `report_document` takes it."""
+        return {"spec": self.name, "sha256": self._hash, "files": self.files}
+
+
+def read_file(path: str | os.PathLike[str]) -> bytes:
+    """Return a file's content, or say in a few words why not."""
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise ValidationError(f"{os.fspath(path)}: {error.strerror or error}") from error
+
+
+def sha256(data: bytes) -> str:
+    """Return the SHA-256 of a file's content, in hexadecimal digits."""
+    return hashlib.sha256(data).hexdigest()

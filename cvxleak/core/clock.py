@@ -1,0 +1,92 @@
+"""The wall clock of a search: it is read here and only to stop, never to choose what comes next.
+
+What a search does next is decided by counted work (nodes, iterations, multiplications). So a search
+with a time limit takes the same way as one without, and is cut short where the clock says so: if
+the limit is not reached, the same seed gives the same answer on a busy machine.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+
+from cvxleak.core.validation import real_number
+
+__all__ = ["Clock", "Stop"]
+
+
+class Clock:
+    """Seconds since it was made, and those that are left until a time limit.
+
+    Parameters
+    ----------
+    time_limit : float or None
+        Seconds; no limit if None.
+    name : str
+        What the limit is called in an error.
+
+    Raises
+    ------
+    ValidationError
+        A limit that is no number or negative.
+
+    Examples
+    --------
+    >>> from cvxleak.core.clock import Clock
+    >>> Clock().late, Clock().limit, Clock(0.0).late
+    (False, None, True)
+    """
+
+    def __init__(self, time_limit: float | None = None, name: str = "time_limit") -> None:
+        self._begin = time.monotonic()
+        self._seconds = math.inf if time_limit is None else real_number(time_limit, name, 0.0)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the clock was made."""
+        return time.monotonic() - self._begin
+
+    @property
+    def left(self) -> float:
+        """Seconds that are left, at least 0; inf without a limit."""
+        return max(self._seconds - self.seconds, 0.0)
+
+    @property
+    def late(self) -> bool:
+        """Whether the time limit was reached."""
+        return self.seconds >= self._seconds
+
+    @property
+    def limit(self) -> float | None:
+        """What is left, as the `time_limit` of another search; None without a limit."""
+        return None if self._seconds == math.inf else self.left
+
+
+class Stop:
+    """Says when a search has to end: when the time that is left is what its proof will take.
+
+    From then on it says so for good, so that a search is cut short and never goes another way.
+
+    Parameters
+    ----------
+    clock : Clock
+    proof_seconds : callable, optional
+        Estimate of the time that the proof of what has been found will take.
+
+    Examples
+    --------
+    >>> from cvxleak.core.clock import Clock, Stop
+    >>> Stop(Clock())(), Stop(Clock(60.0))(), Stop(Clock(60.0), lambda: 100.0)()
+    (False, False, True)
+    """
+
+    def __init__(self, clock: Clock, proof_seconds: Callable[[], float] = lambda: 0.0) -> None:
+        self.clock, self._proof_seconds = clock, proof_seconds
+        self._said = False
+
+    def __call__(self, needed: float = 0.0) -> bool:
+        """Whether there is no time left for a step of `needed` seconds, and for the proof."""
+        if not self._said and self.clock.limit is not None:
+            self._said = self.clock.left <= self._proof_seconds() + needed
+        return self._said

@@ -1,0 +1,454 @@
+"""Numbers as written: what a float, a text, a `Decimal` or a `Fraction` stands for, exactly.
+
+A float stands for the shortest decimal that prints as it, so 0.3 is three tenths; text ("0.3",
+"3/10"), `Decimal` and `Fraction` stand for themselves. Computations run in floats. Where a number
+is not the shortest decimal of the nearest float, an `ExactFloat` or an `ExactArray` carries it
+along, so that a proof and a certificate are about the number as written.
+
+A probability vector whose numbers sum to exactly 1 as written is these numbers. Any other is
+divided by its sum: of the numbers as written if one of them is no float, of the floats' exact
+values otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+import re
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "ExactArray",
+    "ExactFloat",
+    "as_written",
+    "carries",
+    "content",
+    "exact_array",
+    "exact_law",
+    "fraction",
+    "from_json",
+    "integer_law",
+    "ratio",
+    "same_numbers",
+    "stacked",
+    "stored_values",
+    "to_json",
+    "written_law",
+]
+
+Array = NDArray[np.float64]
+
+LONGEST = 4_000
+"""Most characters of a number in text."""
+
+_DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
+_FRACTION = re.compile(r"[+-]?\d+/\d+", re.ASCII)
+
+_stored: ContextVar[bool] = ContextVar("stored", default=False)
+
+
+@contextmanager
+def stored_values() -> Iterator[None]:
+    """Read floats as the binary numbers that they store: how certificates of schema 1 are meant.
+
+    Examples
+    --------
+    >>> from cvxleak.core.numbers import fraction, stored_values
+    >>> fraction(0.3)
+    Fraction(3, 10)
+    >>> with stored_values():
+    ...     fraction(0.3)
+    Fraction(5404319552844595, 18014398509481984)
+    """
+    token = _stored.set(True)
+    try:
+        yield
+    finally:
+        _stored.reset(token)
+
+
+class ExactFloat(float):
+    """The float nearest to a number that is not its shortest decimal, and that number.
+
+    It computes, compares in size and is formatted as the float; it is equal to the same number
+    only, and its `repr` is the number.
+
+    Examples
+    --------
+    >>> from cvxleak.core.numbers import as_written
+    >>> third = as_written("1/3")
+    >>> third, float(third) == 1 / 3, third == 1 / 3, third == as_written("2/6")
+    (1/3, True, False, True)
+    """
+
+    __slots__ = ("exact",)
+    exact: Fraction
+
+    def __new__(cls, exact: Fraction) -> ExactFloat:
+        """Return the float nearest to `exact`, carrying it."""
+        made = super().__new__(cls, exact.numerator / exact.denominator)
+        made.exact = exact
+        return made
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ExactFloat) and other.exact == self.exact
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self.exact)
+
+    def __repr__(self) -> str:
+        return str(self.exact)
+
+    __str__ = __repr__
+
+    def __neg__(self) -> ExactFloat:
+        return ExactFloat(-self.exact)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.exact,)
+
+
+class ExactArray(np.ndarray[Any, np.dtype[np.float64]]):
+    """A read-only array of floats that carries the numbers that they are nearest to.
+
+    Parts of it (by index, in another shape, transposed) carry theirs, and `tolist` returns them;
+    results of computations are floats and no more.
+    """
+
+    exact: NDArray[np.object_] | None = None
+
+    def __new__(cls, exact: NDArray[np.object_]) -> ExactArray:
+        """Return the floats nearest to `exact`, carrying them."""
+        return np.array(exact, dtype=float).view(cls)._carrying(exact)
+
+    def _carrying(self, exact: NDArray[np.object_]) -> ExactArray:
+        self.exact = exact
+        self.setflags(write=False)
+        return self
+
+    def __array_finalize__(self, obj: Any) -> None:
+        self.exact = None
+
+    def __getitem__(self, index: Any) -> Any:
+        found = super().__getitem__(index)
+        if self.exact is None:
+            return found
+        exact = self.exact[index]
+        return found._carrying(exact) if isinstance(found, ExactArray) else exact
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+    def tolist(self) -> Any:
+        """Return nested lists of the numbers that the array carries."""
+        return super().tolist() if self.exact is None else self.exact.tolist()
+
+    def _same(self, found: Any, name: str, *args: Any, **options: Any) -> Any:
+        if self.exact is None:
+            return found
+        return found._carrying(getattr(self.exact, name)(*args, **options))
+
+    def reshape(self, *args: Any, **options: Any) -> Any:
+        """Return the array in another shape, with its numbers."""
+        return self._same(super().reshape(*args, **options), "reshape", *args, **options)
+
+    def ravel(self, *args: Any, **options: Any) -> Any:
+        """Return the array in one dimension, with its numbers."""
+        return self._same(super().ravel(*args, **options), "ravel", *args, **options)
+
+    def transpose(self, *args: Any, **options: Any) -> Any:
+        """Return the array transposed, with its numbers."""
+        return self._same(super().transpose(*args, **options), "transpose", *args, **options)
+
+    @property
+    def T(self) -> Any:  # noqa: N802
+        """The array transposed, with its numbers."""
+        return self.transpose()
+
+    def __copy__(self) -> Any:
+        return np.array(self) if self.exact is None else self
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self.__copy__()
+
+    def __reduce__(self) -> Any:
+        if self.exact is None:
+            return np.array(self).__reduce__()
+        return type(self), (self.exact,)
+
+
+def as_written(value: Any) -> float:
+    """Return a number as the nearest float, an `ExactFloat` if it is not its shortest decimal.
+
+    Raises
+    ------
+    TypeError
+        Not a real number (booleans are none) and not text.
+    ValueError
+        Text that is no number, or a number that is too close to 0 for a float.
+    OverflowError
+        Too large for a float.
+
+    Examples
+    --------
+    >>> from decimal import Decimal
+    >>> from cvxleak.core.numbers import as_written
+    >>> as_written("0.3"), as_written(Decimal("0.30")), as_written("3/10"), as_written("1/3")
+    (0.3, 0.3, 0.3, 1/3)
+    """
+    if isinstance(value, ExactFloat):
+        return value
+    if type(value) is float:
+        return value + 0.0  # -0.0 becomes 0.0: equal arrays have equal bytes.
+    if isinstance(value, (bool, np.bool_)):
+        raise TypeError("a truth value is no number")
+    if isinstance(value, str):
+        exact = _of_text(value.strip())
+    elif isinstance(value, Decimal):
+        if value.is_finite() and value and abs(value.adjusted()) > 400:
+            raise OverflowError(f"{value:.3} is out of the range of floats")
+        exact = Fraction(value) if value.is_finite() else float(value)
+    elif isinstance(value, numbers.Rational):
+        exact = Fraction(int(value.numerator), int(value.denominator))
+    elif isinstance(value, numbers.Real):
+        exact = float(value)
+    else:
+        raise TypeError(f"{type(value).__name__} is no number")
+    if isinstance(exact, float):
+        return exact
+    near = exact.numerator / exact.denominator
+    if math.isinf(near):
+        raise OverflowError("too large for a float")
+    if near == 0 and exact:
+        raise ValueError("too close to 0 for a float")
+    return near + 0.0 if _decimal(near) == exact else ExactFloat(Fraction(exact))
+
+
+def _of_text(text: str) -> Fraction | float:
+    if len(text) > LONGEST:
+        raise ValueError(f"found a text of {len(text)} characters; at most {LONGEST} are read")
+    if _DECIMAL.fullmatch(text):
+        _, _, exponent = text.lower().partition("e")
+        if abs(int(exponent or 0)) > LONGEST:
+            return float(text)
+        return Fraction(text)
+    if _FRACTION.fullmatch(text):
+        if not int(text.partition("/")[2]):
+            raise ValueError(f"{text!r:.40} has the denominator 0")
+        return Fraction(text)
+    if text.lower().lstrip("+-") in {"inf", "infinity", "nan"}:
+        return float(text)
+    raise ValueError(f"{text!r:.40} is no number")
+
+
+def ratio(value: float) -> tuple[int, int]:
+    """Return a finite number as written as a numerator and a denominator, not in lowest terms.
+
+    Raises
+    ------
+    ValueError, OverflowError
+        NaN or infinite.
+
+    Examples
+    --------
+    >>> from cvxleak.core.numbers import ratio
+    >>> ratio(0.3), ratio(3)
+    ((3, 10), (3, 1))
+    """
+    if isinstance(value, ExactFloat):
+        return value.exact.as_integer_ratio()
+    if _stored.get() or isinstance(value, int) or not math.isfinite(value):
+        return value.as_integer_ratio()
+    digits, places = _digits(value)
+    return (digits, 10**places) if places > 0 else (digits * 10**-places, 1)
+
+
+def fraction(value: float) -> Fraction:
+    """Return a finite number as written.
+
+    Examples
+    --------
+    >>> from cvxleak.core.numbers import fraction
+    >>> fraction(0.3), fraction(1e-3)
+    (Fraction(3, 10), Fraction(1, 1000))
+    """
+    return Fraction(*ratio(value))
+
+
+def written_law(values: Sequence[float] | Array) -> list[int] | None:
+    """Return whole numbers in the ratios of a law that its numbers as written decide.
+
+    None where they do not: floats whose shortest decimals do not sum to exactly 1, which are to be
+    divided by the sum of the values that they store.
+
+    Examples
+    --------
+    >>> from cvxleak.core.numbers import written_law
+    >>> written_law([0.7, 0.2, 0.1]), written_law([0.1] * 9)
+    ([7, 2, 1], None)
+    """
+    if isinstance(values, np.ndarray):
+        values = values.tolist()
+    if _stored.get():
+        return None
+    if any(isinstance(value, ExactFloat) for value in values):
+        pairs = [ratio(value) for value in values]
+        common = math.lcm(*(bottom for _, bottom in pairs))
+        return _lowest([top * (common // bottom) for top, bottom in pairs])
+    # Shortest decimals are off by half a unit in the last place of their floats at most, so a sum
+    # of 1 is one of the floats' within 2^-53, up to terms in 2^-106.
+    if not abs(math.fsum(values) - 1) <= 2.0**-52:
+        return None
+    pairs = [_digits(value) for value in values]
+    places = max(place for _, place in pairs)
+    shifts = {place: 10 ** (places - place) for _, place in pairs}
+    whole = [digits * shifts[place] for digits, place in pairs]
+    return _lowest(whole) if sum(whole) == 10**places else None
+
+
+def integer_law(values: Sequence[float] | Array) -> list[int]:
+    """Return whole numbers that are exactly in the ratios of a law's probabilities.
+
+    Examples
+    --------
+    >>> from cvxleak.core.numbers import integer_law
+    >>> integer_law([0.5, 0.25, 0.25]), integer_law([0.7, 0.3])
+    ([2, 1, 1], [7, 3])
+    """
+    if isinstance(values, np.ndarray):
+        values = values.tolist()
+    written = written_law(values)
+    if written is not None:
+        return written
+    pairs = [float(value).as_integer_ratio() for value in values]
+    common = max(bottom for _, bottom in pairs)
+    return [top * (common // bottom) for top, bottom in pairs]
+
+
+def exact_law(values: Sequence[float] | Array) -> tuple[Fraction, ...]:
+    """Return the probabilities of a law, exactly.
+
+    Examples
+    --------
+    >>> from cvxleak.core.numbers import exact_law
+    >>> exact_law([0.7, 0.3])
+    (Fraction(7, 10), Fraction(3, 10))
+    """
+    weights = integer_law(values)
+    total = sum(weights)
+    return tuple(Fraction(weight, total) for weight in weights)
+
+
+def exact_array(values: NDArray[Any]) -> Array:
+    """Return an array of numbers of any kind as floats, an `ExactArray` where floats are not all.
+
+    Raises
+    ------
+    TypeError, ValueError, OverflowError
+        As for `as_written`.
+    """
+    numbers_as_written = np.empty(values.shape, dtype=object)
+    flat = [as_written(value) for value in values.ravel().tolist()]
+    numbers_as_written.ravel()[:] = flat
+    if any(isinstance(value, ExactFloat) for value in flat):
+        return ExactArray(numbers_as_written)
+    return numbers_as_written.astype(float)
+
+
+def stacked(arrays: Iterable[Array]) -> Array:
+    """Return arrays below each other, as `numpy.vstack` does, with the numbers that they carry."""
+    parts = list(arrays)
+    if not any(carries(part) for part in parts):
+        return np.vstack(parts)
+    return ExactArray(np.vstack([_objects(part) for part in parts]))
+
+
+def same_numbers(one: Any, other: Any) -> bool:
+    """Whether two arrays hold the same numbers as written."""
+    if not np.array_equal(one, other):
+        return False
+    if not (carries(one) or carries(other)):
+        return True
+    return _objects(one).tolist() == _objects(other).tolist()
+
+
+def content(array: Array) -> Hashable:
+    """Return what two arrays of one shape have in common if they hold the same numbers as written.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cvxleak.core.numbers import content, exact_array
+    >>> one, other = (exact_array(np.array(row, dtype=object)) for row in ([1 / 3], ["1/3"]))
+    >>> np.array_equal(one, other), content(one) == content(other)
+    (True, False)
+    """
+    return tuple(_objects(array).ravel().tolist()) if carries(array) else array.tobytes()
+
+
+def to_json(value: Any) -> Any:
+    """Return numbers, and lists and mappings with them, with fractions as text where floats fail.
+
+    Examples
+    --------
+    >>> from cvxleak.core.numbers import as_written, to_json
+    >>> to_json([0.3, as_written("1/3")])
+    [0.3, '1/3']
+    """
+    if isinstance(value, ExactFloat):
+        return str(value.exact)
+    if isinstance(value, np.ndarray):
+        return to_json(value.tolist()) if carries(value) else value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [part if type(part) is float else to_json(part) for part in value]
+    if isinstance(value, Mapping):
+        return {key: to_json(part) for key, part in value.items()}
+    return value
+
+
+def from_json(text: str) -> float:
+    """Return a JSON number as written: what `json.loads` takes as ``parse_float``."""
+    value = float(text)
+    known = not math.isfinite(value) or float.__repr__(value) == text
+    return value if known else as_written(text)
+
+
+def carries(array: Any) -> bool:
+    """Whether an array carries numbers that are not the shortest decimals of its floats."""
+    return isinstance(array, ExactArray) and array.exact is not None
+
+
+def _objects(array: Any) -> NDArray[np.object_]:
+    if isinstance(array, ExactArray) and array.exact is not None:
+        return array.exact
+    return np.asarray(array).astype(object)
+
+
+def _lowest(whole: list[int]) -> list[int]:
+    shared = math.gcd(*whole)
+    return [number // shared for number in whole] if shared > 1 else whole
+
+
+def _digits(value: float) -> tuple[int, int]:
+    """Return the digits d and the places n of the shortest decimal d 10^-n of a finite float."""
+    mantissa, _, exponent = float.__repr__(value).partition("e")
+    whole, _, rest = mantissa.partition(".")
+    if rest == "0":
+        return int(whole), -int(exponent or 0)
+    return int(whole + rest), len(rest) - int(exponent or 0)
+
+
+def _decimal(value: float) -> Fraction:
+    digits, places = _digits(value)
+    return Fraction(digits, 10**places) if places > 0 else Fraction(digits * 10**-places)

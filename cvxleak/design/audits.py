@@ -1,0 +1,263 @@
+"""Which channel of a search is audited, how sharply, and what the audit is worth.
+
+What an audit proves is always an upper end. Least leakage: the channel is within its budget, and
+leaks at most U. Least distortion: if U is above the budget L, the mixture of the channel with one
+of constant output that has the share L / U leaks at most L, by convexity, and its distortion is an
+upper end. So an audit can stop at any time, and go on later. Channels that were audited for other
+budgets prove something for this one in the same way: the best of their mixtures is that of a linear
+program.
+
+The gap of a design has two parts: from the lower end to what the best channel known is worth if
+local searches missed nothing (cuts close it), and from there to what is proved (audits do). Work
+goes to the larger part.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.optimize import linprog
+
+from cvxleak.core.clock import Clock
+from cvxleak.core.validation import Array
+from cvxleak.design.adversary_oracle import Audit, Audited, Cut, Opponents
+from cvxleak.design.certify import Upper
+from cvxleak.design.fallback_channels import Footing
+from cvxleak.design.feasible import blended
+from cvxleak.design.goal import Goal
+from cvxleak.design.statement import DesignData
+from cvxleak.design.work import AUDIT, Work
+from cvxleak.exact.balls import precision
+from cvxleak.exact.rationals import float_above
+from cvxleak.problem.bound import Stopped
+from cvxleak.proofs.bounds.design_mixtures import mixture_above
+from cvxleak.proofs.design import most_values
+
+__all__ = ["Audits", "Candidate", "Told"]
+
+CLOSED = 0.3
+"""Part of the tolerance to which the cuts close the gap before the last audit."""
+
+ROUNDING = 1e-10
+"""What a mixture keeps off the budget, relative; smaller shares are left out."""
+
+ROUGH = 0.25
+"""Relative gap of the cuts above which no channel is worth an audit yet."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A channel, what local searches say that it leaks, and what it is worth if that is all.
+
+    `cut` is the adversary who learns that, where there is one to be named.
+    """
+
+    matrix: Array
+    worst: float
+    worth: float
+    cut: Cut | None = None
+
+
+Told = tuple[Array, Audited]
+"""A channel and what its audit proved."""
+
+
+class Audits:
+    """The audits of one search for one budget, and the best upper end that they proved.
+
+    Attributes
+    ----------
+    best : Upper or None
+        The witness so far.
+    work : float
+        What all audits took.
+    late : bool
+        Whether one was stopped by the clock.
+    """
+
+    def __init__(
+        self,
+        problem: DesignData,
+        opponents: Opponents,
+        footing: Footing,
+        earlier: list[Told],
+        work: Work,
+    ) -> None:
+        self.problem, self.opponents, self.footing = problem, opponents, footing
+        self._earlier = earlier  # of this and other budgets
+        self.goal, self.costs = footing.goal, problem.costs
+        self.best: Upper | None = None
+        self.work, self._all = 0.0, work
+        self.late = False
+        self._matrix: Array | None = None
+        self._audit: Audit | None = None
+        self._proved = math.inf  # by the last turn of an audit
+        self._stuck = False  # that turn proved no more than the one before
+
+    @property
+    def value(self) -> float:
+        """The upper end."""
+        return math.inf if self.best is None else self.best.value
+
+    @property
+    def state(self) -> float:
+        """How far the present audit has come: it is at work while this falls."""
+        return self._proved
+
+    def worth(self, matrix: Array, worst: float) -> float:
+        """Return what a channel, made feasible, is worth if `worst` is all that it leaks."""
+        if self.goal is Goal.LEAKAGE:
+            return worst
+        share = self.footing.share(worst)
+        return self.costs.worst(share * matrix + (1 - share) * self.footing.ground)
+
+    def wanted(self, candidate: Candidate, lower: float, target: float, late: bool) -> bool:
+        """Whether an audit is what the search should do next."""
+        gap = candidate.worth - lower
+        if candidate.worth >= self.value:
+            return False
+        if self.opponents.priors is not None or self.opponents.size == 0:
+            return True  # next to nothing
+        if gap <= CLOSED * target:
+            return True
+        return late or (gap <= ROUGH * candidate.worth and self.value - candidate.worth > gap)
+
+    def go_on(
+        self, candidate: Candidate, lower: float, target: float, work: float, clock: Clock
+    ) -> tuple[Array, Audited]:
+        """Audit a candidate, or go on with the channel whose audit is under way if it is as good.
+
+        The audit ends when it is as sharp as the gap of the cuts makes sense of.
+        """
+        gap = candidate.worth - lower
+        aim = max(target - gap, 0.5 * gap)
+        matrix, audit = self._matrix, self._audit
+        behind = 0.0
+        if matrix is not None and audit is not None and matrix is not candidate.matrix:
+            behind = self.worth(matrix, audit.state.value) - candidate.worth
+            if self._stuck or behind > 0.5 * aim or not self.footing.affordable(matrix):
+                audit = None
+        if matrix is None or audit is None:
+            matrix, behind = candidate.matrix, 0.0
+            audit = self.opponents.audit(self.problem.channel(matrix), candidate.cut)
+            self._matrix, self._audit = matrix, audit
+        reach = candidate.worst
+        if self.goal is Goal.DISTORTION:
+            # What a relative change of the leakage that is proved changes in the distortion.
+            reach = self.costs.worst(self.footing.ground) - candidate.worth
+            reach /= max(1 - self.footing.ground_leaks / max(self.footing.budget, 1e-300), 1e-3)
+        before = self._proved
+        audited = self.run(matrix, audit, 0.9 * (aim - behind) / max(reach, aim), work, clock)
+        self._proved = audited.upper
+        self._stuck = before == audited.upper
+        return matrix, audited
+
+    def run(self, matrix: Array, audit: Audit, tol: float, work: float, clock: Clock) -> Audited:
+        """Run an audit with so much work, and take what it proves."""
+        before = audit.work
+        try:
+            audited = audit.run(tol, work, clock)
+        finally:
+            spent = audit.work - before + AUDIT
+            self.work += spent
+            self._all.done += spent
+        self.offer(matrix, audited)
+        self.late = self.late or audit.stopped is Stopped.TIME_LIMIT
+        if audit.stopped is Stopped.INTERRUPTED:
+            raise KeyboardInterrupt
+        return audited
+
+    def once(self, matrix: Array, tol: float, work: float, clock: Clock) -> Audited:
+        """Audit a channel, and take it as the witness if it is better."""
+        audit = self.opponents.audit(self.problem.channel(matrix))
+        return self.run(matrix, audit, tol, work, clock)
+
+    def offer(self, matrix: Array, audited: Audited) -> None:
+        """Take a channel, made feasible if need be, as the witness if it is the best so far."""
+        if self.opponents.priors is None and self.opponents.size > 0:
+            if self._earlier and self._earlier[-1][0] is matrix:
+                self._earlier.pop()
+            self._earlier.append((matrix, audited))
+        if self.goal is Goal.LEAKAGE or audited.upper <= self.footing.budget:
+            self._take((matrix, audited))
+        else:
+            self._take(self.mixed([(self.footing.share(audited.upper), matrix, audited)]))
+
+    def inherit(self) -> None:
+        """Take the best mixture of all channels that were audited, if it is better."""
+        if self.footing.own or not self._earlier:
+            return
+        budget = self.footing.budget * (1 - ROUNDING)
+        leaked = [audited.upper for _, audited in self._earlier] + [0.0]
+        channels = [matrix for matrix, _ in self._earlier] + [self.footing.ground]
+        spent = np.array([np.tensordot(self.costs.table, q, 2) for q in channels]).T
+        sources, many = spent.shape
+        # Shares of the channels, and the objective.
+        if self.goal is Goal.LEAKAGE:
+            above = np.column_stack([spent, np.zeros(sources)])
+            above, limits = np.vstack([above, [*leaked, -1.0]]), [budget] * sources + [0.0]
+        else:
+            above = np.column_stack([spent, -np.ones(sources)])
+            above, limits = np.vstack([above, [*leaked, 0.0]]), [0.0] * sources + [budget]
+        found = linprog(
+            np.append(np.zeros(many), 1.0),
+            A_ub=above,
+            b_ub=limits,
+            A_eq=np.append(np.ones(many), 0.0)[None],
+            b_eq=[1.0],
+            method="highs",
+        )
+        if found.x is None:
+            return  # all of them are over the budget
+        shares = found.x[: many - 1].tolist()
+        parts = [
+            (share, *told)
+            for share, told in zip(shares, self._earlier, strict=True)
+            if share > ROUNDING
+        ]
+        self._take(self.mixed(parts))
+
+    def _take(self, told: Told | None) -> None:
+        """Take a channel within the budgets as the witness if it is the best so far."""
+        if told is None:
+            return
+        matrix, audited = told
+        if self.goal is Goal.LEAKAGE:
+            if self.footing.affordable(matrix) and audited.upper < self.value:
+                self.best = Upper(audited.upper, matrix, audited)
+            return
+        value = float_above(max(self.costs.exact(matrix)))
+        if value < self.value and audited.upper <= self.footing.budget:
+            self.best = Upper(value, matrix, audited)
+
+    def mixed(self, parts: list[tuple[float, Array, Audited]]) -> Told | None:
+        """Return the mixture of audited channels and the ground, and what it is proved to leak."""
+        law: Array | None = self.footing.ground[0]
+        if self.footing.ground_audit is not None:
+            law = None
+            left = 1.0 - sum(share for share, _, _ in parts)
+            parts = [*parts, (left, self.footing.ground, self.footing.ground_audit)]
+        parts = [part for part in parts if part[0] > 0]
+        if not parts:
+            return None
+        found = blended([(share, matrix) for share, matrix, _ in parts], law)
+        if found is None:
+            return None
+        matrix, shares = found
+        rows, size = self.problem.rows, self.opponents.size
+        channel = self.problem.channel
+        with precision():
+            told = [
+                (share, channel(part), audited.upper)
+                for share, (_, part, audited) in zip(shares, parts, strict=True)
+            ]
+            upper = mixture_above(channel(matrix), told, most_values(rows, size))
+        entries = [
+            {"share": share, "channel": channel(part).to_dict(), "leakage": audited.proof}
+            for share, (_, part, audited) in zip(shares, parts, strict=True)
+        ]
+        worst = max(parts, key=lambda part: part[0])[2]
+        learned = self.opponents.learned(worst.cut, matrix)
+        return matrix, replace(worst, upper=upper, value=learned, proof={"parts": entries})

@@ -1,0 +1,221 @@
+"""What a search has found, as a bound with its certificate."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from cvxleak.core.validation import Array
+from cvxleak.design.adversary_oracle import Audited, Cut, Opponents
+from cvxleak.design.designed import Design, Round
+from cvxleak.design.goal import Goal
+from cvxleak.design.interior import MasterPoint
+from cvxleak.design.outer_approximation import HalfSpaces, Implied
+from cvxleak.design.shown import Shown
+from cvxleak.design.statement import DesignData
+from cvxleak.design.user_constraints import own_violations
+from cvxleak.exact.balls import precision
+from cvxleak.exact.rationals import float_above, rational
+from cvxleak.model import Mechanism
+from cvxleak.problem.bound import Bound
+from cvxleak.proofs import Certificate
+from cvxleak.proofs import design as prover
+
+__all__ = ["Found", "Lower", "Upper"]
+
+
+@dataclass(frozen=True)
+class Lower:
+    """What proves the lower end: cuts with multipliers, and what own constraints imply."""
+
+    value: float = 0.0
+    cuts: tuple[Cut, ...] = ()
+    point: MasterPoint | None = None
+    implied: Implied | None = None
+
+
+@dataclass(frozen=True)
+class Upper:
+    """What attains the upper end: a channel, and the audit of its leakage."""
+
+    value: float
+    matrix: Array
+    audited: Audited
+
+
+@dataclass(frozen=True)
+class Found:
+    """Both ends of a design problem."""
+
+    problem: DesignData
+    opponents: Opponents
+    goal: Goal
+    budget: float
+    lower: Lower
+    upper: Upper
+
+    def bound(
+        self, rounds: tuple[Round, ...], tol: float, stats: dict[str, Any], resume: Any
+    ) -> Bound:
+        """Return the bracket with its certificate."""
+        best = self.upper
+        content, proof = self._stored()
+        name, kind = f"least {self.goal.value}", f"min-{self.goal.value}"
+        with precision():
+            statement = prover.Statement(content)
+            lower = statement.dual(proof, leakage=self.goal is Goal.LEAKAGE)
+        channel = self.problem.channel(best.matrix)
+        upper = best.value
+        unit = self.goal.unit
+        prices = self._prices()
+        violated, own = 0.0, Shown()
+        if self.problem.rules:
+            violated = max(own_violations(self.problem.rules, best.matrix).values(), default=0.0)
+            own = self._half_spaces.shown(best.matrix, content["own"])
+        certificate = Certificate(
+            kind,
+            content,
+            lower,
+            upper if own.met else None,
+            {"channel": channel.to_dict(), **own.witness},
+            proof,
+            unit=unit,
+            about=own.about,
+        )
+        design = Design(
+            Mechanism(self.problem.rows.query, channel),
+            float_above(max(self.problem.costs.exact(best.matrix))),
+            best.audited.upper,
+            best.audited.cut,
+            rounds,
+            self._binding(),
+            violated,
+        )
+        stats |= {"cuts": len(self.lower.cuts), "rows": len(best.matrix)}
+        return Bound.proved(
+            name,
+            lower,
+            upper,
+            tol=tol,
+            absolute=self.problem.absolute(self.goal),
+            feasible=own.met,
+            unit=unit,
+            witness=design,
+            certificate=certificate,
+            shadow_prices=prices,
+            stats=stats,
+            resume=resume,
+        )
+
+    @cached_property
+    def _half_spaces(self) -> HalfSpaces:
+        return HalfSpaces(self.upper.matrix.shape, self.problem.rules)
+
+    def _stored(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return what the certificate says about the problem, and its proof."""
+        content, implied = self.problem.content(self.budget), self.lower.implied
+        if implied is None and self.problem.rules:
+            implied = self._half_spaces.stated()
+        content["entropy_floor"] = None if self.problem.priors is not None else self.opponents.floor
+        content["own"] = [] if implied is None else implied.own
+        sources = len(self.problem.costs.table)
+        point, cuts = self.lower.point, []
+        beta = np.zeros(sources)
+        if self.goal is Goal.DISTORTION:
+            beta[:] = 1.0
+        if point is not None:
+            beta[: len(point.beta)] = point.beta
+            for cut, theta in zip(self.lower.cuts, point.theta.tolist(), strict=True):
+                if theta > 0:
+                    cuts.append(self._entry(cut, theta, point.reference))
+        proof = {
+            "leakage": self.upper.audited.proof,
+            "cuts": cuts,
+            "sources": beta.tolist(),
+            "own": [],
+        }
+        return content, proof | ({} if implied is None else implied.proof())
+
+    def _entry(self, cut: Cut, theta: float, reference: Array) -> dict[str, Any]:
+        joint = np.maximum(cut.joint @ reference, 1e-300)
+        posterior = joint / joint.sum(axis=0)
+        who: dict[str, Any] = (
+            {"weights": cut.weights.tolist()} if cut.prior is None else {"prior": cut.prior}
+        )
+        return {
+            "records": list(cut.group),
+            **who,
+            "posterior": posterior.tolist(),
+            "multiplier": theta,
+        }
+
+    def _prices(self) -> dict[str, float]:
+        point = self.lower.point
+        free = {"budget": 0.0} if math.isfinite(self.budget) else {}
+        if self.opponents.priors is None:
+            free["entropy_floor"] = 0.0
+        if point is None:
+            return free
+        prices = dict(free)
+        if (
+            self.goal is Goal.DISTORTION
+            and self.budget == 0
+            and self.opponents.silenced_by_constants
+        ):
+            # At an end of the trade-off: what the first nat of leakage saves is not worked out.
+            prices.pop("budget", None)
+        if "budget" in prices:
+            price = float((point.beta if self.goal is Goal.LEAKAGE else point.theta).sum())
+            prices["budget"] = -math.inf if self._steep(point) else -price
+        if "entropy_floor" in prices:
+            matrix = point.channel
+            total = 0.0
+            for cut, theta in zip(self.lower.cuts, point.theta.tolist(), strict=True):
+                if theta > 1e-3 * point.theta.max():
+                    total += theta * self.opponents.entropy_price(matrix, cut)
+            prices["entropy_floor"] = -total
+        return {name: price + 0.0 for name, price in prices.items()}  # no zero has a sign
+
+    def _steep(self, point: MasterPoint) -> bool:
+        """Whether the budget is the least distortion, and any more at all is worth more than that.
+
+        An output that rules out a value of the secret tells infinitely much about it: the first bit
+        of doubt has an infinite price.
+        """
+        costs = self.problem.costs
+        if self.goal is Goal.DISTORTION or self.problem.rules or len(costs.table) > 1:
+            return False
+        if costs.exact(costs.least())[0] != rational(self.budget):
+            return False
+        dear = costs.table[0] > costs.table[0].min(axis=1, keepdims=True)
+        for cut, theta in zip(self.lower.cuts, point.theta.tolist(), strict=True):
+            seen = cut.joint @ point.reference
+            excluded = (seen == 0) & (seen.sum(axis=0) > 0)
+            if theta > 0 and ((cut.joint > 0).T @ excluded)[dear].any():
+                return True
+        return False
+
+    def _binding(self) -> tuple[str, ...]:
+        point, names = self.lower.point, []
+        if point is None:
+            return ()
+        many = len(self.problem.costs.table)
+        for k, beta in enumerate(point.beta.tolist()):
+            if beta > 1e-6 * max(1.0, float(point.beta.max())):
+                which = "" if many == 1 else f" under sources[{k}]"
+                names.append(f"distortion{which}")
+        groups = {
+            cut.group for cut, t in zip(self.lower.cuts, point.theta, strict=True) if t > 1e-6
+        }
+        names += [f"leakage about {self._called(group)}" for group in sorted(groups)]
+        return tuple(names)
+
+    def _called(self, group: tuple[int, ...]) -> str:
+        if not group:
+            return "the whole dataset"
+        plural = "s" if len(group) > 1 else ""
+        return f"record{plural} " + ", ".join(str(i) for i in group)

@@ -1,0 +1,78 @@
+"""The worst adversaries of a channel among those who know the context given each value.
+
+Without an entropy floor no adversary is worse (DALENIUS Theorem 2): the leakage about a record is
+the largest capacity of a choice of one context for each value. There are few enough of them to look
+at all, so that nothing is missed. Under a floor they are the worst as far as they have that much
+doubt: the contexts of a popular value are many datasets.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import rel_entr
+
+from cvxleak.audit.search import bound_choices
+from cvxleak.core.validation import Array
+from cvxleak.model import Lumped
+
+__all__ = ["enumerable", "worst_choices"]
+
+LIMIT = 4096
+"""Most choices; so many an audit can bound as well."""
+
+WORK = 10**6
+"""Most probabilities in the rows of all choices together."""
+
+
+def enumerable(counts: NDArray[np.intp], outputs: int) -> bool:
+    """Whether there are few enough choices, from the number of contexts of each value."""
+    total = math.prod(counts.tolist())
+    return total <= LIMIT and total * len(counts) * outputs <= WORK
+
+
+def worst_choices(lumped: Lumped, floor: float, most: int) -> list[tuple[float, Array]]:
+    """Return what the worst choices learn, and their priors, from the worst on.
+
+    Each has a doubt of at least `floor`. Of choices of the same rows the one with the most doubt is
+    returned: without a floor they are the same adversary.
+
+    Examples
+    --------
+    The bit through a channel that flips it with probability .1, and perhaps lets it pass:
+
+    >>> import numpy as np
+    >>> from cvxleak.model import Lumped
+    >>> from cvxleak.design.choices import worst_choices
+    >>> rows = np.array([[0.9, 0.1], [1.0, 0.0], [0.1, 0.9]])
+    >>> lumped = Lumped([0, 1], [0, 1], np.array([0, 0, 1]), rows, [3, 1, 4], [(0,), (1,), (2,)])
+    >>> [round(value, 3) for value, _ in worst_choices(lumped, 0.0, 5)]
+    [0.529, 0.368]
+    >>> [round(value, 3) for value, _ in worst_choices(lumped, 1.6, 5)]
+    [0.368]
+    """
+    k = len(lumped.values)
+    counts = np.bincount(lumped.value_index, minlength=k)
+    choices = bound_choices(lumped) if enumerable(counts, lumped.rows.shape[1]) else None
+    if choices is None:
+        return []
+    inputs = choices.inputs
+    places = np.array(list(product(*(range(n) for n in counts)))) + lumped.starts
+    rows = lumped.rows[places]
+    output = np.einsum("ca,cay->cy", inputs, rows)
+    learned = (inputs * rel_entr(rows, output[:, None, :]).sum(axis=2)).sum(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.where(inputs > 0, np.log(inputs), 0.0)
+    doubt = (inputs * (lumped.log_multiplicity[places] - logs)).sum(axis=1)
+    able = np.flatnonzero(doubt >= floor)
+    able = able[np.argsort(-doubt[able], kind="stable")]
+    _, same = np.unique(lumped.rows, axis=0, return_inverse=True)
+    kinds = np.sort(same.ravel()[places[able]], axis=1)
+    able = able[np.unique(kinds, axis=0, return_index=True)[1]]
+    able = able[np.argsort(-learned[able], kind="stable")][:most]
+    weights = np.zeros((len(able), len(lumped.multiplicities)))
+    np.put_along_axis(weights, places[able], inputs[able], axis=1)
+    return list(zip(learned[able].tolist(), weights, strict=True))

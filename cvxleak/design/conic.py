@@ -1,0 +1,179 @@
+"""The master of a design in CVXPY: for the user's own constraints, and for any solver.
+
+The same program as in `cvxleak.design.interior`, with s = W Q and s_y as variables of
+their own, so that the cones are as many as the adversaries' cells (value, output).
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+from scipy.sparse import csr_array, eye_array, kron
+from scipy.special import entr
+
+from cvxleak.core.clock import Clock
+from cvxleak.core.errors import InfeasibleError, SolverError
+from cvxleak.core.validation import Array
+from cvxleak.design.feasible import snapped
+from cvxleak.design.goal import Goal
+from cvxleak.design.interior import Master, MasterPoint
+from cvxleak.design.outer_approximation import HalfSpaces, Implied
+from cvxleak.design.slater_repair import Inside
+from cvxleak.design.user_constraints import TIGHT, Rule, check_solver, own_constraints
+from cvxleak.design.work import PROGRAM, STEP
+
+__all__ = ["Conic", "OutOfTimeError"]
+
+
+class OutOfTimeError(SolverError):
+    """The time limit was reached before a solver found a channel."""
+
+
+class Conic:
+    """CVXPY programs over the channels that meet the user's own constraints.
+
+    Parameters
+    ----------
+    shape : (rows, outputs)
+    rules : sequence of callables
+        The user's own constraints.
+    solver, options
+        For CVXPY.
+    """
+
+    def __init__(
+        self,
+        shape: tuple[int, int],
+        rules: tuple[Rule, ...],
+        solver: str | None,
+        options: dict[str, Any],
+    ) -> None:
+        self.shape, self.rules = shape, rules
+        self._solver, self._options = check_solver(solver), options
+        self._half_spaces = HalfSpaces(shape, rules) if rules else None
+        self._inside = Inside(shape, rules) if rules else None
+
+    def solve(
+        self, master: Master, clock: Clock | None = None
+    ) -> tuple[MasterPoint, Implied | None]:
+        """Return the master's optimum, and what its lower end takes from own constraints.
+
+        The lower end is what linear programming multipliers prove, not what a solver says.
+        """
+        q, stochastic = self._channel()
+        t = cp.Variable()
+        many, values, _ = master.joint.shape
+        s = cp.Variable((many * values, self.shape[1]))
+        output = cp.Variable((many, self.shape[1]))
+        fold = kron(eye_array(many), csr_array(np.ones((1, values))), format="csr")
+        own = master.joint.sum(axis=2)
+        joint = csr_array(master.joint.reshape(many * values, -1))
+        seen = np.flatnonzero(own.ravel() > 0)  # a cone on what is always zero has no interior
+        terms = cp.sum(cp.rel_entr(s[seen], (fold.T @ output)[seen]), axis=1)
+        information = fold[:, seen] @ terms + entr(own).sum(axis=1)
+        ceiling: Any = t if master.goal is Goal.LEAKAGE else master.budget
+        leaks = information <= ceiling
+        rules: list[Any] = [*stochastic, s == joint @ q, output == fold @ s, leaks]
+        spends = None
+        if len(master.cost):
+            spent = cp.Constant(master.cost.reshape(len(master.cost), -1)) @ cp.vec(q, order="C")
+            spends = spent <= (master.budget if master.goal is Goal.LEAKAGE else t)
+            rules.append(spends)
+        problem = self._solved(cp.Problem(cp.Minimize(t), rules), clock or Clock())
+        if problem.status in (cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE):
+            raise InfeasibleError("budget: no channel meets it together with the constraints")
+        matrix = self._settled(q.value)
+        theta = _multipliers(leaks)
+        beta = np.zeros(len(master.cost))
+        if spends is not None:
+            beta = _multipliers(spends)
+        scale = float((theta if master.goal is Goal.LEAKAGE else beta).sum())
+        theta, beta = theta / scale, beta / scale
+        joint_law, _, informations = master.informations(matrix)
+        objective = informations if master.goal is Goal.LEAKAGE else master.distortions(matrix)
+        work = PROGRAM + STEP * (problem.solver_stats.num_iters or 0)
+        point = MasterPoint(matrix, float(objective.max()), -np.inf, theta, beta, matrix, work)
+        if self._half_spaces is None:
+            return replace(point, lower=master.bound(joint_law, theta, beta)), None
+        implied = self._half_spaces.least(master.coefficients(joint_law, theta, beta))
+        paid = float((beta if master.goal is Goal.LEAKAGE else theta).sum()) * master.budget
+        return replace(point, lower=implied.least - paid), implied
+
+    def least_worst(self, cost: Array) -> Array:
+        """Return a channel of least worst-case distortion among those that meet the constraints."""
+        q, rules = self._channel()
+        return self._least_worst(q, rules, cost)
+
+    def constant(self, cost: Array) -> Array | None:
+        """Return the best output law for all rows alike, or None if none meets the constraints."""
+        q, rules = self._channel()
+        rules.append(q[1:] == q[:-1])
+        try:
+            found = self._least_worst(q, rules, cost)[0]
+        except InfeasibleError:
+            return None
+        law = snapped(found[None])
+        constants = (*self.rules, lambda q: q[1:] == q[:-1])
+        return snapped(Inside(self.shape, constants).repaired(np.tile(law, (self.shape[0], 1))))[0]
+
+    def _least_worst(self, q: cp.Variable, rules: list[Any], cost: Array) -> Array:
+        spent = cp.Constant(cost.reshape(len(cost), -1)) @ cp.vec(q, order="C")
+        self._solved(cp.Problem(cp.Minimize(cp.max(spent)), rules), Clock())
+        if q.value is None:
+            raise InfeasibleError("constraints: no channel meets them")
+        return self._settled(q.value)
+
+    def _settled(self, value: Any) -> Array:
+        """Return what a solver found as a channel that meets own constraints."""
+        matrix = _stochastic(value)
+        return matrix if self._inside is None else self._inside.repaired(matrix)
+
+    def _channel(self) -> tuple[cp.Variable, list[Any]]:
+        q = cp.Variable(self.shape, name="channel")
+        rules: list[Any] = [q >= 0, cp.sum(q, axis=1) == 1]
+        return q, rules + own_constraints(self.rules, q)
+
+    def _solved(self, problem: cp.Problem, clock: Clock) -> cp.Problem:
+        left = clock.limit
+        limit = {} if left is None else {"time_limit": left}
+        # Where little leaks the objective is flat, and multipliers are off by the square root of
+        # what its value is off by. CVXPY's own choice where there are matrices is SCS, which is
+        # too coarse to come first.
+        attempts: list[tuple[str, dict[str, Any]]] = [
+            ("CLARABEL", TIGHT | limit | self._options),
+            ("CLARABEL", limit | self._options),
+            ("SCS", {} if left is None else {"time_limit_secs": left}),
+        ]
+        if self._solver == "CLARABEL":
+            attempts = attempts[:2]
+        elif self._solver is not None:
+            attempts = [(self._solver, self._options)]
+        reason: cp.SolverError | None = None
+        for solver, options in attempts:
+            if clock.late:
+                raise OutOfTimeError("time_limit: no time is left for the master")
+            try:
+                with warnings.catch_warnings():
+                    # Accuracy is not taken on trust: what is found is evaluated.
+                    warnings.filterwarnings("ignore", "Solution may be inaccurate", UserWarning)
+                    problem.solve(solver=solver, **options)
+            except cp.SolverError as error:
+                reason = error
+                continue
+            if problem.status == cp.USER_LIMIT:
+                continue
+            return problem
+        raise SolverError(f"the master failed: {reason}") from reason
+
+
+def _multipliers(constraint: Any) -> Array:
+    return np.maximum(np.atleast_1d(np.asarray(constraint.dual_value, dtype=float)), 0.0)
+
+
+def _stochastic(matrix: Any) -> Array:
+    q = np.maximum(np.asarray(matrix, dtype=float), 0.0)
+    return q / q.sum(axis=1, keepdims=True)

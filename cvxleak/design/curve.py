@@ -1,0 +1,172 @@
+"""`design_curve`: the trade-off between leakage and distortion, budget after budget."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from cvxleak.core.errors import SolveInterrupted, ValidationError
+from cvxleak.core.validation import Array, in_order, instance, real_number
+from cvxleak.design.distortion import MinDistortion
+from cvxleak.design.goal import Goal
+from cvxleak.design.leakage import TIME_LIMIT, TOLERANCE, MinLeakage, make_options
+from cvxleak.design.search import Search
+from cvxleak.problem.bound import Bound
+
+__all__ = ["DesignCurve", "design_curve"]
+
+STRIDE = 4
+"""Steps of the first pass over the budgets."""
+
+SHARPER = 0.7
+"""Part of the tolerance to which the passes before the last are worked out."""
+
+
+@dataclass(frozen=True)
+class DesignCurve:
+    """Brackets of a trade-off for increasing budgets.
+
+    Attributes
+    ----------
+    budgets : tuple of float
+        D for `MinLeakage`, L for `MinDistortion`, increasing.
+    bounds : tuple of Bound
+        One bracket for each, with its own witness and certificate.
+    seconds : float
+        How long all of it took.
+
+    Examples
+    --------
+    >>> from cvxleak.design import DesignCurve
+    >>> from cvxleak.problem.bound import Bound
+    >>> bounds = [Bound.proved("leakage", low, low, tol=1e-3) for low in (0.4, 0.2)]
+    >>> DesignCurve((0.1, 0.2), tuple(bounds), seconds=0.1).upper
+    array([0.4, 0.2])
+    """
+
+    budgets: tuple[float, ...]
+    bounds: tuple[Bound, ...]
+    seconds: float
+
+    @property
+    def lower(self) -> Array:
+        """Lower ends."""
+        return np.array([bound.lower for bound in self.bounds])
+
+    @property
+    def upper(self) -> Array:
+        """Upper ends."""
+        return np.array([bound.upper for bound in self.bounds])
+
+    def to_frame(self) -> Any:
+        """Return one row per budget as a pandas DataFrame (needs pandas)."""
+        import pandas as pd
+
+        frame = pd.concat([bound.to_frame() for bound in self.bounds], ignore_index=True)
+        frame.insert(0, "budget", list(self.budgets))
+        return frame
+
+
+def design_curve(
+    problem: MinLeakage | MinDistortion,
+    budgets: Iterable[float],
+    *,
+    tol: float = TOLERANCE,
+    time_limit: float | None = TIME_LIMIT,
+    solver: str | None = None,
+    solver_options: dict[str, Any] | None = None,
+    rng: int | np.random.Generator | None = 0,
+    verbose: bool = False,
+) -> DesignCurve:
+    """Solve a design problem for many budgets; adversaries that were met once are met for all.
+
+    A cut is an adversary, and what an adversary learns does not depend on the budget. So each
+    point starts with the cuts of its neighbor, and needs a few rounds only. Channels that were
+    audited for other budgets are mixed: by convexity this proves an upper end, and where the curve
+    is nearly straight, between its neighbors, a point needs no audit of its own.
+
+    Parameters
+    ----------
+    problem : MinLeakage or MinDistortion
+        Its own budget is not used.
+    budgets : iterable of float
+        Distinct budgets, in any order.
+    tol, solver, solver_options, rng, verbose
+        As for `MinLeakage.solve`.
+    time_limit : float or None
+        For the whole curve: each point gets an equal share of what is left, and one that reaches
+        its share says so in ``stats["stopped"]``.
+
+    Raises
+    ------
+    ValidationError
+        Not a design problem, or no budgets.
+    InfeasibleError
+        A budget that no channel meets.
+
+    Examples
+    --------
+    >>> from cvxleak.model import AdditiveQuery, RecordSpace
+    >>> from cvxleak.design import MinLeakage, design_curve
+    >>> parity = AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2, modulus=2)
+    >>> problem = MinLeakage(parity, distortion=[[0, 1], [1, 0]], budget=0.1, entropy_floor=0.0)
+    >>> curve = design_curve(problem, [0.05, 0.1, 0.2, 0.5])
+    >>> curve.upper.round(3)
+    array([0.495, 0.368, 0.193, 0.   ])
+    """
+    if not isinstance(problem, MinLeakage | MinDistortion):
+        instance(problem, MinLeakage, "problem")
+    given = in_order(budgets, "budgets")
+    points = sorted({real_number(budget, f"budgets[{k}]", 0.0) for k, budget in enumerate(given)})
+    if not points:
+        raise ValidationError("budgets: found none; at least one is needed")
+    goal = Goal.LEAKAGE if isinstance(problem, MinLeakage) else Goal.DISTORTION
+    search = Search(problem.problem, goal, rng)
+    start = time.monotonic()
+    bounds: dict[float, Bound] = {}
+    last = set(points[1:-1:2])  # those of the last pass
+    for done, budget in enumerate(_in_passes(points)):
+        share = None
+        if time_limit is not None:
+            left = max(start + time_limit - time.monotonic(), 0.0)
+            share = left / (len(points) - done)
+        options = make_options(tol, share, "cutting_set", solver, solver_options, verbose)
+        if budget not in last:
+            # What is proved of the neighbors has to leave room for the bend between them.
+            options = replace(options, part=SHARPER)
+        try:
+            bounds[budget] = search.run(budget, options)
+        except SolveInterrupted as error:
+            if error.bound is not None:
+                bounds[budget] = error.bound
+            reached = sorted(bounds)
+            points_done = tuple(bounds[budget] for budget in reached)
+            curve = DesignCurve(tuple(reached), points_done, time.monotonic() - start)
+            raise SolveInterrupted(curve if reached else None) from error
+    found = tuple(bounds[budget] for budget in points)
+    return DesignCurve(tuple(points), found, time.monotonic() - start)
+
+
+def _in_passes(points: list[float]) -> list[float]:
+    """Return budgets in the order in which they are solved: each pass lies between the last one's.
+
+    Within a pass neighbors follow one another.
+
+    Examples
+    --------
+    >>> from cvxleak.design.curve import _in_passes
+    >>> _in_passes([0.0, 1.0, 2.0, 3.0, 4.0, 5.0])
+    [0.0, 4.0, 5.0, 2.0, 1.0, 3.0]
+    """
+    order: dict[float, None] = {}
+    step = STRIDE
+    while step:
+        order |= dict.fromkeys(points[::step])
+        if step == STRIDE:
+            order[points[-1]] = None
+        step //= 2
+    return list(order)

@@ -1,0 +1,157 @@
+"""Where a search stands firm: channels that are feasible whatever the adversaries are."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from cvxleak.core.errors import InfeasibleError, SolverError
+from cvxleak.core.validation import Array
+from cvxleak.design.adversary_oracle import Audited
+from cvxleak.design.conic import Conic
+from cvxleak.design.feasible import snapped
+from cvxleak.design.goal import Goal
+from cvxleak.design.interior import Master, MasterPoint
+from cvxleak.design.statement import DesignData
+from cvxleak.design.user_constraints import own_violations
+from cvxleak.exact.rationals import float_above, rational
+
+__all__ = ["Footing"]
+
+THIN = 1e-9
+"""A budget with less room than this part of the whole range has no interior to speak of."""
+
+
+class Footing:
+    """The channel of least distortion, one of least leakage, and what is made from them.
+
+    Attributes
+    ----------
+    anchor : array, shape (R, Y)
+        A channel of least distortion.
+    haven : array or None
+        A channel of constant output, of those the one of least distortion; None if own constraints
+        rule all of them out.
+    ground_audit : Audited or None
+        What is proved of the channel that takes the haven's place where there is none.
+    tight : bool
+        The budget is the least distortion, or so little more that no output that costs more gets a
+        share worth the name: all of these are left out, at a price that makes up for it.
+    thin : bool
+        The budget is hardly more, so that there is no interior.
+    """
+
+    def __init__(self, problem: DesignData, goal: Goal, budget: float, conic: Conic) -> None:
+        self.costs, self.goal, self.budget = problem.costs, goal, budget
+        self.own = bool(problem.rules)
+        self.anchor = self.costs.least()
+        rows = len(self.anchor)
+        self.haven: Array | None = np.tile(self.costs.constant(), (rows, 1))
+        self.ground_audit: Audited | None = None
+        if self.own:
+            self.anchor = snapped(conic.least_worst(self.costs.table))
+            violated = own_violations(problem.rules, self.haven)
+            if max(violated.values(), default=0.0) > 0:
+                law = conic.constant(self.costs.table)
+                self.haven = None if law is None else np.tile(snapped(law[None])[0], (rows, 1))
+        self.tight = self.thin = False
+        if self.capped:
+            least, given = max(self.costs.exact(self.anchor)), rational(budget)
+            if given < least:
+                # With own constraints it is that of a channel inside, as near as a solver gets.
+                which = "of a channel that meets the constraints" if self.own else "of any channel"
+                raise InfeasibleError(
+                    f"budget: found {budget!r}; the least distortion {which} is "
+                    f"{'about ' if self.own else ''}{float_above(least)!r}"
+                )
+            room = budget - self.costs.worst(self.anchor)
+            if len(self.costs.table) == 1 and not self.own:
+                excess = self.costs.table - self.costs.table.min(axis=2, keepdims=True)
+                cheapest = float(excess[excess > 0].min(initial=np.inf))
+                self.tight = given == least or room <= THIN * cheapest
+            self.thin = not self.tight and room <= THIN * max(budget, float(self.costs.table.max()))
+
+    @property
+    def capped(self) -> bool:
+        """Whether there is a budget on the distortion."""
+        return self.goal is Goal.LEAKAGE and math.isfinite(self.budget)
+
+    @property
+    def ground(self) -> Array:
+        """The haven, or the channel that takes its place."""
+        if self.haven is None:
+            raise SolverError("there is no channel of little leakage to mix with")
+        return self.haven
+
+    @property
+    def ground_leaks(self) -> float:
+        """An upper end of what that channel leaks."""
+        return 0.0 if self.ground_audit is None else self.ground_audit.upper
+
+    def affordable(self, matrix: Array) -> bool:
+        """Whether a channel meets the budget on the distortion, exactly."""
+        if not self.capped:
+            return True
+        return max(self.costs.exact(matrix)) <= rational(self.budget)
+
+    def first(self) -> Array:
+        """Return a channel to start from: between the anchor and a constant."""
+        blank = np.full(self.anchor.shape, 1 / self.anchor.shape[1])
+        if self.own:
+            return self.anchor
+        if self.tight:
+            # Whatever costs more than the least is out of the question.
+            price = self.costs.price
+            free = price <= price.min(axis=1, keepdims=True)
+            free |= (self.costs.table[0] == 0).all(axis=1, keepdims=True)
+            return free / free.sum(axis=1, keepdims=True)
+        far = 0.9 * self.ground + 0.1 * blank
+        near = self.anchor
+        if not self.capped:
+            return 0.5 * near + 0.5 * far
+        least, most = self.costs.worst(near), self.costs.worst(far)
+        share = min(0.999, 0.7 * (self.budget - least) / max(most - least, 1e-300))
+        return (1 - share) * near + share * far
+
+    def share(self, leaks: float) -> float:
+        """Return the share of a channel whose mixture with the ground keeps the leakage's budget.
+
+        By convexity, of a channel that leaks at most `leaks`.
+        """
+        if leaks <= self.budget:
+            return 1.0
+        ground = self.ground_leaks
+        return max(self.budget - ground, 0.0) / (leaks - ground) * (1 - 1e-9)
+
+    def repaired(self, matrix: Array, least: float) -> Array:
+        """Return a channel nearby whose rows are exact and whose budget is truly met.
+
+        Entries below `least` become zero.
+        """
+        # Own constraints may want what looks like dust.
+        released = snapped(matrix, 0.0 if self.own else least)
+        if not self.capped:
+            return released
+        share = 0.0
+        while not self.affordable(released):
+            over = self.costs.worst(released) - self.budget
+            room = max(self.budget - self.costs.worst(self.anchor), 1e-300)
+            share = min(1.0, max(4 * share, 1e-15, over / (over + room)))
+            mixed = (1 - share) * released + share * self.anchor
+            released = self.anchor if share == 1.0 else snapped(mixed)
+        return released
+
+    def priced(self, point: MasterPoint, master: Master) -> MasterPoint:
+        """Price the budget that leaves no choice so high that no other output pays."""
+        s = master.informations(point.reference)[0]
+        slope = master.coefficients(s, point.theta, np.zeros(0))
+        table = self.costs.table[0]
+        excess = table - table.min(axis=1, keepdims=True)
+        out = excess > 0
+        least = np.where(out, np.inf, slope).min(axis=1, keepdims=True)
+        needed = np.where(out, (least - slope) / np.where(out, excess, 1.0), 0.0)
+        beta = max(float(needed.max()), 0.0) * (1 + 1e-9)
+        lower = float((slope + beta * table).min(axis=1).sum()) - beta * self.budget
+        return replace(point, lower=lower, beta=np.array([beta]))

@@ -1,0 +1,395 @@
+"""The best channel when the adversary's prior is known, or is one of finitely many."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cvxleak.core.clock import Clock
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import Array
+from cvxleak.design.fixed_prior_native import Solution, solve
+from cvxleak.design.fixed_prior_statement import (
+    INFORMATION,
+    PRIVACY,
+    Statement,
+    amount,
+    read_priors,
+    stochastic,
+)
+from cvxleak.design.private_utility import private_content, private_excess, solve_private
+from cvxleak.iterative.design_terms import DesignTerms
+from cvxleak.model import Channel, Distortion, Prior, Query, RecordSpace
+from cvxleak.problem import Bound, Gap, Problem, Stopped
+from cvxleak.problem.problem import Found, Once
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+
+    from cvxleak.design.user_constraints import OwnConstraints, Rule
+
+__all__ = ["DesignForPrior", "design_for_prior"]
+
+
+@dataclass(frozen=True, eq=False)
+class DesignForPrior(Problem):
+    r"""The channel q(y|x) with the best trade of leakage for distortion, for known priors.
+
+    With one prior p and measure "total" this is the rate-distortion function
+
+        R(D) = min I(X;Y) subject to sum_{x,y} p(x) q(y|x) d(x,y) <= D,
+
+    or, with minimize="distortion", its inverse. All forms are one convex (or linear) program:
+
+    - minimize="leakage": least leakage for an expected distortion of at most `budget`;
+    - minimize="distortion": least expected distortion for a leakage of at most `budget`;
+    - `slope` s in place of a budget: least leakage + s times distortion.
+
+    Parameters
+    ----------
+    prior : Prior, array_like of shape (n,), or a sequence of such
+        What the adversary believes; of several priors the worst counts. With a record space, laws
+        on the datasets.
+    distortion : Distortion or array_like, shape (n, m)
+        d(x, y) >= 0. With a `Query` as `space`, d(f(x), y) with one row per value of the query.
+    budget : float, optional
+        The distortion, or the leakage in nats, that is allowed.
+    slope : float, optional
+        s >= 0 in nats per unit of d. Exactly one of `budget` and `slope` is given.
+    measure : str
+        What leakage means:
+
+        - "total": I(X;Y),
+        - "record": max_i I(X_i;Y) over the records of `space`,
+        - "local_dp", "pml", "maximal_leakage": the least epsilon for which the channel is locally
+          differentially private; max_y max_x log q(y|x)/p(y); log sum_y max_x q(y|x). The
+          distortion is minimized subject to these; the last two take one prior.
+    minimize : str, optional
+        "leakage" or "distortion"; "leakage" if left out and the measure is an information.
+    space : RecordSpace or Query, optional
+        For measure "record": the datasets, of which each gets a row.
+    source : Prior, array_like, or a sequence of such, optional
+        The laws under which the distortion counts, the worst of them; those of the adversary if
+        left out.
+    constraints : callable or sequence of callables
+        Constraints of your own: each gets the CVXPY variable of the channel, shape (n, m), and
+        returns CVXPY constraints.
+
+    Raises
+    ------
+    ValidationError
+        Arguments that do not fit each other.
+
+    Notes
+    -----
+    Fixed-prior form of LEAKAGE Problems 2 and 3; Shannon (1959) for "total" with one prior.
+
+    The bound's `witness` is the `Channel`; it meets the budget in exact arithmetic, and `upper` is
+    its value. `shadow_prices` has the derivative of the value in the ``"budget"`` or the
+    ``"slope"`` (-inf where a distortion budget is the least possible; nothing for a leakage budget
+    of 0 under constraints of your own). `tol` is 1e-8 if left out, or 1e-5 with constraints of your
+    own.
+
+    One prior, total leakage: Newton's method on the m output probabilities and the slope
+    (`cvxleak.iterative.rate_distortion_interior_point`). Several priors, or records: an
+    interior-point method on the channel (`cvxleak.iterative.design_interior_point`). Privacy
+    measures: a linear program, which a time limit does not interrupt. Constraints of your own:
+    CVXPY; in the lower end they are half-spaces with multipliers that the certificate checks
+    exactly (`cvxleak.proofs.bounds.user_rows`). The solver's channel is moved until it meets them
+    (`cvxleak.design.slater_repair`): inequalities with room for rounding, equations up to rounding.
+    Where that cannot be done, the bound is not CERTIFIED, its certificate claims the lower end
+    alone, and ``stats["own_violation"]`` says by how much they are missed. CLARABEL and SCS get the
+    time that is left; the programs for a first channel, and for half-spaces, come on top.
+
+    A budget so large that an output which does not look at the input will do gives exactly 0 and
+    such a channel. A distortion budget below the least possible raises `InfeasibleError`, which
+    names that.
+
+    Options of `solve` and `check`: `solver`, a solver of CVXPY in place of these methods (with
+    constraints of your own CLARABEL if left out), and `solver_options`, a mapping.
+
+    A candidate for `check` is a `Channel` or an array of shape (n, m). Its value, and whether it
+    meets the budget, are those of the rows' positive parts divided by their sums; your own
+    constraints are measured on the candidate as it is.
+
+    Examples
+    --------
+    A fair bit under Hamming distortion, R(D) = log 2 - h(D):
+
+    >>> from cvxleak.model import Distortion
+    >>> from cvxleak.design.fixed_prior import DesignForPrior
+    >>> bound = DesignForPrior([0.5, 0.5], Distortion.hamming([0, 1]), 0.1).solve()
+    >>> print(bound)
+    least leakage: 0.3680642 to 0.3680642 nats (CERTIFIED)
+    >>> bound.witness.matrix.round(6)
+    array([[0.9, 0.1],
+           [0.1, 0.9]])
+    >>> round(bound.shadow_prices["budget"], 6)  # dR/dD = -log(0.9 / 0.1)
+    -2.197225
+    >>> hamming = [[0.0, 1.0], [1.0, 0.0]]
+    >>> design = DesignForPrior([0.5, 0.5], hamming, 0.25, minimize="distortion")
+    >>> round(design.solve().lower, 6)
+    0.162107
+    >>> check = DesignForPrior([0.5, 0.5], hamming, 0.2).check([[0.9, 0.1], [0.2, 0.8]])
+    >>> check.feasible, check.shortfall[0] > 0.05
+    (True, True)
+    """
+
+    maximize = False
+
+    prior: tuple[Prior, ...]
+    distortion: Distortion
+    budget: float | None
+    slope: float | None
+    measure: str
+    minimize: str
+    space: RecordSpace | Query | None
+    source: tuple[Prior, ...] | None
+    constraints: tuple[Rule, ...]
+
+    def __init__(
+        self,
+        prior: Any,
+        distortion: Distortion | ArrayLike,
+        budget: float | None = None,
+        *,
+        slope: float | None = None,
+        measure: str = "total",
+        minimize: str | None = None,
+        space: RecordSpace | Query | None = None,
+        source: Any = None,
+        constraints: OwnConstraints = (),
+    ) -> None:
+        if measure not in INFORMATION + PRIVACY:
+            allowed = INFORMATION + PRIVACY
+            raise ValidationError(f"measure: found {measure!r}; allowed: {allowed}")
+        if minimize is None:
+            minimize = "leakage" if measure in INFORMATION else "distortion"
+        if minimize not in ("leakage", "distortion"):
+            raise ValidationError(
+                f"minimize: found {minimize!r}; allowed: 'leakage' and 'distortion'"
+            )
+        if (budget is None) == (slope is None):
+            raise ValidationError("budget: give exactly one of it and slope")
+        if measure in PRIVACY and (minimize == "leakage" or slope is not None):
+            raise ValidationError(
+                f"measure: {measure!r} bounds the channel while the distortion is minimized; "
+                "it takes a budget and minimize='distortion'"
+            )
+        if space is not None and not isinstance(space, RecordSpace | Query):
+            raise ValidationError("space: expected a RecordSpace or a Query")
+        if not isinstance(distortion, Distortion):
+            distortion = Distortion(distortion)
+        priors = read_priors(prior, "prior")
+        if measure in PRIVACY and measure != "local_dp" and len(priors) > 1:
+            raise ValidationError(f"prior: found {len(priors)}; {measure!r} takes one")
+        rules: tuple[Rule, ...] = ()
+        if callable(constraints) or constraints != ():
+            from cvxleak.design.user_constraints import as_rules
+
+            rules = as_rules(constraints)
+        fields = {
+            "prior": priors,
+            "distortion": distortion,
+            "budget": None if budget is None else amount(budget, "budget"),
+            "slope": None if slope is None else amount(slope, "slope"),
+            "measure": measure,
+            "minimize": minimize,
+            "space": space,
+            "source": None if source is None else read_priors(source, "source"),
+            "constraints": rules,
+        }
+        goal = "distortion" if minimize == "distortion" else "leakage"
+        if slope is not None:
+            goal = "leakage + slope d"
+        fields |= {
+            "kind": f"fixed-prior-{goal.split()[0]}",
+            "name": f"least {goal}",
+            "unit": "distortion" if goal == "distortion" else "nats",
+            "tolerance": 1e-5 if rules else 1e-8,
+        }
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+        # Now, so that arguments that do not fit are found here.
+        _ = self._statement
+
+    @cached_property
+    def _statement(self) -> Statement:
+        return Statement.read(
+            self.prior, self.distortion, self.space, self.source, self.measure == "record"
+        )
+
+    @property
+    def scale(self) -> float:
+        """One nat, or the largest distortion."""
+        return 1.0 if self.unit == "nats" else float(self._statement.distortion.max()) or 1.0
+
+    @property
+    def _goal(self) -> str:
+        if self.slope is not None:
+            return "sum"
+        return "information" if self.minimize == "leakage" else "distortion"
+
+    @property
+    def _number(self) -> float:
+        return self.budget if self.budget is not None else self.slope  # pyright: ignore[reportReturnType]
+
+    def _search(
+        self, *, solver: str | None = None, solver_options: Mapping[str, Any] | None = None
+    ) -> Once:
+        options = dict(solver_options or {})
+        return Once(lambda gap, clock: self._run(gap, clock, solver, options))
+
+    def _run(
+        self, gap: Gap, clock: Clock, solver: str | None, options: dict[str, Any]
+    ) -> tuple[Found, Stopped]:
+        content, solution = self._solution(gap, clock, solver, options)
+        stopped = Stopped.TIME_LIMIT if clock.late else Stopped.NO_PROGRESS
+        priced = "slope" if self.slope is not None else "budget"
+        own = solution.own
+        found = Found(
+            min(solution.lower, solution.upper),
+            solution.upper,
+            self._statement.channel(solution.channel),
+            (content, {"channel": solution.channel.tolist(), **own.witness}, solution.proof),
+            {} if math.isnan(solution.price) else {priced: solution.price},
+            solution.stats,
+            feasible=own.met,
+            about=own.about,
+        )
+        return found, stopped
+
+    def _measure(self, candidate: Channel | ArrayLike) -> tuple[float, dict[str, float]]:
+        matrix = self._statement.candidate(candidate)
+        violations = {
+            "entries are non-negative": max(0.0, -float(matrix.min())),
+            "rows sum to 1": float(np.abs(matrix.sum(axis=1) - 1).max()),
+        }
+        rows = stochastic(matrix)
+        leak, spent = self._measured(rows)
+        if self._goal == "information":
+            value = leak
+            violations["distortion is within the budget"] = max(spent - self._number, 0.0)
+        elif self._goal == "sum":
+            value = leak + self._number * spent
+        else:
+            value = spent
+            if self.measure in INFORMATION:
+                missed = max(leak - self._number, 0.0)
+            else:
+                missed = private_excess(self._statement, self.measure, self._number, rows)
+            violations["leakage is within the budget"] = missed
+        if self.constraints:
+            from cvxleak.design.user_constraints import own_violations
+
+            violations |= own_violations(self.constraints, matrix)
+        return value, violations
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.constraints:
+            from cvxleak.design.user_constraints import check_picklable
+
+            check_picklable(self.constraints)
+        return super().__reduce__()
+
+    def to_cvxpy(self) -> cp.Problem:
+        """Return the problem in plain CVXPY, with the channel as its variable ``channel``.
+
+        It is the form on all n m entries, with H(A) - H(A|Y) for the information, and takes a
+        solver a hundred times as long as `solve`. What a solver returns for it is neither feasible
+        nor proved: give the channel to `check`.
+
+        Examples
+        --------
+        >>> from cvxleak.design.fixed_prior import DesignForPrior
+        >>> design = DesignForPrior([0.5, 0.5], [[0.0, 1.0], [1.0, 0.0]], 0.1)
+        >>> problem = design.to_cvxpy()
+        >>> round(float(problem.solve(solver="CLARABEL")), 5)
+        0.36806
+        """
+        from cvxleak.design.fixed_prior_user import program
+
+        stated = program(self._statement, self.measure, self._goal, self._number, self.constraints)
+        return stated.problem
+
+    def _solution(
+        self, gap: Gap, clock: Clock, solver: str | None, options: dict[str, Any]
+    ) -> tuple[dict[str, Any], Solution]:
+        """Return the certificate's problem and what was found."""
+        statement, goal, number = self._statement, self._goal, self._number
+        if self.constraints or solver is not None:
+            # Here, so that everything else works where CVXPY is not installed.
+            from cvxleak.design.fixed_prior_user import solve_with_own
+
+            found, content = solve_with_own(
+                statement, self.measure, goal, number, self.constraints, solver, options, clock
+            )
+            return content, found
+        if self.measure in PRIVACY:
+            content = private_content(statement, self.measure, number)
+            return content, solve_private(statement, self.measure, number)
+        name = "slope" if goal == "sum" else "budget"
+        return statement.content(goal, name, number), solve(statement, goal, number, gap, clock)
+
+    def _measured(self, rows: Array) -> tuple[float, float]:
+        """Return leakage (of an information) and distortion of a channel."""
+        statement = self._statement
+        laws = statement.sources / statement.sources.sum(axis=1, keepdims=True)
+        spent = float((laws @ (rows * statement.distortion).sum(axis=1)).max())
+        if self.measure not in INFORMATION:
+            return math.nan, spent
+        tables = tuple(table / table.sum() for table in statement.secrets)
+        return float(DesignTerms(tables, np.zeros((1, *rows.shape))).information(rows).max()), spent
+
+
+def design_for_prior(
+    prior: Any,
+    distortion: Distortion | ArrayLike,
+    budget: float | None = None,
+    *,
+    slope: float | None = None,
+    measure: str = "total",
+    minimize: str | None = None,
+    space: RecordSpace | Query | None = None,
+    source: Any = None,
+    constraints: OwnConstraints = (),
+    **options: Any,
+) -> Bound:
+    """Return the best channel for known priors: `DesignForPrior(...).solve(...)`.
+
+    Parameters
+    ----------
+    prior, distortion, budget, slope, measure, minimize, space, source, constraints
+        As for `DesignForPrior`.
+    **options
+        As for `Problem.solve`, and those of `DesignForPrior`.
+
+    Examples
+    --------
+    The least distortion of a survey answer that is 1-locally differentially private:
+
+    >>> from cvxleak.model import Distortion
+    >>> from cvxleak.design.fixed_prior import design_for_prior
+    >>> error = Distortion.hamming(["no", "yes"])
+    >>> bound = design_for_prior([0.4, 0.6], error, 1.0, measure="local_dp")
+    >>> print(bound)
+    least distortion: 0.2689414 to 0.2689414 distortion (CERTIFIED)
+    """
+    design = DesignForPrior(
+        prior,
+        distortion,
+        budget,
+        slope=slope,
+        measure=measure,
+        minimize=minimize,
+        space=space,
+        source=source,
+        constraints=constraints,
+    )
+    return design.solve(**options)

@@ -1,0 +1,177 @@
+"""What `DesignForPrior` is given, checked and turned into arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.numbers import stacked
+from cvxleak.core.validation import Array, instance, real_number
+from cvxleak.model import Channel, Distortion, Prior, Query, RecordSpace, as_prior
+from cvxleak.problem.candidates import positive_part
+
+__all__ = ["INFORMATION", "PRIVACY", "Statement", "amount", "read_priors", "stochastic"]
+
+INFORMATION = ("total", "record")
+"""Measures that are information: they can be minimized, bounded and priced."""
+
+PRIVACY = ("local_dp", "pml", "maximal_leakage")
+"""Measures that bound every output; the distortion is minimized subject to them."""
+
+LARGEST_TABLES = 1 << 22
+"""Most entries of all joint laws of a record and the dataset."""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A design problem with fixed priors, in arrays.
+
+    Attributes
+    ----------
+    laws, sources : arrays, shapes (K, n) and (J, n)
+        The adversaries' priors, and the laws under which the distortion counts.
+    distortion : array, shape (n, m)
+    inputs, outputs : tuple
+        Labels of the channel.
+    secrets : tuple of arrays
+        What leaks: the laws themselves, or a joint law P(a, x) for each prior and record.
+    """
+
+    laws: Array
+    sources: Array
+    distortion: Array
+    inputs: tuple[Hashable, ...]
+    outputs: tuple[Hashable, ...]
+    secrets: tuple[Array, ...]
+
+    @classmethod
+    def read(
+        cls,
+        priors: Sequence[Prior],
+        distortion: Distortion,
+        space: RecordSpace | Query | None,
+        sources: Sequence[Prior] | None,
+        records: bool,
+    ) -> Statement:
+        """Match the laws and the distortion to each other."""
+        datasets: RecordSpace | None = None
+        if space is None:
+            if records:
+                raise ValidationError(
+                    "space: found None; measure 'record' needs a RecordSpace, or a Query on one"
+                )
+            named = next((p.labels for p in priors if p.labels != tuple(range(len(p)))), None)
+            inputs = distortion.inputs
+            if inputs == tuple(range(len(inputs))) and named is not None:
+                inputs = named
+            d = distortion.matrix
+
+            def law(prior: Prior, name: str) -> Array:
+                return as_prior(prior, len(inputs), name, inputs).probabilities
+        else:
+            query = space if isinstance(space, Query) else None
+            datasets = query.space if query is not None else instance(space, RecordSpace, "space")
+            inputs = tuple(datasets.datasets())
+            d = _rows(distortion, datasets, query)
+            law = datasets.law
+
+        laws = stacked(law(p, "prior") for p in priors)
+        counted = laws if sources is None else stacked(law(p, "source") for p in sources)
+        secrets: tuple[Array, ...] = tuple(laws)
+        if records and datasets is not None:
+            if len(laws) * datasets.size * sum(datasets.shape) > LARGEST_TABLES:
+                raise ValidationError(
+                    f"space: it has {datasets.size} datasets, too many for a row each here"
+                )
+            secrets = tuple(_table(p, datasets, i) for p in laws for i in range(datasets.records))
+        return cls(laws, counted, d, inputs, distortion.outputs, secrets)
+
+    def channel(self, matrix: Array) -> Channel:
+        """Return the labeled channel."""
+        return Channel(matrix, self.inputs, self.outputs)
+
+    def candidate(self, candidate: Any) -> Array:
+        """Return the matrix that somebody proposes; it need not be stochastic."""
+        if isinstance(candidate, Channel):
+            return candidate.select(self.inputs, self.outputs, "candidate").matrix
+        try:
+            matrix = np.asarray(candidate, dtype=float)
+        except (TypeError, ValueError) as error:
+            raise ValidationError(f"candidate: expected a matrix ({error})") from error
+        if matrix.shape != self.distortion.shape or not np.isfinite(matrix).all():
+            raise ValidationError(
+                f"candidate: found shape {matrix.shape}; finite numbers of shape "
+                f"{self.distortion.shape} are needed"
+            )
+        if not (matrix > 0).any(axis=1).all():
+            raise ValidationError("candidate: found a row without a positive entry")
+        return matrix
+
+    def content(self, minimize: str, name: str, amount: float) -> dict[str, Any]:
+        """Return what a certificate says about a problem about information."""
+        return {
+            "distortion": self.distortion.tolist(),
+            "sources": self.sources.tolist(),
+            "secrets": [table.tolist() for table in self.secrets],
+            "minimize": minimize,
+            "own": [],
+            name: amount,
+        }
+
+
+def read_priors(prior: Any, name: str) -> tuple[Prior, ...]:
+    """Return one prior, or each of a list of them.
+
+    A `Prior`, a Series or a vector is one; a sequence of such, or a matrix, is a list.
+    """
+    if isinstance(prior, Prior) or hasattr(prior, "iloc"):
+        return (_prior(prior, name),)
+    try:
+        given = list(prior)
+    except TypeError as error:
+        raise ValidationError(f"{name}: expected a prior or a list of priors") from error
+    if not given:
+        raise ValidationError(f"{name}: found none; at least one is needed")
+    if all(np.ndim(entry) == 0 and not isinstance(entry, Prior) for entry in given):
+        return (_prior(prior, name),)
+    return tuple(_prior(entry, f"{name}[{k}]") for k, entry in enumerate(given))
+
+
+def stochastic(matrix: Array) -> Array:
+    """Return the positive part of each row, divided by its sum."""
+    return np.array([positive_part(row) for row in matrix])
+
+
+def amount(value: Any, name: str) -> float:
+    """Return a budget or a slope as a float."""
+    return real_number(value, name, 0.0, open_high=True)
+
+
+def _prior(given: Prior | ArrayLike, name: str) -> Prior:
+    if isinstance(given, Prior):
+        return given
+    if hasattr(given, "iloc"):
+        return Prior.from_pandas(given)
+    return as_prior(given, np.size(given), name)
+
+
+def _rows(distortion: Distortion, space: RecordSpace, query: Query | None) -> Array:
+    """Return d with one row per dataset; what is labeled 0, 1, ... is taken by position."""
+    labels = tuple(space.datasets()) if query is None else query.values
+    if distortion.inputs == tuple(range(len(labels))):
+        d = distortion.matrix
+    else:
+        d = distortion.select(labels, None, "distortion").matrix
+    return d if query is None else d[query.table().ravel()]
+
+
+def _table(law: Array, space: RecordSpace, record: int) -> Array:
+    """Return P(X_i = a, X = x), shape (values of X_i, |X|)."""
+    table = np.zeros((space.shape[record], space.size))
+    table[space.value_index(record), np.arange(space.size)] = law
+    return table

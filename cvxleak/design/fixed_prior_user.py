@@ -1,0 +1,506 @@
+"""The best channel for known priors under constraints of the user's own, by CVXPY.
+
+The solver's channel is made stochastic and evaluated; its tangent gives the lower end: information
+is convex, so with multipliers w and mu no channel of the set has a value below the least value of
+the linear function sum_k w_k <G_k, q> + sum_j mu_j E_j d on it. That least value is bounded by the
+multipliers of a linear program over half-spaces that stand for the constraints
+(`cvxleak.design.outer_approximation`), which the certificate stores.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import cvxpy as cp
+import numpy as np
+from scipy.special import entr, softmax
+
+from cvxleak.constraints import local_dp, maximal_leakage, pml
+from cvxleak.core.clock import Clock
+from cvxleak.core.errors import CertificateError, InfeasibleError, SolverError
+from cvxleak.core.validation import Array
+from cvxleak.design.conic import Conic
+from cvxleak.design.fixed_prior_native import Solution
+from cvxleak.design.fixed_prior_statement import Statement, stochastic
+from cvxleak.design.outer_approximation import HalfSpaces
+from cvxleak.design.private_utility import (
+    privacy_penalty,
+    privacy_price,
+    privacy_rows,
+    private_content,
+)
+from cvxleak.design.slater_repair import Inside
+from cvxleak.design.user_constraints import (
+    TIGHT,
+    Rule,
+    check_solver,
+    own_constraints,
+    own_violations,
+)
+from cvxleak.exact.balls import precision
+from cvxleak.proofs.fixed_prior import bracket
+
+__all__ = ["Program", "program", "solve_with_own"]
+
+MARGINS = (1e-8, 1e-7, 1e-6, 1e-5)
+"""How much tighter the budget is made for the solver, which misses it by about as much."""
+
+LARGEST = 13.0
+"""A larger epsilon is solved as this one: conic solvers want no e^epsilon that is larger."""
+
+DUST = 1e-7
+"""Columns below this are a solver's noise."""
+
+SILENT = 1e8
+"""Weight of an information that has to be 0: its tangents and its multiplier agree to 1e-8."""
+
+LEAST_WEIGHT = 1e-9
+TINY = 1e-250
+
+
+class Program(NamedTuple):
+    """A problem in CVXPY and the parts of it that are looked at afterwards."""
+
+    problem: cp.Problem
+    channel: cp.Variable
+    leaks: list[cp.Constraint]
+    costs: list[cp.Constraint]
+    cones: list[cp.ExpCone]
+
+
+def program(
+    statement: Statement,
+    measure: str,
+    minimize: str,
+    number: float,
+    rules: tuple[Rule, ...],
+    margin: float = 0.0,
+) -> Program:
+    """Return the problem in CVXPY, with the channel as its variable ``channel``.
+
+    `margin` tightens the budget by so much.
+    """
+    n, m = statement.distortion.shape
+    # Finite bounds: CVXPY multiplies bounds by constants, and infinity by 0 is not a number.
+    q = cp.Variable((n, m), bounds=[0, 1], name="channel")
+    scale = float(statement.distortion.max()) or 1.0
+    level, spent = cp.Variable(name="leakage"), cp.Variable(name="distortion")
+    costs: list[cp.Constraint] = [
+        cp.sum(cp.multiply(law[:, None] * statement.distortion / scale, q)) <= spent / scale
+        for law in statement.sources
+    ]
+    leaks: list[cp.Constraint] = []
+    cones: list[cp.ExpCone] = []
+    rest: list[Any] = [cp.sum(q, axis=1) == 1]
+    if measure in ("total", "record"):
+        for table in statement.secrets:
+            information, cone = _information(table, q)
+            leaks.append(information <= level)
+            cones.append(cone)
+    else:
+        rest += _private(statement, measure, max(number - margin, 0.0), q)
+    objective = {"information": level, "distortion": spent, "sum": level + number * spent}[minimize]
+    if minimize == "information":
+        rest.append(spent <= number - margin * scale)
+    elif minimize == "distortion" and leaks:
+        rest.append(level <= number - margin)
+    rest += own_constraints(rules, q)
+    problem = cp.Problem(cp.Minimize(objective), [*leaks, *cones, *costs, *rest])
+    return Program(problem, q, leaks, costs, cones)
+
+
+def _in_units(
+    statement: Statement,
+    measure: str,
+    minimize: str,
+    number: float,
+    rules: tuple[Rule, ...],
+    margin: float = 0.0,
+) -> tuple[Program, float]:
+    """Return the problem for a solver, and its unit of distortion: solvers want numbers near 1."""
+    unit = 2.0 ** math.frexp(float(statement.distortion.max()) or 1.0)[1]
+    scaled = replace(statement, distortion=statement.distortion / unit)
+    number = {"information": number / unit, "sum": number * unit}.get(minimize, number)
+    return program(scaled, measure, minimize, number, rules, margin), unit
+
+
+def solve_with_own(
+    statement: Statement,
+    measure: str,
+    minimize: str,
+    number: float,
+    rules: tuple[Rule, ...],
+    solver: str | None,
+    options: dict[str, Any],
+    clock: Clock,
+) -> tuple[Solution, dict[str, Any]]:
+    """Solve and return what was found, with the certificate's problem.
+
+    When time is up before a solver has a channel, it is one of least distortion, or a constant.
+    """
+    check_solver(solver)
+    half_spaces = HalfSpaces(statement.distortion.shape, rules)
+    conic = Conic(statement.distortion.shape, rules, solver, options)
+    if minimize == "information":
+        blind = _blind(statement, number, conic, half_spaces)
+        if blind is not None:
+            return blind
+    if minimize == "distortion" and number == 0 and measure in ("total", "record"):
+        silent = _silent(statement, conic, half_spaces, clock)
+        if silent is not None:
+            return silent
+    status = "not solved"
+    inside = Inside(
+        statement.distortion.shape, (*rules, _budget(statement, measure, minimize, number))
+    )
+    stated, unit = _in_units(statement, measure, minimize, number, rules)
+    for margin in (*MARGINS, 0.0):
+        if clock.late:
+            break
+        stated, unit = _in_units(statement, measure, minimize, number, rules, margin)
+        status = _run(stated.problem, solver, options, clock)
+        channel = stated.channel.value
+        if channel is None or not (np.max(channel, axis=1) > 0).all():
+            continue
+        channel = stochastic(np.asarray(channel))
+        if not stated.leaks:
+            # The privacy measures look at ratios, and those of dust are anything.
+            channel = stochastic(np.where(channel.max(axis=0) > DUST, channel, 0.0))
+        channel = inside.repaired(channel)
+        found = _ends(
+            statement, measure, minimize, number, half_spaces, stated, unit, channel, solver
+        )
+        if found is not None:
+            return _shown(found, half_spaces, rules, solver)
+    if clock.late or (minimize == "information" and stated.channel.value is not None):
+        # The budget is the least possible, or nearly: less than that is what solvers are off by.
+        least = conic.least_worst(_costs(statement) / unit)
+        channels = [least, *(_in_decimals(least, digits) for digits in (9, 6))]
+        law = conic.constant(_costs(statement) / unit) if clock.late else None
+        if law is not None:
+            channels.append(np.tile(law, (len(least), 1)))
+        for channel in channels:
+            found = _ends(
+                statement, measure, minimize, number, half_spaces, stated, unit, channel, solver
+            )
+            if found is not None:
+                return _shown(found, half_spaces, rules, solver)
+    if status in (cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE):
+        raise InfeasibleError(
+            _nearest(statement, measure, minimize, number, rules, solver, options, clock)
+        )
+    raise SolverError(f"no feasible channel was found; the solver says: {status}")
+
+
+def _in_decimals(channel: Array, digits: int) -> Array:
+    """Return a channel of short decimals whose rows sum to 1 as written: one that was meant."""
+    rows, top = np.round(channel, digits), channel.argmax(axis=1)
+    each = np.arange(len(rows))
+    rows[each, top] = 0.0
+    rows[each, top] = np.round(1.0 - rows.sum(axis=1), digits)
+    return rows
+
+
+def _shown(
+    found: tuple[Solution, dict[str, Any]],
+    half_spaces: HalfSpaces,
+    rules: tuple[Rule, ...],
+    solver: str | None = None,
+) -> tuple[Solution, dict[str, Any]]:
+    """Return what was found together with how well its channel meets own constraints."""
+    result, content = found
+    if not rules:
+        return found
+    violated = own_violations(rules, result.channel, solver=solver)
+    stats = result.stats | {"own_violation": max(violated.values(), default=0.0)}
+    own = half_spaces.shown(result.channel, content["own"])
+    return result._replace(stats=stats, own=own), content
+
+
+def _blind(
+    statement: Statement, number: float, conic: Conic, half_spaces: HalfSpaces
+) -> tuple[Solution, dict[str, Any]] | None:
+    """Return the best output that does not look at the input, if it is within the budget."""
+    law = conic.constant(_costs(statement))
+    if law is None:
+        return None
+    n, m = statement.distortion.shape
+    channel = np.tile(law, (n, 1))
+    implied = half_spaces.stated()
+    priors = [_posteriors_of_nothing(table, m) for table in statement.secrets]
+    proof: dict[str, Any] = {
+        "weights": [1.0] * len(priors),
+        "prices": [0.0] * len(statement.sources),
+        "posteriors": priors,
+    } | implied.proof()
+    content = statement.content("information", "budget", number) | {"own": implied.own}
+    try:
+        with precision():
+            ends = bracket(content, {"channel": channel.tolist()}, proof)
+    except CertificateError:
+        return None
+    return _shown((Solution(channel, proof, *ends, 0.0, {}), content), half_spaces, conic.rules)
+
+
+def _silent(
+    statement: Statement, conic: Conic, half_spaces: HalfSpaces, clock: Clock
+) -> tuple[Solution, dict[str, Any]] | None:
+    """Return the best output that does not look at the input, where nothing may leak.
+
+    A channel leaks nothing if each joint law s(a,y) is pi(a) r(y). With multipliers v(a,y) of these
+    equations, <v, s> takes the place of the information: the tangent at phi = pi e^(v/w) is
+    <v, s>/w less terms of order v^2/w^2, so that w times it comes near for a large weight w.
+    """
+    law = conic.constant(_costs(statement))
+    if law is None:
+        return None
+    (n, m), scale = statement.distortion.shape, float(statement.distortion.max()) or 1.0
+    q = cp.Variable((n, m), bounds=[0, 1])
+    spent = cp.Constant(_costs(statement).reshape(-1, n * m) / scale) @ cp.vec(q, order="C")
+    level = cp.Variable()
+    equations = []
+    for table in statement.secrets:
+        joint, own = _joint(table, q)
+        equations.append(joint == cp.outer(own, cp.Variable(m, bounds=[0, 1])))
+    costs = spent <= level
+    rules = [cp.sum(q, axis=1) == 1, *own_constraints(conic.rules, q)]
+    status = _run(cp.Problem(cp.Minimize(level), [costs, *equations, *rules]), None, {}, clock)
+    weight, prices = SILENT * scale, np.zeros(len(statement.sources))
+    priors = [np.array(_posteriors_of_nothing(table, m)) for table in statement.secrets]
+    if costs.dual_value is not None:
+        prices = np.maximum(np.ravel(np.asarray(costs.dual_value, dtype=float)), 0.0)
+        for phi, equation in zip(priors, equations, strict=True):
+            used = phi[:, 0] > 0
+            tilt = np.asarray(equation.dual_value) * (scale / weight)
+            phi[used] = softmax(np.log(phi[used] / phi[used].sum(axis=0)) + tilt, axis=0)
+    prices = prices / prices.sum() if prices.sum() > 0 else prices + 1 / len(prices)
+    laws = statement.sources / statement.sources.sum(axis=1, keepdims=True)
+    matrix = (prices @ laws)[:, None] * statement.distortion
+    for table, phi in zip(statement.secrets, priors, strict=True):
+        matrix = matrix + weight * _slope(table, phi)
+    implied = half_spaces.least(matrix)
+    channel = np.tile(law, (n, 1))
+    proof: dict[str, Any] = {
+        "weights": [weight] * len(priors),
+        "prices": prices.tolist(),
+        "posteriors": [phi.tolist() for phi in priors],
+    } | implied.proof()
+    content = statement.content("distortion", "budget", 0.0) | {"own": implied.own}
+    try:
+        with precision():
+            ends = bracket(content, {"channel": channel.tolist()}, proof)
+    except CertificateError:
+        return None
+    found = Solution(channel, proof, *ends, math.nan, {"solver_status": status})
+    return _shown((found, content), half_spaces, conic.rules)
+
+
+def _costs(statement: Statement) -> Array:
+    """Return p_j(x) d(x,y), shape (J, n, m)."""
+    laws = statement.sources / statement.sources.sum(axis=1, keepdims=True)
+    return laws[:, :, None] * statement.distortion
+
+
+def _posteriors_of_nothing(table: Array, outputs: int) -> list[list[float]]:
+    own = table if table.ndim == 1 else table.sum(axis=1)
+    return np.tile(own[:, None], (1, outputs)).tolist()
+
+
+def _ends(
+    statement: Statement,
+    measure: str,
+    minimize: str,
+    number: float,
+    half_spaces: HalfSpaces,
+    stated: Program,
+    unit: float,
+    channel: Array,
+    solver: str | None,
+) -> tuple[Solution, dict[str, Any]] | None:
+    information = bool(stated.leaks)
+    weights = np.array([_dual(leak) for leak in stated.leaks])
+    scale = float(statement.distortion.max()) or 1.0
+    prices = np.array([_dual(cost) for cost in stated.costs]) / scale
+    given = weights  # in the unit of the objective that was solved
+    if minimize == "distortion":
+        weights = weights * unit
+    else:
+        weights = weights / weights.sum() if weights.sum() > 0 else weights + 1 / len(weights)
+    if minimize != "information":
+        total = 1.0 if minimize == "distortion" else number
+        prices = prices * (total / prices.sum()) if prices.sum() > 0 else prices + total
+    laws = statement.sources / statement.sources.sum(axis=1, keepdims=True)
+    matrix = (prices @ laws)[:, None] * statement.distortion
+    posteriors = []
+    for table, cone, weight, found in zip(
+        statement.secrets, stated.cones, weights, given, strict=False
+    ):
+        phi = _posteriors(table, cone, found)
+        posteriors.append(phi.tolist())
+        matrix = matrix + weight * _slope(table, phi)
+    priced = not information and number <= LARGEST
+    extra = privacy_rows(statement, measure, number) if priced else None
+    implied = half_spaces.least(matrix, extra)
+    proof: dict[str, Any] = {"prices": prices.tolist()} | implied.proof()
+    spared = 0.0
+    if information:
+        name = "slope" if minimize == "sum" else "budget"
+        content = statement.content(minimize, name, number) | {"own": implied.own}
+        proof |= {"weights": weights.tolist(), "posteriors": posteriors}
+    else:
+        content = private_content(statement, measure, number) | {"own": implied.own}
+        penalty = privacy_penalty(statement, measure, implied.extra) if priced else 0 * channel
+        proof |= {"penalty": penalty.tolist()}
+        spared = privacy_price(statement, measure, number, penalty, channel)
+    try:
+        with precision():
+            lower, upper = bracket(content, {"channel": channel.tolist()}, proof)
+    except CertificateError:
+        return None
+    price = (
+        spared
+        if not information
+        else {
+            "information": -float(prices.sum()),
+            "distortion": -float(weights.sum()),
+            "sum": float((laws @ (channel * statement.distortion).sum(axis=1)).max()),
+        }[minimize]
+    )
+    stats: dict[str, Any] = {}
+    if stated.problem.solver_stats is not None:  # None when time was up before
+        name = solver or stated.problem.solver_stats.solver_name
+        stats = {"solver": name, "solver_status": stated.problem.status}
+    return Solution(channel, proof, lower, upper, price, stats), content
+
+
+def _budget(statement: Statement, measure: str, minimize: str, number: float) -> Rule:
+    """Return the budget as a constraint on the channel, but for one on information."""
+
+    def rule(q: cp.Variable) -> list[Any]:
+        if measure not in ("total", "record"):
+            return _private(statement, measure, number, q)
+        if minimize != "information":
+            return []
+        scale = float(statement.distortion.max()) or 1.0
+        share = statement.distortion / scale
+        spent = [cp.sum(cp.multiply(law[:, None] * share, q)) for law in statement.sources]
+        return [total <= number / scale for total in spent]
+
+    return rule
+
+
+def _private(
+    statement: Statement, measure: str, number: float, q: cp.Variable
+) -> list[cp.Constraint]:
+    number = min(number, LARGEST)
+    if measure == "local_dp":
+        return local_dp(q, number)
+    return {"pml": pml, "maximal_leakage": maximal_leakage}[measure](statement.laws[0], q, number)
+
+
+def _slope(table: Array, phi: Array) -> Array:
+    """Return sum_a P(a,x) log( phi(a|y) / pi(a) )."""
+    table = table / table.sum()
+    own = table if table.ndim == 1 else table.sum(axis=1)
+    used = own > 0
+    logs = np.zeros_like(phi)
+    logs[used] = np.log(phi[used]) - np.log(own[used])[:, None]
+    return own[:, None] * logs if table.ndim == 1 else table.T @ logs
+
+
+def _nearest(
+    statement: Statement,
+    measure: str,
+    minimize: str,
+    number: float,
+    rules: tuple[Rule, ...],
+    solver: str | None,
+    options: dict[str, Any],
+    clock: Clock,
+) -> str:
+    """Return what the least feasible budget is."""
+    other = "distortion" if minimize == "information" else "information"
+    if minimize == "sum" or measure not in ("total", "record"):
+        return "constraints: no channel meets them"
+    scale = float(statement.distortion.max()) or 1.0
+    loose = 2 * scale if other == "information" else 1e3
+    stated, unit = _in_units(statement, measure, other, loose, rules)
+    status = _run(stated.problem, solver, options, clock)
+    if status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
+        return f"constraints: no channel meets them (the solver says: {status})"
+    what = "distortion" if minimize == "information" else "leakage"
+    least = float(stated.problem.value)  # pyright: ignore[reportArgumentType]
+    return (
+        f"budget: found {number!r}; the least feasible {what} under these constraints is about "
+        f"{least * (unit if minimize == 'information' else 1.0):.9g}"
+    )
+
+
+def _information(table: Array, q: cp.Variable) -> tuple[Any, cp.ExpCone]:
+    """Return H(A) - H(A|Y) of a secret, and the cones that hold it: their duals are wanted.
+
+    u >= s log(s / r) for the joint law s and the output's law r is the cone s e^(-u/s) <= r.
+    """
+    cells, own = _joint(table, q)
+    output = cp.outer(np.ones(len(own)), cp.sum(cells, axis=0))
+    u = cp.Variable(cells.shape)
+    return cp.sum(u) + float(entr(own).sum()), cp.ExpCone(-u, cells, output)
+
+
+def _joint(table: Array, q: cp.Variable) -> tuple[Any, Array]:
+    """Return the joint law of a secret and the output, and the secret's own law."""
+    joint = _seen(table)
+    if table.ndim == 1:
+        return cp.multiply(joint[:, None], q[np.flatnonzero(table > 0)]), joint
+    return joint @ q, joint.sum(axis=1)
+
+
+def _seen(table: Array) -> Array:
+    """Return a secret's law without the values that never occur."""
+    table = table / table.sum()
+    return table[table > 0] if table.ndim == 1 else table[table.sum(axis=1) > 0]
+
+
+def _posteriors(table: Array, cone: cp.ExpCone, weight: float) -> Array:
+    """Return laws phi(a|y), one column per output, from the dual solution of the cones.
+
+    The dual cone's point (-w, b, c) stands for the tangent w u >= -b s - c r, and the best phi for
+    given b is proportional to e^(-b / w). Duals are accurate where the logarithm of a tiny primal
+    entry is not.
+    """
+    joint = _seen(table)
+    own = joint if joint.ndim == 1 else joint.sum(axis=1)
+    duals: Any = cone.dual_value
+    if duals is None or weight < LEAST_WEIGHT:
+        logs = np.tile(np.log(own)[:, None], (1, cone.y.shape[1]))
+    else:
+        logs = -np.reshape(duals[1], cone.y.shape, order="C") / weight
+    phi = np.maximum(softmax(logs, axis=0), TINY)
+    full = table if table.ndim == 1 else table.sum(axis=1)
+    result = np.zeros((len(full), phi.shape[1]))
+    result[full > 0] = phi
+    return result
+
+
+def _dual(constraint: cp.Constraint) -> float:
+    value: Any = constraint.dual_value
+    return 0.0 if value is None else max(float(np.sum(value)), 0.0)
+
+
+def _run(problem: cp.Problem, solver: str | None, options: dict[str, Any], clock: Clock) -> str:
+    if solver is None and not options:
+        solver, options = "CLARABEL", TIGHT
+    limits = {"CLARABEL": "time_limit", "SCS": "time_limit_secs"}
+    if solver in limits and clock.limit is not None:
+        options = {limits[solver]: clock.limit} | options
+    try:
+        with warnings.catch_warnings():
+            # Accuracy is not taken on trust: what is found is evaluated.
+            warnings.filterwarnings("ignore", "Solution may be inaccurate", UserWarning)
+            problem.solve(solver=solver, **options)
+    except cp.SolverError as error:
+        return str(error)
+    return str(problem.status)

@@ -1,0 +1,452 @@
+"""The user's own constraints as half-spaces, so that a linear program's multipliers prove a bound.
+
+An affine constraint is the half-space (or the equality) that it states: its coefficients are its
+gradient, its right-hand side its value at zero, as CVXPY evaluates them. A convex one, g <= 0, is
+replaced by supporting half-spaces g(v) + <grad g(v), q - v> <= 0, which hold wherever g <= 0 does,
+moved outward by more than floating point can be off. They are taken at the minimizer that a conic
+solver finds for the linear function to be bounded, where by the KKT conditions those of a smooth
+set are enough, and then at the linear program's own minimizers (Kelley 1960), where the others
+are. No solver is trusted: a poor point gives a weaker bound.
+
+Constraints of other kinds (power cones, complex numbers) have no half-spaces here, and what they
+would add to the lower end is left out: the bracket is valid, and it is wider.
+
+A certificate states every affine constraint, whether or not the lower end needs it, and those
+supporting half-spaces that the lower end needs. If all constraints are affine, the witness's end is
+one of the problem itself; otherwise it is one of these half-spaces, for nothing else is stored.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, NamedTuple, cast
+
+import cvxpy as cp
+import numpy as np
+from cvxpy.constraints.psd import PSD
+from numpy.typing import NDArray
+from scipy.linalg import qr
+from scipy.optimize import linprog
+from scipy.sparse import block_array, csr_array, eye_array, kron, vstack
+
+from cvxleak.core.errors import CertificateError, InfeasibleError, SolverError
+from cvxleak.core.validation import Array
+from cvxleak.design.exact_values import exactly_met
+from cvxleak.design.shown import Shown
+from cvxleak.design.slater_repair import Inside
+from cvxleak.design.user_constraints import (
+    TIGHT,
+    Rule,
+    as_expressions,
+    choose_further,
+    own_constraints,
+)
+from cvxleak.exact.balls import precision
+from cvxleak.exact.rationals import normalized_rows
+from cvxleak.proofs.bounds.user_rows import BALANCED, missed, priced, read_own
+from cvxleak.proofs.format import HALF_SPACES, PROBLEM
+
+__all__ = ["HalfSpaces", "Implied"]
+
+ROUNDS = 40
+"""Most rounds of supporting half-spaces for one linear function."""
+
+CLOSE = 1e-9
+"""Where the linear program's value is this near to the conic one's, relative, rounds end."""
+
+NEARER = (1.0, 0.03, 1e-3)
+"""Where half-spaces are taken on the way from the conic solver's point to a linear program's."""
+
+OUTWARD = 1e-13
+"""How far a supporting half-space is moved outward, relative to the terms of its offset."""
+
+NEGLIGIBLE = 1e-11
+"""Multipliers below this part of the largest are left out."""
+
+SHARP = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+
+FAR = 1e6
+"""Bounds of further variables while supporting half-spaces are looked for."""
+
+
+@dataclass(frozen=True)
+class Implied:
+    """What a linear program's multipliers prove about a linear function on the user's set.
+
+    Attributes
+    ----------
+    least : float
+        Its least value, as the multipliers prove it up to rounding.
+    own, multipliers, balance
+        What a certificate stores; see `cvxleak.proofs.bounds.user_rows`.
+    extra : array
+        Multipliers of the further rows that were given.
+    """
+
+    least: float
+    own: list[dict[str, Any]]
+    multipliers: list[float]
+    balance: list[int]
+    extra: Array
+
+    def proof(self) -> dict[str, Any]:
+        """Return the parts of a certificate's proof."""
+        return {"own": self.multipliers} | ({"balance": self.balance} if self.balance else {})
+
+
+class _Rows(NamedTuple):
+    """matrix v >= at_least for v = (channel by columns, further variables); = where `equal`."""
+
+    matrix: csr_array
+    at_least: Array
+    equal: NDArray[np.bool_]
+
+
+class HalfSpaces:
+    """The user's own constraints on channels of one shape.
+
+    Parameters
+    ----------
+    shape : (rows, outputs)
+    rules : sequence of callables
+        The constraints.
+    """
+
+    def __init__(self, shape: tuple[int, int], rules: tuple[Rule, ...]) -> None:
+        # Finite bounds: CVXPY multiplies bounds by constants, and infinity by 0 is not a number.
+        self._shape, self._channel = shape, cp.Variable(shape, bounds=[0, 1], name="channel")
+        self._constraints = own_constraints(rules, self._channel)
+        self._inside = Inside(shape, rules)
+        variables = {v.id: v for c in self._constraints for v in c.variables()}
+        variables.pop(self._channel.id, None)
+        self._variables = [self._channel, *variables.values()]
+        sizes = [v.size for v in self._variables]
+        self._starts = dict(
+            zip([v.id for v in self._variables], np.cumsum([0, *sizes[:-1]]), strict=True)
+        )
+        self._size = int(sum(sizes))
+        self._curved: list[Any] = []
+        self._complete = all(_only_signed(v) for v in self._variables[1:])
+        found = [self._signs()]
+        for constraint in self._constraints:
+            sides = as_expressions(constraint)
+            for expression, equal in sides:
+                if expression.is_affine():
+                    self._place(np.zeros(self._size))
+                    rows = self._tangents(expression, equal, exact=True)
+                    self._complete &= rows is not None
+                    found += [] if rows is None else [rows]
+                else:
+                    self._curved.append(expression)
+            if isinstance(constraint, PSD) and not constraint.args[0].is_complex():
+                self._curved.append(constraint)
+            self._complete &= bool(sides)
+        self._complete &= not self._curved
+        self._rows = _joined(found)
+
+    @property
+    def about(self) -> str:
+        """What the witness's end is about: the problem, if rows as stated are all that it asks."""
+        return PROBLEM if self._complete else HALF_SPACES
+
+    def stated(self) -> Implied:
+        """Return the affine constraints without multipliers: they prove nothing."""
+        return self._idle(np.zeros(self._shape))
+
+    def shown(self, channel: Array, own: list[dict[str, Any]]) -> Shown:
+        """Return what can be shown of a channel, the lower end being about the problem anyway."""
+        further = self._further(channel, own) if self._inside.met(channel) else None
+        if further is None:
+            return Shown(False, {}, {"lower": PROBLEM})
+        return Shown(True, further, {"lower": PROBLEM, "upper": self.about})
+
+    def _further(self, channel: Array, own: list[dict[str, Any]]) -> dict[str, Any] | None:
+        """Return what a witness stores beside its channel, or None if it is not in `own`.
+
+        That is values of the further variables with which the channel meets each entry exactly:
+        floats, or fractions where no floats would do.
+        """
+        rows = read_own(own, *self._shape)
+        count = 1 + max((j for row in rows for j, _ in row.further), default=-1)
+        exact = normalized_rows(channel.tolist())
+        if not count:
+            return None if missed(rows, exact, {}) else {}
+        try:
+            choose_further(self._constraints, self._channel, channel)
+        except SolverError:
+            return None
+        values = self._point()[channel.size :][:count].tolist()
+        for stored in (values, exactly_met(rows, exact, values)):
+            if stored is not None and not missed(rows, exact, {"further": stored}):
+                return {"further": stored}
+        return None
+
+    def least(self, slope: Array, extra: tuple[csr_array, Array] | None = None) -> Implied:
+        """Return what multipliers prove about the least value of sum slope q on the set.
+
+        `extra` has further rows A (q, t) <= b, with q by rows and variables t of their own.
+        """
+        size = float(np.abs(slope).max()) or 1.0
+        wanted, target, center = np.inf, slope / size, None
+        rows = self._rows
+        if self._curved:
+            q, problem = self._channel, cp.Minimize(cp.sum(cp.multiply(target, self._channel)))
+            rules = [q >= 0, cp.sum(q, axis=1) == 1, *self._constraints]
+            _attempt(cp.Problem(problem, rules))
+            if all(v.value is not None for v in self._variables):
+                if extra is None:
+                    wanted = float((target * np.asarray(q.value)).sum())
+                center = self._point()
+                rows = _joined([rows, *self._supports()])
+        for _ in range(ROUNDS if self._curved else 0):
+            answer = self._program(target, rows, extra, FAR)
+            if answer.x is None or answer.fun >= wanted - CLOSE * (1 + abs(wanted)):
+                break
+            news = []
+            for share in NEARER if center is not None else (1.0,):
+                # Near the optimum, towards the point to be cut off: there the kinks show.
+                end = answer.x[: self._size]
+                self._place(end if center is None else center + share * (end - center))
+                news += self._supports()
+            if not news:
+                break
+            rows = _joined([rows, *news])
+        answer = self._program(target, rows, extra, np.inf)
+        if answer.status == 2:
+            raise InfeasibleError("constraints: no channel meets them")
+        if answer.x is None:
+            # Half-spaces that do not bound further variables, or a solver in trouble.
+            return self._idle(slope, extra)
+        return self._implied(answer, rows, slope, size, extra)
+
+    def _program(
+        self, target: Array, rows: _Rows, extra: tuple[csr_array, Array] | None, far: float
+    ) -> Any:
+        runs, outputs = target.shape
+        cells = target.size
+        many, width = (0, cells) if extra is None else cast(tuple[int, int], extra[0].shape)
+        added = width - cells
+        bounds = [(0.0, None)] * cells + [(-far, far)] * (self._size - cells)
+        bounds += [(None, None)] * added
+        loose, tight = ~rows.equal, rows.equal
+        blank = csr_array((len(rows.at_least), added))
+        stated = csr_array(block_array([[rows.matrix, blank]])) if added else rows.matrix
+        above, limits = -stated[loose], -rows.at_least[loose]
+        if extra is not None:
+            by_rows, others = extra[0][:, :cells], extra[0][:, cells:]
+            order = np.arange(cells).reshape(runs, outputs).ravel(order="F")
+            blank = csr_array((many, self._size - cells))
+            above = vstack([above, block_array([[by_rows[:, order], blank, others]])])
+            limits = np.append(limits, extra[1])
+        sums = kron(csr_array(np.ones((1, outputs))), eye_array(runs))
+        sums = block_array([[sums, csr_array((runs, self._size - cells + added))]])
+        return linprog(
+            np.append(target.ravel(order="F"), np.zeros(self._size - cells + added)),
+            A_ub=csr_array(above) if len(limits) else None,
+            b_ub=limits if len(limits) else None,
+            A_eq=csr_array(vstack([sums, stated[tight]])),
+            b_eq=np.append(np.ones(runs), rows.at_least[tight]),
+            bounds=bounds,
+            method="highs",
+            options=SHARP,
+        )
+
+    def _implied(
+        self,
+        answer: Any,
+        rows: _Rows,
+        slope: Array,
+        size: float,
+        extra: tuple[csr_array, Array] | None,
+    ) -> Implied:
+        shape = self._shape
+        many = 0 if extra is None else len(extra[1])
+        above = -np.asarray(answer.ineqlin.marginals)
+        gamma = np.zeros(len(rows.at_least))
+        gamma[~rows.equal] = np.maximum(above[: len(above) - many], 0.0)
+        gamma[rows.equal] = np.asarray(answer.eqlin.marginals)[shape[0] :]
+        cells = shape[0] * shape[1]
+        gamma[np.abs(gamma) <= NEGLIGIBLE * max(1.0, np.abs(gamma).max(initial=0))] = 0.0
+        stored = gamma != 0
+        stored[: len(self._rows.at_least)] = True
+        kept = _Rows(rows.matrix[stored], rows.at_least[stored], rows.equal[stored])
+        own = _written(kept, shape)
+        gamma = gamma[stored]
+        multipliers = (gamma * size).tolist()
+        balance = _balance(kept.matrix[:, cells:], gamma)
+        prices = above[len(above) - many :] * size
+        rest, offset = slope.copy(), 0.0
+        try:
+            with precision():
+                proof = {"own": multipliers, "balance": balance}
+                taken, least = priced(read_own(own, *shape), proof)
+        except CertificateError:
+            # Multipliers of further variables that do not cancel prove nothing.
+            multipliers, balance = [0.0] * len(own), []
+        else:
+            offset = float(least)
+            for x, y, amount in taken:
+                rest[x, y] -= float(amount)
+        if extra is not None:
+            rest += (extra[0][:, :cells].T @ prices).reshape(shape)
+            offset -= float(prices @ extra[1])
+        # The multipliers' own value: the program's is that of a point that may miss some rows.
+        value = float(rest.min(axis=1).sum()) + offset
+        return Implied(value, own, multipliers, balance, prices)
+
+    def _idle(self, slope: Array, extra: tuple[csr_array, Array] | None = None) -> Implied:
+        """Return what holds without any multiplier."""
+        own = _written(self._rows, self._shape)
+        none = np.zeros(0 if extra is None else len(extra[1]))
+        return Implied(float(slope.min(axis=1).sum()), own, [0.0] * len(own), [], none)
+
+    # Half-spaces -----------------------------------------------------------------------------
+
+    def _place(self, point: Array) -> None:
+        """Give all variables their part of a point."""
+        for v in self._variables:
+            start = self._starts[v.id]
+            # Without CVXPY's check of signs: half-spaces hold wherever they are taken.
+            v.save_value(point[start : start + v.size].reshape(v.shape, order="F"))
+
+    def _point(self) -> Array:
+        return np.concatenate([np.ravel(v.value, order="F") for v in self._variables])
+
+    def _supports(self) -> list[_Rows]:
+        """Return the supporting half-spaces at the variables' values."""
+        found = []
+        values = [np.array(v.value) for v in self._variables]
+        inside = np.full(self._shape, 1 / self._shape[1])
+        for curved in self._curved:
+            for share in (0.0, 1e-12, 1e-9, 1e-6):
+                # Logarithms have no gradient where a probability is zero.
+                self._channel.save_value((1 - share) * np.maximum(values[0], 0) + share * inside)
+                rows = self._matrix(curved) if isinstance(curved, PSD) else self._tangents(curved)
+                if rows is not None:
+                    found.append(rows)
+                    break
+        for v, value in zip(self._variables, values, strict=True):
+            v.save_value(value)
+        return found
+
+    def _tangents(
+        self, expression: Any, equal: bool = False, *, exact: bool = False
+    ) -> _Rows | None:
+        """Return g(v) + <grad g(v), u - v> <= 0 for each entry g of an expression."""
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            value, slopes = expression.value, expression.grad
+        if value is None or any(slope is None for slope in slopes.values()):
+            return None
+        value = np.ravel(np.asarray(value, dtype=float), order="F")
+        matrix = self._gathered(slopes, len(value))
+        if not (np.isfinite(value).all() and np.isfinite(matrix.data).all()):
+            return None
+        point = self._point()
+        offset = value - matrix @ point
+        if not exact:
+            offset -= OUTWARD * (1 + np.abs(value) + abs(matrix) @ np.abs(point))
+        return _Rows(-matrix, offset, np.full(len(value), equal))
+
+    def _gathered(self, slopes: Any, entries: int) -> csr_array:
+        blocks = []
+        for v in self._variables:
+            found = slopes.get(v)
+            if found is None:
+                blocks.append(csr_array((entries, v.size)))
+            else:
+                dense = csr_array(
+                    np.reshape(found, (v.size, entries)) if np.isscalar(found) else found
+                )
+                blocks.append(csr_array(dense.T))
+        return csr_array(block_array([blocks]))
+
+    def _matrix(self, constraint: PSD) -> _Rows | None:
+        """Return e' M e >= 0 for the eigenvectors e that M's least eigenvalues belong to."""
+        expression = constraint.args[0]
+        here = np.asarray(expression.value, dtype=float)
+        values, vectors = np.linalg.eigh((here + here.T) / 2)
+        few = values <= values[0] + 1e-4 * max(1.0, float(np.abs(values).max()))
+        point = self._point()
+        self._place(np.zeros(self._size))
+        entries = self._tangents(expression, exact=True)
+        self._place(point)
+        if entries is None:
+            return None
+        squares = np.array([np.outer(e, e).ravel(order="F") for e in vectors.T[few]])
+        matrix = csr_array(squares @ -entries.matrix)
+        offset = -(squares @ entries.at_least)
+        offset -= OUTWARD * (1 + np.abs(squares) @ np.abs(entries.at_least))
+        return _Rows(matrix, offset, np.zeros(len(offset), dtype=bool))
+
+    def _signs(self) -> _Rows:
+        """Return the signs that further variables were declared with."""
+        data, places = [], []
+        for v in self._variables[1:]:
+            sign = 1.0 if v.is_nonneg() else -1.0 if v.is_nonpos() else 0.0
+            if sign:
+                start = self._starts[v.id]
+                data += [sign] * v.size
+                places += range(start, start + v.size)
+        count = len(data)
+        matrix = csr_array((data, (range(count), places)), shape=(count, self._size))
+        return _Rows(matrix, np.zeros(count), np.zeros(count, dtype=bool))
+
+
+def _only_signed(variable: cp.Variable) -> bool:
+    """Whether nothing was declared of a further variable but its sign, which is an affine row."""
+    attributes = variable.attributes.items()
+    declared = {name for name, value in attributes if value is not None and value is not False}
+    return declared <= {"nonneg", "nonpos", "pos", "neg"}
+
+
+def _written(rows: _Rows, shape: tuple[int, int]) -> list[dict[str, Any]]:
+    """Return rows as a certificate stores them."""
+    cells = shape[0] * shape[1]
+    matrix = csr_array(rows.matrix)
+    own = []
+    for i, (limit, equal) in enumerate(
+        zip(rows.at_least.tolist(), rows.equal.tolist(), strict=True)
+    ):
+        here = slice(matrix.indptr[i], matrix.indptr[i + 1])
+        pairs = list(zip(matrix.indices[here].tolist(), matrix.data[here].tolist(), strict=True))
+        own.append(
+            {
+                "entries": [[f % shape[0], f // shape[0], a] for f, a in pairs if f < cells],
+                "further": [[f - cells, b] for f, b in pairs if f >= cells],
+                "at_least": limit,
+                "equal": equal,
+            }
+        )
+    return own
+
+
+def _joined(parts: list[_Rows]) -> _Rows:
+    return _Rows(
+        csr_array(vstack([part.matrix for part in parts])),
+        np.concatenate([part.at_least for part in parts]),
+        np.concatenate([part.equal for part in parts]),
+    )
+
+
+def _balance(further: csr_array, multipliers: Array) -> list[int]:
+    """Return entries, those of large multipliers first, that can absorb what does not cancel."""
+    touched = np.unique(further.nonzero()[1])
+    if not len(touched):
+        return []
+    weighted = (further[:, touched].toarray() * np.abs(multipliers)[:, None]).T
+    triangle, order = cast(tuple[Array, Array], qr(weighted, mode="r", pivoting=True))
+    size = np.abs(np.diag(triangle))
+    rank = int((size > 1e-10 * size[0]).sum())
+    return sorted(order[: min(rank, BALANCED)].tolist())
+
+
+def _attempt(problem: cp.Problem) -> None:
+    try:
+        with warnings.catch_warnings():
+            # The point need not be accurate: what is made from it is proved.
+            warnings.filterwarnings("ignore", "Solution may be inaccurate", UserWarning)
+            problem.solve(solver="CLARABEL", **TIGHT)
+    except cp.SolverError:
+        return

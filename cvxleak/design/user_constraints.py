@@ -1,0 +1,392 @@
+"""The user's own constraints on the channel that a design problem looks for."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+from cvxpy.constraints.exponential import ExpCone
+from cvxpy.constraints.nonpos import Inequality, NonNeg, NonPos
+from cvxpy.constraints.psd import PSD
+from cvxpy.constraints.second_order import SOC
+from cvxpy.constraints.zero import Equality, Zero
+from numpy.typing import ArrayLike
+
+from cvxleak.core.errors import CvxleakError, SolverError, ValidationError
+from cvxleak.core.validation import Array, frozen_array, in_order, short
+
+__all__ = [
+    "SHARP",
+    "TIGHT",
+    "OwnConstraints",
+    "Rule",
+    "as_expressions",
+    "as_rules",
+    "check_picklable",
+    "check_solver",
+    "choose_further",
+    "own_constraints",
+    "own_violations",
+    "relaxed",
+]
+
+Rule = Callable[[cp.Variable], cp.Constraint | Iterable[Any]]
+"""Gets the channel variable, returns a constraint or a list (of lists) of constraints."""
+
+OwnConstraints = Rule | Sequence[Rule]
+"""What the argument `constraints` of a design problem may be."""
+
+TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
+"""Options of CLARABEL: where it stops short of them, it says so and its point is still used."""
+
+SHARP = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+"""Options of HiGHS."""
+
+_HOW = "write it as a function of the channel variable, for example lambda Q: [Q[0, 0] >= 0.5]"
+
+
+def as_rules(constraints: OwnConstraints) -> tuple[Rule, ...]:
+    """Return the argument `constraints` of a design problem as a tuple of callables.
+
+    Raises
+    ------
+    ValidationError
+        Neither a callable nor a sequence of callables. Constraints that are ready-made are refused:
+        they can only be about a variable that is not the problem's own.
+
+    Examples
+    --------
+    >>> from cvxleak.design.user_constraints import as_rules
+    >>> len(as_rules(())), len(as_rules(lambda Q: Q[0, 0] >= 0.5))
+    (0, 1)
+    """
+    if callable(constraints):
+        return (constraints,)
+    if isinstance(constraints, cp.Constraint):
+        raise ValidationError(
+            "constraints: found a ready-made constraint, which cannot be about this problem's "
+            f"channel; {_HOW}"
+        )
+    rules = in_order(constraints, "constraints")
+    for place, rule in enumerate(rules):
+        if not callable(rule):
+            ready = isinstance(rule, cp.Constraint)
+            found = "a ready-made constraint" if ready else short(rule)
+            raise ValidationError(f"constraints[{place}]: found {found}; {_HOW}")
+    return rules
+
+
+def check_picklable(rules: Sequence[Rule]) -> None:
+    """Check that a problem's own constraints can be pickled, where the problem is to be.
+
+    Raises
+    ------
+    pickle.PicklingError
+        One of them cannot, and is named.
+
+    Examples
+    --------
+    >>> from cvxleak.design.user_constraints import check_picklable
+    >>> check_picklable([lambda Q: Q[0, 0] >= 0.5])
+    Traceback (most recent call last):
+    ...
+    _pickle.PicklingError: constraints[0]: it cannot be pickled; define it with def in a module
+    """
+    for place, rule in enumerate(rules):
+        try:
+            pickle.dumps(rule)
+        except (pickle.PicklingError, AttributeError, TypeError) as error:
+            raise pickle.PicklingError(
+                f"constraints[{place}]: it cannot be pickled; define it with def in a module"
+            ) from error
+
+
+def check_solver(solver: str | None) -> str | None:
+    """Return the name of a solver that CVXPY can call here, or None for its choice.
+
+    Raises
+    ------
+    ValidationError
+        A solver that is not installed, or not known.
+
+    Examples
+    --------
+    >>> from cvxleak.design.user_constraints import check_solver
+    >>> check_solver("CLARABEL")
+    'CLARABEL'
+    """
+    known = cp.installed_solvers()
+    if solver is not None and solver not in known:
+        raise ValidationError(f"solver: found {short(solver)}; installed: {sorted(known)}")
+    return solver
+
+
+def own_constraints(constraints: OwnConstraints, channel: cp.Variable) -> list[cp.Constraint]:
+    """Return the user's own constraints on a channel variable, all of them convex.
+
+    Parameters
+    ----------
+    constraints : callable or sequence of callables
+        Each gets the channel variable, shape (k, m), and returns a CVXPY constraint or a list of
+        them, lists inside lists too: its own, or those of a builder of `cvxleak.constraints`.
+        They may bring further continuous variables, and Parameters that have a value.
+    channel : cp.Variable, shape (k, m)
+
+    Raises
+    ------
+    ValidationError
+        Not callables; what one returns is no constraint, is not convex by CVXPY's rules, says
+        nothing about the channel, or has integer variables or Parameters without a value.
+
+    Examples
+    --------
+    >>> import cvxpy as cp
+    >>> from cvxleak.constraints import local_dp
+    >>> from cvxleak.design.user_constraints import own_constraints
+    >>> Q = cp.Variable((3, 3))
+    >>> rules = [lambda Q: local_dp(Q, 1.0), lambda Q: Q[0, 0] >= 0.5]
+    >>> len(own_constraints(rules, Q))
+    3
+    """
+    return [constraint for part in _by_rule(constraints, channel) for constraint in part]
+
+
+def own_violations(
+    constraints: OwnConstraints, matrix: ArrayLike, *, solver: str | None = None
+) -> dict[str, float]:
+    """Return by how much a channel of numbers misses each of the user's own constraints.
+
+    Parameters
+    ----------
+    constraints : callable or sequence of callables
+        As in `own_constraints`.
+    matrix : array_like, shape (k, m)
+        The channel; its rows need not be distributions.
+    solver : str, optional
+        CVXPY's solver for the constraints' further variables.
+
+    Returns
+    -------
+    dict of str to float
+        For each callable, ``"constraints[0]"``, ..., the largest violation of what it returns as
+        CVXPY measures it: 0 if it is met. Where further variables occur, they are chosen so that
+        the largest violation is least, by a solver; the violations are then evaluated there, so
+        that none is understated: those of constraints that are only just met are near 0, not 0.
+
+    Raises
+    ------
+    ValidationError
+        As `own_constraints`, or a matrix that is none.
+    SolverError
+        No solver found values for the further variables.
+
+    Examples
+    --------
+    >>> from cvxleak.design.user_constraints import own_violations
+    >>> own_violations(lambda Q: Q[0, 0] >= 0.5, [[0.25, 0.75], [0.5, 0.5]])
+    {'constraints[0]': 0.25}
+    """
+    values = frozen_array(matrix, "matrix", 2)
+    # Finite bounds: CVXPY multiplies bounds by constants, and infinity by 0 is not a number.
+    widest = 1 + float(np.abs(values).max(initial=0.0))
+    channel = cp.Variable(values.shape, bounds=[-widest, widest])
+    parts = _by_rule(constraints, channel)
+    everything = [constraint for part in parts for constraint in part]
+    further = {v.id for constraint in everything for v in constraint.variables()} - {channel.id}
+    if further:
+        choose_further(everything, channel, values, solver)
+    channel.value = values
+    return {
+        f"constraints[{place}]": max((_violation(constraint) for constraint in part), default=0.0)
+        for place, part in enumerate(parts)
+    }
+
+
+def relaxed(constraint: cp.Constraint, slack: cp.Expression | float) -> list[cp.Constraint]:
+    """Return a constraint with its right-hand side moved outward by `slack`.
+
+    A negative number tightens it, except an equality, which has no room. A cone that has no natural
+    right-hand side is returned as it is.
+
+    Examples
+    --------
+    >>> import cvxpy as cp
+    >>> from cvxleak.design.user_constraints import relaxed
+    >>> x = cp.Variable()
+    >>> round(float(cp.Problem(cp.Minimize(x), relaxed(x >= 1, 0.25)).solve()), 6)
+    0.75
+    """
+    if isinstance(constraint, Equality | Zero):
+        expression = constraint.args[0]
+        if isinstance(constraint, Equality):
+            expression = expression - constraint.args[1]
+        if not isinstance(slack, cp.Expression) and slack <= 0:
+            return [constraint]
+        return [expression <= slack, -expression <= slack]
+    if isinstance(constraint, Inequality):
+        return [constraint.args[0] - constraint.args[1] <= slack]
+    if isinstance(constraint, NonNeg):
+        return [constraint.args[0] >= -slack]
+    if isinstance(constraint, NonPos):
+        return [constraint.args[0] <= slack]
+    if isinstance(constraint, PSD):
+        matrix = constraint.args[0]
+        return [matrix + slack * np.eye(matrix.shape[0]) >> 0]
+    if isinstance(constraint, SOC):
+        return [SOC(constraint.args[0] + slack, constraint.args[1], axis=constraint.axis)]
+    if isinstance(constraint, ExpCone):
+        return [ExpCone(constraint.x, constraint.y, constraint.z + slack)]
+    return [constraint]
+
+
+def as_expressions(constraint: cp.Constraint) -> list[tuple[Any, bool]]:
+    """Return expressions that are <= 0, or = 0 where True, exactly if the constraint holds.
+
+    Empty for cones of which this is not known (power cones, matrices, complex numbers).
+
+    Examples
+    --------
+    >>> import cvxpy as cp
+    >>> from cvxleak.design.user_constraints import as_expressions
+    >>> x = cp.Variable()
+    >>> ((side, equal),) = as_expressions(cp.exp(x) <= 2)
+    >>> x.value = 0.0
+    >>> float(side.value), equal
+    (-1.0, False)
+    """
+    first: Any = constraint.args[0]
+    if any(argument.is_complex() for argument in constraint.args):
+        return []
+    if isinstance(constraint, Equality):
+        return [(first - constraint.args[1], True)]
+    if isinstance(constraint, Zero):
+        return [(first, True)]
+    if isinstance(constraint, Inequality):
+        return [(first - constraint.args[1], False)]
+    if isinstance(constraint, NonNeg):
+        return [(-first, False)]
+    if isinstance(constraint, NonPos):
+        return [(first, False)]
+    if isinstance(constraint, SOC):
+        inner: Any = constraint.args[1]
+        axis = None if inner.ndim < 2 else constraint.axis
+        return [(cp.norm(inner, 2, axis=axis) - first, False)]
+    if isinstance(constraint, ExpCone):
+        # y e^(x/y) <= z is y log(y/z) + x <= 0.
+        return [(cp.rel_entr(constraint.y, constraint.z) + constraint.x, False)]
+    return []
+
+
+def _by_rule(constraints: OwnConstraints, channel: cp.Variable) -> list[list[cp.Constraint]]:
+    return [
+        _checked(list(_flat(_asked(rule, channel, place), place)), channel, place)
+        for place, rule in enumerate(as_rules(constraints))
+    ]
+
+
+def _asked(rule: Rule, channel: cp.Variable, place: int) -> Any:
+    """Return what a callable makes of the channel variable; say which one failed."""
+    try:
+        return rule(channel)
+    except CvxleakError:
+        raise
+    except Exception as error:
+        raise ValidationError(
+            f"constraints[{place}]: it failed for a channel variable of shape {channel.shape}: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+
+
+def _flat(returned: Any, place: int) -> Iterable[cp.Constraint]:
+    if isinstance(returned, cp.Constraint):
+        yield returned
+        return
+    if isinstance(returned, bool | np.bool_ | str | cp.Expression) or not isinstance(
+        returned, Iterable
+    ):
+        hint = (
+            "; a comparison without CVXPY expressions is none"
+            if isinstance(returned, bool | np.bool_)
+            else ""
+        )
+        raise ValidationError(
+            f"constraints[{place}]: it returned {short(returned)}; a CVXPY constraint or a list of "
+            f"them is needed{hint}"
+        )
+    for part in returned:
+        yield from _flat(part, place)
+
+
+def _checked(found: list[cp.Constraint], channel: cp.Variable, place: int) -> list[cp.Constraint]:
+    name = f"constraints[{place}]"
+    variables = {v.id: v for constraint in found for v in constraint.variables()}
+    if found and channel.id not in variables:
+        raise ValidationError(
+            f"{name}: what it returned says nothing about the channel variable that it was given"
+        )
+    for constraint in found:
+        if not constraint.is_dcp():
+            raise ValidationError(
+                f"{name}: {short(str(constraint))} is not convex by CVXPY's rules (DCP)"
+            )
+        for parameter in constraint.parameters():
+            if parameter.value is None:
+                raise ValidationError(f"{name}: the Parameter {parameter.name()} has no value")
+    for variable in variables.values():
+        if variable.attributes["boolean"] or variable.attributes["integer"]:
+            raise ValidationError(
+                f"{name}: the variable {variable.name()} is not continuous; the set must be convex"
+            )
+    return found
+
+
+def choose_further(
+    everything: list[cp.Constraint], channel: cp.Variable, values: Array, solver: str | None = None
+) -> None:
+    """Give the variables that are not the channel values of least largest violation.
+
+    Raises
+    ------
+    SolverError
+        None were found.
+
+    Examples
+    --------
+    >>> import cvxpy as cp
+    >>> import numpy as np
+    >>> from cvxleak.design.user_constraints import choose_further
+    >>> Q, z = cp.Variable((1, 2)), cp.Variable()
+    >>> choose_further([Q[0, 0] >= z, Q[0, 1] <= z], Q, np.array([[0.75, 0.25]]))
+    >>> round(float(z.value), 6)
+    0.5
+    """
+    # Room is welcome, so that nothing is missed by what a solver's values are off.
+    slack = cp.Variable(bounds=[-1, None])
+    rules = [part for constraint in everything for part in relaxed(constraint, slack)]
+    problem = cp.Problem(cp.Minimize(slack), [*rules, channel == values])
+    options: dict[str, Any] = {}
+    if solver is None:
+        solver = "HIGHS" if problem.is_lp() else "CLARABEL"
+        options = SHARP if solver == "HIGHS" else TIGHT
+    try:
+        with warnings.catch_warnings():
+            # Accuracy is not taken on trust: the violations are evaluated.
+            warnings.filterwarnings("ignore", "Solution may be inaccurate", UserWarning)
+            problem.solve(solver=solver, **options)
+    except cp.SolverError as error:
+        raise SolverError(
+            f"constraints: no values were found for their further variables ({error})"
+        ) from error
+    if any(v.value is None for v in problem.variables()):
+        raise SolverError(
+            "constraints: no values were found for their further variables "
+            f"(the solver says {problem.status})"
+        )
+
+
+def _violation(constraint: cp.Constraint) -> float:
+    return float(np.max(constraint.violation()))

@@ -1,0 +1,54 @@
+"""The PML envelope: leakage that holds up under any post-processing (ENVELOPE)."""
+
+from cvxleak.envelope.bounds import (
+    adaptive_composition_bound,
+    composition_bound,
+    envelope_lower_bound,
+    envelope_upper_bound,
+    output_count_bound,
+    tail_average_bound,
+)
+from cvxleak.envelope.curve import EnvelopeCurve, envelope_curve
+from cvxleak.envelope.envelope import PMLEnvelope, pml_envelope
+from cvxleak.envelope.failure import FailureProbability, failure_probability
+from cvxleak.envelope.optimal import PMLMechanism, optimal_pml_mechanism
+from cvxleak.envelope.releases import release_types, repeated_releases
+from cvxleak.envelope.response import (
+    EnvelopePiece,
+    four_level_prior,
+    response_condition,
+    response_dp_epsilon,
+    response_envelope,
+    response_envelope_pieces,
+    response_event_envelope,
+    response_lower_bound,
+    response_upper_bound,
+)
+
+__all__ = [
+    "EnvelopeCurve",
+    "EnvelopePiece",
+    "FailureProbability",
+    "PMLEnvelope",
+    "PMLMechanism",
+    "adaptive_composition_bound",
+    "composition_bound",
+    "envelope_curve",
+    "envelope_lower_bound",
+    "envelope_upper_bound",
+    "failure_probability",
+    "four_level_prior",
+    "optimal_pml_mechanism",
+    "output_count_bound",
+    "pml_envelope",
+    "release_types",
+    "repeated_releases",
+    "response_condition",
+    "response_dp_epsilon",
+    "response_envelope",
+    "response_envelope_pieces",
+    "response_event_envelope",
+    "response_lower_bound",
+    "response_upper_bound",
+    "tail_average_bound",
+]

@@ -1,0 +1,290 @@
+"""Bounds on the PML envelope in closed form; `cvxleak.envelope` computes it exactly.
+
+Every upper bound here is safe under post-processing, and rests on maximal leakage or on the largest
+leakage of an outcome.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import SIZE_LIMIT, Array, in_order, whole_number
+from cvxleak.measures._laws import aligned
+from cvxleak.measures.events import binary_envelope
+from cvxleak.measures.leakage import conditional_maximal_leakage, max_information, maximal_leakage
+from cvxleak.measures.pointwise import pml_right_quantile, probabilities_in
+from cvxleak.model import Channel, Prior
+
+__all__ = [
+    "adaptive_composition_bound",
+    "composition_bound",
+    "envelope_lower_bound",
+    "envelope_upper_bound",
+    "output_count_bound",
+    "tail_average_bound",
+]
+
+
+def envelope_upper_bound(
+    prior: Prior | ArrayLike, channel: Channel | ArrayLike, delta: ArrayLike
+) -> Array:
+    """Return min( L(X -> Y) + log 1/delta, max_y l(y) ), an upper bound on eps_c(delta), in nats.
+
+    Parameters
+    ----------
+    prior : Prior or array_like, shape (k,)
+        The law of the input.
+    channel : Channel or array_like, shape (k, m)
+        The rows q(y|x).
+    delta : float or array_like
+        In [0, 1].
+
+    Returns
+    -------
+    array of the shape of `delta` (a number for a number)
+
+    Raises
+    ------
+    ValidationError
+        If the prior and the channel do not fit, or delta is out of range.
+
+    See Also
+    --------
+    tail_average_bound : Never larger, and as cheap.
+
+    Notes
+    -----
+    ENVELOPE Theorem 3.
+
+    Examples
+    --------
+    >>> from cvxleak.envelope import envelope_upper_bound
+    >>> envelope_upper_bound([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], [0.1, 1.0]).round(6)  # log 1.8
+    array([0.587787, 0.587787])
+    """
+    level = probabilities_in(delta, "delta")
+    most = max_information(prior, channel)
+    return np.minimum(_over(maximal_leakage(prior, channel), level), most)[()]
+
+
+def output_count_bound(outputs: int, delta: ArrayLike) -> Array:
+    """Return log(|Y| / delta), an upper bound on eps_c(delta) for any prior and mechanism, in nats.
+
+    Parameters
+    ----------
+    outputs : int
+        Number of outputs |Y|, at least 1.
+    delta : float or array_like
+        In [0, 1]; inf at 0.
+
+    Returns
+    -------
+    array of the shape of `delta` (a number for a number)
+
+    Raises
+    ------
+    ValidationError
+        If a number is out of range.
+
+    Notes
+    -----
+    ENVELOPE section VII: maximal leakage is at most log |Y|.
+
+    Examples
+    --------
+    >>> from cvxleak.envelope import output_count_bound
+    >>> round(float(output_count_bound(4, 0.5)), 6)  # log 8
+    2.079442
+    """
+    level = probabilities_in(delta, "delta")
+    return _over(float(np.log(whole_number(outputs, "outputs", 1, SIZE_LIMIT))), level)[()]
+
+
+def tail_average_bound(
+    prior: Prior | ArrayLike, channel: Channel | ArrayLike, delta: ArrayLike
+) -> Array:
+    """Return the log of the mean of e^l(Y) over its worst outcomes of mass delta, in nats.
+
+    An upper bound on eps_c(delta), never above `envelope_upper_bound`: the mean is at most the
+    largest e^l and at most E[e^l] / delta. Where an outcome is worse than delta allows, the part of
+    it that fills delta counts.
+
+    Parameters
+    ----------
+    prior, channel, delta
+        As in `envelope_upper_bound`.
+
+    Returns
+    -------
+    array of the shape of `delta` (a number for a number)
+
+    Raises
+    ------
+    ValidationError
+        If the prior and the channel do not fit, or delta is out of range.
+
+    Notes
+    -----
+    Not in the paper. Let the symbols z of a post-processing that leak eps or more have mass delta,
+    and share w_zy of output y. Each has e^eps P(z) <= max_x P(z|x) <= sum_y w_zy P(y) e^l(y), and
+    their sum is at most the integral of e^l over the worst outcomes of mass delta.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cvxleak.envelope import envelope_upper_bound, tail_average_bound
+    >>> mechanism = [[0, 0, 0.5, 0.5], [0, 0, 0.5, 0.5], [0, 0.2, 0.4, 0.4], [0.2, 0, 0.4, 0.4]]
+    >>> np.exp(tail_average_bound([0.25] * 4, mechanism, [0.1, 0.2, 1.0])).round(4)
+    array([4.    , 2.5556, 1.4   ])
+    >>> np.exp(envelope_upper_bound([0.25] * 4, mechanism, [0.1, 0.2, 1.0])).round(4)
+    array([4. , 4. , 1.4])
+    """
+    level = probabilities_in(delta, "delta")
+    p, rows = aligned(prior, channel)
+    rows = rows[p > 0]
+    output = p[p > 0] @ rows
+    top, mass = rows.max(axis=0)[output > 0], output[output > 0]
+    order = np.argsort(-top / mass, kind="stable")
+    reach = np.concatenate([[0.0], np.cumsum(mass[order])])
+    gain = np.concatenate([[0.0], np.cumsum(top[order])])
+    largest = float((top / mass).max())
+    safe = np.where(level > 0, level, 1.0)
+    mean = np.where(level > 0, np.interp(safe, reach, gain) / safe, largest)
+    return np.log(np.clip(mean, 1.0, largest))[()]
+
+
+def envelope_lower_bound(
+    prior: Prior | ArrayLike, channel: Channel | ArrayLike, delta: ArrayLike
+) -> Array:
+    """Return the larger of the PML delta-quantile of Y and the binary envelope, in nats.
+
+    A lower bound on eps_c(delta).
+
+    Parameters
+    ----------
+    prior, channel, delta
+        As in `envelope_upper_bound`.
+
+    Returns
+    -------
+    array of the shape of `delta` (a number for a number)
+
+    Raises
+    ------
+    ValidationError
+        If the prior and the channel do not fit, or delta is out of range.
+
+    Notes
+    -----
+    ENVELOPE (14).
+
+    Examples
+    --------
+    >>> from cvxleak.envelope import envelope_lower_bound
+    >>> envelope_lower_bound([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], [0.1, 1.0]).round(6)
+    array([0.587787, 0.587787])
+    """
+    quantile = pml_right_quantile(prior, channel, delta)
+    return np.maximum(quantile, binary_envelope(prior, channel, delta))[()]
+
+
+def composition_bound(
+    prior: Prior | ArrayLike, channels: Sequence[Channel | ArrayLike], delta: ArrayLike
+) -> Array:
+    """Return sum_i L(X -> Y_i) + log 1/delta, for releases that do not look at each other, in nats.
+
+    An upper bound on the envelope of all outputs together.
+
+    Parameters
+    ----------
+    prior : Prior or array_like, shape (k,)
+        The law of the input.
+    channels : sequence of Channels or arrays, each of k rows
+        The releases, independent of one another given X.
+    delta : float or array_like
+        In [0, 1]; inf at 0.
+
+    Returns
+    -------
+    array of the shape of `delta` (a number for a number)
+
+    Raises
+    ------
+    ValidationError
+        If the prior and a channel do not fit, there is no channel, or delta is out of range.
+
+    See Also
+    --------
+    cvxleak.envelope.repeated_releases : The exact envelope of equal releases.
+
+    Notes
+    -----
+    ENVELOPE section IV-A, after Theorem 3.
+
+    Examples
+    --------
+    >>> from cvxleak.envelope import composition_bound
+    >>> noisy = [[0.9, 0.1], [0.1, 0.9]]
+    >>> round(float(composition_bound([0.5, 0.5], [noisy, noisy], 0.5)), 6)  # log(1.8^2 / 0.5)
+    1.868721
+    """
+    level = probabilities_in(delta, "delta")
+    releases = in_order(channels, "channels")
+    if not releases:
+        raise ValidationError("channels: found none; at least one release is needed")
+    return _over(sum(maximal_leakage(prior, channel) for channel in releases), level)[()]
+
+
+def adaptive_composition_bound(
+    prior: Prior | ArrayLike,
+    first: Channel | ArrayLike,
+    second: Sequence[Channel | ArrayLike],
+    delta: ArrayLike,
+) -> Array:
+    """Return L(X -> Y1) + L(X -> Y2 | Y1) + log 1/delta, in nats.
+
+    An upper bound on the envelope of both outputs together, when the second release may be chosen
+    in view of the first. For more releases, let `first` be the channel of all but the last.
+
+    Parameters
+    ----------
+    prior, first, second
+        As in `conditional_maximal_leakage`.
+    delta : float or array_like
+        In [0, 1]; inf at 0.
+
+    Returns
+    -------
+    array of the shape of `delta` (a number for a number)
+
+    Raises
+    ------
+    ValidationError
+        If the arguments do not fit, or delta is out of range.
+
+    Notes
+    -----
+    ENVELOPE section IV-A, after Theorem 3.
+
+    Examples
+    --------
+    >>> from cvxleak.envelope import adaptive_composition_bound
+    >>> erasure = [[0.5, 0.0, 0.5], [0.0, 0.5, 0.5]]
+    >>> noisy, silent = [[0.9, 0.1], [0.1, 0.9]], [[1.0, 0.0], [1.0, 0.0]]
+    >>> plan = [noisy, noisy, silent]  # ask again only where the answer is known
+    >>> round(float(adaptive_composition_bound([0.5, 0.5], erasure, plan, 1.0)), 6)  # log 1.5
+    0.405465
+    """
+    level = probabilities_in(delta, "delta")
+    leakage = maximal_leakage(prior, first) + conditional_maximal_leakage(prior, first, second)
+    return _over(leakage, level)[()]
+
+
+def _over(leakage: float, delta: Array) -> Array:
+    """Return leakage + log 1/delta; inf at 0."""
+    with np.errstate(divide="ignore"):
+        return leakage - np.log(delta)

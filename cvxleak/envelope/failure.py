@@ -1,0 +1,238 @@
+"""The probability that pointwise maximal leakage exceeds a level after any post-processing."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cvxleak.core.clock import Clock
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import real_number
+from cvxleak.envelope.statement import Data, read_candidate
+from cvxleak.exact.balls import precision
+from cvxleak.measures.pointwise import pml_failure_probability, pml_limit
+from cvxleak.measures.privacy import TIE
+from cvxleak.model import Channel, Prior, as_channel, as_prior
+from cvxleak.problem import Bound, Gap, Problem, Stopped
+from cvxleak.problem.problem import Found, Once, Search
+from cvxleak.proofs.envelope import prove_failure_probability
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+
+__all__ = ["FailureProbability", "failure_probability"]
+
+
+@dataclass(frozen=True, eq=False)
+class FailureProbability(Problem):
+    """The problem delta_c(epsilon) = sup over post-processings Z of P{ l(Z) > epsilon }.
+
+    l is the pointwise maximal leakage about X, and X - Y - Z: Z is any function of the output,
+    randomized or not. The value is that of a linear program (Notes).
+
+    Parameters
+    ----------
+    prior : Prior or array_like, shape (k,)
+        The law of the input. Inputs of probability zero do not count.
+    channel : Channel or array_like, shape (k, m)
+        The rows q(y|x).
+    epsilon : float
+        Not negative, in nats.
+    strict : bool, optional
+        With False, sup P{ l(Z) >= epsilon }. The two differ only where epsilon is the largest
+        information density of an input, where both jump: from left-continuous to right-continuous.
+    tie : float, optional
+        A leakage within so many nats of epsilon is taken to equal it: the level is
+        epsilon + `tie` if strict, and epsilon - `tie` if not. With 0 all numbers are meant as
+        written; within rounding of a jump the bracket then may span it.
+
+    Raises
+    ------
+    ValidationError
+        If the prior and the channel do not fit, or a number is out of range.
+
+    See Also
+    --------
+    PMLEnvelope : The inverse function.
+
+    Notes
+    -----
+    ENVELOPE (8). Of a post-processing, merge the outcomes that leak too much by the input x that
+    attains their leakage: P(z|x) / P(z) stays above e^epsilon. So with w_xy the probability that
+    output y becomes the symbol of x,
+
+        maximize sum_xy P(y) w_xy subject to w >= 0, sum_x w_xy <= 1 for each y,
+        and sum_y w_xy (q(y|x) - e^epsilon P(y)) >= 0 for each x,
+
+    over the inputs with a q(y|x) >= e^epsilon P(y); if strict, with a q(y|x) > e^epsilon P(y).
+
+    The bound's `lower` is what the `witness` attains, a `Channel` from the outputs to symbols;
+    `upper` is the dual function at the certificate's multipliers. Both are computed in exact
+    integer arithmetic, by the code that checks the certificate.
+
+    A candidate for `check` is a post-processing P(z|y), its rows in the order of the channel's
+    outputs or labeled by them. Its value is that of the positive part, each row divided by its sum.
+
+    Examples
+    --------
+    >>> from math import log
+    >>> from cvxleak.envelope import FailureProbability
+    >>> mechanism = [[0, 0, 0.5, 0.5], [0, 0, 0.5, 0.5], [0, 0.2, 0.4, 0.4], [0.2, 0, 0.4, 0.4]]
+    >>> print(FailureProbability([0.25] * 4, mechanism, log(10 / 9)).solve())  # not the .1 of Y
+    failure probability: 1 to 1 probability (CERTIFIED)
+    >>> print(FailureProbability([0.25] * 4, mechanism, log(2)).solve())
+    failure probability: 0.28 to 0.28 probability (CERTIFIED)
+
+    The witness attains it, and the output as it is falls short:
+
+    >>> import numpy as np
+    >>> from cvxleak.measures import pml_failure_probability
+    >>> problem = FailureProbability([0.3, 0.7], [[0.8, 0.2], [0.3, 0.7]], 0.4)
+    >>> bound = problem.solve()
+    >>> after = problem.channel.then(bound.witness)
+    >>> round(pml_failure_probability(problem.prior, after, 0.4), 6)
+    0.564058
+    >>> check = problem.check(np.eye(2), bound=bound)
+    >>> check.feasible, round(check.value, 6), round(check.shortfall[0], 6)
+    (True, 0.45, 0.114058)
+    """
+
+    kind = "failure-probability"
+    name = "failure probability"
+    unit = "probability"
+    maximize = True
+    tolerance = 1e-9
+    information = ("epsilon", "tie")
+
+    prior: Prior
+    channel: Channel
+    epsilon: float
+    strict: bool
+    tie: float
+
+    def __init__(
+        self,
+        prior: Prior | ArrayLike,
+        channel: Channel | ArrayLike,
+        epsilon: float,
+        *,
+        strict: bool = True,
+        tie: float = TIE,
+    ) -> None:
+        rows = as_channel(channel)
+        if not isinstance(strict, bool | np.bool_):
+            raise ValidationError(f"strict: expected True or False, found {strict!r:.40}")
+        for name, value in {
+            "prior": as_prior(prior, len(rows.inputs), labels=rows.inputs),
+            "channel": rows,
+            "epsilon": real_number(epsilon, "epsilon", 0.0),
+            "strict": bool(strict),
+            "tie": real_number(tie, "tie", 0.0, open_high=True),
+        }.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def threshold(self) -> float:
+        """The level that counts, ties included, in nats.
+
+        At most a bit more than an outcome can leak: beyond that it means the same.
+        """
+        level = self.epsilon + self.tie if self.strict else self.epsilon - self.tie
+        return min(level, pml_limit(self.prior) + math.log(2))
+
+    def _search(self) -> Search:
+        return Once(self._run)
+
+    def _run(self, gap: Gap, clock: Clock) -> tuple[Found, Stopped]:
+        data = Data(self.prior, self.channel)
+        # Beyond the largest leakage there is nothing to find, however far.
+        level = math.exp(min(self.threshold, 700.0))
+        vertex = data.program.solve(
+            level, strict=self.strict, tol=max(gap.absolute / 4, 1e-13), clock=clock
+        )
+        stopped = Stopped.TIME_LIMIT if clock.late else Stopped.NO_PROGRESS
+        stored = data.stored() | {"epsilon": self.threshold, "strict": self.strict}
+        witness, proof = data.witness(vertex), {"multipliers": data.multipliers(vertex)}
+        with precision():
+            lower, upper = prove_failure_probability(stored, witness, proof)
+        stats = {"pivots": data.program.pivots}
+        parts = (stored, witness, proof)
+        return Found(lower, upper, data.post_processing(witness), parts, stats=stats), stopped
+
+    def _measure(self, candidate: Channel | ArrayLike) -> tuple[float, dict[str, float]]:
+        rows = read_candidate(candidate, self.channel.outputs)
+        value = pml_failure_probability(
+            self.prior,
+            self.channel.then(rows.channel),
+            self.epsilon,
+            strict=self.strict,
+            tie=self.tie,
+        )
+        return value, rows.violations
+
+    def to_cvxpy(self) -> cp.Problem:
+        """Return the linear program in plain CVXPY, with the variable ``weights``, for reference.
+
+        Its rows are the inputs and its columns the outputs: give the transpose, with what is left
+        of each output in one column more, to `check`. Ties are not considered.
+
+        Examples
+        --------
+        >>> from cvxleak.envelope import FailureProbability
+        >>> problem = FailureProbability([0.3, 0.7], [[0.8, 0.2], [0.3, 0.7]], 0.4).to_cvxpy()
+        >>> round(float(problem.solve(solver="HIGHS")), 6)
+        0.564058
+        """
+        # Here, so that everything else works where CVXPY is not installed.
+        import cvxpy as cp
+
+        rows, law = self.channel.matrix, self.prior.probabilities
+        output = law @ rows
+        excess = rows - math.exp(min(self.epsilon, pml_limit(self.prior) + math.log(2))) * output
+        w = cp.Variable(rows.shape, nonneg=True, name="weights")
+        reaches = (excess > 0) if self.strict else (excess >= 0)
+        able = (law > 0) & (reaches & (rows > 0)).any(axis=1)
+        constraints: list[Any] = [cp.sum(w, axis=0) <= 1]
+        constraints.append(cp.sum(cp.multiply(w, excess), axis=1) >= 0)
+        if not able.all():
+            constraints.append(w[np.flatnonzero(~able)] == 0)
+        return cp.Problem(cp.Maximize(cp.sum(w @ output)), constraints)
+
+
+def failure_probability(
+    prior: Prior | ArrayLike,
+    channel: Channel | ArrayLike,
+    epsilon: float,
+    *,
+    strict: bool = True,
+    tie: float = TIE,
+    **options: Any,
+) -> Bound:
+    """Return delta_c(epsilon) as a proved bracket: `FailureProbability(...).solve(...)`.
+
+    Parameters
+    ----------
+    prior, channel, epsilon, strict, tie
+        As for `FailureProbability`.
+    **options
+        As for `Problem.solve`.
+
+    Examples
+    --------
+    The strict and the other probability of a mechanism all of whose outputs leak the same:
+
+    >>> from cvxleak.mechanisms import pml_extremal
+    >>> from cvxleak.envelope import failure_probability
+    >>> prior = [0.2, 0.3, 0.5]
+    >>> mechanism = pml_extremal(prior, 0.1)
+    >>> failure_probability(prior, mechanism, 0.1).upper
+    0.0
+    >>> round(failure_probability(prior, mechanism, 0.1, strict=False).lower, 9)
+    1.0
+    """
+    problem = FailureProbability(prior, channel, epsilon, strict=strict, tie=tie)
+    return problem.solve(**options)

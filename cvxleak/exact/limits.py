@@ -1,0 +1,137 @@
+"""What one file may ask of the checker: limits on totals, seen before anything is expanded.
+
+Anybody may have written a certificate, and a short one can stand for very much: runs of equal
+records, compressed arrays, trees, groups of records. The totals are over the whole file, over all
+certificates of a list together, so that many pieces below a limit do not add up to what none of
+them may be. Outside of `verify` nothing is limited here: a search knows what it asked for.
+
+The third total counts steps, pieces of work of about a microsecond each. Steps that a file pays for
+by its own length do not count: the rows of a mechanism that the file writes out, and the leaves of
+a tree, as long as there is a character for each of their numbers. Those that a search found have
+about four.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from cvxleak.core.errors import CertificateError
+
+__all__ = [
+    "LIMITS",
+    "charge",
+    "charge_entries",
+    "charge_leaves",
+    "charge_records",
+    "limited",
+]
+
+LIMITS = {"values in runs": 1 << 24, "bytes of packed arrays": 1 << 30, "steps": 1 << 27}
+"""Most of each that one file may ask for.
+
+Four million binary records, which have two values and two contributions each; a gigabyte; and some
+two minutes.
+"""
+
+COPIES = 16
+"""How often a lumped problem may hold the numbers of its channel for nothing.
+
+A group of records sees each row once for each of its values.
+"""
+
+ENTRY = 16
+"""Steps that an entry of a lumped problem counts for: in balls it takes 80 bytes."""
+
+LEAF = 32
+"""Steps that a leaf counts for, for each entry of its lumped problem."""
+
+_spent: ContextVar[dict[str, int] | None] = ContextVar("spent", default=None)
+
+
+@contextmanager
+def limited() -> Iterator[None]:
+    """Count the totals of one file; inside of another such block they belong to that one's."""
+    if _spent.get() is not None:
+        yield
+        return
+    token = _spent.set(dict.fromkeys(LIMITS, 0))
+    try:
+        yield
+    finally:
+        _spent.reset(token)
+
+
+def charge(what: str, amount: int, why: str) -> None:
+    """Count what is about to be expanded.
+
+    Raises
+    ------
+    CertificateError
+        The file asks for more than is allowed, in all.
+
+    Examples
+    --------
+    >>> from cvxleak.exact.limits import charge, limited
+    >>> from cvxleak.core.errors import CertificateError
+    >>> with limited():
+    ...     charge("values in runs", 10_000_000, "a space")
+    ...     try:
+    ...         charge("values in runs", 10_000_000, "a space")
+    ...     except CertificateError as error:
+    ...         print(error)
+    a space: the file asks for 20000000 values in runs in all; at most 16777216 are allowed
+    """
+    spent = _spent.get()
+    if spent is None:
+        return
+    total = spent[what] + amount
+    if total > LIMITS[what]:
+        # Python refuses to print integers of thousands of digits.
+        found = str(total) if total < 10**18 else f"about 10^{math.log10(total):.0f}"
+        raise CertificateError(
+            f"{why}: the file asks for {found} {what} in all; at most {LIMITS[what]} are allowed"
+        )
+    spent[what] = total
+
+
+def charge_records(data: Any) -> None:
+    """Count the records of a stored query or mechanism, or of whatever has a space in it.
+
+    A run stands for as many copies of its item as it says: an alphabet, a record's contributions,
+    a law. What is no run is left for the reader to complain about.
+    """
+    if not isinstance(data, Mapping):
+        return
+    for key, value in data.items():
+        if key in ("alphabets", "contributions", "laws") and isinstance(value, Sequence):
+            runs = [run for run in value if isinstance(run, Sequence) and len(run) == 2]
+            copies = sum(run[1] * max(_size(run[0]), 2) for run in runs if type(run[1]) is int)
+            charge("values in runs", max(copies, 0), f"the runs of {key}")
+        elif isinstance(value, Mapping):
+            charge_records(value)
+
+
+def charge_entries(entries: int, written: int, why: str) -> None:
+    """Count the entries of a lumped problem beyond what a channel of `written` numbers pays for."""
+    charge("steps", ENTRY * max(entries - COPIES * written, 0), why)
+
+
+def charge_leaves(packed: Any, leaves: int, width: int, entries: int) -> None:
+    """Count the leaves of a tree beyond what the characters of their numbers pay for.
+
+    A leaf has `width` numbers, and is about a problem of `entries` probabilities.
+    """
+    characters = len(packed["data"]) if isinstance(packed["data"], str) else 0
+    why = f"a tree of {leaves} leaves in {characters} characters"
+    charge("steps", LEAF * max(leaves - characters // width, 0) * entries, why)
+
+
+def _size(item: Any) -> int:
+    """Return how many numbers and texts an item of a run holds."""
+    if isinstance(item, list):
+        return sum(map(_size, item))
+    return 1

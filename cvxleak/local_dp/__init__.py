@@ -1,0 +1,41 @@
+"""Channels that are useful for every source of a set and leak as little as possible (HAMMING)."""
+
+from cvxleak.local_dp.classification import Classification, classify
+from cvxleak.local_dp.folding import FoldedSets, FoldingBounds, fold, folding_bounds
+from cvxleak.local_dp.least_distortion import MinDistortionLocalDP, min_distortion_local_dp
+from cvxleak.local_dp.least_epsilon import MinLocalDP, min_local_dp
+from cvxleak.local_dp.least_information import MinInformation, min_information
+from cvxleak.local_dp.structure import CriticalPair, colors, critical_pairs, is_staircase
+from cvxleak.local_dp.theorems import (
+    class_one_information,
+    class_one_leakage,
+    class_two_distortions,
+    class_two_leakage,
+    class_two_mechanism,
+    distortion_thresholds,
+)
+
+__all__ = [
+    "Classification",
+    "CriticalPair",
+    "FoldedSets",
+    "FoldingBounds",
+    "MinDistortionLocalDP",
+    "MinInformation",
+    "MinLocalDP",
+    "class_one_information",
+    "class_one_leakage",
+    "class_two_distortions",
+    "class_two_leakage",
+    "class_two_mechanism",
+    "classify",
+    "colors",
+    "critical_pairs",
+    "distortion_thresholds",
+    "fold",
+    "folding_bounds",
+    "is_staircase",
+    "min_distortion_local_dp",
+    "min_information",
+    "min_local_dp",
+]

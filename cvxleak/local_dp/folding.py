@@ -1,0 +1,256 @@
+"""Class III by folding into one order: HAMMING Theorem 3, Corollary 1, Remark 4 and (51).
+
+For finite sets, which is how the paper uses them: the images of P restricted to an order are then
+finite sets too, and intersections and unions are theirs.
+
+In (18) the ratio is D_1's, the first row's. It has to be the largest of all rows, so the least
+distortion takes the place of D_1. (The order D_1 <= D_2 <= ..., the right addition to (11), is too
+much here: together with D_T(i) = D_i it makes everything between i and T(i) equal.) The
+upper bound of Theorem 3 then always holds, and both bounds are exact if intersection and union
+agree and the folding permutations form a group, up to relabeling. Otherwise the lower bound is
+false in general: for P = {(.5, .3, .2), (.2, .5, .3)} all three distortions become equal, which
+asks for log 2 (1 - D)/D at every D, and the constant law (.4, .6, 0) has distortion .62 under both.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import linprog
+
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.numbers import exact_law, fraction
+from cvxleak.core.validation import Array, real_number
+from cvxleak.local_dp.classification import Order, classify
+from cvxleak.local_dp.statement import Sources, read_sources
+from cvxleak.local_dp.theorems import class_one_leakage, ordered_leakage, worst_tails
+from cvxleak.model import SourceSet
+
+__all__ = ["FoldedSets", "FoldingBounds", "fold", "folding_bounds"]
+
+
+@dataclass(frozen=True, eq=False)
+class FoldedSets:
+    """A finite set, folded into the order S_0 of falling probabilities.
+
+    Attributes
+    ----------
+    folding : tuple of tuple of int
+        The folding permutations T: outcomes by falling probability.
+    images : tuple of ndarray
+        For each T the laws of P in that order, in the order's coordinates.
+    intersection, union : ndarray, shape (n, k)
+        Of the images, (15).
+    lower_set, upper_set : SourceSet or None
+        (51): the intersection and the union, unfolded by every T; None if empty.
+
+    Examples
+    --------
+    >>> from cvxleak.local_dp import fold
+    >>> fold([[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]]).folding
+    ((0, 1, 2), (2, 1, 0))
+    """
+
+    folding: tuple[Order, ...]
+    images: tuple[Array, ...]
+    intersection: Array
+    union: Array
+    lower_set: SourceSet | None
+    upper_set: SourceSet
+
+
+@dataclass(frozen=True)
+class FoldingBounds:
+    """HAMMING Theorem 3's bounds on the least epsilon, in nats.
+
+    Attributes
+    ----------
+    lower : float or None
+        (17) of the intersection; None if that is empty. It can exceed the least epsilon.
+    upper : float
+        (17) of the union: never below the least epsilon.
+    single_order : float
+        Remark 4: the least epsilon of the laws in one order alone, the best over the orders; never
+        above the least epsilon.
+    tight : bool
+        Whether intersection and union are equal (Corollary 1), and so `lower` and `upper`. They
+        are the least epsilon if, besides, the folding permutations form a group.
+
+    Examples
+    --------
+    >>> from cvxleak.local_dp import FoldingBounds
+    >>> FoldingBounds(lower=0.1, upper=0.2, single_order=0.1, tight=False).tight
+    False
+    """
+
+    lower: float | None
+    upper: float
+    single_order: float
+    tight: bool
+
+
+def fold(sources: Sources, *, cap: int = 1000) -> FoldedSets:
+    """Return the folded sets of a finite source set.
+
+    Parameters
+    ----------
+    sources : SourceSet, Prior, or iterable of laws
+        A finite set.
+    cap : int
+        Most folding permutations.
+
+    Raises
+    ------
+    ValidationError
+        Not a finite set, or more than `cap` folding permutations: use `MinLocalDP` alone then.
+
+    Notes
+    -----
+    HAMMING Definitions 5 and 6, (15) and (51). Coordinates are those of the first permutation, so
+    that its image is the set itself, as the paper assumes.
+
+    Examples
+    --------
+    >>> from cvxleak.local_dp.folding import fold
+    >>> sets = fold([[0.5, 0.3, 0.2], [0.3, 0.5, 0.2]])
+    >>> sets.folding, sets.intersection
+    (((0, 1, 2), (1, 0, 2)), array([[0.5, 0.3, 0.2]]))
+    """
+    known = _finite(sources)
+    folding = classify(known, cap=cap).folding
+    if folding is None:
+        raise ValidationError(
+            f"sources: the set has more than {cap} folding permutations; MinLocalDP needs none"
+        )
+    images, members = [], []
+    for order in folding:
+        points = known.points[:, list(order)]
+        inside = (np.diff(points, axis=1) <= 0).all(axis=1)
+        images.append(np.unique(points[inside], axis=0))
+        members.append({tuple(row) for row in images[-1].tolist()})
+    both, any_of = set.intersection(*members), set.union(*members)
+    size = known.size
+    intersection = np.array(sorted(both)).reshape(-1, size)
+    union = np.array(sorted(any_of)).reshape(-1, size)
+    lower = _unfolded(intersection, folding) if len(intersection) else None
+    return FoldedSets(folding, tuple(images), intersection, union, lower, _unfolded(union, folding))
+
+
+def folding_bounds(sources: Sources, distortion_budget: float, *, cap: int = 1000) -> FoldingBounds:
+    """Return the bounds of HAMMING Theorem 3, with (18) corrected, and of Remark 4.
+
+    Parameters
+    ----------
+    sources : SourceSet, Prior, or iterable of laws
+        A finite set.
+    distortion_budget : float
+        D in (0, 1].
+    cap : int
+        Most folding permutations.
+
+    Raises
+    ------
+    ValidationError
+        Not a finite set, more than `cap` folding permutations, or D out of range.
+
+    Examples
+    --------
+    HAMMING's Class III set a, where they agree, and a set where the "lower" bound is above the
+    least epsilon, which is 0:
+
+    >>> from cvxleak.local_dp.folding import folding_bounds
+    >>> table = [0.7, 0.15, 0.06, 0.04, 0.03, 0.02]
+    >>> bounds = folding_bounds([table, [0.15, 0.7, *table[2:]]], 0.3)
+    >>> round(bounds.lower, 5), round(bounds.upper, 5), bounds.tight
+    (1.54045, 1.54045, True)
+    >>> round(folding_bounds([[0.5, 0.3, 0.2], [0.2, 0.5, 0.3]], 0.62).lower, 4)
+    0.2036
+    """
+    known = _finite(sources)
+    D = real_number(distortion_budget, "distortion_budget", 0.0, 1.0, open_low=True)
+    sets = fold(known, cap=cap)
+    groups = _orbits(sets.folding, known.size)
+    lower = None
+    if len(sets.intersection):
+        lower = _folded_leakage(sets.intersection, D, groups)
+    upper = _folded_leakage(sets.union, D, groups)
+    alone = max(_class_two_value(image, D) for image in sets.images)
+    tight = np.array_equal(sets.intersection, sets.union)
+    return FoldingBounds(lower, upper, alone, tight)
+
+
+def _folded_leakage(points: Array, D: float, groups: list[list[int]]) -> float:
+    """Return (17), with (18) as the module says: l = 0 alone gives the minimum."""
+    size = points.shape[1]
+    if size * fraction(D) >= size - 1:
+        return 0.0
+    # A constant output of an outcome that no other one shares its distortion with.
+    laws = [exact_law(point) for point in points]
+    for (place,) in (group for group in groups if len(group) == 1):
+        if all(1 - law[place] <= fraction(D) for law in laws):
+            return 0.0
+    if points[:, -1].max() > D:
+        return class_one_leakage(size, D)
+    # One distortion for each group: columns z = D_g / min D and t = 1 / min D.
+    member = np.zeros((size, len(groups)))
+    for g, group in enumerate(groups):
+        member[group, g] = 1.0
+    count = member.sum(axis=0)
+    rows = np.vstack(
+        [
+            np.column_stack([points @ member, np.full(len(points), -D)]),
+            np.column_stack([np.eye(len(groups)), -np.ones(len(groups))]),
+            np.append(count, 1.0 - size)[None],
+        ]
+    )
+    cost = np.append(-count, size - 1.0)
+    answer = linprog(cost, rows, np.zeros(len(rows)), bounds=(1, None), method="highs")
+    # Unbounded: a constant output meets the budget.
+    return math.log1p(max(float(answer.fun), 0.0)) if answer.status == 0 else 0.0
+
+
+def _class_two_value(points: Array, D: float) -> float:
+    known = SourceSet(points)
+    if worst_tails(known)[-2] <= fraction(D):
+        return 0.0
+    value = ordered_leakage(known, D)[0]
+    return min(value, class_one_leakage(points.shape[1], D))
+
+
+def _orbits(folding: tuple[Order, ...], size: int) -> list[list[int]]:
+    """Return the groups of places whose distortions D_T(i) = D_i makes equal."""
+    place = {outcome: i for i, outcome in enumerate(folding[0])}
+    parent = list(range(size))
+
+    def root(i: int) -> int:
+        while parent[i] != i:
+            i = parent[i]
+        return i
+
+    for order in folding:
+        for i, outcome in enumerate(order):
+            parent[root(i)] = root(place[outcome])
+    groups: dict[int, list[int]] = {}
+    for i in range(size):
+        groups.setdefault(root(i), []).append(i)
+    return list(groups.values())
+
+
+def _unfolded(points: Array, folding: tuple[Order, ...]) -> SourceSet:
+    laws = []
+    for order in folding:
+        back = np.empty_like(points)
+        back[:, list(order)] = points
+        laws.append(back)
+    return SourceSet(np.unique(np.vstack(laws), axis=0))
+
+
+def _finite(sources: Sources) -> SourceSet:
+    known = read_sources(sources)
+    if not known.is_finite:
+        raise ValidationError(
+            "sources: found convex parts; folding is for finite sets, and MinLocalDP for all"
+        )
+    return known

@@ -1,0 +1,248 @@
+"""`MinLocalDP`: the least epsilon of local differential privacy at a worst-case distortion."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cvxleak.core.clock import Clock
+from cvxleak.core.validation import Array, real_number
+from cvxleak.exact.rationals import float_above
+from cvxleak.local_dp.approximate import approximate_attempts
+from cvxleak.local_dp.general import least_distortion_rows
+from cvxleak.local_dp.general_search import general_attempts
+from cvxleak.local_dp.hamming_search import hamming_attempts
+from cvxleak.local_dp.proof_candidates import Attempt, Best
+from cvxleak.local_dp.statement import (
+    BudgetProblem,
+    Costs,
+    Sources,
+    distance_from_hull,
+    private_program,
+    read_budget,
+)
+from cvxleak.measures import local_dp_epsilon, privacy_profile
+from cvxleak.model import Channel, Distortion, Prior
+from cvxleak.problem import Bound, Gap, Stopped
+from cvxleak.problem.problem import Found, Once, Search
+from cvxleak.proofs.local_dp import prove
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+
+__all__ = ["MinLocalDP", "min_local_dp"]
+
+
+@dataclass(frozen=True, eq=False)
+class MinLocalDP(BudgetProblem):
+    """The problem: the least epsilon of a channel that is useful for every source.
+
+    minimize epsilon over channels Q that are (epsilon, delta)-locally differentially private and
+    have sum_{x,y} P(x) Q(y|x) d(x,y) <= D for every law P of the set. Exact for any set of sources
+    that consists of laws and polytopes, of Class I, II or III, and for any distortion matrix.
+
+    Parameters
+    ----------
+    sources : SourceSet, Prior, or iterable of laws
+        What is known about the true law; a set and its hull give the same answer.
+    distortion_budget : float
+        D >= 0, in the unit of d; at most 1 for Hamming distortion.
+    distortion : Distortion or array_like, shape (k, m), optional
+        d; Hamming distortion, d(x, y) = 1 if x != y, if left out. A `Distortion` is matched to the
+        outcomes by label, an array by position.
+    delta : float
+        From 0 to 1; 0 for pure differential privacy.
+
+    Raises
+    ------
+    ValidationError
+        Arguments that are not valid or do not fit.
+
+    Notes
+    -----
+    `solve` raises `InfeasibleError` if no channel meets the budget (never for Hamming distortion).
+
+    HAMMING Definition 4 and (4). Pure, Hamming: one linear program with k + 1 columns, which is
+    Theorem 2's with the largest of all rows in place of the first, and exact for every class (see
+    `cvxleak.local_dp.hamming`). Pure, any d: linear programs in the column minima alone,
+    with Newton's steps in e^epsilon. delta > 0: the same steps over the full linear program.
+
+    The least epsilon is not continuous in D: where a constant output just meets the budget it
+    falls to 0 from a positive number. The budget is taken as the float that is stored, and 0.3 is a
+    little less than 1 - 0.7: which side it is on is decided in rational arithmetic. The bracket
+    stays wide only within rounding of such a border or of the least distortion of all for polytopes
+    with inequalities, for programs of more than some thousand entries, for budgets within a
+    millionth of these borders if delta > 0, and for numbers that no float holds.
+
+    The bound's `upper` is the epsilon of the `witness`, a `Channel` that meets the budget exactly,
+    as stored; `lower` is proved by linear programming duality. Both are in the certificate. Both
+    are infinite if only channels with zeros beside positive entries meet the budget: the
+    certificate proves that too. With delta = 0 the gap comes out near 1e-14, whatever `tol`.
+    ``shadow_prices["distortion_budget"]`` is the derivative in D; `stats` also has the
+    ``worst_source``, the law of the hull that decides. After the time limit no linear program goes
+    on; the least distortion, with which every solve begins, and the exact proof of what was found
+    come on top.
+
+    A candidate for `check` is a channel, whose value is its own epsilon at this delta; or a law
+    that is claimed to be the worst source, whose value is the least epsilon for this law alone.
+
+    Examples
+    --------
+    HAMMING Table I at D = .2, and its Class III set a at D = .3:
+
+    >>> from cvxleak.local_dp import MinLocalDP
+    >>> table = [0.7, 0.15, 0.06, 0.04, 0.03, 0.02]
+    >>> print(MinLocalDP([table], 0.2).solve())
+    local DP: 2.677279 to 2.677279 nats (CERTIFIED)
+    >>> print(MinLocalDP([table, [0.15, 0.7, *table[2:]]], 0.3).solve())
+    local DP: 1.540445 to 1.540445 nats (CERTIFIED)
+
+    A channel and a law that were found elsewhere:
+
+    >>> problem = MinLocalDP([[0.5, 0.3, 0.2]], 0.5)
+    >>> print(problem.check([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25, 0.25, 0.5]]))
+    feasible; value 0.6931472 nats
+    proved optimum: 0 to 0 nats; the candidate falls short by 0.6931472 to 0.6931472
+    >>> MinLocalDP([[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]], 0.3).check([0.5, 0.3, 0.2]).feasible
+    True
+    """
+
+    kind = "local-dp"
+    name = "local DP"
+    maximize = False
+    tolerance = 1e-9
+
+    delta: float
+
+    def __init__(
+        self,
+        sources: Sources,
+        distortion_budget: float,
+        distortion: Distortion | ArrayLike | None = None,
+        *,
+        delta: float = 0.0,
+    ) -> None:
+        costs = self._read(sources, distortion)
+        object.__setattr__(self, "distortion_budget", read_budget(distortion_budget, costs))
+        object.__setattr__(self, "delta", real_number(delta, "delta", 0.0, 1.0))
+
+    def to_cvxpy(self, epsilon: float | cp.Parameter) -> cp.Problem:
+        """Return, in plain CVXPY, the least worst-case distortion at a given epsilon.
+
+        The problem itself is no convex program, but quasi-convex: it asks for the smallest epsilon
+        at which this program's value is within the budget. Its variable is ``channel``. With a
+        Parameter it is DPP, so that bisection compiles it once.
+
+        Parameters
+        ----------
+        epsilon : float or cp.Parameter
+            In nats, from 0 to 700.
+
+        Examples
+        --------
+        >>> import cvxpy as cp
+        >>> from cvxleak.local_dp import MinLocalDP
+        >>> epsilon = cp.Parameter(nonneg=True, value=1.5)
+        >>> problem = MinLocalDP([[0.5, 0.3, 0.2]], 0.3).to_cvxpy(epsilon)
+        >>> round(float(problem.solve()), 4)
+        0.3086
+        """
+        return private_program(self.sources, self.costs, epsilon, self.delta)
+
+    def _search(self) -> Search:
+        return Once(self._run)
+
+    def _run(self, gap: Gap, clock: Clock) -> tuple[Found, Stopped]:
+        costs, least = self.costs, self._least_budget()
+        rough = least_distortion_rows(costs.matrix)
+        stored = {
+            "sources": self.sources.parts_to_list(),
+            "distortion": costs.stored,
+            "delta": self.delta,
+            "budget": self.distortion_budget,
+        }
+        best = Best(prove, stored, self.sources, costs.matrix, rough, gap, clock)
+        best.search(self._attempts(costs, gap.absolute, clock, best.meets))
+        if best.upper == math.inf and not best.done:
+            best.improve(self._blended(rough, float_above(least)))
+        if best.channel is None:
+            raise self._unmet(least)
+        price = float(best.price) if 0 < best.upper < math.inf else 0.0
+        found = best.found(costs.outputs, {"distortion_budget": price})
+        return found, best.stopped or Stopped.NO_PROGRESS
+
+    def _leakage(self, channel: Channel) -> float:
+        if self.delta == 0:
+            return local_dp_epsilon(channel)
+        # Where the privacy profile comes down to delta.
+        low, high = 0.0, 1.0
+        if privacy_profile(channel, low) <= self.delta:
+            return 0.0
+        while privacy_profile(channel, high) > self.delta:
+            low, high = high, 2 * high
+            if high > 1024:
+                return math.inf
+        while high - low > 1e-12 * high:
+            middle = (low + high) / 2
+            inside = privacy_profile(channel, middle) <= self.delta
+            low, high = (low, middle) if inside else (middle, high)
+        return high
+
+    def _away(self, law: Prior) -> dict[str, float]:
+        away = distance_from_hull(self.sources, law.probabilities)[0]
+        return {"law in the sources' hull": away}
+
+    def _attempts(
+        self, costs: Costs, tol: float, clock: Clock, meets: Callable[[Array], bool]
+    ) -> Iterator[Attempt]:
+        sources, budget, d = self.sources, self.distortion_budget, costs.matrix
+        if costs.is_hamming:
+            pure = hamming_attempts(sources, budget, clock, meets)
+        else:
+            pure = general_attempts(sources, d, budget, tol, clock, meets)
+        if self.delta == 0:
+            return pure
+        return approximate_attempts(sources, d, budget, self.delta, tol, clock, pure)
+
+    def _blended(self, rough: Array, least: float) -> Attempt:
+        """Return the channel of least distortion with as much noise as the budget allows."""
+        flat = np.full(rough.shape, 1 / rough.shape[1])
+        worst = self.worst_distortion(flat)
+        share = min((self.distortion_budget - least) / max(worst - least, 1e-300), 1.0)
+        share *= 1 - 1e-9  # so that rounding does not exceed the budget
+        return Attempt([(1 - share) * rough + share * flat], programs=0)
+
+
+def min_local_dp(
+    sources: Sources,
+    distortion_budget: float,
+    distortion: Distortion | ArrayLike | None = None,
+    *,
+    delta: float = 0.0,
+    **options: Any,
+) -> Bound:
+    """Return the least epsilon at a worst-case distortion: `MinLocalDP(...).solve(...)`.
+
+    Parameters
+    ----------
+    sources, distortion_budget, distortion, delta
+        As for `MinLocalDP`.
+    **options
+        As for `Problem.solve`.
+
+    Examples
+    --------
+    Nothing is known about the law of four values (HAMMING Theorem 1: log 9 at D = 1/4):
+
+    >>> from cvxleak.model import SourceSet
+    >>> from cvxleak.local_dp import min_local_dp
+    >>> print(min_local_dp(SourceSet.box([0] * 4, [1] * 4), 0.25))
+    local DP: 2.197225 to 2.197225 nats (CERTIFIED)
+    """
+    problem = MinLocalDP(sources, distortion_budget, distortion, delta=delta)
+    return problem.solve(**options)

@@ -1,0 +1,216 @@
+"""`MinInformation`: the least worst-case mutual information at a worst-case distortion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import ArrayLike
+
+from cvxleak.core.clock import Clock
+from cvxleak.core.errors import SolverError
+from cvxleak.exact.rationals import float_above
+from cvxleak.local_dp.general import RowProgram
+from cvxleak.local_dp.information_program import Saddle, information_program, saddle_point
+from cvxleak.local_dp.information_search import InformationSearch
+from cvxleak.local_dp.proof_candidates import flat_channels
+from cvxleak.local_dp.statement import BudgetProblem, Sources, distance_from_hull, read_budget
+from cvxleak.local_dp.worst_information import worst_information
+from cvxleak.model import Channel, Distortion, Prior, SourceSet
+from cvxleak.problem import Bound, Gap, Stopped
+from cvxleak.problem.problem import Found, Once, Search
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+
+__all__ = ["MinInformation", "min_information"]
+
+Solved = Callable[[float, Mapping[str, Any], Clock], Saddle]
+"""(budget, options of the solver, clock) -> the solver's saddle point."""
+
+ROOMS = (1e-7, 1e-5, 1e-3)
+"""Shares of the way to a constant output's distortion that the solver gets at least, in turn."""
+
+TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
+"""What CLARABEL is asked for where its usual tolerances leave too wide a gap."""
+
+
+@dataclass(frozen=True, eq=False)
+class MinInformation(BudgetProblem):
+    """The problem: the least I(P;Q), against the worst source, of a channel that is useful for all.
+
+    min over Q of max over P of I(P;Q), Q within the distortion budget for every source P. A union
+    of convex parts is taken as given: over a finite set the largest of the single values counts.
+    `SourceSet.convex_hull` makes it the hull instead, which can only leak more.
+
+    Parameters
+    ----------
+    sources : SourceSet, Prior, or iterable of laws
+        What is known about the true law.
+    distortion_budget : float
+        D >= 0, in the unit of d; at most 1 for Hamming distortion.
+    distortion : Distortion or array_like, shape (k, m), optional
+        d; Hamming distortion if left out.
+
+    Raises
+    ------
+    ValidationError
+        Arguments that are not valid or do not fit.
+
+    Notes
+    -----
+    HAMMING (20) to (22). Information is convex in Q and concave in P, so for a convex set minimum
+    and maximum can be exchanged (22); the paper's remark that any set may be replaced by its hull
+    is right for the budget, not for the information. It is one convex program: max_P I(P;Q) over a
+    convex part is min over output laws t of max_P sum_x P(x) D(Q_x || t).
+
+    The bound is a saddle point with its gap: `upper` is the worst-case information of the
+    `witness`, a `Channel` that meets the budget exactly, as stored; `lower` is what no such channel
+    avoids against the sources in ``stats["worst_sources"]``, mixed with ``stats["weights"]`` (one
+    per convex part). ``shadow_prices["distortion_budget"]`` is the derivative in D.
+
+    Options of `solve`: ``solver``, any conic solver of CVXPY with exponential cones (CLARABEL if
+    left out); ``solver_options``, a mapping of what it gets beside; and ``verbose``, whether it
+    prints. CLARABEL and SCS stop at the time limit while they run, others are not started after it;
+    the bracket is then wide, and its lower end 0 if nothing was proved. The linear programs for the
+    least distortion and for the best constant output, with which every solve begins, and the exact
+    proof of what was found come on top. `solve` raises `InfeasibleError` if no channel meets the
+    budget.
+
+    A candidate for `check` is a channel, whose value is its largest information over the set; or a
+    law that is claimed to be the worst source, whose value is the least information for this law
+    alone.
+
+    Examples
+    --------
+    Two point masses: with either alone the output may ignore the input, and even on their hull only
+    if both may be wrong half of the time:
+
+    >>> from cvxleak.model import SourceSet
+    >>> from cvxleak.local_dp import MinInformation
+    >>> sure = SourceSet([[1.0, 0.0], [0.0, 1.0]])
+    >>> bound = MinInformation(sure.convex_hull(), 0.1).solve()
+    >>> print(bound)  # log 2 - h(.1), HAMMING Lemma 5
+    information: 0.3680642 to 0.3680642 nats (CERTIFIED)
+    >>> MinInformation(sure, 0.1).solve().upper < 1e-7
+    True
+    >>> check = MinInformation([[0.5, 0.5]], 0.1).check([[0.8, 0.2], [0.2, 0.8]])
+    >>> check.feasible, round(check.value, 4)
+    (False, 0.1927)
+    """
+
+    kind = "min-information"
+    name = "information"
+    maximize = False
+    tolerance = 1e-7
+
+    def __init__(
+        self,
+        sources: Sources,
+        distortion_budget: float,
+        distortion: Distortion | ArrayLike | None = None,
+    ) -> None:
+        costs = self._read(sources, distortion)
+        object.__setattr__(self, "distortion_budget", read_budget(distortion_budget, costs))
+
+    def to_cvxpy(self) -> cp.Problem:
+        """Return the problem in plain CVXPY, with the channel as its variable ``channel``.
+
+        Examples
+        --------
+        >>> from cvxleak.local_dp import MinInformation
+        >>> problem = MinInformation([[0.5, 0.5]], 0.1).to_cvxpy()
+        >>> round(float(problem.solve()), 5)
+        0.36806
+        """
+        return information_program(self.sources, self.costs, self.distortion_budget).problem
+
+    def _search(
+        self,
+        *,
+        solver: str = "CLARABEL",
+        solver_options: Mapping[str, Any] | None = None,
+        verbose: bool = False,
+    ) -> Search:
+        given = dict(solver_options or {})
+
+        def solved(budget: float, options: Mapping[str, Any], clock: Clock) -> Saddle:
+            return saddle_point(
+                self.sources, self.costs, budget, solver, {**options, **given}, verbose, clock
+            )
+
+        return Once(partial(self._run, solved, TIGHT if solver == "CLARABEL" else {}))
+
+    def _run(
+        self, solved: Solved, tight: Mapping[str, Any], gap: Gap, clock: Clock
+    ) -> tuple[Found, Stopped]:
+        costs, least = self.costs, self._least_budget()
+        best = RowProgram(self.sources, costs.matrix).at(1.0)
+        law = best.least / best.least.sum()
+        search = InformationSearch(self.sources, costs, self.distortion_budget, law)
+        if any(map(search.take_if_flat, flat_channels(law, self.sources.size))):
+            return search.found(costs.outputs), Stopped.NO_PROGRESS
+        # At the least distortion itself the channels have no interior; with more room they have.
+        rounds: list[tuple[Mapping[str, Any], int, float]] = [({}, 100, ROOMS[0])]
+        if tight:
+            rounds.append((tight, 1_000, ROOMS[0]))
+        rounds += [({}, 100, room) for room in ROOMS[1:]]
+        failure: SolverError | None = None
+        above = float_above(least)
+        for options, iterations, share in rounds:
+            if share > ROOMS[0] and search.channel is not None:
+                break
+            room = max(self.distortion_budget, above + share * max(best.value - above, 0.0))
+            try:
+                saddle = solved(room, options, clock)
+            except SolverError as error:
+                failure = failure or error
+                continue
+            search.improve(saddle, iterations)
+            if gap.closed(search.lower, search.upper) or clock.late:
+                break
+        if search.channel is None:
+            if failure is not None and not clock.late:
+                raise failure
+            search.take_rough()
+        if search.channel is None:
+            raise self._unmet(least)
+        stopped = Stopped.TIME_LIMIT if clock.late else Stopped.NO_PROGRESS
+        return search.found(costs.outputs), stopped
+
+    def _leakage(self, channel: Channel) -> float:
+        return worst_information(self.sources, channel)
+
+    def _away(self, law: Prior) -> dict[str, float]:
+        away = min(
+            distance_from_hull(SourceSet._of([part], self.sources.labels), law.probabilities)[0]
+            for part in self.sources.parts
+        )
+        return {"law in the sources": away}
+
+
+def min_information(
+    sources: Sources,
+    distortion_budget: float,
+    distortion: Distortion | ArrayLike | None = None,
+    **options: Any,
+) -> Bound:
+    """Return the least worst-case information: `MinInformation(...).solve(...)`.
+
+    Parameters
+    ----------
+    sources, distortion_budget, distortion
+        As for `MinInformation`.
+    **options
+        As for `Problem.solve`, and the solver's, as `MinInformation` says.
+
+    Examples
+    --------
+    >>> from cvxleak.local_dp import min_information, min_local_dp
+    >>> table = [[0.7, 0.15, 0.06, 0.04, 0.03, 0.02]]
+    >>> bool(min_information(table, 0.1).upper < min_local_dp(table, 0.1).lower)
+    True
+    """
+    return MinInformation(sources, distortion_budget, distortion).solve(**options)

@@ -1,0 +1,260 @@
+"""What is printed in DALENIUS and is not so, or can be said more sharply."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from cvxleak.audit import group_leakage, record_leakage
+from cvxleak.capacities import capacity
+from cvxleak.measures import group_budget, max_information, suggested_floor
+from cvxleak.mechanisms import (
+    binary_symmetric,
+    column_symmetric_bound,
+    discretized_gaussian,
+    discretized_laplace,
+    gaussian_bound,
+    gaussian_peak_capacity,
+    is_column_symmetric,
+    is_weakly_symmetric,
+    rank_exponential,
+    symmetric_capacity,
+)
+from cvxleak.model import Mechanism, RecordSpace
+from cvxleak.papers.gallery.dalenius import hospital, remaining_range
+from cvxleak.papers.gallery.errata.erratum import Erratum
+from cvxleak.papers.gallery.item import Pair, pair
+from cvxleak.papers.gallery.parity import noisy_parity
+from cvxleak.queries import from_function, parity
+
+__all__ = ["ERRATA"]
+
+LOG2 = math.log(2)
+
+
+def _peak() -> list[Pair]:
+    bound, peak = gaussian_bound(1.0, 1.0), gaussian_peak_capacity(1.0, 1.0)
+    return [
+        pair("C_1 for T = 1, N = 1", peak.upper, "0.3368"),
+        pair("the formula (32)", bound, "0.3466"),
+        pair("so they differ", peak.upper, bound, "DALENIUS Cor 4", 1e-3),
+    ]
+
+
+def _ternary() -> list[Pair]:
+    query = from_function(RecordSpace([range(3), range(4)]), lambda x: int(x[0] == 2 and x[1] > 0))
+    bound = record_leakage(Mechanism(query, binary_symmetric(0.2)), 0.0)
+    return [pair("C_1 of a query on records of 3 and 4 values", bound, symmetric_capacity(2, 0.2))]
+
+
+def _printed_capacity() -> list[Pair]:
+    exact = symmetric_capacity(2, 0.3)
+    return [
+        pair("C_1 at flip 0.3", exact, "0.082283"),
+        pair("printed", exact, "0.08227657", "DALENIUS 7.2, C_1"),
+    ]
+
+
+def _plateau() -> list[Pair]:
+    at_edge = record_leakage(noisy_parity(4, 0.1), 3 * LOG2)
+    return [pair("C_1^b at b = 3 log 2, n = 4, flip 0.1", at_edge, symmetric_capacity(2, 0.1))]
+
+
+def _clamped() -> list[Pair]:
+    channels = (discretized_laplace([0, 1, 2], 1.0, 1.0), discretized_gaussian([0, 1, 2], 1.0))
+    return [
+        pair(
+            f"rows of the {name} channel on 0, 1, 2 are permutations of one another: no",
+            float(is_column_symmetric(channel)),
+            0.0,
+        )
+        for name, channel in zip(("Laplace", "Gaussian"), channels, strict=True)
+    ]
+
+
+def _ties() -> list[Pair]:
+    first = np.array([[0, 1, 2, 3], [1, 0, 2, 3], [1, 2, 0, 3], [1, 2, 3, 0]])
+    cycle = np.array([np.roll(np.arange(4), x) for x in range(4)])
+    one, two = (capacity(rank_exponential(d, 4.0)) for d in (first, cycle))
+    return [
+        pair("capacity, ties to the first output", one, "0.0367"),
+        pair("ties along the cycle", two, "0.0381"),
+        pair("so they differ", one, two.upper, "DALENIUS Def 13", 1e-3),
+    ]
+
+
+def _weak() -> list[Pair]:
+    rows = [[0.9, 0.1], [0.1, 0.9], [0.9, 0.1]]
+    return [
+        pair(
+            "Definition 12 for the rows (.9, .1), (.1, .9), (.9, .1): not met",
+            float(is_weakly_symmetric(rows)),
+            0.0,
+        ),
+        pair("their capacity, and log|Y| − H(Z)", capacity(rows), column_symmetric_bound(rows)),
+    ]
+
+
+def _supremum() -> list[Pair]:
+    channel = binary_symmetric(0.1)
+    near = [max_information([t, 1 - t], channel) for t in (1e-2, 1e-4)]
+    return [
+        pair("max-information at p = 0.01", near[0], "2.120"),
+        pair("at p = 0.0001", near[1], "2.196"),
+        pair("the supremum, log 9", math.log(9), "2.197"),
+    ]
+
+
+def _group() -> list[Pair]:
+    # Three bits' parity and flip 0.1, at a floor where it matters.
+    mechanism, floor, k = noisy_parity(3, 0.1), 1.7, 2
+    alone = record_leakage(mechanism, floor)
+    gain = record_leakage(mechanism, 0.0).upper - alone.lower
+    sharp = k * alone.upper + (k - 1) * gain
+    pair_of_bits = group_leakage(mechanism, floor, k, tol=0.01)
+    return [
+        pair("k ε + (k − 1) g for k = 2, n = 3, flip 0.1, b = 1.7", sharp, "0.5961"),
+        pair("k (ε + g)", group_budget(k, alone.upper, gain), "0.7362"),
+        pair(
+            "by how much the leakage about two bits exceeds the sharper one: not",
+            max(pair_of_bits.upper - sharp, 0.0),
+            0.0,
+        ),
+    ]
+
+
+def _linear() -> list[Pair]:
+    ratio = RecordSpace.binary(20).max_entropy / RecordSpace.binary(10).max_entropy
+    return [pair("largest entropy of 20 records over that of 10", ratio, 2.0)]
+
+
+def _hospital() -> list[Pair]:
+    pairs, data = hospital()
+    left = data["range of the mean that the floor leaves (binary records)"]
+    return [
+        *pairs,
+        pair("range of the mean that is left", left, "0.998"),
+        pair("noise that can be saved, percent", 100 * (1 - left), "0.2"),
+        pair("b, percent of the maximum", 100 * pairs[0].computed, "0.9"),
+    ]
+
+
+def _netflix() -> list[Pair]:
+    floor = suggested_floor(100_480_507)
+    return [
+        pair("floor up to which a parity is at its capacity, bits", floor.whole - 1, "100480506"),
+        pair("b, bits", floor.floor, "67824342"),
+        pair(
+            "range of the mean that is left",
+            remaining_range(floor.whole, floor.floor * LOG2),
+            "0.645",
+        ),
+        pair(
+            "a smaller case: parity of 1000 bits, flip 0.1, b = 675 log 2",
+            record_leakage(Mechanism(parity(1000), binary_symmetric(0.1)), 675 * LOG2),
+            symmetric_capacity(2, 0.1),
+        ),
+    ]
+
+
+ERRATA = [
+    Erratum(
+        "DALENIUS (3), (6)",
+        "a maximum over product priors",
+        "a supremum, approached as the value that leaks most becomes rare and not attained: for a "
+        "symmetric channel with flip 0.1 it is log 9 = 2.197; probabilities 0.01 and 0.0001 give "
+        "2.120 and 2.196",
+        "the definition",
+        _supremum,
+    ),
+    Erratum(
+        "DALENIUS 2.2, scale",
+        "the entropy of a dataset grows exponentially with its size",
+        "at most in proportion to it, n log|X_i|: twice the records, twice the entropy",
+        "the definition",
+        _linear,
+    ),
+    Erratum(
+        "DALENIUS Remark 3",
+        "67,824,342 bits of doubt are a reasonable floor, which helps utility",
+        "the arithmetic holds, and what the floor gains depends on the query: a parity of the "
+        "100,480,507 ratings leaks its full capacity up to 100480506 bits; of their mean, 0.645 of "
+        "the range is left to the adversary",
+        "DALENIUS Theorem 2 with an adversary that meets the floor; audited for 1000 records",
+        _netflix,
+    ),
+    Erratum(
+        "DALENIUS Cor 4",
+        "equality with log(1 + T²/N)/2 for the Gaussian channel",
+        "an upper bound only: it needs a Gaussian query, and |f| ≤ T is a limit on the peak. For "
+        "T = N = 1 the capacity is 0.3368, the formula 0.3466",
+        "an input law, and a bound for it over all inputs",
+        _peak,
+    ),
+    Erratum(
+        "DALENIUS (27)",
+        "equality for binary records; larger alphabets need further analysis",
+        "equality for every query that is not constant: two datasets that differ in one record "
+        "have different values, and a fair law on these two is enough",
+        "that argument, and an audit",
+        _ternary,
+    ),
+    Erratum(
+        "DALENIUS 4.2",
+        "the discrete Laplace and Gaussian mechanisms are column-symmetric",
+        "not when the noise is clamped to a range: rows in the middle and at the ends are no "
+        "permutations of one another",
+        "the rows",
+        _clamped,
+    ),
+    Erratum(
+        "DALENIUS Def 12",
+        "weak symmetry is what equality needs",
+        "it is sufficient. Necessary is only that some law on the record's values, not the uniform "
+        "one, makes the output uniform",
+        "an example with three rows",
+        _weak,
+    ),
+    Erratum(
+        "DALENIUS Def 13",
+        "outputs are ranked by distance",
+        "ties are left open, and they matter: for four values at equal distances and N = 4 the "
+        "capacity is 0.0367 with ties to the first output, 0.0381 with ties along the cycle",
+        "both channels",
+        _ties,
+    ),
+    Erratum(
+        "DALENIUS Thm 3, 4",
+        "k records, or several releases, cost the sum of ε + g each",
+        "the first one faces the adversary as he is, so one g less: k ε + (k − 1) g, and the sum "
+        "of the ε_j and of all g_j but one. For the parity of 3 bits, flip 0.1, b = 1.7, k = 2: "
+        "0.5961 in place of 0.7362",
+        "the chain rule, and an audit of the group",
+        _group,
+    ),
+    Erratum(
+        "DALENIUS Example 3",
+        "with at most 100 of 10⁶ records known, b = 9000 records' worth is conservative, and it "
+        "allows less noise",
+        "999,900 records' worth would be left; 9000 are 0.9% of the maximum. For the mean of "
+        "binary records that leaves the adversary 0.998 of the range, so the noise can shrink by "
+        "0.2% at most",
+        "an adversary that meets the floor",
+        _hospital,
+    ),
+    Erratum(
+        "DALENIUS Fig. 4",
+        "the leakage of a noisy parity falls with b from b = 0 on",
+        "it is constant up to (n − 1) log 2",
+        "proved brackets, and the closed form",
+        _plateau,
+    ),
+    Erratum(
+        "DALENIUS 7.2, C_1",
+        "0.08227657 nats at flip 0.3",
+        "0.082283",
+        "log 2 − h(0.3)",
+        _printed_capacity,
+    ),
+]

@@ -1,0 +1,106 @@
+"""What is printed in SEQUENTIAL and is not so."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cvxleak.iterative import information_blahut_arimoto
+from cvxleak.papers.gallery.errata.erratum import Erratum
+from cvxleak.papers.gallery.item import Pair, pair
+from cvxleak.papers.gallery.sequential import BIT, TABLE_1, TABLE_2C, markov_law, objective
+from cvxleak.release import release_lagrangian
+
+__all__ = ["ERRATA"]
+
+
+def _normalizer() -> list[Pair]:
+    rng = np.random.default_rng(0)
+    q_1, q_2, q_3 = rng.dirichlet(np.ones(2)), rng.uniform(0.1, 0.9, 2), rng.dirichlet(np.ones(2))
+    cost, (mu_1, mu_2) = np.array([0.2, 0.8]), (0.3, 0.7)
+
+    def terms(power: float) -> np.ndarray:
+        return (q_1**mu_1 * q_2**power * q_3**mu_2 * 2**-cost) ** (1 / (mu_1 + mu_2))
+
+    return [
+        pair(
+            "sum of the kernel with the exponent μ_1 in both",
+            (terms(mu_1) / terms(mu_1).sum()).sum(),
+            1.0,
+        ),
+        pair(
+            "with μ_2 in the normalizer",
+            (terms(mu_1) / terms(mu_2).sum()).sum(),
+            1.0,
+            "SEQUENTIAL Alg 1, line 5",
+            1e-3,
+        ),
+    ]
+
+
+def _not_converged() -> list[Pair]:
+    mu = 5 / BIT
+    printed = objective(TABLE_2C / TABLE_2C.sum(axis=2, keepdims=True), mu)
+    least = release_lagrangian(TABLE_1, 5, 5, unit="bits").solve()
+    return [
+        pair("objective of the printed kernel", printed, "0.50883"),
+        pair("least", least, "0.49581"),
+        pair(
+            "its constant output has probability",
+            float(least.witness[..., 0].min()),
+            1.0,
+            None,
+            1e-6,
+        ),
+        pair("smallest row sum of the printed kernel", float(TABLE_2C.sum(axis=2).min()), "0.997"),
+        pair("so it is not converged", printed, least.upper, "SEQUENTIAL Table II(c)", 1e-3),
+    ]
+
+
+def _constant() -> list[Pair]:
+    markov = release_lagrangian(markov_law(), 1.05, 0.0, "information", outputs=4).solve(
+        tol=1e-5, restarts=2, rng=0
+    )
+    gain = -information_blahut_arimoto(TABLE_1, 1.05, 0.0, rng=0).value
+    return [
+        pair("the most that can be gained at μ = (1.05, 0) if Z - X - R", markov, 0.0, None, 1e-5),
+        pair("gained with Table I", gain, "0.0085"),
+    ]
+
+
+ERRATA = [
+    Erratum(
+        "SEQUENTIAL (12)",
+        "a power of 2 in the last term",
+        "the exponent itself: the logarithm has been taken",
+        "the line before it",
+    ),
+    Erratum(
+        "SEQUENTIAL Alg 1, line 5",
+        "q_2 to the power μ_2 in the normalizer",
+        "to the power μ_1, as in line 6; otherwise the kernel does not sum to one",
+        "the sums",
+        _normalizer,
+    ),
+    Erratum(
+        "SEQUENTIAL Alg 1, 2",
+        "μ_1, μ_2 ≥ 0, and the q are updated inside the loop over z, x and r̂",
+        "μ_1 + μ_2 > 0, since it divides; and all of p comes first, then the q",
+        "the formula",
+    ),
+    Erratum(
+        "SEQUENTIAL Table II(c)",
+        "a noisy release for the multipliers (5, 5)",
+        "not converged: its objective is 0.50883 after its rows (one sums to 0.997) are scaled "
+        "to 1, and the least is 0.49581, for a constant release",
+        "the convex program, certified",
+        _not_converged,
+    ),
+    Erratum(
+        "SEQUENTIAL VII",
+        "μ_1 ≥ 1 forces a constant release",
+        "only if Z - X - R is a Markov chain: for Table I and (1.05, 0) a release gains 0.0085 "
+        "nats",
+        "a release, and a proved bound for the chain",
+        _constant,
+    ),
+]

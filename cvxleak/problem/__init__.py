@@ -1,0 +1,9 @@
+"""What all problems share: the contract, bounds, and the judgement of candidates."""
+
+from cvxleak.problem.bound import Bound, Status, Stopped
+from cvxleak.problem.check import Check
+from cvxleak.problem.gap import Gap
+from cvxleak.problem.problem import Problem
+from cvxleak.problem.registry import PROBLEMS, problem_class
+
+__all__ = ["PROBLEMS", "Bound", "Check", "Gap", "Problem", "Status", "Stopped", "problem_class"]

@@ -1,0 +1,67 @@
+"""Reading a candidate that somebody else's method found."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import Array, short
+from cvxleak.model import Prior, as_prior
+
+__all__ = ["candidate_weights", "law_violations", "positive_part"]
+
+
+def candidate_weights(
+    candidate: Prior | ArrayLike, size: int, labels: tuple[Hashable, ...] | None, one_per: str
+) -> Array:
+    """Return the weights of a candidate law, in the order of `labels`; they need not be a law.
+
+    A `Prior` or a Series is matched by its labels, anything else by position.
+
+    Raises
+    ------
+    ValidationError
+        Another number of weights than `size`, weights that are not finite, or none positive.
+    """
+    if isinstance(candidate, Prior):
+        return as_prior(candidate, size, "candidate", labels).probabilities
+    values: Any = candidate
+    if hasattr(values, "reindex") and labels is not None and set(values.index) == set(labels):
+        values = values.reindex(list(labels))
+    try:
+        weights = np.asarray(values, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValidationError(
+            f"candidate: expected a vector of numbers, found {short(candidate)}"
+        ) from error
+    if weights.shape != (size,):
+        raise ValidationError(
+            f"candidate: found shape {weights.shape}; "
+            f"{size} finite weights are needed, one per {one_per}"
+        )
+    if not np.isfinite(weights).all():
+        place = int(np.flatnonzero(~np.isfinite(weights))[0])
+        raise ValidationError(
+            f"candidate: found {weights[place]} at index {place}; every weight must be finite"
+        )
+    if not weights.max() > 0:
+        raise ValidationError("candidate: found no positive weight; at least one is needed")
+    return weights
+
+
+def law_violations(weights: Array) -> dict[str, float]:
+    """Return how far weights are from being a distribution, by constraint."""
+    return {
+        "weights are non-negative": max(0.0, -float(weights.min())),
+        "weights sum to 1": abs(float(weights.sum()) - 1.0),
+    }
+
+
+def positive_part(weights: Array) -> Array:
+    """Return the positive part of the weights, divided by its sum."""
+    positive = np.maximum(weights, 0.0)
+    return positive / positive.sum()

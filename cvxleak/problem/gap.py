@@ -1,0 +1,57 @@
+"""`Gap`: when the two ends of a bracket are near enough to each other."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from cvxleak.core.validation import real_number
+
+__all__ = ["ABSOLUTE_TOLERANCE", "Gap"]
+
+ABSOLUTE_TOLERANCE = 1e-7
+"""A gap of this many nats counts as closed at any `tol` above it."""
+
+
+@dataclass(frozen=True)
+class Gap:
+    """The one meaning of `tol`: upper - lower <= max(tol |upper|, min(tol, 1e-7) scale).
+
+    Parameters
+    ----------
+    tol : float
+        From 0 to 1. Relative to the upper end; where that is small, a gap of `tol`, and at most
+        1e-7, of the scale is enough.
+    scale : float
+        What counts as 1: one nat, a probability of 1, the largest distortion.
+
+    Raises
+    ------
+    ValidationError
+        A number out of range.
+
+    Examples
+    --------
+    >>> from cvxleak.problem import Gap
+    >>> Gap(1e-3).closed(0.9995, 1.0), Gap(1e-3).closed(0.0, 1e-4), Gap(1e-3).closed(0.0, 1e-8)
+    (True, False, True)
+    """
+
+    tol: float
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tol", real_number(self.tol, "tol", 0.0, 1.0, open_high=True))
+
+    @property
+    def absolute(self) -> float:
+        """The gap that is closed whatever the ends."""
+        return min(self.tol, ABSOLUTE_TOLERANCE) * self.scale
+
+    def allowed(self, upper: float) -> float:
+        """Return the largest gap below this upper end that is closed."""
+        return max(self.tol * abs(upper), self.absolute) if math.isfinite(upper) else 0.0
+
+    def closed(self, lower: float, upper: float) -> bool:
+        """Whether the ends are near enough, or equal (two infinite ones too)."""
+        return lower == upper or upper - lower <= self.allowed(upper)

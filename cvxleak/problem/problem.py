@@ -1,0 +1,281 @@
+"""`Problem`: what every problem has in common. A family says only what is a problem's own."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol
+
+from cvxleak.core.clock import Clock, Stop
+from cvxleak.core.errors import CvxleakError, SolveInterrupted
+from cvxleak.core.validation import instance
+from cvxleak.core.value import Value
+from cvxleak.problem.bound import Bound, Status, Stopped
+from cvxleak.problem.check import Check
+from cvxleak.problem.gap import Gap
+from cvxleak.problem.interrupts import Interrupts
+from cvxleak.proofs import Certificate
+
+__all__ = ["Found", "Problem", "Search"]
+
+
+TIME_LIMIT = 60.0
+"""Seconds of a search without a limit of its own."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search has at hand: a candidate, and what proves both ends.
+
+    Attributes
+    ----------
+    lower, upper : float
+        As the checker proves them from the three parts below.
+    witness : object
+        The candidate, as the user gets it.
+    parts : tuple of three mappings
+        What the certificate holds of the problem, of the witness and of the proof.
+    prices : mapping
+        Derivatives of the value in the budgets, by the name of the argument.
+    stats : mapping
+        Whatever else there is to say of the way.
+    feasible : bool
+        Whether the witness meets all that was asked for.
+    about : mapping
+        What the certificate's ends are about (`Certificate.about`); an end that it leaves out is
+        not claimed. Empty if both are claimed of the problem.
+    """
+
+    lower: float
+    upper: float
+    witness: Any
+    parts: tuple[Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]]
+    prices: Mapping[str, float] = field(default_factory=dict)
+    stats: Mapping[str, Any] = field(default_factory=dict)
+    feasible: bool = True
+    about: Mapping[str, str] = field(default_factory=dict)
+
+
+class Search(Protocol):
+    """A search that can be cut short, and that goes on where it stopped."""
+
+    def advance(self, gap: Gap, stop: Stop) -> Stopped:
+        """Work until the gap is closed, `stop()` says so or nothing is left to do; say which."""
+        ...
+
+    def found(self, gap: Gap) -> Found:
+        """Return the best candidate so far, with what proves both ends."""
+        ...
+
+    def proof_seconds(self) -> float:
+        """Return about how long `found` would take."""
+        ...
+
+
+class Once:
+    """The search of a problem that one program solves; to go on is to solve it more sharply."""
+
+    def __init__(self, run: Callable[[Gap, Clock], tuple[Found, Stopped]]) -> None:
+        self._run = run
+        self._found: Found | None = None
+
+    def advance(self, gap: Gap, stop: Stop) -> Stopped:
+        """Solve the program, unless what was found before is sharp enough."""
+        if self._found is not None and gap.closed(self._found.lower, self._found.upper):
+            return Stopped.TOLERANCE
+        found, stopped = self._run(gap, stop.clock)
+        before = self._found
+        if before is None or found.upper - found.lower <= before.upper - before.lower:
+            self._found = found
+        return stopped
+
+    def found(self, gap: Gap) -> Found:
+        """Return the sharper of the results so far."""
+        if self._found is None:  # interrupted
+            self._found = self._run(gap, Clock(0.0))[0]
+        return self._found
+
+    def proof_seconds(self) -> float:
+        """Return 0: the program says itself what time it has."""
+        return 0.0
+
+
+class Problem(Value, ABC):
+    """A problem: frozen, equal by content, and solved with both ends proved.
+
+    A subclass is a frozen dataclass of the problem's data that says what is its own: the search
+    (`_search`), the measure of a candidate (`_measure`), and these attributes, of the class or,
+    where they depend on the data, set by the constructor. The base owns the options that all
+    problems take, limits, Ctrl-C, the certificate, the `Bound`, going on from it (`Bound.refine`),
+    and the judgement of candidates.
+
+    Attributes
+    ----------
+    kind : str
+        Of the certificate.
+    name : str
+        Of the quantity, in results.
+    unit : str
+        ``"nats"``, ``"bits"`` (the search and the certificate then have nats), ``"distortion"``,
+        ``"probability"`` or ``"utility"``.
+    maximize : bool
+        Whether the witness attains the lower end, as of a maximum, or the upper one.
+    tolerance : float
+        `tol` of `solve`, if it is left out.
+    information : tuple of str
+        Which of the data are an amount of information, in nats: a spec may give them in bits.
+
+    Examples
+    --------
+    >>> from cvxleak.capacities import Capacity
+    >>> from cvxleak.problem import Problem
+    >>> problem = Capacity([[0.9, 0.1], [0.1, 0.9]])
+    >>> isinstance(problem, Problem), problem.name, problem.unit, problem.maximize
+    (True, 'capacity', 'nats', True)
+    >>> check = problem.check([0.4, 0.6], bound=problem.solve())
+    >>> check.feasible, round(check.shortfall[0], 6)
+    (True, 0.012855)
+    """
+
+    kind: str
+    name: str
+    unit: str = "nats"
+    maximize: bool
+    tolerance: float
+    information: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def scale(self) -> float:
+        """What counts as 1 for `Gap`."""
+        return 1.0
+
+    def solve(
+        self,
+        *,
+        tol: float | None = None,
+        time_limit: float | None = TIME_LIMIT,
+        **options: Any,
+    ) -> Bound:
+        """Return the bracket of the value.
+
+        Parameters
+        ----------
+        tol : float, optional
+            The gap to reach: upper - lower <= max(tol |upper|, min(tol, 1e-7) scale), where the
+            scale is one nat, a probability of 1, or the largest distortion or utility.
+            `tolerance` if left out.
+        time_limit : float or None
+            Seconds after which the bracket reached is returned (status BRACKETED). What cannot be
+            interrupted, and the proof of what was found, may overrun. The limit ends the search and
+            decides nothing else: where it is not reached, the answer is the same on any machine.
+        **options
+            The problem's own, as its class says.
+
+        Returns
+        -------
+        Bound
+            One end is attained by `witness`, the other proved by `certificate`.
+
+        Raises
+        ------
+        ValidationError
+            An option out of range.
+        InfeasibleError
+            Nothing meets the constraints.
+        SolverError
+            A solver came to no end.
+        TypeError
+            An option that the problem does not have.
+
+        Notes
+        -----
+        Ctrl-C raises `cvxleak.core.SolveInterrupted`, a KeyboardInterrupt whose ``bound`` is the
+        bracket reached, proved. A second Ctrl-C ends its proof: a plain KeyboardInterrupt.
+        """
+        return self._go_on(self._search(**options), tol, time_limit)
+
+    def check(self, candidate: Any, *, bound: Bound | None = None, **options: Any) -> Check:
+        """Judge a candidate that was found elsewhere against the proved bracket.
+
+        Parameters
+        ----------
+        candidate : object
+            Of the kind of the problem's witness, or an array of that shape. It need not be
+            feasible: the result says how far it is from it.
+        bound : Bound, optional
+            An earlier result of `solve`; computed with `options` if left out.
+
+        Raises
+        ------
+        ValidationError
+            A candidate of another shape, or with entries that are not finite.
+        """
+        value, violations = self._measure(candidate)
+        found = self.solve(**options) if bound is None else instance(bound, Bound, "bound")
+        return Check(value, violations, found.to(self._information_unit), self.maximize)
+
+    @abstractmethod
+    def _search(self, *args: Any, **options: Any) -> Search:
+        """Return the search; its options are those of `solve`."""
+
+    @abstractmethod
+    def _measure(self, candidate: Any) -> tuple[float, dict[str, float]]:
+        """Return the value of a candidate, and how far it is from each constraint."""
+
+    @property
+    def _information_unit(self) -> str:
+        """The unit of results that are information."""
+        return "bits" if self.unit == "bits" else "nats"
+
+    def _go_on(
+        self, search: Search, tol: float | None, time_limit: float | None, spent: float = 0.0
+    ) -> Bound:
+        gap = Gap(self.tolerance if tol is None else tol, self.scale)
+        clock: Clock | None = None
+        with Interrupts() as interrupts:
+            try:
+                clock = Clock(time_limit)
+                stopped = search.advance(gap, Stop(clock, search.proof_seconds))
+            except KeyboardInterrupt:
+                stopped = Stopped.INTERRUPTED
+            interrupts.protected = True
+            try:
+                found = search.found(gap)
+            except CvxleakError as error:
+                if stopped is Stopped.INTERRUPTED:
+                    raise SolveInterrupted from error
+                raise
+            if interrupts.seen:
+                stopped = Stopped.INTERRUPTED
+        seconds = spent if clock is None else spent + clock.seconds
+        closed = found.feasible and gap.closed(found.lower, found.upper)
+        if closed and stopped is not Stopped.INTERRUPTED:
+            stopped = Stopped.TOLERANCE
+        problem, witness, proof = found.parts
+        claimed = set(found.about) or {"lower", "upper"}
+        unit = "nats" if self.unit == "bits" else self.unit
+        bound = Bound(
+            self.name,
+            found.lower,
+            found.upper,
+            Status.CERTIFIED if closed else Status.BRACKETED,
+            unit,
+            found.witness,
+            Certificate(
+                self.kind,
+                problem,
+                found.lower if "lower" in claimed else None,
+                found.upper if "upper" in claimed else None,
+                witness,
+                proof,
+                unit=unit,
+                about=found.about,
+            ),
+            found.prices,
+            {"seconds": seconds, "stopped": stopped, **found.stats},
+            lambda tol, limit: self._go_on(search, tol, limit, seconds),
+        ).to(self._information_unit)
+        if stopped is Stopped.INTERRUPTED:
+            raise SolveInterrupted(bound)
+        return bound

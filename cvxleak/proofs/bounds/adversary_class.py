@@ -1,0 +1,230 @@
+"""What is known of an adversary beside its entropy: read strictly, as limits, and of a witness.
+
+Limits are what the upper end uses: floats, each on the side that lets more adversaries in. A
+witness meets the linear constraints in rational arithmetic, and entropy floor and relative-entropy
+balls in ball arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from math import frexp, ldexp
+from typing import Any
+
+import numpy as np
+from flint import arb, fmpq, fmpz
+
+from cvxleak.core.errors import CertificateError
+from cvxleak.exact import balls, reading
+from cvxleak.exact.limits import charge_records
+from cvxleak.exact.rationals import binary_above, dot, rational
+from cvxleak.model import Limits, Lumped
+from cvxleak.model.knowledge import Knowledge
+from cvxleak.model.knowledge.binding import as_knowledge
+from cvxleak.model.query import Query
+from cvxleak.model.restricted import Reference, Restricted
+
+__all__ = [
+    "check_member",
+    "in_words",
+    "limits_of",
+    "read_knowledge",
+    "read_weights",
+    "reference_weights",
+]
+
+LONGEST = 20_000
+"""Longest text of a fraction that is read."""
+
+POINT = 1e-6
+"""Radius up to which a witness may be the reference itself."""
+
+SHOWN = 4
+"""Most numbers of a law, and most records, that are written out in words."""
+
+NUMBERS = {"values": 1, "law": 1, "prior": 1, "radius": 0, "at_least": 0, "at_most": 0}
+"""Parts of knowledge that are lists of numbers (1) or numbers (0), if they are there."""
+
+
+def read_knowledge(data: Any, query: Query) -> tuple[Knowledge, ...]:
+    """Return the knowledge that a certificate's problem holds, bound to its query."""
+    if not isinstance(data, list) or not data:
+        raise CertificateError("the adversaries' knowledge: expected a list that is not empty")
+    for one in data:
+        if not isinstance(one, Mapping):
+            raise CertificateError("the adversaries' knowledge: expected objects")
+        charge_records(one)
+        for name, depth in NUMBERS.items():
+            value = one.get(name)
+            if value is not None and depth:
+                reading.numbers(value, name)
+            elif value is not None:
+                reading.number(value, name)
+        runs = one.get("laws") or []
+        if not isinstance(runs, list):
+            raise CertificateError("the laws: expected a list of runs")
+        for run in runs:
+            reading.numbers(run[0] if isinstance(run, list) and run else None, "a law")
+        if one.get("records") is not None:
+            reading.groups([one["records"]], "the records")
+    return as_knowledge([Knowledge.from_dict(one) for one in data], query)
+
+
+def in_words(known: Mapping[str, Any]) -> str:
+    """Say what one piece of knowledge says, as `read_knowledge` has read it.
+
+    Examples
+    --------
+    >>> from cvxleak.proofs.bounds.adversary_class import in_words
+    >>> in_words({"kind": "marginals", "law": [0.9, 0.1], "records": [0, 2]})
+    'the law of each of records 0, 2 is (0.9, 0.1)'
+    """
+    if known["kind"] == "marginals":
+        return f"the law of each of records {_few(known['records'])} is ({_few(known['law'])})"
+    if known["kind"] == "relative-entropy":
+        center = "a prior" if known["prior"] is not None else "a product of laws"
+        radius = reading.number(known["radius"], "the radius")
+        return f"relative entropy of at most {radius:.12g} nats to {center}"
+    low, high = (
+        None if known[side] is None else reading.number(known[side], side)
+        for side in ("at_least", "at_most")
+    )
+    sides = [
+        f"{word} {side:.12g}"
+        for word, side in (("at least", low), ("at most", high))
+        if side is not None
+    ]
+    # A name is anybody's: on one line, and not longer than the rest.
+    name = " ".join(known["name"].split())
+    return f"{name:.60} " + (" and ".join(sides) if low != high else f"equal to {low:.12g}")
+
+
+def _few(numbers: Sequence[float]) -> str:
+    rest = ", ..." if len(numbers) > SHOWN else ""
+    return ", ".join(f"{reading.number(x, 'a law'):.12g}" for x in numbers[:SHOWN]) + rest
+
+
+def limits_of(restricted: Restricted) -> Limits:
+    """Return limits that every adversary of the class meets: in floats, rounded to let more in.
+
+    An equation is two limits. A ball D(p || p0) <= r is -<log p0, w> <= r + F(w), with -log p0
+    rounded down.
+    """
+    rows: list[Sequence[float]] = []
+    bounds: list[float] = []
+    for signs, linear in (((1, -1), restricted.equations), ((1,), restricted.inequalities)):
+        for one in linear:
+            # Powers of two bring all of them to the same size, and round nothing.
+            exponent = frexp(max(abs(c) for c in one.coefficients))[1]
+            if any(ldexp(ldexp(c, -exponent), exponent) != c for c in one.coefficients):
+                exponent = 0  # but for numbers too small to be told from 0 then
+            scale = fmpq(2) ** -exponent
+            known = {c: fmpq(*float(c).as_integer_ratio()) - rational(c) for c in one.coefficients}
+            for sign in signs:
+                rows.append([sign * ldexp(c, -exponent) for c in one.coefficients])
+                # Weights sum to 1: floats above the coefficients add their largest excess at most.
+                excess = max(sign * rounded for rounded in known.values())
+                bounds.append(binary_above((sign * _fmpq(one.side) + excess) * scale))
+    shares = [0.0] * len(bounds)
+    with balls.precision():
+        for ball in restricted.references:
+            rows.append([balls.round_down(-log_p) for log_p in _logs(ball)])
+            bounds.append(binary_above(rational(ball.radius)))
+            shares.append(1.0)
+    size = len(restricted.lumped.multiplicities)
+    table = np.array(rows, dtype=float).reshape(-1, size)
+    return Limits(table, np.array(bounds), np.array(shares))
+
+
+def read_weights(values: Any, size: int) -> list[fmpq]:
+    """Return weights that a certificate holds as fractions."""
+    if not isinstance(values, list) or len(values) != size:
+        raise CertificateError(f"the witness's weights: expected a list of {size} fractions")
+    return [_fraction(text) for text in values]
+
+
+def check_member(restricted: Restricted, floor: float, weights: Sequence[fmpq]) -> list[arb]:
+    """Return a witness's weights as balls, once they are proved to be those of the class."""
+    lumped = restricted.lumped
+    if any(weight < 0 for weight in weights) or sum(weights, fmpq(0)) != 1:
+        raise CertificateError("the witness's weights are no law")
+    for one in restricted.equations:
+        if _mean(one.coefficients, weights) != _fmpq(one.side):
+            raise CertificateError("the witness misses an equation of the adversaries' class")
+    for one in restricted.inequalities:
+        if not _mean(one.coefficients, weights) <= _fmpq(one.side):
+            raise CertificateError("the witness misses an inequality of the adversaries' class")
+    w = [arb(weight) for weight in weights]
+    entropy = _entropy(lumped, w)
+    if not entropy >= balls.number(floor):
+        raise CertificateError(
+            f"the witness has entropy {float(entropy.mid())!r}, below the floor {floor!r}"
+        )
+    for ball in restricted.references:
+        divergence = -entropy
+        for share, log_p in zip(w, _logs(ball), strict=True):
+            divergence -= share * log_p
+        if ball.radius <= POINT and list(weights) == reference_weights(lumped, ball):
+            continue  # no ball of numbers shows that a divergence is zero
+        if not divergence <= balls.number(ball.radius):
+            raise CertificateError(
+                f"the witness is {float(divergence.mid())!r} from its reference, beyond the "
+                f"radius {ball.radius!r}"
+            )
+    return w
+
+
+def _entropy(lumped: Lumped, w: Sequence[arb]) -> arb:
+    entropy = balls.entropy(w)
+    for share, multiplicity in zip(w, lumped.multiplicities, strict=True):
+        entropy += share * arb(fmpz(multiplicity)).log()
+    return entropy
+
+
+def reference_weights(lumped: Lumped, ball: Reference) -> list[fmpq]:
+    """Return the exact weights of p0."""
+    bases = [_fmpq(base) for base in ball.bases]
+    result = []
+    for count, exponents in zip(lumped.multiplicities, ball.exponents, strict=True):
+        p = fmpq(count)
+        for base, exponent in zip(bases, exponents, strict=True):
+            p *= base**exponent
+        result.append(p)
+    return result
+
+
+def _logs(ball: Reference) -> list[arb]:
+    """Return log p0 of one dataset in each group."""
+    logs = [arb(_fmpq(base)).log() if base else arb(0) for base in ball.bases]
+    result = []
+    for exponents in ball.exponents:
+        total = arb(0)
+        for log_base, exponent in zip(logs, exponents, strict=True):
+            if exponent:
+                total += exponent * log_base
+        result.append(total)
+    return result
+
+
+def _mean(coefficients: Sequence[float], weights: Sequence[fmpq]) -> fmpq:
+    known = {c: rational(c) for c in set(coefficients)}
+    return dot([known[c] for c in coefficients], weights)
+
+
+def _fmpq(number: Fraction) -> fmpq:
+    return fmpq(number.numerator, number.denominator)
+
+
+def _fraction(text: Any) -> fmpq:
+    if not isinstance(text, str) or len(text) > LONGEST:
+        raise CertificateError("the witness's weights are written as fractions in text")
+    top, slash, bottom = text.partition("/")
+    if not (top.isascii() and top.isdecimal()) or (
+        slash and not (bottom.isascii() and bottom.isdecimal())
+    ):
+        raise CertificateError(f"{text!r:.40} is not a fraction")
+    denominator = fmpz(bottom) if slash else fmpz(1)
+    if denominator == 0:
+        raise CertificateError("a fraction has the denominator 0")
+    return fmpq(fmpz(top), denominator)

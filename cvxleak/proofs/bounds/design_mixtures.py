@@ -1,0 +1,72 @@
+"""What a mixture of audited channels leaks, by convexity.
+
+Leakage is a supremum of convex functions of the channel, and zero if the output ignores the data.
+So if a channel P is at least s_1 Q_1 + ... + s_k Q_k, entry by entry, what is left over,
+R = P - sum_i s_i Q_i, has an output law in common to all rows of mass t = sum_y min_r R(r, y), and
+
+    L(P) <= sum_i s_i L(Q_i) + (1 - sum_i s_i - t) log|A|,
+
+with A the secret: P is the mixture of the Q_i, a constant output and one more channel, of which no
+more is said than that it leaks at most H(A) <= log|A|. With rational numbers there is no rounding
+in this; the last term, of what rounding made of P, is next to nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flint import arb, fmpq, fmpz
+
+from cvxleak.core.errors import CertificateError
+from cvxleak.exact import balls
+from cvxleak.exact.rationals import normalized_rows, rational
+from cvxleak.model import Channel
+
+__all__ = ["mixture_above"]
+
+
+def mixture_above(
+    channel: Channel, parts: Sequence[tuple[float, Channel, float]], values: int
+) -> float:
+    """Return a float above what a channel leaks about a secret of at most `values` values.
+
+    Parameters
+    ----------
+    channel : Channel
+        P.
+    parts : sequence of (s_i, Q_i, u_i)
+        u_i is at least what Q_i leaks.
+    values : int
+        |A|.
+
+    Raises
+    ------
+    CertificateError
+        A share that is not positive, another shape, or an entry of P that is too small.
+
+    Examples
+    --------
+    >>> from cvxleak.proofs.bounds.design_mixtures import mixture_above
+    >>> from cvxleak.model import Channel
+    >>> told = Channel([[1, 0], [0, 1]])
+    >>> round(mixture_above(Channel([[0.75, 0.25], [0.25, 0.75]]), [(0.5, told, 0.6)], 2), 12)
+    0.3
+    """
+    rest = normalized_rows(channel.matrix.tolist())
+    left, total = fmpq(1), arb(0)
+    for share, part, upper in parts:
+        weight = rational(share)
+        if not weight > 0:
+            raise CertificateError("the share of a part is not positive")
+        if part.shape != channel.shape:
+            raise CertificateError(f"a part has shape {part.shape}; {channel.shape} is needed")
+        left -= weight
+        total += arb(weight) * upper
+        for into, row in zip(rest, normalized_rows(part.matrix.tolist()), strict=True):
+            for y, entry in enumerate(row):
+                into[y] -= weight * entry
+    if any(entry < 0 for row in rest for entry in row):
+        raise CertificateError("the channel is less than the mixture of its parts")
+    for column in zip(*rest, strict=True):
+        left -= min(column)
+    return balls.round_up(total + arb(left) * arb(fmpz(values)).log())

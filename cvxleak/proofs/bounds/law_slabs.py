@@ -1,0 +1,170 @@
+"""What a tree of slabs of conditional laws proves: the bounds of its leaves, and that they cover.
+
+Each value a of A has a functional x on its context groups; a leaf confines the mean of x under the
+adversary's law given a to an interval, and its multipliers (lam, q, tau, nu) prove U for it
+(`cvxleak.audit.search.law_dual` derives U) once <P, nu_a> >= -q H(P R_a) holds at every vertex
+P of the slab: groups inside, and pairs mixed to lie on an end. The cuts are replayed from the root,
+whose intervals hold every law.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from flint import arb, arb_mat, fmpz
+
+from cvxleak.core.errors import CertificateError
+from cvxleak.exact import balls, reading
+from cvxleak.exact.packing import unpack
+from cvxleak.model import Limits, Lumped
+from cvxleak.proofs.bounds.outputs import Ball, Matrix, merged_rows
+from cvxleak.proofs.bounds.trees import DEPTH_LIMIT, unpack_tree
+
+__all__ = ["slabs_bound"]
+
+
+@dataclass(frozen=True)
+class _Interval:
+    """An interval of the functional's mean: floats, None where it was never cut."""
+
+    low: float | None
+    high: float | None
+
+
+class _Laws:
+    """Rows, functional and multiplicities of a lumped problem, and the vertices' entropies."""
+
+    def __init__(self, lumped: Lumped, rows: Matrix, functional: list[float]) -> None:
+        self.rows = rows
+        self.matrix = arb_mat(rows)
+        self.entropies = [balls.entropy(row) for row in rows]
+        self.x = functional
+        self.groups = [
+            [int(g) for g in np.flatnonzero(lumped.value_index == a)]
+            for a in range(len(lumped.values))
+        ]
+        self.log_multiplicities = [arb(fmpz(m)).log() for m in lumped.multiplicities]
+        self._pairs: dict[tuple[int, float], list[tuple[int, int, Ball, Ball]]] = {}
+
+    def pairs(self, a: int, end: float) -> list[tuple[int, int, Ball, Ball]]:
+        """Return (i, j, share of i, H of the mixture) for the pairs that put x's mean on `end`."""
+        key = (a, end)
+        if key not in self._pairs:
+            found = []
+            exact = arb(end)
+            below = [g for g in self.groups[a] if self.x[g] < end]
+            above = [g for g in self.groups[a] if self.x[g] > end]
+            for i in below:
+                for j in above:
+                    share = (arb(self.x[j]) - exact) / (arb(self.x[j]) - arb(self.x[i]))
+                    law = [
+                        share * p + (1 - share) * q
+                        for p, q in zip(self.rows[i], self.rows[j], strict=True)
+                    ]
+                    found.append((i, j, share, balls.entropy(law)))
+            self._pairs[key] = found
+        return self._pairs[key]
+
+    def check(self, a: int, interval: _Interval, nu: list[Ball], q: Ball) -> None:
+        """Raise unless nu is at least -q H at every vertex of the slab."""
+        for g in self.groups[a]:
+            inside = (interval.low is None or self.x[g] >= interval.low) and (
+                interval.high is None or self.x[g] <= interval.high
+            )
+            if inside and not nu[g] + q * self.entropies[g] >= 0:
+                raise CertificateError("a leaf's nu is too small at a group of its slab")
+        for end in (interval.low, interval.high):
+            for i, j, share, entropy in [] if end is None else self.pairs(a, end):
+                if not share * nu[i] + (1 - share) * nu[j] + q * entropy >= 0:
+                    raise CertificateError("a leaf's nu is too small at a vertex of its slab")
+
+    def dual_value(self, lam: Ball, q: Ball, tau: list[Ball], nu: list[Ball]) -> Ball:
+        """Return U(lam, q, tau, nu) + lam b."""
+        priced = self.matrix * arb_mat([[t] for t in tau])
+        phi = []
+        for groups in self.groups:
+            c = [nu[g] - priced[g, 0] for g in groups]
+            if lam == 0:
+                top = c[0]
+                for term in c[1:]:
+                    top = top.max(term)
+                phi.append(top)
+            else:
+                logits = [
+                    x / lam + self.log_multiplicities[g] for x, g in zip(c, groups, strict=True)
+                ]
+                phi.append(lam * balls.log_sum_exp(logits))
+        scale = 1 - q + lam
+        total = -arb(1)
+        for t in tau:
+            total += (t / q).exp()
+        smooth = scale * balls.log_sum_exp([x / scale for x in phi])
+        return smooth + q * total
+
+
+def slabs_bound(
+    lumped: Lumped, floor: float, proof: Mapping[str, Any], limits: Limits | None = None
+) -> float:
+    """Return a float above the leakage of a lumped problem under an entropy floor.
+
+    With `limits`, of the adversaries with <C_j, w> <= d_j + t_j F(w): their multipliers kappa_j
+    follow nu, and lam + <kappa, t> takes the place of lam, but for lam b.
+    """
+    limits = Limits.none(lumped) if limits is None else limits
+    keys = {"outputs", "functional", "nodes", "cuts", "leaves"}
+    reading.parts(proof, keys, "the slabs")
+    rows, slack = merged_rows(lumped, proof["outputs"])
+    size, outputs, k = len(rows), len(proof["outputs"]), len(lumped.values)
+    functional = unpack(proof["functional"], (size,))
+    if not np.isfinite(functional).all():
+        raise CertificateError("the functional does not fit the lumped problem")
+    width = 2 + outputs + size + len(limits.bounds)
+    # A cut is met by a segment for each pair of groups on either side of it.
+    pairs = lumped.rows.size * int(np.bincount(lumped.value_index).max())
+    nodes, cuts, leaves = unpack_tree(proof, "nodes", (), width, pairs)
+    if (leaves[:, 0] < 0).any() or (leaves[:, 1] <= 0).any() or (leaves[:, 1] >= 1).any():
+        raise CertificateError("a leaf has lam < 0, or q outside (0, 1)")
+    if (leaves[:, 2 + outputs + size :] < 0).any():
+        raise CertificateError("a leaf has kappa < 0")
+    laws = _Laws(lumped, rows, functional.tolist())
+    of_limits = (
+        [[arb(c) for c in row] for row in limits.coefficients.tolist()],
+        [arb(d) for d in limits.bounds.tolist()],
+        limits.shares.tolist(),
+    )
+    stack = [[_Interval(None, None)] * k]
+    used_cuts = used_leaves = 0
+    worst = arb.neg_inf()
+    for a in map(int, nodes):
+        if not 0 < len(stack) <= DEPTH_LIMIT:
+            raise CertificateError("the tree goes on after its last leaf, or is too deep")
+        intervals = stack.pop()
+        if a >= 0:
+            if a >= k:
+                raise CertificateError(f"a cut names value {a} of {k}")
+            where = float(cuts[used_cuts])
+            used_cuts += 1
+            # Below and above `where`: together they hold the interval, wherever the cut is.
+            for part in (_Interval(where, intervals[a].high), _Interval(intervals[a].low, where)):
+                stack.append([*intervals[:a], part, *intervals[a + 1 :]])
+            continue
+        leaf = leaves[used_leaves].tolist()
+        used_leaves += 1
+        lam, q = arb(leaf[0]), arb(leaf[1])
+        tau = [arb(t) for t in leaf[2 : 2 + outputs]]
+        nu = [arb(x) for x in leaf[2 + outputs : 2 + outputs + size]]
+        kappa = [arb(x) for x in leaf[2 + outputs + size :]]
+        free = lam * balls.number(floor)
+        for value, interval in enumerate(intervals):
+            laws.check(value, interval, nu, q)
+        for price, coefficients, bound, share in zip(kappa, *of_limits, strict=True):
+            nu = [x - price * c for x, c in zip(nu, coefficients, strict=True)]
+            free -= price * bound
+            lam += price * share
+        worst = worst.max(laws.dual_value(lam, q, tau, nu) - free)
+    if stack or used_leaves != len(leaves):
+        raise CertificateError("the tree's leaves do not cover every law")
+    return balls.round_up(worst + slack)

@@ -1,0 +1,89 @@
+"""The rows of a lumped problem as balls: by value, and with outputs merged at a proved price."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from flint import arb
+
+from cvxleak.core.errors import CertificateError
+from cvxleak.exact import balls, reading
+from cvxleak.model import Lumped
+
+__all__ = ["Ball", "Matrix", "coarse_rows", "merged_rows", "rows_by_value"]
+
+Ball = Any
+Matrix = list[list[Ball]]
+
+
+def rows_by_value(lumped: Lumped, rows: Matrix) -> list[Matrix]:
+    """Return one list of rows for each value of A."""
+    parts: list[Matrix] = [[] for _ in lumped.values]
+    for a, row in zip(lumped.value_index, rows, strict=True):
+        parts[int(a)].append(row)
+    return parts
+
+
+def coarse_rows(lumped: Lumped, outputs: Any, output: Sequence[float]) -> tuple[Matrix, list[Ball]]:
+    """Return the rows with outputs merged, and for each what the merging can hide at most.
+
+    That is D(R || t) - D(R' || t') for the law t = `output`, with R' and t' merged: the mean under
+    the adversary bounds I(X;Y|Y'), for any law t.
+    """
+    members = _partition(lumped, outputs)
+    t = balls.normalized(output)
+    if len(t) != lumped.rows.shape[1]:
+        raise CertificateError("the output law does not fit the lumped problem")
+    merged: Matrix = []
+    prices: list[Ball] = []
+    for entries in lumped.rows:
+        row = balls.normalized(entries)
+        sums, price = [], arb(0)
+        for group in members:
+            total, mass = arb(0), arb(0)
+            for y in group:
+                total += row[y]
+                mass += t[y]
+            sums.append(total)
+            for y in group if len(group) > 1 else ():
+                if not row[y] == 0:
+                    if not t[y] > 0:
+                        raise CertificateError("the output law misses an output that can occur")
+                    price += row[y] * (row[y] * mass / (total * t[y])).log()
+        merged.append(sums)
+        prices.append(price)
+    return merged, prices
+
+
+def _partition(lumped: Lumped, outputs: Any) -> list[list[int]]:
+    members = reading.groups(outputs, "the merged outputs")
+    if sorted(y for group in members for y in group) != list(range(lumped.rows.shape[1])):
+        raise CertificateError("the merged outputs are not a partition")
+    return members
+
+
+def merged_rows(lumped: Lumped, outputs: Any) -> tuple[Matrix, Ball]:
+    """Return the rows with outputs merged, and an upper bound on what the merging can hide."""
+    members = _partition(lumped, outputs)
+    rows = [balls.normalized(row) for row in lumped.rows]
+    slack = arb(0)
+    merged: Matrix = [[] for _ in rows]
+    for group in members:
+        sums = [sum((row[y] for y in group), arb(0)) for row in rows]
+        for into, total in zip(merged, sums, strict=True):
+            into.append(total)
+        if len(group) > 1:
+            for y in group:
+                shares = [
+                    row[y] / total for row, total in zip(rows, sums, strict=True) if total > 0
+                ]
+                if not shares or all(share == 0 for share in shares):
+                    continue
+                most, least = shares[0], shares[0]
+                for share in shares[1:]:
+                    most, least = most.max(share), least.min(share)
+                if not least > 0:
+                    raise CertificateError(f"merged outputs {group} are not proportional")
+                slack = slack.max((most / least).log())
+    return merged, slack

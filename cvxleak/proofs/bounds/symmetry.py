@@ -1,0 +1,79 @@
+"""Symmetries of a lumped problem, and which posteriors they make superfluous.
+
+A symmetry permutes the values of A by p and the outputs by s so that every row R_{a,g} is again a
+row of the value p(a) once its entries are moved by s. It carries an adversary w over to one with
+the same information, and with the same entropy if the multiplicities agree; where they do not, all
+those that symmetries move onto one another are replaced by the largest of them, which only lets
+more adversaries in. The posteriors move along: rho'_{s(y)}(p(a)) = rho_y(a) (uniform where y does
+not occur).
+
+Let T(rho) = sum_{y,a} (|Y| - y) a rho_y(a). Of all adversaries that a group of symmetries makes of
+one, take that with the largest T. None of the symmetries increases its T, so a region of posteriors
+in which one of them does so everywhere may be left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cvxleak.core.numbers import content
+from cvxleak.core.validation import Array
+from cvxleak.model import Lumped
+
+__all__ = ["Symmetry", "gains", "largest_multiplicities", "moved_groups"]
+
+
+@dataclass(frozen=True)
+class Symmetry:
+    """Value a goes to `values[a]`, output y to `outputs[y]`."""
+
+    values: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+def moved_groups(lumped: Lumped, symmetry: Symmetry) -> NDArray[np.intp] | None:
+    """Return the place that each group goes to, or None if this is no symmetry of the rows."""
+    k, outputs = len(lumped.values), lumped.rows.shape[1]
+    if sorted(symmetry.values) != list(range(k)):
+        return None
+    if sorted(symmetry.outputs) != list(range(outputs)):
+        return None
+    index = lumped.value_index
+    places = {(a, content(row)): g for g, (a, row) in _numbered(index, lumped.rows)}
+    moved = lumped.rows[:, np.argsort(symmetry.outputs)]
+    images = np.array(symmetry.values)[index]
+    found = [places.get((a, content(row))) for _, (a, row) in _numbered(images, moved)]
+    if None in found or len(set(found)) != len(index):
+        return None
+    return np.array(found, dtype=np.intp)
+
+
+def largest_multiplicities(lumped: Lumped, moves: Sequence[NDArray[np.intp]]) -> tuple[int, ...]:
+    """Return for each group the largest multiplicity of those that it can be moved to."""
+    largest = list(lumped.multiplicities)
+    changed = True
+    while changed:
+        changed = False
+        for move in moves:
+            for g, image in enumerate(move.tolist()):
+                top = max(largest[g], largest[image])
+                if largest[g] != top or largest[image] != top:
+                    largest[g] = largest[image] = top
+                    changed = True
+    return tuple(largest)
+
+
+def gains(symmetries: Sequence[Symmetry], values: int, outputs: int) -> Array:
+    """Return integers G with T(rho) - T(moved by symmetry i) = sum_{y,a} G[i, y, a] rho_y(a)."""
+    order = np.outer(np.arange(outputs, 0, -1), np.arange(values))
+    return np.array(
+        [order - order[np.ix_(one.outputs, one.values)] for one in symmetries], dtype=float
+    ).reshape(-1, outputs, values)
+
+
+def _numbered(index: NDArray[np.intp], rows: Array) -> Iterator[tuple[int, tuple[int, Array]]]:
+    return enumerate(zip(index.tolist(), rows, strict=True))

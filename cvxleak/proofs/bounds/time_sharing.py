@@ -1,0 +1,194 @@
+"""What multipliers prove by the time-sharing bound: one small problem for each value.
+
+For lam > 0 and any law t of the outputs, with r_a the output law given the value a,
+
+    I(A;Y) <= sum_a pi_a D(r_a || t) <= lam log sum_a exp(phi_a / lam) - lam b,
+    phi_a = max_v D(v R_a || t) + lam (H(v) + <v, log m_a>).
+
+Each value has a law v0, whose tangent bounds phi_a for lam >= eta_a, or a tree of intervals of the
+r_{a,y} with a nu at each leaf (`cvxleak.audit.search.sharing` derives both). The cuts are
+replayed from the root, where each interval runs from the least to the largest entry of the rows.
+
+**eta_a** is such that relative entropy contracts: D(v R || v0 R) <= eta D(v || v0) for all laws, by
+eta = 1 - min (sum_y sqrt(P_y Q_y))^2 over pairs of rows P, Q of R. Seen along the segment from v0
+to v that is an inequality of second derivatives, with r = v R: for all d with sum 0,
+
+    sum_y (d R)_y^2 / r_y <= eta sum_g d_g^2 / v_g.
+
+The ratios d_g / v_g have the mean 0 under v. Such a v is a mixture of laws on two points under
+which they have the mean 0 as well; the right side adds up over the parts, and the left side, convex
+and homogeneous in (d, v), is at most the sum. So two rows P, Q are left, with shares p + q = 1 and
+d = (1, -1). There p q (P - Q)^2 = (p P + q Q)(q P + p Q) - P Q, so the left side is the right
+side times 1 - sum_y P_y Q_y / (p P_y + q Q_y), and by Cauchy and Schwarz that last sum is at least
+(sum_y sqrt(P_y Q_y))^2. Neither is new: for two rows the bound is in Y. Polyanskiy and Y. Wu,
+Strong data-processing inequalities for channels and Bayesian networks (2015), and that two rows
+are the worst is shown by O. Ordentlich and Y. Polyanskiy, Strong data processing constant is
+achieved by binary inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from flint import arb, arb_mat, fmpz
+
+from cvxleak.core.errors import CertificateError
+from cvxleak.exact import balls, reading
+from cvxleak.exact.packing import unpack
+from cvxleak.model import Lumped
+from cvxleak.proofs.bounds.outputs import Ball, Matrix, merged_rows, rows_by_value
+from cvxleak.proofs.bounds.trees import DEPTH_LIMIT, unpack_tree
+
+__all__ = ["sharing_bound"]
+
+PAIRS_LIMIT = 10**5
+"""Most pairs of rows of a value that are compared; past it eta = 1."""
+
+
+def sharing_bound(lumped: Lumped, floor: float, proof: Mapping[str, Any]) -> float:
+    """Return a float above the leakage of a lumped problem under an entropy floor."""
+    reading.parts(proof, {"outputs", "multiplier", "output", "values"}, "the time-sharing bound")
+    lam = balls.number(reading.number(proof["multiplier"], "the multiplier"))
+    if not lam > 0:
+        raise CertificateError("the multiplier of the time-sharing bound is not positive")
+    rows, slack = merged_rows(lumped, proof["outputs"])
+    t = unpack(proof["output"], (len(proof["outputs"]),))
+    if not (t > 0).all():
+        raise CertificateError("the output law does not fit the lumped problem")
+    logs_t = [share.log() for share in balls.normalized(t)]
+    logs = [[arb(fmpz(m)).log()] for m in lumped.multiplicities]
+    parts = proof["values"]
+    if not isinstance(parts, list) or len(parts) != len(lumped.values):
+        raise CertificateError("the time-sharing bound does not fit the lumped problem")
+    phi = []
+    for part, own, of_own in zip(
+        parts, rows_by_value(lumped, rows), rows_by_value(lumped, logs), strict=True
+    ):
+        value = _Value(own, [log for (log,) in of_own], lam, logs_t)
+        by_law = isinstance(part, Mapping) and "law" in part
+        phi.append(value.by_tangent(part) if by_law else value.by_tree(part))
+    total = lam * balls.log_sum_exp([x / lam for x in phi]) - lam * balls.number(floor)
+    return balls.round_up(total + slack)
+
+
+class _Value:
+    """The inner maximum of one value."""
+
+    def __init__(self, rows: Matrix, logs: list[Ball], lam: Ball, logs_t: list[Ball]) -> None:
+        self._rows, self._matrix, self._logs = rows, arb_mat(rows), logs
+        self._lam, self._logs_t = lam, logs_t
+        self._heights: dict[tuple[int, float], Ball] = {}
+
+    def by_tangent(self, part: Mapping[str, Any]) -> Ball:
+        """Return a bound on phi_a by the tangent at a law of the contexts."""
+        reading.parts(part, {"law"}, "the bound of a value")
+        weights = unpack(part["law"], (len(self._rows),))
+        eta = self._contraction()
+        left = self._lam - eta
+        if not left >= 0:
+            raise CertificateError("a tangent needs a larger multiplier")
+        if not (weights > 0).all():
+            raise CertificateError("the law of a value's contexts does not fit the lumped problem")
+        law = balls.normalized(weights)
+        image = arb_mat([law]) * self._matrix
+        slopes = []
+        for y, log_t in enumerate(self._logs_t):
+            mean = image[0, y]
+            if not (mean > 0 or mean == 0):
+                raise CertificateError("a law of a value's contexts is too near the edge")
+            # An output that no row of the value has does not count.
+            slopes.append(mean.log() - log_t if mean > 0 else arb(0))
+        column = self._matrix * arb_mat([[slope] for slope in slopes])
+        terms = [
+            column[g, 0] + eta * (m - v.log())
+            for g, (v, m) in enumerate(zip(law, self._logs, strict=True))
+        ]
+        if left == 0:
+            return _largest(terms)
+        return left * balls.log_sum_exp(
+            [x / left + m for x, m in zip(terms, self._logs, strict=True)]
+        )
+
+    def _contraction(self) -> Ball:
+        """Return eta."""
+        if len(self._rows) ** 2 > PAIRS_LIMIT:
+            return arb(1)
+        roots = arb_mat([[x.sqrt() for x in row] for row in self._rows])
+        least = _least((roots * roots.transpose()).entries())
+        return 1 - least * least
+
+    def by_tree(self, part: Mapping[str, Any]) -> Ball:
+        """Return a bound on phi_a by a tree of intervals of the output's probabilities."""
+        reading.parts(part, {"nodes", "cuts", "leaves"}, "the bound of a value")
+        outputs = len(self._logs_t)
+        nodes, cuts, leaves = unpack_tree(part, "nodes", (), outputs, outputs * len(self._rows))
+        if (nodes < -1).any() or (nodes >= outputs).any():
+            raise CertificateError("the nodes of a value's tree are malformed")
+        if not ((cuts > 0) & (cuts < 1)).all():
+            raise CertificateError("the cuts of a value's tree are malformed")
+        # An end is None where it was never cut.
+        stack: list[list[tuple[float | None, float | None]]] = [[(None, None)] * outputs]
+        limits = [_range([row[y] for row in self._rows]) for y in range(outputs)]
+        used_cuts = used_leaves = 0
+        worst = arb.neg_inf()
+        for y in map(int, nodes):
+            if not 0 < len(stack) <= DEPTH_LIMIT:
+                raise CertificateError("a value's tree goes on after its last leaf, or is too deep")
+            ends = stack.pop()
+            if y >= 0:
+                where = float(cuts[used_cuts])
+                used_cuts += 1
+                low, high = ends[y]
+                for interval in ((where, high), (low, where)):
+                    stack.append([*ends[:y], interval, *ends[y + 1 :]])
+                continue
+            worst = worst.max(self._leaf(ends, limits, leaves[used_leaves].tolist()))
+            used_leaves += 1
+        if stack or used_leaves != len(leaves) or not worst.is_finite():
+            raise CertificateError("the leaves of a value's tree do not cover every law")
+        return worst
+
+    def _leaf(
+        self,
+        ends: list[tuple[float | None, float | None]],
+        limits: list[tuple[Ball, Ball]],
+        nu: list[float],
+    ) -> Ball:
+        column = self._matrix * arb_mat([[x] for x in nu])
+        total = self._lam * balls.log_sum_exp(
+            [column[g, 0] / self._lam + m for g, m in enumerate(self._logs)]
+        )
+        for y, (interval, slope) in enumerate(zip(ends, nu, strict=True)):
+            heights = []
+            for cut, limit in zip(interval, limits[y], strict=True):
+                r = limit if cut is None else arb(cut)
+                heights.append(self._height(y, cut, r) - slope * r)
+            total += heights[0].max(heights[1])
+        return total
+
+    def _height(self, y: int, cut: float | None, r: Ball) -> Ball:
+        """Return r log(r / t_y)."""
+        if cut is None:
+            return balls.x_log_x(r) - r * self._logs_t[y]
+        if (y, cut) not in self._heights:
+            self._heights[y, cut] = balls.x_log_x(r) - r * self._logs_t[y]
+        return self._heights[y, cut]
+
+
+def _range(values: list[Ball]) -> tuple[Ball, Ball]:
+    return _least(values), _largest(values)
+
+
+def _least(values: list[Ball]) -> Ball:
+    least = values[0]
+    for value in values[1:]:
+        least = least.min(value)
+    return least
+
+
+def _largest(values: list[Ball]) -> Ball:
+    top = values[0]
+    for value in values[1:]:
+        top = top.max(value)
+    return top

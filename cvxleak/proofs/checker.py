@@ -1,0 +1,282 @@
+"""`verify`: the independent checker. It imports no solver and no modelling language."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from cvxleak.core.errors import CertificateError, CvxleakError
+from cvxleak.core.numbers import fraction
+from cvxleak.core.validation import real_number
+from cvxleak.exact import reading
+from cvxleak.exact.balls import precision
+from cvxleak.exact.limits import limited
+from cvxleak.proofs import (
+    capacity,
+    design,
+    envelope,
+    fixed_prior,
+    local_dp,
+    min_information,
+    pml_mechanism,
+    product_leakage,
+    record_leakage,
+    release,
+    renyi_capacity,
+)
+from cvxleak.proofs.bundle import is_bundle, members
+from cvxleak.proofs.format import HALF_SPACES, PROBLEM, Certificate, read_json
+from cvxleak.proofs.timed import run_within
+
+__all__ = ["PROVERS", "End", "Prover", "Verification", "verify"]
+
+Parts = Mapping[str, Any]
+Proved = tuple[float, float] | tuple[float, float, str]
+
+
+class Prover(NamedTuple):
+    """How one kind of certificate is checked.
+
+    Attributes
+    ----------
+    prove : callable
+        (problem, witness, proof) -> (lower, upper), the ends that these parts prove; a third
+        entry, if it is not empty, says why an infinite end of them is not proved.
+    unit : str
+        What the ends are counted in.
+    about : callable
+        problem -> what the claim is about, in a few words, from the parts that were checked.
+    """
+
+    prove: Callable[[Parts, Parts, Parts], Proved]
+    unit: str = "nats"
+    about: Callable[[Parts], str] = lambda problem: ""
+
+
+PROVERS = {
+    "capacity": Prover(capacity.prove, about=capacity.about),
+    "renyi-capacity": Prover(renyi_capacity.prove, about=renyi_capacity.about),
+    "min-leakage": Prover(design.prove_min_leakage, about=design.about),
+    "min-distortion": Prover(design.prove_min_distortion, "distortion", design.about),
+    "failure-probability": Prover(
+        envelope.prove_failure_probability, "probability", envelope.about_failure_probability
+    ),
+    "pml-envelope": Prover(envelope.prove_envelope, about=envelope.about_envelope),
+    "pml-mechanism": Prover(pml_mechanism.prove, "utility", pml_mechanism.about),
+    "product-leakage": Prover(product_leakage.prove, about=product_leakage.about),
+    "record-leakage": Prover(record_leakage.prove, about=record_leakage.about),
+    "balance": Prover(record_leakage.prove_balance, about=record_leakage.about),
+    "fixed-prior-leakage": Prover(fixed_prior.prove_leakage, about=fixed_prior.about),
+    "fixed-prior-distortion": Prover(
+        fixed_prior.prove_distortion, "distortion", about=fixed_prior.about
+    ),
+    "release-distortion": Prover(release.prove_distortion, "distortion", release.about),
+    "release-information": Prover(release.prove_information, about=release.about),
+    "local-dp": Prover(local_dp.prove, about=local_dp.about),
+    "local-dp-distortion": Prover(local_dp.prove_distortion, "distortion", local_dp.about),
+    "min-information": Prover(min_information.prove, about=min_information.about),
+}
+"""How each kind is checked."""
+
+
+class End(NamedTuple):
+    """The checker's answer about one claimed end.
+
+    Attributes
+    ----------
+    proved : bool
+    about : str
+        What the end is proved of: ``"problem"``, the problem that the certificate states, or
+        ``"half-spaces"``, only the set that the stored half-spaces describe.
+    reason : str
+        Why it is not proved; empty if it is.
+    """
+
+    proved: bool
+    about: str
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Verification:
+    """The checker's answer.
+
+    Attributes
+    ----------
+    passed : bool
+        Whether every claimed end is proved.
+    reason : str
+        Which ends are proved and of what, or why one is not.
+    lower, upper : float
+        The ends that the checker proved itself, in the certificate's unit; -inf and inf where it
+        proved none, and for several certificates together.
+    certificate : Certificate or None
+        What was checked; None if there is no intact certificate, or more than one.
+    about : str
+        What the claim is about, in a few words, from the parts that were checked; empty unless
+        passed.
+    ends : dict
+        The answer about each claimed end, ``"lower"`` or ``"upper"``; empty where the parts could
+        not be read, and for several certificates together.
+    parts : tuple of Verification
+        For several certificates in one file, the answer for each.
+    finished : bool
+        False where a time limit ended the check: the certificate may hold or not.
+
+    Examples
+    --------
+    >>> from cvxleak import capacity, verify
+    >>> answer = verify(capacity([[1.0, 0.0], [0.0, 1.0]]).certificate)
+    >>> answer.passed, answer.about
+    (True, 'a channel of 2 inputs and 2 outputs')
+    >>> answer.ends["upper"]
+    End(proved=True, about='problem', reason='')
+    """
+
+    passed: bool
+    reason: str
+    lower: float = -math.inf
+    upper: float = math.inf
+    certificate: Certificate | None = None
+    about: str = ""
+    ends: Mapping[str, End] = field(default_factory=dict)
+    parts: tuple[Verification, ...] = ()
+    finished: bool = True
+
+    @classmethod
+    def of_parts(cls, parts: Sequence[Verification]) -> Verification:
+        """Return the answer for several certificates together: passed if each of them is."""
+        failed = sum(not part.passed for part in parts)
+        reason = (
+            f"{failed} of {len(parts)} certificates do not hold"
+            if failed
+            else f"all {len(parts)} certificates hold"
+        )
+        return cls(not failed, reason, parts=tuple(parts))
+
+
+def verify(
+    certificate: Certificate | Mapping[str, Any] | str | os.PathLike[str],
+    *,
+    time_limit: float | None = None,
+) -> Verification:
+    """Check a certificate: recompute its witness's value and its proof in ball arithmetic.
+
+    Where numbers are very many (leaves of trees, large channels) floats are used, and a proved
+    bound on the rounding errors is added: see `cvxleak.exact.outward` and `cell_floats`.
+
+    Parameters
+    ----------
+    certificate : Certificate, dict or path
+        What `Certificate.save` or ``cvxleak audit --certificate`` wrote, or its content. A file
+        with several certificates passes if each of them does.
+    time_limit : float, optional
+        Seconds that the check may take, with about half of one to start a process that can be
+        stopped. What has not finished by then is not confirmed: `finished` is false, and nothing is
+        said about the certificate.
+
+    Returns
+    -------
+    Verification
+        `passed` is true only if every claimed end is proved: the recomputed lower end is at least
+        the claimed one and the recomputed upper end at most the claimed one, in exact arithmetic;
+        `ends` says it for each, and what it is proved of. Whatever is wrong with a file, the answer
+        is a `reason`, not an exception.
+
+    Examples
+    --------
+    >>> from cvxleak import capacity, verify
+    >>> answer = verify(capacity([[0.9, 0.1], [0.1, 0.9]]).certificate)
+    >>> answer.passed, answer.reason
+    (True, 'both ends are proved')
+    >>> verify({"format": "something else"}).reason
+    'not a cvxleak certificate'
+    """
+    if time_limit is not None:
+        answer = run_within(verify, certificate, real_number(time_limit, "time_limit", 0.0))
+        if isinstance(answer, str):
+            return Verification(False, f"not confirmed: {answer}", finished=False)
+        return answer
+    with limited():
+        return _answer(certificate)
+
+
+def _answer(certificate: Any) -> Verification:
+    try:
+        if isinstance(certificate, Certificate):
+            return _check(certificate)
+        content = certificate if isinstance(certificate, Mapping) else read_json(certificate)
+        if is_bundle(content):
+            return Verification.of_parts([_answer(member) for member in members(content)])
+        return _check(Certificate.from_dict(content))
+    except CvxleakError as error:
+        return Verification(False, error.detail if error.argument == "path" else str(error))
+    # Anybody may have written the file, and what a computation with its content stumbles over
+    # cannot be foreseen; whatever it is, nothing is proved.
+    except Exception as error:
+        return Verification(False, f"a part is missing or malformed: {error!r:.200}")
+
+
+def _check(certificate: Certificate) -> Verification:
+    # Texts only: anything else may not even be a possible key.
+    prover = PROVERS.get(certificate.kind) if isinstance(certificate.kind, str) else None
+    if prover is None:
+        raise CertificateError(f"unknown kind {certificate.kind!r:.60}; known: {sorted(PROVERS)}")
+    if certificate.unit != prover.unit:
+        raise CertificateError(f"unit {certificate.unit!r:.40}; this kind is in {prover.unit}")
+    about = _about(certificate)
+    with precision(), reading.schema(certificate.schema_version):
+        lower, upper, *why = prover.prove(
+            certificate.problem, certificate.witness, certificate.proof
+        )
+    ends = {}
+    if certificate.lower is not None:
+        holds = _at_most(certificate.lower, lower)
+        ends["lower"] = _end(lower, certificate.lower, holds, about["lower"], why)
+    if certificate.upper is not None:
+        holds = _at_most(upper, certificate.upper)
+        ends["upper"] = _end(upper, certificate.upper, holds, about["upper"], why)
+    passed = all(end.proved for end in ends.values())
+    what = prover.about(certificate.problem) if passed else ""
+    return Verification(passed, _summary(ends), lower, upper, certificate, what, ends)
+
+
+def _at_most(one: float, other: float) -> bool:
+    """Compare as written: an end may be a decimal that is no float's shortest one."""
+    if not (math.isfinite(one) and math.isfinite(other)):
+        return one <= other
+    return fraction(one) <= fraction(other)
+
+
+def _end(found: float, claimed: float, holds: bool, about: str, why: Sequence[str]) -> End:
+    reason = why[0] if why and math.isinf(found) else ""
+    if not reason and not holds:
+        reason = f"{found!r} is proved, not the claimed {claimed!r}"
+    return End(not reason, about, reason)
+
+
+def _about(certificate: Certificate) -> Mapping[str, str]:
+    """Return what each claimed end is about, as far as the certificate can show it."""
+    conditional = bool(certificate.problem.get("own"))
+    if certificate.schema_version == 1:
+        # Nothing there says whether the stored half-spaces are all that the problem asks for.
+        return {"lower": PROBLEM, "upper": HALF_SPACES if conditional else PROBLEM}
+    if "own" not in certificate.problem and HALF_SPACES in certificate.about.values():
+        raise CertificateError("about: this kind has no half-spaces")
+    return certificate.about
+
+
+def _summary(ends: Mapping[str, End]) -> str:
+    """Say which ends are proved, and of what; or which are not, and why."""
+    proved = [name for name, end in ends.items() if end.proved]
+    if len(proved) < len(ends):
+        missed = [f"the {n} end: {end.reason}" for n, end in ends.items() if not end.proved]
+        return "; ".join([*missed, *(f"the {name} end is proved" for name in proved)])
+    text = "both ends are proved" if len(ends) == 2 else f"the {proved[0]} end is proved"
+    narrow = [name for name, end in ends.items() if end.about == HALF_SPACES]
+    if narrow:
+        text += f", the {' and the '.join(narrow)} end for the stored half-spaces only"
+    return text if len(ends) == 2 else f"{text}; no other end is claimed"

@@ -1,0 +1,454 @@
+"""Certificate kinds ``min-leakage`` and ``min-distortion``: designed channels, both ends proved.
+
+The channels have one row per value of a statistic of the dataset that loses nothing
+(`cvxleak.proofs.bounds.design_rows`), or, if the problem says so, sees the query only.
+
+problem: {"query": f, "rows", "distortion": d(f, y), "sources": laws, "objective": {"size": k, 0 for
+the whole dataset}, "entropy_floor": b or null, "priors": laws or null, "budget": D or L, or null
+for none, "own": half-spaces that stand for the user's own constraints}: those of affine ones as
+they are stated, and supporting ones of others (`cvxleak.proofs.bounds.user_rows`). The lower end
+holds for all channels in them.
+
+witness: {"channel"}, and "further" with the values of further variables of "own". It meets the
+budget and the "own" half-spaces in exact arithmetic; where the latter is not shown, no upper end
+is proved.
+
+proof: {"leakage", "cuts", "sources", "own"} and perhaps "balance". The witness's leakage is bounded
+
+- for adversaries with H(X) >= b by an audit's witness and proof (`record_leakage`);
+- for the whole dataset by lam log sum_r m_r exp(D(q_r || t) / lam) - lam b, which follows from
+  I(X;Y) <= sum_r w_r D(q_r || t) and H(X) >= b; for lam = 0 by max_r D(q_r || t);
+- for given priors by its value;
+- by 0 if all rows are the same;
+- for a mixture by convexity, from what is proved of its parts (`design_mixtures`).
+
+The other end: each cut names an adversary, that is a group of records and the mass w on its cells
+(value a, row r), or one of the given priors. For any law phi(a|y),
+
+    I(q) >= sum_{a,r,y} w_{a,r} q_{r,y} log(phi(a|y) / pi_a),
+
+because the difference is sum_y s_y D(rho_y || phi_y). So with multipliers theta of the cuts and
+beta of the sources P_k, a linear function of q bounds the Lagrangian from below, and its least
+value over row-stochastic q is sum_r min_y of its coefficients. Least leakage: sum theta = 1, and
+beta_k (E_k - D) is added; least distortion: sum beta = 1, and theta_j (I_j - L) is added. What
+multipliers of the "own" half-spaces prove to be non-negative is taken off.
+
+If nothing may leak, L = 0, and b < log|X|, all rows of a channel within the budget are the same,
+and the least value is min_y sum_r. For all laws near the even one are adversaries, and a group of
+records has at least two values for some choice of it. Given one of them, a, move the law of the
+other records: the law of the output given the other values stays, so that given a stays as well,
+since they are the same; hence q(.|x) is the same for all x with the value a, and so for all x. For
+the whole dataset the even law alone shows it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+from flint import arb, fmpq, fmpz
+
+from cvxleak.core.errors import CertificateError
+from cvxleak.core.numbers import same_numbers
+from cvxleak.exact import balls, reading
+from cvxleak.exact.limits import ENTRY, charge, charge_records
+from cvxleak.exact.rationals import float_above, normalized_rows, rational
+from cvxleak.model import Channel, Distortion, Mechanism, Query
+from cvxleak.model._groups import kinds_of_groups
+from cvxleak.proofs import record_leakage
+from cvxleak.proofs.bounds.design_mixtures import mixture_above
+from cvxleak.proofs.bounds.design_rows import Law, Rows
+from cvxleak.proofs.bounds.outputs import Ball, Matrix
+from cvxleak.proofs.bounds.user_rows import missed, priced, read_own, witness_extras
+
+__all__ = [
+    "Statement",
+    "about",
+    "exact_distortions",
+    "forces_constants",
+    "leakage_of_priors",
+    "most_values",
+    "prove_min_distortion",
+    "prove_min_leakage",
+    "total_above",
+]
+
+KEYS = {
+    "query",
+    "rows",
+    "distortion",
+    "sources",
+    "objective",
+    "entropy_floor",
+    "priors",
+    "budget",
+    "own",
+}
+
+PROOF = {"leakage", "cuts", "sources", "own"}
+
+BELOW = arb(1) - arb(2) ** -40
+"""A floor is below log|X| if it is by more than rounding."""
+
+
+def prove_min_leakage(
+    problem: Mapping[str, Any], witness: Mapping[str, Any], proof: Mapping[str, Any]
+) -> tuple[float, float, str]:
+    """Return proved ends of the least leakage, in nats, and why the upper one may be missing."""
+    statement = Statement(problem)
+    channel = statement.channel(witness)
+    missing = missed(statement.own, normalized_rows(channel.matrix.tolist()), witness)
+    reading.parts(proof, PROOF, "the proof", optional={"balance"})
+    if statement.budget is not None:
+        budget = rational(statement.budget)
+        if any(cost > budget for cost in statement.distortions(channel)):
+            raise CertificateError("the channel's distortion is above the budget")
+    upper = statement.leakage_above(channel, proof["leakage"])
+    return statement.dual(proof, leakage=True), math.inf if missing else upper, missing
+
+
+def prove_min_distortion(
+    problem: Mapping[str, Any], witness: Mapping[str, Any], proof: Mapping[str, Any]
+) -> tuple[float, float, str]:
+    """Return proved ends of the least distortion, in its own unit, and why the upper is missing."""
+    statement = Statement(problem)
+    channel = statement.channel(witness)
+    missing = missed(statement.own, normalized_rows(channel.matrix.tolist()), witness)
+    reading.parts(proof, PROOF, "the proof", optional={"balance"})
+    if statement.budget is None:
+        raise CertificateError("the problem has no budget")
+    if not statement.leakage_above(channel, proof["leakage"]) <= statement.budget:
+        raise CertificateError("the channel's leakage is not proved to be within the budget")
+    upper = float_above(max(statement.distortions(channel)))
+    return statement.dual(proof, leakage=False), math.inf if missing else upper, missing
+
+
+def about(problem: Mapping[str, Any]) -> str:
+    """Say what a problem that was proved is about."""
+    size = problem["objective"]["size"]
+    who = {0: "the whole dataset", 1: "the worst record"}.get(
+        size, f"the worst group of {size} records"
+    )
+    if problem["priors"] is None:
+        floor = reading.number(problem["entropy_floor"], "the entropy floor")
+        whom = f"adversaries of at least {floor:.12g} nats of doubt"
+    else:
+        whom = f"{len(problem['priors'])} given priors"
+    seen = "channels of the query" if problem["rows"]["form"] == "query" else "channels of the data"
+    own = ", under conditions of the user's own" if problem["own"] else ""
+    return f"{seen}, leakage about {who} to {whom}{own}"
+
+
+class Statement:
+    """A design problem as a certificate states it."""
+
+    def __init__(self, problem: Mapping[str, Any]) -> None:
+        reading.parts(problem, KEYS, "the problem")
+        charge_records(problem)
+        query = Query.from_dict(problem["query"])
+        reading.parts(problem["objective"], {"size"}, "the objective")
+        self.size = reading.count(problem["objective"]["size"], "the size")
+        if self.size > query.space.records:
+            raise CertificateError(f"the space has no groups of {self.size} records")
+        self.sources = _laws(problem["sources"], query)
+        self.priors = None if problem["priors"] is None else _laws(problem["priors"], query)
+        given = [*self.sources, *(self.priors or [])]
+        self.rows = Rows.from_dict(problem["rows"], query, given, self.size == 0)
+        cost = Distortion.from_dict(problem["distortion"])
+        if cost.inputs != query.values:
+            raise CertificateError("the distortion is not about the values of the query")
+        self.cost = cost.matrix[self.rows.values]
+        floor = problem["entropy_floor"]
+        if (floor is None) is (self.priors is None):
+            raise CertificateError("the adversaries are not stated, or stated twice")
+        self.floor = None if floor is None else reading.number(floor, "the entropy floor")
+        budget = problem["budget"]
+        self.budget = None if budget is None else reading.number(budget, "the budget")
+        self.own = read_own(problem["own"], *self.cost.shape)
+
+    def channel(self, witness: Mapping[str, Any]) -> Channel:
+        """Return the witness, one row per value of the rows' query."""
+        reading.parts(witness, {"channel"}, "the witness", optional=witness_extras())
+        channel = Channel.from_dict(witness["channel"])
+        if channel.shape != self.cost.shape:
+            raise CertificateError(
+                f"the channel has shape {channel.shape}; the problem needs {self.cost.shape}"
+            )
+        return channel
+
+    def distortions(self, channel: Channel) -> list[fmpq]:
+        """Return the exact expected distortion under each source."""
+        return exact_distortions(self.rows, self.sources, self.cost.tolist(), channel)
+
+    def leakage_above(self, channel: Channel, proof: Any) -> float:
+        """Return a float above the leakage of a channel."""
+        matrix = channel.matrix
+        if all(same_numbers(row, matrix[0]) for row in matrix):
+            return 0.0
+        if isinstance(proof, Mapping) and "parts" in proof:
+            return self._mixture_above(channel, proof)
+        if self.priors is not None:
+            return leakage_of_priors(self.rows, self.priors, self.size, channel)
+        floor = self.floor
+        if floor is None:
+            raise CertificateError("the adversaries are not stated")
+        if self.size == 0:
+            reading.parts(proof, {"output", "multiplier"}, "the leakage's proof")
+            output = reading.numbers(proof["output"], "the output law", matrix.shape[1])
+            multiplier = reading.number(proof["multiplier"], "the multiplier")
+            return total_above(self.rows.sizes, channel, floor, output, multiplier)
+        reading.parts(proof, {"witness", "proof"}, "the leakage's proof")
+        mechanism = Mechanism(self.rows.query, channel.matrix)
+        groups = record_leakage.audited_groups(mechanism, self.size, None)
+        parts = mechanism, floor, groups, (), proof["witness"], proof["proof"]
+        return record_leakage.prove_groups(*parts)[1]
+
+    def _mixture_above(self, channel: Channel, proof: Mapping[str, Any]) -> float:
+        parts = reading.parts(proof, {"parts"}, "the leakage's proof")["parts"]
+        if not isinstance(parts, list):
+            raise CertificateError("parts: expected a list")
+        found = []
+        for part in parts:
+            reading.parts(part, {"share", "channel", "leakage"}, "a part")
+            if isinstance(part["leakage"], Mapping) and "parts" in part["leakage"]:
+                raise CertificateError("a part is a mixture itself")
+            share = reading.number(part["share"], "a share")
+            one = self.channel({"channel": part["channel"]})
+            found.append((share, one, self.leakage_above(one, part["leakage"])))
+        return mixture_above(channel, found, self.secrets)
+
+    @property
+    def secrets(self) -> int:
+        """The most values that what is attacked can have."""
+        return most_values(self.rows, self.size)
+
+    @property
+    def constant(self) -> bool:
+        """Whether the leakage's budget leaves channels of constant output only."""
+        return self.budget == 0 and forces_constants(self.rows, self.size, self.floor)
+
+    def dual(self, proof: Mapping[str, Any], *, leakage: bool) -> float:
+        """Return a float below the optimal value, from the cuts and the multipliers."""
+        rows, outputs = self.cost.shape
+        if not isinstance(proof["cuts"], list):
+            raise CertificateError("cuts: expected a list")
+        slopes = [self._slopes(cut, outputs) for cut in proof["cuts"]]
+        if leakage and not slopes:
+            return 0.0
+        theta = _multipliers([cut["multiplier"] for cut in proof["cuts"]], len(slopes), leakage)
+        beta = _multipliers(proof["sources"], len(self.sources), not leakage)
+        cells, value = priced(self.own, proof)
+        total: Matrix = [[arb(0)] * outputs for _ in range(rows)]
+        for share, slope in zip(theta, slopes, strict=True):
+            if not share == 0:
+                _add(total, share, slope)
+        for share, law in zip(beta, self.sources, strict=True):
+            if not share == 0:
+                masses = [share * arb(mass) for mass in self.rows.masses(law)]
+                for r, mass in enumerate(masses):
+                    if not mass == 0:
+                        into = total[r]
+                        for y, d in enumerate(self.cost[r].tolist()):
+                            into[y] += mass * balls.number(d)
+        for r, y, amount in cells:
+            total[r][y] -= amount
+        if not leakage and self.constant:
+            total = [[sum(column, arb(0)) for column in zip(*total, strict=True)]]
+        for row in total:
+            least = row[0]
+            for entry in row[1:]:
+                least = least.min(entry)
+            value += least
+        spent = beta if leakage else theta
+        if self.budget is None:
+            if any(not share == 0 for share in spent):
+                raise CertificateError("there are multipliers of a budget that is not there")
+        else:
+            value -= sum(spent, arb(0)) * balls.number(self.budget)
+        return max(balls.round_down(value), 0.0)
+
+    def _slopes(self, cut: Any, outputs: int) -> Matrix:
+        """Return the coefficients of one cut's linear minorant."""
+        priors = self.priors
+        which = "weights" if priors is None else "prior"
+        reading.parts(cut, {"records", which, "posterior", "multiplier"}, "a cut")
+        (group,) = reading.groups([cut["records"]], "a cut's records")
+        if len(group) != self.size:
+            raise CertificateError(f"a cut is about {len(group)} records; {self.size} are attacked")
+        cells = self.rows.cells(group)
+        if priors is not None:
+            place = reading.count(cut["prior"], "a cut's prior")
+            if place >= len(priors):
+                raise CertificateError(f"there is no prior {place}")
+            masses = [arb(mass) for mass in self.rows.masses(priors[place], group)]
+        else:
+            masses = balls.normalized(reading.numbers(cut["weights"], "an adversary", len(cells)))
+            entropy = balls.entropy(masses)
+            for mass, (_, _, m) in zip(masses, cells, strict=True):
+                entropy += mass * arb(fmpz(m)).log()
+            if self.floor is None or not entropy >= balls.number(self.floor):
+                raise CertificateError(
+                    f"an adversary has entropy {float(entropy.mid())!r}, below {self.floor!r}"
+                )
+        return _minorant(cells, masses, cut["posterior"], len(self.rows.sizes), outputs)
+
+
+def exact_distortions(
+    rows: Rows, sources: Sequence[Law], cost: Sequence[Sequence[float]], channel: Channel
+) -> list[fmpq]:
+    """Return the exact expected distortion of a channel on `rows` under each source."""
+    price = []
+    for row, costs in zip(normalized_rows(channel.matrix.tolist()), cost, strict=True):
+        total = fmpq(0)
+        for q, d in zip(row, costs, strict=True):
+            if q != 0 and d != 0:
+                total += q * rational(d)
+        price.append(total)
+    result = []
+    for law in sources:
+        total = fmpq(0)
+        for mass, spent in zip(rows.masses(law), price, strict=True):
+            total += mass * spent
+        result.append(total)
+    return result
+
+
+def leakage_of_priors(rows: Rows, priors: Sequence[Law], size: int, channel: Channel) -> float:
+    """Return a float above the largest leakage about a group of `size` records to given priors."""
+    matrix = [balls.normalized(row) for row in channel.matrix.tolist()]
+    worst = 0.0
+    for law in priors:
+        for group in attacked_groups(rows, size, law):
+            cells = rows.cells(group)
+            charge("steps", len(cells) * len(matrix[0]) // ENTRY, f"records {group!r:.40}")
+            joint: Matrix = [[arb(0)] * len(matrix[0]) for _ in range(1 + cells[-1][0])]
+            for (a, r, _), mass in zip(cells, rows.masses(law, group), strict=True):
+                if mass != 0:
+                    _add_row(joint[a], arb(mass), matrix[r])
+            worst = max(worst, balls.round_up(balls.mutual_information(joint)))
+    return worst
+
+
+def attacked_groups(rows: Rows, size: int, law: Law) -> list[tuple[int, ...]]:
+    """Return the groups of records that a prior has to be evaluated for.
+
+    Records that can be exchanged without changing a dataset's row (and so f, and a law that is even
+    or a law on the values of f) learn alike. That f does not tell them apart is not enough: the
+    channel may.
+    """
+    if size == 0:
+        return [()]
+    if law.on == "datasets":
+        return list(combinations(range(rows.statistic.space.records), size))
+    return kinds_of_groups(rows.query.exchangeable(), size)
+
+
+def most_values(rows: Rows, size: int) -> int:
+    """Return the most values that a group of `size` records can have; 0 means the dataset."""
+    space = rows.statistic.space
+    return math.prod(sorted(space.shape)[-size:]) if size else space.size
+
+
+def forces_constants(rows: Rows, size: int, floor: float | None) -> bool:
+    """Whether a channel that leaks nothing about groups of `size` records has a constant output.
+
+    It does for adversaries with a floor well below log|X|: a float next to log|X| may stand for it,
+    and there the even law is the only adversary.
+
+    Examples
+    --------
+    >>> import math
+    >>> from cvxleak.proofs.design import forces_constants
+    >>> from cvxleak.proofs.bounds.design_rows import Rows
+    >>> from cvxleak.queries import parity
+    >>> rows = Rows(parity(3), parity(3), "query")
+    >>> [forces_constants(rows, 1, floor) for floor in (None, 2.0, math.log(8))]
+    [False, True, False]
+    """
+    if floor is None:
+        return False
+    with balls.precision():
+        most = arb(fmpz(rows.statistic.space.size)).log()
+        return bool(balls.number(floor) < (most if size == 0 else most * BELOW))
+
+
+def total_above(
+    sizes: Sequence[int], channel: Channel, floor: float, output: Sequence[float], multiplier: float
+) -> float:
+    """Return a float above max I(X;Y) over H(X) >= floor, for any output law and multiplier."""
+    if not multiplier >= 0:
+        raise CertificateError("the multiplier is negative")
+    logs = [t.log() if t > 0 else None for t in balls.normalized(output)]
+    divergences = []
+    for row in channel.matrix.tolist():
+        total = arb(0)
+        for q, log_t in zip(balls.normalized(row), logs, strict=True):
+            if not q == 0:
+                if log_t is None:
+                    raise CertificateError("the output law misses an output")
+                total += q * (q.log() - log_t)
+        divergences.append(total)
+    if multiplier == 0:
+        return max(balls.round_up(total) for total in divergences)
+    lam = balls.number(multiplier)
+    terms = [d / lam + arb(fmpz(m)).log() for d, m in zip(divergences, sizes, strict=True)]
+    # Above log|X| there are no adversaries, and no leakage is below 0.
+    return max(balls.round_up(lam * balls.log_sum_exp(terms) - lam * balls.number(floor)), 0.0)
+
+
+def _minorant(
+    cells: Sequence[tuple[int, int, int]],
+    masses: Sequence[Ball],
+    posterior: Any,
+    rows: int,
+    outputs: int,
+) -> Matrix:
+    """Return the coefficients sum_a w_{a,r} log(phi(a|y) / pi_a)."""
+    values = 1 + cells[-1][0]
+    if not isinstance(posterior, list) or len(posterior) != values:
+        raise CertificateError(f"a posterior has not {values} rows")
+    table = [reading.numbers(row, "a posterior", outputs) for row in posterior]
+    logs: list[list[Any]] = [[None] * outputs for _ in range(values)]
+    for y, column in enumerate(zip(*table, strict=True)):
+        for a, share in enumerate(balls.normalized(column)):
+            logs[a][y] = share.log() if share > 0 else None
+    marginal = [arb(0)] * values
+    for (a, _, _), mass in zip(cells, masses, strict=True):
+        marginal[a] += mass
+    result: Matrix = [[arb(0)] * outputs for _ in range(rows)]
+    for (a, r, _), mass in zip(cells, masses, strict=True):
+        if mass == 0:
+            continue
+        if None in logs[a]:
+            raise CertificateError("a posterior rules out a value that the adversary allows")
+        log_pi = marginal[a].log()
+        into = result[r]
+        for y, log_phi in enumerate(logs[a]):
+            into[y] += mass * (log_phi - log_pi)
+    return result
+
+
+def _laws(values: Any, query: Query) -> list[Law]:
+    if not isinstance(values, list) or not values:
+        raise CertificateError("expected a list of laws")
+    return [Law.from_dict(value, query) for value in values]
+
+
+def _multipliers(values: Any, size: int, shares: bool) -> list[Ball]:
+    """Return non-negative multipliers as balls, divided by their sum if they are shares."""
+    given = reading.numbers(values, "the multipliers", size)
+    if any(value < 0 for value in given):
+        raise CertificateError("a multiplier is negative")
+    return balls.normalized(given) if shares else [balls.number(value) for value in given]
+
+
+def _add(total: Matrix, share: Ball, matrix: Matrix) -> None:
+    for into, row in zip(total, matrix, strict=True):
+        _add_row(into, share, row)
+
+
+def _add_row(into: list[Ball], share: Ball, row: Sequence[Ball]) -> None:
+    for y, entry in enumerate(row):
+        into[y] += share * entry

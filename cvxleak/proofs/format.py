@@ -1,0 +1,294 @@
+"""`Certificate`: a file that proves both ends of a bound to anybody, without a solver."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from cvxleak._version import __version__
+from cvxleak.core.errors import CertificateError, ValidationError
+from cvxleak.core.files import read_text, write_atomic
+from cvxleak.core.numbers import from_json, to_json
+from cvxleak.core.validation import short
+from cvxleak.exact import reading
+
+__all__ = ["HALF_SPACES", "PROBLEM", "SCHEMA_VERSION", "Certificate", "read_json"]
+
+FORMAT = "cvxleak-certificate"
+SCHEMA_VERSION = reading.NEWEST
+READABLE = (1, SCHEMA_VERSION)
+
+PARTS = ("problem", "witness", "proof", "versions")
+
+KEYS = {"format", "schema_version", "kind", "claim", "sha256", *PARTS}
+
+ENDS = ("lower", "upper")
+
+PROBLEM = "problem"
+"""An end of the problem that `Certificate.problem` states in full."""
+
+HALF_SPACES = "half-spaces"
+"""An end of the set that the stored half-spaces describe, and of nothing else."""
+
+INFINITE = "inf"
+"""An end that is infinite, in a file."""
+
+
+def _versions() -> dict[str, str]:
+    return {"cvxleak": __version__, "python": platform.python_version(), "numpy": np.__version__}
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What is claimed about a problem, and the numbers that prove it.
+
+    Attributes
+    ----------
+    kind : str
+        Which checker applies, for example ``"capacity"``.
+    problem : dict
+        The problem's data: exact floats, exact integers as text.
+    lower, upper : float or None
+        The claim, in `unit`, for the problem as written. An
+        end can be inf, which a file writes as the text ``"inf"``: JSON has no such number. None
+        where nothing is claimed; one of them always is.
+    witness : dict
+        The point that attains the attained end.
+    proof : dict
+        The multipliers or cells that prove the other end.
+    versions : dict
+        Software that made it; informative only.
+    unit : str
+        What the ends are counted in: ``"nats"``, or what its kind says.
+    about : dict
+        For each claimed end ``"problem"``, if it is one of the problem that `problem` states in
+        full, or ``"half-spaces"``, if only of the set that the stored half-spaces describe: where
+        convex constraints of the user's own are known by half-spaces, this is all that can be seen
+        of the witness. ``"problem"`` for both if left out. Empty in schema version 1, which does
+        not say.
+    schema_version : int
+        2, or 1 for files that were written before ends said what they are about.
+
+    Raises
+    ------
+    CertificateError
+        No end is claimed, `about` does not fit the claimed ends, or another schema version.
+
+    Notes
+    -----
+    `verify` recomputes both ends in ball arithmetic. The file also holds a SHA-256 of its content,
+    so any change to it is seen even where the changed numbers would still be a proof.
+
+    Examples
+    --------
+    >>> from cvxleak import capacity, verify
+    >>> certificate = capacity([[0.9, 0.1], [0.1, 0.9]]).certificate
+    >>> certificate.kind, round(certificate.upper, 6), certificate.unit
+    ('capacity', 0.368064, 'nats')
+    >>> verify(certificate).passed
+    True
+    """
+
+    kind: str
+    problem: Mapping[str, Any]
+    lower: float | None
+    upper: float | None
+    witness: Mapping[str, Any]
+    proof: Mapping[str, Any]
+    versions: Mapping[str, str] = field(default_factory=_versions)
+    unit: str = "nats"
+    about: Mapping[str, str] = field(default_factory=dict)
+    schema_version: int = SCHEMA_VERSION
+
+    def __post_init__(self) -> None:
+        # Keep what a file would hold (lists for tuples), so that a loaded certificate is equal.
+        for name in PARTS:
+            object.__setattr__(self, name, _plain(getattr(self, name)))
+        version = _readable(self.schema_version)
+        claimed = [end for end in ENDS if getattr(self, end) is not None]
+        if not claimed or (version == 1 and len(claimed) < 2):
+            raise CertificateError("the claim: an end is missing")
+        said = dict.fromkeys(claimed, PROBLEM) if version > 1 else {}
+        about = said if isinstance(self.about, Mapping) and not self.about else self.about
+        if (
+            not isinstance(about, Mapping)
+            or set(about) != set(said)
+            or not all(isinstance(what, str) for what in about.values())
+            or not set(about.values()) <= {PROBLEM, HALF_SPACES}
+        ):
+            raise CertificateError(
+                f"about: found {short(about)}; for each claimed end ({', '.join(said) or 'none'}) "
+                f"{PROBLEM!r} or {HALF_SPACES!r}"
+            )
+        object.__setattr__(self, "about", dict(about))
+
+    @property
+    def claim(self) -> dict[str, Any]:
+        """The claim as a file states it: ends, unit, and what each end is about."""
+        claim = {
+            "lower": _stored_end(self.lower),
+            "upper": _stored_end(self.upper),
+            "unit": self.unit,
+        }
+        return claim if self.schema_version == 1 else claim | {"about": self.about}
+
+    @property
+    def hash(self) -> str:
+        """SHA-256 of the certificate's content: as JSON, keys sorted, without spaces."""
+        try:
+            content = json.dumps(
+                self._content(), sort_keys=True, separators=(",", ":"), allow_nan=False
+            )
+        except (TypeError, ValueError) as error:
+            raise CertificateError(f"the content is no JSON: {error}") from error
+        return hashlib.sha256(content.encode()).hexdigest()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the certificate as plain JSON data."""
+        return {**self._content(), "sha256": self.hash}
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the certificate to a JSON file (all of it or nothing)."""
+        write_atomic(path, json.dumps(self.to_dict()) + "\n")
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Certificate:
+        """Return the certificate that `to_dict` wrote, its hash checked.
+
+        Raises
+        ------
+        CertificateError
+            Not a certificate, another schema version, or a hash that does not match.
+        """
+        if not isinstance(data, dict) or data.get("format") != FORMAT:
+            raise CertificateError("not a cvxleak certificate")
+        version = _readable(data.get("schema_version"))
+        reading.parts(data, KEYS, "the certificate")
+        about = set() if version == 1 else {"about"}
+        claim = reading.parts(data["claim"], {"lower", "upper", "unit"} | about, "the claim")
+        for name in PARTS:
+            if not isinstance(data[name], Mapping):
+                raise CertificateError(f"{name}: expected an object")
+        try:
+            certificate = cls(
+                data["kind"],
+                data["problem"],
+                _read_end(claim["lower"], "the claimed lower end"),
+                _read_end(claim["upper"], "the claimed upper end"),
+                data["witness"],
+                data["proof"],
+                data["versions"],
+                claim["unit"],
+                {} if version == 1 else claim["about"],
+                version,
+            )
+            intact = data == certificate.to_dict()
+        except RecursionError as error:
+            raise CertificateError("its parts are nested too deeply") from error
+        except (TypeError, ValueError, OverflowError) as error:
+            raise CertificateError(f"a part is malformed: {error!r:.200}") from error
+        if not intact:
+            raise CertificateError("the content does not match its SHA-256: it was changed")
+        return certificate
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Certificate:
+        """Read a certificate from a JSON file (`read_certificates` reads one that holds several).
+
+        Raises
+        ------
+        ValidationError
+            The file cannot be read.
+        CertificateError
+            It is not JSON, or not one intact certificate.
+        """
+        return cls.from_dict(read_json(path))
+
+    def _content(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "schema_version": self.schema_version,
+            "kind": self.kind,
+            "problem": dict(self.problem),
+            "claim": self.claim,
+            "witness": dict(self.witness),
+            "proof": dict(self.proof),
+            "versions": dict(self.versions),
+        }
+
+
+def read_json(path: str | os.PathLike[str]) -> Any:
+    """Return the content of a JSON file, read strictly.
+
+    What readers understand differently is refused: a key that is there twice, NaN and infinities.
+
+    Raises
+    ------
+    ValidationError
+        The file cannot be read.
+    CertificateError
+        It is not JSON.
+    """
+    try:
+        text = read_text(path)
+    except ValidationError as error:
+        if isinstance(error.__cause__, UnicodeDecodeError):  # it was read, and is not text
+            raise CertificateError(error.detail) from error
+        raise
+    try:
+        return json.loads(
+            text, object_pairs_hook=_unique, parse_float=_finite, parse_constant=_finite
+        )
+    except (ValueError, RecursionError) as error:
+        raise CertificateError(f"cannot read {os.fspath(path)!r} as JSON: {error}") from error
+
+
+def _readable(version: Any) -> int:
+    if type(version) is not int or version not in READABLE:
+        raise CertificateError(
+            f"schema version {short(version)}; this checker reads versions 1 and {SCHEMA_VERSION}"
+        )
+    return version
+
+
+def _stored_end(value: float | None) -> float | str | None:
+    return INFINITE if value == math.inf else value
+
+
+def _read_end(value: Any, name: str) -> float | None:
+    if value is None:
+        return None
+    return math.inf if value == INFINITE else reading.number(value, name)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise ValueError("a key is there twice")
+    return result
+
+
+def _finite(text: str) -> float:
+    value = from_json(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text:.40} is not a finite number")
+    return value
+
+
+def _plain(value: Any) -> Any:
+    """Return what JSON would give back for `value`, without a detour through text."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        if set(map(type, value)) == {float}:
+            return list(value)  # large matrices are long lists of floats
+        return [part if type(part) is float else _plain(part) for part in value]
+    return to_json(value)

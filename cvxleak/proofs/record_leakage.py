@@ -1,0 +1,322 @@
+"""Certificate kind ``record-leakage``: the largest leakage about one record, or group of records.
+
+The claim is about max over the audited groups of records I and over all priors with H(X) >= b of
+I(X_I;Y), for the mechanism as written (`cvxleak.core.numbers`).
+
+problem: {"mechanism", "entropy_floor": b, "size": k, "records": list of groups, or null for all
+groups of k records}, and perhaps "adversaries", a list of what is known about the prior
+(`cvxleak.model.knowledge`). One group is checked for each class of exchangeable ones.
+
+witness: {"records": group, "weights": lumped prior w}. Its value I(w) is the lower end once
+F(w) = H(w) + sum w log m >= b holds in ball arithmetic. Where there is knowledge the weights are
+fractions in text, and meet it (`cvxleak.proofs.bounds.adversary_class`).
+
+proof: {"groups": [one entry per class]}. An entry bounds its group by the least of
+
+- log of the number of values that the group can take;
+- "choices": for every choice of one context group per value an input law pi; the capacity of the
+  chosen rows is at most max_a D(row_a || sum pi row), and the leakage at most the largest of these
+  (DALENIUS Theorem 2), whatever the floor;
+- "cells": a tree of posterior cells with multipliers (lam, mu) at each leaf (see
+  `cvxleak.audit.search`), whose bounds U(lam, mu) >= the leakage in the leaf for any
+  multipliers >= 0; the splits are replayed, so the leaves cover every posterior. Outputs listed
+  together in "outputs" are merged first, at the price of the largest log-ratio of the merged
+  columns, since I(A;Y) <= I(A;Y') + I(A;Y|Y'), or at a price that a law on the outputs proves;
+- "slabs": a tree of slabs of the conditional laws with multipliers at each leaf, the second bound
+  of `cvxleak.audit.search`;
+- "sharing": the time-sharing bound, with a small problem for each value
+  (`cvxleak.proofs.bounds.time_sharing`);
+- "dataset": multipliers of the bound I(A;Y) <= (1 - q) H(A) + q I(X;Y), without any tree.
+
+An entry {"same_as": j} refers to an earlier one whose lumped problem is identical.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+from flint import arb, fmpz
+
+from cvxleak.core.errors import CertificateError
+from cvxleak.core.numbers import ExactArray, same_numbers, written_law
+from cvxleak.exact import balls, reading
+from cvxleak.exact.limits import ENTRY, charge, charge_entries, charge_records
+from cvxleak.exact.packing import unpack
+from cvxleak.model import Limits, Lumped, Mechanism, TableQuery
+from cvxleak.model.knowledge import Knowledge
+from cvxleak.model.knowledge.binding import exchangeable
+from cvxleak.model.restricted import Restricted, restrict
+from cvxleak.proofs.bounds.adversary_class import (
+    check_member,
+    in_words,
+    limits_of,
+    read_knowledge,
+    read_weights,
+)
+from cvxleak.proofs.bounds.law_slabs import slabs_bound
+from cvxleak.proofs.bounds.outputs import Matrix, rows_by_value
+from cvxleak.proofs.bounds.posterior_cells import cells_bound
+from cvxleak.proofs.bounds.time_sharing import sharing_bound
+from cvxleak.proofs.bounds.whole_dataset import dataset_bound
+
+__all__ = [
+    "about",
+    "audited_groups",
+    "prove",
+    "prove_balance",
+    "prove_groups",
+    "prove_lower",
+    "prove_lower_within",
+    "prove_upper",
+]
+
+BOUNDS = {"choices", "dataset", "cells", "slabs", "sharing"}
+"""What an entry of the proof may hold."""
+
+
+def prove(
+    problem: Mapping[str, Any], witness: Mapping[str, Any], proof: Mapping[str, Any]
+) -> tuple[float, float]:
+    """Return proved lower and upper ends of the leakage, in nats."""
+    return prove_groups(*_statement(problem), witness, proof)
+
+
+def prove_groups(
+    mechanism: Mechanism,
+    floor: float,
+    groups: Sequence[tuple[int, ...]],
+    knowledge: Sequence[Knowledge],
+    witness: Mapping[str, Any],
+    proof: Mapping[str, Any],
+) -> tuple[float, float]:
+    """Return proved lower and upper ends of the leakage about the worst of some groups."""
+    entries = reading.parts(proof, {"groups"}, "the proof")["groups"]
+    if not isinstance(entries, list) or len(entries) != len(groups):
+        raise CertificateError(f"the proof does not bound each of {len(groups)} groups")
+    views = [_view(mechanism, group, knowledge) for group in groups]
+    uppers: list[float] = []
+    for place, entry in enumerate(entries):
+        if isinstance(entry, Mapping) and "same_as" in entry:
+            reading.parts(entry, {"same_as"}, "an entry of the proof")
+            other = reading.count(entry["same_as"], "same_as")
+            if not other < place or not _same(views[place], views[other]):
+                raise CertificateError(f"group {groups[place]} is not the same as entry {other}")
+            uppers.append(uppers[other])
+        else:
+            reading.parts(entry, {"records"}, "an entry of the proof", optional=BOUNDS)
+            if reading.groups([entry["records"]], "an entry's records")[0] != list(groups[place]):
+                raise CertificateError(f"entry {place} is not about group {groups[place]}")
+            lumped, _, limits = views[place]
+            uppers.append(prove_upper(lumped, floor, entry, limits))
+    reading.parts(witness, {"records", "weights"}, "the witness")
+    group = tuple(reading.groups([witness["records"]], "the witness's records")[0])
+    lumped, restricted, _ = view = _view(mechanism, group, knowledge)
+    if group not in groups and not any(_same(view, audited) for audited in views):
+        raise CertificateError(f"the witness is about {group}, which is not audited")
+    if restricted is None:
+        return prove_lower(lumped, floor, witness["weights"]), max(uppers)
+    return prove_lower_within(restricted, floor, witness["weights"]), max(uppers)
+
+
+def prove_balance(
+    problem: Mapping[str, Any], witness: Mapping[str, Any], proof: Mapping[str, Any]
+) -> tuple[float, float]:
+    """Return proved ends of g(b) = C_1 - C_1^b (kind ``balance``, DALENIUS Definition 10).
+
+    Witness and proof hold those of C_1 under "capacity" and those of C_1^b under "leakage".
+    """
+    for part, name in ((witness, "the witness"), (proof, "the proof")):
+        reading.parts(part, {"capacity", "leakage"}, name)
+    free = {**problem, "entropy_floor": 0.0}
+    most = prove(free, witness["capacity"], proof["capacity"])
+    least = prove(problem, witness["leakage"], proof["leakage"])
+    lower = max(math.nextafter(most[0] - least[1], -math.inf), 0.0)
+    return lower, math.nextafter(most[1] - least[0], math.inf)
+
+
+def about(problem: Mapping[str, Any]) -> str:
+    """Say what a problem that `prove` has read is about."""
+    size, given = problem["size"], problem["records"]
+    total = sum(number for _, number in problem["mechanism"]["query"]["space"]["alphabets"])
+    if given is not None:
+        named = [" + ".join(str(i) for i in group) for group in given[:4]]
+        who = "record " + ", ".join(named) + (", ..." if len(given) > 4 else "") + f" of {total}"
+    elif size == 1:
+        who = f"the worst of {total} records"
+    else:
+        who = f"the worst group of {size} of {total} records"
+    floor = reading.number(problem["entropy_floor"], "the entropy floor")
+    known = "; ".join(in_words(one) for one in problem.get("adversaries", ()))
+    more = f"; known of them: {known}" if known else ""
+    return f"{who}, adversaries of at least {floor:.12g} nats of doubt{more}"
+
+
+Statement = tuple[Mechanism, float, list[tuple[int, ...]], tuple[Knowledge, ...]]
+
+
+def _statement(problem: Mapping[str, Any]) -> Statement:
+    """Return mechanism, floor, one group of records for each exchangeable class, and knowledge."""
+    keys = {"mechanism", "entropy_floor", "size", "records"}
+    reading.parts(problem, keys, "the problem", optional={"adversaries"})
+    charge_records(problem["mechanism"])
+    mechanism = Mechanism.from_dict(problem["mechanism"])
+    # A mechanism reads more than it writes (true for 1, say): the file has to hold what it writes.
+    if not reading.identical(problem["mechanism"], mechanism.to_dict()):
+        raise CertificateError("the mechanism is not written as one that was read")
+    floor = reading.number(problem["entropy_floor"], "the entropy floor")
+    size, records = reading.count(problem["size"], "the size", 1), problem["records"]
+    given = None if records is None else reading.groups(records, "the records")
+    knowledge = ()
+    if "adversaries" in problem:
+        knowledge = read_knowledge(problem["adversaries"], mechanism.query)
+    return mechanism, floor, audited_groups(mechanism, size, given, knowledge), knowledge
+
+
+def audited_groups(
+    mechanism: Mechanism,
+    size: int,
+    records: Sequence[Sequence[int]] | None,
+    knowledge: Sequence[Knowledge] = (),
+) -> list[tuple[int, ...]]:
+    """Return the groups of records that an audit has to bound, one per exchangeable class."""
+    if records is None:
+        return mechanism.groups(size, exchangeable(mechanism.query, knowledge))
+    groups = [tuple(group) for group in records]
+    if not groups or any(len(group) != size for group in groups):
+        raise CertificateError(f"records must be groups of {size}")
+    return groups
+
+
+View = tuple[Lumped, Restricted | None, Limits | None]
+
+
+def _view(mechanism: Mechanism, group: tuple[int, ...], knowledge: Sequence[Knowledge]) -> View:
+    """Return the lumped problem of a group of records, and the limits of the adversaries' class."""
+    _charge_lumping(mechanism, group)
+    if not knowledge:
+        return mechanism.lumped(group), None, None
+    restricted = restrict(mechanism, group, knowledge)
+    return restricted.lumped, restricted, limits_of(restricted)
+
+
+def _charge_lumping(mechanism: Mechanism, group: tuple[int, ...]) -> None:
+    """Count what it takes to lump the contexts of a group of records, before it is done."""
+    space, query, written = mechanism.space, mechanism.query, mechanism.channel.matrix.size
+    values = math.prod(space.shape[i] for i in group if i < space.records)
+    why = f"the contexts of records {group!r:.40}"
+    charge_entries(values * mechanism.distinct_rows[0].size, written, why)
+    # A table is gone through; of a sum, the numbers of contexts for each total, word by word.
+    words = space.size.bit_length() // 64 * len(query.values)
+    counting = space.size if isinstance(query, TableQuery) else words
+    charge("steps", (space.records + counting) // ENTRY, why)
+
+
+def _same(one: View, other: View) -> bool:
+    if not same_problem(one[0], other[0]):
+        return False
+    if one[1] is None or other[1] is None:
+        return one[1] is other[1]
+    return one[1].constraints == other[1].constraints
+
+
+def same_problem(one: Lumped, other: Lumped) -> bool:
+    """Whether two lumped problems have the same leakage because all their numbers agree."""
+    return (
+        one.multiplicities == other.multiplicities
+        and np.array_equal(one.value_index, other.value_index)
+        and same_numbers(one.rows, other.rows)
+    )
+
+
+def prove_lower(lumped: Lumped, floor: float, weights: Sequence[float]) -> float:
+    """Return a float below I(w), once w is proved to meet the entropy floor."""
+    size = len(lumped.multiplicities)
+    w = balls.normalized(reading.numbers(weights, "the witness's weights", size))
+    entropy = balls.entropy(w)
+    for share, multiplicity in zip(w, lumped.multiplicities, strict=True):
+        entropy += share * arb(fmpz(multiplicity)).log()
+    if not entropy >= balls.number(floor):
+        raise CertificateError(
+            f"the witness has entropy {float(entropy.mid())!r}, below the floor {floor!r}"
+        )
+    return _information_below(lumped, w)
+
+
+def prove_lower_within(restricted: Restricted, floor: float, weights: Any) -> float:
+    """Return a float below I(w), once w is proved to be in the adversaries' class."""
+    exact = read_weights(weights, len(restricted.lumped.multiplicities))
+    return _information_below(restricted.lumped, check_member(restricted, floor, exact))
+
+
+def _information_below(lumped: Lumped, w: Sequence[arb]) -> float:
+    joint: Matrix = []
+    for a in range(len(lumped.values)):
+        image = [arb(0)] * lumped.rows.shape[1]
+        for g in np.flatnonzero(lumped.value_index == a).tolist():
+            if w[g] == 0:
+                continue
+            # Rows may have few positive entries among thousands (the nearest float of an exact one
+            # may be 0).
+            exact = isinstance(lumped.rows, ExactArray)
+            places = list(range(len(image))) if exact else np.flatnonzero(lumped.rows[g]).tolist()
+            given = lumped.rows[g][places].tolist()
+            row = [arb(q) for q in written_law(given) or given]
+            # The sum of the row divides the weight: fewer divisions than entries.
+            share = w[g] / sum(row, arb(0))
+            for y, q in zip(places, row, strict=True):
+                image[y] += share * q
+        joint.append(image)
+    return max(balls.round_down(balls.mutual_information(joint)), 0.0)
+
+
+def prove_upper(
+    lumped: Lumped, floor: float, entry: Mapping[str, Any], limits: Limits | None = None
+) -> float:
+    """Return a float above the leakage of one lumped problem, by the least bound of its entry.
+
+    With `limits`, only adversaries that meet them count.
+    """
+    if all(same_numbers(row, lumped.rows[0]) for row in lumped.rows):
+        return 0.0  # the output ignores the data, exactly
+    bounds = [balls.round_up(arb(len(lumped.values)).log())]
+    if "choices" in entry:
+        bounds.append(_choices_bound(lumped, entry["choices"]))
+    for kind, bound in (("dataset", dataset_bound), ("cells", cells_bound), ("slabs", slabs_bound)):
+        if kind in entry:
+            bounds.append(bound(lumped, floor, entry[kind], limits))
+    if "sharing" in entry:
+        # It holds for all adversaries above the floor, so for those within limits too.
+        bounds.append(sharing_bound(lumped, floor, entry["sharing"]))
+    return min(bounds)
+
+
+def _choices_bound(lumped: Lumped, packed: Any) -> float:
+    parts = rows_by_value(lumped, [balls.normalized(row) for row in lumped.rows])
+    negentropies = [[-balls.entropy(row) for row in part] for part in parts]
+    choices = product(*(range(len(part)) for part in parts))
+    many = math.prod(len(part) for part in parts)
+    charge("steps", many * len(parts) * lumped.rows.shape[1], f"{many} choices of contexts")
+    inputs = unpack(packed, (many, len(parts)))
+    worst = arb(0)
+    for choice, weights in zip(choices, inputs, strict=True):
+        rows = [part[g] for part, g in zip(parts, choice, strict=True)]
+        pi = balls.normalized(weights)
+        logs = []
+        for column in zip(*rows, strict=True):
+            t = arb(0)
+            for p, q in zip(pi, column, strict=True):
+                t += p * q
+            logs.append(t.log() if t > 0 else None)
+        for a, row in enumerate(rows):
+            divergence = negentropies[a][choice[a]]
+            for q, log_t in zip(row, logs, strict=True):
+                if not q == 0:
+                    if log_t is None:
+                        raise CertificateError("an input law misses an output of its rows")
+                    divergence -= q * log_t
+            worst = worst.max(divergence)
+    return balls.round_up(worst)

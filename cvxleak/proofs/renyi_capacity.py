@@ -1,0 +1,99 @@
+"""Certificate kind ``renyi-capacity``: the Rényi capacity of order alpha of a channel.
+
+problem: {"matrix": rows, "alpha": order, "inf" for infinity}; witness: {"input": p};
+proof: {"output": t}. Lower end: Sibson's information of order alpha at p,
+
+    I_alpha(p, Q) = alpha / (alpha - 1) log sum_y (sum_x p_x Q(y|x)^alpha)^(1/alpha).
+
+Upper end: max_x D_alpha(Q(.|x) || t), which bounds the capacity for any law t, because
+I_alpha(p, Q) = min_t D_alpha(p Q || p x t) and a mean of rows is no farther from t than the
+farthest row (Csiszar, Generalized cutoff rates and Rényi's information measures, 1995). At order 1
+both are those of the kind ``capacity``. Rows, p and t are laws as written (`cvxleak.core.numbers`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from flint import arb
+
+from cvxleak.core.errors import CertificateError
+from cvxleak.core.numbers import fraction
+from cvxleak.exact import balls, reading
+from cvxleak.proofs import capacity
+
+__all__ = ["about", "prove"]
+
+
+def prove(
+    problem: Mapping[str, Any], witness: Mapping[str, Any], proof: Mapping[str, Any]
+) -> tuple[float, float]:
+    """Return proved lower and upper ends of the capacity, in nats."""
+    data = reading.parts(problem, {"matrix", "alpha"}, "the problem")
+    alpha = math.inf if data["alpha"] == "inf" else reading.number(data["alpha"], "alpha")
+    if alpha == 1:
+        return capacity.prove({"matrix": data["matrix"]}, witness, proof)
+    if not alpha > 0:
+        raise CertificateError("alpha must be positive")
+    reading.parts(witness, {"input"}, "the witness")
+    reading.parts(proof, {"output"}, "the proof")
+    output = balls.normalized(reading.numbers(proof["output"], "the output law"))
+    if not isinstance(data["matrix"], list):
+        raise CertificateError("the matrix is no list of rows")
+    inputs = reading.numbers(witness["input"], "the input law", len(data["matrix"]))
+    rows = [
+        balls.normalized(reading.numbers(row, "a row of the matrix", len(output)))
+        for row in data["matrix"]
+    ]
+    used = [(p, row) for p, row in zip(balls.normalized(inputs), rows, strict=True) if p > 0]
+    upper = max(balls.round_up(_divergence(row, output, alpha)) for row in rows)
+    return max(balls.round_down(_information(used, alpha)), 0.0), max(upper, 0.0)
+
+
+def about(problem: Mapping[str, Any]) -> str:
+    """Say what a problem that `prove` has read is about."""
+    return f"order {problem['alpha']}, {capacity.about(problem)}"
+
+
+def _information(used: Sequence[tuple[arb, Sequence[arb]]], alpha: float) -> arb:
+    """Return I_alpha of the inputs of positive probability."""
+    total = arb(0)
+    if math.isinf(alpha):
+        for column in zip(*(row for _, row in used), strict=True):
+            most = arb(0)
+            for q in column:
+                most = most.max(q)
+            total += most
+        return total.log()
+    order = balls.number(alpha)
+    for y in range(len(used[0][1])):
+        mass = arb(0)
+        for p, row in used:
+            if not row[y] == 0:
+                mass += p * row[y] ** order
+        if not mass == 0:
+            total += mass ** (1 / order)
+    return order / (order - 1) * total.log()
+
+
+def _divergence(row: Sequence[arb], output: Sequence[arb], alpha: float) -> arb:
+    """Return D_alpha(row || output)."""
+    pairs = [(q, t) for q, t in zip(row, output, strict=True) if not q == 0]
+    if any(t == 0 for _, t in pairs):
+        if math.isinf(alpha) or fraction(alpha) > 1:  # its float may be 1
+            return arb.pos_inf()
+        pairs = [(q, t) for q, t in pairs if not t == 0]
+    if not pairs:
+        return arb.pos_inf()
+    if math.isinf(alpha):
+        most = pairs[0][0] / pairs[0][1]
+        for q, t in pairs[1:]:
+            most = most.max(q / t)
+        return most.log()
+    order = balls.number(alpha)
+    total = arb(0)
+    for q, t in pairs:
+        total += q**order * t ** (1 - order)
+    return total.log() / (order - 1)

@@ -1,0 +1,126 @@
+"""`ReleaseDistortion`: an interior-point method, and a proof of both ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cvxleak.core.clock import Clock
+from cvxleak.core.validation import Array
+from cvxleak.exact.packing import pack, pack_written
+from cvxleak.model import Distortion
+from cvxleak.problem import Gap, Stopped
+from cvxleak.problem.problem import Found, Once, Search
+from cvxleak.proofs.release import prove_distortion
+from cvxleak.release.kernel_program import KernelProgram, proved
+from cvxleak.release.statement import ReleaseProblem
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+
+__all__ = ["ReleaseDistortion"]
+
+
+@dataclass(frozen=True, eq=False)
+class ReleaseDistortion(ReleaseProblem):
+    """The release of least expected distortion: `ReleaseProblem` with E d(R,R̂) to minimize.
+
+    Attributes
+    ----------
+    distortion : Distortion
+        d(r, r̂).
+
+    Notes
+    -----
+    `upper` is attained, in units of d; `lower` is proved by multipliers. Among kernels of nearly
+    equal distortion the witness is one that leaks little: a coalition with room to spare has a
+    small price, so a request that comes again gets the old answer.
+
+    Option of `solve`: ``start``, a kernel to start near, array_like of the shape of the witness:
+    that of a similar problem.
+
+    Examples
+    --------
+    >>> from cvxleak import verify
+    >>> from cvxleak.release import release_problem
+    >>> joint = [[[0.024, 0.228], [0.063, 0.203]], [[0.203, 0.013], [0.228, 0.038]]]
+    >>> problem = release_problem(joint, 0.05, 0.1)
+    >>> bound = problem.solve()
+    >>> bound.witness.shape, round(bound.shadow_prices["epsilon"], 3)
+    ((2, 2, 2), -0.92)
+    >>> bound.gap < 1e-7, verify(bound.certificate).passed
+    (True, True)
+    >>> statement = release_problem([[[0.45, 0.05]], [[0.05, 0.45]]], epsilon=0.1)
+    >>> print(statement.check([[[0.75, 0.25], [0.25, 0.75]]]))
+    infeasible; value 0.3 distortion
+    I(R̂;X) <= epsilon: violated by 0.0308
+    proved optimum: 0.324... to 0.324... distortion; the candidate falls short by 0 to 0
+    """
+
+    kind = "release-distortion"
+    name = "release distortion"
+    unit = "distortion"
+    maximize = False
+    tolerance = 1e-7
+
+    distortion: Distortion
+
+    @property
+    def scale(self) -> float:
+        """The range of d."""
+        return float(np.ptp(self.distortion.matrix)) or 1.0
+
+    def value(self, rows: Array) -> float:
+        """Return the expected distortion at a kernel's rows, and what the leakages cost."""
+        return float((self.answers(rows).T * self.distortion.matrix).sum()) + self.paid(rows)
+
+    def to_cvxpy(self) -> cp.Problem:
+        """Return the problem in plain CVXPY, with the kernel as variable ``kernel``.
+
+        The variable has one row for each (z, x) of positive probability, in order, and one column
+        for each output; `to_kernel` makes a candidate for `check` of it.
+
+        Raises
+        ------
+        InfeasibleError
+            As `solve`.
+
+        Examples
+        --------
+        >>> from cvxleak.release import release_problem
+        >>> statement = release_problem([[[0.45, 0.05]], [[0.05, 0.45]]], epsilon=0.1)
+        >>> program = statement.to_cvxpy()
+        >>> round(float(program.solve(solver="CLARABEL")), 4)
+        0.3242
+        """
+        from cvxleak.release.program import conic_program
+
+        return conic_program(self, self.distortion.matrix)
+
+    def _search(self, *, start: ArrayLike | None = None) -> Search:
+        kernel = None if start is None else self.read_kernel(start, "start")
+        return Once(partial(self._run, kernel))
+
+    def _run(self, start: Array | None, gap: Gap, clock: Clock) -> tuple[Found, Stopped]:
+        distortion, inner = self.distortion.matrix, KernelProgram(self, clock)
+        tol = gap.absolute / self.scale
+        # The gap is far below what a nudge may cost, or nudging would not be noticed.
+        solved = inner.solve(distortion, 1e-4 * tol, nudge=0.1 * tol, start=start)
+        stopped = Stopped.TIME_LIMIT if clock.late else Stopped.NO_PROGRESS
+        kernel = inner.cleaned(solved.point.kernel, distortion, 0.1 * gap.absolute)
+        statement = inner.statement() | {"distortion": pack_written(distortion)}
+        proof = {"coalitions": solved.proof}
+        witness, ends = proved(inner, kernel, statement, proof, prove_distortion)
+        multipliers = inner.multipliers(solved)
+        found = Found(
+            *ends,
+            self.shaped(witness),
+            (statement, {"kernel": pack(witness)}, proof),
+            {name: -mu for name, mu in multipliers.items()},
+            {"iterations": solved.point.iterations, "multipliers": multipliers},
+        )
+        return found, stopped

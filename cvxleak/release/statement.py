@@ -1,0 +1,226 @@
+"""`ReleaseProblem`: what to answer when others may share the answers they got."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cvxleak.core.errors import InfeasibleError, ValidationError
+from cvxleak.core.validation import Array, short
+from cvxleak.iterative._release_terms import ReleaseTerms
+from cvxleak.problem import Problem
+from cvxleak.problem.bound import unit_scale
+from cvxleak.release.coalitions import Coalition
+from cvxleak.release.joint import ReleaseJoint
+
+__all__ = ["ReleaseProblem", "Utility", "information", "joint_information"]
+
+Utility = Literal["distortion", "information"]
+
+ROUNDING = 1e-14
+"""A budget this near to I(S;X), in nats, is read as I(S;X): a float can tell no more."""
+
+
+@dataclass(frozen=True, eq=False)
+class ReleaseProblem(Problem):
+    """The best answer to a request within budgets for all who may see it.
+
+    Over the kernels k(r̂|z,x),
+
+        minimize  E d(R,R̂) + sum_c price_c I(R̂,S_c;X)    (`ReleaseDistortion`)
+        maximize  I(R̂;R) - sum_c price_c I(R̂,S_c;X)      (`ReleaseInformation`)
+        subject to  I(R̂,S_c;X) <= budget_c for each coalition c,
+
+    where S_c is what coalition c has seen of the earlier outputs Z: nothing, for the party that
+    asks; all of it, if everybody shares (SEQUENTIAL, problems (1), (2) and (4), section VIII).
+
+    Made by `release_problem` (budgets) and `release_lagrangian` (prices).
+
+    Attributes
+    ----------
+    joint : ReleaseJoint
+        The law of R, Z and X.
+    outputs : tuple of hashable
+        The labels of R̂.
+    coalitions : tuple of Coalition
+        Budgets in nats, prices per nat.
+    budget_unit : {"nats", "bits"}
+        In which budgets were given; that of shadow prices and of an information.
+
+    Notes
+    -----
+    The `witness` is the kernel, an array of shape (Z_1, ..., Z_j, X, R̂), exactly feasible as the
+    certificate reads it: each row divided by its sum and, where one coalition has no room,
+    p(r̂|s) - p(r̂|s,x), which is zero but for rounding, added to k(r̂|z,x); where several have none,
+    it depends on nothing but what all of them know. Rows of probability zero have the law of R̂
+    given z.
+
+    `shadow_prices` are the derivatives of the optimal value in the budgets, by their names
+    (``"epsilon"``, ``"delta"``): -mu_1 and -mu_2 of the paper for a distortion; infinite where
+    there is no room. `stats` has ``multipliers``, mu by name, and ``iterations``.
+
+    A budget within 1e-14 nats of I(S;X) is read as equal to it: then R̂ and X are independent given
+    S. `solve` raises `InfeasibleError` for a budget below what the coalition knows already (the
+    message has that number), and `ValidationError` for more numbers than a proof goes through. What
+    was found by the time limit is proved after it, which takes some ten seconds for the largest
+    problems.
+
+    A candidate for `check` is p(r̂|z,x), of shape (Z_1, ..., Z_j, X, R̂) or (Z, X, R̂). Its rows need
+    not be distributions: the result says how far they are from it. The value is that of their
+    positive parts, divided by their sums.
+
+    Examples
+    --------
+    >>> from cvxleak.release import ReleaseProblem, release_problem
+    >>> problem = release_problem([[[0.45, 0.05]], [[0.05, 0.45]]], epsilon=0.1, delta=0.2)
+    >>> isinstance(problem, ReleaseProblem), problem.coalitions[0].name, problem.outputs
+    (True, 'epsilon', (0, 1))
+    """
+
+    joint: ReleaseJoint
+    outputs: tuple[Hashable, ...]
+    coalitions: tuple[Coalition, ...]
+    budget_unit: str
+
+    @abstractmethod
+    def value(self, rows: Array) -> float:
+        """Return the objective at a kernel's rows, in floating point: in units of d, or in nats."""
+
+    def paid(self, rows: Array) -> float:
+        """Return sum_c price_c I(R̂,S_c;X) at a kernel's rows."""
+        law = self.joint.flat.sum(axis=0)
+        return sum(
+            coalition.price * (float(leakage) + information(law / law.sum(), coalition.array))
+            for coalition, leakage in zip(
+                self.coalitions, self.terms().information(rows), strict=True
+            )
+            if coalition.price > 0
+        )
+
+    def answers(self, rows: Array) -> Array:
+        """Return the joint law of R̂ and R at a kernel's rows, shape (R̂, R)."""
+        terms, law = self.terms(), self.joint.flat / self.joint.flat.sum()
+        return rows.T @ np.moveaxis(law, 0, 2)[terms.z, terms.x]
+
+    def read_kernel(self, candidate: Any, name: str) -> Array:
+        """Return finite numbers of a kernel's shape as an array of shape (Z, X, R̂)."""
+        _, sizes, datasets = self.joint.shape
+        shape = (*sizes, datasets, len(self.outputs))
+        flat = (self.joint.flat.shape[1], *shape[-2:])
+        try:
+            kernel = np.asarray(candidate, dtype=float)
+        except (TypeError, ValueError) as error:
+            raise ValidationError(
+                f"{name}: expected an array of numbers, found {short(candidate)}"
+            ) from error
+        if kernel.shape not in (shape, flat):
+            raise ValidationError(f"{name}: found shape {kernel.shape}; {shape} is needed")
+        if not np.isfinite(kernel).all():
+            raise ValidationError(f"{name}: found numbers that are not finite")
+        return kernel.reshape(flat)
+
+    def _measure(self, candidate: ArrayLike) -> tuple[float, dict[str, float]]:
+        terms = self.terms()
+        rows = terms.rows(self.read_kernel(candidate, "candidate"))
+        positive = np.maximum(rows, 0.0)
+        sums = positive.sum(axis=1, keepdims=True)
+        if not sums.min() > 0:
+            raise ValidationError("candidate: found a row without a positive entry")
+        violations = {
+            "entries are non-negative": max(0.0, -float(rows.min())),
+            "rows sum to 1": float(np.abs(rows.sum(axis=1) - 1).max()),
+        }
+        kernel = positive / sums
+        scale = unit_scale(self.budget_unit)
+        leakages = terms.information(kernel)
+        for coalition, room, leakage in zip(self.coalitions, self.rooms(), leakages, strict=True):
+            if np.isfinite(room):
+                seen = {"epsilon": "R̂", "delta": "R̂,Z"}.get(coalition.name, "R̂,S")
+                excess = (float(leakage) - float(room)) / scale
+                violations[f"I({seen};X) <= {coalition.name}"] = max(0.0, excess)
+        return self.value(kernel), violations
+
+    def to_kernel(self, rows: ArrayLike) -> Array:
+        """Return the rows of positive probability as a kernel of shape (Z_1, ..., Z_j, X, R̂).
+
+        Examples
+        --------
+        >>> from cvxleak.release import release_problem
+        >>> problem = release_problem([[0.5, 0.0], [0.0, 0.5]], 0.1)
+        >>> problem.to_kernel([[0.9, 0.1], [0.2, 0.8]])
+        array([[0.9, 0.1],
+               [0.2, 0.8]])
+        """
+        terms = self.terms()
+        values = np.asarray(rows, dtype=float)
+        if values.shape != (len(terms.weights), len(self.outputs)):
+            raise ValidationError(
+                f"rows: found shape {values.shape}; "
+                f"{(len(terms.weights), len(self.outputs))} is needed"
+            )
+        return self.shaped(terms.kernel(values))
+
+    def shaped(self, kernel: Array) -> Array:
+        """Return a kernel of shape (Z, X, R̂) with one axis for each earlier output."""
+        _, sizes, datasets = self.joint.shape
+        return kernel.reshape((*sizes, datasets, kernel.shape[-1]))
+
+    def terms(self) -> ReleaseTerms:
+        """Return the rows of positive probability, and the coalitions on them."""
+        return ReleaseTerms(
+            self.joint.flat.sum(axis=0), [coalition.array for coalition in self.coalitions]
+        )
+
+    def rooms(self) -> Array:
+        """Return what a release may add to what each coalition knows: budget - I(S;X), in nats.
+
+        Exactly 0 where that is so up to rounding.
+
+        Raises
+        ------
+        InfeasibleError
+            Less than 0.
+        ValidationError
+            A budget that is positive, but not so that a float can tell.
+        """
+        law = self.joint.flat.sum(axis=0)
+        law = law / law.sum()
+        rooms = []
+        for coalition in self.coalitions:
+            known = information(law, coalition.array)
+            room = coalition.budget - known
+            if known == 0 and 0 < room < ROUNDING:
+                raise ValidationError(
+                    f"{coalition.name}: found {coalition.budget!r} nats; it must be 0 or at least "
+                    f"{ROUNDING}"
+                )
+            if room < -ROUNDING:
+                scale = unit_scale(self.budget_unit)
+                raise InfeasibleError(
+                    f"{coalition.name}: found {coalition.budget / scale!r}; the earlier outputs "
+                    f"that this coalition has seen tell {known / scale!r} {self.budget_unit} about "
+                    "the dataset already, so it must be at least that"
+                )
+            rooms.append(0.0 if abs(room) <= ROUNDING else room)
+        return np.array(rooms)
+
+
+def information(law: Array, classes: np.ndarray) -> float:
+    """Return I(S;X) of a law p(z,x) and the class of each z; exactly 0 if there is one class."""
+    if classes.max() == 0:
+        return 0.0
+    joint = np.zeros((classes.max() + 1, law.shape[1]))
+    np.add.at(joint, classes, law)
+    return joint_information(joint)
+
+
+def joint_information(joint: Array) -> float:
+    """Return the mutual information of a joint law."""
+    independent = np.outer(joint.sum(axis=1), joint.sum(axis=0))
+    positive = joint > 0
+    return float(joint[positive] @ np.log(joint[positive] / independent[positive]))

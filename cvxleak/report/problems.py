@@ -1,0 +1,60 @@
+"""The report on any problem: its bracket, and what it means."""
+
+from __future__ import annotations
+
+import inspect
+
+from cvxleak.core.validation import instance
+from cvxleak.model import Channel
+from cvxleak.problem import Problem
+from cvxleak.report.quantity import Quantity, Report
+from cvxleak.report.watch import Watch, solved, watching
+
+__all__ = ["problem_report"]
+
+
+def problem_report(
+    problem: Problem,
+    *,
+    unit: str = "nats",
+    tol: float | None = None,
+    time_limit: float | None = 60.0,
+    watch: Watch | None = None,
+) -> Report:
+    """Return the bracket of a problem as a report.
+
+    Parameters
+    ----------
+    problem : Problem
+    unit : {"nats", "bits"}
+        Of information.
+    tol, time_limit : float
+        As for `Problem.solve`.
+    watch : Watch, optional
+        Is told about progress.
+
+    Returns
+    -------
+    Report
+        Its only quantity has the problem's name; its `channel` is the witness, if that is one.
+
+    Raises
+    ------
+    ValidationError, InfeasibleError, SolverError
+        As `Problem.solve`.
+
+    Examples
+    --------
+    >>> from cvxleak.capacities import RenyiCapacity
+    >>> from cvxleak.report import problem_report
+    >>> (found,) = problem_report(RenyiCapacity([[0.9, 0.1], [0.1, 0.9]], 2)).quantities
+    >>> found.name, round(found.upper, 4), found.status
+    ('Rényi capacity', 0.4947, 'CERTIFIED')
+    """
+    watch = watching(watch)
+    instance(problem, Problem, "problem")
+    bound = solved(watch, problem.name, problem.solve, tol=tol, time_limit=time_limit)
+    meaning = inspect.cleandoc(type(problem).__doc__ or "").split("\n\n", 1)[0].replace("\n", " ")
+    quantity = Quantity.of_bound(problem.name, bound, unit, meaning)
+    channel = bound.witness if isinstance(bound.witness, Channel) else None
+    return Report(unit, (quantity,), {"kind": problem.kind}, watch.interrupted, channel)

@@ -1,0 +1,222 @@
+"""`BestFirst`: the loop and the tree that every branch and bound here shares."""
+
+from __future__ import annotations
+
+import heapq
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+import numpy as np
+
+from cvxleak.core.validation import Array
+
+__all__ = ["BestFirst", "Bounded", "Leaf"]
+
+
+class Leaf(Protocol):
+    """Multipliers that prove `bound` for the node that holds them."""
+
+    @property
+    def bound(self) -> float:
+        """What the multipliers prove."""
+        ...
+
+
+TOGETHER = 32
+"""Nodes that are bounded at once, if a batch may be that large, however few are open."""
+
+L = TypeVar("L", bound=Leaf)
+R = TypeVar("R")
+S = TypeVar("S")
+
+
+@dataclass(frozen=True)
+class Bounded(Generic[L, S]):
+    """What bounding a node gave: its multipliers, where to split it, a relaxed maximizer.
+
+    There is no maximizer where the node was found to be superfluous.
+    """
+
+    leaf: L
+    split: S
+    weights: Array | None
+
+
+class BestFirst(ABC, Generic[R, L, S]):
+    """Upper bounds on a leakage by splitting regions (R), proved by leaves (L), along splits (S).
+
+    Node 0 is the root; the two children of a split node are stored one after the other. Together
+    the leaves cover every adversary, so `upper` is valid at any moment: before, between and after
+    runs, while a batch is worked on, and after an interrupt wherever it strikes. For the latter,
+    a node counts as split from one assignment on, when its children are in place; the heaps are
+    made anew from the tree whenever a batch did not come to its end.
+    """
+
+    kind: ClassVar[str]
+    """The name under which a certificate holds this tree."""
+
+    batch: int = 1
+    """Most nodes that are bounded at once."""
+
+    def __init__(self, region: R, leaf: L) -> None:
+        self.nodes = 0
+        self._splits: dict[int, tuple[S, int]] = {}
+        self._regions: dict[int, R] = {0: region}
+        self._leaves: dict[int, L] = {0: leaf}
+        self._size = 1
+        # Heaps of (-bound, node): leaves to be split, and leaves below the last threshold, which
+        # a run with a lower one opens again.
+        self._open = [(-leaf.bound, 0)]
+        self._closed: list[tuple[float, int]] = []
+        # The largest bound of the batch that is worked on; finite for as long as the heaps may
+        # lack nodes.
+        self._in_flight = -np.inf
+
+    @property
+    def upper(self) -> float:
+        """The largest bound of a leaf: nothing leaks more."""
+        tops = [-heap[0][0] for heap in (self._open, self._closed) if heap]
+        return max([*tops, self._in_flight])
+
+    @property
+    def leaves(self) -> int:
+        """Number of leaves that a certificate would hold."""
+        return len(self._leaves)
+
+    def run(
+        self,
+        threshold: Callable[[], float],
+        *,
+        resolution: float,
+        stop: Callable[[], bool],
+        on_weights: Callable[[Array], None],
+        node_limit: int | None = None,
+    ) -> None:
+        """Bound and split until `upper <= threshold()`, `stop()`, or the node limit.
+
+        `resolution` is the gap, in nats, that makes a difference to the caller: bounds are computed
+        to a hundredth of it. `on_weights` is handed relaxed maximizers, from which the caller may
+        find better attained values (and so raise the threshold).
+        """
+        self.settle()
+        while self._closed and -self._closed[0][0] > threshold():
+            # Pushed before it is popped: twice in the heaps for a moment, but never lost.
+            self._in_flight = -self._closed[0][0]
+            heapq.heappush(self._open, self._closed[0])
+            heapq.heappop(self._closed)
+        self._in_flight = -np.inf
+        while self._open and -self._open[0][0] > threshold():
+            if stop() or (node_limit is not None and self.nodes >= node_limit):
+                return
+            self._in_flight = -self._open[0][0]
+            limit = min(self.batch, max(TOGETHER, 1 + len(self._open) // 2))
+            chosen = []
+            while self._open and len(chosen) < limit and -self._open[0][0] > threshold():
+                chosen.append(heapq.heappop(self._open)[1])
+            self._process(chosen, threshold(), resolution, stop, on_weights)
+            self._in_flight = -np.inf
+
+    def settle(self) -> None:
+        """After an interrupt inside a batch, make the heaps anew from the tree."""
+        if self._in_flight == -np.inf:
+            return
+        inner = self._splits
+        reached = {0} | {child + side for _, child in inner.values() for side in (0, 1)}
+        leaves = {node: leaf for node, leaf in self._leaves.items() if node in reached - set(inner)}
+        self._regions = {node: self._regions[node] for node in leaves}
+        self._leaves = leaves
+        self._closed = []
+        self._open = [(-leaf.bound, node) for node, leaf in leaves.items()]
+        heapq.heapify(self._open)
+        self._in_flight = -np.inf
+
+    def adopt(self, other: BestFirst[R, L, S], leaf: Callable[[list[R], list[L]], list[L]]) -> None:
+        """Start from the tree of another search, whose regions are the same.
+
+        `leaf` returns what the multipliers of some leaves prove here.
+        """
+        other.settle()
+        places = list(other._leaves)
+        regions = [other._regions[node] for node in places]
+        leaves = leaf(regions, [other._leaves[node] for node in places])
+        self._splits, self._size = dict(other._splits), other._size
+        self._regions = dict(zip(places, regions, strict=True))
+        self._leaves = dict(zip(places, leaves, strict=True))
+        self._closed = []
+        self._open = [(-one.bound, node) for node, one in self._leaves.items()]
+        heapq.heapify(self._open)
+
+    def preorder(self) -> tuple[list[S | None], list[L]]:
+        """Return the nodes in preorder (None for a leaf), and the leaves in that order."""
+        self.settle()
+        nodes: list[S | None] = []
+        leaves: list[L] = []
+        stack = [0]
+        while stack:
+            node = stack.pop()
+            if node in self._splits:
+                split, child = self._splits[node]
+                nodes.append(split)
+                stack += [child + 1, child]
+            else:
+                nodes.append(None)
+                leaves.append(self._leaves[node])
+        return nodes, leaves
+
+    @abstractmethod
+    def encoded(self, outputs: Sequence[Sequence[int]], dtype: str) -> dict[str, Any]:
+        """Return the tree as a certificate holds it; `outputs` says which outputs were merged."""
+
+    @abstractmethod
+    def _bound(
+        self,
+        regions: Sequence[R],
+        leaves: Sequence[L],
+        threshold: float,
+        accuracies: Sequence[float],
+        stop: Callable[[], bool],
+    ) -> Sequence[Bounded[L, S]]:
+        """Bound some nodes, starting from multipliers that are valid for them.
+
+        Once `stop()` says so the best multipliers so far will do.
+        """
+
+    @abstractmethod
+    def _children(self, region: R, leaf: L, split: S) -> Sequence[tuple[R, L]]:
+        """Return the two parts of a region, with valid multipliers that bound them no worse."""
+
+    def _process(
+        self,
+        nodes: list[int],
+        threshold: float,
+        resolution: float,
+        stop: Callable[[], bool],
+        on_weights: Callable[[Array], None],
+    ) -> None:
+        leaves = [self._leaves[node] for node in nodes]
+        # Far above the threshold a node is split anyway: it need not be bounded sharply.
+        accuracies = [max(1e-12, 1e-2 * max(leaf.bound - threshold, resolution)) for leaf in leaves]
+        regions = [self._regions[node] for node in nodes]
+        results = self._bound(regions, leaves, threshold, accuracies, stop)
+        self.nodes += len(nodes)
+        weights = [result.weights for result in results if result.weights is not None]
+        if weights:
+            on_weights(np.stack(weights))
+        for node, result in zip(nodes, results, strict=True):
+            leaf = min(self._leaves[node], result.leaf, key=lambda leaf: leaf.bound)
+            self._leaves[node] = leaf
+            if leaf.bound <= threshold:
+                heapq.heappush(self._closed, (-leaf.bound, node))
+                continue
+            child = self._size
+            self._size += 2
+            children = self._children(self._regions[node], leaf, result.split)
+            for place, (region, inherited) in enumerate(children):
+                self._regions[child + place] = region
+                self._leaves[child + place] = inherited
+            self._splits[node] = (result.split, child)  # from here on the node is split
+            del self._leaves[node], self._regions[node]
+            for place, (_, inherited) in enumerate(children):
+                heapq.heappush(self._open, (-inherited.bound, child + place))

@@ -1,0 +1,146 @@
+"""Outputs merged at a price: the price covers what is hidden, in the search and in the proof."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cvxleak.audit import record_leakage
+from cvxleak.audit.search import CellSearch, coarsen
+from cvxleak.core.errors import CertificateError
+from cvxleak.exact.balls import precision
+from cvxleak.exact.packing import pack, unpack
+from cvxleak.iterative import joint_blahut_arimoto
+from cvxleak.measures import lumped_information
+from cvxleak.mechanisms import truncated_geometric
+from cvxleak.model import Lumped, Mechanism, RecordSpace
+from cvxleak.proofs import Certificate, verify
+from cvxleak.proofs.bounds.outputs import coarse_rows
+from cvxleak.proofs.record_leakage import prove_upper
+from cvxleak.queries import count
+
+
+def problem(seed: int, outputs: int = 5) -> Lumped:
+    rows = np.random.default_rng(seed).dirichlet(np.full(outputs, 0.8), size=6)
+    return Mechanism.from_channel(RecordSpace([range(2), range(3)]), rows).lumped(0)
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10**6), budget=st.floats(0.02, 0.5))
+def test_the_price_covers_what_merging_hides(seed, budget):
+    rng = np.random.default_rng(seed)
+    lumped = problem(seed)
+    coarse = coarsen(lumped, lumped.uniform(), budget)
+    if coarse is None:
+        return
+    assert len(coarse.lumped.outputs) == len(coarse.partition) < 5
+    with precision():
+        rows, prices = coarse_rows(lumped, coarse.partition, coarse.output.tolist())
+    assert np.allclose([float(x) for x in prices], coarse.price, atol=1e-12)
+    assert np.allclose([[float(x) for x in row] for row in rows], coarse.lumped.rows)
+    # With any law t: the mean of the price bounds the difference for every adversary.
+    with precision():
+        _, any_law = coarse_rows(lumped, coarse.partition, rng.dirichlet(np.ones(5)).tolist())
+    for w in rng.dirichlet(np.full(6, 0.4), size=20):
+        hidden = lumped_information(w, lumped) - lumped_information(w, coarse.lumped)
+        assert -1e-12 <= hidden <= w @ coarse.price + 1e-12
+        assert hidden <= w @ [float(x) for x in any_law] + 1e-12
+
+
+def test_a_larger_budget_merges_more_and_none_merges_nothing():
+    lumped = Mechanism(count(20), truncated_geometric(20, 0.2)).lumped(0)
+    weights = joint_blahut_arimoto(lumped, 8.0).point
+    sizes = [len(coarsen(lumped, weights, budget).partition) for budget in (1e-3, 1e-2, 1e-1)]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[0] > sizes[-1]
+    assert coarsen(lumped, weights, 0.0) is None
+    # Neighbors say nearly the same, so they are what is merged.
+    parts = coarsen(lumped, weights, 1e-2).partition
+    assert all(part == list(range(part[0], part[-1] + 1)) for part in parts)
+    assert coarsen(lumped, weights, 1e-2).price @ weights <= 2e-2
+
+
+def test_the_tree_on_few_outputs_bounds_the_leakage_through_all():
+    lumped = Mechanism(count(20), truncated_geometric(20, 0.2)).lumped(0)
+    run = joint_blahut_arimoto(lumped, 8.0)
+    coarse = coarsen(lumped, run.point, 0.01 * run.value)
+    assert coarse is not None
+    search = CellSearch(coarse.lumped, 8.0, coarse=coarse)
+    assert search.upper >= np.log(2)
+    search.run(
+        lambda: 1.03 * run.value,
+        resolution=1e-3,
+        stop=lambda: False,
+        on_weights=lambda weights: None,
+        node_limit=20_000,
+    )
+    assert run.value <= search.upper <= 1.03 * run.value
+    with precision():
+        entry = {"cells": search.encoded(coarse.partition, "<f8")}
+        assert search.upper == pytest.approx(prove_upper(lumped, 8.0, entry), abs=1e-9)
+
+
+@pytest.fixture(scope="module")
+def certificate() -> Certificate:
+    """An audit whose tree was replaced by one on few outputs."""
+    noisy = Mechanism(count(12), truncated_geometric(12, 0.2))
+    bound = record_leakage(noisy, 5.0, tol=0.2)
+    assert bound.certificate is not None
+    lumped = noisy.lumped(0)
+    coarse = coarsen(lumped, bound.witness.weights, 0.03 * bound.lower)
+    assert coarse is not None
+    search = CellSearch(coarse.lumped, 5.0, coarse=coarse)
+    search.run(
+        lambda: 1.1 * bound.lower,
+        resolution=1e-3,
+        stop=lambda: False,
+        on_weights=lambda weights: None,
+        node_limit=3000,
+    )
+    entry = {"records": [0], "cells": search.encoded(coarse.partition, "<f8")}
+    with precision():
+        upper = prove_upper(lumped, 5.0, entry)
+    assert upper <= 1.11 * bound.lower
+    given = bound.certificate
+    proof = {"groups": [entry]}
+    return Certificate(given.kind, given.problem, given.lower, upper, given.witness, proof)
+
+
+def changed(certificate: Certificate, **cells) -> Certificate:
+    proof = copy.deepcopy(dict(certificate.proof))
+    proof["groups"][0]["cells"].update(cells)
+    names = ("kind", "problem", "lower", "upper", "witness", "versions")
+    return Certificate(**{name: getattr(certificate, name) for name in names}, proof=proof)
+
+
+def test_certificates_with_a_price_pass_and_each_part_matters(certificate):
+    assert verify(certificate).passed
+    cells = certificate.proof["groups"][0]["cells"]
+    law = unpack(cells["output"])
+    for wrong in (law[:-1], -law, law * 0, law[::-1] ** 3):
+        assert not verify(changed(certificate, output=pack(wrong))).passed
+    without = law.copy()
+    without[cells["outputs"][0][0]] = 0.0
+    assert not verify(changed(certificate, output=pack(without))).passed
+    parts = [list(part) for part in cells["outputs"]]
+    assert not verify(changed(certificate, outputs=[*parts[:-2], parts[-2] + parts[-1]])).passed
+    moved = [parts[0][:-1], [parts[0][-1], *parts[1]], *parts[2:]]
+    assert not verify(changed(certificate, outputs=moved)).passed
+    # Without the law the outputs would have to be proportional.
+    bare = copy.deepcopy(dict(certificate.proof))
+    del bare["groups"][0]["cells"]["output"]
+    names = ("kind", "problem", "lower", "upper", "witness", "versions")
+    kept = {name: getattr(certificate, name) for name in names}
+    assert not verify(Certificate(**kept, proof=bare)).passed
+
+
+def test_prices_need_a_law_for_every_output_that_occurs():
+    lumped = problem(0)
+    with precision(), pytest.raises(CertificateError, match="misses"):
+        coarse_rows(lumped, [[0, 1], [2], [3], [4]], [0.0, 0.4, 0.2, 0.2, 0.2])
+    with precision(), pytest.raises(CertificateError, match="partition"):
+        coarse_rows(lumped, [[0, 1], [2], [3]], [0.2] * 5)

@@ -1,0 +1,176 @@
+"""Cheap adversaries and cheap upper ends: what an audit finds before any tree."""
+
+from functools import reduce
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy.special import entr
+
+from cvxleak.audit import RecordLeakage, group_leakage
+from cvxleak.audit.search.audit import Audit
+from cvxleak.audit.search.witnesses import one_group_per_value, through_fewer_outputs
+from cvxleak.capacities import capacity
+from cvxleak.capacities.outputs import merge_outputs
+from cvxleak.measures import lumped_entropy, lumped_information
+from cvxleak.mechanisms import random_rounding, truncated_geometric
+from cvxleak.model import AdditiveQuery, Expectation, Mechanism, RecordSpace, TableQuery
+from cvxleak.proofs import verify
+from cvxleak.queries import count
+
+TOLERANCE = 1e-4
+
+
+def table(people, categories, published):
+    """Return one mechanism for each published sum of cells, rounded at random to base 3."""
+    space = RecordSpace([range(categories)] * people)
+    rounding = random_rounding(people, 3)
+    return [
+        Mechanism(
+            AdditiveQuery(space, [[int(c in cells) for c in range(categories)]] * people), rounding
+        )
+        for cells in published
+    ]
+
+
+def product(mechanisms):
+    return reduce(Mechanism.product, mechanisms)
+
+
+CELLS_AND_MARGINS = [{0}, {1}, {2}, {3}, {0, 1}, {2, 3}, {0, 2}, {1, 3}]
+PARTS = {
+    "2 x 2 table": table(5, 4, CELLS_AND_MARGINS),
+    "row of 3 cells": table(4, 3, [{0}, {1}, {2}, {0, 1}, {1, 2}]),
+}
+
+
+def random_channel(records, values, outputs, seed, concentration=1.0):
+    space = RecordSpace([range(values)] * records)
+    rng = np.random.default_rng(seed)
+    rows = rng.dirichlet(np.full(outputs, concentration), size=space.size)
+    return Mechanism.from_channel(space, rows)
+
+
+def pairwise_merged(mechanism):
+    matrix = mechanism.channel.matrix
+    for one, other in combinations(range(matrix.shape[1]), 2):
+        merged = np.delete(matrix, other, axis=1)
+        merged[:, one] += matrix[:, other]
+        yield Mechanism(mechanism.query, merged)
+
+
+def lower_end(mechanism, floor, size=1):
+    """Return what an audit finds before its trees take a turn, however fast the machine is."""
+    audit = Audit(RecordLeakage(mechanism, floor, size=size), 0)
+    audit.search(TOLERANCE, lambda *_: False, lambda *_: None, turns=0)
+    return audit.lower
+
+
+@pytest.mark.parametrize("share", [0.0, 0.6, 0.85])
+@pytest.mark.parametrize("parts", PARTS.values(), ids=PARTS)
+def test_dropping_parts_of_a_product_finds_no_worse_adversary(parts, share):
+    floor = share * parts[0].space.max_entropy
+    whole = lower_end(product(parts), floor)
+    coarser = [product(parts[:j] + parts[j + 1 :]) for j in range(len(parts))]
+    coarser += [product(parts[:2]), product(parts[2:4])]
+    for one in coarser:
+        assert lower_end(one, floor) <= whole * (1 + TOLERANCE)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "size"),
+    [
+        (random_channel(3, 3, 6, 1, 0.3), 1),
+        (random_channel(3, 3, 5, 1, 0.3), 2),
+        (Mechanism(count(12), random_rounding(12, 3)), 1),
+        (Mechanism(count(5), truncated_geometric(5, 0.5)), 1),
+    ],
+    ids=["27 datasets", "27 datasets, pairs", "rounded count", "geometric"],
+)
+@pytest.mark.parametrize("share", [0.0, 0.5])
+def test_merging_outputs_finds_no_worse_adversary(mechanism, size, share):
+    floor = share * mechanism.space.max_entropy
+    whole = lower_end(mechanism, floor, size)
+    for merged in pairwise_merged(mechanism):
+        assert lower_end(merged, floor, size) <= whole * (1 + TOLERANCE)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5])
+def test_all_in_one_cell_is_found_at_once(share):
+    mechanism = product(PARTS["2 x 2 table"])
+    bound = group_leakage(mechanism, share * mechanism.space.max_entropy, 1, time_limit=0)
+    assert bound.lower == pytest.approx(np.log(4), abs=1e-9)
+
+
+def test_a_count_of_many_is_told_apart_by_one_group_per_value():
+    mechanism = Mechanism(count(900), random_rounding(900, 3))
+    bound = group_leakage(mechanism, 450 * np.log(2), 1, time_limit=0)
+    assert bound.lower == pytest.approx(np.log(2), abs=1e-9)
+
+
+@pytest.mark.parametrize("floor", [0.0, 3.0, 6.0, 8.5])
+def test_one_group_per_value_attains_what_it_can_within_the_floor(floor):
+    merged, _ = merge_outputs(product(PARTS["row of 3 cells"]).lumped(0))
+    weights = one_group_per_value(merged, floor)
+    assert (np.add.reduceat(weights > 0, merged.starts) <= 1).all()
+    if floor <= np.log(3):
+        assert lumped_information(weights, merged) == pytest.approx(np.log(3), abs=1e-9)
+        assert lumped_entropy(weights, merged) >= floor
+
+
+def test_adversaries_found_through_fewer_outputs_are_priors():
+    merged, _ = merge_outputs(product(PARTS["2 x 2 table"]).lumped(0))
+    assert len(merged.outputs) > 256  # so that there is something to merge
+    floor = 0.85 * merged.max_entropy
+    found = list(through_fewer_outputs(merged, floor, merged.uniform(), np.random.default_rng(0)))
+    assert min(lumped_entropy(weights, merged) for weights in found) >= floor
+    values = [lumped_information(weights, merged) for weights in found]
+    assert max(values) > 5 * lumped_information(merged.uniform(), merged)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_capacity_of_all_rows_bounds_large_groups_without_a_tree(seed):
+    mechanism = random_channel(3, 3, 3, seed)
+    bound = group_leakage(mechanism, 0.0, 2, time_limit=None)
+    assert bound.stats["nodes"] == 0
+    assert bound.gap <= TOLERANCE * bound.upper
+    assert bound.upper == pytest.approx(capacity(mechanism.to_channel()).upper, rel=TOLERANCE)
+    assert verify(bound.certificate).passed
+
+
+@pytest.mark.parametrize(("records", "values", "size"), [(5, 2, 1), (3, 3, 2)])
+@pytest.mark.parametrize("outputs", [3, 32])
+def test_the_only_adversary_at_the_highest_floor_needs_no_tree(records, values, size, outputs):
+    mechanism = random_channel(records, values, outputs, 0)
+    bound = group_leakage(mechanism, mechanism.space.max_entropy, size, time_limit=None)
+    assert bound.stats["nodes"] == 0
+    assert bound.gap <= TOLERANCE * bound.upper
+    lumped = [mechanism.lumped(group) for group in combinations(range(records), size)]
+    leakage = max(lumped_information(one.uniform(), one) for one in lumped)
+    assert bound.lower == pytest.approx(leakage, rel=1e-12)
+    assert verify(bound.certificate).passed
+
+
+@pytest.mark.parametrize("seed", [0, 1, 4, 32])
+def test_the_worst_prior_of_a_class_that_is_a_segment_is_found(seed):
+    """A record of 3 values, a 2 x 2 channel, an equation and an inequality."""
+    rng = np.random.default_rng(3 * seed + 3)
+    query = TableQuery(RecordSpace([range(3)]), np.array([0, 0, 1]), (0, 1))
+    mechanism = Mechanism(query, rng.dirichlet([1, 1], size=2))
+    law = rng.dirichlet(np.ones(3))
+    equal, most = rng.normal(size=3).round(2), rng.normal(size=3).round(2)
+    known = [
+        Expectation(equal.tolist(), records=0, equals=float(equal @ law)),
+        Expectation(most.tolist(), records=0, at_most=float(most @ law) + 0.02),
+    ]
+    audit = Audit(RecordLeakage(mechanism, 0.0, 0, adversaries=known), 0)
+    audit.search(5e-4, lambda *_: False, lambda *_: None, turns=0)
+
+    direction = np.cross(np.ones(3), equal)
+    steps = np.linspace(-3, 3, 200_001)[:, None]
+    laws = law + steps * direction / np.abs(direction).max()
+    inside = (laws.min(axis=1) >= 0) & (laws @ most <= most @ law + 0.02)
+    matrix = mechanism.channel.matrix[[0, 0, 1]]
+    noise = entr(matrix).sum(axis=1)
+    leakages = [entr(p @ matrix).sum() - p @ noise for p in laws[inside][::50]]
+    assert audit.lower >= max(leakages) * (1 - 1e-6)

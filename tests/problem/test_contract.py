@@ -1,0 +1,148 @@
+"""The contract that every problem meets, whatever its family."""
+
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cvxleak
+from cvxleak import Bound, Mechanism, Status, Stopped, verify
+from cvxleak.capacities import Capacity, RenyiCapacity
+from cvxleak.core import ValidationError
+from cvxleak.envelope import FailureProbability, PMLEnvelope, PMLMechanism
+from cvxleak.mechanisms import random_rounding
+from cvxleak.problem import Problem
+from cvxleak.queries import count, parity
+
+LAW = [0.5, 0.3, 0.2]
+CHANNEL = [[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.1, 0.1, 0.8]]
+JOINT = [[[0.024, 0.228], [0.063, 0.203]], [[0.203, 0.013], [0.228, 0.038]]]
+ROUNDED = Mechanism(count(3), random_rounding(3, base=3))
+DESIGN: dict[str, Any] = {"distortion": 1 - np.eye(2), "budget": 0.2, "entropy_floor": 0.5}
+
+PROBLEMS: dict[str, Callable[[], Any]] = {
+    "capacity": lambda: Capacity([[0.9, 0.1], [0.3, 0.7]]),
+    "Rényi capacity": lambda: RenyiCapacity([[0.9, 0.1], [0.3, 0.7]], 2.0),
+    "failure probability": lambda: FailureProbability(LAW, CHANNEL, 0.4),
+    "PML envelope": lambda: PMLEnvelope(LAW, CHANNEL, 0.1),
+    "PML mechanism": lambda: PMLMechanism(LAW, np.eye(3), 0.4),
+    "record leakage": lambda: cvxleak.RecordLeakage(ROUNDED, 1.0),
+    "product leakage": lambda: cvxleak.ProductLeakage(ROUNDED, 1.0),
+    "least leakage": lambda: cvxleak.MinLeakage(parity(2), **DESIGN),
+    "least distortion": lambda: cvxleak.MinDistortion(parity(2), **DESIGN),
+    "design for a prior": lambda: cvxleak.DesignForPrior(LAW, 1 - np.eye(3), 0.2),
+    "least epsilon": lambda: cvxleak.MinLocalDP([LAW], 0.25),
+    "least distortion at epsilon": lambda: cvxleak.MinDistortionLocalDP([LAW], 1.5),
+    "least information": lambda: cvxleak.MinInformation([LAW], 0.25),
+    "release distortion": lambda: cvxleak.release_problem(JOINT, 0.05, 0.1),
+    "release information": lambda: cvxleak.release_problem(
+        JOINT, 0.2, 0.3, "information", unit="bits"
+    ),
+}
+"""One of each, small."""
+
+NOT_YET = {
+    "record leakage",
+    "product leakage",
+    "least leakage",
+    "least distortion",
+}
+"""Those that do not go through `Problem` yet."""
+
+
+@pytest.fixture(params=[*sorted(PROBLEMS.keys() - NOT_YET)], scope="module")
+def make(request: pytest.FixtureRequest) -> Callable[[], Any]:
+    return PROBLEMS[request.param]
+
+
+@pytest.fixture(scope="module")
+def bound(make: Callable[[], Any]) -> Bound:
+    return make().solve()
+
+
+def test_problems_are_values(make: Callable[[], Any]):
+    problem, same = make(), make()
+    assert isinstance(problem, Problem)
+    assert problem == same
+    assert hash(problem) == hash(same)
+    again = pickle.loads(pickle.dumps(problem))
+    assert again == problem
+    assert "object at 0x" not in repr(problem)
+
+
+def test_it_says_what_it_is(make: Callable[[], Any]):
+    problem = make()
+    assert problem.name
+    assert problem.unit
+    assert problem.tolerance > 0
+    assert isinstance(problem.maximize, bool)
+
+
+def test_the_bracket_is_proved_and_closed(make: Callable[[], Any], bound: Bound):
+    problem = make()
+    assert (bound.name, bound.unit) == (problem.name, problem.unit)
+    assert bound.status is Status.CERTIFIED
+    assert isinstance(bound.stats["stopped"], Stopped)
+    assert bound.stats["seconds"] >= 0
+    assert bound.certificate is not None
+    assert bound.certificate.kind == problem.kind
+    answer = verify(bound.certificate)
+    assert answer.passed, answer.reason
+    proved = bound.to("nats")
+    assert proved.lower <= answer.lower <= answer.upper <= proved.upper
+
+
+def test_tol_has_one_meaning(make: Callable[[], Any]):
+    problem = make()
+    for tol in (1e-2, 1e-5):
+        found = problem.solve(tol=tol)
+        allowed = max(tol * abs(found.upper), min(tol, 1e-7) * problem.scale)
+        assert (found.status is Status.CERTIFIED) is (found.gap <= allowed)
+    for wrong in (-1.0, 1.0, float("nan"), "much"):
+        with pytest.raises(ValidationError, match="tol"):
+            problem.solve(tol=wrong)
+
+
+def test_no_time_is_enough_for_a_bracket(make: Callable[[], Any], bound: Bound):
+    late = make().solve(time_limit=0.0)
+    assert late.lower <= bound.upper
+    assert bound.lower <= late.upper
+    assert late.certificate is not None
+    assert verify(late.certificate).passed
+    if late.status is Status.BRACKETED:
+        assert late.stats["stopped"] is Stopped.TIME_LIMIT
+    with pytest.raises(ValidationError, match="time_limit"):
+        make().solve(time_limit=-1.0)
+
+
+def test_refining_goes_on(make: Callable[[], Any], bound: Bound):
+    late = make().solve(time_limit=0.0)
+    finer = late.refine(1e-6)
+    assert finer.status is Status.CERTIFIED
+    assert late.lower <= finer.lower <= finer.upper <= late.upper
+    again = finer.refine(1e-2)
+    assert (again.lower, again.upper) == (finer.lower, finer.upper)
+
+
+def test_its_own_witness_is_feasible_and_attains_its_end(make: Callable[[], Any], bound: Bound):
+    problem = make()
+    check = problem.check(bound.witness, bound=bound)
+    assert check.feasible, str(check)
+    assert check.maximize is problem.maximize
+    attained = bound.lower if problem.maximize else bound.upper
+    assert check.value == pytest.approx(attained, abs=1e-7 * problem.scale)
+    assert problem.check(bound.witness).bound == bound
+
+
+def test_options_that_it_does_not_have_are_refused(make: Callable[[], Any]):
+    with pytest.raises(TypeError):
+        make().solve(no_such_option=1)
+
+
+def test_it_has_a_row_in_a_table(bound: Bound):
+    pytest.importorskip("pandas")
+    frame = bound.to_frame()
+    assert list(frame["lower"]) == [bound.lower]
+    assert list(frame["status"]) == [bound.status.name]

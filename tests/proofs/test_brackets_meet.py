@@ -1,0 +1,135 @@
+"""No two certificates of one problem may both pass with brackets that do not meet."""
+
+import copy
+import dataclasses
+import json
+import random
+from pathlib import Path
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+from cvxleak import Certificate, capacity, design_for_prior, min_distortion, min_leakage, verify
+from cvxleak.capacities import renyi_capacity
+from cvxleak.proofs import checker, fixed_prior
+from cvxleak.proofs.checker import PROVERS
+from cvxleak.queries import parity
+from tests.brackets import Brackets
+
+HAMMING = [[0.0, 1.0], [1.0, 0.0]]
+STORED = Path(__file__).parent / "stored" / "schema_1.json"
+
+
+def near_the_identity(q):
+    distance, one = cp.Variable(q.shape), np.eye(*q.shape)
+    return [q - one <= distance, one - q <= distance, cp.sum(distance) <= 0.4]
+
+
+def with_further(kind: str) -> Certificate:
+    query = {"query": parity(3), "distortion": HAMMING, "entropy_floor": 1.0, "rows": "query"}
+    own = {"constraints": near_the_identity}
+    match kind:
+        case "min-leakage":
+            return min_leakage(budget=0.5, **query, **own).certificate
+        case "min-distortion":
+            return min_distortion(budget=0.5, **query, **own).certificate
+        case "fixed-prior-leakage":
+            return design_for_prior([0.5, 0.5], HAMMING, 0.5, **own).certificate
+    return design_for_prior([0.4, 0.6], HAMMING, 0.5, minimize="distortion", **own).certificate
+
+
+def stored() -> list[Certificate]:
+    """One small certificate of each kind, as it would be written now."""
+    members = json.loads(STORED.read_text())["certificates"]
+    since = renyi_capacity([[0.9, 0.1], [0.3, 0.7]], 2).certificate
+    assert since is not None
+    return [
+        *(dataclasses.replace(Certificate.from_dict(one), schema_version=2) for one in members),
+        since,
+    ]
+
+
+def places(node, path=()):
+    items = node.items() if isinstance(node, dict) else enumerate(node)
+    for key, value in items:
+        if isinstance(value, (dict, list)):
+            yield from places(value, (*path, key))
+        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            yield (*path, key)
+
+
+def mutated(certificate: Certificate, rng: random.Random) -> Certificate:
+    """Change some numbers of the witness and the proof; what is claimed is anything."""
+    parts = copy.deepcopy({"witness": certificate.witness, "proof": certificate.proof})
+    for path in rng.sample(found := list(places(parts)), min(len(found), rng.choice([1, 1, 2, 5]))):
+        node = parts
+        for key in path[:-1]:
+            node = node[key]
+        old = node[path[-1]]
+        node[path[-1]] = rng.choice(
+            [0.0, 0.5, 1.0, -old, old * 0.9, old * 1.1, old * (1 + 1e-9), old + 1e-12, 1e9 * old]
+        )
+    return dataclasses.replace(certificate, lower=-1e300, upper=1e300, **parts)
+
+
+@pytest.mark.parametrize(
+    "certificate",
+    [
+        *stored(),
+        *map(
+            with_further,
+            ["min-leakage", "min-distortion", "fixed-prior-leakage", "fixed-prior-distortion"],
+        ),
+    ],
+    ids=lambda one: one.kind,
+)
+def test_whatever_witness_and_proof_are(certificate):
+    brackets, rng = Brackets(), random.Random(7)
+    brackets.verified(verify(certificate))
+    tried = [verify(mutated(certificate, rng)) for _ in range(80)]
+    for answer in tried:
+        brackets.verified(answer)
+    assert len(brackets) == 1
+    assert not brackets.crossed()
+    # Some of them are proofs of something: not all that was changed is refused.
+    assert any(end.proved for answer in tried for end in answer.ends.values())
+
+
+def forged(certificate: Certificate) -> Certificate:
+    proof = {**certificate.proof, "own": [0.0] * len(certificate.problem["own"])}
+    proof |= {"posteriors": [[[0.5, 0.5], [0.5, 0.5]]], "prices": [0.0]}
+    proof.pop("balance", None)
+    witness = {"channel": [[0.5, 0.5], [0.5, 0.5]], "further": [0.1] * 4}
+    return dataclasses.replace(certificate, lower=0.0, upper=0.0, witness=witness, proof=proof)
+
+
+def test_a_witness_that_is_not_checked_is_seen(monkeypatch):
+    """What went wrong once: half-spaces with further variables were not asked of the witness."""
+    honest = with_further("fixed-prior-leakage")
+    brackets = Brackets()
+    for certificate in (honest, forged(honest)):
+        brackets.verified(verify(certificate))
+    assert not brackets.crossed()
+    monkeypatch.setattr(checker, "_check", checker._check.__wrapped__)  # for this session's own
+    monkeypatch.setattr(fixed_prior, "missed", lambda *_: "")
+    for certificate in (honest, forged(honest)):
+        answer = verify(certificate)
+        assert answer.passed
+        brackets.verified(answer)
+    assert brackets.crossed()
+
+
+def test_claims_that_do_not_meet_are_seen():
+    brackets = Brackets()
+    for probability in (0.1, 0.2):
+        brackets.claimed(capacity([[0.9, 0.1], [probability, 1 - probability]]).certificate)
+    assert len(brackets) == 2
+    assert not brackets.crossed()
+    made = capacity([[0.9, 0.1], [0.1, 0.9]]).certificate
+    brackets.claimed(dataclasses.replace(made, lower=made.upper + 1e-9, upper=1.0))
+    assert brackets.crossed()
+
+
+def test_every_kind_is_here():
+    assert {one.kind for one in stored()} == set(PROVERS)

@@ -1,0 +1,433 @@
+"""What `verify` makes of files: several certificates in one, units, and files of any kind."""
+
+import copy
+import dataclasses
+import json
+import math
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cvxleak.audit import balance, record_leakage
+from cvxleak.capacities import capacity
+from cvxleak.core.errors import CertificateError, ValidationError
+from cvxleak.model import Mechanism, RecordSpace
+from cvxleak.proofs import Certificate, read_certificates, save_certificates, verify
+from cvxleak.proofs.checker import PROVERS, Prover
+
+CHANNEL = [[0.9, 0.1], [0.2, 0.8]]
+
+
+def local() -> Mechanism:
+    return Mechanism.from_channel(RecordSpace.binary(1), CHANNEL)
+
+
+@pytest.fixture(scope="module")
+def certificates() -> list[Certificate]:
+    mechanism = Mechanism.from_channel(RecordSpace.binary(2), [[0.9, 0.1], *CHANNEL, [0.4, 0.6]])
+    found = [
+        capacity(CHANNEL),
+        record_leakage(local(), 0.5),
+        record_leakage(mechanism, 1.2, tol=1e-2),
+        balance(mechanism, 1.2, tol=1e-2),
+    ]
+    return [bound.certificate for bound in found]
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "proof.json"
+
+
+def rehashed(certificate: Certificate, **changes) -> Certificate:
+    names = [field.name for field in dataclasses.fields(certificate)]
+    parts = {name: copy.deepcopy(getattr(certificate, name)) for name in names}
+    return Certificate(**(parts | changes))
+
+
+def test_several_certificates_in_one_file(certificates, file):
+    save_certificates(certificates, file)
+    assert json.loads(file.read_text())["format"] == "cvxleak-certificates"
+    answer = verify(file)
+    assert (answer.passed, answer.reason) == (True, "all 4 certificates hold")
+    assert [part.certificate for part in answer.parts] == certificates
+    for part, certificate in zip(answer.parts, certificates, strict=True):
+        assert part.passed
+        assert certificate.lower <= part.lower <= part.upper <= certificate.upper
+    assert verify(json.loads(file.read_text())) == answer
+    assert [Certificate.from_dict(member) for member in read_certificates(file)] == certificates
+
+
+def test_one_certificate_is_written_as_itself(certificates, file):
+    save_certificates(certificates[:1], file)
+    assert Certificate.load(file) == certificates[0]
+    assert read_certificates(file) == [certificates[0].to_dict()]
+    answer = verify(file)
+    assert (answer.passed, answer.parts, answer.certificate) == (True, (), certificates[0])
+
+
+def test_no_certificate_is_no_file(file):
+    with pytest.raises(ValidationError, match="certificates: found none"):
+        save_certificates([], file)
+    assert not file.exists()
+
+
+def test_a_bundle_passes_only_if_all_pass(certificates, file):
+    for place, certificate in enumerate(certificates):
+        changed = list(certificates)
+        changed[place] = rehashed(certificate, upper=certificate.upper - 1e-2)
+        save_certificates(changed, file)
+        answer = verify(file)
+        assert (answer.passed, answer.reason) == (False, "1 of 4 certificates do not hold")
+        assert [part.passed for part in answer.parts] == [i != place for i in range(4)]
+        assert "upper end" in answer.parts[place].reason
+
+
+def test_malformed_bundles_fail(certificates):
+    member = certificates[0].to_dict()
+    whole = {"format": "cvxleak-certificates", "version": 1, "certificates": [member]}
+    assert verify(whole).passed
+    for change in (
+        {"version": 2},
+        {"version": None},
+        {"certificates": []},
+        {"certificates": None},
+        {"certificates": member},
+        {"certificates": [3]},
+        {"certificates": ["proof.json"]},
+        {"certificates": [member, {}]},
+        {"certificates": [member, {"format": "cvxleak-certificates"}]},
+        {"note": "trust me"},
+    ):
+        answer = verify(whole | change)
+        assert not answer.passed
+        assert answer.reason
+    assert not verify({key: whole[key] for key in ("format", "version")}).passed
+    with pytest.raises(CertificateError, match="not a cvxleak certificate"):
+        Certificate.from_dict(whole)
+
+
+def test_units(certificates, file):
+    certificate = certificates[0]
+    assert certificate.to_dict()["claim"]["unit"] == certificate.unit == "nats"
+    # The same numbers are no claim in bits, with a hash that fits or without.
+    for unit in ("bits", "probability", "", None, 1):
+        answer = verify(rehashed(certificate, unit=unit))
+        assert not answer.passed
+        assert not answer.about
+        assert "in nats" in answer.reason
+    content = certificate.to_dict()
+    content["claim"] = {**content["claim"], "unit": "bits"}
+    assert "SHA-256" in verify(content).reason
+
+
+def test_what_each_end_is_about(certificates, file):
+    certificate = certificates[0]
+    assert certificate.claim == certificate.to_dict()["claim"]
+    assert certificate.claim["about"] == {"lower": "problem", "upper": "problem"}
+    answer = verify(certificate)
+    assert {name: end.about for name, end in answer.ends.items()} == certificate.about
+    assert all(end.proved and not end.reason for end in answer.ends.values())
+    for about in (
+        {"lower": "problem"},
+        {"lower": "problem", "upper": "truth"},
+        {"lower": "problem", "upper": ["problem"]},
+        {"lower": "problem", "upper": "problem", "middle": "problem"},
+        ["lower", "upper"],
+        None,
+    ):
+        with pytest.raises(CertificateError, match="about: found"):
+            rehashed(certificate, about=about)
+        content = certificate.to_dict()
+        content["claim"] = content["claim"] | {"about": about}
+        assert "about: found" in verify(content).reason
+    narrow = {"lower": "problem", "upper": "half-spaces"}
+    assert verify(rehashed(certificate, about=narrow)).reason == (
+        "about: this kind has no half-spaces"
+    )
+
+
+def test_an_end_that_is_not_claimed(certificates, file):
+    certificate = certificates[0]
+    for end, other in (("lower", "upper"), ("upper", "lower")):
+        half = rehashed(certificate, about={end: "problem"}, **{other: None})
+        half.save(file)
+        assert json.loads(file.read_text())["claim"][other] is None
+        assert Certificate.load(file) == half
+        answer = verify(file)
+        assert (answer.passed, list(answer.ends)) == (True, [end])
+        assert answer.reason == f"the {end} end is proved; no other end is claimed"
+        worse = {"lower": 0.1, "upper": -0.1}[end] + getattr(half, end)
+        assert not verify(rehashed(half, **{end: worse})).passed
+        with pytest.raises(CertificateError, match="an end is missing"):
+            rehashed(half, **{end: None}, about={})
+        with pytest.raises(CertificateError, match="an end is missing"):
+            rehashed(half, schema_version=1, about={})
+
+
+def test_each_end_gets_its_verdict(certificates):
+    certificate = certificates[0]
+    for end, other, shift in (("lower", "upper", 0.1), ("upper", "lower", -0.1)):
+        answer = verify(rehashed(certificate, **{end: getattr(certificate, end) + shift}))
+        assert not answer.passed
+        assert not answer.about
+        assert [answer.ends[name].proved for name in (end, other)] == [False, True]
+        assert answer.reason.startswith(f"the {end} end: {getattr(answer, end)!r} is proved, not")
+        assert answer.reason.endswith(f"; the {other} end is proved")
+    missing = Prover(lambda *_: (0.4, math.inf, "the witness is missing"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(PROVERS, "guess", missing)
+        for upper in (0.5, math.inf):
+            answer = verify(Certificate("guess", {}, 0.3, upper, {}, {}))
+            assert answer.reason == "the upper end: the witness is missing; the lower end is proved"
+            assert not answer.passed
+
+
+def test_schema_versions(certificates, file):
+    old = rehashed(certificates[0], schema_version=1, about={})
+    assert set(old.claim) == {"lower", "upper", "unit"}
+    old.save(file)
+    assert json.loads(file.read_text())["schema_version"] == 1
+    assert Certificate.load(file) == old
+    answer = verify(file)
+    assert (answer.passed, answer.reason) == (True, "both ends are proved")
+    for version in (0, 3, True, 2.0, "2", None):
+        with pytest.raises(CertificateError, match="schema version"):
+            rehashed(certificates[0], schema_version=version)
+        content = certificates[0].to_dict() | {"schema_version": version}
+        assert "schema version" in verify(content).reason
+    content = old.to_dict()
+    content["claim"] = certificates[0].claim
+    assert not verify(content).passed
+
+
+def test_a_kind_may_have_another_unit(monkeypatch, file):
+    prover = Prover(lambda *_: (0.4, 0.5), unit="probability", about=lambda _: "a guess")
+    monkeypatch.setitem(PROVERS, "guess", prover)
+    certificate = Certificate("guess", {}, 0.3, 0.5, {}, {}, unit="probability")
+    certificate.save(file)
+    assert Certificate.load(file) == certificate
+    answer = verify(file)
+    assert (answer.passed, answer.lower, answer.upper) == (True, 0.4, 0.5)
+    assert answer.about == "a guess"
+    assert not verify(Certificate("guess", {}, 0.3, 0.5, {}, {})).passed
+
+
+def test_files_that_cannot_be_read(file):
+    for path in (file, file.parent, "no\0where"):
+        assert verify(path).reason.startswith("cannot read ")
+        with pytest.raises(ValidationError, match="path: cannot read"):
+            Certificate.load(path)
+        with pytest.raises(ValidationError, match="path: cannot read"):
+            read_certificates(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "as JSON"),
+        ('{"format": "cvxleak-certificate", "format": "cvxleak-certificate"}', "there twice"),
+        ('{"format": "cvxleak-certificate", "claim": {"lower": NaN}}', "NaN is not a finite"),
+        ('{"format": -Infinity}', "-Infinity is not a finite"),
+        ('{"format": 1e999}', "1e999 is not a finite"),
+        ("[" * 200_000, "as JSON"),
+        ('{"a":' * 200_000, "as JSON"),
+        ('{"format": ' + "9" * 5000 + "}", "as JSON"),
+        ("[1]", "not a cvxleak certificate"),
+        ("null", "not a cvxleak certificate"),
+        ('"cvxleak-certificate"', "not a cvxleak certificate"),
+        ('{"format": "cvxleak-certificate"}', "schema version None"),
+        ('{"format": "cvxleak-certificate", "schema_version": 1}', "expected the parts"),
+    ],
+)
+def test_what_is_no_certificate(file, text, reason):
+    file.write_text(text)
+    answer = verify(file)
+    assert not answer.passed
+    assert reason in answer.reason
+    assert len(answer.reason) < 1000
+    with pytest.raises(CertificateError):
+        Certificate.load(file)
+
+
+def test_bytes_that_are_no_text_are_no_certificate(file):
+    file.write_bytes(b'{"format": "\xf1"}')
+    assert "utf-8" in verify(file).reason
+    with pytest.raises(CertificateError, match="cannot read"):
+        Certificate.load(file)
+
+
+def test_byte_order_mark_is_fine(certificates, file):
+    file.write_text("\ufeff" + json.dumps(certificates[0].to_dict()), encoding="utf-8")
+    assert verify(file).passed
+
+
+def deep(levels: int) -> list:
+    nest: list = []
+    for _ in range(levels):
+        nest = [nest]
+    return nest
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        deep(100_000),
+        math.nan,
+        -math.inf,
+        10**400,
+        10**5000,
+        {1: 2},
+        {None: 0},
+        object(),
+        {1j},
+        b"x",
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_content_that_no_file_can_hold(certificates, value):
+    for certificate in certificates[:2]:
+        content = certificate.to_dict()
+        for part in content:
+            assert not verify({**content, part: value}).passed
+        for end in ("lower", "upper", "unit"):
+            assert not verify({**content, "claim": {**content["claim"], end: value}}).passed
+    for part in ("problem", "witness", "proof", "kind", "unit"):
+        try:
+            changed = rehashed(certificates[0], **{part: value})
+        except RecursionError:
+            continue
+        assert not verify(changed).passed
+
+
+def test_infinite_ends_are_saved_as_text(certificates, file):
+    """No more is claimed by an infinite upper end, and too much by a lower one."""
+    vague = rehashed(certificates[0], upper=math.inf)
+    vague.save(file)
+    assert json.loads(file.read_text())["claim"]["upper"] == "inf"
+    assert Certificate.load(file) == vague
+    assert verify(file).passed
+    rehashed(certificates[0], lower=math.inf, upper=math.inf).save(file)
+    assert "lower end" in verify(file).reason
+    for value in (math.nan, -math.inf):
+        with pytest.raises(CertificateError, match="no JSON"):
+            rehashed(certificates[0], lower=value).save(file)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.binary(max_size=300))
+def test_random_bytes(tmp_path_factory, data):
+    path = tmp_path_factory.getbasetemp() / "random.json"
+    path.write_bytes(data)
+    answer = verify(path)
+    assert not answer.passed
+    assert answer.reason
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=10,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.fixed_dictionaries(
+        {
+            "format": st.sampled_from(["cvxleak-certificate", "cvxleak-certificates"]),
+            "schema_version": st.sampled_from([1, 2]),
+            "version": st.just(1),
+            "certificates": JSON | st.lists(JSON, min_size=1, max_size=3),
+            "kind": st.sampled_from(sorted(PROVERS)) | JSON,
+            "claim": JSON
+            | st.fixed_dictionaries(
+                {"lower": JSON, "upper": JSON, "unit": JSON}, optional={"about": JSON}
+            ),
+            "problem": JSON,
+            "witness": JSON,
+            "proof": JSON,
+            "versions": JSON,
+        }
+    )
+    | JSON
+)
+def test_random_json(content):
+    if isinstance(content, dict):
+        assert not verify(content).passed
+
+
+def places(content, path=()):
+    yield path
+    if isinstance(content, (dict, list)):
+        items = content.items() if isinstance(content, dict) else enumerate(content)
+        for key, value in items:
+            yield from places(value, (*path, key))
+
+
+ODD = [
+    None,
+    True,
+    -1,
+    0,
+    3,
+    10**30,
+    0.5,
+    -1e308,
+    1e-320,
+    "",
+    "x",
+    "1",
+    [],
+    {},
+    [[]],
+    [None],
+    {"a": 1},
+]
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_random_mutations_never_raise(certificates, place, recwarn):
+    """Any part replaced by something odd, with a hash that fits: an answer, and no false claim."""
+    rng = random.Random(place)
+    original = certificates[place].to_dict()
+    del original["sha256"]
+    paths = [path for path in places(original) if path and path[0] not in ("format", "versions")]
+    for _ in range(150):
+        content = copy.deepcopy(original)
+        for path in rng.sample(paths, rng.choice([1, 1, 2])):
+            node = content
+            try:
+                for key in path[:-1]:
+                    node = node[key]
+                node[path[-1]] = rng.choice(ODD)
+            except (KeyError, IndexError, TypeError):
+                continue  # an earlier mutation took this place away
+        claim = content.get("claim")
+        if not isinstance(claim, dict) or not {"lower", "upper", "unit"} <= set(claim):
+            assert not verify({**content, "sha256": ""}).passed
+            continue
+        try:
+            changed = Certificate(
+                content["kind"],
+                content["problem"],
+                claim["lower"],
+                claim["upper"],
+                content["witness"],
+                content["proof"],
+                content["versions"],
+                claim["unit"],
+                claim.get("about", {}),
+                content["schema_version"],
+            )
+        except CertificateError:
+            assert not verify({**content, "sha256": ""}).passed
+            continue
+        answer = verify(changed)
+        assert answer.reason
+        if answer.passed:
+            assert changed.lower is None or changed.lower <= answer.lower
+            assert changed.upper is None or answer.upper <= changed.upper
+    assert not recwarn
