@@ -30,7 +30,7 @@ NEWTON_STEPS = 100
 
 @dataclass(frozen=True, eq=False)
 class Capacity(Problem):
-    """The problem C = max over input laws p of I(p, Q), the Shannon capacity of a channel Q.
+    """The Shannon capacity C = max over input laws p of I(p, Q).
 
     The most that an observer of the output can learn on average about the input, whatever the
     input's law.

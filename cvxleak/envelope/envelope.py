@@ -32,7 +32,7 @@ __all__ = ["PMLEnvelope", "pml_envelope"]
 
 @dataclass(frozen=True, eq=False)
 class PMLEnvelope(Problem):
-    """The problem eps_c(delta): the largest PML delta-quantile of a post-processing.
+    """The envelope eps_c(delta): the largest PML delta-quantile of a post-processing.
 
     Whatever is done with the output, its pointwise maximal leakage exceeds eps_c(delta) with
     probability delta at most, and no smaller level has this property.

@@ -29,7 +29,7 @@ __all__ = ["FailureProbability", "failure_probability"]
 
 @dataclass(frozen=True, eq=False)
 class FailureProbability(Problem):
-    """The problem delta_c(epsilon) = sup over post-processings Z of P{ l(Z) > epsilon }.
+    """The failure probability delta_c(epsilon), the largest P{ l(Z) > epsilon } after processing.
 
     l is the pointwise maximal leakage about X, and X - Y - Z: Z is any function of the output,
     randomized or not. The value is that of a linear program (Notes).

@@ -41,7 +41,7 @@ LARGE = 5000
 
 @dataclass(frozen=True, eq=False)
 class PMLMechanism(Problem):
-    """The problem max E u(X, Y) over channels that leak at most epsilon by any outcome.
+    """The largest E u(X, Y) over channels that leak at most epsilon by any outcome.
 
     maximize sum_xy p(x) q(y|x) u(x, y) subject to q(y|x) <= e^epsilon p(y): a linear program.
 

@@ -76,7 +76,7 @@ def general_attempts(
     mixture = tight_mixture(sources, distortion, budget)
     if mixture is not None:
         # The budget is the least distortion itself: only an infinite epsilon may be enough.
-        least = [fraction(c) for c in distortion.min(axis=1).tolist()]
+        least = [min(map(fraction, row)) for row in distortion.tolist()]
         v = [str(p * c) for p, c in zip(mixture.exact(sources), least, strict=True)]
         proof = {"mixture": mixture.to_dict(), "potentials": v}
         yield Attempt([rough], [proof], mixture, -math.inf)

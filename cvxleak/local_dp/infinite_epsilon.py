@@ -84,7 +84,8 @@ def tight_mixture(sources: SourceSet, distortion: Array, budget: float) -> Mixtu
     """Return a mixture of the sources under which the least distortion is the budget, if any is."""
     if budget == 0:
         return support_mixture(sources)
-    exact, wanted = [fraction(c) for c in distortion.min(axis=1).tolist()], fraction(budget)
+    exact = [min(map(fraction, row)) for row in distortion.tolist()]
+    wanted = fraction(budget)
     tight = []
     for i in range(len(sources.points)):
         law = unit_law(sources, i).exact(sources)

@@ -41,7 +41,7 @@ LARGEST_EPSILON = 100.0
 
 @dataclass(frozen=True, eq=False)
 class MinDistortionLocalDP(SourceProblem):
-    """The problem: the least worst-case distortion of an (epsilon, delta)-private channel.
+    """The least worst-case distortion of an (epsilon, delta)-private channel.
 
     minimize max over the laws P of the set of sum_{x,y} P(x) Q(y|x) d(x,y) over channels Q that are
     (epsilon, delta)-locally differentially private: the converse of `MinLocalDP`.

@@ -40,7 +40,7 @@ __all__ = ["MinLocalDP", "min_local_dp"]
 
 @dataclass(frozen=True, eq=False)
 class MinLocalDP(BudgetProblem):
-    """The problem: the least epsilon of a channel that is useful for every source.
+    """The least epsilon of a channel that is useful for every source.
 
     minimize epsilon over channels Q that are (epsilon, delta)-locally differentially private and
     have sum_{x,y} P(x) Q(y|x) d(x,y) <= D for every law P of the set. Exact for any set of sources

@@ -39,7 +39,7 @@ TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
 
 @dataclass(frozen=True, eq=False)
 class MinInformation(BudgetProblem):
-    """The problem: the least I(P;Q), against the worst source, of a channel that is useful for all.
+    """The least I(P;Q), against the worst source, of a channel that is useful for all.
 
     min over Q of max over P of I(P;Q), Q within the distortion budget for every source P. A union
     of convex parts is taken as given: over a finite set the largest of the single values counts.

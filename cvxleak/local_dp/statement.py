@@ -217,10 +217,9 @@ def least_budget(sources: SourceSet, costs: Costs) -> fmpq:
 
     Exactly for laws; for polytopes up to the rounding of a linear program's multipliers.
     """
-    least = costs.least()
-    exact = [rational(d) for d in least.tolist()]
+    exact = [min(map(rational, row)) for row in costs.matrix.tolist()]
     _, parts = read_parts(sources.parts_to_list())
-    return worst_case(parts, exact, supports(sources, least))
+    return worst_case(parts, exact, supports(sources, costs.matrix.min(axis=1)))
 
 
 def candidate_channel(

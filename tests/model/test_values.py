@@ -124,9 +124,9 @@ def test_copies_are_equal_and_read_only(case):
 
 
 def test_unpickling_validates():
-    make, state = Channel([[0.5, 0.5]]).__reduce__()
+    make, (kind, named) = Channel([[0.5, 0.5]]).__reduce__()
     with pytest.raises(ValidationError, match=r"sums to"):
-        make(np.array([[0.5, 0.6]]), *state[1:])
+        make(kind, {**named, "matrix": np.array([[0.5, 0.6]])})
 
 
 def test_repr_is_one_readable_line(case):
