@@ -98,12 +98,12 @@ class Certificate:
     """
 
     kind: str
-    problem: Mapping[str, Any]
+    problem: Mapping[str, Any] = field(repr=False)
     lower: float | None
     upper: float | None
-    witness: Mapping[str, Any]
-    proof: Mapping[str, Any]
-    versions: Mapping[str, str] = field(default_factory=_versions)
+    witness: Mapping[str, Any] = field(repr=False)
+    proof: Mapping[str, Any] = field(repr=False)
+    versions: Mapping[str, str] = field(default_factory=_versions, repr=False)
     unit: str = "nats"
     about: Mapping[str, str] = field(default_factory=dict)
     schema_version: int = SCHEMA_VERSION

@@ -60,6 +60,13 @@ def test_several_certificates_in_one_file(certificates, file):
     assert [Certificate.from_dict(member) for member in read_certificates(file)] == certificates
 
 
+def test_shown_is_the_claim_and_not_the_data(certificates):
+    for certificate in certificates:
+        assert str(certificate.lower) in repr(certificate)
+        assert len(repr(certificate)) < 200
+        assert "weights" not in repr(verify(certificate))
+
+
 def test_one_certificate_is_written_as_itself(certificates, file):
     save_certificates(certificates[:1], file)
     assert Certificate.load(file) == certificates[0]
