@@ -262,10 +262,34 @@ class Mechanism(Stored):
         return Channel(rows, self.space.datasets(), self.outputs)
 
     def sample(
-        self, dataset: Sequence[Hashable], rng: int | np.random.Generator | None = None
-    ) -> Hashable:
-        """Release one output for `dataset`, drawn exactly (see `Channel.sample`)."""
-        return self.channel.sample(self.query(dataset), rng=rng)
+        self,
+        dataset: Sequence[Hashable],
+        size: int | None = None,
+        rng: int | np.random.Generator | None = None,
+    ) -> Any:
+        """Draw outputs for a dataset, exactly: `Channel.sample` for the query's value.
+
+        Parameters
+        ----------
+        dataset : sequence of hashables
+            One value for each record.
+        size, rng
+            As for `Channel.sample`.
+
+        Raises
+        ------
+        ValidationError
+            A dataset that is not in the record space, or as `Channel.sample`.
+
+        Examples
+        --------
+        >>> from cvxleak.mechanisms import random_rounding
+        >>> from cvxleak.model import Mechanism
+        >>> from cvxleak.queries import count
+        >>> Mechanism(count(3), random_rounding(3, 3)).sample([1, 1, 1], size=2)
+        [3, 3]
+        """
+        return self.channel.sample(self.query(dataset), size, rng)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the mechanism as plain lists, ready for JSON (floats round-trip exactly)."""
