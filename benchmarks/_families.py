@@ -304,9 +304,7 @@ def informations() -> Family:
         (4, 8, 16, 32),
         make,
         {
-            OURS: lambda problem, limit: ends(
-                min_information(problem.sources, problem.distortion_budget)
-            ),
+            OURS: lambda problem, limit: ends(min_information(problem.sources, problem.budget)),
             **{solver: conic(solver) for solver in CONIC},
         },
         1e-6,

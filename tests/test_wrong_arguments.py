@@ -223,7 +223,7 @@ OWN: dict[str, dict[str, Any]] = {
     "report.design_report": {"problem": SMALL},
     "report.envelope_report": {"delta": [0.1]},
     "report.html_page": {"report": audit_report(Mechanism(parity(2), binary_symmetric(0.2)))},
-    "report.local_dp_report": {"distortion_budget": 0.2},
+    "report.local_dp_report": {"budget": 0.2},
 }
 
 # The constructors, and what fits their arguments.

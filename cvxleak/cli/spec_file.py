@@ -20,8 +20,10 @@ ARGUMENTS = {
     "k": "number of values",
     "table": "values",
     "path": None,
+    "local_dp.budget": "distortion_budget",
 }
-"""What the library's argument names are in a spec; None where the key says it already."""
+"""What the library's arguments are called in a spec, anywhere or in one table; None where the key
+says it already."""
 
 FILES = ("file", "scores")
 """Keys whose text is the name of a file."""
@@ -130,7 +132,9 @@ class Given:
         try:
             yield
         except CvxleakError as error:
-            name = error.argument and ARGUMENTS.get(error.argument, error.argument)
+            name = error.argument
+            if name:
+                name = ARGUMENTS.get(f"{key}.{name}", ARGUMENTS.get(name, name))
             message = f"{name}: {error.detail}" if name and naming else error.detail
             raise type(error)(f"{self.path}: {key}: {message}") from error
 

@@ -52,7 +52,7 @@ def local_dp_arguments(given: Given, units: str) -> dict[str, Any]:
         epsilon = converted(epsilon, wanted.unit or units, units)
     return {
         "sources": sources,
-        "distortion_budget": wanted.distortion_budget,
+        "budget": wanted.distortion_budget,
         "epsilon": epsilon,
         "distortion": build_distortion(given, sources.labels),
         "delta": wanted.delta,

@@ -230,12 +230,12 @@ class SpecPoint:
         from cvxleak.local_dp import min_distortion_local_dp, min_local_dp
 
         arguments = local_dp_arguments(given, self.units)
-        epsilon, budget = arguments.pop("epsilon"), arguments.pop("distortion_budget")
+        epsilon, budget = arguments.pop("epsilon"), arguments.pop("budget")
         with given.at("local_dp"):
             if budget is None:
                 nats = converted(epsilon, self.units)
                 return min_distortion_local_dp(epsilon=nats, **arguments, **self.options)
-            return min_local_dp(distortion_budget=budget, **arguments, **self.options)
+            return min_local_dp(budget=budget, **arguments, **self.options)
 
     def _solve(self, given: Given) -> Bound:
         from cvxleak.cli.problems import build_problem

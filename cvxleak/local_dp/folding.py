@@ -138,14 +138,14 @@ def fold(sources: Sources, *, cap: int = 1000) -> FoldedSets:
     return FoldedSets(folding, tuple(images), intersection, union, lower, _unfolded(union, folding))
 
 
-def folding_bounds(sources: Sources, distortion_budget: float, *, cap: int = 1000) -> FoldingBounds:
+def folding_bounds(sources: Sources, budget: float, *, cap: int = 1000) -> FoldingBounds:
     """Return the bounds of HAMMING Theorem 3, with (18) corrected, and of Remark 4.
 
     Parameters
     ----------
     sources : SourceSet, Prior, or iterable of laws
         A finite set.
-    distortion_budget : float
+    budget : float
         D in (0, 1].
     cap : int
         Most folding permutations.
@@ -169,7 +169,7 @@ def folding_bounds(sources: Sources, distortion_budget: float, *, cap: int = 100
     0.2036
     """
     known = _finite(sources)
-    D = real_number(distortion_budget, "distortion_budget", 0.0, 1.0, open_low=True)
+    D = real_number(budget, "budget", 0.0, 1.0, open_low=True)
     sets = fold(known, cap=cap)
     groups = _orbits(sets.folding, known.size)
     lower = None

@@ -68,7 +68,7 @@ class InformationSearch:
             self.upper,
             labeled_channel(rows, labels, outputs),
             (self._stored, self._witness(rows, self._outputs), self.proof),
-            {"distortion_budget": 0.0 if self.saddle is None else -self.saddle.price},
+            {"budget": 0.0 if self.saddle is None else -self.saddle.price},
             {
                 "worst_sources": tuple(Prior(law.law / law.law.sum(), labels) for law in laws),
                 "weights": () if self.saddle is None else tuple(self.saddle.weights.tolist()),

@@ -50,7 +50,7 @@ class MinLocalDP(BudgetProblem):
     ----------
     sources : SourceSet, Prior, or iterable of laws
         What is known about the true law; a set and its hull give the same answer.
-    distortion_budget : float
+    budget : float
         D >= 0, in the unit of d; at most 1 for Hamming distortion.
     distortion : Distortion or array_like, shape (k, m), optional
         d; Hamming distortion, d(x, y) = 1 if x != y, if left out. A `Distortion` is matched to the
@@ -83,7 +83,7 @@ class MinLocalDP(BudgetProblem):
     as stored; `lower` is proved by linear programming duality. Both are in the certificate. Both
     are infinite if only channels with zeros beside positive entries meet the budget: the
     certificate proves that too. With delta = 0 the gap comes out near 1e-14, whatever `tol`.
-    ``shadow_prices["distortion_budget"]`` is the derivative in D; `stats` also has the
+    ``shadow_prices["budget"]`` is the derivative in D; `stats` also has the
     ``worst_source``, the law of the hull that decides. After the time limit no linear program goes
     on; the least distortion, with which every solve begins, and the exact proof of what was found
     come on top.
@@ -122,13 +122,13 @@ class MinLocalDP(BudgetProblem):
     def __init__(
         self,
         sources: Sources,
-        distortion_budget: float,
+        budget: float,
         distortion: Distortion | ArrayLike | None = None,
         *,
         delta: float = 0.0,
     ) -> None:
         costs = self._read(sources, distortion)
-        object.__setattr__(self, "distortion_budget", read_budget(distortion_budget, costs))
+        object.__setattr__(self, "budget", read_budget(budget, costs))
         object.__setattr__(self, "delta", real_number(delta, "delta", 0.0, 1.0))
 
     def to_cvxpy(self, epsilon: float | cp.Parameter) -> cp.Problem:
@@ -164,7 +164,7 @@ class MinLocalDP(BudgetProblem):
             "sources": self.sources.parts_to_list(),
             "distortion": costs.stored,
             "delta": self.delta,
-            "budget": self.distortion_budget,
+            "budget": self.budget,
         }
         best = Best(prove, stored, self.sources, costs.matrix, rough, gap, clock)
         best.search(self._attempts(costs, gap.absolute, clock, best.meets))
@@ -173,7 +173,7 @@ class MinLocalDP(BudgetProblem):
         if best.channel is None:
             raise self._unmet(least)
         price = float(best.price) if 0 < best.upper < math.inf else 0.0
-        found = best.found(costs.outputs, {"distortion_budget": price})
+        found = best.found(costs.outputs, {"budget": price})
         return found, best.stopped or Stopped.NO_PROGRESS
 
     def _leakage(self, channel: Channel) -> float:
@@ -200,7 +200,7 @@ class MinLocalDP(BudgetProblem):
     def _attempts(
         self, costs: Costs, tol: float, clock: Clock, meets: Callable[[Array], bool]
     ) -> Iterator[Attempt]:
-        sources, budget, d = self.sources, self.distortion_budget, costs.matrix
+        sources, budget, d = self.sources, self.budget, costs.matrix
         if costs.is_hamming:
             pure = hamming_attempts(sources, budget, clock, meets)
         else:
@@ -213,14 +213,14 @@ class MinLocalDP(BudgetProblem):
         """Return the channel of least distortion with as much noise as the budget allows."""
         flat = np.full(rough.shape, 1 / rough.shape[1])
         worst = self.worst_distortion(flat)
-        share = min((self.distortion_budget - least) / max(worst - least, 1e-300), 1.0)
+        share = min((self.budget - least) / max(worst - least, 1e-300), 1.0)
         share *= 1 - 1e-9  # so that rounding does not exceed the budget
         return Attempt([(1 - share) * rough + share * flat], programs=0)
 
 
 def min_local_dp(
     sources: Sources,
-    distortion_budget: float,
+    budget: float,
     distortion: Distortion | ArrayLike | None = None,
     *,
     delta: float = 0.0,
@@ -230,7 +230,7 @@ def min_local_dp(
 
     Parameters
     ----------
-    sources, distortion_budget, distortion, delta
+    sources, budget, distortion, delta
         As for `MinLocalDP`.
     **options
         As for `Problem.solve`.
@@ -244,5 +244,5 @@ def min_local_dp(
     >>> print(min_local_dp(SourceSet.box([0] * 4, [1] * 4), 0.25))
     local DP: 2.197225 to 2.197225 nats (CERTIFIED)
     """
-    problem = MinLocalDP(sources, distortion_budget, distortion, delta=delta)
+    problem = MinLocalDP(sources, budget, distortion, delta=delta)
     return problem.solve(**options)

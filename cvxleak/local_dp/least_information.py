@@ -49,7 +49,7 @@ class MinInformation(BudgetProblem):
     ----------
     sources : SourceSet, Prior, or iterable of laws
         What is known about the true law.
-    distortion_budget : float
+    budget : float
         D >= 0, in the unit of d; at most 1 for Hamming distortion.
     distortion : Distortion or array_like, shape (k, m), optional
         d; Hamming distortion if left out.
@@ -69,7 +69,7 @@ class MinInformation(BudgetProblem):
     The bound is a saddle point with its gap: `upper` is the worst-case information of the
     `witness`, a `Channel` that meets the budget exactly, as stored; `lower` is what no such channel
     avoids against the sources in ``stats["worst_sources"]``, mixed with ``stats["weights"]`` (one
-    per convex part). ``shadow_prices["distortion_budget"]`` is the derivative in D.
+    per convex part). ``shadow_prices["budget"]`` is the derivative in D.
 
     Options of `solve`: ``solver``, any conic solver of CVXPY with exponential cones (CLARABEL if
     left out); ``solver_options``, a mapping of what it gets beside; and ``verbose``, whether it
@@ -109,11 +109,11 @@ class MinInformation(BudgetProblem):
     def __init__(
         self,
         sources: Sources,
-        distortion_budget: float,
+        budget: float,
         distortion: Distortion | ArrayLike | None = None,
     ) -> None:
         costs = self._read(sources, distortion)
-        object.__setattr__(self, "distortion_budget", read_budget(distortion_budget, costs))
+        object.__setattr__(self, "budget", read_budget(budget, costs))
 
     def to_cvxpy(self) -> cp.Problem:
         """Return the problem in plain CVXPY, with the channel as its variable ``channel``.
@@ -125,7 +125,7 @@ class MinInformation(BudgetProblem):
         >>> round(float(problem.solve()), 5)
         0.36806
         """
-        return information_program(self.sources, self.costs, self.distortion_budget).problem
+        return information_program(self.sources, self.costs, self.budget).problem
 
     def _search(
         self,
@@ -149,7 +149,7 @@ class MinInformation(BudgetProblem):
         costs, least = self.costs, self._least_budget()
         best = RowProgram(self.sources, costs.matrix).at(1.0)
         law = best.least / best.least.sum()
-        search = InformationSearch(self.sources, costs, self.distortion_budget, law)
+        search = InformationSearch(self.sources, costs, self.budget, law)
         if any(map(search.take_if_flat, flat_channels(law, self.sources.size))):
             return search.found(costs.outputs), Stopped.NO_PROGRESS
         # At the least distortion itself the channels have no interior; with more room they have.
@@ -162,7 +162,7 @@ class MinInformation(BudgetProblem):
         for options, iterations, share in rounds:
             if share > ROOMS[0] and search.channel is not None:
                 break
-            room = max(self.distortion_budget, above + share * max(best.value - above, 0.0))
+            room = max(self.budget, above + share * max(best.value - above, 0.0))
             try:
                 saddle = solved(room, options, clock)
             except SolverError as error:
@@ -193,7 +193,7 @@ class MinInformation(BudgetProblem):
 
 def min_information(
     sources: Sources,
-    distortion_budget: float,
+    budget: float,
     distortion: Distortion | ArrayLike | None = None,
     **options: Any,
 ) -> Bound:
@@ -201,7 +201,7 @@ def min_information(
 
     Parameters
     ----------
-    sources, distortion_budget, distortion
+    sources, budget, distortion
         As for `MinInformation`.
     **options
         As for `Problem.solve`, and the solver's, as `MinInformation` says.
@@ -213,4 +213,4 @@ def min_information(
     >>> bool(min_information(table, 0.1).upper < min_local_dp(table, 0.1).lower)
     True
     """
-    return MinInformation(sources, distortion_budget, distortion).solve(**options)
+    return MinInformation(sources, budget, distortion).solve(**options)

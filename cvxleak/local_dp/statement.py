@@ -99,11 +99,11 @@ class BudgetProblem(SourceProblem):
 
     Attributes
     ----------
-    distortion_budget : float
+    budget : float
         D >= 0, in the unit of d; at most 1 for Hamming distortion.
     """
 
-    distortion_budget: float
+    budget: float
 
     def check(
         self, candidate: Channel | Prior | ArrayLike, *, bound: Bound | None = None, **options: Any
@@ -133,7 +133,7 @@ class BudgetProblem(SourceProblem):
 
     def _measure(self, candidate: Channel | ArrayLike) -> tuple[float, dict[str, float]]:
         channel, violations = candidate_channel(candidate, self.sources, self.costs)
-        over = self.worst_distortion(channel.matrix) - self.distortion_budget
+        over = self.worst_distortion(channel.matrix) - self.budget
         violations["worst-case distortion within the budget"] = max(0.0, over)
         return self._leakage(channel), violations
 
@@ -154,14 +154,14 @@ class BudgetProblem(SourceProblem):
             It is more than the budget.
         """
         least = least_budget(self.sources, self.costs)
-        if rational(self.distortion_budget) < least:
+        if rational(self.budget) < least:
             raise self._unmet(least)
         return least
 
     def _unmet(self, least: fmpq) -> InfeasibleError:
         """Return the error for a budget that no channel meets."""
         return InfeasibleError(
-            f"distortion_budget: {self.distortion_budget!r} is met by no channel; the least "
+            f"budget: {self.budget!r} is met by no channel; the least "
             f"worst-case distortion is {float_above(least)!r}"
         )
 
@@ -200,8 +200,8 @@ def labeled_distortion(costs: Costs, sources: SourceSet) -> Distortion:
 def read_budget(budget: float, costs: Costs) -> float:
     """Return a distortion budget: at most 1 for Hamming distortion."""
     if costs.is_hamming:
-        return real_number(budget, "distortion_budget", 0.0, 1.0)
-    return real_number(budget, "distortion_budget", 0.0, open_high=True)
+        return real_number(budget, "budget", 0.0, 1.0)
+    return real_number(budget, "budget", 0.0, open_high=True)
 
 
 def read_sources(sources: Sources) -> SourceSet:

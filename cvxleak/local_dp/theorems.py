@@ -36,14 +36,14 @@ ROUNDING = 1e-12
 """A distortion that a linear program puts outside [0, 1] by no more than this is at the border."""
 
 
-def class_one_leakage(size: int, distortion_budget: float) -> float:
+def class_one_leakage(size: int, budget: float) -> float:
     """Return the least epsilon of a Class I set: log (M - 1)(1 - D)/D, and 0 from (M - 1)/M on.
 
     Parameters
     ----------
     size : int
         M, the number of outcomes.
-    distortion_budget : float
+    budget : float
         D in [0, 1], worst-case Hamming distortion.
 
     Raises
@@ -62,13 +62,13 @@ def class_one_leakage(size: int, distortion_budget: float) -> float:
     2.197225
     """
     M = whole_number(size, "size", 1, SIZE_LIMIT)
-    D = real_number(distortion_budget, "distortion_budget", 0.0, 1.0)
+    D = real_number(budget, "budget", 0.0, 1.0)
     if M * fraction(D) >= M - 1:
         return 0.0
     return math.inf if D == 0 else math.log((M - 1) * (1 - D) / D)
 
 
-def class_one_information(size: int, distortion_budget: float) -> float:
+def class_one_information(size: int, budget: float) -> float:
     """Return the least worst-case information of a convex Class I set, in nats.
 
     log M - h(D) - D log(M - 1), and 0 from (M - 1)/M on.
@@ -90,7 +90,7 @@ def class_one_information(size: int, distortion_budget: float) -> float:
     0.368064
     """
     M = whole_number(size, "size", 1, SIZE_LIMIT)
-    D = real_number(distortion_budget, "distortion_budget", 0.0, 1.0)
+    D = real_number(budget, "budget", 0.0, 1.0)
     if M * fraction(D) >= M - 1:
         return 0.0
     entropy = -sum(p * math.log(p) for p in (D, 1 - D) if p > 0)
@@ -122,7 +122,7 @@ def distortion_thresholds(sources: Sources) -> Array:
 
 
 def class_two_distortions(
-    sources: Sources, distortion_budget: float, *, removed: int = 0, ordered: bool = True
+    sources: Sources, budget: float, *, removed: int = 0, ordered: bool = True
 ) -> tuple[float, Array]:
     """Return Theorem 2's linear program for l removed outputs: its epsilon and its D_1, ..., D_M.
 
@@ -134,7 +134,7 @@ def class_two_distortions(
     ----------
     sources : SourceSet, Prior, or iterable of laws
         A Class II set.
-    distortion_budget : float
+    budget : float
         D in (0, 1].
     removed : int
         l, from 0 to M - 2.
@@ -167,12 +167,12 @@ def class_two_distortions(
     (2.014903, array([0.1176, 0.1176, 1.    , 1.    , 1.    , 1.    ]))
     """
     known = _class_two(sources)
-    D = real_number(distortion_budget, "distortion_budget", 0.0, 1.0, open_low=True)
+    D = real_number(budget, "budget", 0.0, 1.0, open_low=True)
     count = whole_number(removed, "removed", 0, max(known.size - 2, 0))
     return ordered_leakage(known, D, removed=count, ordered=ordered)
 
 
-def class_two_leakage(sources: Sources, distortion_budget: float) -> float:
+def class_two_leakage(sources: Sources, budget: float) -> float:
     """Return the least epsilon of a Class II set by HAMMING Theorem 2, with the order.
 
     Raises
@@ -191,7 +191,7 @@ def class_two_leakage(sources: Sources, distortion_budget: float) -> float:
     """
     known = _class_two(sources)
     thresholds = worst_tails(known)
-    D = real_number(distortion_budget, "distortion_budget", 0.0, 1.0, open_low=True)
+    D = real_number(budget, "budget", 0.0, 1.0, open_low=True)
     if thresholds[-2] <= fraction(D):
         return 0.0
     if thresholds[1] > fraction(D):

@@ -29,7 +29,7 @@ FOLDINGS = 50
 
 def local_dp_report(
     sources: SourceSet | Prior | Iterable[Prior | ArrayLike],
-    distortion_budget: float | None = None,
+    budget: float | None = None,
     epsilon: float | None = None,
     distortion: Distortion | ArrayLike | None = None,
     *,
@@ -45,7 +45,7 @@ def local_dp_report(
     ----------
     sources : SourceSet, Prior, or iterable of laws
         What is known about the true law.
-    distortion_budget : float, optional
+    budget : float, optional
         Expected distortion that the channel may have under the worst law of the set.
     epsilon : float, optional
         Instead of it: the privacy that is asked for, in `unit`.
@@ -69,7 +69,7 @@ def local_dp_report(
     Raises
     ------
     ValidationError
-        Arguments of the wrong kind, or not exactly one of `distortion_budget` and `epsilon`.
+        Arguments of the wrong kind, or not exactly one of `budget` and `epsilon`.
     InfeasibleError
         No channel meets the budget; the message gives the least one.
 
@@ -93,17 +93,17 @@ def local_dp_report(
     scale = unit_scale(unit)
     if time_limit is not None:
         real_number(time_limit, "time_limit", 0.0)
-    if distortion_budget is not None and epsilon is None:
-        problem = MinLocalDP(sources, distortion_budget, distortion, delta=delta)
+    if budget is not None and epsilon is None:
+        problem = MinLocalDP(sources, budget, distortion, delta=delta)
         name, what = names.LEAST_EPSILON, "least epsilon"
-        meaning = say.least_epsilon(problem.distortion_budget, problem.delta)
-    elif epsilon is not None and distortion_budget is None:
+        meaning = say.least_epsilon(problem.budget, problem.delta)
+    elif epsilon is not None and budget is None:
         level = converted(real_number(epsilon, "epsilon", 0.0, open_high=True), unit)
         problem = MinDistortionLocalDP(sources, level, distortion, delta=delta)
         name, what = names.LEAST_WORST_DISTORTION, "least distortion"
         meaning = say.least_distortion(problem.epsilon, problem.delta)
     else:
-        raise ValidationError("distortion_budget: either it or epsilon is needed, and not both")
+        raise ValidationError("budget: either it or epsilon is needed, and not both")
     # Before the search, so that Ctrl-C during either loses no bracket.
     watch.begin("class of the source set")
     found = classify(problem.sources, cap=FOLDINGS)
@@ -116,7 +116,7 @@ def local_dp_report(
     if channel.outputs == known.labels and known.size > 1:
         response = _Response(cost, known)
         if isinstance(problem, MinLocalDP):
-            value = response.epsilon(problem.distortion_budget, problem.delta) / scale
+            value = response.epsilon(problem.budget, problem.delta) / scale
             meaning = say.response_epsilon()
             quantities.append(_computed(names.RESPONSE_EPSILON, value, unit, meaning))
         else:

@@ -234,7 +234,7 @@ def test_numbers_of_a_spec_stay_as_written(write: Write, number: str):
     private = local_dp_arguments(Given(write(LAWS, f"[local_dp]\nepsilon = {number}\n")), "nats")
     assert private["epsilon"] == written
     budget = Given(write(LAWS, f"[local_dp]\ndistortion_budget = {number}\n"))
-    assert local_dp_arguments(budget, "nats")["distortion_budget"] == written
+    assert local_dp_arguments(budget, "nats")["budget"] == written
     wanted = f"[design]\nminimize = 'distortion'\nbudget = {number}\nentropy_floor = {number}\n"
     query = "[query]\nkind = 'parity'\nrecords = 2\n[distortion]\nkind = 'hamming'\n"
     design = design_problem(Given(write(query, wanted)), "nats")

@@ -159,8 +159,8 @@ def test_shadow_price_is_the_slope():
         lambda D: MinLocalDP([[0.5, 0.3, 0.2]], D, delta=0.02),
     ):
         budget, h = 0.22, 1e-5
-        scale = problem(budget).distortion_budget / budget
-        slope = problem(budget).solve().shadow_prices["distortion_budget"]
+        scale = problem(budget).budget / budget
+        slope = problem(budget).solve().shadow_prices["budget"]
         ends = [problem(budget + s * h).solve().upper for s in (-1, 1)]
         assert slope == pytest.approx((ends[1] - ends[0]) / (2 * h * scale), rel=1e-3)
 
@@ -288,8 +288,8 @@ def test_problems_are_values():
 @pytest.mark.parametrize(
     ("arguments", "options", "text"),
     [
-        (([SIX], 1.2), {}, r"distortion_budget: found 1.2"),
-        (([SIX], -0.1), {}, r"distortion_budget: found -0.1"),
+        (([SIX], 1.2), {}, r"budget: found 1.2"),
+        (([SIX], -0.1), {}, r"budget: found -0.1"),
         (([[0.5, 0.6]], 0.1), {}, "sources: .*sums to"),
         (([SIX], 0.1), {"delta": 2}, "delta"),
         (([SIX], 0.1, np.eye(3)), {}, "distortion: found 3 rows"),

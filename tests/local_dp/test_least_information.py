@@ -132,7 +132,7 @@ def test_information_is_convex_in_the_budget():
 def test_slope():
     h = 1e-4
     ends = [min_information([SIX], 0.2 + s * h).upper for s in (-1, 1)]
-    slope = min_information([SIX], 0.2).shadow_prices["distortion_budget"]
+    slope = min_information([SIX], 0.2).shadow_prices["budget"]
     assert slope == pytest.approx((ends[1] - ends[0]) / (2 * h), rel=1e-3)
 
 
@@ -151,7 +151,7 @@ def test_another_solver_and_cvxpy():
 
 
 def test_complaints():
-    with pytest.raises(ValidationError, match="distortion_budget"):
+    with pytest.raises(ValidationError, match="budget"):
         min_information([SIX], 2)
     with pytest.raises(InfeasibleError, match="least worst-case distortion"):
         min_information([[0.5, 0.5]], 0.1, [[1, 2], [1, 3]])

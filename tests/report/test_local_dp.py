@@ -129,14 +129,14 @@ def test_other_outputs_than_values_have_no_comparison():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "distortion_budget: either it or epsilon"),
-        ({"distortion_budget": 0.1, "epsilon": 1.0}, "distortion_budget: either it or epsilon"),
-        ({"distortion_budget": 1.5}, "distortion_budget: found 1.5"),
+        ({}, "budget: either it or epsilon"),
+        ({"budget": 0.1, "epsilon": 1.0}, "budget: either it or epsilon"),
+        ({"budget": 1.5}, "budget: found 1.5"),
         ({"epsilon": -1.0}, "epsilon: found -1"),
         ({"epsilon": math.inf}, "epsilon: found inf"),
         ({"epsilon": 1.0, "delta": 2.0}, "delta: found 2"),
         ({"epsilon": 1.0, "unit": "bytes"}, "unit: found"),
-        ({"distortion_budget": 0.1, "time_limit": -1}, "time_limit: found -1"),
+        ({"budget": 0.1, "time_limit": -1}, "time_limit: found -1"),
     ],
 )
 def test_bad_arguments(options: dict, message: str):
@@ -150,7 +150,7 @@ def test_no_channel_meets_the_budget():
 
 
 def test_a_time_limit_ends_either_search():
-    for given in ({"distortion_budget": 0.3}, {"epsilon": 1.0}):
+    for given in ({"budget": 0.3}, {"epsilon": 1.0}):
         report = local_dp_report([[0.5, 0.3, 0.2]], **given, time_limit=0.0)
         quantity = report.quantities[0]
         assert 0 <= quantity.lower <= quantity.upper < math.inf
