@@ -471,7 +471,7 @@ def test_an_end_in_text_is_refused():
 def test_specs_and_options_are_read_as_written():
     text = b"""version = 1
     [local_dp]
-distortion_budget = "1/3"
+    distortion_budget = "1/3"
     delta = 0.30000000000000000001
     [sources]
     kind = "laws"
