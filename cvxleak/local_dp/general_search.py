@@ -35,9 +35,6 @@ from cvxleak.model import SourceSet
 
 __all__ = ["general_attempts"]
 
-LARGER = (1e-11, 1e-9, 1e-7, 1e-5)
-"""Relative surplus of the ratios at which a channel within the budget is looked for."""
-
 DEFICIT = (0.0, 1e-12, 1e-10)
 """Relative deficit of the budgets that are aimed at, in turn: below a jump rounding meets none."""
 
@@ -111,11 +108,6 @@ def _in_floats(
                 wider = 1 + step
                 yield program.channel(bracket.least, bracket.upper * wider)
                 yield program.channel(bracket.least / wider, bracket.upper * wider)
-            for step in LARGER:
-                if clock.late:
-                    return
-                best = program.at(bracket.upper * (1 + step))
-                yield program.channel(best.least, best.ratio)
 
     def proofs() -> Iterator[dict[str, Any]]:
         v = at_least(bracket.potentials, budget * bracket.mixture.law, budget)
