@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "REPORT",
+    "Output",
     "check_channels",
     "check_targets",
     "counted",
-    "publish",
     "report_document",
     "write_document",
 ]
@@ -94,29 +94,67 @@ def check_channels(paths: Sequence[str] | None) -> list[str]:
     return list(paths or [])
 
 
-def publish(
-    report: Report,
-    document: Mapping[str, Any],
-    heading: Sequence[str],
-    *,
-    json_path: str | None,
-    certificate: str | None,
-    channels: Sequence[str] = (),
-    tables: bool = True,
-) -> None:
-    """Print the report and write the files that were asked for, each all of it or nothing."""
-    from rich.console import Console
+class Output:
+    """What a command was asked to write: its report, the proof, the channel.
 
-    from cvxleak.cli.rendering import render
-    from cvxleak.proofs import save_certificates
+    Parameters
+    ----------
+    command : str
+        Its name.
+    source : Path
+        What it reads.
+    json_path, certificate : str, optional
+        The paths of --json and --certificate.
+    channels : sequence of str, optional
+        Those of --channel.
+    **others
+        Further options that name a file, which the command itself writes.
 
-    if report.channel is not None:
-        for path in channels:
-            _write_channel(report.channel, path)
-    if certificate is not None:
-        save_certificates(report.certificates(), certificate)
-    if write_document(document, json_path):
-        render(report, Console(), heading, tables=tables)
+    Raises
+    ------
+    ValidationError
+        As `check_channels` and `check_targets`: before the work, and not after it.
+    """
+
+    def __init__(
+        self,
+        command: str,
+        source: Path,
+        json_path: str | None,
+        certificate: str | None,
+        channels: Sequence[str] | None = None,
+        **others: str | None,
+    ) -> None:
+        self.command, self.json_path, self.certificate = command, json_path, certificate
+        self.channels = check_channels(channels)
+        named = {"json": json_path, "certificate": certificate, "channel": channels, **others}
+        check_targets(source, {f"--{option}": paths for option, paths in named.items()})
+
+    def publish(
+        self,
+        report: Report,
+        heading: Sequence[str],
+        identity: Mapping[str, Any],
+        *,
+        tables: bool = True,
+    ) -> None:
+        """Print the report and write the files, each all of it or nothing.
+
+        `identity` says what was read, as `report_document` takes it.
+        """
+        from rich.console import Console
+
+        from cvxleak.cli.rendering import render
+        from cvxleak.proofs import save_certificates
+
+        if report.channel is not None:
+            for path in self.channels:
+                _write_channel(report.channel, path)
+        if self.certificate is not None:
+            save_certificates(report.certificates(), self.certificate)
+        document = report_document(report.to_dict(), command=self.command, **identity)
+        if write_document(document, self.json_path):
+            render(report, Console(), heading, tables=tables)
 
 
 def write_document(document: Mapping[str, Any], json_path: str | None) -> bool:

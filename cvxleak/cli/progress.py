@@ -34,8 +34,8 @@ class Display(Watch):
 
     reports_interrupts = True
 
-    def __init__(self, console: Console, unit: str = "nats") -> None:
-        self._console = console
+    def __init__(self, unit: str = "nats", console: Console | None = None) -> None:
+        self._console = console or Console(stderr=True)
         self._unit = unit
         self._scale = unit_scale(unit)
         self._what = ""
@@ -125,8 +125,8 @@ class Interruptible(Display):
     It is noted, and the next progress ends the search. The second one stops the program.
     """
 
-    def __init__(self, console: Console, unit: str = "nats") -> None:
-        super().__init__(console, unit)
+    def __init__(self, unit: str = "nats", console: Console | None = None) -> None:
+        super().__init__(unit, console)
         self._before: object = None
 
     def __enter__(self) -> Self:

@@ -22,7 +22,7 @@ def shown(console: Console) -> str:
 
 def test_first_interrupt_ends_the_search_and_the_second_the_program():
     screen = console()
-    with Interruptible(screen, "nats") as watch:
+    with Interruptible("nats", screen) as watch:
         watch.begin("leakage")
         watch.progress(0.1, 0.2, 1)
         signal.raise_signal(signal.SIGINT)
@@ -38,7 +38,7 @@ def test_first_interrupt_ends_the_search_and_the_second_the_program():
 
 def test_interrupts_are_python_s_own_again_afterwards():
     before = signal.getsignal(signal.SIGINT)
-    with Interruptible(console(), "nats"):
+    with Interruptible("nats", console()):
         assert signal.getsignal(signal.SIGINT) != before
     assert signal.getsignal(signal.SIGINT) == before
 
@@ -46,7 +46,7 @@ def test_interrupts_are_python_s_own_again_afterwards():
 def test_quick_steps_say_nothing():
     for terminal in (True, False):
         screen = console(terminal=terminal)
-        with Display(screen, "nats") as watch:
+        with Display("nats", screen) as watch:
             for _ in range(3):
                 watch.begin("capacity")
                 watch.progress(0.1, 0.2, 3)
@@ -57,7 +57,7 @@ def test_quick_steps_say_nothing():
 def test_a_log_gets_fewer_and_fewer_lines(monkeypatch: pytest.MonkeyPatch):
     screen, clock = console(), iter(range(100))
     monkeypatch.setattr(watching.time, "monotonic", lambda: float(next(clock)))
-    with Display(screen, "bits") as watch:
+    with Display("bits", screen) as watch:
         watch.begin("leakage")
         for nodes in range(1, 10):
             watch.progress(0.0, 0.6931471805599453, nodes)
@@ -70,7 +70,7 @@ def test_a_log_gets_fewer_and_fewer_lines(monkeypatch: pytest.MonkeyPatch):
 def test_a_terminal_keeps_one_line_up_to_date(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(watching, "PATIENCE", 0.01)
     screen = console(terminal=True)
-    with Display(screen, "nats") as watch:
+    with Display("nats", screen) as watch:
         watch.begin("leakage")
         watch.progress(0.25, 0.5, 1)
         deadline = time.monotonic() + 600

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cvxleak.cli.cli_errors import complaining, place
-from cvxleak.cli.documents import check_targets, counted, publish, report_document
+from cvxleak.cli.documents import Output, counted
 from cvxleak.cli.options import (
     Json,
     Proof,
@@ -59,22 +59,19 @@ def audit(
 ) -> None:
     """Audit a mechanism: what one output tells, by every measure."""
     with complaining():
-        from rich.console import Console
-
         from cvxleak.cli.building import load_task
         from cvxleak.cli.progress import Interruptible
         from cvxleak.report import audit_report, check_page
 
         check_limits(tol, time_limit)
-        targets = {"--json": json_path, "--html": html, "--certificate": certificate}
-        check_targets(spec, targets)
+        output = Output("audit", spec, json_path, certificate, html=html)
         if html is not None:
             with place("--html"):
                 check_page()
         task = load_task(spec)
         floors = _floors(task, entropy_floor, units.value)
         settings = task.given.spec.audit
-        with Interruptible(Console(stderr=True), units.value) as watch:
+        with Interruptible(units.value) as watch:
             report = audit_report(
                 task.mechanism,
                 floors,
@@ -87,11 +84,10 @@ def audit(
                 time_limit=time_limit,
                 watch=watch,
             )
-        document = report_document(report.to_dict(), command="audit", **task.given.identity())
         heading = _heading(task)
         if html is not None:
             _write_page(task, report, heading, html, certificate)
-        publish(report, document, heading, json_path=json_path, certificate=certificate)
+        output.publish(report, heading, task.given.identity())
 
 
 def _floors(task: Task, given: list[float] | None, units: str) -> list[float]:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from cvxleak.cli.cli_errors import complaining, place
-from cvxleak.cli.documents import check_targets, counted, publish, report_document
+from cvxleak.cli.documents import Output, counted
 from cvxleak.cli.options import Gap, Json, Proof, Unit, Units, check_limits
 
 __all__ = ["capacity"]
@@ -26,23 +26,19 @@ def capacity(
 ) -> None:
     """Compute the capacity of a channel, with a proof."""
     with complaining():
-        from rich.console import Console
-
         from cvxleak.cli.progress import Display
         from cvxleak.cli.spec_file import read_file, sha256
         from cvxleak.model import Channel
         from cvxleak.report import capacity_report
 
         check_limits(tol)
-        check_targets(channel, {"--json": json_path, "--certificate": certificate})
+        output = Output("capacity", channel, json_path, certificate)
         data = read_file(channel)
         with place(str(channel)):
             given = Channel.from_csv(channel)
-        with Display(Console(stderr=True), units.value) as watch:
+        with Display(units.value) as watch:
             report = capacity_report(given, unit=units.value, tol=tol, watch=watch)
-        document = report_document(
-            report.to_dict(), command="capacity", spec=channel.name, sha256=sha256(data), files={}
-        )
         inputs, outputs = given.shape
         heading = f"{channel.name}: {counted(inputs, 'input')}, {counted(outputs, 'output')}"
-        publish(report, document, [heading], json_path=json_path, certificate=certificate)
+        identity = {"spec": channel.name, "sha256": sha256(data), "files": {}}
+        output.publish(report, [heading], identity)

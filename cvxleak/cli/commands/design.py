@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from cvxleak.cli.cli_errors import complaining
-from cvxleak.cli.documents import check_channels, check_targets, counted, publish, report_document
+from cvxleak.cli.documents import Output, counted
 from cvxleak.cli.options import (
     ChannelPaths,
     Json,
@@ -37,32 +37,20 @@ def design(
 ) -> None:
     """Design a channel: least leakage for a distortion budget, or the reverse."""
     with complaining():
-        from rich.console import Console
-
         from cvxleak.cli.progress import Display
         from cvxleak.cli.spec_file import Given
         from cvxleak.cli.statements import design_problem
         from cvxleak.report import design_report
 
         check_limits(tol, time_limit)
-        channels = check_channels(channel)
-        targets = {"--json": json_path, "--certificate": certificate, "--channel": channels}
-        check_targets(spec, targets)
+        output = Output("design", spec, json_path, certificate, channel)
         given = Given(spec)
         problem = design_problem(given, units.value)
-        with Display(Console(stderr=True), units.value) as watch, given.at("design"):
+        with Display(units.value) as watch, given.at("design"):
             report = design_report(
                 problem, unit=units.value, tol=tol, time_limit=time_limit, watch=watch
             )
-        document = report_document(report.to_dict(), command="design", **given.identity())
-        publish(
-            report,
-            document,
-            _heading(given, report.facts, units.value),
-            json_path=json_path,
-            certificate=certificate,
-            channels=channels,
-        )
+        output.publish(report, _heading(given, report.facts, units.value), given.identity())
 
 
 def _heading(given: Given, facts: Mapping[str, Any], unit: str) -> list[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cvxleak.cli.cli_errors import complaining, place
-from cvxleak.cli.documents import check_targets, counted, publish, report_document
+from cvxleak.cli.documents import Output, counted
 from cvxleak.cli.options import (
     Gap,
     Json,
@@ -57,8 +57,6 @@ def envelope(
 ) -> None:
     """Compute the PML envelope: leakage that holds up under any post-processing."""
     with complaining():
-        from rich.console import Console
-
         from cvxleak.cli.building import build_local
         from cvxleak.cli.pictures import check_picture, draw_envelope, save_picture
         from cvxleak.cli.progress import Display
@@ -66,13 +64,12 @@ def envelope(
         from cvxleak.report import envelope_report
 
         check_limits(tol, time_limit)
-        targets = {"--json": json_path, "--certificate": certificate, "--plot": plot}
-        check_targets(spec, targets)
+        output = Output("envelope", spec, json_path, certificate, plot=plot)
         check_picture(plot)
         given = Given(spec)
         prior, channel = build_local(given, "envelope")
         deltas, epsilons = wanted(given, delta, epsilon, units.value)
-        with Display(Console(stderr=True), units.value) as watch:
+        with Display(units.value) as watch:
             report = envelope_report(
                 prior,
                 channel,
@@ -87,11 +84,10 @@ def envelope(
                 watch.begin("drawing")
                 limit = 0.0 if watch.interrupted else time_limit
                 save_picture(draw_envelope(prior, channel, deltas, units.value, limit), plot)
-        document = report_document(report.to_dict(), command="envelope", **given.identity())
         inputs, outputs = channel.shape
         heading = [given.title, f"{counted(inputs, 'value')} -> {counted(outputs, 'output')}"]
         heading += given.prior_source
-        publish(report, document, heading, json_path=json_path, certificate=certificate)
+        output.publish(report, heading, given.identity())
 
 
 def wanted(

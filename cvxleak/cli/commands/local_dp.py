@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from cvxleak.cli.cli_errors import complaining
-from cvxleak.cli.documents import check_channels, check_targets, counted, publish, report_document
+from cvxleak.cli.documents import Output, counted
 from cvxleak.cli.options import (
     ChannelPaths,
     Gap,
@@ -37,33 +37,21 @@ def local_dp(
 ) -> None:
     """Find the channel of least epsilon that is useful for every law of a set."""
     with complaining():
-        from rich.console import Console
-
         from cvxleak.cli.progress import Display
         from cvxleak.cli.spec_file import Given
         from cvxleak.cli.statements import local_dp_arguments
         from cvxleak.report import local_dp_report
 
         check_limits(tol, time_limit)
-        channels = check_channels(channel)
-        targets = {"--json": json_path, "--certificate": certificate, "--channel": channels}
-        check_targets(spec, targets)
+        output = Output("local-dp", spec, json_path, certificate, channel)
         given = Given(spec)
         arguments = local_dp_arguments(given, units.value)
-        with Display(Console(stderr=True), units.value) as watch, given.at("local_dp"):
+        with Display(units.value) as watch, given.at("local_dp"):
             report = local_dp_report(
                 **arguments, unit=units.value, tol=tol, time_limit=time_limit, watch=watch
             )
-        document = report_document(report.to_dict(), command="local-dp", **given.identity())
         heading = _heading(given, report.facts)
-        publish(
-            report,
-            document,
-            heading,
-            json_path=json_path,
-            certificate=certificate,
-            channels=channels,
-        )
+        output.publish(report, heading, given.identity())
 
 
 def _heading(given: Given, facts: Mapping[str, Any]) -> list[str]:

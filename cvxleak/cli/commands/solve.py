@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from cvxleak.cli.cli_errors import complaining
-from cvxleak.cli.documents import check_channels, check_targets, publish, report_document
+from cvxleak.cli.documents import Output
 from cvxleak.cli.options import ChannelPaths, Json, Proof, SpecPath, Unit, Units, check_limits
 
 __all__ = ["solve"]
@@ -32,30 +32,17 @@ def solve(
 ) -> None:
     """Solve the problem that [problem] states, with a proof."""
     with complaining():
-        from rich.console import Console
-
         from cvxleak.cli.problems import build_problem
         from cvxleak.cli.progress import Display
         from cvxleak.cli.spec_file import Given
         from cvxleak.report import problem_report
 
         check_limits(0.0 if tol is None else tol, time_limit)
-        channels = check_channels(channel)
-        targets = {"--json": json_path, "--certificate": certificate, "--channel": channels}
-        check_targets(spec, targets)
+        output = Output("solve", spec, json_path, certificate, channel)
         given = Given(spec)
         problem = build_problem(given, units.value)
-        with Display(Console(stderr=True), units.value) as watch, given.at("problem"):
+        with Display(units.value) as watch, given.at("problem"):
             report = problem_report(
                 problem, unit=units.value, tol=tol, time_limit=time_limit, watch=watch
             )
-        document = report_document(report.to_dict(), command="solve", **given.identity())
-        publish(
-            report,
-            document,
-            [given.title],
-            json_path=json_path,
-            certificate=certificate,
-            channels=channels,
-            tables=False,
-        )
+        output.publish(report, [given.title], given.identity(), tables=False)

@@ -39,8 +39,6 @@ def verify(
 ) -> None:
     """Check a certificate: PASS (exit code 0), FAIL (1), or not confirmed in the time given (3)."""
     with complaining():
-        from rich.console import Console
-
         from cvxleak.cli.progress import Display
         from cvxleak.core.errors import CertificateError
         from cvxleak.core.validation import real_number
@@ -56,7 +54,7 @@ def verify(
         except CertificateError as error:
             typer.echo(f"FAIL  {error}")
             raise typer.Exit(1) from None
-        with Display(Console(stderr=True)) as watch:
+        with Display() as watch:
             watch.begin(f"checking {path}")
             answer = check(content, time_limit=time_limit)
         several = len(answer.parts)
