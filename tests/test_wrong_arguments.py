@@ -14,6 +14,7 @@ from cvxleak import Bound, Status, iterative, model
 from cvxleak.capacities import Capacity
 from cvxleak.core.errors import CvxleakError
 from cvxleak.design import MinLeakage
+from cvxleak.local_dp import MinLocalDP
 from cvxleak.mechanisms import binary_symmetric, randomized_response, truncated_geometric
 from cvxleak.model import Distortion, Mechanism, Prior, RecordSpace, SourceSet, TableQuery
 from cvxleak.problem import Check
@@ -221,9 +222,9 @@ OWN: dict[str, dict[str, Any]] = {
     "release.release_surface": {"joint": RELEASE, "epsilon": [0.1], "delta": [0.1]},
     "report.check_targets": {"records": [0]},
     "report.design_report": {"problem": SMALL},
+    "report.local_dp_report": {"problem": MinLocalDP([[0.7, 0.3]], 0.2)},
     "report.envelope_report": {"delta": [0.1]},
     "report.html_page": {"report": audit_report(Mechanism(parity(2), binary_symmetric(0.2)))},
-    "report.local_dp_report": {"budget": 0.2},
 }
 
 # The constructors, and what fits their arguments.

@@ -17,7 +17,7 @@ from cvxleak.core.numbers import to_json
 from cvxleak.problem.bound import Bound, converted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from cvxleak.problem import Problem
 
 __all__ = [
     "CURVES",
@@ -34,6 +34,15 @@ Point = Mapping[str, Any]
 
 NUMBERS = {"audit": 1e-4, "envelope": 1e-9, "local-dp": 1e-9, "design": 1e-3, "solve": None}
 """What can be swept, with the tolerance if none is given, as in the command of that name."""
+
+SECTIONS = {
+    "audit": "adversary.entropy_floors",
+    "envelope": "envelope",
+    "local-dp": "local_dp",
+    "design": "design",
+    "solve": "problem",
+}
+"""Where a spec says what is asked for."""
 
 CURVES = {"audit": "adversary.entropy_floors", "design": "design.budget"}
 """The key along which all points of a number can be solved at once."""
@@ -167,36 +176,24 @@ class SpecPoint:
         if "envelope.epsilon" in point:
             changes.setdefault("envelope.delta", [])
         given = self.given.having(changes)
-        solve: Callable[[Given], Bound] = getattr(self, f"_{self.number.replace('-', '_')}")
-        return solve(given).to(self.units)
-
-    def _audit(self, given: Given) -> Bound:
-        from cvxleak.audit import RecordLeakage
-        from cvxleak.cli.building import build_task
-
-        task = build_task(given)
-        known, asked = given.spec.adversary, given.spec.audit
-        floor = _only(known.entropy_floors, "adversary.entropy_floors")
-        size = _only(asked.group_sizes, "audit.group_sizes")
-        record = _record(given)
-        with given.at("adversary.entropy_floors", naming=False):
-            nats = converted(floor, known.unit or self.units)
-            problem = RecordLeakage(task.mechanism, nats, record, size)
-        return problem.solve(**self.options)
+        problem = _problem(self.number, given, self.units)
+        with given.at(SECTIONS[self.number], naming=self.number != "audit"):
+            return problem.solve(**self.options).to(self.units)
 
     def _leakages(
         self, given: Given, floors: Sequence[float], options: dict[str, Any]
     ) -> Sequence[Bound]:
         from cvxleak.audit import leakage_curve
         from cvxleak.cli.building import build_task
+        from cvxleak.cli.statements import only, only_record
 
-        size = _only(given.spec.audit.group_sizes, "audit.group_sizes")
+        size = only(given.spec.audit.group_sizes, "audit.group_sizes")
         if size != 1:
             raise ValidationError(f"audit.group_sizes: found {size}; a curve is about one record")
         task = build_task(given)
         unit = given.spec.adversary.unit or self.units
         nats = [converted(floor, unit) for floor in floors]
-        return leakage_curve(task.mechanism, nats, _record(given), **options).bounds
+        return leakage_curve(task.mechanism, nats, only_record(given), **options).bounds
 
     def _designs(
         self, given: Given, budgets: Sequence[float], options: dict[str, Any]
@@ -211,53 +208,15 @@ class SpecPoint:
         nats = [converted(budget, unit) for budget in budgets]
         return design_curve(problem, nats, **options).bounds
 
-    def _envelope(self, given: Given) -> Bound:
-        from cvxleak.cli.building import build_local
-        from cvxleak.envelope import failure_probability, pml_envelope
 
-        prior, channel = build_local(given, "envelope")
-        asked = given.spec.envelope
-        with given.at("envelope"):
-            if asked.epsilon and not asked.delta:
-                level = _only(asked.epsilon, "envelope.epsilon")
-                nats = converted(level, asked.unit or self.units)
-                return failure_probability(prior, channel, nats, **self.options)
-            delta = _only(asked.delta, "envelope.delta")
-            return pml_envelope(prior, channel, delta, **self.options)
+def _problem(number: str, given: Given, units: str) -> Problem:
+    """Return the problem that a command of this name states in a spec."""
+    from cvxleak.cli import problems, statements
 
-    def _local_dp(self, given: Given) -> Bound:
-        from cvxleak.cli.statements import local_dp_arguments
-        from cvxleak.local_dp import min_distortion_local_dp, min_local_dp
-
-        arguments = local_dp_arguments(given, self.units)
-        epsilon, budget = arguments.pop("epsilon"), arguments.pop("budget")
-        with given.at("local_dp"):
-            if budget is None:
-                nats = converted(epsilon, self.units)
-                return min_distortion_local_dp(epsilon=nats, **arguments, **self.options)
-            return min_local_dp(budget=budget, **arguments, **self.options)
-
-    def _solve(self, given: Given) -> Bound:
-        from cvxleak.cli.problems import build_problem
-
-        problem = build_problem(given, self.units)
-        with given.at("problem"):
-            return problem.solve(**self.options)
-
-    def _design(self, given: Given) -> Bound:
-        from cvxleak.cli.statements import design_problem
-
-        problem = design_problem(given, self.units)
-        with given.at("design"):
-            return problem.solve(**self.options)
-
-
-def _record(given: Given) -> int | None:
-    records = given.spec.audit.records
-    return None if records is None else _only(records, "audit.records")
-
-
-def _only(values: Sequence[Any], key: str) -> Any:
-    if len(values) != 1:
-        raise ValidationError(f"{key}: found {len(values)} values; a point of a sweep has one")
-    return values[0]
+    return {
+        "audit": statements.audit_problem,
+        "envelope": statements.envelope_problem,
+        "local-dp": statements.local_dp_problem,
+        "design": statements.design_problem,
+        "solve": problems.build_problem,
+    }[number](given, units)

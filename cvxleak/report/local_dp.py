@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar, root_scalar
 
-from cvxleak.core.errors import ValidationError
-from cvxleak.core.validation import Array, real_number
+from cvxleak.core.validation import Array, instance, real_number
 from cvxleak.envelope import response_dp_epsilon
 from cvxleak.measures import local_dp_epsilon
-from cvxleak.model import Distortion, Prior, SourceSet
-from cvxleak.problem.bound import converted, unit_scale
+from cvxleak.model import SourceSet
+from cvxleak.problem.bound import unit_scale
 from cvxleak.report import names
 from cvxleak.report import sentences as say
 from cvxleak.report.quantity import COMPUTED, Quantity, Report
 from cvxleak.report.watch import Watch, solved, watching
+
+if TYPE_CHECKING:
+    from cvxleak.local_dp import MinDistortionLocalDP, MinLocalDP
 
 __all__ = ["local_dp_report"]
 
@@ -28,12 +28,8 @@ FOLDINGS = 50
 
 
 def local_dp_report(
-    sources: SourceSet | Prior | Iterable[Prior | ArrayLike],
-    budget: float | None = None,
-    epsilon: float | None = None,
-    distortion: Distortion | ArrayLike | None = None,
+    problem: MinLocalDP | MinDistortionLocalDP,
     *,
-    delta: float = 0.0,
     unit: str = "nats",
     tol: float = 1e-9,
     time_limit: float | None = 60.0,
@@ -43,21 +39,11 @@ def local_dp_report(
 
     Parameters
     ----------
-    sources : SourceSet, Prior, or iterable of laws
-        What is known about the true law.
-    budget : float, optional
-        Expected distortion that the channel may have under the worst law of the set.
-    epsilon : float, optional
-        Instead of it: the privacy that is asked for, in `unit`.
-    distortion : Distortion or array_like, shape (k, m), optional
-        Hamming distortion if left out.
-    delta : float
-        From 0 to 1; 0 for pure differential privacy.
+    problem : MinLocalDP or MinDistortionLocalDP
     unit : {"nats", "bits"}
-    tol : float
-        Gap to reach, in nats or in the unit of the distortion.
-    time_limit : float or None
-        Seconds for the search of the least epsilon or distortion.
+        Of information in the report.
+    tol, time_limit : float
+        As for `Problem.solve`.
     watch : Watch, optional
         Is told about progress.
 
@@ -69,19 +55,19 @@ def local_dp_report(
     Raises
     ------
     ValidationError
-        Arguments of the wrong kind, or not exactly one of `budget` and `epsilon`.
+        Arguments of the wrong kind.
     InfeasibleError
         No channel meets the budget; the message gives the least one.
 
     Notes
     -----
-    HAMMING Definition 4, by `cvxleak.local_dp.MinLocalDP` and `MinDistortionLocalDP`. k-ary
-    randomized response is optimal if nothing is known about the law (Theorem 1).
+    k-ary randomized response is optimal if nothing is known about the law (HAMMING Theorem 1).
 
     Examples
     --------
+    >>> from cvxleak.local_dp import MinLocalDP
     >>> from cvxleak.report import local_dp_report
-    >>> report = local_dp_report([[0.7, 0.2, 0.1], [0.6, 0.3, 0.1]], 0.3)
+    >>> report = local_dp_report(MinLocalDP([[0.7, 0.2, 0.1], [0.6, 0.3, 0.1]], 0.3))
     >>> [(q.name, round(q.upper, 4)) for q in report.quantities[:2]]
     [('least local DP epsilon', 1.2528), ('k-RR epsilon', 1.5404)]
     >>> report.facts["class"]
@@ -93,17 +79,13 @@ def local_dp_report(
     scale = unit_scale(unit)
     if time_limit is not None:
         real_number(time_limit, "time_limit", 0.0)
-    if budget is not None and epsilon is None:
-        problem = MinLocalDP(sources, budget, distortion, delta=delta)
+    if isinstance(problem, MinLocalDP):
         name, what = names.LEAST_EPSILON, "least epsilon"
         meaning = say.least_epsilon(problem.budget, problem.delta)
-    elif epsilon is not None and budget is None:
-        level = converted(real_number(epsilon, "epsilon", 0.0, open_high=True), unit)
-        problem = MinDistortionLocalDP(sources, level, distortion, delta=delta)
+    else:
+        instance(problem, MinDistortionLocalDP, "problem")
         name, what = names.LEAST_WORST_DISTORTION, "least distortion"
         meaning = say.least_distortion(problem.epsilon, problem.delta)
-    else:
-        raise ValidationError("budget: either it or epsilon is needed, and not both")
     # Before the search, so that Ctrl-C during either loses no bracket.
     watch.begin("class of the source set")
     found = classify(problem.sources, cap=FOLDINGS)

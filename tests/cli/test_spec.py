@@ -13,7 +13,7 @@ from cvxleak.cli.building import load_task
 from cvxleak.cli.reading import parse_spec
 from cvxleak.cli.spec import Spec
 from cvxleak.cli.spec_file import Given
-from cvxleak.cli.statements import local_dp_arguments
+from cvxleak.cli.statements import local_dp_problem
 from cvxleak.core.errors import ValidationError
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -208,7 +208,7 @@ def test_documented_specs_work(tmp_path: Path):
             assert load_task(path).given.spec == spec
             loaded.append("audit")
         if spec.local_dp is not None:
-            assert local_dp_arguments(Given(path), "nats")["sources"].size == 3
+            assert local_dp_problem(Given(path), "nats").sources.size == 3
             loaded.append("local-dp")
     assert loaded == ["audit", "audit", "audit", "local-dp"]
 

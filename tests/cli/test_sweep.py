@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from typer.testing import Result
@@ -18,6 +17,7 @@ from cvxleak.cli.spec_file import Given
 from cvxleak.cli.sweeping import choose_number, read_grid
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.numbers import as_written
+from cvxleak.problem import Problem
 from cvxleak.problem.bound import Bound
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -344,12 +344,11 @@ def test_the_time_limit_is_per_point(run: Run, write: Write):
 def test_the_time_limit_holds_for_local_dp(run: Run, write: Write, monkeypatch: pytest.MonkeyPatch):
     given: list[float | None] = []
 
-    def solved(*arguments: Any, tol: float, time_limit: float | None = None, **more: Any) -> Bound:
+    def solved(self: Problem, *, tol: float, time_limit: float | None = None) -> Bound:
         given.append(time_limit)
-        return Bound.proved("local DP", 0.0, 0.0, tol=tol)
+        return Bound.proved(self.name, 0.0, 0.0, tol=tol)
 
-    monkeypatch.setattr("cvxleak.local_dp.min_distortion_local_dp", solved)
-    monkeypatch.setattr("cvxleak.local_dp.min_local_dp", solved)
+    monkeypatch.setattr(Problem, "solve", solved)
     laws = '[sources]\nkind = "laws"\nlaws = [[0.6, 0.4], [0.4, 0.6]]\n[local_dp]\n'
     for key in ("epsilon", "distortion_budget"):
         over = ["--over", f"local_dp.{key}=0.1,0.2", "--time-limit", 7, "--json", "-"]

@@ -39,16 +39,16 @@ def local_dp(
     with complaining():
         from cvxleak.cli.progress import Display
         from cvxleak.cli.spec_file import Given
-        from cvxleak.cli.statements import local_dp_arguments
+        from cvxleak.cli.statements import local_dp_problem
         from cvxleak.report import local_dp_report
 
         check_limits(tol, time_limit)
         output = Output("local-dp", spec, json_path, certificate, channel)
         given = Given(spec)
-        arguments = local_dp_arguments(given, units.value)
+        problem = local_dp_problem(given, units.value)
         with Display(units.value) as watch, given.at("local_dp"):
             report = local_dp_report(
-                **arguments, unit=units.value, tol=tol, time_limit=time_limit, watch=watch
+                problem, unit=units.value, tol=tol, time_limit=time_limit, watch=watch
             )
         heading = _heading(given, report.facts)
         output.publish(report, heading, given.identity())
