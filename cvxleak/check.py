@@ -20,6 +20,7 @@ import sys
 import zlib
 from collections import Counter, namedtuple
 from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -159,7 +160,6 @@ def x_log_x(cell: Interval) -> Interval:
     return times(cell, (log_ratio(lo, FX.one)[0], log_hi[1]))
 def scaled(x: int, by: Fraction | int) -> int:  # x times a rational number, rounded up
     return -(-x * by.numerator // by.denominator)
-
 def log_sum_exp(values: Sequence[int], scale: Fraction) -> int:
     """Return scale log sum exp(v / scale), rounded up; the largest v if the scale is 0."""
     if scale == 0 or len(values) == 1:
@@ -170,14 +170,18 @@ def log_sum_exp(values: Sequence[int], scale: Fraction) -> int:
 
 # -------- Reading: strict JSON, exact numbers, packed arrays.
 def parse(text: str) -> Any:  # strict JSON as Python objects: no NaN, and no key twice
-    def constant(name: str) -> None:
-        need(False, f"{name} is no JSON number")
+    def decimal(text: str) -> float:  # floats stand for their shortest decimals and no others
+        near = float(text)
+        fits = text == repr(near) or Decimal(text) == Decimal(repr(near))
+        need(fits and math.isfinite(near), f"{text:.40} is no number that a float holds")
+        return near
     def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
         need(len(dict(found)) == len(found), "a key is there twice")
         return dict(found)
     try:
-        return json.loads(text, parse_constant=constant, object_pairs_hook=pairs)
-    except (ValueError, RecursionError) as error:
+        return json.loads(
+            text, parse_float=decimal, parse_constant=decimal, object_pairs_hook=pairs)
+    except (ValueError, ArithmeticError, RecursionError) as error:
         raise UnusableError(f"not JSON: {error}") from error
 
 class Reader:  # the schema version, and what the file has asked for so far
@@ -208,7 +212,6 @@ def nonnegative(value: Any, what: str = "a multiplier") -> Fraction:
     x = value if isinstance(value, Fraction) else rational(value, what)
     prove(x >= 0, f"{what} is negative")
     return x
-
 def fields(holder: Any, names: str, optional: str = "") -> list[Any]:
     """Return the entries of an object, None for what is left out; refuse others by name."""
     wanted, perhaps = names.split(), optional.split()
@@ -219,7 +222,6 @@ def fields(holder: Any, names: str, optional: str = "") -> list[Any]:
     for key in wanted:
         need(key in holder, f"{key!r} is missing")
     return [holder.get(key) for key in (*wanted, *perhaps)]
-
 def a_list(values: Any, what: str, length: int | None = None) -> list[Any]:
     need(isinstance(values, list), f"{what} is no list")
     need(length is None or len(values) == length, f"{what} has {len(values)} entries")
@@ -272,7 +274,6 @@ def common(weights: Sequence[Fraction]) -> Law:  # the law that is proportional 
     scale = math.lcm(*(w.denominator for w in weights))
     found = tuple(w.numerator * (scale // w.denominator) for w in weights)
     return Law(found, sum(found))
-
 def law(values: Any, what: str, length: int | None = None, positive: bool = False) -> Law:
     """Return the law that a list of weights stands for: the weights divided by their exact sum.
     In schema 2 the weights as written, if they sum to one exactly or one of them is no float;
@@ -314,7 +315,6 @@ def places(values: Any, what: str) -> dict[Any, int]:  # the place of each label
     found = {label(v): i for i, v in enumerate(a_list(values, what))}
     need(len(found) == len(values), f"{what} has a label twice")
     return found
-
 def runs(values: Any, what: str, read: Callable[[Any], Any]) -> list[Any]:
     """Return a list that is stored as runs [item, how many]; each item is read once."""
     found = [a_list(run, what, 2) for run in a_list(values, what)]
@@ -1166,11 +1166,11 @@ class HalfSpaces:
         for one in a_list(stored, "own"):
             entries, further, at_least, equal = fields(one, "entries further at_least equal")
             need(isinstance(equal, bool), "'equal' is neither true nor false")
-            found, more = Counter[Any](), Counter[Any]()
+            found, more = [], Counter[Any]()  # a cell may be there twice: each entry has its room
             for x, y, a in (a_list(entry, "an entry", 3) for entry in a_list(entries, "entries")):
                 need(0 <= integer(x, "a row") < rows, "an entry of another row")
                 need(0 <= integer(y, "an output") < outputs, "an entry of another output")
-                found[x, y] += rational(a, "an entry")  # pyright: ignore
+                found.append((x, y, rational(a, "an entry")))
             for j, b in (a_list(entry, "an entry", 2) for entry in a_list(further, "further")):
                 need(integer(j, "a variable") >= 0, "a variable that does not exist")
                 more[j] += rational(b, "an entry")  # pyright: ignore
@@ -1183,7 +1183,7 @@ class HalfSpaces:
         z = numbers(values or [], "further", self.further)
         rows = [row.fractions() for row in channel.rows]
         for found, more, at_least, equal in self.spaces:
-            terms = [a * rows[x][y] for (x, y), a in found.items()]
+            terms = [a * rows[x][y] for x, y, a in found]
             off = sum(terms) + sum(b * z[j] for j, b in more.items()) - at_least
             room = ROOM * (abs(at_least) + sum(map(abs, terms)))
             if off < -room or (equal and off > room):
@@ -1220,7 +1220,7 @@ class HalfSpaces:
         for k, (found, _, at_least, equal) in zips(kappa, self.spaces):
             prove(k >= 0 or equal, "a multiplier of a half-space is negative")
             room = abs(k) * ROOM if READ.version > 1 else 0
-            entries += [(x, y, k * a + room * abs(a)) for (x, y), a in found.items()]
+            entries += [(x, y, k * a + room * abs(a)) for x, y, a in found]
             constant += k * at_least - room * abs(at_least)
         return entries, constant
 

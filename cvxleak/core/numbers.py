@@ -239,9 +239,6 @@ def _of_text(text: str) -> Fraction | float:
     if len(text) > LONGEST:
         raise ValueError(f"found a text of {len(text)} characters; at most {LONGEST} are read")
     if _DECIMAL.fullmatch(text):
-        _, _, exponent = text.lower().partition("e")
-        if abs(int(exponent or 0)) > LONGEST:
-            return float(text)
         return Fraction(text)
     if _FRACTION.fullmatch(text):
         if not int(text.partition("/")[2]):

@@ -135,13 +135,16 @@ class TestReading:
             real_number(above, "D", 0.0, 1.0)
         with pytest.raises(ValidationError, match=r"^D: "):
             real_number("-1/100000000000000000000000000000000", "D", 0.0)
-        for tiny in ("1e-400", Fraction(1, 10**400), Decimal("1e-9999")):
+        for tiny in ("1e-400", "1e-5000", Fraction(1, 10**400), Decimal("1e-9999")):
             with pytest.raises(ValidationError):
                 real_number(tiny, "D", 0.0)
 
     def test_a_long_json_number_is_itself(self):
         assert isinstance(from_json("0.30000000000000000000001"), ExactFloat)
         assert type(from_json("0.30")) is float
+        for tiny in ("1e-400", "1e-5000"):  # no zero
+            with pytest.raises(ValueError, match="too close to 0"):
+                from_json(tiny)
 
 
 class TestLaws:

@@ -194,3 +194,64 @@ def test_a_decimal_is_meant_as_it_is_written(monkeypatch):
     assert check.law([0.7, 0.2, 0.1], "it").fractions()[0] == Fraction(7, 10)
     monkeypatch.setattr(check, "READ", check.Reader(1))
     assert check.rational(0.3, "it") == Fraction(0.3)
+
+
+def silent_channel(text):
+    """Return a capacity's file, its channel and claims as they are written in the text."""
+    data = {
+        "format": "cvxleak-certificate",
+        "schema_version": 2,
+        "kind": "capacity",
+        "problem": {"matrix": "MATRIX"},
+        "claim": {
+            "lower": "LOWER",
+            "upper": 0.0,
+            "unit": "nats",
+            "about": {"lower": "problem", "upper": "problem"},
+        },
+        "witness": {"input": [0.5, 0.5]},
+        "proof": {"output": [0.5, 0.5]},
+        "versions": {},
+    }
+    whole = json.dumps(data)
+    for name, value in text.items():
+        whole = whole.replace(f'"{name}"', value)
+    sha256 = signed(json.loads(whole))["sha256"]  # as a forger would: of the nearest floats
+    return f'{whole[:-1]}, "sha256": "{sha256}"}}'
+
+
+@pytest.mark.parametrize(
+    ("lower", "row", "code"),
+    [
+        ("0.0", "[0.5, 0.50]", check.PROVED),
+        ("0", "[5e-1, 0.5]", check.PROVED),
+        ("1e-400", "[0.5, 0.5]", check.UNUSABLE),
+        ("1e-99999999999", "[0.5, 0.5]", check.UNUSABLE),
+        ("1e-9999999999999999999999", "[0.5, 0.5]", check.UNUSABLE),
+        ("0.0", "[0.50000000000000000001, 0.49999999999999999999]", check.UNUSABLE),
+        ("0.0", "[1e999, 0.5]", check.UNUSABLE),
+        ("0.0", "[Infinity, 0.5]", check.UNUSABLE),
+    ],
+)
+def test_a_decimal_that_is_no_float_is_not_rounded(lower, row, code):
+    text = silent_channel({"LOWER": lower, "MATRIX": f"[[0.5, 0.5], {row}]"})
+    (found,) = check.check_text(text)
+    assert found.code == code, found.text
+
+
+def test_each_entry_of_a_half_space_has_its_room():
+    # A cell may be there several times. Its entries cancel here, and what they leave open is more
+    # than the half-space asks for: nothing is left of it, for `verify` and for the second checker.
+    data = made("own half-space")
+    (space,) = data["problem"]["own"]
+    (x, y, _) = space["entries"][0]
+    check.READ = check.Reader(2)
+    for large, limited in [(0.0, True), (2.0**45, False)]:
+        entries = [*space["entries"], [x, y, large], [x, y, -large]]
+        spaces = check.HalfSpaces([{**space, "entries": entries}], x + 1, y + 1)
+        (priced, constant) = spaces.weighted([1.0], None)
+        total = sum(a for *_, a in priced)
+        assert (total < constant) is limited  # else q(y|x) = 1, the worst case, is let in
+        row = [check.Law((0,) * y + (1,), 1)] * (x + 1)
+        channel = type("Deterministic", (), {"rows": row})
+        assert spaces.hold(channel, None) is not limited
