@@ -38,6 +38,7 @@ __all__ = [
     "integer_law",
     "ratio",
     "same_numbers",
+    "smallest",
     "stacked",
     "stored_values",
     "to_json",
@@ -51,6 +52,11 @@ LONGEST = 4_000
 
 _DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
 _FRACTION = re.compile(r"[+-]?\d+/\d+", re.ASCII)
+
+_POWERS = tuple(10**places for places in range(400))
+"""More than the places of the least positive float."""
+
+_repr = float.__repr__
 
 _stored: ContextVar[bool] = ContextVar("stored", default=False)
 
@@ -268,7 +274,7 @@ def ratio(value: float) -> tuple[int, int]:
     if _stored.get() or isinstance(value, int) or not math.isfinite(value):
         return value.as_integer_ratio()
     digits, places = _digits(value)
-    return (digits, 10**places) if places > 0 else (digits * 10**-places, 1)
+    return (digits, _POWERS[places]) if places > 0 else (digits * 10**-places, 1)
 
 
 def fraction(value: float) -> Fraction:
@@ -281,6 +287,21 @@ def fraction(value: float) -> Fraction:
     (Fraction(3, 10), Fraction(1, 1000))
     """
     return Fraction(*ratio(value))
+
+
+def smallest(values: Iterable[float]) -> float:
+    """Return the least of several numbers as written.
+
+    Examples
+    --------
+    >>> from cvxleak.core.numbers import as_written, smallest
+    >>> smallest([as_written("0.30000000000000000001"), 0.3, 0.5])
+    0.3
+    """
+    known = list(values)
+    lowest = min(known)
+    ties = [value for value in known if not value > lowest]  # equal as floats
+    return lowest if len(ties) == 1 else min(ties, key=fraction)
 
 
 def written_law(values: Sequence[float] | Array) -> list[int] | None:
@@ -439,7 +460,10 @@ def _lowest(whole: list[int]) -> list[int]:
 
 def _digits(value: float) -> tuple[int, int]:
     """Return the digits d and the places n of the shortest decimal d 10^-n of a finite float."""
-    mantissa, _, exponent = float.__repr__(value).partition("e")
+    text = _repr(value)
+    if text[:2] == "0.":  # a probability, mostly
+        return int(text[2:]), len(text) - 2
+    mantissa, _, exponent = text.partition("e")
     whole, _, rest = mantissa.partition(".")
     if rest == "0":
         return int(whole), -int(exponent or 0)

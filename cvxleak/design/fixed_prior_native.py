@@ -12,6 +12,7 @@ from scipy.optimize import linprog
 
 from cvxleak.core.clock import Clock
 from cvxleak.core.errors import CertificateError, InfeasibleError, SolverError
+from cvxleak.core.numbers import smallest
 from cvxleak.core.validation import Array
 from cvxleak.design.fixed_prior_statement import Statement
 from cvxleak.design.shown import Shown
@@ -119,7 +120,7 @@ def least_distortion(statement: Statement) -> tuple[fmpq, Array]:
     The outputs that are nearest to each input are best for every source at once.
     """
     d = statement.distortion
-    nearest = [min(map(rationals.rational, row)) for row in d.tolist()]
+    nearest = [rationals.rational(smallest(row)) for row in d.tolist()]
     laws = rationals.normalized_rows(statement.sources.tolist())
     exact = max(rationals.dot(law, nearest) for law in laws)
     return exact, np.eye(d.shape[1])[d.argmin(axis=1)]

@@ -17,7 +17,7 @@ import numpy as np
 
 from cvxleak.core.clock import Clock
 from cvxleak.core.errors import SolverError
-from cvxleak.core.numbers import fraction
+from cvxleak.core.numbers import fraction, smallest
 from cvxleak.core.validation import Array
 from cvxleak.local_dp import dinkelbach
 from cvxleak.local_dp.general import Optimum, RowProgram, least_distortion_rows
@@ -73,8 +73,8 @@ def general_attempts(
     mixture = tight_mixture(sources, distortion, budget)
     if mixture is not None:
         # The budget is the least distortion itself: only an infinite epsilon may be enough.
-        least = [min(map(fraction, row)) for row in distortion.tolist()]
-        v = [str(p * c) for p, c in zip(mixture.exact(sources), least, strict=True)]
+        cheapest = [fraction(smallest(row)) for row in distortion.tolist()]
+        v = [str(p * c) for p, c in zip(mixture.exact(sources), cheapest, strict=True)]
         proof = {"mixture": mixture.to_dict(), "potentials": v}
         yield Attempt([rough], [proof], mixture, -math.inf)
     for less in DEFICIT:

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog
 
-from cvxleak.core.numbers import fraction
+from cvxleak.core.numbers import fraction, smallest
 from cvxleak.core.validation import Array
 from cvxleak.local_dp.linear import Mixture
 from cvxleak.local_dp.proof_candidates import support_mixture, unit_law
@@ -84,7 +84,7 @@ def tight_mixture(sources: SourceSet, distortion: Array, budget: float) -> Mixtu
     """Return a mixture of the sources under which the least distortion is the budget, if any is."""
     if budget == 0:
         return support_mixture(sources)
-    exact = [min(map(fraction, row)) for row in distortion.tolist()]
+    exact = [fraction(smallest(row)) for row in distortion.tolist()]
     wanted = fraction(budget)
     tight = []
     for i in range(len(sources.points)):

@@ -15,7 +15,7 @@ from flint import fmpq
 from numpy.typing import ArrayLike
 
 from cvxleak.core.errors import InfeasibleError, ValidationError
-from cvxleak.core.numbers import same_numbers
+from cvxleak.core.numbers import same_numbers, smallest
 from cvxleak.core.validation import Array, read_only, real_number, short
 from cvxleak.exact.rationals import float_above, rational
 from cvxleak.local_dp.linear import SourceProgram, supports
@@ -217,7 +217,7 @@ def least_budget(sources: SourceSet, costs: Costs) -> fmpq:
 
     Exactly for laws; for polytopes up to the rounding of a linear program's multipliers.
     """
-    exact = [min(map(rational, row)) for row in costs.matrix.tolist()]
+    exact = [rational(smallest(row)) for row in costs.matrix.tolist()]
     _, parts = read_parts(sources.parts_to_list())
     return worst_case(parts, exact, supports(sources, costs.matrix.min(axis=1)))
 
