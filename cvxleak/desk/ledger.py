@@ -158,6 +158,9 @@ class Ledger:
             )
         rows = _rows(connection)
         _chain(rows, self._seed)
+        # The last rows of a damaged file may be gone without a trace in the chain.
+        if _read(connection, "PRAGMA quick_check") != [("ok",)]:
+            raise ValidationError("path: the file is damaged")
         return rows
 
     @contextmanager
@@ -238,8 +241,11 @@ def _heading(connection: sqlite3.Connection) -> str:
             f"{VERSION}"
         )
     made = _read(connection, "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")
-    if sorted(sql for (sql,) in made) != sorted(TABLES):
+    # By what they look like: in a damaged file texts may have become something else.
+    if sorted(repr(sql) for (sql,) in made) != sorted(map(repr, TABLES)):
         raise ValidationError(f"path: {NOT_A_LEDGER}: its tables are others")
+    if not isinstance(found["heading"], str):
+        raise ValidationError(f"path: {NOT_A_LEDGER}: its heading is no text")
     return found["heading"]
 
 

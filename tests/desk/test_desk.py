@@ -677,6 +677,31 @@ def test_a_flipped_bit_anywhere_in_the_file_is_no_raw_error(place):
     assert refused > len(texts)
 
 
+def test_a_schema_text_that_has_become_a_blob_is_no_raw_error(place):
+    new(place)
+    data = place.read_bytes()
+    row = data.index(b"tableledgerledger")  # before it types and lengths, the text's last
+    place.write_bytes(data[: row - 1] + bytes([data[row - 1] ^ 1]) + data[row:])
+    with pytest.raises(ValidationError, match="its tables are others"):
+        ReleaseDesk(place)
+
+
+def test_last_releases_that_are_gone_are_seen_in_the_file(place):
+    """A damaged count of rows, or an end that is cut off, leaves a chain that is whole."""
+    desk = new(place)
+    for party in ("Ann", "Bob"):
+        desk.request(party, SEX, x=TRUTH)
+    data = place.read_bytes()
+    count = data.rindex(b"\x0d\x00\x00\x00\x02", 0, len(data) - 1000)  # a leaf of two rows
+    assert count % 4096 == 0
+    for damaged in (data[: count + 4] + b"\x00" + data[count + 5 :], data[: count + 3]):
+        place.write_bytes(damaged)
+        with pytest.raises(ValidationError):
+            ReleaseDesk(place).releases()
+        with pytest.raises(ValidationError):
+            ReleaseDesk(place).request("Cyd", SEX, x=TRUTH)
+
+
 @pytest.mark.parametrize("damage", ["truncate", "replace", "unlink"])
 def test_a_release_is_read_back_before_it_is_handed_out(place, monkeypatch, damage):
     """Another program meddles with the file between BEGIN IMMEDIATE and COMMIT."""
