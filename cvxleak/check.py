@@ -1280,7 +1280,7 @@ class Sources:  # points and polytopes, whose hull is the set of the sources, an
             distortion = [[int(x != y) for y in range(self.size)] for x in range(self.size)]
         costs = a_list(distortion, "d", self.size)
         width = len(a_list(costs[0], "a distortion"))
-        self.costs = [numbers(row, "a distortion", width) for row in costs]
+        self.costs = [[nonnegative(d) for d in numbers(row, "a cost", width)] for row in costs]
     def member(self, i: int, stored: Any) -> list[Fraction]:
         """Return a law, once it is seen to be in a polytope exactly."""
         low, high, rows, bound = self.polytopes[i]
@@ -1302,7 +1302,7 @@ class Sources:  # points and polytopes, whose hull is the set of the sources, an
             least = [max(u, 0) for u in low]
             box = not bound and sum(least) <= 1 <= sum(high)
             box = box and all(u <= v for u, v in zips(least, high))
-            prove(box or self.member(i, member), "a polytope is not shown to have a law")
+            prove(box if member is None else self.member(i, member), "a polytope may have no law")
             m = rational(level, "a level")
             r = [c - m - sum(v * row[x] for v, row in zips(y, rows)) for x, c in enumerate(cost)]
             most = sum(max(u * t, v * t) for u, v, t in zips(low, high, r))
@@ -1399,7 +1399,7 @@ def claims(claim: Any, unit: str, version: int, own: Any) -> list[Any]:
     """Return the claimed ends: rational numbers, infinite floats, or None for no claim."""
     *ends, stored, about = fields(claim, "lower upper unit", "about")
     prove(stored == unit, f"the unit of this kind is {unit}")
-    found = [float(end) if isinstance(end, str) and end in ("inf", "-inf") else
+    found = [math.inf if isinstance(end, str) and end == "inf" else
              None if end is None and version != 1 else rational(end, "a claim") for end in ends]
     if version == 1:
         need(about is None, "version 1 does not say what an end is about")

@@ -143,13 +143,7 @@ class Certificate:
     @property
     def hash(self) -> str:
         """SHA-256 of the certificate's content: as JSON, keys sorted, without spaces."""
-        try:
-            content = json.dumps(
-                self._content(), sort_keys=True, separators=(",", ":"), allow_nan=False
-            )
-        except (TypeError, ValueError) as error:
-            raise CertificateError(f"the content is no JSON: {error}") from error
-        return hashlib.sha256(content.encode()).hexdigest()
+        return _hash(self._content())
 
     def to_dict(self) -> dict[str, Any]:
         """Return the certificate as plain JSON data."""
@@ -190,7 +184,9 @@ class Certificate:
                 {} if version == 1 else claim["about"],
                 version,
             )
-            intact = data == certificate.to_dict()
+            content = {key: part for key, part in data.items() if key != "sha256"}
+            # The hash is of the file's own numbers: 3 and 3.0 are written differently.
+            intact = content == certificate._content() and data["sha256"] == _hash(content)
         except RecursionError as error:
             raise CertificateError("its parts are nested too deeply") from error
         except (TypeError, ValueError, OverflowError) as error:
@@ -223,6 +219,14 @@ class Certificate:
             "proof": dict(self.proof),
             "versions": dict(self.versions),
         }
+
+
+def _hash(content: Mapping[str, Any]) -> str:
+    try:
+        text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise CertificateError(f"the content is no JSON: {error}") from error
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def read_json(path: str | os.PathLike[str]) -> Any:
@@ -260,7 +264,7 @@ def _readable(version: Any) -> int:
 
 
 def _stored_end(value: float | None) -> float | str | None:
-    return INFINITE if value == math.inf else value
+    return INFINITE if value == math.inf else to_json(value)
 
 
 def _read_end(value: Any, name: str) -> float | None:

@@ -16,8 +16,10 @@ FORM = [
     (r"labels must be distinct", "labels of values: 1 and true are two to the second"),
     (r"must be an integer >= 0", "contributions below 0, which add up like others"),
     (r"distortions are finite and non-negative", "a negative distortion: no step needs its sign"),
+    (r"a lower bound is negative", "a bound below 0, which leaves the laws of a polytope the same"),
+    (r"the balance must name", "an equation named twice: what is left is seen afterwards"),
     (r"of two different inputs", "a row compared with itself: (1 - f) sum h Q <= 0, which is true"),
-    (r"rows: expected the parts", "generators of rows that need none"),
+    (r"rows: expected the parts|symmetries are not a list", "generators of rows that need none"),
     (r"expected a number that a float holds", "a number in text"),
     (r"missing keys|not written as one that was read", "the query in another form"),
 ]
@@ -29,11 +31,11 @@ def compared(data):
     text = json.dumps(data)
     first, second = verify(json.loads(text)), check.check_text(text)
     verdict = next(v for v in second if v.code == check.worst(second))
-    return first, verdict, explained(first, verdict.code)
+    return first, verdict, explained(first, verdict.code, text)
 
 
-def explained(first, code):
-    """Return why two verdicts are what they are."""
+def explained(first, code, text):
+    """Return why two verdicts on the text of a certificate are what they are."""
     if code == check.UNKNOWN:
         return "not known to the second"
     if first.passed == (code == check.PROVED):
@@ -43,6 +45,8 @@ def explained(first, code):
     for pattern, why in FORM:
         if re.search(pattern, first.reason):
             return why
+    if re.search(r"end: inf is proved", first.reason) and re.search(r"\de-3\d\d\b", text):
+        return "a multiplier next to 0, by which the first's balls cannot divide"
     claimed = re.findall(r"end: (\S+) is proved, not the claimed (\S+?);?(?:\s|$)", first.reason)
     if claimed and all(abs(float(a) - float(b)) <= ROUNDING for a, b in claimed):
         return "the first rounds more"
