@@ -156,7 +156,7 @@ def designs() -> Family:
         return lambda problem, limit: ends(problem.solve(tol=1e-2, time_limit=None, **options))
 
     def alternating(problem: MinLeakage, limit: float) -> float:
-        n = len(problem.problem.distortion.outputs) - 1
+        n = len(problem.distortion.outputs) - 1
         values = np.indices((2,) * n).sum(axis=0)
         run = alternating_design(
             np.full(values.shape, 0.5**n),

@@ -18,6 +18,7 @@ from cvxleak.audit.search.audited_group import AuditedGroup
 from cvxleak.core.clock import Clock, Stop
 from cvxleak.core.errors import CertificateError, SolveInterrupted
 from cvxleak.core.validation import Array, generator
+from cvxleak.core.value import Value
 from cvxleak.design.choices import enumerable, worst_choices
 from cvxleak.design.work import NODE, STEP, Work, work_of_updates
 from cvxleak.exact.balls import precision, round_down
@@ -68,8 +69,8 @@ SHARP = 20.0
 """How much coarser a stage has to be, to be worth one."""
 
 
-@dataclass(frozen=True)
-class Cut:
+@dataclass(frozen=True, eq=False)
+class Cut(Value):
     """An adversary: a group of records (none for the whole dataset) and what is believed.
 
     Attributes

@@ -24,10 +24,10 @@ from cvxleak.core.clock import Clock
 from cvxleak.core.validation import Array
 from cvxleak.design.adversary_oracle import Audit, Audited, Cut, Opponents
 from cvxleak.design.certify import Upper
+from cvxleak.design.data import DesignData
 from cvxleak.design.fallback_channels import Footing
 from cvxleak.design.feasible import blended
 from cvxleak.design.goal import Goal
-from cvxleak.design.statement import DesignData
 from cvxleak.design.work import AUDIT, Work
 from cvxleak.exact.balls import precision
 from cvxleak.exact.rationals import float_above
@@ -79,15 +79,15 @@ class Audits:
 
     def __init__(
         self,
-        problem: DesignData,
+        data: DesignData,
         opponents: Opponents,
         footing: Footing,
         earlier: list[Told],
         work: Work,
     ) -> None:
-        self.problem, self.opponents, self.footing = problem, opponents, footing
+        self.data, self.opponents, self.footing = data, opponents, footing
         self._earlier = earlier  # of this and other budgets
-        self.goal, self.costs = footing.goal, problem.costs
+        self.goal, self.costs = footing.goal, data.costs
         self.best: Upper | None = None
         self.work, self._all = 0.0, work
         self.late = False
@@ -141,7 +141,7 @@ class Audits:
                 audit = None
         if matrix is None or audit is None:
             matrix, behind = candidate.matrix, 0.0
-            audit = self.opponents.audit(self.problem.channel(matrix), candidate.cut)
+            audit = self.opponents.audit(self.data.channel(matrix), candidate.cut)
             self._matrix, self._audit = matrix, audit
         reach = candidate.worst
         if self.goal is Goal.DISTORTION:
@@ -171,7 +171,7 @@ class Audits:
 
     def once(self, matrix: Array, tol: float, work: float, clock: Clock) -> Audited:
         """Audit a channel, and take it as the witness if it is better."""
-        audit = self.opponents.audit(self.problem.channel(matrix))
+        audit = self.opponents.audit(self.data.channel(matrix))
         return self.run(matrix, audit, tol, work, clock)
 
     def offer(self, matrix: Array, audited: Audited) -> None:
@@ -246,8 +246,8 @@ class Audits:
         if found is None:
             return None
         matrix, shares = found
-        rows, size = self.problem.rows, self.opponents.size
-        channel = self.problem.channel
+        rows, size = self.data.rows, self.opponents.size
+        channel = self.data.channel
         with precision():
             told = [
                 (share, channel(part), audited.upper)

@@ -1,4 +1,4 @@
-"""What a search has found, as a bound with its certificate."""
+"""What a search has found, with what a certificate stores of it."""
 
 from __future__ import annotations
 
@@ -11,21 +11,20 @@ import numpy as np
 
 from cvxleak.core.validation import Array
 from cvxleak.design.adversary_oracle import Audited, Cut, Opponents
+from cvxleak.design.data import DesignData
 from cvxleak.design.designed import Design, Round
 from cvxleak.design.goal import Goal
 from cvxleak.design.interior import MasterPoint
 from cvxleak.design.outer_approximation import HalfSpaces, Implied
 from cvxleak.design.shown import Shown
-from cvxleak.design.statement import DesignData
 from cvxleak.design.user_constraints import own_violations
 from cvxleak.exact.balls import precision
 from cvxleak.exact.rationals import float_above, rational
 from cvxleak.model import Mechanism
-from cvxleak.problem.bound import Bound
-from cvxleak.proofs import Certificate
+from cvxleak.problem.problem import Found
 from cvxleak.proofs import design as prover
 
-__all__ = ["Found", "Lower", "Upper"]
+__all__ = ["Ends", "Lower", "Upper"]
 
 
 @dataclass(frozen=True)
@@ -48,81 +47,60 @@ class Upper:
 
 
 @dataclass(frozen=True)
-class Found:
+class Ends:
     """Both ends of a design problem."""
 
-    problem: DesignData
+    data: DesignData
     opponents: Opponents
     goal: Goal
     budget: float
     lower: Lower
     upper: Upper
 
-    def bound(
-        self, rounds: tuple[Round, ...], tol: float, stats: dict[str, Any], resume: Any
-    ) -> Bound:
-        """Return the bracket with its certificate."""
+    def found(self, rounds: tuple[Round, ...], stats: dict[str, Any]) -> Found:
+        """Return them with the channel and with what proves them."""
         best = self.upper
         content, proof = self._stored()
-        name, kind = f"least {self.goal.value}", f"min-{self.goal.value}"
         with precision():
             statement = prover.Statement(content)
             lower = statement.dual(proof, leakage=self.goal is Goal.LEAKAGE)
-        channel = self.problem.channel(best.matrix)
-        upper = best.value
-        unit = self.goal.unit
-        prices = self._prices()
+        channel = self.data.channel(best.matrix)
         violated, own = 0.0, Shown()
-        if self.problem.rules:
-            violated = max(own_violations(self.problem.rules, best.matrix).values(), default=0.0)
+        if self.data.rules:
+            violated = max(own_violations(self.data.rules, best.matrix).values(), default=0.0)
             own = self._half_spaces.shown(best.matrix, content["own"])
-        certificate = Certificate(
-            kind,
-            content,
-            lower,
-            upper if own.met else None,
-            {"channel": channel.to_dict(), **own.witness},
-            proof,
-            unit=unit,
-            about=own.about,
-        )
         design = Design(
-            Mechanism(self.problem.rows.query, channel),
-            float_above(max(self.problem.costs.exact(best.matrix))),
+            Mechanism(self.data.rows.query, channel),
+            float_above(max(self.data.costs.exact(best.matrix))),
             best.audited.upper,
             best.audited.cut,
             rounds,
             self._binding(),
             violated,
         )
-        stats |= {"cuts": len(self.lower.cuts), "rows": len(best.matrix)}
-        return Bound.proved(
-            name,
+        return Found(
             lower,
-            upper,
-            tol=tol,
-            absolute=self.problem.absolute(self.goal),
+            best.value,
+            design,
+            (content, {"channel": channel.to_dict(), **own.witness}, proof),
+            self._prices(),
+            stats | {"cuts": len(self.lower.cuts), "rows": len(best.matrix)},
             feasible=own.met,
-            unit=unit,
-            witness=design,
-            certificate=certificate,
-            shadow_prices=prices,
-            stats=stats,
-            resume=resume,
+            about=own.about,
         )
 
     @cached_property
     def _half_spaces(self) -> HalfSpaces:
-        return HalfSpaces(self.upper.matrix.shape, self.problem.rules)
+        return HalfSpaces(self.upper.matrix.shape, self.data.rules)
 
     def _stored(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return what the certificate says about the problem, and its proof."""
-        content, implied = self.problem.content(self.budget), self.lower.implied
-        if implied is None and self.problem.rules:
+        content, implied = self.data.content(self.budget), self.lower.implied
+        if implied is None and self.data.rules:
             implied = self._half_spaces.stated()
-        content["entropy_floor"] = None if self.problem.priors is not None else self.opponents.floor
+        content["entropy_floor"] = None if self.data.priors is not None else self.opponents.floor
         content["own"] = [] if implied is None else implied.own
-        sources = len(self.problem.costs.table)
+        sources = len(self.data.costs.table)
         point, cuts = self.lower.point, []
         beta = np.zeros(sources)
         if self.goal is Goal.DISTORTION:
@@ -186,8 +164,8 @@ class Found:
         An output that rules out a value of the secret tells infinitely much about it: the first bit
         of doubt has an infinite price.
         """
-        costs = self.problem.costs
-        if self.goal is Goal.DISTORTION or self.problem.rules or len(costs.table) > 1:
+        costs = self.data.costs
+        if self.goal is Goal.DISTORTION or self.data.rules or len(costs.table) > 1:
             return False
         if costs.exact(costs.least())[0] != rational(self.budget):
             return False
@@ -203,7 +181,7 @@ class Found:
         point, names = self.lower.point, []
         if point is None:
             return ()
-        many = len(self.problem.costs.table)
+        many = len(self.data.costs.table)
         for k, beta in enumerate(point.beta.tolist()):
             if beta > 1e-6 * max(1.0, float(point.beta.max())):
                 which = "" if many == 1 else f" under sources[{k}]"

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from cvxleak.core.clock import Clock
 from cvxleak.core.errors import SolveInterrupted, ValidationError
 from cvxleak.core.validation import Array, in_order, instance, real_number
 from cvxleak.design.distortion import MinDistortion
-from cvxleak.design.goal import Goal
-from cvxleak.design.leakage import TIME_LIMIT, TOLERANCE, MinLeakage, make_options
-from cvxleak.design.search import Search
-from cvxleak.problem.bound import Bound
+from cvxleak.design.leakage import MinLeakage
+from cvxleak.design.learned import Learned
+from cvxleak.problem import Bound
+from cvxleak.problem.problem import TIME_LIMIT
 
 __all__ = ["DesignCurve", "design_curve"]
 
@@ -75,7 +75,7 @@ def design_curve(
     problem: MinLeakage | MinDistortion,
     budgets: Iterable[float],
     *,
-    tol: float = TOLERANCE,
+    tol: float | None = None,
     time_limit: float | None = TIME_LIMIT,
     solver: str | None = None,
     solver_options: dict[str, Any] | None = None,
@@ -96,7 +96,7 @@ def design_curve(
     budgets : iterable of float
         Distinct budgets, in any order.
     tol, solver, solver_options, rng, verbose
-        As for `MinLeakage.solve`.
+        As for `MinLeakage`.
     time_limit : float or None
         For the whole curve: each point gets an equal share of what is left, and one that reaches
         its share says so in ``stats["stopped"]``.
@@ -124,31 +124,31 @@ def design_curve(
     points = sorted({real_number(budget, f"budgets[{k}]", 0.0) for k, budget in enumerate(given)})
     if not points:
         raise ValidationError("budgets: found none; at least one is needed")
-    goal = Goal.LEAKAGE if isinstance(problem, MinLeakage) else Goal.DISTORTION
-    search = Search(problem.problem, goal, rng)
-    start = time.monotonic()
+    learned = Learned(problem.data, problem.goal, rng)
+    clock = Clock(time_limit)
     bounds: dict[float, Bound] = {}
     last = set(points[1:-1:2])  # those of the last pass
     for done, budget in enumerate(_in_passes(points)):
-        share = None
-        if time_limit is not None:
-            left = max(start + time_limit - time.monotonic(), 0.0)
-            share = left / (len(points) - done)
-        options = make_options(tol, share, "cutting_set", solver, solver_options, verbose)
-        if budget not in last:
-            # What is proved of the neighbors has to leave room for the bend between them.
-            options = replace(options, part=SHARPER)
         try:
-            bounds[budget] = search.run(budget, options)
+            bounds[budget] = replace(problem, budget=budget).solve(
+                tol=tol,
+                time_limit=None if clock.limit is None else clock.left / (len(points) - done),
+                solver=solver,
+                solver_options=solver_options,
+                verbose=verbose,
+                learned=learned,
+                # What is proved of the neighbors has to leave room for the bend between them.
+                part=1.0 if budget in last else SHARPER,
+            )
         except SolveInterrupted as error:
             if error.bound is not None:
                 bounds[budget] = error.bound
             reached = sorted(bounds)
             points_done = tuple(bounds[budget] for budget in reached)
-            curve = DesignCurve(tuple(reached), points_done, time.monotonic() - start)
+            curve = DesignCurve(tuple(reached), points_done, clock.seconds)
             raise SolveInterrupted(curve if reached else None) from error
     found = tuple(bounds[budget] for budget in points)
-    return DesignCurve(tuple(points), found, time.monotonic() - start)
+    return DesignCurve(tuple(points), found, clock.seconds)
 
 
 def _in_passes(points: list[float]) -> list[float]:

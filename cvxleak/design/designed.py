@@ -72,7 +72,7 @@ class Design:
     distortion: float
     leakage: float
     worst: Cut = field(repr=False)
-    rounds: tuple[Round, ...] = field(repr=False)
+    rounds: tuple[Round, ...] = field(repr=False, compare=False)
     binding: tuple[str, ...] = ()
     own_violation: float = 0.0
 

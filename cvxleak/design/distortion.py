@@ -3,38 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak.core.validation import instance, real_number
-from cvxleak.design.designed import Design
 from cvxleak.design.goal import Goal
-from cvxleak.design.leakage import (
-    TIME_LIMIT,
-    TOLERANCE,
-    Law,
-    Laws,
-    Objective,
-    Strategy,
-    judged,
-    leakage_of,
-    make_options,
-    searched,
-)
-from cvxleak.design.statement import DesignData
+from cvxleak.design.problem import AnyLaw, AnyLaws, DesignProblem, Objective
 from cvxleak.design.user_constraints import OwnConstraints
-from cvxleak.model import Channel, Distortion, Mechanism, Query
-from cvxleak.problem.bound import Bound
-from cvxleak.problem.check import Check
+from cvxleak.model import Distortion, Query
+from cvxleak.problem import Bound
 
 __all__ = ["MinDistortion", "min_distortion"]
 
 
-@dataclass(frozen=True)
-class MinDistortion:
+class MinDistortion(DesignProblem):
     """The problem min over channels q(y|x) with maximal leakage L(q) <= L of E d(f(X), Y).
 
     LEAKAGE Problem 3. The channels with L(q) <= L are a convex set, because L(q) is a supremum of
@@ -54,6 +36,14 @@ class MinDistortion:
     InfeasibleError
         b above log|X|.
 
+    Notes
+    -----
+    `upper` is the distortion of the `witness`, a `Design`, whose leakage is proved to be within the
+    budget; `lower` holds for all channels. `shadow_prices` has dD/dL ("budget", not where L = 0
+    leaves constants only) and dD/db ("entropy_floor"). `solve` raises `InfeasibleError` for own
+    constraints that no channel meets, alone or within the budget. Options and candidates are those
+    of `MinLeakage`.
+
     Examples
     --------
     LEAKAGE Fig. 7: two bits, b = 0. The least flip probability D has log 2 - h(D) = L.
@@ -69,98 +59,16 @@ class MinDistortion:
     (0.1, 0.1, 'distortion')
     """
 
-    problem: DesignData
-    budget: float
+    goal = Goal.DISTORTION
+    kind = "min-distortion"
+    name = "least distortion"
+    unit = "distortion"
+    information = ("budget", "entropy_floor")
 
-    def __init__(
-        self,
-        query: Query,
-        *,
-        distortion: Distortion | ArrayLike,
-        budget: float,
-        entropy_floor: float | None = None,
-        source: Law | None = None,
-        sources: Laws | None = None,
-        outputs: Iterable[Hashable] | None = None,
-        constraints: OwnConstraints = (),
-        objective: Objective = "record",
-        size: int = 1,
-        priors: Laws | None = None,
-        rows: str = "auto",
-    ) -> None:
-        problem = DesignData(
-            query,
-            distortion,
-            entropy_floor,
-            source,
-            sources,
-            outputs,
-            constraints,
-            objective,
-            size,
-            priors,
-            rows,
-        )
-        object.__setattr__(self, "problem", problem)
-        # No leakage is above log|X|, so a larger budget says no more than this one.
-        found = real_number(budget, "budget", 0.0)
-        object.__setattr__(self, "budget", min(found, 2 * query.space.max_entropy + 1))
-
-    def solve(
-        self,
-        *,
-        tol: float = TOLERANCE,
-        time_limit: float | None = TIME_LIMIT,
-        strategy: Strategy = "cutting_set",
-        solver: str | None = None,
-        solver_options: dict[str, Any] | None = None,
-        rng: int | np.random.Generator | None = 0,
-        verbose: bool = False,
-    ) -> Bound:
-        """Return the bracket of the least distortion, in the unit of d.
-
-        Parameters
-        ----------
-        tol, time_limit, strategy, solver, solver_options, rng, verbose
-            As for `MinLeakage.solve`.
-
-        Returns
-        -------
-        Bound
-            `upper` is the distortion of the `witness`, a `Design`, whose leakage is proved to be
-            within the budget; `lower` holds for all channels. `shadow_prices` has dD/dL ("budget",
-            not where L = 0 leaves constants only) and dD/db ("entropy_floor").
-
-        Raises
-        ------
-        InfeasibleError
-            Own constraints that no channel meets, alone or within the budget.
-        """
-        options = make_options(tol, time_limit, strategy, solver, solver_options, verbose)
-        return searched(self.problem, Goal.DISTORTION, self.budget, options, rng)
-
-    def check(
-        self,
-        candidate: Design | Channel | Mechanism | ArrayLike,
-        *,
-        bound: Bound | None = None,
-        **options: Any,
-    ) -> Check:
-        """Judge a channel that was found elsewhere against the certified bracket.
-
-        Parameters
-        ----------
-        candidate, bound, **options
-            As for `MinLeakage.check`. The value is the candidate's distortion.
-        """
-        problem, matrix = self.problem.candidate(candidate)
-        repaired, violations = judged(problem, matrix)
-        leaks = leakage_of(problem, repaired, options.get("time_limit", TIME_LIMIT))
-        violations["leakage is within the budget"] = max(leaks - self.budget, 0.0)
-        value = problem.costs.worst(repaired)
-        if bound is None:
-            bound = self.solve(**options)
-        return Check(value, violations, instance(bound, Bound, "bound"), maximize=False)
+    @property
+    def scale(self) -> float:
+        """The largest distortion."""
+        return float(self.distortion.matrix.max())
 
 
 def min_distortion(
@@ -169,13 +77,13 @@ def min_distortion(
     distortion: Distortion | ArrayLike,
     budget: float,
     entropy_floor: float | None = None,
-    source: Law | None = None,
-    sources: Laws | None = None,
+    source: AnyLaw | None = None,
+    sources: AnyLaws | None = None,
     outputs: Iterable[Hashable] | None = None,
     constraints: OwnConstraints = (),
     objective: Objective = "record",
     size: int = 1,
-    priors: Laws | None = None,
+    priors: AnyLaws | None = None,
     rows: str = "auto",
     **options: Any,
 ) -> Bound:
@@ -186,7 +94,7 @@ def min_distortion(
     query, distortion, budget, entropy_floor, source, sources, outputs, constraints, objective, size
         As for `MinDistortion`, and so `priors` and `rows`.
     **options
-        As for `MinLeakage.solve`.
+        As for `MinLeakage`.
 
     Examples
     --------

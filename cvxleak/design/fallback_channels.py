@@ -11,10 +11,10 @@ from cvxleak.core.errors import InfeasibleError, SolverError
 from cvxleak.core.validation import Array
 from cvxleak.design.adversary_oracle import Audited
 from cvxleak.design.conic import Conic
+from cvxleak.design.data import DesignData
 from cvxleak.design.feasible import snapped
 from cvxleak.design.goal import Goal
 from cvxleak.design.interior import Master, MasterPoint
-from cvxleak.design.statement import DesignData
 from cvxleak.design.user_constraints import own_violations
 from cvxleak.exact.rationals import float_above, rational
 
@@ -43,16 +43,16 @@ class Footing:
         The budget is hardly more, so that there is no interior.
     """
 
-    def __init__(self, problem: DesignData, goal: Goal, budget: float, conic: Conic) -> None:
-        self.costs, self.goal, self.budget = problem.costs, goal, budget
-        self.own = bool(problem.rules)
+    def __init__(self, data: DesignData, goal: Goal, budget: float, conic: Conic) -> None:
+        self.costs, self.goal, self.budget = data.costs, goal, budget
+        self.own = bool(data.rules)
         self.anchor = self.costs.least()
         rows = len(self.anchor)
         self.haven: Array | None = np.tile(self.costs.constant(), (rows, 1))
         self.ground_audit: Audited | None = None
         if self.own:
             self.anchor = snapped(conic.least_worst(self.costs.table))
-            violated = own_violations(problem.rules, self.haven)
+            violated = own_violations(data.rules, self.haven)
             if max(violated.values(), default=0.0) > 0:
                 law = conic.constant(self.costs.table)
                 self.haven = None if law is None else np.tile(snapped(law[None])[0], (rows, 1))

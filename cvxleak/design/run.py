@@ -9,7 +9,7 @@ Adversaries are asked for at the master's channel, where its model is at its wor
 from there to the best channel known, where it has to be good (in-out separation: Ben-Ameur and
 Neto, Networks 2007). Local searches find them in a hundredth of the time of an audit; when it is
 time for one, `cvxleak.design.audits` says. Where an audit takes long there may be another
-channel, as good, whose audit does not: `cvxleak.design.search_without_floor` looks for it.
+channel, as good, whose audit does not: `cvxleak.design.search` looks for it.
 
 "alternate" keeps the newest adversary only (LEAKAGE Algorithms 6 and 9): the bracket is as valid,
 but it need not close, and the adversaries may come back in a cycle.
@@ -19,30 +19,27 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from cvxleak.core.clock import Clock
-from cvxleak.core.errors import InfeasibleError, SolveInterrupted, SolverError
+from cvxleak.core.errors import SolverError
 from cvxleak.core.validation import Array
 from cvxleak.design.adversary_oracle import Cut
 from cvxleak.design.audits import CLOSED, Audits, Candidate
-from cvxleak.design.certify import Found, Lower
+from cvxleak.design.certify import Lower
 from cvxleak.design.conic import Conic, OutOfTimeError
 from cvxleak.design.cuts import Cuts
 from cvxleak.design.designed import Round
 from cvxleak.design.fallback_channels import Footing
 from cvxleak.design.goal import Goal
 from cvxleak.design.interior import Master, MasterPoint
+from cvxleak.design.learned import Learned
 from cvxleak.design.master import solve_master
 from cvxleak.design.outer_approximation import Implied
 from cvxleak.design.work import SECOND
-from cvxleak.problem.bound import Bound, Stopped
-
-if TYPE_CHECKING:
-    from cvxleak.design.search import Search
-    from cvxleak.design.search_without_floor import WithoutFloor
+from cvxleak.problem import Gap, Stopped
 
 __all__ = ["Options", "Run"]
 
@@ -66,9 +63,6 @@ NEARBY = 0.02
 INWARD = 0.3
 """How far from the best channel known towards the master's the first question is asked."""
 
-ASIDE = 2.0
-"""How much work may go to channels against adversaries without a floor, for each unit before."""
-
 AUDITING = 0.5
 """Part of the work that audits may take while the cuts have not closed the gap."""
 
@@ -78,10 +72,8 @@ LAST = 0.3
 
 @dataclass(frozen=True)
 class Options:
-    """How a search is run; it works to `part` of the tolerance `tol`."""
+    """How a search is run; it works to `part` of the tolerance."""
 
-    tol: float
-    time_limit: float | None
     strategy: str = "cutting_set"
     solver: str | None = None
     solver_options: dict[str, Any] = field(default_factory=dict)
@@ -90,7 +82,22 @@ class Options:
 
 
 class Run:
-    """The state of a design for one budget."""
+    """The state of a design for one budget.
+
+    Parameters
+    ----------
+    learned : Learned
+        What is known from other budgets; this one adds to it.
+    footing : Footing
+        Channels that are feasible whatever the adversaries are.
+    conic : Conic
+        The master's programs in CVXPY.
+    options : Options
+    gap : Gap
+        When to end.
+    clock : Clock
+        When to end in any case.
+    """
 
     idle = 6
     """Rounds after which a cut without a multiplier is dropped."""
@@ -98,41 +105,49 @@ class Run:
     audited = True
     """Whether channels are audited, so that an adversary who was missed does no harm."""
 
-    def __init__(self, search: Search, budget: float, options: Options, clock: Clock) -> None:
-        self.search, self.budget, self.options = search, budget, options
-        self.problem, self.goal = search.problem, search.goal
-        self.opponents, self.costs = search.opponents, search.costs
-        self.clock, self.spent = clock, 0.0
-        self.begin, self.enough = search.work.done, math.inf
-        rules = self.problem.rules
-        shape = self.costs.price.shape
-        self.conic = Conic(shape, rules, options.solver, options.solver_options)
+    def __init__(
+        self,
+        learned: Learned,
+        footing: Footing,
+        conic: Conic,
+        options: Options,
+        gap: Gap,
+        clock: Clock,
+    ) -> None:
+        self.learned, self.footing, self.conic, self.options = learned, footing, conic, options
+        self.data, self.goal, self.budget = learned.data, footing.goal, footing.budget
+        self.opponents, self.costs = learned.opponents, learned.data.costs
+        self.gap, self.clock, self.limit, self.spent = gap, clock, clock.limit, 0.0
+        self.begin, self.enough = learned.work.done, math.inf
         self.rounds: list[Round] = []
         self.lower = Lower()
         self.cycled = False
         self.stalled = 0  # rounds without progress
         self.seen: list[Cut] = []
-        self.aim = budget if self.goal is Goal.LEAKAGE else max(budget, FIRST_LEAKAGE)
+        self.aim = self.budget
+        if self.goal is Goal.DISTORTION:
+            self.aim = max(self.budget, FIRST_LEAKAGE)
         self.candidate: Candidate | None = None  # the best channel so far, as far as is known
-        self.footing = Footing(self.problem, self.goal, budget, self.conic)
-        self.audits = Audits(
-            self.problem, self.opponents, self.footing, search.audited, search.work
-        )
-        if self.goal is Goal.DISTORTION and self.footing.haven is None:
-            self._find_ground()
+        self.audits = Audits(self.data, self.opponents, self.footing, learned.audited, learned.work)
+        self._ends_tried = False  # of the trade-off
         # Masters are solved in this unit; multipliers of own constraints keep theirs.
+        rules = self.data.rules
         self.unit = 1.0 if rules else float(self.costs.price.max()) or 1.0
         self.mirrors = np.array_equal(self.costs.table, self.costs.table[:, ::-1, ::-1])
-        self._aside: WithoutFloor | None = None
-        self._looked_aside = False  # to the end
-        self.uses_conic = bool(rules) or options.solver is not None or self.footing.thin
+        self.uses_conic = bool(rules) or options.solver is not None or footing.thin
 
-    def resume(self, tol: float, time_limit: float | None) -> Bound:
-        """Go on to a sharper tolerance."""
-        self.options = replace(self.options, tol=tol, time_limit=time_limit)
-        self._aside, self._looked_aside = None, False
-        self.clock, self.audits.late = Clock(time_limit), False
-        return self.go()
+    def go_on(self, gap: Gap, clock: Clock) -> Stopped:
+        """Work until the gap is closed or something ends it."""
+        self.gap, self.clock, self.limit = gap, clock, clock.limit
+        self.audits.late = False
+        if gap.closed(*self.ends):
+            return Stopped.TOLERANCE
+        try:
+            return self._settled() or self._rounds()
+        except OutOfTimeError:
+            return Stopped.TIME_LIMIT
+        finally:
+            self.spent += clock.seconds
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -148,81 +163,44 @@ class Run:
     def target(self) -> float:
         """The gap to reach, a little inside the tolerance."""
         best = min(self.ends[1], self.promise)
-        relative = 0.9 * self.options.part * self.options.tol * best if math.isfinite(best) else 0.0
-        return max(relative, 0.8 * self.problem.absolute(self.goal))
+        relative = 0.9 * self.options.part * self.gap.tol * best if math.isfinite(best) else 0.0
+        return max(relative, 0.8 * self.gap.absolute)
 
-    def go(self) -> Bound:
-        """Work until the gap is within the tolerance or something ends it."""
-        try:
-            stopped = self._settled()
-            if stopped is None:
-                stopped = self._rounds()
-        except OutOfTimeError:
-            stopped = Stopped.TIME_LIMIT
-        except KeyboardInterrupt:
-            stopped = Stopped.INTERRUPTED
-        if self.audits.best is None:
-            self._fall_back()
-        if self.audits.best is None:
-            raise SolverError("no channel was proved to be within the budget")
-        self.spent += self.clock.seconds
-        stats = {"seconds": self.spent, "rounds": len(self.rounds), "stopped": stopped}
-        stats["work"] = self._work
-        if self.options.strategy == "alternate":
-            stats["cycled"] = self.cycled
-        found = Found(
-            self.problem, self.opponents, self.goal, self.budget, self.lower, self.audits.best
-        )
-        bound = found.bound(tuple(self.rounds), self.options.tol, stats, self.resume)
-        if stopped is Stopped.INTERRUPTED:
-            raise SolveInterrupted(bound)
-        return bound
+    @property
+    def work(self) -> float:
+        """The work so far."""
+        return self.learned.work.done - self.begin
 
-    def _find_ground(self) -> None:
-        """Take the channel of least leakage, where own constraints rule out all constants."""
-        options = replace(self.options, tol=0.01, time_limit=self.clock.limit)
-        try:
-            bound = self.search.least_leakage(options)
-        except SolveInterrupted as error:
-            raise SolveInterrupted from error  # a bracket of another problem
-        matrix = bound.witness.channel.matrix
-        if bound.upper > self.budget:
-            raise InfeasibleError(
-                f"budget: found {self.budget!r} nats; under the constraints the least leakage of a "
-                f"channel is between {bound.lower!r} and {bound.upper!r}"
-            )
-        audited = self.opponents.audit(self.problem.channel(matrix)).run(0.01, clock=self.clock)
-        self.footing.haven, self.footing.ground_audit = matrix, audited
-
-    def _fall_back(self) -> None:
+    def fall_back(self) -> None:
         """See to it that there is a witness: at worst one that every search starts from."""
+        if self.audits.best is not None:
+            return
         if self.candidate is not None:
             self.audits.once(self.candidate.matrix, QUICK, SECOND, self.clock)
         if self.audits.best is None:
             known = self.footing.anchor if self.goal is Goal.LEAKAGE else self.footing.ground
             self.audits.once(known, 0.5, SECOND, self.clock)
+        if self.audits.best is None:
+            raise SolverError("no channel was proved to be within the budget")
 
     def _settled(self) -> Stopped | None:
         """Try the two ends of the trade-off, where one channel is the answer at once."""
-        if self.audits.best is not None:
+        if self._ends_tried:
             return None
         if self.goal is Goal.LEAKAGE:
             if self.footing.haven is not None and self.footing.affordable(self.footing.haven):
                 self.audits.once(self.footing.haven, 0.5, math.inf, self.clock)
-                return Stopped.TOLERANCE
-            return None
-        self._bounded_by_distortion()
-        self.audits.once(self.footing.ground, 0.5, math.inf, self.clock)
-        if self._done():
-            return Stopped.TOLERANCE
-        self.audits.once(self.footing.anchor, 0.1 * self.options.tol, SECOND, self.clock)
-        if self._done():
-            return Stopped.TOLERANCE
-        return None
+        else:
+            self._bounded_by_distortion()
+            self.audits.once(self.footing.ground, 0.5, math.inf, self.clock)
+            if not self._done():
+                self.audits.once(self.footing.anchor, 0.1 * self.gap.tol, SECOND, self.clock)
+        self._ends_tried = True
+        return Stopped.TOLERANCE if self._done() else None
 
     def _bounded_by_distortion(self) -> None:
         """Least distortion: what no channel can beat, whatever it leaks."""
-        if self.problem.rules:
+        if self.data.rules:
             return
         exact = [float(m) for m in np.tensordot(self.costs.table, self.footing.anchor, 2)]
         if len(exact) == 1:
@@ -241,7 +219,7 @@ class Run:
 
     def _rounds(self) -> Stopped:
         matrix = self.footing.first()
-        if self.search.known:
+        if self.learned.known:
             matrix = self._master().channel
             if self.audited:
                 self.audits.inherit()
@@ -255,7 +233,7 @@ class Run:
                 self._audit_candidate(last=True)
                 self._log()
                 return Stopped.TIME_LIMIT
-            if self.search.work.done >= self.enough:
+            if self.learned.work.done >= self.enough:
                 return Stopped.WORK_LIMIT
             if len(self.rounds) >= ROUNDS:
                 return Stopped.WORK_LIMIT
@@ -291,14 +269,14 @@ class Run:
     @property
     def _dust(self) -> float:
         """Entries of a channel below this become zero."""
-        return min(1e-9, 1e-4 * self.options.tol)
+        return min(1e-9, 1e-4 * self.gap.tol)
 
     def _explore(self, matrix: Array) -> None:
         """Look for adversaries of the master's channel, and on the way to the best one known."""
-        if self.audited and self.search.known and not self.rounds:
+        if self.audited and self.learned.known and not self.rounds:
             # Where the neighbor's adversaries did, an audit will most likely find no others.
             released = self.footing.repaired(matrix, self._dust)
-            cuts = list(self.search.known)
+            cuts = list(self.learned.known)
             learned = self._stated(cuts).informations(released)[2]
             self._propose(released, float(learned.max()), cuts[int(learned.argmax())])
             return
@@ -312,7 +290,7 @@ class Run:
         for place in places:
             released = self.footing.repaired(place, self._dust)
             learned = self.opponents.attack(
-                released, self.search.known.by_use, self.search.work, self.clock
+                released, self.learned.known.by_use, self.learned.work, self.clock
             )
             self._propose(released, *learned[0])
             self._keep(learned, released)
@@ -320,7 +298,7 @@ class Run:
     def _confront(self, matrix: Array) -> None:
         """Look for the adversaries of one channel by an audit."""
         released = self.footing.repaired(matrix, self._dust)
-        audit = self.opponents.audit(self.problem.channel(released))
+        audit = self.opponents.audit(self.data.channel(released))
         audited = self.audits.run(released, audit, QUICK, self._share(0.05), self.clock)
         self._propose(released, audited.value)
         if self.opponents.priors is None:
@@ -336,16 +314,16 @@ class Run:
         """Make adversaries and their mirror images cuts, but for those that are no news."""
         if self.options.strategy == "alternate":
             cut = max(learned, key=lambda pair: pair[0])[1]
-            self.search.known = Cuts([cut])
+            self.learned.known = Cuts([cut])
             self.cycled = any(cut.like(other) for other in self.seen)
             self.seen.append(cut)
             return
         level = self.lower.value if self.goal is Goal.LEAKAGE else self.aim
         for value, cut in learned:
-            if value > level or not self.search.known:
+            if value > level or not self.learned.known:
                 for one in self.opponents.images(cut, self.mirrors):
                     if not self._known(one, value, matrix):
-                        self.search.known.add(one)
+                        self.learned.known.add(one)
 
     @property
     def _nats(self) -> float:
@@ -354,11 +332,11 @@ class Run:
             return self.target
         point = self.lower.point
         price = 0.0 if point is None else float(point.theta.sum())
-        return min(self.target / price if price > 0 else math.inf, self.options.tol * self.aim)
+        return min(self.target / price if price > 0 else math.inf, self.gap.tol * self.aim)
 
     def _known(self, cut: Cut, value: float, matrix: Array) -> bool:
         """Whether a cut nearby says about a channel what this one does: both would be one twice."""
-        near = self.search.known.near(cut, NEARBY)
+        near = self.learned.known.near(cut, NEARBY)
         if not near:
             return False
         if any(cut.like(other) for other in near):
@@ -376,18 +354,18 @@ class Run:
             candidate, lower = self.candidate, self.lower.value
             if candidate is None or not self.audits.wanted(candidate, lower, self.target, late):
                 return
-            if self._aside is not None and not self._looked_aside and not last:
-                self._look_aside()  # that of another channel took long already
+            if self._looking_aside and not last:
+                self._look_aside()  # an audit of another channel took long already
                 return
             closed = self.cuts_closed
-            allowed = max(AUDITING * self._work, 0.1 * SECOND)
+            allowed = max(AUDITING * self.work, 0.1 * SECOND)
             if not closed and not last and self.audits.work > allowed:
                 return
             work = math.inf if last else self._share(0.5 if closed else 0.2)
             released, audited = self.audits.go_on(candidate, lower, self.target, work, self.clock)
             if self.opponents.priors is None:
                 self._keep([(audited.value, audited.cut)], released)
-            if audited.upper - audited.value > self.options.tol * audited.upper and not last:
+            if audited.upper - audited.value > self.gap.tol * audited.upper and not last:
                 self._look_aside()
             if self.candidate is not candidate:
                 continue
@@ -398,25 +376,13 @@ class Run:
             worth = self.audits.worth(candidate.matrix, learned)
             self.candidate = Candidate(candidate.matrix, learned, worth, audited.cut)
 
+    @property
+    def _looking_aside(self) -> bool:
+        """Whether that has begun and not come to its end."""
+        return False
+
     def _look_aside(self) -> None:
         """Look for a channel that is easier to audit and as good."""
-        search = self.search.without_floor
-        if self._looked_aside or search is None or self.options.strategy == "alternate":
-            return
-        if self._aside is None:
-            self._aside = search.aside(self.budget, self.options, self.clock)
-        for cut in self.search.known:
-            if not search.known.near(cut, NEARBY):
-                search.known.add(cut)
-        self._looked_aside = self._aside.find(self.ends, max(ASIDE * self._work, SECOND))
-        found = self._aside.candidate
-        if found is None:
-            return
-        audited = self.audits.once(found.matrix, QUICK, SECOND, self.clock)
-        self._propose(found.matrix, audited.upper)
-        moved = [self.opponents.moved(cut) for cut in search.known.by_use]
-        learned = [(self.opponents.learned(cut, found.matrix), cut) for cut in moved]
-        self._keep(learned, found.matrix)
 
     @property
     def cuts_closed(self) -> bool:
@@ -426,23 +392,18 @@ class Run:
     @property
     def _time_for_audits(self) -> bool:
         """Whether the time left is for audits alone: the cuts have less of the gap to close."""
-        limit = self.options.time_limit
+        limit = self.limit
         if limit is None or self.clock.left > LAST * limit or self.candidate is None:
             return False
         return self.audits.value - self.promise > self.promise - self.lower.value
 
-    @property
-    def _work(self) -> float:
-        """The work so far."""
-        return self.search.work.done - self.begin
-
     def _share(self, part: float) -> float:
         """Return the work of an audit: a part of the work so far, but not too little."""
-        return max(SECOND, part * self._work)
+        return max(SECOND, part * self.work)
 
     def _master(self) -> MasterPoint:
         """Solve the master for the adversaries known, and raise the lower end."""
-        cuts = list(self.search.known)
+        cuts = list(self.learned.known)
         master = self._stated(cuts)
         implied: Implied | None = None
         if self.uses_conic:
@@ -454,10 +415,10 @@ class Run:
                 reach = self.costs.worst(self.footing.ground) - self.costs.worst(
                     self.footing.anchor
                 )
-                gap = 0.03 * self.options.tol * (0.1 if self.goal is Goal.LEAKAGE else reach)
+                gap = 0.03 * self.gap.tol * (0.1 if self.goal is Goal.LEAKAGE else reach)
             gap = gap if self.goal is Goal.LEAKAGE else gap / self.unit
             point = solve_master(master, self.footing.first(), gap, self.clock)
-        self.search.work.done += point.work
+        self.learned.work.done += point.work
         point = self._in_units(point)
         if not np.isfinite(point.lower):
             if not self.uses_conic:
@@ -472,10 +433,10 @@ class Run:
         better = point.lower > self.lower.value
         if better:
             self.lower = Lower(point.lower, tuple(cuts), point, implied)
-        self.search.known.used(point.theta)
+        self.learned.known.used(point.theta)
         # Cuts are dropped on progress only, so that they cannot come and go in a cycle.
         if better and self.opponents.priors is None:
-            self.search.known.drop(self.idle)
+            self.learned.known.drop(self.idle)
         return point
 
     def _stated(self, cuts: list[Cut]) -> Master:
@@ -505,9 +466,9 @@ class Run:
     def _log(self) -> None:
         lower, upper = self.ends
         seconds = self.spent + self.clock.seconds
-        self.rounds.append(Round(lower, upper, len(self.search.known), seconds))
+        self.rounds.append(Round(lower, upper, len(self.learned.known), seconds))
         if self.options.verbose:
             print(
                 f"{seconds:7.1f} s  round {len(self.rounds)}: {lower:.7g} to {upper:.7g}, "
-                f"{len(self.search.known)} adversaries"
+                f"{len(self.learned.known)} adversaries"
             )

@@ -1,61 +1,153 @@
-"""A design, for one budget after the other: what is learned for one serves the next."""
+"""`DesignSearch`: the search of a design for one budget, which can be cut short and go on."""
 
 from __future__ import annotations
 
 import math
-from functools import cached_property
+from contextlib import suppress
+from dataclasses import replace
 
-import numpy as np
-
-from cvxleak.core.clock import Clock
-from cvxleak.design.adversary_oracle import Opponents
-from cvxleak.design.audits import Told
-from cvxleak.design.cuts import Cuts
+from cvxleak.core.clock import Clock, Stop
+from cvxleak.core.errors import InfeasibleError, SolverError
+from cvxleak.design.certify import Ends
+from cvxleak.design.conic import Conic
+from cvxleak.design.fallback_channels import Footing
 from cvxleak.design.goal import Goal
-from cvxleak.design.run import Options, Run
+from cvxleak.design.learned import Learned
+from cvxleak.design.run import NEARBY, QUICK, Options, Run
 from cvxleak.design.search_without_floor import WithoutFloor
-from cvxleak.design.statement import DesignData
-from cvxleak.design.work import Work
-from cvxleak.problem.bound import Bound
+from cvxleak.design.work import SECOND
+from cvxleak.problem import Gap, Stopped
+from cvxleak.problem.problem import Found
 
-__all__ = ["Options", "Search"]
+__all__ = ["DesignSearch", "Options"]
+
+ASIDE = 2.0
+"""How much work may go to channels against adversaries without a floor, for each unit before."""
+
+GROUND = (0.01, 1e-4)
+"""Tolerances of the least leakage, where a channel of little leakage has to be looked for; the
+second if the first does not tell whether one is within the budget."""
 
 
-class Search:
-    """The state of a design: it can be run for one budget after the other, and run on."""
+class DesignSearch:
+    """The search of a design problem for one budget.
 
-    def __init__(
-        self,
-        problem: DesignData,
-        goal: Goal,
-        rng: int | np.random.Generator | None,
-        opponents: Opponents | None = None,
-        work: Work | None = None,
-    ) -> None:
-        self.problem, self.goal = problem, goal
-        self.opponents = problem.opponents(rng) if opponents is None else opponents
-        self.costs = problem.costs
-        self.work = work or Work()
-        self.audited: list[Told] = []
-        self.known = Cuts(self.opponents.known)
+    Parameters
+    ----------
+    learned : Learned
+        What is known from other budgets; this one adds to it.
+    budget : float
+    options : Options
+    """
 
-    def run(self, budget: float, options: Options) -> Bound:
-        """Return the proved bracket for one budget; cuts of earlier budgets are kept."""
-        return Run(self, budget, options, Clock(options.time_limit)).go()
+    def __init__(self, learned: Learned, budget: float, options: Options) -> None:
+        self.learned, self.budget, self._options = learned, budget, options
+        self._runs: list[_Run] = []
 
-    @cached_property
-    def without_floor(self) -> Search | None:
-        """The same search against adversaries without a floor, if it is exact."""
-        opponents = self.opponents
-        exact = opponents.priors is None and opponents.floor > 0 and opponents.enumerable
-        if not exact:
-            return None
-        return Search(self.problem, self.goal, None, opponents.without_floor(), self.work)
+    def advance(self, gap: Gap, stop: Stop) -> Stopped:
+        """Work until the gap is closed or something ends it."""
+        run, data = self.run(gap, stop.clock), self.learned.data
+        stopped = run.go_on(gap, stop.clock)
+        stuck = stopped is Stopped.NO_PROGRESS and run.options.solver is None
+        if stuck and data.priors is not None and not data.rules:
+            # With given priors there is one master, which a conic solver may solve where the method
+            # in NumPy does not get on.
+            conic = replace(self._options, solver="CLARABEL", solver_options={})
+            with suppress(SolverError):
+                other = self._made(conic, gap, stop.clock)
+                self._runs.append(other)
+                stopped = other.go_on(gap, stop.clock)
+        return stopped
 
-    def aside(self, budget: float, options: Options, clock: Clock) -> WithoutFloor:
-        """Return this search, which is one without a floor, ready to look for a channel."""
-        return WithoutFloor(self, budget, options, clock)
+    def found(self, gap: Gap) -> Found:
+        """Return the best channel so far, with what proves both ends."""
+        run = self.run(gap, Clock(0.0))
+        run.fall_back()
+        assert run.audits.best is not None  # or an error was raised
+        stats = {"rounds": len(run.rounds), "work": run.work}
+        if self._options.strategy == "alternate":
+            stats["cycled"] = run.cycled
+        ends = Ends(run.data, run.opponents, run.goal, run.budget, run.lower, run.audits.best)
+        return ends.found(tuple(run.rounds), stats)
 
-    def least_leakage(self, options: Options) -> Bound:
-        """Return the bracket of the least leakage whatever it costs."""
-        return Search(self.problem, Goal.LEAKAGE, 0, work=self.work).run(math.inf, options)
+    def proof_seconds(self) -> float:
+        """Return 0: the exact proof comes on top of a time limit."""
+        return 0.0
+
+    def run(self, gap: Gap, clock: Clock) -> Run:
+        """Return the run with the sharpest bracket; the first is made now."""
+        if not self._runs:
+            self._runs.append(self._made(self._options, gap, clock))
+        return min(self._runs, key=lambda run: run.ends[1] - run.ends[0])
+
+    def _made(self, options: Options, gap: Gap, clock: Clock) -> _Run:
+        learned = self.learned
+        data, shape = learned.data, learned.data.costs.price.shape
+        conic = Conic(shape, data.rules, options.solver, options.solver_options)
+        footing = Footing(data, learned.goal, self.budget, conic)
+        if learned.goal is Goal.DISTORTION and footing.haven is None:
+            self._find_ground(footing, options, clock)
+        return _Run(learned, footing, conic, options, gap, clock)
+
+    def _find_ground(self, footing: Footing, options: Options, clock: Clock) -> None:
+        """Take the channel of least leakage, where own constraints rule out all constants."""
+        known = self.learned
+        learned = Learned(known.data, Goal.LEAKAGE, 0, work=known.work)
+        search = DesignSearch(learned, math.inf, options)
+        lower = upper = math.nan
+        for gap in map(Gap, GROUND):
+            search.advance(gap, Stop(clock))
+            run = search.run(gap, clock)
+            run.fall_back()
+            best = run.audits.best
+            assert best is not None  # or an error was raised
+            if best.value <= self.budget:
+                footing.haven, footing.ground_audit = best.matrix, best.audited
+                return
+            lower, upper = run.lower.value, best.value
+            if lower > self.budget:
+                raise InfeasibleError(
+                    f"budget: found {self.budget!r} nats; under the constraints the least leakage "
+                    f"of a channel is between {lower!r} and {upper!r}"
+                )
+        raise SolverError(
+            f"budget: no channel within {self.budget!r} nats was found; under the constraints the "
+            f"least leakage of a channel is between {lower!r} and {upper!r}"
+        )
+
+
+class _Run(Run):
+    """A run that may look aside: for channels against adversaries without a floor."""
+
+    _aside: WithoutFloor | None = None
+    _looked_aside = False  # to the end
+
+    def go_on(self, gap: Gap, clock: Clock) -> Stopped:
+        """Work until the gap is closed or something ends it."""
+        self._aside, self._looked_aside = None, False
+        return super().go_on(gap, clock)
+
+    @property
+    def _looking_aside(self) -> bool:
+        return self._aside is not None and not self._looked_aside
+
+    def _look_aside(self) -> None:
+        learned = self.learned.without_floor
+        if self._looked_aside or learned is None or self.options.strategy == "alternate":
+            return
+        if self._aside is None:
+            self._aside = WithoutFloor(
+                learned, self.footing, self.conic, self.options, self.gap, self.clock
+            )
+        for cut in self.learned.known:
+            if not learned.known.near(cut, NEARBY):
+                learned.known.add(cut)
+        self._looked_aside = self._aside.find(self.ends, max(ASIDE * self.work, SECOND))
+        found = self._aside.candidate
+        if found is None:
+            return
+        audited = self.audits.once(found.matrix, QUICK, SECOND, self.clock)
+        self._propose(found.matrix, audited.upper)
+        moved = [self.opponents.moved(cut) for cut in learned.known.by_use]
+        worst = [(self.opponents.learned(cut, found.matrix), cut) for cut in moved]
+        self._keep(worst, found.matrix)

@@ -16,14 +16,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from cvxleak.core.clock import Clock
+from cvxleak.design.conic import Conic
+from cvxleak.design.fallback_channels import Footing
+from cvxleak.design.learned import Learned
 from cvxleak.design.run import Options, Run
-from cvxleak.problem.bound import Stopped
-
-if TYPE_CHECKING:
-    from cvxleak.design.search import Search
+from cvxleak.problem import Gap, Stopped
 
 __all__ = ["WithoutFloor"]
 
@@ -39,17 +38,25 @@ class WithoutFloor(Run):
 
     Parameters
     ----------
-    search : Search
+    learned : Learned
         Its adversaries need no doubt.
-    budget, options, clock
+    footing, conic, options, gap, clock
         As for `Run`.
     """
 
     idle = 2
     audited = False
 
-    def __init__(self, search: Search, budget: float, options: Options, clock: Clock) -> None:
-        super().__init__(search, budget, replace(options, verbose=False), clock)
+    def __init__(
+        self,
+        learned: Learned,
+        footing: Footing,
+        conic: Conic,
+        options: Options,
+        gap: Gap,
+        clock: Clock,
+    ) -> None:
+        super().__init__(learned, footing, conic, replace(options, verbose=False), gap, clock)
         self._least, self._most = 0.0, math.inf
 
     @property
@@ -64,7 +71,7 @@ class WithoutFloor(Run):
         may take.
         """
         self._least, self._most = ends
-        self.enough = self.search.work.done + work
+        self.enough = self.learned.work.done + work
         if self.footing.ground_audit is not None:
             return True
         return self._rounds() not in (Stopped.WORK_LIMIT, Stopped.TIME_LIMIT)

@@ -25,7 +25,7 @@ def design_report(
     *,
     unit: str = "nats",
     tol: float = 1e-3,
-    time_limit: float | None = 300.0,
+    time_limit: float | None = 60.0,
     watch: Watch | None = None,
 ) -> Report:
     """Return the best channel of a design problem, and what is proved about it.
@@ -78,10 +78,9 @@ def design_report(
     bound = solved(watch, "design", problem.solve, tol=tol, time_limit=time_limit)
     design: Design = bound.witness
     leakage = isinstance(problem, MinLeakage)
-    statement = problem.problem
     name = names.LEAST_LEAKAGE if leakage else names.LEAST_DISTORTION
     found = [
-        Quantity.of_bound(name, bound, unit, say.design(leakage, bool(statement.rules))),
+        Quantity.of_bound(name, bound, unit, say.design(leakage, bool(problem.constraints))),
         Quantity(
             names.DESIGN_LEAKAGE,
             min(_attained(design), design.leakage) / scale,
@@ -97,21 +96,21 @@ def design_report(
             design.distortion,
             names.DISTORTION,
             COMPUTED,
-            say.design_distortion(len(statement.sources)),
+            say.design_distortion(len(problem.sources)),
         ),
     ]
     found += _prices(bound.shadow_prices, leakage, unit)
-    floor = statement.entropy_floor
+    floor = problem.entropy_floor
     facts: dict[str, Any] = {
-        "records": statement.query.space.records,
-        "query_values": len(statement.query.values),
+        "records": problem.query.space.records,
+        "query_values": len(problem.query.values),
         "rows": design.channel.shape[0],
         "outputs": design.channel.shape[1],
         "minimize": "leakage" if leakage else "distortion",
         "budget": problem.budget if leakage else problem.budget / scale,
         "entropy_floor": None if floor is None else floor / scale,
-        "objective": statement.objective,
-        "group_size": statement.size if statement.objective == "group" else None,
+        "objective": problem.objective,
+        "group_size": problem.size if problem.objective == "group" else None,
         "binding": list(design.binding),
         "rounds": len(design.rounds),
         "stopped": bound.stats["stopped"].name,

@@ -238,7 +238,7 @@ def test_numbers_of_a_spec_stay_as_written(write: Write, number: str):
     wanted = f"[design]\nminimize = 'distortion'\nbudget = {number}\nentropy_floor = {number}\n"
     query = "[query]\nkind = 'parity'\nrecords = 2\n[distortion]\nkind = 'hamming'\n"
     design = design_problem(Given(write(query, wanted)), "nats")
-    assert (design.budget, design.problem.entropy_floor) == (written, written)
+    assert (design.budget, design.entropy_floor) == (written, written)
     in_bits = local_dp_problem(
         Given(write(LAWS, "[local_dp]\nepsilon = 1.0\nunit = 'bits'\n")), "nats"
     )

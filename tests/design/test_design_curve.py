@@ -7,8 +7,7 @@ import pytest
 from cvxleak.audit import record_leakage
 from cvxleak.core.errors import CertificateError, InfeasibleError, ValidationError
 from cvxleak.design import MinDistortion, MinLeakage, calibrate, design_curve
-from cvxleak.design.goal import Goal
-from cvxleak.design.search import Options, Search
+from cvxleak.design.learned import Learned
 from cvxleak.mechanisms import binary_symmetric
 from cvxleak.model import Distortion, Mechanism
 from cvxleak.problem.bound import Status
@@ -86,11 +85,11 @@ def test_calibration_at_the_ends():
 
 def test_a_search_keeps_its_adversaries():
     problem = MinLeakage(parity(3), distortion=WRONG, budget=0.1, entropy_floor=1.5)
-    search = Search(problem.problem, Goal.LEAKAGE, 0)
-    assert len(search.known) == 0
-    first = search.run(0.1, Options(tol=1e-4, time_limit=None))
-    assert len(search.known) > 0
-    again = search.run(0.1, Options(tol=1e-4, time_limit=None))
+    learned = Learned(problem.data, problem.goal, 0)
+    assert len(learned.known) == 0
+    first = problem.solve(tol=1e-4, time_limit=None, learned=learned)
+    assert len(learned.known) > 0
+    again = problem.solve(tol=1e-4, time_limit=None, learned=learned)
     assert again.stats["rounds"] < first.stats["rounds"]
 
 

@@ -16,7 +16,7 @@ COUNT = Distortion.absolute(range(4))
 
 
 def problem_of(floor: float = 1.2):
-    return MinDistortion(count(3), distortion=COUNT, budget=0.1, entropy_floor=floor).problem
+    return MinDistortion(count(3), distortion=COUNT, budget=0.1, entropy_floor=floor).data
 
 
 def master_of(goal: Goal, budget: float) -> tuple[Master, np.ndarray]:

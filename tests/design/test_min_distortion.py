@@ -5,13 +5,14 @@ import numpy as np
 import pytest
 
 from cvxleak.audit import record_leakage
+from cvxleak.core.clock import Clock
 from cvxleak.core.errors import InfeasibleError, SolveInterrupted
 from cvxleak.design import MinDistortion, MinLeakage, master, min_distortion, min_leakage
 from cvxleak.design import adversary_oracle as adversaries
-from cvxleak.design.goal import Goal
-from cvxleak.design.search import Options, Search
+from cvxleak.design.learned import Learned
+from cvxleak.design.search import DesignSearch, Options
 from cvxleak.model import Distortion
-from cvxleak.problem.bound import Status, Stopped
+from cvxleak.problem import Gap, Status, Stopped
 from cvxleak.proofs import verify
 from cvxleak.queries import count, parity
 
@@ -252,6 +253,7 @@ def test_given_priors_have_another_solver_if_the_first_is_stuck(monkeypatch):
     monkeypatch.setattr(master, "STEPS", 2)
     options = {"distortion": WRONG, "budget": 0.01, "priors": [[0.6, 0.1, 0.1, 0.2]]}
     problem = MinDistortion(parity(2), **options)
-    stuck = Search(problem.problem, Goal.DISTORTION, 0).run(0.01, Options(1e-3, 60.0))
-    assert stuck.status is Status.BRACKETED
+    search = DesignSearch(Learned(problem.data, problem.goal, 0), 0.01, Options())
+    first = search.run(Gap(1e-3), Clock())
+    assert first.go_on(Gap(1e-3), Clock()) is Stopped.NO_PROGRESS
     check(problem.solve())

@@ -330,7 +330,7 @@ def test_check_judges_a_candidate():
 def test_a_candidate_may_have_a_row_for_each_dataset():
     problem = MinLeakage(parity(2), distortion=WRONG, budget=0.6, entropy_floor=0.0)
     bound = problem.solve()
-    assert problem.problem.rows.query.values == (0, 1)
+    assert problem.data.rows.query.values == (0, 1)
     apart = np.array([[0.9, 0.1], [0.9, 0.1], [0.1, 0.9], [0.1, 0.9]])  # tells the first bit
     found = problem.check(apart, bound=bound)
     assert found.feasible
@@ -374,7 +374,7 @@ def test_a_candidate_mechanism_is_read_by_its_own_query():
 def test_bad_arguments_are_named(arguments, name):
     given = {"distortion": WRONG, "budget": 0.1, "entropy_floor": 1.0} | arguments
     with pytest.raises(ValidationError, match=f"^{name}"):
-        MinLeakage(parity(3), **given).problem.rows  # noqa: B018
+        MinLeakage(parity(3), **given)
 
 
 def test_a_floor_above_the_maximum_is_infeasible():
@@ -384,11 +384,11 @@ def test_a_floor_above_the_maximum_is_infeasible():
 
 def test_large_spaces_have_one_row_per_type():
     problem = MinLeakage(parity(20), distortion=WRONG, budget=0.1, entropy_floor=10.0)
-    assert len(problem.problem.rows.query.values) == 21
+    assert len(problem.data.rows.query.values) == 21
     problem = MinLeakage(
         count(300), distortion=Distortion.absolute(range(301)), budget=1, entropy_floor=9
     )
-    assert problem.problem.rows.query == count(300)
+    assert problem.data.rows.query == count(300)
 
 
 def test_orbits_of_even_flips_are_parities():

@@ -6,16 +6,18 @@ import pytest
 from cvxleak.audit import record_leakage
 from cvxleak.core.clock import Clock
 from cvxleak.design import MinDistortion, MinLeakage
+from cvxleak.design.conic import Conic
 from cvxleak.design.cuts import Cuts
-from cvxleak.design.goal import Goal
-from cvxleak.design.search import Options, Search
+from cvxleak.design.fallback_channels import Footing
+from cvxleak.design.learned import Learned
+from cvxleak.design.run import Options
+from cvxleak.design.search_without_floor import WithoutFloor
 from cvxleak.measures import lumped_entropy
 from cvxleak.model import Distortion, Mechanism
-from cvxleak.problem.bound import Status
+from cvxleak.problem import Gap, Status
 from cvxleak.proofs import verify
 from cvxleak.queries import count, parity
 
-OPTIONS = Options(tol=1e-3, time_limit=None)
 SHARP = (math.inf, math.inf)
 """No bracket of the floor's own: to half the tolerance."""
 
@@ -29,22 +31,33 @@ def least_leakage(n, budget, floor):
     )
 
 
-def aside(problem, budget, ends=SHARP, goal=Goal.LEAKAGE):
-    search = Search(problem.problem, goal, 0)
-    run = search.without_floor.aside(budget, OPTIONS, Clock())
+def learned_of(problem):
+    return Learned(problem.data, problem.goal, 0)
+
+
+def without_floor(learned, budget):
+    data = learned.data
+    conic = Conic(data.costs.price.shape, (), None, {})
+    footing = Footing(data, learned.goal, budget, conic)
+    return WithoutFloor(learned.without_floor, footing, conic, Options(), Gap(1e-3), Clock())
+
+
+def aside(problem, ends=SHARP):
+    learned = learned_of(problem)
+    run = without_floor(learned, problem.budget)
     assert run.find(ends, math.inf)
-    return search, run
+    return learned, run
 
 
 def test_the_channel_that_is_found_is_the_best_without_a_floor():
     problem = least_leakage(6, 0.5, 2.0)
-    _, run = aside(problem, 0.5)
+    _, run = aside(problem)
     truth = least_leakage(6, 0.5, 0.0).solve(tol=1e-4)
     assert truth.lower <= run.candidate.worst * (1 + 1e-9)
     assert run.candidate.worst <= truth.upper * (1 + 2e-3)
-    channel = problem.problem.channel(run.candidate.matrix)
+    channel = problem.data.channel(run.candidate.matrix)
     # What it leaks is no guess: an audit proves the same.
-    query = problem.problem.rows.query
+    query = problem.data.rows.query
     audit = record_leakage(Mechanism(query, channel.matrix), 0.0, tol=1e-6)
     assert audit.upper == pytest.approx(run.candidate.worst, rel=1e-5)
 
@@ -53,22 +66,22 @@ def test_least_distortion_without_a_floor():
     distortion = Distortion.absolute(range(5))
     given = {"distortion": distortion, "budget": 0.2}
     problem = MinDistortion(count(4), entropy_floor=1.0, **given)
-    _, run = aside(problem, 0.2, goal=Goal.DISTORTION)
+    _, run = aside(problem)
     truth = MinDistortion(count(4), entropy_floor=0.0, **given).solve(tol=1e-4)
     assert truth.lower * (1 - 1e-9) <= run.candidate.worth <= truth.upper * (1 + 2e-3)
 
 
 def test_it_ends_when_its_channels_are_of_no_use():
     problem = least_leakage(6, 0.5, 3.5)
-    _, useful = aside(problem, 0.5)
-    _, useless = aside(problem, 0.5, (0.0, 0.5 * useful.candidate.worst))
+    _, useful = aside(problem)
+    _, useless = aside(problem, (0.0, 0.5 * useful.candidate.worst))
     assert useless.lower.value > 0.5 * useful.candidate.worst
     assert len(useless.rounds) < len(useful.rounds)
 
 
 def test_it_goes_on_where_its_work_was_done():
     problem = least_leakage(6, 0.5, 2.0)
-    run = Search(problem.problem, Goal.LEAKAGE, 0).without_floor.aside(0.5, OPTIONS, Clock())
+    run = without_floor(learned_of(problem), 0.5)
     assert not run.find(SHARP, 0.0)
     assert not run.rounds
     assert run.find(SHARP, math.inf)
@@ -80,12 +93,12 @@ def test_it_goes_on_where_its_work_was_done():
 def test_its_adversaries_are_moved_to_the_floor():
     floor = 3.9
     problem = least_leakage(6, 0.5, floor)
-    search, run = aside(problem, 0.5)
-    lumped = search.opponents._lumped((0,), None)
+    learned, run = aside(problem)
+    lumped = learned.opponents._lumped((0,), None)
     doubts = []
-    for cut in run.search.known:
+    for cut in run.learned.known:
         doubts.append(lumped_entropy(cut.weights, lumped))
-        moved = search.opponents.moved(cut)
+        moved = learned.opponents.moved(cut)
         assert lumped_entropy(moved.weights, lumped) >= floor - 1e-12
         assert moved.joint.sum() == pytest.approx(1.0)
     assert min(doubts) < floor
@@ -98,8 +111,8 @@ def test_where_there_is_nothing_to_look_for():
     total = MinLeakage(parity(3), entropy_floor=1.0, objective="total", **given)
     listed = MinLeakage(parity(3), priors=[np.full(8, 1 / 8)], **given)
     for problem in (without, total, listed):
-        assert Search(problem.problem, Goal.LEAKAGE, 0).without_floor is None
-    assert Search(least_leakage(70, 2.0, 30.0).problem, Goal.LEAKAGE, 0).without_floor is None
+        assert learned_of(problem).without_floor is None
+    assert learned_of(least_leakage(70, 2.0, 30.0)).without_floor is None
 
 
 def test_a_large_count_is_certified_by_a_channel_that_is_easy_to_audit():
@@ -111,7 +124,7 @@ def test_a_large_count_is_certified_by_a_channel_that_is_easy_to_audit():
 
 def test_cuts_are_dropped_when_they_do_not_count():
     problem = least_leakage(4, 0.5, 1.5)
-    opponents = Search(problem.problem, Goal.LEAKAGE, 0).opponents
+    opponents = learned_of(problem).opponents
     rng = np.random.default_rng(0)
     made = [opponents._cut((0,), w) for w in rng.dirichlet(np.ones(8), size=120)]
     cuts = Cuts(made)

@@ -46,8 +46,6 @@ PROBLEMS: dict[str, Callable[[], Any]] = {
 NOT_YET = {
     "record leakage",
     "product leakage",
-    "least leakage",
-    "least distortion",
 }
 """Those that do not go through `Problem` yet."""
 

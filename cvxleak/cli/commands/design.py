@@ -32,7 +32,7 @@ def design(
     json_path: Json = None,
     certificate: Proof = None,
     channel: ChannelPaths = None,
-    time_limit: TimeLimit = 300.0,
+    time_limit: TimeLimit = 60.0,
     tol: Tolerance = 1e-3,
 ) -> None:
     """Design a channel: least leakage for a distortion budget, or the reverse."""

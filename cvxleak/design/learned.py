@@ -1,0 +1,64 @@
+"""What a design has learned of adversaries and channels for one budget, and keeps for the next."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from cvxleak.design.adversary_oracle import Opponents
+from cvxleak.design.audits import Told
+from cvxleak.design.cuts import Cuts
+from cvxleak.design.data import DesignData
+from cvxleak.design.goal import Goal
+from cvxleak.design.work import Work
+
+__all__ = ["Learned"]
+
+
+class Learned:
+    """What the searches for one design problem, at any budget, have in common.
+
+    Nothing is worked out before it is asked for.
+
+    Attributes
+    ----------
+    known : Cuts
+        The adversaries that masters know.
+    audited : list
+        The channels that were audited, and what was proved of them.
+    work : Work
+        What all of that took.
+    """
+
+    def __init__(
+        self,
+        data: DesignData,
+        goal: Goal,
+        rng: int | np.random.Generator | None,
+        opponents: Opponents | None = None,
+        work: Work | None = None,
+    ) -> None:
+        self.data, self.goal = data, goal
+        self.work = work or Work()
+        self.audited: list[Told] = []
+        self._rng, self._opponents = rng, opponents
+
+    @cached_property
+    def opponents(self) -> Opponents:
+        """The adversaries."""
+        return self._opponents or self.data.opponents(self._rng)
+
+    @cached_property
+    def known(self) -> Cuts:
+        """The cuts; at first those of the given priors."""
+        return Cuts(self.opponents.known)
+
+    @cached_property
+    def without_floor(self) -> Learned | None:
+        """The same for adversaries without a floor, if local searches miss none of these."""
+        opponents = self.opponents
+        exact = opponents.priors is None and opponents.floor > 0 and opponents.enumerable
+        if not exact:
+            return None
+        return Learned(self.data, self.goal, None, opponents.without_floor(), self.work)
