@@ -255,7 +255,6 @@ def unpack(packed: Any, what: str, axes: int, of: str = "dfi") -> tuple[list[Any
         values.byteswap()
     need(code == "i" or all(map(math.isfinite, values)), f"{what} is not finite")
     return values.tolist(), shape
-
 def table(packed: Any, what: str, width: int | None = None, of: str = "dfi") -> list[list[Any]]:
     values, (rows, length) = unpack(packed, what, 2, of)
     need(width in (None, length), f"{what} has the wrong shape")
@@ -280,7 +279,10 @@ def law(values: Any, what: str, length: int | None = None, positive: bool = Fals
     otherwise what the floats store, divided by the sum of that."""
     raw = unpack(values, what, 1)[0] if isinstance(values, dict) else a_list(values, what)
     need(length in (None, len(raw)), f"{what} has {len(raw)} entries")
-    weights = [rational(v, what) for v in raw]
+    weights, below = [rational(v, what) for v in raw], 1
+    for w in weights:  # a common denominator may be far longer than the file
+        below = math.lcm(below, w.denominator)
+        READ.work(below.bit_length() ** 2 >> 20, f"fractions of {what}")
     floats = (isinstance(v, float) or w == Fraction(repr(float(w))) for v, w in zips(raw, weights))
     if sum(weights) != 1 and all(floats):
         weights = [Fraction(float(w)) for w in weights]
@@ -749,7 +751,6 @@ def sharing_bound(lumped: Lumped, stored: Any, floor: Fraction) -> float:
         way = tangent_bound if isinstance(one, dict) and "law" in one else chords_bound
         phi.append(way(merged.rows[part], one, log_t, lumped.log_counts[part], lam))
     return log_sum_exp(phi, lam) - fixed(lam * floor)[0] + merged.price
-
 def tangent_bound(rows: list[list[Interval]], stored: Any, log_t: list[Interval],
                   log_counts: list[Interval], lam: Fraction) -> int:
     """Return phi by a tangent at v0 = law, r0 = v0 R.
@@ -1332,7 +1333,6 @@ def private_at(channel: list[Law], delta: Fraction) -> Any:
             top, below = top + u, below + v
             least = max(least, top / below)
     return least
-
 def pure_level(p: list[Fraction], stored: Any, sources: Sources, budget: Fraction) -> Any:
     """Return an f = e^epsilon that is too small (or infinite), by potentials v; 1 proves nothing.
     The distortion is at least sum v + sum_y u_y (S+ - f S-), u_y the least entry of column y."""

@@ -50,7 +50,7 @@ Array = NDArray[np.float64]
 LONGEST = 4_000
 """Most characters of a number in text."""
 
-_DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
+_DECIMAL = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
 _FRACTION = re.compile(r"[+-]?\d+/\d+", re.ASCII)
 
 _POWERS = tuple(10**places for places in range(400))

@@ -20,11 +20,13 @@ from contextvars import ContextVar
 from typing import Any
 
 from cvxleak.core.errors import CertificateError
+from cvxleak.core.numbers import ExactFloat, as_written, ratio
 
 __all__ = [
     "LIMITS",
     "charge",
     "charge_entries",
+    "charge_fractions",
     "charge_leaves",
     "charge_records",
     "limited",
@@ -111,8 +113,20 @@ def charge_records(data: Any) -> None:
             runs = [run for run in value if isinstance(run, Sequence) and len(run) == 2]
             copies = sum(run[1] * max(_size(run[0]), 2) for run in runs if type(run[1]) is int)
             charge("values in runs", max(copies, 0), f"the runs of {key}")
+        elif key == "matrix" and isinstance(value, list):
+            for row in value:
+                _charge_written(row)
         elif isinstance(value, Mapping):
             charge_records(value)
+
+
+def charge_fractions(values: Sequence[float], name: str) -> None:
+    """Count what it takes to find a common denominator, which may be far longer than the file."""
+    if any(isinstance(value, ExactFloat) for value in values):
+        below = 1
+        for value in values:
+            below = math.lcm(below, ratio(value)[1])
+            charge("steps", below.bit_length() ** 2 >> 20, f"{name}: fractions")
 
 
 def charge_entries(entries: int, written: int, why: str) -> None:
@@ -128,6 +142,15 @@ def charge_leaves(packed: Any, leaves: int, width: int, entries: int) -> None:
     characters = len(packed["data"]) if isinstance(packed["data"], str) else 0
     why = f"a tree of {leaves} leaves in {characters} characters"
     charge("steps", LEAF * max(leaves - characters // width, 0) * entries, why)
+
+
+def _charge_written(row: Any) -> None:
+    if isinstance(row, list) and any(isinstance(value, str) for value in row):
+        try:
+            numbers = [as_written(value) for value in row]
+        except (TypeError, ValueError, OverflowError):
+            return
+        charge_fractions([x for x in numbers if math.isfinite(x)], "a matrix")
 
 
 def _size(item: Any) -> int:

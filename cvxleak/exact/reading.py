@@ -15,6 +15,7 @@ from typing import Any
 
 from cvxleak.core.errors import CertificateError
 from cvxleak.core.numbers import as_written, stored_values
+from cvxleak.exact.limits import charge_fractions
 
 __all__ = [
     "count",
@@ -119,7 +120,9 @@ def numbers(values: Any, name: str, size: int | None = None) -> list[float]:
     if not isinstance(values, list) or (size is not None and len(values) != size):
         wanted = "a list of numbers" if size is None else f"a list of {size} numbers"
         raise CertificateError(f"{name}: expected {wanted}, found {_short(values)}")
-    return [number(value, name) for value in values]
+    found = [number(value, name) for value in values]
+    charge_fractions(found, name)
+    return found
 
 
 def count(value: Any, name: str, low: int = 0) -> int:

@@ -264,6 +264,20 @@ def test_the_records_of_a_list_of_certificates_are_counted_together(monkeypatch)
     assert "the file asks for 14000 values in runs" in answer.parts[-1].reason
 
 
+def test_fractions_without_a_common_denominator_are_limited(monkeypatch):
+    # 26 kB whose common denominator has 13,000 digits; it is gone through for each of the numbers.
+    row = [f"{bottom // 32}/{bottom}" for bottom in range(10**400 + 1, 10**400 + 64, 2)]
+    certificate = Certificate(
+        "capacity", {"matrix": [row]}, 0.0, 1.0, {"input": [1.0]}, {"output": [1.0] * len(row)}
+    )
+    mechanism = audit_of(parity_of(4), [row, row], [0])
+    assert verify(certificate).passed
+    assert "fractions" not in refusal(mechanism)
+    monkeypatch.setitem(LIMITS, "steps", 10_000)
+    assert "a row of the matrix: fractions: the file asks for" in refusal(certificate)
+    assert "a matrix: fractions: the file asks for" in refusal(mechanism)
+
+
 def test_leaves_that_the_file_does_not_hold_are_limited():
     certificate = audit_of(parity_of(4), NOISY, [0], cells=whole_tree(20))
     assert "a tree of 1048576 leaves in" in refusal(certificate)

@@ -129,6 +129,15 @@ def test_vertices_of_long_fractions_are_limited():
     assert "cuts: the file asks for too much" in refusal(audit_of(parity_of(4), cells=tree))
 
 
+def test_fractions_without_a_common_denominator_are_limited(monkeypatch):
+    row = [f"1/{10**400 + 2 * i + 1}" for i in range(32)]
+    monkeypatch.setattr(check, "READ", check.Reader(2))
+    assert check.law(row, "a law").total > 0
+    monkeypatch.setattr(check, "LARGEST_WORK", 10_000)
+    with pytest.raises(check.UnusableError, match="fractions of a law: the file asks for too much"):
+        check.law(row, "a law")
+
+
 def test_groups_of_very_many_values_are_limited():
     assert "contexts: the file asks for too much" in refusal(audit_of(parity_of(40), range(23)))
 
