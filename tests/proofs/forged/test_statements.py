@@ -1,0 +1,276 @@
+"""What a certificate states (spaces, queries, channels, knowledge) is refused unless it fits."""
+
+import math
+
+import numpy as np
+import pytest
+
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import frozen_array, probability_rows
+from cvxleak.model import (
+    AdditiveQuery,
+    Distortion,
+    Expectation,
+    KnownMarginals,
+    Limits,
+    Lumped,
+    Mechanism,
+    Prior,
+    RecordSpace,
+)
+from cvxleak.model.knowledge import Knowledge
+from cvxleak.model.knowledge.binding import as_knowledge
+from cvxleak.model.prior import as_prior
+from cvxleak.model.query import Query
+from cvxleak.queries import count, from_table
+from tests.proofs.forging import Parts, ends, refused
+
+ROWS = [[0.75, 0.25], [0.5, 0.5], [0.25, 0.75]]
+SPACE = RecordSpace([(0, 1), (0, 1)])
+ADDITIVE = Mechanism(count(2), ROWS).to_dict()
+TABLE = Mechanism(from_table(SPACE, [[0, 1], [1, 2]]), ROWS).to_dict()
+STATED = {"entropy_floor": 0.0, "size": 1, "records": None}
+WITNESS = {"records": [0], "weights": [0.25, 0.25, 0.25, 0.25]}
+QUERY = ("problem", "mechanism", "query")
+MATRIX = ("problem", "mechanism", "channel", "matrix")
+
+
+def audit(mechanism):
+    return Parts(
+        "record-leakage",
+        {"mechanism": mechanism, **STATED},
+        WITNESS,
+        {"groups": [{"records": [0]}]},
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "reason"),
+    [
+        ((*MATRIX, 0, 0), 0.76, "row 0 sums to"),
+        ((*MATRIX, 1), [0.5, 0.49], "row 1 sums to"),
+        ((*MATRIX, 2), [-0.25, 1.25], r"found -0.25 at index \(2, 0\)"),
+        ((*MATRIX, 2), [1.25, -0.25], r"found -0.25 at index \(2, 1\)"),
+        (MATRIX, [], "expected 2 dimension"),
+        (MATRIX, [[], [], []], "must not be empty"),
+        (MATRIX, ROWS[:2], "2 are needed|found 2 rows|3 are needed"),
+        (MATRIX, [*ROWS, [0.5, 0.5]], "3 are needed|found 4|4 are needed"),
+        (("problem", "mechanism", "note"), 1, "note"),
+        (("problem", "mechanism", "channel", "note"), 1, "note"),
+        ((*QUERY, "note"), 1, "note"),
+        ((*QUERY, "space", "note"), 1, "note"),
+        ((*QUERY, "kind"), ["additive"], "the query kind"),
+        ((*QUERY, "kind"), "sum", "the query kind"),
+        ((*QUERY, "space", "alphabets"), [], "alphabets: found none"),
+        ((*QUERY, "space", "alphabets"), [[[], 2]], "an empty alphabet"),
+        ((*QUERY, "space", "alphabets"), [[[0, 1]]], "pairs"),
+        ((*QUERY, "space", "alphabets"), [[[0, 1], 2, 1]], "pairs"),
+        ((*QUERY, "space", "alphabets"), [3], "pairs"),
+        ((*QUERY, "space", "alphabets"), [[[0, 1], 1 << 23], [[0], (1 << 23) + 1]], "records in"),
+        ((*QUERY, "totals"), [[0], [1]], "found 2; there are 3 values"),
+        ((*QUERY, "totals"), [[0], [1], [2], [3]], "found 4; there are 3 values"),
+        ((*QUERY, "totals"), [[0], [1], [3]], "can occur and has no value"),
+        ((*QUERY, "contributions"), [[[[0], [1]], 1]], "found 1 records; the space has 2"),
+        ((*QUERY, "contributions"), [[[[0], [1]]]], "pairs"),
+        ((*QUERY, "contributions"), [[[[0], [1]], 2, 2]], "pairs"),
+        ((*QUERY, "contributions"), [7], "pairs"),
+        ((*QUERY, "contributions"), [[[[0], [1], [2]], 2]], "found 3; 2 are needed"),
+        ((*QUERY, "contributions"), [[[[0]], 2]], "found 1; 2 are needed"),
+        ((*QUERY, "contributions"), [[[[0], [1, 0]], 2]], "of one length"),
+        ((*QUERY, "contributions"), [[[[], []], 2]], "of one length"),
+        (("witness", "records"), [0, 0], "distinct indices"),
+        (("witness", "records"), [], "distinct indices"),
+        (("problem", "records"), [0, 0], "distinct|records"),
+    ],
+)
+def test_statements_about_sums(path, value, reason):
+    refused(audit(ADDITIVE), {path: value}, reason)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "reason"),
+    [
+        ((*QUERY, "note"), 1, "note"),
+        ((*QUERY, "table"), [[0, 1], [1, 3]], "must occur and no other"),
+        ((*QUERY, "table"), [[0, 1], [1, 1]], "must occur and no other"),
+        ((*QUERY, "table"), [[0, -1], [1, 2]], "must occur and no other"),
+        ((*QUERY, "table"), [[0, 1, 2], [1, 2, 0]], "one per dataset"),
+        ((*QUERY, "table"), [[0.0, 1.0], [1.0, 2.0]], "one per dataset"),
+        ((*QUERY, "table"), [[False, True], [True, True]], "one per dataset"),
+        ((*QUERY, "values"), [0, 1], "must occur and no other"),
+        ((*QUERY, "space", "alphabets"), [[[0, 1], 70]], "can be written out"),
+        ((*QUERY, "space", "alphabets"), [[[0], 65]], "can be written out"),
+        ((*QUERY, "space", "alphabets"), [[list(range(3000)), 2]], "can be written out"),
+    ],
+)
+def test_statements_about_tables(path, value, reason):
+    refused(audit(TABLE), {path: value}, reason)
+
+
+def test_these_statements_are_read():
+    for mechanism in (ADDITIVE, TABLE):
+        assert ends(audit(mechanism))[1] == pytest.approx(math.log(2))
+
+
+def lumped(**changes):
+    return Lumped(
+        **{
+            "values": (0, 1),
+            "outputs": (0, 1),
+            "value_index": [0, 0, 1],
+            "rows": ROWS,
+            "multiplicities": (1, 2, 1),
+            "contexts": ((0,), (1,), (2,)),
+            **changes,
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"value_index": [0, 1]},
+        {"value_index": [0, 0, 0, 1]},
+        {"value_index": [[0, 0, 1]]},
+        {"value_index": [0.0, 0.0, 1.0]},
+        {"value_index": [1, 1, 1]},
+        {"value_index": [-1, 0, 1]},
+        {"value_index": [0, 0, 0]},
+        {"value_index": [0, 1, 2]},
+        {"value_index": [0, 1, 0, 1], "rows": [*ROWS, ROWS[0]]},
+        {"values": (0, 1, 2), "value_index": [0, 0, 2]},
+        {"multiplicities": (1, 2)},
+        {"multiplicities": (1, 2, 1, 1)},
+        {"multiplicities": (1, 2, 0)},
+        {"contexts": ((0,), (1,))},
+        {"contexts": ((0,), (1,), (2,), (3,))},
+        {"outputs": (0, 1, 2)},
+        {"rows": [[0.75, 0.25], [0.5, 0.5], [0.25, 0.8]]},
+    ],
+)
+def test_lumped_problems_fit_together(changes):
+    assert lumped().contexts == ((0,), (1,), (2,))
+    assert lumped().outputs == (0, 1)
+    with pytest.raises(ValidationError):
+        lumped(**changes)
+
+
+@pytest.mark.parametrize(
+    ("coefficients", "bounds", "shares"),
+    [
+        ([[1.0, 0.0]], [0.5, 0.5], None),
+        ([[1.0, 0.0], [0.0, 1.0]], [0.5], None),
+        ([[1.0, 0.0]], [0.5], [0.0, 0.0]),
+        ([[1.0, 0.0]], [0.5], []),
+        ([[1.0, 0.0]], [0.5], [-0.5]),
+        ([[1.0, 0.0], [1.0, 0.0]], [0.5, 0.5], [1.0, -0.5]),
+        ([[math.nan, 0.0]], [0.5], None),
+        ([[1.0, 0.0]], [math.nan], None),
+    ],
+)
+def test_limits_fit_together(coefficients, bounds, shares):
+    with pytest.raises(ValidationError):
+        Limits(coefficients, bounds, shares)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [[math.nan, 1.0]],
+        [[math.inf, 0.0]],
+        [[-1e-12, 1.0]],
+        [[0.5, 0.5], [0.5, 0.5 + 2e-9]],
+        [[0.5, 0.5], [0.5, 0.5 - 2e-9], [0.5, 0.5]],
+        [[0.5, 0.5 + 1j]],
+        [0.5, 0.5],
+        [[]],
+    ],
+)
+def test_rows_of_probabilities(rows):
+    assert probability_rows([[0.0, 1.0], [0.5, 0.5 + 1e-10]], "rows", 2).shape == (2, 2)
+    with pytest.raises(ValidationError, match="rows"):
+        probability_rows(rows, "rows", 2)
+
+
+def test_arrays_hold_numbers():
+    assert not frozen_array([0.5], "it", 1).flags.writeable
+    with pytest.raises(ValidationError, match=r"NaN at index \(1,\)"):
+        frozen_array([0.5, math.nan], "it", 1)
+    with pytest.raises(ValidationError, match="NaN"):
+        frozen_array([math.nan, math.nan], "it", 1)
+
+
+@pytest.mark.parametrize(
+    "matrix", [[[0.0, -1.0]], [[-1e-300, 2.0]], [[math.inf, 0.0]], [[math.nan]], [[]], [1.0]]
+)
+def test_distortions(matrix):
+    assert Distortion([[0.0, 1e308]]).matrix.tolist() == [[0.0, 1e308]]
+    with pytest.raises(ValidationError, match="matrix"):
+        Distortion(matrix)
+
+
+def test_groups_of_records():
+    assert SPACE.group([1, 0]) == (1, 0)
+    for records in ([0, 0], [], [2], [-1], 2, [True]):
+        with pytest.raises(ValidationError, match="records"):
+            SPACE.group(records)
+
+
+def test_what_a_query_is_made_of():
+    record = [(0,), (1,)]
+    for value in (7, {(0,): "a"}):
+        with pytest.raises(ValidationError, match="value"):
+            AdditiveQuery(SPACE, [record, record], value)
+    # Equal as floats, different as written: no row stands for another.
+    rows = np.array([["1/3", "2/3"], [1 / 3, 2 / 3], ["1/3", "2/3"]], dtype=object)
+    found, index = Mechanism(count(2), rows).distinct_rows
+    assert (len(found), index[0] == index[2], index[0] == index[1]) == (2, True, False)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"kind": ["expectation"]}, "kind"),
+        ({"kind": "belief"}, "kind"),
+        ({"note": 1}, "note"),
+        ({"name": 3}, "name"),
+        ({"at_least": None, "at_most": None}, "at_least|at_most"),
+        ({"at_least": 0.75, "at_most": 0.25}, "at_least|at_most"),
+        ({"query": count(2).to_dict()}, "records|query"),
+        ({"values": [0.0, 1.0, 2.0]}, "found 3"),
+        ({"values": [0.0]}, "found 1"),
+        ({"values": [0.0, math.inf]}, "finite"),
+        ({"values": [math.inf, math.inf]}, "finite"),
+    ],
+)
+def test_what_an_adversary_knows(changes, reason):
+    query = count(2)
+    (bound,) = as_knowledge([Expectation([0, 1], records=0, at_most=0.25)], query)
+    data = bound.to_dict()
+    assert Knowledge.from_dict(data).to_dict() == data
+    with pytest.raises(ValidationError, match=reason):
+        as_knowledge([Knowledge.from_dict({**data, **changes})], query)
+
+
+def test_knowledge_is_about_the_space():
+    query, other = count(2), count(3)
+    with pytest.raises(ValidationError, match="query: found one on"):
+        as_knowledge([Expectation([0, 1, 2, 3], query=other, at_most=1.0)], query)
+    with pytest.raises(ValidationError):
+        as_knowledge([3], query)
+    (law,) = as_knowledge([KnownMarginals([0.75, 0.25])], query)
+    with pytest.raises(ValidationError, match="note"):
+        Knowledge.from_dict({**law.to_dict(), "note": 1})
+    with pytest.raises(ValidationError):
+        Query.from_dict([1])
+
+
+def test_priors_are_matched_by_label():
+    assert as_prior([0.25, 0.75], 2, "it").probabilities.tolist() == [0.25, 0.75]
+    for probabilities in ([1.0], [0.25, 0.25, 0.5]):
+        with pytest.raises(ValidationError, match="it"):
+            as_prior(probabilities, 2, "it")
+    named = Prior([0.25, 0.75], ["b", "a"])
+    assert as_prior(named, 2, "it", ("a", "b")).probabilities.tolist() == [0.75, 0.25]
+    with pytest.raises(ValidationError, match="it"):
+        as_prior(named, 2, "it", ("a", "c"))
