@@ -25,11 +25,12 @@ from cvxleak.cli.commands import (
     sweep,
     verify,
 )
-from cvxleak.cli.options import Several
+from cvxleak.cli.options import Group, Several
 
 __all__ = ["app", "main"]
 
 app = typer.Typer(
+    cls=Group,
     help="How much a privacy mechanism tells about one person: a bracket that is proved.",
     no_args_is_help=True,
     rich_markup_mode=None,

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 __all__ = [
     "ChannelPaths",
     "Gap",
+    "Group",
     "Json",
     "Picture",
     "Proof",
@@ -25,6 +26,17 @@ __all__ = [
     "check_limits",
     "number",
 ]
+
+
+class Group(TyperGroup):
+    """Commands whose help loads no pydantic."""
+
+    def get_help_option(self, ctx: Any) -> Any:
+        """Say that --help is off unless given: Typer asks pydantic to convert a value of None."""
+        option = super().get_help_option(ctx)
+        if option is not None:
+            option.default = False
+        return option
 
 
 class Several(TyperCommand):

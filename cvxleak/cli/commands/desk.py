@@ -12,7 +12,7 @@ import typer
 
 from cvxleak.cli.cli_errors import complaining, place
 from cvxleak.cli.documents import check_targets, report_document, write_document
-from cvxleak.cli.options import Json, SpecPath, TimeLimit, Unit, Units, check_limits, number
+from cvxleak.cli.options import Group, Json, SpecPath, TimeLimit, Unit, Units, check_limits, number
 from cvxleak.core.errors import CvxleakError, ValidationError
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["desk"]
 
 desk = typer.Typer(
+    cls=Group,
     help="Release data to several parties who may collude, within budgets, on one ledger.",
     no_args_is_help=True,
     rich_markup_mode=None,
