@@ -193,7 +193,7 @@ class Problem(Value, ABC):
         Ctrl-C raises `cvxleak.core.SolveInterrupted`, a KeyboardInterrupt whose ``bound`` is the
         bracket reached, proved. A second Ctrl-C ends its proof: a plain KeyboardInterrupt.
         """
-        return self._go_on(self._search(**options), tol, time_limit)
+        return self._go_on(lambda: self._search(**options), tol, time_limit)
 
     def check(self, candidate: Any, *, bound: Bound | None = None, **options: Any) -> Check:
         """Judge a candidate that was found elsewhere against the proved bracket.
@@ -229,18 +229,25 @@ class Problem(Value, ABC):
         return "bits" if self.unit == "bits" else "nats"
 
     def _go_on(
-        self, search: Search, tol: float | None, time_limit: float | None, spent: float = 0.0
+        self,
+        begin: Callable[[], Search],
+        tol: float | None,
+        time_limit: float | None,
+        spent: float = 0.0,
     ) -> Bound:
         gap = Gap(self.tolerance if tol is None else tol, self.scale)
         clock: Clock | None = None
+        search: Search | None = None
         with Interrupts() as interrupts:
             try:
                 clock = Clock(time_limit)
+                search = begin()
                 stopped = search.advance(gap, Stop(clock, search.proof_seconds))
             except KeyboardInterrupt:
                 stopped = Stopped.INTERRUPTED
             interrupts.protected = True
             try:
+                search = begin() if search is None else search
                 found = search.found(gap)
             except CvxleakError as error:
                 if stopped is Stopped.INTERRUPTED:
@@ -274,7 +281,7 @@ class Problem(Value, ABC):
             ),
             found.prices,
             {"seconds": seconds, "stopped": stopped, **found.stats},
-            lambda tol, limit: self._go_on(search, tol, limit, seconds),
+            lambda tol, limit: self._go_on(lambda: search, tol, limit, seconds),
         ).to(self._information_unit)
         if stopped is Stopped.INTERRUPTED:
             raise SolveInterrupted(bound)

@@ -1,6 +1,7 @@
 """The contract that every problem meets, whatever its family."""
 
 import pickle
+import signal
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 import cvxleak
 from cvxleak import Bound, Mechanism, Status, Stopped, verify
 from cvxleak.capacities import Capacity, RenyiCapacity
-from cvxleak.core import ValidationError
+from cvxleak.core import SolveInterrupted, ValidationError
 from cvxleak.envelope import FailureProbability, PMLEnvelope, PMLMechanism
 from cvxleak.mechanisms import random_rounding
 from cvxleak.problem import Problem
@@ -132,6 +133,26 @@ def test_its_own_witness_is_feasible_and_attains_its_end(make: Callable[[], Any]
     attained = bound.lower if problem.maximize else bound.upper
     assert check.value == pytest.approx(attained, abs=1e-7 * problem.scale)
     assert problem.check(bound.witness).bound == bound
+
+
+def test_ctrl_c_before_the_search_still_gives_a_bracket(make: Callable[[], Any], monkeypatch):
+    problem = make()
+    begin = type(problem)._search
+    begun = []
+
+    def pressed(self: Problem, **options: Any) -> Any:
+        begun.append(self)
+        if len(begun) == 1:
+            signal.raise_signal(signal.SIGINT)
+        return begin(self, **options)
+
+    monkeypatch.setattr(type(problem), "_search", pressed)
+    with pytest.raises(SolveInterrupted) as caught:
+        problem.solve()
+    reached = caught.value.bound
+    assert reached is not None
+    assert reached.stats["stopped"] is Stopped.INTERRUPTED
+    assert verify(reached.certificate).passed
 
 
 def test_options_that_it_does_not_have_are_refused(make: Callable[[], Any]):
