@@ -1,0 +1,314 @@
+"""Files and their parts are read strictly: what is not understood, or asks for too much, fails."""
+
+import dataclasses
+import json
+import math
+
+import pytest
+
+from cvxleak import verify
+from cvxleak.core.errors import CertificateError, ValidationError
+from cvxleak.exact import reading
+from cvxleak.exact.limits import (
+    COPIES,
+    ENTRY,
+    LEAF,
+    LIMITS,
+    charge,
+    charge_entries,
+    charge_leaves,
+    charge_records,
+    limited,
+)
+from cvxleak.proofs import bundle
+from cvxleak.proofs.bundle import members, read_certificates, save_certificates
+from cvxleak.proofs.format import Certificate, read_json
+from tests.proofs.forged import test_capacity, test_design
+from tests.proofs.forging import ends
+
+CAPACITY = test_capacity.PARTS["capacity"]
+
+
+def certified(parts=CAPACITY, **changes):
+    lower, upper = ends(parts)
+    return dataclasses.replace(
+        Certificate(parts.kind, parts.problem, lower, upper, *parts[2:]), **changes
+    )
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "proof.json"
+
+
+def test_a_list_passes_if_each_member_does(file):
+    honest, false = certified(), certified(lower=1.0)
+    for given, passed, reason in (
+        ([honest], True, "both ends are proved"),
+        ([honest, honest], True, "all 2 certificates hold"),
+        ([honest, false], False, "1 of 2 certificates do not hold"),
+        ([false, false], False, "2 of 2 certificates do not hold"),
+    ):
+        save_certificates(given, file)
+        answer = verify(file)
+        assert (answer.passed, answer.reason) == (passed, reason)
+        assert [part.passed for part in answer.parts] == [
+            one is honest for one in given if len(given) > 1
+        ]
+        assert read_certificates(file) == [one.to_dict() for one in given]
+
+
+def test_lists_are_not_empty_or_too_long(file, monkeypatch):
+    with pytest.raises(ValidationError, match="found none"):
+        save_certificates([], file)
+    monkeypatch.setattr(bundle, "MEMBERS_LIMIT", 2)
+    save_certificates([certified()] * 2, file)
+    content = json.loads(file.read_text())
+    assert len(members(content)) == 2
+    with pytest.raises(ValidationError, match="at most 2"):
+        save_certificates([certified()] * 3, file)
+    with pytest.raises(CertificateError, match="at most 2 are read"):
+        members({**content, "certificates": content["certificates"][:1] * 3})
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"version": 0}, "version 0"),
+        ({"version": 2}, "version 2"),
+        ({"note": 1}, "a part missing or too many"),
+        ({"certificates": []}, "no certificate"),
+        ({"certificates": {"a": 1}}, "no certificate"),
+        ({"certificates": "ab"}, "no certificate"),
+        ({"certificates": [3]}, "not a cvxleak certificate"),
+        ({"certificates": [[]]}, "not a cvxleak certificate"),
+        ({"certificates": [{"format": "cvxleak-certificates"}]}, "inside of a list"),
+        ({"format": "cvxleak-other"}, "not a cvxleak certificate"),
+        ({"format": "zzz"}, "not a cvxleak certificate"),
+    ],
+)
+def test_forged_lists(changes, reason, file):
+    content = {"format": "cvxleak-certificates", "version": 1}
+    content = {**content, "certificates": [certified().to_dict()] * 2, **changes}
+    answer = verify(content)
+    assert not answer.passed
+    assert reason in answer.reason
+    del content["certificates"]
+    assert not verify(content).passed
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"lower": None, "upper": None, "about": {}}, "an end is missing"),
+        ({"schema_version": 1, "about": {}, "lower": None}, "an end is missing"),
+        ({"schema_version": 1, "about": {"lower": "problem", "upper": "problem"}}, "about: found"),
+        ({"schema_version": 0}, "schema version 0"),
+        ({"schema_version": 3}, "schema version 3"),
+        ({"schema_version": 2.0}, "schema version"),
+        ({"about": []}, "about: found"),
+        ({"about": 3}, "about: found"),
+        ({"about": {"lower": "problem"}}, "about: found"),
+        ({"about": {"lower": "problem", "upper": "problem", "it": "problem"}}, "about: found"),
+        ({"about": {"lower": "problem", "upper": "all"}}, "about: found"),
+        ({"about": {"lower": "problem", "upper": ["problem"]}}, "about: found"),
+    ],
+)
+def test_forged_claims(changes, reason):
+    assert certified().about == {"lower": "problem", "upper": "problem"}
+    assert certified(upper=None, about={}).about == {"lower": "problem"}
+    with pytest.raises(CertificateError, match=reason):
+        certified(**changes)
+
+
+def test_a_certificate_comes_back_from_its_file(file):
+    for one in (
+        certified(),
+        certified(upper=None, about={}),
+        certified(upper=math.inf),
+        certified(schema_version=1, about={}),
+    ):
+        one.save(file)
+        assert Certificate.load(file) == one
+        assert Certificate.from_dict(one.to_dict()) == one
+        assert verify(file).passed
+    # Tuples are the lists that a file holds, keys its texts.
+    rows = tuple(map(tuple, CAPACITY.problem["matrix"]))
+    assert certified().problem == certified(problem={"matrix": rows}).problem
+    assert certified(problem={1: ((1, 2.0), [])}).problem == {"1": [[1, 2.0], []]}
+    with pytest.raises(CertificateError, match="no JSON"):
+        certified(problem={"matrix": math.nan}).to_dict()
+    with pytest.raises(CertificateError, match="no JSON"):
+        certified(problem={"matrix": {3}}).to_dict()
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"format": "cvxleak-certificatf"}, "not a cvxleak certificate"),
+        ({"format": "a"}, "not a cvxleak certificate"),
+        ({"note": 1}, "the certificate: expected the parts"),
+        ({"problem": []}, "problem: expected an object"),
+        ({"witness": None}, "witness: expected an object"),
+        ({"proof": 3}, "proof: expected an object"),
+        ({"versions": 3}, ": expected an object"),
+        ({"sha256": "0" * 64}, "SHA-256"),
+        ({"sha256": "f" * 64}, "SHA-256"),
+        ({"sha256": None}, "SHA-256"),
+        ({"versions": {"cvxleak": "0"}}, "SHA-256"),
+        ({"claim": 3}, "the claim: expected an object"),
+    ],
+)
+def test_forged_files(changes, reason):
+    answer = verify({**certified().to_dict(), **changes})
+    assert not answer.passed
+    assert reason in answer.reason
+    assert not verify([certified().to_dict()]).passed  # type: ignore[arg-type]
+
+
+def test_what_the_claim_must_hold():
+    data = certified().to_dict()
+    for key in data["claim"]:
+        claim = {other: part for other, part in data["claim"].items() if other != key}
+        assert "the claim: expected the parts" in verify({**data, "claim": claim}).reason
+    for end in ("lower", "upper"):
+        for value in ("1", "-inf", True, [0.5], math.nan):
+            assert not verify({**data, "claim": {**data["claim"], end: value}}).passed
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('{"a": 1, "a": 1}', "there twice"),
+        ('{"a": NaN}', "not a finite number"),
+        ('{"a": -Infinity}', "not a finite number"),
+        ('{"a": 1e999}', "not a finite number"),
+        ("{", "as JSON"),
+        ("[" * 100_000, "as JSON"),
+    ],
+)
+def test_json_is_read_strictly(text, reason, file):
+    file.write_text(text)
+    with pytest.raises(CertificateError, match=reason):
+        read_json(file)
+    file.write_bytes(b"\xff\xfe")
+    with pytest.raises(CertificateError, match="can't decode"):
+        read_json(file)
+    with pytest.raises(ValidationError, match="cannot read"):
+        read_json(file.parent)
+
+
+def test_nested_too_deeply():
+    deep = []
+    for _ in range(100_000):
+        deep = [deep]
+    data = certified().to_dict()
+    assert "nested too deeply" in verify({**data, "proof": {"output": deep}}).reason
+
+
+def test_version_1_has_no_text_and_half_spaces_only():
+    with reading.schema(1), pytest.raises(CertificateError, match="expected a number"):
+        reading.number("1/3", "it")
+    assert reading.number("1/3", "it") == reading.number("2/6", "it")
+    own = test_design.PARTS["own"]
+    old = certified(own, schema_version=1, about={})
+    about = {name: end.about for name, end in verify(old).ends.items()}
+    assert about == {"lower": "problem", "upper": "half-spaces"}
+    assert {end.about for end in verify(certified(schema_version=1, about={})).ends.values()} == {
+        "problem"
+    }
+
+
+def test_an_end_is_compared_as_it_is_stored():
+    lower, upper = ends(CAPACITY)
+    for claim, passed in (
+        ((-math.inf, math.inf), True),
+        ((math.inf, upper), False),
+        ((lower, -math.inf), False),
+    ):
+        assert verify(certified(lower=claim[0], upper=claim[1])).passed is passed
+    half = verify(certified(lower=None, about={}))
+    assert half.reason == "the upper end is proved; no other end is claimed"
+
+
+def test_checks_end():
+    answer = verify(certified(), time_limit=60.0)
+    assert (answer.passed, answer.finished) == (True, True)
+    answer = verify(certified(), time_limit=0.0)
+    assert (answer.passed, answer.finished) == (False, False)
+    assert "did not finish within 0 s" in answer.reason
+
+
+def test_numbers_and_parts():
+    for value, same in (
+        (({"a": 1}, {"a": 1.0}), True),
+        (({"a": 1}, {"a": 1, "b": 2}), False),
+        (({"a": 1, "b": 2}, {"a": 1}), False),
+        (({}, []), False),
+        (([], {}), False),
+        (([1], (1,)), True),
+        (([1], [1, 2]), False),
+        (((1, 2), [1]), False),
+        (([], "ab"), False),
+        (("ab", []), False),
+        ((1, "1"), False),
+        (("1", 1), False),
+        ((1, None), False),
+        ((None, None), True),
+        ((True, 1), False),
+        ((1, True), False),
+        ((True, True), True),
+        ((1, 2), False),
+    ):
+        assert reading.identical(*value) is same
+    for value in (1 << 53, -(1 << 53), 0.5):
+        assert reading.number(value, "it") == value
+    for value in ((1 << 53) + 1, -(1 << 53) - 1, True, math.inf, math.nan, None, "0.5", "inf"):
+        with pytest.raises(CertificateError, match="it: expected a number"):
+            reading.number(value, "it")
+    for value, found in (
+        ([1, 2], "a list of 2"),
+        ({"a": 1}, "an object"),
+        (1 << 60, "an integer of 61 bits"),
+        (True, "True"),
+        ("a" * 99, "'" + "a" * 39),
+    ):
+        with pytest.raises(CertificateError, match=f"found {found}$"):
+            reading.number(value, "it")
+    assert reading.count(0, "it") == 0
+    for value in (-1, True, 1.0):
+        with pytest.raises(CertificateError, match="whole number"):
+            reading.count(value, "it")
+
+
+def spent(what, amount, *charges):
+    """Make sure that so much was charged: the rest fits beside it, and no more than the rest."""
+    with limited():
+        for one, *arguments in charges:
+            one(*arguments)
+        charge(what, LIMITS[what] - amount, "the rest")
+        with pytest.raises(CertificateError, match="more: the file asks for"):
+            charge(what, 1, "more")
+
+
+def test_what_a_file_may_ask_for_in_all():
+    spent("steps", 7, (charge, "steps", 3, "a"), (charge, "steps", 4, "b"))
+    written = {"space": {"alphabets": [[[0, 1, 2], 5]]}, "contributions": [[[0], 7], [9], 3]}
+    spent("values in runs", 5 * 3 + 7 * 2, (charge_records, written))
+    spent("values in runs", 2, (charge_records, {"laws": [[[], 1], [[], 1, 1], [[0.5], True]]}))
+    spent("values in runs", 0, (charge_records, {"laws": [[[], -5]], "other": [[[], 5]]}))
+    spent("values in runs", 0, (charge_records, [1]), (charge_records, {"laws": 5}))
+    spent("steps", ENTRY * 5, (charge_entries, COPIES * 3 + 5, 3, "it"))
+    spent("steps", 0, (charge_entries, 2, 3, "it"))
+    packed = {"data": "a" * 12}
+    spent("steps", LEAF * (9 - 12 // 4) * 5, (charge_leaves, packed, 9, 4, 5))
+    spent("steps", 0, (charge_leaves, packed, 2, 4, 5))
+    spent("steps", LEAF * 9 * 5, (charge_leaves, {"data": None}, 9, 4, 5))
+    charge("steps", LIMITS["steps"] + 1, "outside of a file")
+    with limited(), limited(), pytest.raises(CertificateError, match="about 10\\^18 steps"):
+        charge("steps", 10**18, "it")
+    with limited():
+        with limited():
+            charge("steps", LIMITS["steps"], "the inner one")
+        with pytest.raises(CertificateError, match=f"asks for {LIMITS['steps'] + 1} steps"):
+            charge("steps", 1, "the outer one")
