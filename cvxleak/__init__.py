@@ -24,7 +24,6 @@ if TYPE_CHECKING:  # what type checkers and editors see of the names that load w
     from cvxleak import measures as measures
     from cvxleak import mechanisms as mechanisms
     from cvxleak import model as model
-    from cvxleak import papers as papers
     from cvxleak import plots as plots
     from cvxleak import problem as problem
     from cvxleak import proofs as proofs
@@ -201,7 +200,6 @@ __all__ = [
     "min_local_dp",
     "model",
     "optimal_pml_mechanism",
-    "papers",
     "plots",
     "pml_envelope",
     "problem",
@@ -250,7 +248,6 @@ _PACKAGES = (
     "measures",
     "mechanisms",
     "model",
-    "papers",
     "plots",
     "problem",
     "proofs",
