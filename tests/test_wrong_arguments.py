@@ -180,7 +180,7 @@ OWN: dict[str, dict[str, Any]] = {
         "distortion": ERROR,
         "distortion_budget": 0.2,
     },
-    "iterative.release_interior_point": {
+    "release.release_interior_point": {
         "law": np.ones((2, 2)) / 4,
         "cost": np.ones((2, 2, 2)),
         "coalitions": [[0, 0]],

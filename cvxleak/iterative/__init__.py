@@ -22,7 +22,6 @@ from cvxleak.iterative.rate_distortion import (
 )
 from cvxleak.iterative.release_curve import MultiplierPoint, multiplier_grid, release_search
 from cvxleak.iterative.release_fixed import distortion_blahut_arimoto, information_blahut_arimoto
-from cvxleak.iterative.release_newton import ReleasePoint, release_interior_point
 from cvxleak.iterative.saddle import Saddle, information_saddle
 from cvxleak.model.simplex import project_to_simplex
 
@@ -32,7 +31,6 @@ __all__ = [
     "IterativeResult",
     "MultiplierPoint",
     "RatePoint",
-    "ReleasePoint",
     "Saddle",
     "adaptive_penalty",
     "alternating_design",
@@ -55,6 +53,5 @@ __all__ = [
     "project_to_entropy",
     "project_to_simplex",
     "rate_distortion_interior_point",
-    "release_interior_point",
     "release_search",
 ]

@@ -16,10 +16,10 @@ from cvxleak.core.validation import Array
 from cvxleak.exact import balls
 from cvxleak.exact.packing import pack, pack_written
 from cvxleak.iterative._release_terms import ReleaseTerms
-from cvxleak.iterative.release_newton import ReleasePoint, release_interior_point
 from cvxleak.problem.bound import unit_scale
 from cvxleak.proofs.bounds.release_law import SIZE_LIMIT, common_classes
 from cvxleak.proofs.release import LEAST
+from cvxleak.release.interior_point import ReleasePoint, release_interior_point
 from cvxleak.release.statement import ReleaseProblem
 
 __all__ = ["KernelProgram", "Solved", "proved"]

@@ -11,10 +11,8 @@ from cvxleak.iterative import (
     distortion_blahut_arimoto,
     information_blahut_arimoto,
     multiplier_grid,
-    release_interior_point,
     release_search,
 )
-from cvxleak.measures import mutual_information
 from cvxleak.release import release_lagrangian, release_problem
 
 TABLE_1 = np.array([[[0.024, 0.228], [0.063, 0.203]], [[0.203, 0.013], [0.228, 0.038]]])
@@ -248,35 +246,6 @@ def test_grid_has_the_points_of_single_runs():
         assert value == pytest.approx(run.value, abs=1e-8)
         assert point.dual <= run.value + 1e-12
         assert leakages(TABLE_1, point.kernel) == pytest.approx((point.epsilon, point.delta))
-
-
-def test_interior_point_solves_the_rate_distortion_problem():
-    # Without earlier outputs and R = X it is the distortion-rate function of a Bernoulli source.
-    p, crossover = 0.3, 0.08
-
-    def entropy(q):
-        return -q * np.log(q) - (1 - q) * np.log(1 - q)
-
-    room = entropy(p) - entropy(crossover)
-    law = np.array([[1 - p, p]])
-    point = release_interior_point(law, (1 - np.eye(2))[None], [np.array([0])], [room])
-    assert point.value == pytest.approx(crossover, abs=1e-9)
-    assert point.lower == pytest.approx(crossover, abs=1e-9)
-    # The slope of the rate is log(D / (1 - D)).
-    assert point.multipliers[0] == pytest.approx(1 / np.log((1 - crossover) / crossover), rel=1e-6)
-    assert mutual_information(law[0], point.kernel[0]) == pytest.approx(room, abs=1e-8)
-
-
-def test_interior_point_stops_in_time_with_a_valid_bracket():
-    joint = random_joint(0, (3, 20, 10))
-    law = joint.sum(axis=0)
-    cost = np.einsum("rzx,rq->zxq", joint, 1 - np.eye(3)) / law[:, :, None]
-    classes = [np.zeros(20, dtype=int), np.arange(20)]
-    point = release_interior_point(law, cost, classes, [0.1, 0.2], time_limit=0.0)
-    assert point.stopped == "time_limit reached"
-    best = release_interior_point(law, cost, classes, [0.1, 0.2])
-    assert point.lower <= best.value
-    assert best.lower <= point.value
 
 
 @pytest.mark.parametrize(

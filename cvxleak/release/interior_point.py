@@ -63,7 +63,7 @@ class ReleasePoint:
     Examples
     --------
     >>> import numpy as np
-    >>> from cvxleak.iterative import release_interior_point
+    >>> from cvxleak.release import release_interior_point
     >>> cost = 1 - np.eye(2)[None]
     >>> point = release_interior_point(np.array([[0.5, 0.5]]), cost, [np.array([0])], [np.inf])
     >>> point.kernel.round(6)
@@ -150,7 +150,7 @@ def release_interior_point(
     A fair bit told with Hamming cost within log 2 - h(0.1) nats is wrong with probability 0.1:
 
     >>> import numpy as np
-    >>> from cvxleak.iterative import release_interior_point
+    >>> from cvxleak.release import release_interior_point
     >>> room = np.log(2) + 0.1 * np.log(0.1) + 0.9 * np.log(0.9)
     >>> point = release_interior_point(
     ...     np.array([[0.5, 0.5]]), 1 - np.eye(2)[None], [np.array([0])], [room]
