@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,9 +14,8 @@ from cvxleak.design.data import DesignData
 from cvxleak.design.designed import Design, Round
 from cvxleak.design.goal import Goal
 from cvxleak.design.interior import MasterPoint
-from cvxleak.design.outer_approximation import HalfSpaces, Implied
+from cvxleak.design.outer_approximation import Implied
 from cvxleak.design.shown import Shown
-from cvxleak.design.user_constraints import own_violations
 from cvxleak.exact.balls import precision
 from cvxleak.exact.rationals import float_above, rational
 from cvxleak.model import Mechanism
@@ -65,10 +63,10 @@ class Ends:
             statement = prover.Statement(content)
             lower = statement.dual(proof, leakage=self.goal is Goal.LEAKAGE)
         channel = self.data.channel(best.matrix)
-        violated, own = 0.0, Shown()
-        if self.data.rules:
-            violated = max(own_violations(self.data.rules, best.matrix).values(), default=0.0)
-            own = self._half_spaces.shown(best.matrix, content["own"])
+        violated, own, half_spaces = 0.0, Shown(), self.data.half_spaces
+        if half_spaces is not None:
+            violated = max(half_spaces.own.violations(best.matrix).values())
+            own = half_spaces.shown(best.matrix, content["own"])
         design = Design(
             Mechanism(self.data.rows.query, channel),
             float_above(max(self.data.costs.exact(best.matrix))),
@@ -89,15 +87,11 @@ class Ends:
             about=own.about,
         )
 
-    @cached_property
-    def _half_spaces(self) -> HalfSpaces:
-        return HalfSpaces(self.upper.matrix.shape, self.data.rules)
-
     def _stored(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return what the certificate says about the problem, and its proof."""
         content, implied = self.data.content(self.budget), self.lower.implied
-        if implied is None and self.data.rules:
-            implied = self._half_spaces.stated()
+        if implied is None and self.data.half_spaces is not None:
+            implied = self.data.half_spaces.stated()
         content["entropy_floor"] = None if self.data.priors is not None else self.opponents.floor
         content["own"] = [] if implied is None else implied.own
         sources = len(self.data.costs.table)

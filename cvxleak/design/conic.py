@@ -23,7 +23,7 @@ from cvxleak.design.goal import Goal
 from cvxleak.design.interior import Master, MasterPoint
 from cvxleak.design.outer_approximation import HalfSpaces, Implied
 from cvxleak.design.slater_repair import Inside
-from cvxleak.design.user_constraints import TIGHT, Rule, check_solver, own_constraints
+from cvxleak.design.user_constraints import TIGHT, UserConstraints, check_solver
 from cvxleak.design.work import PROGRAM, STEP
 
 __all__ = ["Conic", "OutOfTimeError"]
@@ -39,8 +39,8 @@ class Conic:
     Parameters
     ----------
     shape : (rows, outputs)
-    rules : sequence of callables
-        The user's own constraints.
+    half_spaces : HalfSpaces or None
+        The user's own constraints, if there are any.
     solver, options
         For CVXPY.
     """
@@ -48,14 +48,13 @@ class Conic:
     def __init__(
         self,
         shape: tuple[int, int],
-        rules: tuple[Rule, ...],
+        half_spaces: HalfSpaces | None,
         solver: str | None,
         options: dict[str, Any],
     ) -> None:
-        self.shape, self.rules = shape, rules
+        self.shape, self._half_spaces = shape, half_spaces
         self._solver, self._options = check_solver(solver), options
-        self._half_spaces = HalfSpaces(shape, rules) if rules else None
-        self._inside = Inside(shape, rules) if rules else None
+        self._own = UserConstraints(shape, ()) if half_spaces is None else half_spaces.own
 
     def solve(
         self, master: Master, clock: Clock | None = None
@@ -117,8 +116,8 @@ class Conic:
         except InfeasibleError:
             return None
         law = snapped(found[None])
-        constants = (*self.rules, lambda q: q[1:] == q[:-1])
-        return snapped(Inside(self.shape, constants).repaired(np.tile(law, (self.shape[0], 1))))[0]
+        inside = Inside(self._own.also(lambda q: q[1:] == q[:-1]))
+        return snapped(inside.repaired(np.tile(law, (self.shape[0], 1))))[0]
 
     def _least_worst(self, q: cp.Variable, rules: list[Any], cost: Array) -> Array:
         spent = cp.Constant(cost.reshape(len(cost), -1)) @ cp.vec(q, order="C")
@@ -130,12 +129,11 @@ class Conic:
     def _settled(self, value: Any) -> Array:
         """Return what a solver found as a channel that meets own constraints."""
         matrix = _stochastic(value)
-        return matrix if self._inside is None else self._inside.repaired(matrix)
+        return matrix if self._half_spaces is None else self._half_spaces.inside.repaired(matrix)
 
     def _channel(self) -> tuple[cp.Variable, list[Any]]:
-        q = cp.Variable(self.shape, name="channel")
-        rules: list[Any] = [q >= 0, cp.sum(q, axis=1) == 1]
-        return q, rules + own_constraints(self.rules, q)
+        q = self._own.channel
+        return q, [cp.sum(q, axis=1) == 1, *self._own.constraints]
 
     def _solved(self, problem: cp.Problem, clock: Clock) -> cp.Problem:
         left = clock.limit

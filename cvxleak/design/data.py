@@ -14,8 +14,9 @@ from cvxleak.core.validation import Array
 from cvxleak.design.adversary_oracle import Opponents
 from cvxleak.design.designed import Design
 from cvxleak.design.feasible import Costs
+from cvxleak.design.outer_approximation import HalfSpaces
 from cvxleak.design.symmetry import find_rows
-from cvxleak.design.user_constraints import Rule
+from cvxleak.design.user_constraints import Rule, UserConstraints
 from cvxleak.model import Channel, Distortion, Mechanism, Query
 from cvxleak.proofs.bounds.design_rows import Law, Rows
 
@@ -71,6 +72,13 @@ class DesignData:
         price = self.distortion.matrix[self.rows.values]
         share = np.array([[int(m.p) / int(m.q) for m in law] for law in masses])
         return Costs(share[:, :, None] * price, masses, price)
+
+    @cached_property
+    def half_spaces(self) -> HalfSpaces | None:
+        """The user's own constraints, stated once; None if there are none."""
+        if not self.rules:
+            return None
+        return HalfSpaces(UserConstraints(self.costs.price.shape, self.rules))
 
     def opponents(self, rng: int | np.random.Generator | None) -> Opponents:
         """Return the adversaries."""

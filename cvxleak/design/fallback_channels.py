@@ -15,7 +15,6 @@ from cvxleak.design.data import DesignData
 from cvxleak.design.feasible import snapped
 from cvxleak.design.goal import Goal
 from cvxleak.design.interior import Master, MasterPoint
-from cvxleak.design.user_constraints import own_violations
 from cvxleak.exact.rationals import float_above, rational
 
 __all__ = ["Footing"]
@@ -45,14 +44,14 @@ class Footing:
 
     def __init__(self, data: DesignData, goal: Goal, budget: float, conic: Conic) -> None:
         self.costs, self.goal, self.budget = data.costs, goal, budget
-        self.own = bool(data.rules)
+        self.own = data.half_spaces is not None
         self.anchor = self.costs.least()
         rows = len(self.anchor)
         self.haven: Array | None = np.tile(self.costs.constant(), (rows, 1))
         self.ground_audit: Audited | None = None
-        if self.own:
+        if data.half_spaces is not None:
             self.anchor = snapped(conic.least_worst(self.costs.table))
-            violated = own_violations(data.rules, self.haven)
+            violated = data.half_spaces.own.violations(self.haven)
             if max(violated.values(), default=0.0) > 0:
                 law = conic.constant(self.costs.table)
                 self.haven = None if law is None else np.tile(snapped(law[None])[0], (rows, 1))

@@ -286,9 +286,9 @@ class DesignForPrior(Problem):
                 missed = private_excess(self._statement, self.measure, self._number, rows)
             violations["leakage is within the budget"] = missed
         if self.constraints:
-            from cvxleak.design.user_constraints import own_violations
+            from cvxleak.design.user_constraints import user_violations
 
-            violations |= own_violations(self.constraints, matrix)
+            violations |= user_violations(self.constraints, matrix)
         return value, violations
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -314,9 +314,10 @@ class DesignForPrior(Problem):
         0.36806
         """
         from cvxleak.design.fixed_prior_user import program
+        from cvxleak.design.user_constraints import UserConstraints
 
-        stated = program(self._statement, self.measure, self._goal, self._number, self.constraints)
-        return stated.problem
+        own = UserConstraints(self._statement.distortion.shape, self.constraints)
+        return program(self._statement, self.measure, self._goal, self._number, own).problem
 
     def _solution(
         self, gap: Gap, clock: Clock, solver: str | None, options: dict[str, Any]

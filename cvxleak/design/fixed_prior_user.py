@@ -36,9 +36,8 @@ from cvxleak.design.slater_repair import Inside
 from cvxleak.design.user_constraints import (
     TIGHT,
     Rule,
+    UserConstraints,
     check_solver,
-    own_constraints,
-    own_violations,
 )
 from cvxleak.exact.balls import precision
 from cvxleak.proofs.fixed_prior import bracket
@@ -76,16 +75,14 @@ def program(
     measure: str,
     minimize: str,
     number: float,
-    rules: tuple[Rule, ...],
+    own: UserConstraints,
     margin: float = 0.0,
 ) -> Program:
     """Return the problem in CVXPY, with the channel as its variable ``channel``.
 
     `margin` tightens the budget by so much.
     """
-    n, m = statement.distortion.shape
-    # Finite bounds: CVXPY multiplies bounds by constants, and infinity by 0 is not a number.
-    q = cp.Variable((n, m), bounds=[0, 1], name="channel")
+    q = own.channel
     scale = float(statement.distortion.max()) or 1.0
     level, spent = cp.Variable(name="leakage"), cp.Variable(name="distortion")
     costs: list[cp.Constraint] = [
@@ -107,7 +104,7 @@ def program(
         rest.append(spent <= number - margin * scale)
     elif minimize == "distortion" and leaks:
         rest.append(level <= number - margin)
-    rest += own_constraints(rules, q)
+    rest += own.constraints
     problem = cp.Problem(cp.Minimize(objective), [*leaks, *cones, *costs, *rest])
     return Program(problem, q, leaks, costs, cones)
 
@@ -117,14 +114,14 @@ def _in_units(
     measure: str,
     minimize: str,
     number: float,
-    rules: tuple[Rule, ...],
+    own: UserConstraints,
     margin: float = 0.0,
 ) -> tuple[Program, float]:
     """Return the problem for a solver, and its unit of distortion: solvers want numbers near 1."""
     unit = 2.0 ** math.frexp(float(statement.distortion.max()) or 1.0)[1]
     scaled = replace(statement, distortion=statement.distortion / unit)
     number = {"information": number / unit, "sum": number * unit}.get(minimize, number)
-    return program(scaled, measure, minimize, number, rules, margin), unit
+    return program(scaled, measure, minimize, number, own, margin), unit
 
 
 def solve_with_own(
@@ -142,8 +139,9 @@ def solve_with_own(
     When time is up before a solver has a channel, it is one of least distortion, or a constant.
     """
     check_solver(solver)
-    half_spaces = HalfSpaces(statement.distortion.shape, rules)
-    conic = Conic(statement.distortion.shape, rules, solver, options)
+    own = UserConstraints(statement.distortion.shape, rules)
+    half_spaces = HalfSpaces(own)
+    conic = Conic(own.shape, half_spaces if own else None, solver, options)
     if minimize == "information":
         blind = _blind(statement, number, conic, half_spaces)
         if blind is not None:
@@ -153,14 +151,12 @@ def solve_with_own(
         if silent is not None:
             return silent
     status = "not solved"
-    inside = Inside(
-        statement.distortion.shape, (*rules, _budget(statement, measure, minimize, number))
-    )
-    stated, unit = _in_units(statement, measure, minimize, number, rules)
+    inside = Inside(own.also(_budget(statement, measure, minimize, number)))
+    stated, unit = _in_units(statement, measure, minimize, number, own)
     for margin in (*MARGINS, 0.0):
         if clock.late:
             break
-        stated, unit = _in_units(statement, measure, minimize, number, rules, margin)
+        stated, unit = _in_units(statement, measure, minimize, number, own, margin)
         status = _run(stated.problem, solver, options, clock)
         channel = stated.channel.value
         if channel is None or not (np.max(channel, axis=1) > 0).all():
@@ -174,7 +170,7 @@ def solve_with_own(
             statement, measure, minimize, number, half_spaces, stated, unit, channel, solver
         )
         if found is not None:
-            return _shown(found, half_spaces, rules, solver)
+            return _shown(found, half_spaces, solver)
     if clock.late or (minimize == "information" and stated.channel.value is not None):
         # The budget is the least possible, or nearly: less than that is what solvers are off by.
         least = conic.least_worst(_costs(statement) / unit)
@@ -187,10 +183,10 @@ def solve_with_own(
                 statement, measure, minimize, number, half_spaces, stated, unit, channel, solver
             )
             if found is not None:
-                return _shown(found, half_spaces, rules, solver)
+                return _shown(found, half_spaces, solver)
     if status in (cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE):
         raise InfeasibleError(
-            _nearest(statement, measure, minimize, number, rules, solver, options, clock)
+            _nearest(statement, measure, minimize, number, own, solver, options, clock)
         )
     raise SolverError(f"no feasible channel was found; the solver says: {status}")
 
@@ -207,14 +203,13 @@ def _in_decimals(channel: Array, digits: int) -> Array:
 def _shown(
     found: tuple[Solution, dict[str, Any]],
     half_spaces: HalfSpaces,
-    rules: tuple[Rule, ...],
     solver: str | None = None,
 ) -> tuple[Solution, dict[str, Any]]:
     """Return what was found together with how well its channel meets own constraints."""
     result, content = found
-    if not rules:
+    if not half_spaces.own:
         return found
-    violated = own_violations(rules, result.channel, solver=solver)
+    violated = half_spaces.own.violations(result.channel, solver)
     stats = result.stats | {"own_violation": max(violated.values(), default=0.0)}
     own = half_spaces.shown(result.channel, content["own"])
     return result._replace(stats=stats, own=own), content
@@ -242,7 +237,7 @@ def _blind(
             ends = bracket(content, {"channel": channel.tolist()}, proof)
     except CertificateError:
         return None
-    return _shown((Solution(channel, proof, *ends, 0.0, {}), content), half_spaces, conic.rules)
+    return _shown((Solution(channel, proof, *ends, 0.0, {}), content), half_spaces)
 
 
 def _silent(
@@ -258,7 +253,7 @@ def _silent(
     if law is None:
         return None
     (n, m), scale = statement.distortion.shape, float(statement.distortion.max()) or 1.0
-    q = cp.Variable((n, m), bounds=[0, 1])
+    q = half_spaces.own.channel
     spent = cp.Constant(_costs(statement).reshape(-1, n * m) / scale) @ cp.vec(q, order="C")
     level = cp.Variable()
     equations = []
@@ -266,7 +261,7 @@ def _silent(
         joint, own = _joint(table, q)
         equations.append(joint == cp.outer(own, cp.Variable(m, bounds=[0, 1])))
     costs = spent <= level
-    rules = [cp.sum(q, axis=1) == 1, *own_constraints(conic.rules, q)]
+    rules = [cp.sum(q, axis=1) == 1, *half_spaces.own.constraints]
     status = _run(cp.Problem(cp.Minimize(level), [costs, *equations, *rules]), None, {}, clock)
     weight, prices = SILENT * scale, np.zeros(len(statement.sources))
     priors = [np.array(_posteriors_of_nothing(table, m)) for table in statement.secrets]
@@ -295,7 +290,7 @@ def _silent(
     except CertificateError:
         return None
     found = Solution(channel, proof, *ends, math.nan, {"solver_status": status})
-    return _shown((found, content), half_spaces, conic.rules)
+    return _shown((found, content), half_spaces)
 
 
 def _costs(statement: Statement) -> Array:
@@ -416,7 +411,7 @@ def _nearest(
     measure: str,
     minimize: str,
     number: float,
-    rules: tuple[Rule, ...],
+    own: UserConstraints,
     solver: str | None,
     options: dict[str, Any],
     clock: Clock,
@@ -427,7 +422,7 @@ def _nearest(
         return "constraints: no channel meets them"
     scale = float(statement.distortion.max()) or 1.0
     loose = 2 * scale if other == "information" else 1e3
-    stated, unit = _in_units(statement, measure, other, loose, rules)
+    stated, unit = _in_units(statement, measure, other, loose, own)
     status = _run(stated.problem, solver, options, clock)
     if status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
         return f"constraints: no channel meets them (the solver says: {status})"
@@ -493,6 +488,8 @@ def _dual(constraint: cp.Constraint) -> float:
 def _run(problem: cp.Problem, solver: str | None, options: dict[str, Any], clock: Clock) -> str:
     if solver is None and not options:
         solver, options = "CLARABEL", TIGHT
+    for v in problem.variables():
+        v.save_value(None)  # values of another program
     limits = {"CLARABEL": "time_limit", "SCS": "time_limit_secs"}
     if solver in limits and clock.limit is not None:
         options = {limits[solver]: clock.limit} | options

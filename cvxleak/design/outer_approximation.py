@@ -36,11 +36,11 @@ from cvxleak.design.exact_values import exactly_met
 from cvxleak.design.shown import Shown
 from cvxleak.design.slater_repair import Inside
 from cvxleak.design.user_constraints import (
-    TIGHT,
-    Rule,
+    SHARP,
+    UserConstraints,
     as_expressions,
+    attempt,
     choose_further,
-    own_constraints,
 )
 from cvxleak.exact.balls import precision
 from cvxleak.exact.rationals import normalized_rows
@@ -63,8 +63,6 @@ OUTWARD = 1e-13
 
 NEGLIGIBLE = 1e-11
 """Multipliers below this part of the largest are left out."""
-
-SHARP = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 FAR = 1e6
 """Bounds of further variables while supporting half-spaces are looked for."""
@@ -106,21 +104,17 @@ class _Rows(NamedTuple):
 class HalfSpaces:
     """The user's own constraints on channels of one shape.
 
-    Parameters
+    Attributes
     ----------
-    shape : (rows, outputs)
-    rules : sequence of callables
-        The constraints.
+    own : UserConstraints
+    inside : Inside
+        The channels that meet them.
     """
 
-    def __init__(self, shape: tuple[int, int], rules: tuple[Rule, ...]) -> None:
-        # Finite bounds: CVXPY multiplies bounds by constants, and infinity by 0 is not a number.
-        self._shape, self._channel = shape, cp.Variable(shape, bounds=[0, 1], name="channel")
-        self._constraints = own_constraints(rules, self._channel)
-        self._inside = Inside(shape, rules)
-        variables = {v.id: v for c in self._constraints for v in c.variables()}
-        variables.pop(self._channel.id, None)
-        self._variables = [self._channel, *variables.values()]
+    def __init__(self, own: UserConstraints) -> None:
+        self.own, self.inside = own, Inside(own)
+        self._shape, self._channel = own.shape, own.channel
+        self._constraints, self._variables = own.constraints, own.variables
         sizes = [v.size for v in self._variables]
         self._starts = dict(
             zip([v.id for v in self._variables], np.cumsum([0, *sizes[:-1]]), strict=True)
@@ -156,7 +150,7 @@ class HalfSpaces:
 
     def shown(self, channel: Array, own: list[dict[str, Any]]) -> Shown:
         """Return what can be shown of a channel, the lower end being about the problem anyway."""
-        further = self._further(channel, own) if self._inside.met(channel) else None
+        further = self._further(channel, own) if self.inside.met(channel) else None
         if further is None:
             return Shown(False, {}, {"lower": PROBLEM})
         return Shown(True, further, {"lower": PROBLEM, "upper": self.about})
@@ -193,7 +187,7 @@ class HalfSpaces:
         if self._curved:
             q, problem = self._channel, cp.Minimize(cp.sum(cp.multiply(target, self._channel)))
             rules = [q >= 0, cp.sum(q, axis=1) == 1, *self._constraints]
-            _attempt(cp.Problem(problem, rules))
+            attempt(cp.Problem(problem, rules))
             if all(v.value is not None for v in self._variables):
                 if extra is None:
                     wanted = float((target * np.asarray(q.value)).sum())
@@ -311,7 +305,7 @@ class HalfSpaces:
             v.save_value(point[start : start + v.size].reshape(v.shape, order="F"))
 
     def _point(self) -> Array:
-        return np.concatenate([np.ravel(v.value, order="F") for v in self._variables])
+        return np.concatenate([np.ravel(np.asarray(v.value), order="F") for v in self._variables])
 
     def _supports(self) -> list[_Rows]:
         """Return the supporting half-spaces at the variables' values."""
@@ -440,13 +434,3 @@ def _balance(further: csr_array, multipliers: Array) -> list[int]:
     size = np.abs(np.diag(triangle))
     rank = int((size > 1e-10 * size[0]).sum())
     return sorted(order[: min(rank, BALANCED)].tolist())
-
-
-def _attempt(problem: cp.Problem) -> None:
-    try:
-        with warnings.catch_warnings():
-            # The point need not be accurate: what is made from it is proved.
-            warnings.filterwarnings("ignore", "Solution may be inaccurate", UserWarning)
-            problem.solve(solver="CLARABEL", **TIGHT)
-    except cp.SolverError:
-        return

@@ -31,7 +31,7 @@ from cvxleak.design.user_constraints import (
     Rule,
     as_rules,
     check_picklable,
-    own_violations,
+    user_violations,
 )
 from cvxleak.model import Distortion, Prior, Query, SourceSet, as_prior
 from cvxleak.model.prior import has_labels
@@ -169,7 +169,7 @@ class DesignProblem(Problem):
         if not (positive.sum(axis=1) > 0).all():
             raise ValidationError("candidate: found a row without a positive entry")
         if data.rules:
-            found = own_violations(data.rules, matrix)
+            found = user_violations(data.rules, matrix)
             violations |= {f"{name} is met": value for name, value in found.items()}
         channel = snapped(positive)
         audit = data.opponents(0).audit(data.channel(channel))

@@ -83,7 +83,7 @@ class DesignSearch:
     def _made(self, options: Options, gap: Gap, clock: Clock) -> _Run:
         learned = self.learned
         data, shape = learned.data, learned.data.costs.price.shape
-        conic = Conic(shape, data.rules, options.solver, options.solver_options)
+        conic = Conic(shape, data.half_spaces, options.solver, options.solver_options)
         footing = Footing(data, learned.goal, self.budget, conic)
         if learned.goal is Goal.DISTORTION and footing.haven is None:
             self._find_ground(footing, options, clock)

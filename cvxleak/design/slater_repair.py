@@ -25,12 +25,10 @@ from scipy.sparse import block_array, csr_array, eye_array, kron, vstack
 from cvxleak.core.errors import SolverError
 from cvxleak.core.validation import Array
 from cvxleak.design.user_constraints import (
-    SHARP,
-    TIGHT,
-    Rule,
+    UserConstraints,
     as_expressions,
+    attempt,
     choose_further,
-    own_constraints,
     relaxed,
 )
 
@@ -59,20 +57,14 @@ class Inside:
 
     Parameters
     ----------
-    shape : (rows, outputs)
-    rules : sequence of callables
-        The constraints.
+    own : UserConstraints
     """
 
-    def __init__(self, shape: tuple[int, int], rules: tuple[Rule, ...]) -> None:
-        self._shape, self._cells = shape, shape[0] * shape[1]
-        # Finite bounds: CVXPY multiplies bounds by constants, and infinity by 0 is not a number.
-        self._channel = cp.Variable(shape, bounds=[0, 1])
-        self._constraints = own_constraints(rules, self._channel)
-        further = {v.id: v for c in self._constraints for v in c.variables()}
-        further.pop(self._channel.id, None)
-        self._variables: list[cp.Variable] = [self._channel, *further.values()]
-        self._least_room = ROOM_FURTHER if further else ROOM
+    def __init__(self, own: UserConstraints) -> None:
+        self._shape, self._cells = own.shape, own.shape[0] * own.shape[1]
+        self._channel, self._constraints = own.channel, own.constraints
+        self._variables = own.variables
+        self._least_room = ROOM_FURTHER if len(self._variables) > 1 else ROOM
 
     def repaired(self, matrix: Array) -> Array:
         """Return a channel near a stochastic matrix that meets the constraints, if there is one.
@@ -234,7 +226,7 @@ class Inside:
         points: list[Array] = []
         best = [np.zeros(s.size) for s in free]
         for _ in range(ATTEMPTS if free else 1):
-            _attempt(problem)
+            attempt(problem)
             point = self._read()
             if point is None:
                 break
@@ -344,19 +336,3 @@ def _slopes(side: Any, variables: list[cp.Variable]) -> csr_array:
             slope = np.reshape(slope, (v.size, side.size)) if np.isscalar(slope) else slope
             blocks.append(csr_array(csr_array(slope).T))
     return csr_array(block_array([blocks]))
-
-
-def _attempt(problem: cp.Problem) -> None:
-    """Solve; accuracy is not taken on trust, and nor is that there is a point."""
-    for v in problem.variables():
-        v.save_value(None)
-    linear = problem.is_lp()
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Solution may be inaccurate", UserWarning)
-            if linear:
-                problem.solve(solver="HIGHS", **SHARP)
-            else:
-                problem.solve(solver="CLARABEL", **TIGHT)
-    except cp.SolverError:
-        return

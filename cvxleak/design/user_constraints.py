@@ -5,6 +5,8 @@ from __future__ import annotations
 import pickle
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from copy import copy
+from functools import cached_property
 from typing import Any
 
 import cvxpy as cp
@@ -24,14 +26,15 @@ __all__ = [
     "TIGHT",
     "OwnConstraints",
     "Rule",
+    "UserConstraints",
     "as_expressions",
     "as_rules",
+    "attempt",
     "check_picklable",
     "check_solver",
     "choose_further",
-    "own_constraints",
-    "own_violations",
     "relaxed",
+    "user_violations",
 ]
 
 Rule = Callable[[cp.Variable], cp.Constraint | Iterable[Any]]
@@ -125,16 +128,28 @@ def check_solver(solver: str | None) -> str | None:
     return solver
 
 
-def own_constraints(constraints: OwnConstraints, channel: cp.Variable) -> list[cp.Constraint]:
-    """Return the user's own constraints on a channel variable, all of them convex.
+class UserConstraints:
+    """The user's own constraints on channels of one shape, stated once, all of them convex.
+
+    Whoever solves a program with them puts `channel` and `constraints` into it, and reads values
+    right after.
 
     Parameters
     ----------
-    constraints : callable or sequence of callables
-        Each gets the channel variable, shape (k, m), and returns a CVXPY constraint or a list of
-        them, lists inside lists too: its own, or those of a builder of `cvxleak.constraints`.
-        They may bring further continuous variables, and Parameters that have a value.
+    shape : (k, m)
+    rules : callable or sequence of callables
+        Each gets the channel variable and returns a CVXPY constraint or a list of them, lists
+        inside lists too: its own, or those of a builder of `cvxleak.constraints`. They may bring
+        further continuous variables, and Parameters that have a value.
+    widest : float, optional
+        The channel variable's bounds are 0 and 1, or, with this, -widest and widest.
+
+    Attributes
+    ----------
     channel : cp.Variable, shape (k, m)
+    constraints : list of cp.Constraint
+    variables : list of cp.Variable
+        The channel, then the further ones.
 
     Raises
     ------
@@ -144,30 +159,69 @@ def own_constraints(constraints: OwnConstraints, channel: cp.Variable) -> list[c
 
     Examples
     --------
-    >>> import cvxpy as cp
     >>> from cvxleak.constraints import local_dp
-    >>> from cvxleak.design.user_constraints import own_constraints
-    >>> Q = cp.Variable((3, 3))
-    >>> rules = [lambda Q: local_dp(Q, 1.0), lambda Q: Q[0, 0] >= 0.5]
-    >>> len(own_constraints(rules, Q))
+    >>> from cvxleak.design.user_constraints import UserConstraints
+    >>> own = UserConstraints((3, 3), [lambda Q: local_dp(Q, 1.0), lambda Q: Q[0, 0] >= 0.5])
+    >>> len(own.constraints)
     3
     """
-    return [constraint for part in _by_rule(constraints, channel) for constraint in part]
+
+    def __init__(
+        self, shape: tuple[int, int], rules: OwnConstraints, widest: float | None = None
+    ) -> None:
+        self.shape = shape
+        # Finite bounds: CVXPY multiplies bounds by constants, and infinity by 0 is not a number.
+        bounds = [0, 1] if widest is None else [-widest, widest]
+        self.channel = cp.Variable(shape, bounds=bounds, name="channel")
+        self._parts = [
+            _checked(list(_flat(_asked(rule, self.channel, place), place)), self.channel, place)
+            for place, rule in enumerate(as_rules(rules))
+        ]
+
+    def __bool__(self) -> bool:
+        return bool(self._parts)
+
+    @property
+    def constraints(self) -> list[cp.Constraint]:
+        """All constraints."""
+        return [constraint for part in self._parts for constraint in part]
+
+    @cached_property
+    def variables(self) -> list[cp.Variable]:
+        """The channel, then the further variables."""
+        found = {v.id: v for constraint in self.constraints for v in constraint.variables()}
+        found.pop(self.channel.id, None)
+        return [self.channel, *found.values()]
+
+    def also(self, rule: Rule) -> UserConstraints:
+        """Return these constraints and those of one more callable, on the same variables."""
+        more = copy(self)
+        more.__dict__.pop("variables", None)
+        place = len(self._parts)
+        found = _checked(list(_flat(_asked(rule, self.channel, place), place)), self.channel, place)
+        more._parts = [*self._parts, found]
+        return more
+
+    def violations(self, matrix: Array, solver: str | None = None) -> dict[str, float]:
+        """Return by how much a channel misses what each callable states, as `user_violations`."""
+        if len(self.variables) > 1:
+            choose_further(self.constraints, self.channel, matrix, solver)
+        self.channel.save_value(np.asarray(matrix))
+        return {
+            f"constraints[{place}]": max(map(_violation, part), default=0.0)
+            for place, part in enumerate(self._parts)
+        }
 
 
-def own_violations(
-    constraints: OwnConstraints, matrix: ArrayLike, *, solver: str | None = None
-) -> dict[str, float]:
-    """Return by how much a channel of numbers misses each of the user's own constraints.
+def user_violations(constraints: OwnConstraints, matrix: ArrayLike) -> dict[str, float]:
+    """Return by how much a matrix misses each of the user's own constraints on a channel.
 
     Parameters
     ----------
     constraints : callable or sequence of callables
-        As in `own_constraints`.
+        As in `UserConstraints`.
     matrix : array_like, shape (k, m)
-        The channel; its rows need not be distributions.
-    solver : str, optional
-        CVXPY's solver for the constraints' further variables.
+        Its rows need not be distributions.
 
     Returns
     -------
@@ -180,30 +234,20 @@ def own_violations(
     Raises
     ------
     ValidationError
-        As `own_constraints`, or a matrix that is none.
+        As `UserConstraints`, or a matrix that is none.
     SolverError
         No solver found values for the further variables.
 
     Examples
     --------
-    >>> from cvxleak.design.user_constraints import own_violations
-    >>> own_violations(lambda Q: Q[0, 0] >= 0.5, [[0.25, 0.75], [0.5, 0.5]])
+    >>> from cvxleak.design.user_constraints import user_violations
+    >>> user_violations(lambda Q: Q[0, 0] >= 0.5, [[0.25, 0.75], [0.5, 0.5]])
     {'constraints[0]': 0.25}
     """
     values = frozen_array(matrix, "matrix", 2)
-    # Finite bounds: CVXPY multiplies bounds by constants, and infinity by 0 is not a number.
     widest = 1 + float(np.abs(values).max(initial=0.0))
-    channel = cp.Variable(values.shape, bounds=[-widest, widest])
-    parts = _by_rule(constraints, channel)
-    everything = [constraint for part in parts for constraint in part]
-    further = {v.id for constraint in everything for v in constraint.variables()} - {channel.id}
-    if further:
-        choose_further(everything, channel, values, solver)
-    channel.value = values
-    return {
-        f"constraints[{place}]": max((_violation(constraint) for constraint in part), default=0.0)
-        for place, part in enumerate(parts)
-    }
+    rows, outputs = values.shape
+    return UserConstraints((rows, outputs), constraints, widest).violations(values)
 
 
 def relaxed(constraint: cp.Constraint, slack: cp.Expression | float) -> list[cp.Constraint]:
@@ -279,13 +323,6 @@ def as_expressions(constraint: cp.Constraint) -> list[tuple[Any, bool]]:
         # y e^(x/y) <= z is y log(y/z) + x <= 0.
         return [(cp.rel_entr(constraint.y, constraint.z) + constraint.x, False)]
     return []
-
-
-def _by_rule(constraints: OwnConstraints, channel: cp.Variable) -> list[list[cp.Constraint]]:
-    return [
-        _checked(list(_flat(_asked(rule, channel, place), place)), channel, place)
-        for place, rule in enumerate(as_rules(constraints))
-    ]
 
 
 def _asked(rule: Rule, channel: cp.Variable, place: int) -> Any:
@@ -390,3 +427,26 @@ def choose_further(
 
 def _violation(constraint: cp.Constraint) -> float:
     return float(np.max(constraint.violation()))
+
+
+def attempt(problem: cp.Problem) -> None:
+    """Solve; accuracy is not taken on trust, and nor is that the variables have values then.
+
+    Examples
+    --------
+    >>> import cvxpy as cp
+    >>> from cvxleak.design.user_constraints import attempt
+    >>> x = cp.Variable()
+    >>> attempt(cp.Problem(cp.Minimize(x), [x >= 1, x <= 0]))
+    >>> x.value is None
+    True
+    """
+    for v in problem.variables():
+        v.save_value(None)
+    solver, options = ("HIGHS", SHARP) if problem.is_lp() else ("CLARABEL", TIGHT)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Solution may be inaccurate", UserWarning)
+            problem.solve(solver=solver, **options)
+    except cp.SolverError:
+        return

@@ -12,7 +12,7 @@ from cvxleak.constraints import local_dp, maximal_leakage, mi_budget, pml
 from cvxleak.core.errors import CertificateError, InfeasibleError
 from cvxleak.design import min_leakage
 from cvxleak.design.outer_approximation import HalfSpaces
-from cvxleak.design.user_constraints import own_constraints
+from cvxleak.design.user_constraints import UserConstraints
 from cvxleak.exact.balls import precision
 from cvxleak.proofs.bounds.user_rows import priced, read_own
 from cvxleak.queries import parity
@@ -48,9 +48,14 @@ SETS = {
 }
 
 
+def half_spaces_of(rule, shape=SHAPE):
+    return HalfSpaces(UserConstraints(shape, rule))
+
+
 def by_solver(rule, slope):
-    Q = cp.Variable(SHAPE)
-    rules = [Q >= 0, cp.sum(Q, axis=1) == 1, *own_constraints(rule, Q)]
+    own = UserConstraints(SHAPE, rule)
+    Q = own.channel
+    rules = [Q >= 0, cp.sum(Q, axis=1) == 1, *own.constraints]
     problem = cp.Problem(cp.Minimize(cp.sum(cp.multiply(slope, Q))), rules)
     return float(problem.solve(solver="CLARABEL"))
 
@@ -70,7 +75,7 @@ def proved(implied, slope, multipliers=None):
 
 @pytest.mark.parametrize("name", SETS)
 def test_the_bound_is_proved_and_sharp(name):
-    half_spaces = HalfSpaces(SHAPE, (SETS[name],))
+    half_spaces = half_spaces_of(SETS[name])
     rng = np.random.default_rng(3)
     for _ in range(3):
         slope = rng.normal(size=SHAPE)
@@ -85,9 +90,10 @@ def test_the_bound_is_proved_and_sharp(name):
 def test_every_half_space_holds_on_the_whole_set(name):
     """Channels of the set, found by a solver for other linear functions, are in all of them."""
     rng = np.random.default_rng(4)
-    implied = HalfSpaces(SHAPE, (SETS[name],)).least(rng.normal(size=SHAPE))
-    Q = cp.Variable(SHAPE)
-    rules = [Q >= 0, cp.sum(Q, axis=1) == 1, *own_constraints(SETS[name], Q)]
+    implied = half_spaces_of(SETS[name]).least(rng.normal(size=SHAPE))
+    own = UserConstraints(SHAPE, SETS[name])
+    Q = own.channel
+    rules = [Q >= 0, cp.sum(Q, axis=1) == 1, *own.constraints]
     cells = {}
     with precision():
         found, offset = priced(read_own(implied.own, *SHAPE), implied.proof())
@@ -100,7 +106,7 @@ def test_every_half_space_holds_on_the_whole_set(name):
 
 
 def test_affine_constraints_are_stored_as_they_are_stated():
-    implied = HalfSpaces((2, 2), (lambda Q: 3 * Q[0, 1] - Q[1, 0] >= 0.125,)).least(
+    implied = half_spaces_of(lambda Q: 3 * Q[0, 1] - Q[1, 0] >= 0.125, (2, 2)).least(
         np.array([[0.0, 1.0], [0.0, 0.0]])
     )
     (entry,) = implied.own
@@ -111,19 +117,19 @@ def test_affine_constraints_are_stored_as_they_are_stated():
 def test_a_kind_of_constraint_without_half_spaces_costs_sharpness_only():
     rule = lambda Q: cp.PowCone3D(Q[0, 0], Q[1, 1], Q[2, 2], 0.5)  # noqa: E731
     slope = np.random.default_rng(0).normal(size=SHAPE)
-    implied = HalfSpaces(SHAPE, (rule,)).least(slope)
+    implied = half_spaces_of(rule).least(slope)
     assert implied.own == []
     assert implied.least == pytest.approx(slope.min(axis=1).sum())
 
 
 def test_sets_without_channels_are_refused():
     with pytest.raises(InfeasibleError):
-        HalfSpaces(SHAPE, (lambda Q: Q[0, 0] >= 2,)).least(EVEN)
+        half_spaces_of(lambda Q: Q[0, 0] >= 2).least(EVEN)
 
 
 def test_hostile_multipliers_are_refused():
     slope = np.random.default_rng(5).normal(size=SHAPE)
-    implied = HalfSpaces(SHAPE, (SETS["local dp"],)).least(slope)
+    implied = half_spaces_of(SETS["local dp"]).least(slope)
     rows = read_own(implied.own, *SHAPE)
     assert implied.balance
     good = implied.proof()

@@ -11,7 +11,7 @@ from cvxleak.constraints import local_dp
 from cvxleak.core.errors import InfeasibleError, ValidationError
 from cvxleak.design import design_for_prior, min_distortion, min_leakage
 from cvxleak.design.slater_repair import MET, Inside
-from cvxleak.design.user_constraints import own_violations
+from cvxleak.design.user_constraints import UserConstraints, user_violations
 from cvxleak.model import Distortion
 from cvxleak.problem.bound import Bound, Status
 from cvxleak.proofs import verify
@@ -68,7 +68,7 @@ def test_inequalities_are_met(name):
         assert verify(bound.certificate).passed
         told, matrix = missed(bound)
         assert told == 0.0
-        assert own_violations(rule, matrix) == {"constraints[0]": 0.0}
+        assert user_violations(rule, matrix) == {"constraints[0]": 0.0}
 
 
 @pytest.mark.parametrize("name", EQUATIONS)
@@ -78,7 +78,7 @@ def test_equations_are_met_to_rounding(name):
         assert bound.status is Status.CERTIFIED
         told, matrix = missed(bound)
         assert told <= MET * (1e6 if name == "large" else 1)
-        assert own_violations(rule, matrix)["constraints[0]"] == told
+        assert user_violations(rule, matrix)["constraints[0]"] == told
 
 
 def test_an_inequality_is_met_in_rational_numbers():
@@ -101,7 +101,7 @@ def test_what_cannot_be_repaired_is_not_certified():
     )
     exact = abs(bound.witness.channel.matrix[0] - point).max() == 0
     assert bound.witness.own_violation < 1e-6
-    met = Inside((2, 2), (rule,)).met(bound.witness.channel.matrix)
+    met = Inside(UserConstraints((2, 2), (rule,))).met(bound.witness.channel.matrix)
     assert bound.status is (Status.CERTIFIED if met else Status.BRACKETED)
     assert exact or bound.witness.own_violation > 0
     assert (bound.certificate.upper is None) is not met
@@ -115,7 +115,7 @@ def test_a_witness_that_is_not_feasible_is_never_certified():
 
 def test_a_channel_far_from_the_set_is_brought_into_it():
     rules = (lambda Q: Q[0, 0] >= 0.7, lambda Q: [Q[:, 2] == 0, cp.norm(Q[1]) <= 0.8])
-    inside = Inside((2, 3), rules)
+    inside = Inside(UserConstraints((2, 3), rules))
     far = np.array([[0.0, 0.5, 0.5], [0.0, 0.0, 1.0]])
     near = inside.repaired(far)
     assert not inside.met(far)
@@ -128,7 +128,7 @@ def test_a_channel_far_from_the_set_is_brought_into_it():
 
 def test_an_empty_set_leaves_the_channel_as_it_is():
     half = np.full((2, 2), 0.5)
-    assert Inside((2, 2), (lambda Q: Q[0, 0] >= 1.5,)).repaired(half) is half
+    assert Inside(UserConstraints((2, 2), (lambda Q: Q[0, 0] >= 1.5,))).repaired(half) is half
     with pytest.raises(InfeasibleError, match="no channel meets them"):
         design_for_prior([0.5, 0.5], HAMMING, 0.2, constraints=lambda Q: Q[0, 0] >= 1.5)
 

@@ -37,7 +37,7 @@ def master_of(goal: Goal, budget: float) -> tuple[Master, np.ndarray]:
 def test_the_master_agrees_with_a_conic_solver(goal, budget):
     master, inside = master_of(goal, budget)
     mine = solve_master(master, inside, 1e-9)
-    conic, _ = Conic((4, 4), (), "CLARABEL", {}).solve(master)
+    conic, _ = Conic((4, 4), None, "CLARABEL", {}).solve(master)
     assert mine.lower == pytest.approx(conic.value, abs=1e-6)
     assert mine.lower <= mine.value + 1e-9
     # The bound is what its multipliers prove, whoever found them.

@@ -4,17 +4,16 @@ import pytest
 
 from cvxleak.constraints import local_dp, maximal_leakage, pml
 from cvxleak.core.errors import ValidationError
-from cvxleak.design.user_constraints import as_rules, own_constraints, own_violations, relaxed
+from cvxleak.design.user_constraints import UserConstraints, as_rules, relaxed, user_violations
 
 
 def test_callables_in_any_nesting_give_one_flat_list():
-    Q = cp.Variable((2, 2))
     rules = [lambda Q: Q[0, 0] >= 0.5, lambda Q: [[Q[0, 1] <= 1, local_dp(Q, 1.0)], ()]]
-    found = own_constraints(rules, Q)
+    found = UserConstraints((2, 2), rules).constraints
     assert len(found) == 4
     assert all(isinstance(c, cp.Constraint) for c in found)
-    assert own_constraints((), Q) == []
-    assert own_constraints(lambda Q: [], Q) == []
+    assert UserConstraints((2, 2), ()).constraints == []
+    assert UserConstraints((2, 2), lambda Q: []).constraints == []
 
 
 @pytest.mark.parametrize(
@@ -34,7 +33,7 @@ def test_callables_in_any_nesting_give_one_flat_list():
 )
 def test_what_is_no_convex_set_of_channels_is_refused(constraints, words):
     with pytest.raises(ValidationError, match=words):
-        own_constraints(constraints, cp.Variable((2, 2)))
+        UserConstraints((2, 2), constraints)
 
 
 def test_ready_made_constraints_are_refused_with_the_way_to_write_them():
@@ -47,7 +46,7 @@ def test_ready_made_constraints_are_refused_with_the_way_to_write_them():
 def test_violations_without_further_variables_are_exact():
     matrix = [[0.25, 0.75], [0.5, 0.5]]
     rules = [lambda Q: Q[0, 0] >= 0.5, lambda Q: [Q[1, 0] == 0.625, Q[0, 1] <= 1]]
-    assert own_violations(rules, matrix) == {"constraints[0]": 0.25, "constraints[1]": 0.125}
+    assert user_violations(rules, matrix) == {"constraints[0]": 0.25, "constraints[1]": 0.125}
 
 
 def test_violations_of_the_builders_with_further_variables():
@@ -59,16 +58,16 @@ def test_violations_of_the_builders_with_further_variables():
         lambda Q: pml(prior, Q, np.log(2 * (1 - p)) + 1e-6),
         lambda Q: maximal_leakage(prior, Q, np.log(2 * (1 - p)) + 1e-6),
     ]
-    assert max(own_violations(met, flip).values()) < 1e-7
+    assert max(user_violations(met, flip).values()) < 1e-7
     # t <= p and 1 - p <= e^.5 t with a slack s on both: s = (1 - p - e^.5 p) / (1 + e^.5).
-    broken = own_violations(lambda Q: local_dp(Q, 0.5), flip)["constraints[0]"]
+    broken = user_violations(lambda Q: local_dp(Q, 0.5), flip)["constraints[0]"]
     assert broken == pytest.approx((1 - p - np.exp(0.5) * p) / (1 + np.exp(0.5)), abs=1e-6)
 
 
 def test_variables_shared_by_two_callables_are_chosen_once():
     shared = cp.Variable()
     rules = [lambda Q: Q[0, 0] <= shared, lambda Q: Q[0, 1] >= shared]
-    found = own_violations(rules, [[0.75, 0.25]])
+    found = user_violations(rules, [[0.75, 0.25]])
     assert sum(found.values()) == pytest.approx(0.5, abs=1e-6)
 
 

@@ -37,7 +37,7 @@ def learned_of(problem):
 
 def without_floor(learned, budget):
     data = learned.data
-    conic = Conic(data.costs.price.shape, (), None, {})
+    conic = Conic(data.costs.price.shape, None, None, {})
     footing = Footing(data, learned.goal, budget, conic)
     return WithoutFloor(learned.without_floor, footing, conic, Options(), Gap(1e-3), Clock())
 
