@@ -1,0 +1,187 @@
+"""Every problem against ways that share nothing with its search; docs/second_ways.md lists them."""
+
+import itertools
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from scipy.special import entr
+
+from cvxleak import Bound, check
+from cvxleak.iterative import (
+    blahut_arimoto,
+    blahut_rate_distortion,
+    information_saddle,
+    joint_blahut_arimoto,
+    release_search,
+)
+from tests.problem.test_contract import JOINT, LAW, PROBLEMS, ROUNDED
+from tests.reference import LOG2, information
+
+PAGE = Path(__file__).parents[2] / "docs" / "second_ways.md"
+
+
+def convex(problem: Any) -> float:
+    return problem.to_cvxpy().solve()
+
+
+def level(problem: Any, below: Callable[[float], bool]) -> float:
+    """The level up to which `below` holds for the value of the problem's program, by bisection."""
+    low, high = 0.0, 5.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        if below(problem.to_cvxpy(middle).solve(solver="HIGHS")):
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def rate_distortion(problem: Any) -> float:
+    """Blahut's iteration at the slope at which it spends the budget, found by bisection."""
+    low, high = 0.0, 50.0
+    for _ in range(50):
+        slope = (low + high) / 2
+        point = blahut_rate_distortion(LAW, 1 - np.eye(3), slope).point
+        if np.array(LAW) @ (1 - np.diag(point.channel)) > 0.2:
+            low = slope
+        else:
+            high = slope
+    return information(np.array(LAW)[:, None] * point.channel)
+
+
+def every_product(problem: Any) -> float:
+    """The largest leakage of one record over a fine grid of independent records."""
+    grid = np.linspace(0, 1, 41)
+    doubts = entr(grid) + entr(1 - grid)
+    best = 0.0
+    for laws in itertools.product(range(41), repeat=3):
+        if doubts[list(laws)].sum() < problem.entropy_floor:
+            continue
+        one, two, three = grid[list(laws)]
+        rest = np.convolve([1 - two, two], [1 - three, three])
+        matrix = ROUNDED.channel.matrix
+        rows = np.array([(1 - one) * rest @ matrix[:3], one * rest @ matrix[1:]])
+        best = max(best, information(rows))
+    return best
+
+
+def renyi(problem: Any) -> float:
+    """Sibson's I_alpha over a grid of input laws."""
+    a = problem.alpha
+    masses = (
+        ((np.array([1 - p, p]) @ problem.channel.matrix**a) ** (1 / a)).sum()
+        for p in np.linspace(0, 1, 20_001)
+    )
+    return a / (a - 1) * math.log(max(masses))
+
+
+def every_posterior(problem: Any) -> float:
+    """The best mixture of posteriors of (Z, X) on a grid, by one linear program; in bits."""
+    joint, parts = np.array(JOINT), 20
+    law = joint.sum(axis=0)
+    cells = [c for c in itertools.product(range(parts + 1), repeat=4) if sum(c) == parts]
+    grid = np.array(cells).reshape(-1, 2, 2) / parts
+    of_r = np.einsum("rzx,izx->ir", joint / law, grid)
+    left = entr(grid).sum(axis=(1, 2)) - entr(grid.sum(axis=2)).sum(axis=1)  # H(X|Z)
+    about_x = entr(law.sum(axis=0)).sum()
+    found = linprog(
+        entr(of_r).sum(axis=1),
+        [about_x - entr(grid.sum(axis=1)).sum(axis=1), about_x - left],
+        np.array([0.2, 0.3]) * LOG2,
+        grid.reshape(-1, 4).T,
+        law.ravel(),
+    )
+    return (entr(joint.sum(axis=(1, 2))).sum() - found.fun) / LOG2
+
+
+Way = Callable[[Any], float]
+# Problem and kind of way: how, and how near.
+WAYS: dict[tuple[str, str], tuple[Way, float]] = {
+    ("capacity", "CVXPY"): (convex, 1e-5),
+    ("capacity", "iteration"): (lambda p: blahut_arimoto(p.channel).value, 1e-7),
+    ("Rényi capacity", "brute force"): (renyi, 1e-6),
+    ("failure probability", "CVXPY"): (convex, 1e-6),
+    ("PML envelope", "CVXPY"): (lambda p: level(p, lambda v: v >= p.delta - 1e-9), 1e-6),
+    ("PML mechanism", "CVXPY"): (convex, 1e-6),
+    ("record leakage", "iteration"): (
+        lambda p: joint_blahut_arimoto(ROUNDED.lumped(0), 1.0).value,
+        1e-4,
+    ),
+    ("product leakage", "brute force"): (every_product, 5e-3),
+    ("design for a prior", "CVXPY"): (convex, 1e-5),
+    ("design for a prior", "iteration"): (rate_distortion, 1e-5),
+    ("least epsilon", "CVXPY"): (lambda p: level(p, lambda v: v > p.budget + 1e-9), 1e-6),
+    ("least distortion at epsilon", "CVXPY"): (convex, 1e-5),
+    ("least information", "CVXPY"): (convex, 1e-5),
+    ("least information", "iteration"): (
+        lambda p: information_saddle([[LAW]], 1 - np.eye(3), 0.25).value,
+        1e-6,
+    ),
+    ("release distortion", "CVXPY"): (convex, 1e-5),
+    ("release distortion", "iteration"): (
+        lambda p: release_search(JOINT, 0.05, 0.1).value,
+        1e-5,
+    ),
+    ("release information", "brute force"): (every_posterior, 2e-3),
+}
+
+
+CHECKER = "second checker"
+
+
+def listed() -> set[tuple[str, str]]:
+    """The entries of the page's table."""
+    lines = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line[:1] == "|"]
+    head, _, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
+    return {
+        (row[0], kind) for row in rows for kind, cell in zip(head[1:], row[1:], strict=True) if cell
+    }
+
+
+LISTED = listed()
+
+
+@pytest.fixture(scope="module")
+def solved() -> Callable[[str], Bound]:
+    bounds: dict[str, Bound] = {}
+
+    def solve(name: str) -> Bound:
+        if name not in bounds:
+            bounds[name] = PROBLEMS[name]().solve()
+        return bounds[name]
+
+    return solve
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), list(WAYS), ids=[f"{name}, {kind}" for name, kind in WAYS]
+)
+def test_the_second_way_agrees(name: str, kind: str, solved: Callable[[str], Bound]):
+    way, near = WAYS[name, kind]
+    bound = solved(name)
+    value = way(PROBLEMS[name]())
+    assert bound.lower - near <= value <= bound.upper + near
+
+
+@pytest.mark.parametrize("name", sorted(name for name, kind in LISTED if kind == CHECKER))
+def test_the_second_checker_confirms_what_was_found(name: str, solved: Callable[[str], Bound]):
+    certificate = solved(name).certificate
+    assert certificate is not None
+    (verdict,) = check.check_text(json.dumps(certificate.to_dict()))
+    assert verdict.code == check.PROVED, verdict
+
+
+def test_the_page_lists_what_is_compared():
+    assert {entry for entry in LISTED if entry[1] != CHECKER} == WAYS.keys()
+    assert {name for name, _ in LISTED} == PROBLEMS.keys()
+
+
+def test_all_kinds_of_the_second_checker_are_listed(solved: Callable[[str], Bound]):
+    listed = [solved(name).certificate for name, kind in LISTED if kind == CHECKER]
+    assert {certificate.kind for certificate in listed if certificate} == check.KINDS.keys()
