@@ -172,8 +172,7 @@ def identical(one: Any, other: Any) -> bool:
         return len(one) == len(other) and all(map(identical, one, other))
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
-    numbers = isinstance(one, (int, float)) and isinstance(other, (int, float))
-    return (numbers or type(one) is type(other)) and one == other
+    return one == other
 
 
 def _short(value: Any) -> str:

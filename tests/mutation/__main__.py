@@ -343,6 +343,7 @@ def main() -> int:
     parser.add_argument("--tests", nargs="*", default=TESTS)
     given = parser.parse_args()
     mutation = Mutation(given.only, given.sample, given.jobs, given.tests == TESTS)
+    # -qq: a log with pytest's "no tests ran" in it reads as one without any test.
     options = ["-qq", "-p", "no:cacheprovider", "-m", "not slow", *given.tests]
     code = pytest.main(options, plugins=[mutation])
     return int(

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+import os
 
 import pytest
 
@@ -23,6 +24,7 @@ from cvxleak.exact.limits import (
 from cvxleak.proofs import bundle
 from cvxleak.proofs.bundle import members, read_certificates, save_certificates
 from cvxleak.proofs.format import Certificate, read_json
+from cvxleak.proofs.timed import run_within
 from tests.proofs.forged import test_capacity, test_design
 from tests.proofs.forging import ends
 
@@ -97,6 +99,12 @@ def test_forged_lists(changes, reason, file):
     assert not verify(content).passed
 
 
+def test_a_list_has_all_its_parts():
+    for content in ({"version": 1}, {"version": 1, "note": []}):
+        answer = verify({"format": "cvxleak-certificates", **content})
+        assert "a part missing or too many" in answer.reason
+
+
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
@@ -136,6 +144,7 @@ def test_a_certificate_comes_back_from_its_file(file):
     rows = tuple(map(tuple, CAPACITY.problem["matrix"]))
     assert certified().problem == certified(problem={"matrix": rows}).problem
     assert certified(problem={1: ((1, 2.0), [])}).problem == {"1": [[1, 2.0], []]}
+    assert certified(problem={"a": [1.0, (2.0,), {3: 4}]}).problem == {"a": [1.0, [2.0], {"3": 4}]}
     with pytest.raises(CertificateError, match="no JSON"):
         certified(problem={"matrix": math.nan}).to_dict()
     with pytest.raises(CertificateError, match="no JSON"):
@@ -198,6 +207,17 @@ def test_json_is_read_strictly(text, reason, file):
         read_json(file.parent)
 
 
+def test_a_decimal_is_no_float_that_is_near(file):
+    certified().save(file)
+    text = file.read_text()
+    file.write_text(text.replace("0.75", "0.75000000000000000001", 1))
+    assert file.read_text() != text
+    assert "SHA-256" in verify(file).reason
+    for data in ([], "cvxleak-certificate", None):
+        with pytest.raises(CertificateError, match="not a cvxleak certificate"):
+            Certificate.from_dict(data)
+
+
 def test_nested_too_deeply():
     deep = []
     for _ in range(100_000):
@@ -237,6 +257,7 @@ def test_checks_end():
     answer = verify(certified(), time_limit=0.0)
     assert (answer.passed, answer.finished) == (False, False)
     assert "did not finish within 0 s" in answer.reason
+    assert run_within(os._exit, 3, 60.0) == "the check ended without an answer, with exit code 3"
 
 
 def test_numbers_and_parts():
@@ -312,3 +333,14 @@ def test_what_a_file_may_ask_for_in_all():
             charge("steps", LIMITS["steps"], "the inner one")
         with pytest.raises(CertificateError, match=f"asks for {LIMITS['steps'] + 1} steps"):
             charge("steps", 1, "the outer one")
+
+
+def test_fractions_are_charged_for_their_common_denominator():
+    below = (1 << 2000) + 1
+    near = f"{below - 1}/{below}"
+    once = 2001**2 >> 20
+    spent("steps", once, (reading.numbers, [near], "it"))
+    for rows, amount in (([[0.5, near]], once), ([[near, 0.5], [near]], 3 * once), ([3, [1]], 0)):
+        spent("steps", amount, (charge_records, {"matrix": rows}))
+    for data in ({"other": [[near]]}, {"matrix": 5}, {"matrix": [[near, "a third"]]}):
+        spent("steps", 0, (charge_records, data))

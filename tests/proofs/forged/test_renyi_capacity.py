@@ -49,6 +49,11 @@ def test_honest(parts, alpha):
     encloses(parts, lambda: least(alpha))
 
 
+@pytest.mark.parametrize("alpha", ORDERS)
+def test_an_input_that_is_not_used_tells_nothing(alpha):
+    assert ends(tampered(symmetric(alpha), {("witness", "input"): [1.0, 0.0]}))[0] == 0
+
+
 @pytest.mark.parametrize(("parts", "alpha"), CASES)
 def test_no_number_proves_too_much(parts, alpha):
     level = float(least(alpha))

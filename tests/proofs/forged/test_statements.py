@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from cvxleak.core.errors import ValidationError
+from cvxleak.core.errors import CertificateError, ValidationError
 from cvxleak.core.validation import frozen_array, probability_rows
 from cvxleak.model import (
     AdditiveQuery,
@@ -20,7 +20,7 @@ from cvxleak.model import (
 )
 from cvxleak.model.knowledge import Knowledge
 from cvxleak.model.knowledge.binding import as_knowledge
-from cvxleak.model.prior import as_prior
+from cvxleak.model.prior import as_prior, has_labels
 from cvxleak.model.query import Query
 from cvxleak.queries import count, from_table
 from tests.proofs.forging import Parts, ends, refused
@@ -274,3 +274,38 @@ def test_priors_are_matched_by_label():
     assert as_prior(named, 2, "it", ("a", "b")).probabilities.tolist() == [0.75, 0.25]
     with pytest.raises(ValidationError, match="it"):
         as_prior(named, 2, "it", ("a", "c"))
+    with pytest.raises(ValidationError, match="it"):
+        as_prior(named, 2, "it", ("c", "d"))
+    # By position only if one side has no labels, and they have none in common.
+    assert as_prior(Prior([0.25, 0.75]), 2, "it", ("c", "d")).labels == ("c", "d")
+    with pytest.raises(ValidationError, match="it"):
+        as_prior(Prior([0.25, 0.75]), 2, "it", (1, 2))
+    assert has_labels(named)
+    assert not has_labels([0.25, 0.75])
+    assert has_labels(type("Series", (), {"iloc": 0})())
+
+
+def test_records_that_can_be_swapped():
+    """Of these, one stands for all in what a proof has to bound."""
+    same, other = [[0, 1], [1, 2]], [[0, 1], [2, 3]]
+    assert from_table(SPACE, same).exchangeable() == [[0, 1]]
+    assert from_table(SPACE, other).exchangeable() == [[0], [1]]
+    for alphabets in ([(0, 1), ("a", "b")], [(0, 2), (0, 1)], [(0, 1), (0, 2)]):
+        assert from_table(RecordSpace(alphabets), same).exchangeable() == [[0], [1]]
+    mechanism = Mechanism(from_table(SPACE, other), [*ROWS, ROWS[0]]).to_dict()
+    with pytest.raises(CertificateError, match="does not bound each of 2 groups"):
+        ends(audit(mechanism))
+
+
+def test_tables_are_seen_from_each_record():
+    space = RecordSpace([(0, 1), (0, 1, 2), (0, 1)])
+    query = from_table(space, np.arange(12).reshape(2, 3, 2) % 7)
+    for i, alphabet in enumerate(space.alphabets):
+        assert space.values(i) == alphabet
+        assert space.values([i]) == tuple((value,) for value in alphabet)
+        others = [x for x in space.datasets() if x[i] == 0]
+        lines = {
+            tuple(query.values.index(query((*x[:i], value, *x[i + 1 :]))) for value in alphabet)
+            for x in others
+        }
+        assert sorted(query.lines(i)) == sorted(lines)
