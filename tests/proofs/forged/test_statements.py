@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 from cvxleak.core.errors import CertificateError, ValidationError
-from cvxleak.core.validation import frozen_array, probability_rows
+from cvxleak.core.numbers import as_written, carries
+from cvxleak.core.validation import (
+    frozen_array,
+    instance,
+    label_tuple,
+    probability_rows,
+    real_number,
+    whole_number,
+)
 from cvxleak.model import (
     AdditiveQuery,
     Distortion,
@@ -198,6 +206,71 @@ def test_arrays_hold_numbers():
         frozen_array([0.5, math.nan], "it", 1)
     with pytest.raises(ValidationError, match="NaN"):
         frozen_array([math.nan, math.nan], "it", 1)
+
+
+def test_exact_numbers_stay_exact():
+    third = as_written("1/3")
+    for values in ([third], [0.5, third], (third, 0.5), np.array(["1/3"]), np.array([third])):
+        array = frozen_array(values, "it", 1)
+        assert carries(array) is not (isinstance(values, np.ndarray) and values.dtype == float)
+    assert carries(frozen_array(frozen_array([third], "it", 1), "it", 1))
+    assert not carries(frozen_array(frozen_array([third], "it", 1) + 1, "it", 1))
+    with pytest.raises(ValidationError, match="pandas"):
+        frozen_array(type("Series", (), {"iloc": 0})(), "it", 1)
+    for values in ([], [[0.5]], 0.5):
+        with pytest.raises(ValidationError, match="expected|empty"):
+            probability_rows(values, "it", 1)
+
+
+def test_labels_are_told_apart():
+    assert label_tuple(["a", 1, (2, 3)], 3, "it") == ("a", 1, (2, 3))
+    for labels in (
+        ["a", "a"],
+        [1, 1.0],
+        [1, True],
+        ["a"],
+        [math.nan, 1],
+        [{}, 1],
+        {1, 2},
+        [([],), 1],
+    ):
+        with pytest.raises(ValidationError, match="it"):
+            label_tuple(labels, 2, "it")
+
+
+@pytest.mark.parametrize(
+    ("value", "options", "holds"),
+    [
+        (0, {}, True),
+        (1, {}, True),
+        (-0.01, {}, False),
+        (1.01, {}, False),
+        (0, {"open_low": True}, False),
+        (1, {"open_high": True}, False),
+        (0.5, {"open_low": True, "open_high": True}, True),
+        (math.nan, {}, False),
+        ("1.0000000000000000000001", {}, False),
+        ("-1/100000000000000000000", {}, False),
+        ("a", {}, False),
+        (True, {}, False),
+        (10**400, {}, False),
+    ],
+)
+def test_numbers_in_an_interval(value, options, holds):
+    if holds:
+        assert real_number(value, "it", 0, 1, **options) == value
+    else:
+        with pytest.raises(ValidationError, match="it: "):
+            real_number(value, "it", 0, 1, **options)
+
+
+def test_whole_numbers():
+    assert [whole_number(n, "it", 0, 2) for n in (0, np.int64(1), 2)] == [0, 1, 2]
+    for n in (-1, 3, True, 1.0, "1", None):
+        with pytest.raises(ValidationError, match="it: "):
+            whole_number(n, "it", 0, 2)
+    with pytest.raises(ValidationError, match="it: expected a str"):
+        instance(3, str, "it")
 
 
 @pytest.mark.parametrize(
