@@ -15,6 +15,8 @@ PROBLEMS = {
     "failure-probability": "cvxleak.envelope.FailureProbability",
     "pml-envelope": "cvxleak.envelope.PMLEnvelope",
     "pml-mechanism": "cvxleak.envelope.PMLMechanism",
+    "min-leakage": "cvxleak.design.MinLeakage",
+    "min-distortion": "cvxleak.design.MinDistortion",
 }
 """Name of a problem -> where its class is."""
 

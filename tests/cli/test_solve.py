@@ -16,18 +16,23 @@ Write = Callable[..., Path]
 
 CHANNEL = "[[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.1, 0.1, 0.8]]"
 LAW = "[0.5, 0.3, 0.2]"
+PARITY = "[query]\nkind = 'parity'\nrecords = 2\n[distortion]\nkind = 'hamming'"
 SPECS = {
     "capacity": f"channel = {CHANNEL}",
     "renyi-capacity": f"channel = {CHANNEL}\nalpha = 2",
     "failure-probability": f"prior = {LAW}\nchannel = {CHANNEL}\nepsilon = 0.4",
     "pml-envelope": f"prior = {LAW}\nchannel = {CHANNEL}\ndelta = 0.1",
     "pml-mechanism": f"prior = {LAW}\nutility = [[1, 0], [0, 1], [0, 1]]\nepsilon = 0.4",
+    "min-leakage": f"budget = 0.1\nentropy_floor = 0.5\n{PARITY}",
+    "min-distortion": f"budget = 0.2\nentropy_floor = 0.5\n{PARITY}",
 }
 NUMBERS = {
     "renyi-capacity": "alpha=0.5,1,inf",
     "failure-probability": "epsilon=0.4,0.9",
     "pml-envelope": "delta=0.1,0.9",
     "pml-mechanism": "epsilon=0.1,0.4",
+    "min-leakage": "budget=0.1,0.2",
+    "min-distortion": "budget=0.1,0.2",
 }
 
 
