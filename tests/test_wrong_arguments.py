@@ -12,15 +12,10 @@ import pytest
 import cvxleak
 from cvxleak import Bound, Status, iterative, model
 from cvxleak.capacities import Capacity
-from cvxleak.core.errors import CvxleakError, ValidationError
+from cvxleak.core.errors import CvxleakError
 from cvxleak.design import MinLeakage
 from cvxleak.local_dp import MinLocalDP
-from cvxleak.mechanisms import (
-    FrequencyEstimate,
-    binary_symmetric,
-    randomized_response,
-    truncated_geometric,
-)
+from cvxleak.mechanisms import binary_symmetric, randomized_response, truncated_geometric
 from cvxleak.model import Distortion, Mechanism, Prior, RecordSpace, SourceSet, TableQuery
 from cvxleak.problem import Check
 from cvxleak.proofs import Certificate
@@ -245,7 +240,7 @@ CONSTRUCTORS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Distortion": (Distortion, {"matrix": np.eye(2)}),
     "Expectation": (model.Expectation, {"feature": [0, 1], "equals": 0.5}),
     "FrequencyEstimate": (
-        FrequencyEstimate,
+        cvxleak.mechanisms.FrequencyEstimate,
         {"labels": (0, 1), "frequencies": HALVES, "covariance": np.eye(2), "respondents": 10},
     ),
     "IterativeResult": (
@@ -507,5 +502,5 @@ def test_a_seed_that_is_none(rng: object):
         lambda: SMALL.solve(rng=rng),  # pyright: ignore[reportArgumentType]
         lambda: cvxleak.leakage_curve(MECHANISM, [1.0], rng=rng),  # pyright: ignore[reportArgumentType]
     ):
-        with pytest.raises(ValidationError, match=r"^rng: "):
+        with pytest.raises(cvxleak.ValidationError, match=r"^rng: "):
             attempt()

@@ -19,8 +19,9 @@ from cvxleak.core.errors import CertificateError, SolveInterrupted, ValidationEr
 from cvxleak.core.validation import Array, generator, in_order, real_number
 from cvxleak.model import Mechanism
 from cvxleak.model.knowledge import Knowledge
-from cvxleak.problem.bound import ABSOLUTE_TOLERANCE, Bound, Status, Stopped
+from cvxleak.problem import Bound, Gap, Status, Stopped
 from cvxleak.problem.interrupts import Interrupts
+from cvxleak.problem.problem import SHARPER
 from cvxleak.proofs import Certificate
 from cvxleak.proofs.bundle import save_certificates
 
@@ -210,7 +211,7 @@ class _Search:
     """The searches at all floors: one for all of them together, and audits of what it leaves."""
 
     def __init__(self, problems: list[RecordLeakage], tol: float, rng: np.random.Generator) -> None:
-        self._problems, self._tol, self._rng = problems, tol, rng
+        self._problems, self._gap, self._rng = problems, Gap(tol), rng
         self._together: AuditedFloors | None = None
         if len(problems) > 1 and not problems[0].adversaries:
             together = AuditedFloors(problems, tol, rng)
@@ -227,22 +228,28 @@ class _Search:
     def run(self, clock: Clock) -> tuple[list[tuple[int, Bound]], Stopped]:
         """Return proved brackets with the places of their floors, and why the search ended."""
         stop = Stop(clock, self._proof_seconds)
-        aim, stopped = self._tol, Stopped.TOLERANCE
+        aim, stopped = self._gap, Stopped.TOLERANCE
         with Interrupts() as interrupts:
             while True:
                 try:
-                    self._search(aim, stop, Reporter(clock))
+                    self._search(aim, stop)
                 except KeyboardInterrupt:
                     stopped = Stopped.INTERRUPTED
                 interrupts.protected = True
                 early = stop() or stopped is Stopped.INTERRUPTED
-                if self._together is not None and early and self._open(self._tol):
+                if self._together is not None and early and self._open(self._gap):
                     self._reached = list(enumerate(self._together.bounds(closed_only=False)))
                 for end in (len(self._problems) - 1, 0):
                     if not self._reached:
                         self._audit(end)
                 found = self._reached + [
-                    (place, audit.certify(self._tol)) for place, audit in self._audits.items()
+                    (
+                        place,
+                        audit.problem.go_on(
+                            lambda audit=audit: audit, self._gap.tol, 0.0, audit.seconds
+                        ),
+                    )
+                    for place, audit in self._audits.items()
                 ]
                 if interrupts.seen:
                     stopped = Stopped.INTERRUPTED
@@ -251,17 +258,16 @@ class _Search:
                 elif self._too_large:
                     stopped = Stopped.TOO_LARGE
                 ends = [(place, bound.lower, bound.upper) for place, bound in found]
-                if stopped is not Stopped.TOLERANCE or not _open(
-                    ends, len(self._problems), self._tol
-                ):
+                is_open = _open(ends, len(self._problems), self._gap)
+                if stopped is not Stopped.TOLERANCE or not is_open:
                     return found, stopped
                 # The search may have counted on digits that the proofs do not have.
-                aim /= 2
-                if aim < self._tol / 16:
+                if aim.tol <= self._gap.tol / 2**SHARPER:
                     return found, Stopped.ROUNDING
+                aim = Gap(aim.tol / 2)
                 interrupts.protected = False
 
-    def _search(self, tol: float, stop: Stop, report: Reporter) -> None:
+    def _search(self, gap: Gap, stop: Stop) -> None:
         """Work until no floor is open or the time is up."""
         if self._together is not None and not self._reached:
             self._together.run(stop)
@@ -271,7 +277,7 @@ class _Search:
         last = len(self._problems) - 1
 
         def search(place: int, turns: int) -> bool:
-            why = self._audit(place).search(tol, stop, report, turns)
+            why = self._audit(place).search(gap, stop, Reporter(), turns)
             self._too_large |= why is Stopped.TOO_LARGE
             return why is None
 
@@ -286,7 +292,7 @@ class _Search:
             widest = max(stretches, key=len)
             return int(widest[(len(widest) - 1) // 2])
 
-        in_turns(first, lambda: self._open(0.95 * tol), search, stop)
+        in_turns(first, lambda: self._open(Gap(0.95 * gap.tol)), search, stop)
         for end in (last, 0):
             if not self._reached and end not in self._audits:
                 search(end, 0)
@@ -296,11 +302,11 @@ class _Search:
             self._audits[place] = Audit(self._problems[place], self._rng)
         return self._audits[place]
 
-    def _open(self, tol: float) -> list[int]:
+    def _open(self, gap: Gap) -> list[int]:
         """Return the floors that are open, as far as is known before the proofs."""
         proved = [(place, bound.lower, bound.upper) for place, bound in self._reached]
         known = [(place, audit.lower, audit.upper) for place, audit in self._audits.items()]
-        return _open(proved + known, len(self._problems), tol)
+        return _open(proved + known, len(self._problems), gap)
 
     def _proof_seconds(self) -> float:
         together = 0.0 if self._together is None else self._together.proof_seconds()
@@ -313,15 +319,15 @@ def _said(bound: Bound, stopped: Stopped) -> Bound:
     return replace(bound, stats={**bound.stats, "stopped": why})
 
 
-def _open(found: list[tuple[int, float, float]], size: int, tol: float) -> list[int]:
+def _open(found: list[tuple[int, float, float]], size: int, gap: Gap) -> list[int]:
     """Return the floors at which the ends of the curve are further apart than the tolerance."""
     upper, lower = np.full(size, np.inf), np.full(size, -np.inf)
     for place, low, high in found:
         upper[place], lower[place] = min(upper[place], high), max(lower[place], low)
     upper = np.minimum.accumulate(upper)
     lower = np.maximum.accumulate(lower[::-1])[::-1]
-    near = upper - lower <= np.maximum(tol * upper, ABSOLUTE_TOLERANCE)
-    return np.flatnonzero(~(near & np.isfinite(upper))).tolist()
+    ends = zip(lower.tolist(), upper.tolist(), strict=True)
+    return [place for place, (low, high) in enumerate(ends) if not gap.closed(low, high)]
 
 
 def tightened(found: list[tuple[int, Bound]], place: int, floor: float, tol: float) -> Bound:

@@ -11,7 +11,7 @@ from flint import arb
 from scipy.optimize import minimize
 from scipy.special import entr, rel_entr
 
-from cvxleak.audit.record_leakage import TIME_LIMIT, TOLERANCE, RecordLeakage
+from cvxleak.audit.record_leakage import TOLERANCE, RecordLeakage
 from cvxleak.core.clock import Clock
 from cvxleak.core.errors import InfeasibleError, SolveInterrupted, ValidationError
 from cvxleak.core.validation import Array, generator, instance, real_number, short
@@ -22,6 +22,7 @@ from cvxleak.measures import mutual_information
 from cvxleak.model import Mechanism, Prior
 from cvxleak.problem.bound import Bound, Stopped
 from cvxleak.problem.interrupts import interruptible
+from cvxleak.problem.problem import TIME_LIMIT
 from cvxleak.proofs import Certificate
 from cvxleak.proofs import product_leakage as prover
 

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak.audit.search.audit import Audit, Progress
+from cvxleak.audit.adversary import Adversary
+from cvxleak.audit.search.audit import Audit, Progress, Reporter
 from cvxleak.audit.search.turns import audit_in_turns
 from cvxleak.core.clock import Clock
 from cvxleak.core.errors import InfeasibleError, SolveInterrupted, ValidationError
@@ -22,19 +23,18 @@ from cvxleak.model.knowledge import Knowledge
 from cvxleak.model.knowledge.base import worst_of
 from cvxleak.model.knowledge.binding import as_knowledge
 from cvxleak.model.restricted import restrict
-from cvxleak.problem.bound import Bound, Status, Stopped
+from cvxleak.problem import Bound, Check, Gap, Problem, Status, Stopped
 from cvxleak.problem.candidates import candidate_weights, law_violations, positive_part
-from cvxleak.problem.check import Check
+from cvxleak.problem.problem import TIME_LIMIT
 from cvxleak.proofs import Certificate
 
 __all__ = ["RecordLeakage", "balance", "balance_of", "group_leakage", "record_leakage"]
 
 TOLERANCE = 1e-4
-TIME_LIMIT = 60.0
 
 
-@dataclass(frozen=True)
-class RecordLeakage:
+@dataclass(frozen=True, eq=False)
+class RecordLeakage(Problem):
     """The problem L(b) = max over groups I of k records, over priors with H(X) >= b, of I(X_I;Y).
 
     LEAKAGE Problem 1 and DALENIUS Definitions 5 and 10 for k = 1 (individual channel capacity
@@ -63,6 +63,24 @@ class RecordLeakage:
         b above log|X|; the message gives the maximum. From `solve`: no prior is known to be all
         that `adversaries` say and has entropy b.
 
+    Notes
+    -----
+    The bound's `lower` is the leakage under the `witness`, an `Adversary`; `upper` holds for all of
+    them. ``shadow_prices["entropy_floor"]`` estimates dL/db, and ``stats["nodes"]`` counts the
+    nodes of all trees.
+
+    Options of `solve`, beside those of every problem:
+
+    - rng, int, numpy.random.Generator or None: random starts of the local search; the same seed
+      gives the same answer.
+    - verbose: print a line per second.
+    - progress: called as progress(lower, upper, nodes) after every batch of nodes.
+
+    What a time limit does not leave out or interrupt: lumping the contexts of one group of records,
+    one prior and its proof, and the certificate, all together less than half a microsecond for each
+    probability that the mechanism has (some 3 s for the 13.5 million of a count of 6366 records);
+    one step of the local search, and one Newton step of a tree, at most a few seconds.
+
     Examples
     --------
     >>> from cvxleak.audit import RecordLeakage
@@ -73,11 +91,16 @@ class RecordLeakage:
     record leakage: 0.0400... to 0.0400... nats (CERTIFIED)
     """
 
+    kind = "record-leakage"
+    maximize = True
+    tolerance = TOLERANCE
+    information = ("entropy_floor",)
+
     mechanism: Mechanism
     entropy_floor: float
-    records: tuple[int, ...] | None = None
-    size: int = 1
-    adversaries: tuple[Knowledge, ...] = ()
+    records: tuple[int, ...] | None
+    size: int
+    adversaries: tuple[Knowledge, ...]
 
     def __init__(
         self,
@@ -111,59 +134,21 @@ class RecordLeakage:
         object.__setattr__(self, "size", size)
         known = as_knowledge(adversaries, mechanism.query)
         object.__setattr__(self, "adversaries", known)
+        name = "record leakage" if size == 1 else f"leakage about {size} records"
+        object.__setattr__(self, "name", name)
 
-    @property
-    def name(self) -> str:
-        """Name of the quantity in results."""
-        return "record leakage" if self.size == 1 else f"leakage about {self.size} records"
-
-    def solve(
+    def _search(
         self,
         *,
-        tol: float = TOLERANCE,
-        time_limit: float | None = TIME_LIMIT,
         rng: int | np.random.Generator | None = 0,
         verbose: bool = False,
         progress: Progress | None = None,
-    ) -> Bound:
-        """Return the bracket of L(b), in nats.
-
-        Parameters
-        ----------
-        tol : float
-            Relative gap to reach: upper - lower <= max(tol * upper, 1e-7 nats).
-        time_limit : float or None
-            Seconds after which the bracket reached is returned (status BRACKETED). Everything
-            counts, also setting up and proving. What cannot be left out or interrupted may overrun:
-            lumping the contexts of one group of records, one prior and its proof, and the
-            certificate, all together less than half a microsecond for each probability that the
-            mechanism has (some 3 s for the 13.5 million of a count of 6366 records); one step of
-            the local search, and one Newton step of a tree, at most a few seconds. The limit
-            decides when a search ends and nothing else: where it is not reached, the same `rng`
-            gives the same answer, whatever the limit and however busy the machine.
-        rng : int, numpy.random.Generator or None
-            Random starts of the local search; the same seed gives the same answer.
-        verbose : bool
-            Print a line per second.
-        progress : callable, optional
-            Called as progress(lower, upper, nodes) after every batch of nodes.
-
-        Returns
-        -------
-        Bound
-            `lower` is the leakage under `witness` (an `Adversary`); `upper` is proved by
-            `certificate`; `shadow_prices["entropy_floor"]` estimates dL/db.
-
-        Notes
-        -----
-        Ctrl-C raises `cvxleak.core.errors.SolveInterrupted`, a KeyboardInterrupt whose ``bound`` is
-        the bracket reached, proved. A second Ctrl-C ends its proof: a plain KeyboardInterrupt.
-        """
-        return Audit(self, rng).run(tol, time_limit, verbose=verbose, progress=progress)
+    ) -> Audit:
+        return Audit(self, rng, Reporter(verbose, progress))
 
     def check(
         self,
-        candidate: Prior | ArrayLike,
+        candidate: Adversary | Prior | ArrayLike,
         records: int | Sequence[int] | None = None,
         *,
         lumped: bool = False,
@@ -174,9 +159,10 @@ class RecordLeakage:
 
         Parameters
         ----------
-        candidate : Prior or array_like
-            A prior on the datasets: a `Prior` labeled by datasets, or weights in product order.
-            It may be off: what it violates, and by how much, is part of the answer.
+        candidate : Adversary, Prior or array_like
+            An adversary of this mechanism; or a prior on the datasets: a `Prior` labeled by
+            datasets, or weights in product order. It may be off: what it violates, and by how much,
+            is part of the answer.
         records : int or sequence of int, optional
             The record (or group) to evaluate, one that the problem is about; the problem's, or
             else the worst one, if left out.
@@ -192,7 +178,21 @@ class RecordLeakage:
             Another number of weights than needed, weights that are not finite or all zero,
             lumped weights without a record, or records that the problem is not about.
         """
+        value, violations = self._measure(candidate, records, lumped)
+        found = self.solve(**options) if bound is None else instance(bound, Bound, "bound")
+        return Check(value, violations, found.to("nats"), self.maximize)
+
+    def _measure(
+        self,
+        candidate: Adversary | Prior | ArrayLike,
+        records: int | Sequence[int] | None = None,
+        lumped: bool = False,
+    ) -> tuple[float, dict[str, float]]:
         mechanism = self.mechanism
+        if isinstance(candidate, Adversary):
+            if candidate.mechanism != mechanism or candidate.adversaries != self.adversaries:
+                raise ValidationError("candidate: found an Adversary of another problem")
+            candidate, records, lumped = candidate.weights, candidate.records, True
         group = self.records if records is None else mechanism.space.group(records)
         if group is not None and (len(group) != self.size or self.records not in (None, group)):
             # Its leakage could lie above the bracket, which is of something else.
@@ -226,8 +226,7 @@ class RecordLeakage:
             missed = worst_of(*(k.violation(mechanism.query, shaped) for k in self.adversaries))
         short_of = max(self.entropy_floor - uncertainty, 0.0)
         violations = law_violations(p) | {"entropy is at least the floor": short_of} | missed
-        found = self.solve(**options) if bound is None else bound.to("nats")
-        return Check(value, violations, found, maximize=True)
+        return value, violations
 
 
 def record_leakage(
@@ -250,7 +249,7 @@ def record_leakage(
     adversaries : Knowledge or iterable of Knowledge, optional
         What else is known about the adversaries' priors (DALENIUS Definition 5).
     **options
-        As for `RecordLeakage.solve`. The search is one of its own, so there is neither a `solver`
+        As for `RecordLeakage`. The search is one of its own, so there is neither a `solver`
         nor a `solver_options` among them; like any other unknown name they are a TypeError.
 
     Examples
@@ -310,7 +309,7 @@ def balance(
     adversaries : Knowledge or iterable of Knowledge, optional
         What is known about the adversaries' priors, at both floors.
     **options
-        As for `RecordLeakage.solve`; `time_limit` is for everything together.
+        As for `RecordLeakage`; `time_limit` is for everything together.
 
     Examples
     --------
@@ -333,10 +332,9 @@ def _balance(
     verbose: bool = False,
     progress: Progress | None = None,
 ) -> Bound:
-    real_number(tol, "tol", 0.0, 1.0, open_high=True)
-    clock = Clock(time_limit)
+    gap, clock = Gap(tol), Clock(time_limit)
     audits = [Audit(problem, rng) for problem in problems]
-    free, bound = audit_in_turns(audits, tol, clock, verbose=verbose, progress=progress)
+    free, bound = audit_in_turns(audits, gap, clock, Reporter(verbose, progress))
     found = balance_of(free, bound, tol=tol, time_limit=clock.limit)
     if found.stats["stopped"] is Stopped.INTERRUPTED:
         raise SolveInterrupted(found)

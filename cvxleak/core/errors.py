@@ -49,8 +49,7 @@ class ValidationError(CvxleakError, ValueError):
 
     Examples
     --------
-    >>> from cvxleak import Prior
-    >>> from cvxleak.core import ValidationError
+    >>> from cvxleak import Prior, ValidationError
     >>> try:
     ...     Prior([0.5, 0.4])
     ... except ValidationError as error:

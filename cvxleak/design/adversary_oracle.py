@@ -13,7 +13,7 @@ from flint import arb, fmpq, fmpz
 
 from cvxleak.audit.record_leakage import RecordLeakage
 from cvxleak.audit.search.audit import Audit as Engine
-from cvxleak.audit.search.audit import Reporter
+from cvxleak.audit.search.audit import Progress
 from cvxleak.audit.search.audited_group import AuditedGroup
 from cvxleak.core.clock import Clock, Stop
 from cvxleak.core.errors import CertificateError, SolveInterrupted
@@ -26,11 +26,11 @@ from cvxleak.iterative import IterativeResult, joint_blahut_arimoto, meet_entrop
 from cvxleak.iterative.joint_update import Iterates, Updater, ascend
 from cvxleak.model import Channel, Lumped, Mechanism
 from cvxleak.model._groups import kinds_of_groups
-from cvxleak.problem.bound import Bound, Stopped
+from cvxleak.problem import Bound, Gap, Stopped
 from cvxleak.proofs.bounds.design_rows import Law, Rows
 from cvxleak.proofs.design import attacked_groups, forces_constants, leakage_of_priors, total_above
 
-__all__ = ["AdversaryOracle", "Audit", "Audited", "Cut"]
+__all__ = ["Audit", "Audited", "Cut", "Opponents"]
 
 STARTS = 3
 """Random starts of one local search; there are `SEARCHES` of them, whose ends become cuts."""
@@ -124,9 +124,7 @@ class _Informed(Engine):
     It counts its work, and ends a run when that reaches `enough`.
     """
 
-    def __init__(
-        self, problem: RecordLeakage, opponents: AdversaryOracle, known: Cut | None
-    ) -> None:
+    def __init__(self, problem: RecordLeakage, opponents: Opponents, known: Cut | None) -> None:
         super().__init__(problem, opponents.rng)
         self._opponents, self._known = opponents, known
         self._climbs = 0.0
@@ -138,8 +136,8 @@ class _Informed(Engine):
         nodes = sum(group.work + NODE * group.nodes for group in self._groups)
         return nodes + self._climbs
 
-    def _search(self, tol: float, stop: Stop, report: Reporter, turns: float) -> Stopped | None:
-        stopped = super()._search(tol, _Enough(self, stop), report, turns)
+    def _search(self, gap: Gap, stop: Stop, report: Progress, turns: float) -> Stopped | None:
+        stopped = super()._search(gap, _Enough(self, stop), report, turns)
         early = stopped is Stopped.TIME_LIMIT and self.work >= self.enough
         return Stopped.WORK_LIMIT if early else stopped
 
@@ -178,9 +176,7 @@ class Audit:
     `known` is an adversary who is likely to be the worst.
     """
 
-    def __init__(
-        self, opponents: AdversaryOracle, channel: Channel, known: Cut | None = None
-    ) -> None:
+    def __init__(self, opponents: Opponents, channel: Channel, known: Cut | None = None) -> None:
         self._opponents, self._channel, self._known = opponents, channel, known
         self._engine: _Informed | None = None
         self._bound: Bound | None = None
@@ -225,7 +221,7 @@ class Audit:
         for stage in (*(stage for stage in STAGES if stage > SHARP * tol), tol):
             if bound is None or bound.gap > stage * bound.upper:
                 try:
-                    bound = engine.run(stage, clock.limit)
+                    bound = engine.reached(Gap(stage), clock.limit)
                     self.stopped = bound.stats["stopped"]
                 except SolveInterrupted as error:
                     bound, self.stopped = error.bound, Stopped.INTERRUPTED
@@ -236,7 +232,7 @@ class Audit:
         return bound
 
 
-class AdversaryOracle:
+class Opponents:
     """All adversaries that a design has to stand up to."""
 
     def __init__(
@@ -358,9 +354,9 @@ class AdversaryOracle:
             enumerable(np.bincount(one.value_index), outputs) for one in lumped
         )
 
-    def without_floor(self) -> AdversaryOracle:
+    def without_floor(self) -> Opponents:
         """Return the adversaries who need no doubt."""
-        return AdversaryOracle(self.rows, self.size, 0.0, None, self.rng)
+        return Opponents(self.rows, self.size, 0.0, None, self.rng)
 
     def moved(self, cut: Cut) -> Cut:
         """Return an adversary without a floor, moved to where there is as much doubt as needed."""

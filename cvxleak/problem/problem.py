@@ -23,6 +23,10 @@ __all__ = ["Found", "Problem", "Search"]
 TIME_LIMIT = 60.0
 """Seconds of a search without a limit of its own."""
 
+SHARPER = 4
+"""How often the tolerance of a search is halved, because it has counted on digits that the proof
+does not have."""
+
 
 @dataclass(frozen=True)
 class Found:
@@ -193,7 +197,7 @@ class Problem(Value, ABC):
         Ctrl-C raises `cvxleak.core.SolveInterrupted`, a KeyboardInterrupt whose ``bound`` is the
         bracket reached, proved. A second Ctrl-C ends its proof: a plain KeyboardInterrupt.
         """
-        return self._go_on(lambda: self._search(**options), tol, time_limit)
+        return self.go_on(lambda: self._search(**options), tol, time_limit)
 
     def check(self, candidate: Any, *, bound: Bound | None = None, **options: Any) -> Check:
         """Judge a candidate that was found elsewhere against the proved bracket.
@@ -228,35 +232,48 @@ class Problem(Value, ABC):
         """The unit of results that are information."""
         return "bits" if self.unit == "bits" else "nats"
 
-    def _go_on(
+    def go_on(
         self,
         begin: Callable[[], Search],
         tol: float | None,
         time_limit: float | None,
         spent: float = 0.0,
     ) -> Bound:
+        """Return the bracket that a search of this problem reaches from where it stands.
+
+        For searches that share their time; `spent` is the seconds that this one has had.
+        """
         gap = Gap(self.tolerance if tol is None else tol, self.scale)
-        clock: Clock | None = None
+        aim, clock = gap, None
         search: Search | None = None
         with Interrupts() as interrupts:
-            try:
-                clock = Clock(time_limit)
-                search = begin()
-                stopped = search.advance(gap, Stop(clock, search.proof_seconds))
-            except KeyboardInterrupt:
-                stopped = Stopped.INTERRUPTED
-            interrupts.protected = True
-            try:
-                search = begin() if search is None else search
-                found = search.found(gap)
-            except CvxleakError as error:
-                if stopped is Stopped.INTERRUPTED:
-                    raise SolveInterrupted from error
-                raise
-            if interrupts.seen:
-                stopped = Stopped.INTERRUPTED
+            while True:
+                try:
+                    interrupts.protected = False
+                    clock = clock or Clock(time_limit)
+                    search = begin() if search is None else search
+                    stopped = search.advance(aim, Stop(clock, search.proof_seconds))
+                except KeyboardInterrupt:
+                    stopped = Stopped.INTERRUPTED
+                interrupts.protected = True
+                try:
+                    search = begin() if search is None else search
+                    found = search.found(gap)
+                except CvxleakError as error:
+                    if stopped is Stopped.INTERRUPTED:
+                        raise SolveInterrupted from error
+                    raise
+                if interrupts.seen:
+                    stopped = Stopped.INTERRUPTED
+                near = gap.closed(found.lower, found.upper)
+                if near or stopped is not Stopped.TOLERANCE:
+                    break
+                if aim.tol <= gap.tol / 2**SHARPER:
+                    stopped = Stopped.ROUNDING
+                    break
+                aim = Gap(aim.tol / 2, gap.scale)
         seconds = spent if clock is None else spent + clock.seconds
-        closed = found.feasible and gap.closed(found.lower, found.upper)
+        closed = near and found.feasible
         if closed and stopped is not Stopped.INTERRUPTED:
             stopped = Stopped.TOLERANCE
         problem, witness, proof = found.parts
@@ -281,7 +298,7 @@ class Problem(Value, ABC):
             ),
             found.prices,
             {"seconds": seconds, "stopped": stopped, **found.stats},
-            lambda tol, limit: self._go_on(lambda: search, tol, limit, seconds),
+            lambda tol, limit: self.go_on(lambda: search, tol, limit, seconds),
         ).to(self._information_unit)
         if stopped is Stopped.INTERRUPTED:
             raise SolveInterrupted(bound)

@@ -12,9 +12,11 @@ from cvxleak.audit.search.audit import Audit
 from cvxleak.audit.search.witnesses import one_group_per_value, through_fewer_outputs
 from cvxleak.capacities import capacity
 from cvxleak.capacities.outputs import merge_outputs
+from cvxleak.core.clock import Clock, Stop
 from cvxleak.measures import lumped_entropy, lumped_information
 from cvxleak.mechanisms import random_rounding, truncated_geometric
 from cvxleak.model import AdditiveQuery, Expectation, Mechanism, RecordSpace, TableQuery
+from cvxleak.problem import Gap
 from cvxleak.proofs import verify
 from cvxleak.queries import count
 
@@ -62,7 +64,7 @@ def pairwise_merged(mechanism):
 def lower_end(mechanism, floor, size=1):
     """Return what an audit finds before its trees take a turn, however fast the machine is."""
     audit = Audit(RecordLeakage(mechanism, floor, size=size), 0)
-    audit.search(TOLERANCE, lambda *_: False, lambda *_: None, turns=0)
+    audit.search(Gap(TOLERANCE), Stop(Clock()), lambda *_: None, turns=0)
     return audit.lower
 
 
@@ -164,7 +166,7 @@ def test_the_worst_prior_of_a_class_that_is_a_segment_is_found(seed):
         Expectation(most.tolist(), records=0, at_most=float(most @ law) + 0.02),
     ]
     audit = Audit(RecordLeakage(mechanism, 0.0, 0, adversaries=known), 0)
-    audit.search(5e-4, lambda *_: False, lambda *_: None, turns=0)
+    audit.search(Gap(5e-4), Stop(Clock()), lambda *_: None, turns=0)
 
     direction = np.cross(np.ones(3), equal)
     steps = np.linspace(-3, 3, 200_001)[:, None]

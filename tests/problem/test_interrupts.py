@@ -91,15 +91,15 @@ def test_ctrl_c_in_the_search_raises_with_a_proved_bracket_that_can_be_refined(a
 
 
 def test_ctrl_c_while_proving_is_noted_and_a_second_one_raises(monkeypatch):
-    prove = Audit.certify
+    prove = Audit.found
     presses = 1
 
-    def pressed(self, tol):
+    def pressed(self, gap):
         for _ in range(presses):
             press()
-        return prove(self, tol)
+        return prove(self, gap)
 
-    monkeypatch.setattr(Audit, "certify", pressed)
+    monkeypatch.setattr(Audit, "found", pressed)
     with pytest.raises(SolveInterrupted) as caught:
         problem().solve(tol=1e-2)
     bound = caught.value.bound
@@ -136,7 +136,7 @@ def test_a_loop_over_audits_stops():
 
 def pressed(monkeypatch, at: int = 1) -> None:
     """Press Ctrl-C in the audits' search, at its at-th beginning."""
-    search, seen = Audit.search, []
+    search, seen = Audit._search, []
 
     def interrupted(self, *arguments, **options):
         seen.append(self)
@@ -144,7 +144,7 @@ def pressed(monkeypatch, at: int = 1) -> None:
             press()
         return search(self, *arguments, **options)
 
-    monkeypatch.setattr(Audit, "search", interrupted)
+    monkeypatch.setattr(Audit, "_search", interrupted)
 
 
 def test_balance_and_product(monkeypatch):

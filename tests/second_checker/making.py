@@ -8,6 +8,7 @@ import cvxpy as cp
 import numpy as np
 
 from cvxleak import (
+    AdditiveQuery,
     Distortion,
     Mechanism,
     RecordSpace,
@@ -29,7 +30,6 @@ from cvxleak.mechanisms import (
     randomized_response,
     truncated_geometric,
 )
-from cvxleak.model import AdditiveQuery
 from cvxleak.problem.bound import Bound
 from cvxleak.queries import count, from_function, modular_sum, parity
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,9 +13,9 @@ from cvxleak.audit.adversary import Adversary
 from cvxleak.audit.search.adversary_domain import Domain
 from cvxleak.audit.search.audited_group import AuditedGroup
 from cvxleak.core.clock import Clock, Stop
-from cvxleak.core.errors import CertificateError, SolveInterrupted
+from cvxleak.core.errors import CertificateError
 from cvxleak.core.numbers import content
-from cvxleak.core.validation import Array, generator, real_number
+from cvxleak.core.validation import Array, generator
 from cvxleak.exact import balls
 from cvxleak.iterative import IterativeResult, meet_entropy_floor
 from cvxleak.iterative.joint import climb_jointly
@@ -24,9 +23,8 @@ from cvxleak.measures import lumped_information
 from cvxleak.model import Lumped
 from cvxleak.model.knowledge.binding import exchangeable
 from cvxleak.model.restricted import Restricted, restrict
-from cvxleak.problem.bound import ABSOLUTE_TOLERANCE, Bound, Status, Stopped
-from cvxleak.problem.interrupts import Interrupts
-from cvxleak.proofs import Certificate
+from cvxleak.problem import Bound, Gap, Stopped
+from cvxleak.problem.problem import Found
 from cvxleak.proofs import record_leakage as prover
 
 if TYPE_CHECKING:
@@ -52,16 +50,37 @@ PROMISING = 0.98
 """Share of the largest leakage found that a local search has to reach soon, to be gone on with."""
 
 
+def _nobody(lower: float, upper: float, nodes: int) -> None:
+    """Report to nobody."""
+
+
 class Audit:
-    """The state of one audit: it can be run, interrupted, certified and run on.
+    """The search of one audit.
 
     What is done next is decided by counted work, and the clock only ends it: as long as the time
     limit is not reached, the same seed gives the same answer whatever the limit.
+
+    Attributes
+    ----------
+    problem : RecordLeakage
+    floor : float
+    lower : float
+        What the worst adversary so far learns.
+    seconds : float
+        What the turns of `search` took.
     """
 
-    def __init__(self, problem: RecordLeakage, rng: int | np.random.Generator | None) -> None:
+    def __init__(
+        self,
+        problem: RecordLeakage,
+        rng: int | np.random.Generator | None,
+        report: Progress = _nobody,
+    ) -> None:
         self.problem = problem
+        self.seconds = 0.0
         self._rng = generator(rng)
+        self._report = report
+        self._reported: Clock | None = None
         # At b = log|X| rounding must not make the floor infeasible; a lower floor is on the safe
         # side, since the leakage does not increase with b.
         with balls.precision():
@@ -70,7 +89,6 @@ class Audit:
         self.lower = -np.inf
         self._best: tuple[AuditedGroup, Array] | None = None
         self._multiplier = 0.0
-        self._seconds = 0.0
         # The classes of groups of records; for each the place of its lumped problem in `_groups`,
         # which has each lumped problem once. They are lumped one by one, as time allows.
         self._classes: list[tuple[int, ...]] | None = None
@@ -86,54 +104,21 @@ class Audit:
         known = max((group.upper for group in self._groups), default=0.0)
         return known if self._lumped_all else max(known, float(self._values.log()))
 
-    def closed(self, tol: float) -> bool:
-        """Whether the ends are as near to each other as `tol` asks for."""
-        return self.upper <= self._target(tol)
+    def closed(self, gap: Gap) -> bool:
+        """Whether the gap is closed, as far as is known before the proof."""
+        return self.upper <= self._target(gap)
 
     @property
     def nodes(self) -> int:
         """Number of nodes bounded so far."""
         return sum(group.nodes for group in self._groups)
 
-    def run(
-        self,
-        tol: float,
-        time_limit: float | None = None,
-        *,
-        verbose: bool = False,
-        progress: Progress | None = None,
-    ) -> Bound:
-        """Work until the gap is within `tol` or the time is up, and return the proved bracket.
-
-        After Ctrl-C it is proved as well, and raised as `SolveInterrupted`.
-        """
-        real_number(tol, "tol", 0.0, 1.0, open_high=True)
-        clock = Clock(time_limit)
-        stop = Stop(clock, self.proof_seconds)
-        report = Reporter(clock, verbose, progress)
-        aim, stopped = tol, Stopped.TOLERANCE
-        with Interrupts() as interrupts:
-            while True:
-                try:
-                    stopped = self.search(aim, stop, report) or stopped
-                except KeyboardInterrupt:
-                    stopped = Stopped.INTERRUPTED
-                interrupts.protected = True
-                bound = self.certify(tol)
-                if interrupts.seen:
-                    stopped = Stopped.INTERRUPTED
-                # The search may have counted on digits that the proof does not have.
-                if bound.status is Status.CERTIFIED or stopped is not Stopped.TOLERANCE:
-                    break
-                aim /= 2
-                if aim < tol / 16:
-                    stopped = Stopped.ROUNDING
-                    break
-                interrupts.protected = False
-        bound = replace(bound, stats={**bound.stats, "stopped": stopped})
-        if stopped is Stopped.INTERRUPTED:
-            raise SolveInterrupted(bound)
-        return bound
+    def advance(self, gap: Gap, stop: Stop) -> Stopped:
+        """Work until the gap is closed or something ends it."""
+        # Who asked for the first bracket is told of that search alone.
+        self._reported = self._reported or stop.clock
+        report = self._report if self._reported is stop.clock else _nobody
+        return self._search(gap, stop, report, math.inf) or Stopped.TOLERANCE
 
     def proof_seconds(self) -> float:
         """Return how long it will take to prove what has been found, and to write it down."""
@@ -154,38 +139,40 @@ class Audit:
         sizes = sorted(shape)[-problem.size :] if chosen is None else [shape[i] for i in chosen]
         return arb(fmpz(math.prod(sizes)))
 
-    def search(
-        self, tol: float, stop: Stop, report: Reporter, turns: float = math.inf
-    ) -> Stopped | None:
-        """Work until the gap is within `tol` or something ends it; say what.
+    def reached(self, gap: Gap, time_limit: float | None) -> Bound:
+        """Go on for so many seconds, and return the proved bracket."""
+        return self.problem.go_on(lambda: self, gap.tol, time_limit, self.seconds)
+
+    def search(self, gap: Gap, stop: Stop, report: Progress, turns: float) -> Stopped | None:
+        """Work until the gap is closed or something ends it; say what.
 
         None stands for the turns of the searches, of which there are at most so many.
         """
         spent = Clock()
         try:
-            return self._search(tol, stop, report, turns)
+            return self._search(gap, stop, report, turns)
         finally:
-            self._seconds += spent.seconds
+            self.seconds += spent.seconds
 
-    def _search(self, tol: float, stop: Stop, report: Reporter, turns: float) -> Stopped | None:
+    def _search(self, gap: Gap, stop: Stop, report: Progress, turns: float) -> Stopped | None:
         for group in self._lump(stop):
             if stop() and group is not self._groups[0]:
                 return Stopped.TIME_LIMIT
             group.prepare(
                 lambda weights, group=group: self._offer(group, weights),
                 lambda starts, group=group: self._climb(group, starts, stop),
-                lambda: self._target(tol),
+                lambda: self._target(gap),
                 stop,
                 self._rng,
             )
-        while not self.closed(tol):
+        while not self.closed(gap):
             if stop():
                 return Stopped.TIME_LIMIT
             if turns <= 0:
                 return None
             turns -= 1
             group = max(self._groups, key=lambda g: g.upper)
-            if not self._advance(group, tol, stop, report):
+            if not self._advance(group, gap, stop, report):
                 return Stopped.TOO_LARGE
         return Stopped.TOLERANCE
 
@@ -232,11 +219,11 @@ class Audit:
         self._domains[group] = domain
         return group
 
-    def _target(self, tol: float) -> float:
+    def _target(self, gap: Gap) -> float:
         # A little inside the tolerance, so that rounding outwards does not undo it.
-        return max(self.lower / (1 - 0.95 * tol), self.lower + 0.9 * ABSOLUTE_TOLERANCE)
+        return max(self.lower / (1 - 0.95 * gap.tol), self.lower + 0.9 * gap.absolute)
 
-    def _advance(self, group: AuditedGroup, tol: float, stop: Stop, report: Reporter) -> bool:
+    def _advance(self, group: AuditedGroup, gap: Gap, stop: Stop, report: Progress) -> bool:
         """Work for a while on the class with the largest upper end, if anything can be done.
 
         Progress is counted in nodes, not seconds, so that the same seed gives the same answer.
@@ -252,8 +239,8 @@ class Audit:
                 if group.batches >= HARD:
                     self._climb(group, group.starts, stop)
 
-        resolution = self._target(tol) - self.lower
-        return group.advance(lambda: self._target(tol), resolution, stop, on_weights)
+        resolution = self._target(gap) - self.lower
+        return group.advance(lambda: self._target(gap), resolution, stop, on_weights)
 
     def _climb(self, group: AuditedGroup, starts: int | Array, stop: Stop) -> None:
         if group in self._domains:
@@ -302,13 +289,12 @@ class Audit:
             return True
         return False
 
-    def certify(self, tol: float) -> Bound:
-        """Return the bracket reached, proved."""
-        spent = Clock()
+    def found(self, gap: Gap) -> Found:
+        """Return the worst adversary so far, with what proves both ends."""
         problem, mechanism = self.problem, self.problem.mechanism
         first = next(self._lump(lambda: True))
         group, weights = self._best or (first, first.weights)
-        dtype = "<f4" if tol > SINGLE_PRECISION else "<f8"
+        dtype = "<f4" if gap.tol > SINGLE_PRECISION else "<f8"
         with balls.precision():
             lower, weights, written = self._prove_lower(group, weights)
             proved = [known.proved(dtype) for known in self._groups]
@@ -330,25 +316,13 @@ class Audit:
             places.setdefault(known, place)
         classes = self._classes or []
         proof += [{"records": list(records)} for records in classes[len(self._same) :]]
-        self._seconds += spent.seconds
-        certificate = Certificate(
-            "record-leakage",
-            content,
+        return Found(
             lower,
             upper,
-            {"records": list(group.records), "weights": written},
-            {"groups": proof},
-        )
-        return Bound.proved(
-            problem.name,
-            lower,
-            upper,
-            tol=tol,
-            witness=Adversary(mechanism, group.records, weights, problem.adversaries),
-            certificate=certificate,
-            shadow_prices={"entropy_floor": -self._multiplier},
-            stats={"seconds": self._seconds, "nodes": self.nodes},
-            resume=self.run,
+            Adversary(mechanism, group.records, weights, problem.adversaries),
+            (content, {"records": list(group.records), "weights": written}, {"groups": proof}),
+            {"entropy_floor": -self._multiplier},
+            {"nodes": self.nodes},
         )
 
     def _prove_lower(
@@ -374,10 +348,8 @@ class Audit:
 class Reporter:
     """Hands the state of the search to whoever asked for it, at most once a second in print."""
 
-    def __init__(
-        self, clock: Clock, verbose: bool = False, progress: Progress | None = None
-    ) -> None:
-        self._clock, self._verbose, self._progress = clock, verbose, progress
+    def __init__(self, verbose: bool = False, progress: Progress | None = None) -> None:
+        self._clock, self._verbose, self._progress = Clock(), verbose, progress
         self._last = 0.0
 
     def __call__(self, lower: float, upper: float, nodes: int) -> None:

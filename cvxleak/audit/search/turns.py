@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from cvxleak.audit.search.audit import Audit, Progress, Reporter
+from cvxleak.audit.search.audit import Audit, Progress
 from cvxleak.core.clock import Clock, Stop
 from cvxleak.core.errors import SolveInterrupted
-from cvxleak.problem.bound import Bound, Stopped
+from cvxleak.problem import Bound, Gap, Stopped
 from cvxleak.problem.interrupts import Interrupts
 
 __all__ = ["audit_in_turns", "in_turns"]
@@ -57,40 +57,34 @@ def in_turns(
 
 
 def audit_in_turns(
-    audits: Sequence[Audit],
-    tol: float,
-    clock: Clock,
-    *,
-    verbose: bool = False,
-    progress: Progress | None = None,
+    audits: Sequence[Audit], gap: Gap, clock: Clock, report: Progress
 ) -> list[Bound]:
     """Run some audits that have nothing to do with each other, within one time limit.
 
     After Ctrl-C their brackets say so, and nothing is raised.
     """
     stop = Stop(clock, lambda: sum(audit.proof_seconds() for audit in audits))
-    report = Reporter(clock, verbose, progress)
     with Interrupts() as interrupts:
         try:
             in_turns(
                 min,
-                lambda: [place for place, audit in enumerate(audits) if not audit.closed(tol)],
-                lambda place, turns: audits[place].search(tol, stop, report, turns) is None,
+                lambda: [place for place, audit in enumerate(audits) if not audit.closed(gap)],
+                lambda place, turns: audits[place].search(gap, stop, report, turns) is None,
                 stop,
             )
         except KeyboardInterrupt:
             interrupts.protected = True
-            return [_interrupted(audit, tol) for audit in audits]
+            return [_interrupted(audit, gap) for audit in audits]
     bounds: list[Bound] = []
     try:
         for audit in audits:
-            bounds.append(audit.run(tol, clock.limit))
+            bounds.append(audit.reached(gap, clock.limit))
     except SolveInterrupted as error:
         bounds.append(error.bound)
-        bounds += [_interrupted(audit, tol) for audit in audits[len(bounds) :]]
+        bounds += [_interrupted(audit, gap) for audit in audits[len(bounds) :]]
     return bounds
 
 
-def _interrupted(audit: Audit, tol: float) -> Bound:
-    bound = audit.certify(tol)
+def _interrupted(audit: Audit, gap: Gap) -> Bound:
+    bound = audit.reached(gap, 0.0)
     return replace(bound, stats={**bound.stats, "stopped": Stopped.INTERRUPTED})
