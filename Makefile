@@ -15,7 +15,7 @@ export MKL_NUM_THREADS := 1
 .DEFAULT_GOAL := help
 # Two pips at once in one environment would trip over each other.
 .NOTPARALLEL:
-.PHONY: help audit test test-slow test-wheel mutate lint bench docs clean
+.PHONY: help audit test test-slow coverage test-wheel mutate lint bench docs clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,6 +28,9 @@ test: lint ## lint, then every test but the slow ones, doctests included
 
 test-slow: $(VENV)/.installed-test ## the slow tests
 	$(BIN)/python -m pytest -n 2 -m slow
+
+coverage: $(VENV)/.installed-test ## the tests of `make test`, with the lines that none of them runs
+	$(BIN)/python -m pytest -n 2 -m "not slow" --cov=cvxleak --cov-report=term-missing:skip-covered $(ARGS)
 
 test-wheel: ## build a release, install its wheel afresh, test that (PYTHON=python3.12)
 	.ci/test-wheel $(PYTHON) -n 2 -m "not slow"
@@ -49,7 +52,7 @@ docs: $(VENV)/.installed-docs ## build the documentation into docs/_build/html
 	@echo "docs/_build/html/index.html"
 
 clean: ## remove everything that these targets make, .venv too
-	rm -rf $(VENV) dist docs/_build .hypothesis .import_linter_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) dist docs/_build .coverage .hypothesis .import_linter_cache .pytest_cache .ruff_cache
 	find cvxleak tests docs examples benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 $(VENV)/.made:

@@ -12,10 +12,15 @@ import pytest
 import cvxleak
 from cvxleak import Bound, Status, iterative, model
 from cvxleak.capacities import Capacity
-from cvxleak.core.errors import CvxleakError
+from cvxleak.core.errors import CvxleakError, ValidationError
 from cvxleak.design import MinLeakage
 from cvxleak.local_dp import MinLocalDP
-from cvxleak.mechanisms import binary_symmetric, randomized_response, truncated_geometric
+from cvxleak.mechanisms import (
+    FrequencyEstimate,
+    binary_symmetric,
+    randomized_response,
+    truncated_geometric,
+)
 from cvxleak.model import Distortion, Mechanism, Prior, RecordSpace, SourceSet, TableQuery
 from cvxleak.problem import Check
 from cvxleak.proofs import Certificate
@@ -240,7 +245,7 @@ CONSTRUCTORS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Distortion": (Distortion, {"matrix": np.eye(2)}),
     "Expectation": (model.Expectation, {"feature": [0, 1], "equals": 0.5}),
     "FrequencyEstimate": (
-        cvxleak.mechanisms.FrequencyEstimate,
+        FrequencyEstimate,
         {"labels": (0, 1), "frequencies": HALVES, "covariance": np.eye(2), "respondents": 10},
     ),
     "IterativeResult": (
@@ -502,5 +507,5 @@ def test_a_seed_that_is_none(rng: object):
         lambda: SMALL.solve(rng=rng),  # pyright: ignore[reportArgumentType]
         lambda: cvxleak.leakage_curve(MECHANISM, [1.0], rng=rng),  # pyright: ignore[reportArgumentType]
     ):
-        with pytest.raises(cvxleak.ValidationError, match=r"^rng: "):
+        with pytest.raises(ValidationError, match=r"^rng: "):
             attempt()

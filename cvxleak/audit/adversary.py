@@ -38,7 +38,8 @@ class Adversary(Value):
 
     Examples
     --------
-    >>> from cvxleak import Adversary, Mechanism
+    >>> from cvxleak import Mechanism
+    >>> from cvxleak.audit import Adversary
     >>> from cvxleak.mechanisms import binary_symmetric
     >>> from cvxleak.queries import parity
     >>> mechanism = Mechanism(parity(3), binary_symmetric(0.25))

@@ -49,7 +49,8 @@ class ValidationError(CvxleakError, ValueError):
 
     Examples
     --------
-    >>> from cvxleak import Prior, ValidationError
+    >>> from cvxleak import Prior
+    >>> from cvxleak.core import ValidationError
     >>> try:
     ...     Prior([0.5, 0.4])
     ... except ValidationError as error:

@@ -30,7 +30,7 @@ from cvxleak.problem import Bound, Gap, Stopped
 from cvxleak.proofs.bounds.design_rows import Law, Rows
 from cvxleak.proofs.design import attacked_groups, forces_constants, leakage_of_priors, total_above
 
-__all__ = ["Audit", "Audited", "Cut", "Opponents"]
+__all__ = ["AdversaryOracle", "Audit", "Audited", "Cut"]
 
 STARTS = 3
 """Random starts of one local search; there are `SEARCHES` of them, whose ends become cuts."""
@@ -124,7 +124,9 @@ class _Informed(Engine):
     It counts its work, and ends a run when that reaches `enough`.
     """
 
-    def __init__(self, problem: RecordLeakage, opponents: Opponents, known: Cut | None) -> None:
+    def __init__(
+        self, problem: RecordLeakage, opponents: AdversaryOracle, known: Cut | None
+    ) -> None:
         super().__init__(problem, opponents.rng)
         self._opponents, self._known = opponents, known
         self._climbs = 0.0
@@ -176,7 +178,9 @@ class Audit:
     `known` is an adversary who is likely to be the worst.
     """
 
-    def __init__(self, opponents: Opponents, channel: Channel, known: Cut | None = None) -> None:
+    def __init__(
+        self, opponents: AdversaryOracle, channel: Channel, known: Cut | None = None
+    ) -> None:
         self._opponents, self._channel, self._known = opponents, channel, known
         self._engine: _Informed | None = None
         self._bound: Bound | None = None
@@ -232,7 +236,7 @@ class Audit:
         return bound
 
 
-class Opponents:
+class AdversaryOracle:
     """All adversaries that a design has to stand up to."""
 
     def __init__(
@@ -354,9 +358,9 @@ class Opponents:
             enumerable(np.bincount(one.value_index), outputs) for one in lumped
         )
 
-    def without_floor(self) -> Opponents:
+    def without_floor(self) -> AdversaryOracle:
         """Return the adversaries who need no doubt."""
-        return Opponents(self.rows, self.size, 0.0, None, self.rng)
+        return AdversaryOracle(self.rows, self.size, 0.0, None, self.rng)
 
     def moved(self, cut: Cut) -> Cut:
         """Return an adversary without a floor, moved to where there is as much doubt as needed."""

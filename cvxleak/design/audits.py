@@ -22,10 +22,10 @@ from scipy.optimize import linprog
 
 from cvxleak.core.clock import Clock
 from cvxleak.core.validation import Array
-from cvxleak.design.adversary_oracle import Audit, Audited, Cut, Opponents
+from cvxleak.design.adversary_oracle import AdversaryOracle, Audit, Audited, Cut
 from cvxleak.design.certify import Upper
 from cvxleak.design.data import DesignData
-from cvxleak.design.fallback_channels import Footing
+from cvxleak.design.fallback_channels import FallbackChannels
 from cvxleak.design.feasible import blended
 from cvxleak.design.goal import Goal
 from cvxleak.design.work import AUDIT, Work
@@ -35,7 +35,7 @@ from cvxleak.problem.bound import Stopped
 from cvxleak.proofs.bounds.design_mixtures import mixture_above
 from cvxleak.proofs.design import most_values
 
-__all__ = ["Audits", "Candidate", "Told"]
+__all__ = ["AuditedChannel", "Audits", "Candidate"]
 
 CLOSED = 0.3
 """Part of the tolerance to which the cuts close the gap before the last audit."""
@@ -60,7 +60,7 @@ class Candidate:
     cut: Cut | None = None
 
 
-Told = tuple[Array, Audited]
+AuditedChannel = tuple[Array, Audited]
 """A channel and what its audit proved."""
 
 
@@ -80,9 +80,9 @@ class Audits:
     def __init__(
         self,
         data: DesignData,
-        opponents: Opponents,
-        footing: Footing,
-        earlier: list[Told],
+        opponents: AdversaryOracle,
+        footing: FallbackChannels,
+        earlier: list[AuditedChannel],
         work: Work,
     ) -> None:
         self.data, self.opponents, self.footing = data, opponents, footing
@@ -219,7 +219,7 @@ class Audits:
         ]
         self._take(self.mixed(parts))
 
-    def _take(self, told: Told | None) -> None:
+    def _take(self, told: AuditedChannel | None) -> None:
         """Take a channel within the budgets as the witness if it is the best so far."""
         if told is None:
             return
@@ -232,7 +232,7 @@ class Audits:
         if value < self.value and audited.upper <= self.footing.budget:
             self.best = Upper(value, matrix, audited)
 
-    def mixed(self, parts: list[tuple[float, Array, Audited]]) -> Told | None:
+    def mixed(self, parts: list[tuple[float, Array, Audited]]) -> AuditedChannel | None:
         """Return the mixture of audited channels and the ground, and what it is proved to leak."""
         law: Array | None = self.footing.ground[0]
         if self.footing.ground_audit is not None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cvxleak.core.validation import Array
-from cvxleak.design.adversary_oracle import Audited, Cut, Opponents
+from cvxleak.design.adversary_oracle import AdversaryOracle, Audited, Cut
 from cvxleak.design.data import DesignData
 from cvxleak.design.designed import Design, Round
 from cvxleak.design.goal import Goal
@@ -49,7 +49,7 @@ class Ends:
     """Both ends of a design problem."""
 
     data: DesignData
-    opponents: Opponents
+    opponents: AdversaryOracle
     goal: Goal
     budget: float
     lower: Lower

@@ -22,7 +22,7 @@ from cvxleak.design.feasible import snapped
 from cvxleak.design.goal import Goal
 from cvxleak.design.interior import Master, MasterPoint
 from cvxleak.design.outer_approximation import HalfSpaces, Implied
-from cvxleak.design.slater_repair import Inside
+from cvxleak.design.slater_repair import SlaterRepair
 from cvxleak.design.user_constraints import TIGHT, UserConstraints, check_solver
 from cvxleak.design.work import PROGRAM, STEP
 
@@ -116,7 +116,7 @@ class Conic:
         except InfeasibleError:
             return None
         law = snapped(found[None])
-        inside = Inside(self._own.also(lambda q: q[1:] == q[:-1]))
+        inside = SlaterRepair(self._own.also(lambda q: q[1:] == q[:-1]))
         return snapped(inside.repaired(np.tile(law, (self.shape[0], 1))))[0]
 
     def _least_worst(self, q: cp.Variable, rules: list[Any], cost: Array) -> Array:

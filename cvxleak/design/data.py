@@ -11,7 +11,7 @@ import numpy as np
 
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import Array
-from cvxleak.design.adversary_oracle import Opponents
+from cvxleak.design.adversary_oracle import AdversaryOracle
 from cvxleak.design.designed import Design
 from cvxleak.design.feasible import Costs
 from cvxleak.design.outer_approximation import HalfSpaces
@@ -80,9 +80,9 @@ class DesignData:
             return None
         return HalfSpaces(UserConstraints(self.costs.price.shape, self.rules))
 
-    def opponents(self, rng: int | np.random.Generator | None) -> Opponents:
+    def opponents(self, rng: int | np.random.Generator | None) -> AdversaryOracle:
         """Return the adversaries."""
-        return Opponents(self.rows, self.size, self.entropy_floor, self.priors, rng)
+        return AdversaryOracle(self.rows, self.size, self.entropy_floor, self.priors, rng)
 
     def channel(self, matrix: Array) -> Channel:
         """Return a channel on the rows."""

@@ -17,13 +17,13 @@ from cvxleak.design.goal import Goal
 from cvxleak.design.interior import Master, MasterPoint
 from cvxleak.exact.rationals import float_above, rational
 
-__all__ = ["Footing"]
+__all__ = ["FallbackChannels"]
 
 THIN = 1e-9
 """A budget with less room than this part of the whole range has no interior to speak of."""
 
 
-class Footing:
+class FallbackChannels:
     """The channel of least distortion, one of least leakage, and what is made from them.
 
     Attributes

@@ -32,7 +32,7 @@ from cvxleak.design.private_utility import (
     privacy_rows,
     private_content,
 )
-from cvxleak.design.slater_repair import Inside
+from cvxleak.design.slater_repair import SlaterRepair
 from cvxleak.design.user_constraints import (
     TIGHT,
     Rule,
@@ -151,7 +151,7 @@ def solve_with_own(
         if silent is not None:
             return silent
     status = "not solved"
-    inside = Inside(own.also(_budget(statement, measure, minimize, number)))
+    inside = SlaterRepair(own.also(_budget(statement, measure, minimize, number)))
     stated, unit = _in_units(statement, measure, minimize, number, own)
     for margin in (*MARGINS, 0.0):
         if clock.late:

@@ -6,8 +6,8 @@ from functools import cached_property
 
 import numpy as np
 
-from cvxleak.design.adversary_oracle import Opponents
-from cvxleak.design.audits import Told
+from cvxleak.design.adversary_oracle import AdversaryOracle
+from cvxleak.design.audits import AuditedChannel
 from cvxleak.design.cuts import Cuts
 from cvxleak.design.data import DesignData
 from cvxleak.design.goal import Goal
@@ -36,16 +36,16 @@ class Learned:
         data: DesignData,
         goal: Goal,
         rng: int | np.random.Generator | None,
-        opponents: Opponents | None = None,
+        opponents: AdversaryOracle | None = None,
         work: Work | None = None,
     ) -> None:
         self.data, self.goal = data, goal
         self.work = work or Work()
-        self.audited: list[Told] = []
+        self.audited: list[AuditedChannel] = []
         self._rng, self._opponents = rng, opponents
 
     @cached_property
-    def opponents(self) -> Opponents:
+    def opponents(self) -> AdversaryOracle:
         """The adversaries."""
         return self._opponents or self.data.opponents(self._rng)
 

@@ -34,7 +34,7 @@ from cvxleak.core.errors import CertificateError, InfeasibleError, SolverError
 from cvxleak.core.validation import Array
 from cvxleak.design.exact_values import exactly_met
 from cvxleak.design.shown import Shown
-from cvxleak.design.slater_repair import Inside
+from cvxleak.design.slater_repair import SlaterRepair
 from cvxleak.design.user_constraints import (
     SHARP,
     UserConstraints,
@@ -107,12 +107,12 @@ class HalfSpaces:
     Attributes
     ----------
     own : UserConstraints
-    inside : Inside
+    inside : SlaterRepair
         The channels that meet them.
     """
 
     def __init__(self, own: UserConstraints) -> None:
-        self.own, self.inside = own, Inside(own)
+        self.own, self.inside = own, SlaterRepair(own)
         self._shape, self._channel = own.shape, own.channel
         self._constraints, self._variables = own.constraints, own.variables
         sizes = [v.size for v in self._variables]

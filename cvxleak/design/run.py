@@ -32,7 +32,7 @@ from cvxleak.design.certify import Lower
 from cvxleak.design.conic import Conic, OutOfTimeError
 from cvxleak.design.cuts import Cuts
 from cvxleak.design.designed import Round
-from cvxleak.design.fallback_channels import Footing
+from cvxleak.design.fallback_channels import FallbackChannels
 from cvxleak.design.goal import Goal
 from cvxleak.design.interior import Master, MasterPoint
 from cvxleak.design.learned import Learned
@@ -88,7 +88,7 @@ class Run:
     ----------
     learned : Learned
         What is known from other budgets; this one adds to it.
-    footing : Footing
+    footing : FallbackChannels
         Channels that are feasible whatever the adversaries are.
     conic : Conic
         The master's programs in CVXPY.
@@ -108,7 +108,7 @@ class Run:
     def __init__(
         self,
         learned: Learned,
-        footing: Footing,
+        footing: FallbackChannels,
         conic: Conic,
         options: Options,
         gap: Gap,

@@ -10,7 +10,7 @@ from cvxleak.core.clock import Clock, Stop
 from cvxleak.core.errors import InfeasibleError, SolverError
 from cvxleak.design.certify import Ends
 from cvxleak.design.conic import Conic
-from cvxleak.design.fallback_channels import Footing
+from cvxleak.design.fallback_channels import FallbackChannels
 from cvxleak.design.goal import Goal
 from cvxleak.design.learned import Learned
 from cvxleak.design.run import NEARBY, QUICK, Options, Run
@@ -84,12 +84,12 @@ class DesignSearch:
         learned = self.learned
         data, shape = learned.data, learned.data.costs.price.shape
         conic = Conic(shape, data.half_spaces, options.solver, options.solver_options)
-        footing = Footing(data, learned.goal, self.budget, conic)
+        footing = FallbackChannels(data, learned.goal, self.budget, conic)
         if learned.goal is Goal.DISTORTION and footing.haven is None:
             self._find_ground(footing, options, clock)
         return _Run(learned, footing, conic, options, gap, clock)
 
-    def _find_ground(self, footing: Footing, options: Options, clock: Clock) -> None:
+    def _find_ground(self, footing: FallbackChannels, options: Options, clock: Clock) -> None:
         """Take the channel of least leakage, where own constraints rule out all constants."""
         known = self.learned
         learned = Learned(known.data, Goal.LEAKAGE, 0, work=known.work)

@@ -19,7 +19,7 @@ from dataclasses import replace
 
 from cvxleak.core.clock import Clock
 from cvxleak.design.conic import Conic
-from cvxleak.design.fallback_channels import Footing
+from cvxleak.design.fallback_channels import FallbackChannels
 from cvxleak.design.learned import Learned
 from cvxleak.design.run import Options, Run
 from cvxleak.problem import Gap, Stopped
@@ -50,7 +50,7 @@ class WithoutFloor(Run):
     def __init__(
         self,
         learned: Learned,
-        footing: Footing,
+        footing: FallbackChannels,
         conic: Conic,
         options: Options,
         gap: Gap,

@@ -32,7 +32,7 @@ from cvxleak.design.user_constraints import (
     relaxed,
 )
 
-__all__ = ["Inside"]
+__all__ = ["SlaterRepair"]
 
 ROOM = 1e-12
 """What a repaired channel has left, relative to the terms: rounding its entries does no harm."""
@@ -52,7 +52,7 @@ DUST = 1e-15
 ATTEMPTS = 12
 
 
-class Inside:
+class SlaterRepair:
     """The channels of one shape that meet the user's own constraints.
 
     Parameters

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cvxleak import Status, ValidationError, capacity, verify
+from cvxleak import Status, capacity, verify
 from cvxleak.capacities import RenyiCapacity, renyi_capacity
+from cvxleak.core import ValidationError
 from cvxleak.measures import maximal_leakage
 from cvxleak.mechanisms import binary_symmetric
 

@@ -10,7 +10,7 @@ import pytest
 from cvxleak.constraints import local_dp
 from cvxleak.core.errors import InfeasibleError, ValidationError
 from cvxleak.design import design_for_prior, min_distortion, min_leakage
-from cvxleak.design.slater_repair import MET, Inside
+from cvxleak.design.slater_repair import MET, SlaterRepair
 from cvxleak.design.user_constraints import UserConstraints, user_violations
 from cvxleak.model import Distortion
 from cvxleak.problem.bound import Bound, Status
@@ -101,7 +101,7 @@ def test_what_cannot_be_repaired_is_not_certified():
     )
     exact = abs(bound.witness.channel.matrix[0] - point).max() == 0
     assert bound.witness.own_violation < 1e-6
-    met = Inside(UserConstraints((2, 2), (rule,))).met(bound.witness.channel.matrix)
+    met = SlaterRepair(UserConstraints((2, 2), (rule,))).met(bound.witness.channel.matrix)
     assert bound.status is (Status.CERTIFIED if met else Status.BRACKETED)
     assert exact or bound.witness.own_violation > 0
     assert (bound.certificate.upper is None) is not met
@@ -115,7 +115,7 @@ def test_a_witness_that_is_not_feasible_is_never_certified():
 
 def test_a_channel_far_from_the_set_is_brought_into_it():
     rules = (lambda Q: Q[0, 0] >= 0.7, lambda Q: [Q[:, 2] == 0, cp.norm(Q[1]) <= 0.8])
-    inside = Inside(UserConstraints((2, 3), rules))
+    inside = SlaterRepair(UserConstraints((2, 3), rules))
     far = np.array([[0.0, 0.5, 0.5], [0.0, 0.0, 1.0]])
     near = inside.repaired(far)
     assert not inside.met(far)
@@ -128,7 +128,7 @@ def test_a_channel_far_from_the_set_is_brought_into_it():
 
 def test_an_empty_set_leaves_the_channel_as_it_is():
     half = np.full((2, 2), 0.5)
-    assert Inside(UserConstraints((2, 2), (lambda Q: Q[0, 0] >= 1.5,))).repaired(half) is half
+    assert SlaterRepair(UserConstraints((2, 2), (lambda Q: Q[0, 0] >= 1.5,))).repaired(half) is half
     with pytest.raises(InfeasibleError, match="no channel meets them"):
         design_for_prior([0.5, 0.5], HAMMING, 0.2, constraints=lambda Q: Q[0, 0] >= 1.5)
 

@@ -8,7 +8,7 @@ from cvxleak.core.clock import Clock
 from cvxleak.design import MinDistortion, MinLeakage
 from cvxleak.design.conic import Conic
 from cvxleak.design.cuts import Cuts
-from cvxleak.design.fallback_channels import Footing
+from cvxleak.design.fallback_channels import FallbackChannels
 from cvxleak.design.learned import Learned
 from cvxleak.design.run import Options
 from cvxleak.design.search_without_floor import WithoutFloor
@@ -38,7 +38,7 @@ def learned_of(problem):
 def without_floor(learned, budget):
     data = learned.data
     conic = Conic(data.costs.price.shape, None, None, {})
-    footing = Footing(data, learned.goal, budget, conic)
+    footing = FallbackChannels(data, learned.goal, budget, conic)
     return WithoutFloor(learned.without_floor, footing, conic, Options(), Gap(1e-3), Clock())
 
 

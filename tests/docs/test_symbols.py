@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import cvxleak.iterative
+from cvxleak import iterative
 
 PAGE = (Path(__file__).parents[2] / "docs" / "symbols.md").read_text(encoding="utf-8")
 ROWS = [line for line in PAGE.splitlines() if line.startswith("|")]
@@ -49,7 +49,7 @@ def test_every_paper_has_a_table():
 
 
 def test_every_algorithm_of_a_paper_is_there():
-    for name in cvxleak.iterative.__all__:
-        doc = inspect.getdoc(getattr(cvxleak.iterative, name)) or ""
+    for name in iterative.__all__:
+        doc = inspect.getdoc(getattr(iterative, name)) or ""
         if re.search(r"\((LEAKAGE|SEQUENTIAL|ENVELOPE) Algorithm", doc.splitlines()[0]):
             assert f"iterative.{name}" in NAMES, name

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-import cvxleak
-from cvxleak import Bound, Mechanism, Status, Stopped, verify
+from cvxleak import Bound, Mechanism, Status, Stopped, release_problem, verify
+from cvxleak.audit import ProductLeakage, RecordLeakage
 from cvxleak.capacities import Capacity, RenyiCapacity
 from cvxleak.core import SolveInterrupted, ValidationError
+from cvxleak.design import DesignForPrior, MinDistortion, MinLeakage
 from cvxleak.envelope import FailureProbability, PMLEnvelope, PMLMechanism
+from cvxleak.local_dp import MinDistortionLocalDP, MinInformation, MinLocalDP
 from cvxleak.mechanisms import random_rounding
 from cvxleak.problem import Problem
 from cvxleak.queries import count, parity
@@ -29,18 +31,16 @@ PROBLEMS: dict[str, Callable[[], Any]] = {
     "failure probability": lambda: FailureProbability(LAW, CHANNEL, 0.4),
     "PML envelope": lambda: PMLEnvelope(LAW, CHANNEL, 0.1),
     "PML mechanism": lambda: PMLMechanism(LAW, np.eye(3), 0.4),
-    "record leakage": lambda: cvxleak.RecordLeakage(ROUNDED, 1.0),
-    "product leakage": lambda: cvxleak.ProductLeakage(ROUNDED, 1.0),
-    "least leakage": lambda: cvxleak.MinLeakage(parity(2), **DESIGN),
-    "least distortion": lambda: cvxleak.MinDistortion(parity(2), **DESIGN),
-    "design for a prior": lambda: cvxleak.DesignForPrior(LAW, 1 - np.eye(3), 0.2),
-    "least epsilon": lambda: cvxleak.MinLocalDP([LAW], 0.25),
-    "least distortion at epsilon": lambda: cvxleak.MinDistortionLocalDP([LAW], 1.5),
-    "least information": lambda: cvxleak.MinInformation([LAW], 0.25),
-    "release distortion": lambda: cvxleak.release_problem(JOINT, 0.05, 0.1),
-    "release information": lambda: cvxleak.release_problem(
-        JOINT, 0.2, 0.3, "information", unit="bits"
-    ),
+    "record leakage": lambda: RecordLeakage(ROUNDED, 1.0),
+    "product leakage": lambda: ProductLeakage(ROUNDED, 1.0),
+    "least leakage": lambda: MinLeakage(parity(2), **DESIGN),
+    "least distortion": lambda: MinDistortion(parity(2), **DESIGN),
+    "design for a prior": lambda: DesignForPrior(LAW, 1 - np.eye(3), 0.2),
+    "least epsilon": lambda: MinLocalDP([LAW], 0.25),
+    "least distortion at epsilon": lambda: MinDistortionLocalDP([LAW], 1.5),
+    "least information": lambda: MinInformation([LAW], 0.25),
+    "release distortion": lambda: release_problem(JOINT, 0.05, 0.1),
+    "release information": lambda: release_problem(JOINT, 0.2, 0.3, "information", unit="bits"),
 }
 """One of each, small."""
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cvxleak import Certificate, Status, design_for_prior, min_leakage, verify
-from cvxleak.design.slater_repair import Inside
+from cvxleak.design.slater_repair import SlaterRepair
 from cvxleak.queries import parity
 
 HAMMING = [[0.0, 1.0], [1.0, 0.0]]
@@ -148,7 +148,7 @@ def test_what_the_witness_end_is_about(constraints, about):
 
 
 def test_a_channel_that_is_not_in_the_set_is_no_witness(monkeypatch):
-    monkeypatch.setattr(Inside, "met", lambda *_: False)
+    monkeypatch.setattr(SlaterRepair, "met", lambda *_: False)
     bound = known(lambda q: q[0, 0] >= 0.9)
     certificate = bound.certificate
     assert bound.status is Status.BRACKETED

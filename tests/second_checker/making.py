@@ -8,7 +8,6 @@ import cvxpy as cp
 import numpy as np
 
 from cvxleak import (
-    AdditiveQuery,
     Distortion,
     Mechanism,
     RecordSpace,
@@ -30,6 +29,7 @@ from cvxleak.mechanisms import (
     randomized_response,
     truncated_geometric,
 )
+from cvxleak.model import AdditiveQuery
 from cvxleak.problem.bound import Bound
 from cvxleak.queries import count, from_function, modular_sum, parity
 

@@ -13,7 +13,6 @@ from typer.testing import CliRunner
 import cvxleak
 from cvxleak import (
     RecordSpace,
-    RelativeEntropyBall,
     check,
     failure_probability,
     group_leakage,
@@ -25,7 +24,7 @@ from cvxleak.cli.app import app
 from cvxleak.core.errors import CertificateError
 from cvxleak.exact import reading
 from cvxleak.mechanisms import random_rounding
-from cvxleak.model import Mechanism
+from cvxleak.model import Mechanism, RelativeEntropyBall
 from cvxleak.proofs.bounds.design_rows import Law, Rows
 from cvxleak.queries import count, from_function, parity
 from tests.second_checker.making import MAKERS, WRONG, made

@@ -210,15 +210,15 @@ def test_arrays_hold_numbers():
 
 def test_exact_numbers_stay_exact():
     third = as_written("1/3")
-    for values in ([third], [0.5, third], (third, 0.5), np.array(["1/3"]), np.array([third])):
-        array = frozen_array(values, "it", 1)
-        assert carries(array) is not (isinstance(values, np.ndarray) and values.dtype == float)
+    for values in ([third], [0.5, third], (third, 0.5), np.array(["1/3"])):
+        assert carries(frozen_array(values, "it", 1))
+    assert not carries(frozen_array([0.5], "it", 1))
     assert carries(frozen_array(frozen_array([third], "it", 1), "it", 1))
     assert not carries(frozen_array(frozen_array([third], "it", 1) + 1, "it", 1))
     with pytest.raises(ValidationError, match="pandas"):
         frozen_array(type("Series", (), {"iloc": 0})(), "it", 1)
     for values in ([], [[0.5]], 0.5):
-        with pytest.raises(ValidationError, match="expected|empty"):
+        with pytest.raises(ValidationError, match="it: "):
             probability_rows(values, "it", 1)
 
 
