@@ -421,6 +421,15 @@ sweep(solve, {{"x": list(range(200))}}, path={os.fspath(path)!r})
     assert again in (list(range(len(tried), 200)), list(range(len(tried) - 1, 200)))
 
 
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="no signal masks here")
+def test_processes_do_not_hear_of_ctrl_c():
+    def blocked(x):
+        return signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+    assert [row.upper for row in sweep(blocked, {"x": [1, 2]}, jobs=2)] == [1, 1]
+    assert not blocked(0)  # this one does
+
+
 def test_joblib_is_only_needed_for_more_than_one(monkeypatch):
     monkeypatch.setitem(sys.modules, "joblib", None)
     assert len(sweep(lambda x: x, {"x": [1, 2]})) == 2

@@ -10,6 +10,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from cvxleak.cli.cli_errors import complaining
+
 __all__ = [
     "ChannelPaths",
     "Gap",
@@ -29,7 +31,7 @@ __all__ = [
 
 
 class Group(TyperGroup):
-    """Commands whose help loads no pydantic."""
+    """Commands whose help loads no pydantic, and where Ctrl-C is one line."""
 
     def get_help_option(self, ctx: Any) -> Any:
         """Say that --help is off unless given: Typer asks pydantic to convert a value of None."""
@@ -37,6 +39,11 @@ class Group(TyperGroup):
         if option is not None:
             option.default = False
         return option
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command; Ctrl-C is told while its arguments are read, too."""
+        with complaining():
+            return super().invoke(ctx)
 
 
 class Several(TyperCommand):

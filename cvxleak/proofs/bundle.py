@@ -85,9 +85,9 @@ def is_bundle(content: Any) -> bool:
 
 def members(content: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the certificates in a bundle, unchecked, or say what is wrong with the bundle."""
-    if content.get("version") != VERSION:
-        found = repr(content.get("version"))
-        raise CertificateError(f"version {found:.40} of the list; this checker reads {VERSION}")
+    version = content.get("version")
+    if type(version) is not int or version != VERSION:  # true is 1 in Python
+        raise CertificateError(f"version {version!r:.40} of the list; this checker reads {VERSION}")
     if set(content) != {"format", "version", "certificates"}:
         raise CertificateError("a list of certificates with a part missing or too many")
     found = content["certificates"]

@@ -5,8 +5,11 @@ from __future__ import annotations
 import itertools
 import math
 import os
+import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from typing import Any
 
 from cvxleak.core.errors import CvxleakError, InfeasibleError, UnboundedError, ValidationError
@@ -202,8 +205,27 @@ def _solved(
     chosen = {} if backend is None else {"backend": backend}
     with joblib.parallel_config(n_jobs=jobs, **chosen):
         pool = joblib.Parallel(return_as="generator_unordered")
-        results: Any = pool(joblib.delayed(work)(batch) for batch in batches)
+        with _without_ctrl_c():
+            results: Any = pool(joblib.delayed(work)(batch) for batch in batches)
         yield from results
+
+
+@contextmanager
+def _without_ctrl_c() -> Iterator[None]:
+    """Start processes that do not hear of Ctrl-C; here it comes at the end of the block.
+
+    A terminal sends it to all of them, and each would print where it was. joblib ends them.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    # It unblocks the signal when it is started, as joblib would do in the middle of the block.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class _Work:

@@ -555,6 +555,24 @@ def test_full_disk_is_one_message(write: Write, tmp_path: Path):
             )
 
 
+@pytest.mark.parametrize("module", ["typer", "pydantic", "numpy"])
+def test_ctrl_c_while_modules_load_is_one_line(write: Write, module: str):
+    """While the commands load, while the arguments are read, and in a command."""
+    code = (
+        "import sys\n"
+        "class CtrlC:\n"
+        "    def find_spec(self, name, *_):\n"
+        f"        if name == {module!r}: raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, CtrlC())\n"
+        "from cvxleak.cli import main\n"
+        "main()\n"
+    )
+    command = [sys.executable, "-P", "-c", code, "audit", str(write(LOCAL))]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    run = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert (run.returncode, run.stdout, run.stderr) == (130, "", "cvxleak: stopped\n")
+
+
 def test_reader_who_has_enough(write: Write):
     process = cvxleak("audit", write(LOCAL))
     assert process.stdout is not None

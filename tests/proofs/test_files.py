@@ -99,6 +99,8 @@ def test_malformed_bundles_fail(certificates):
     for change in (
         {"version": 2},
         {"version": None},
+        {"version": True},
+        {"version": 1.0},
         {"certificates": []},
         {"certificates": None},
         {"certificates": member},
