@@ -32,11 +32,12 @@ from cvxleak.local_dp import MinInformation, folding_bounds, min_information, mi
 from cvxleak.measures import event_envelope, expected_distortion, max_information
 from cvxleak.measures import mutual_information as information
 from cvxleak.mechanisms import random_rounding
-from cvxleak.model import Distortion, Mechanism, SourceSet
+from cvxleak.model import Distortion, Mechanism
 from cvxleak.problem.bound import Bound
 from cvxleak.queries import count
 from cvxleak.relaxations.audit import TimeSharingRelaxation
 from cvxleak.release import ReleaseProblem, release_lagrangian
+from cvxleak.sources import SourceSet
 
 OURS = "cvxleak"
 CONIC = ("CLARABEL", "ECOS", "SCS")

@@ -20,7 +20,7 @@ from rich.table import Table
 
 from cvxleak import verify
 from cvxleak.local_dp import min_local_dp
-from cvxleak.model import SourceSet
+from cvxleak.sources import SourceSet
 
 Array = NDArray[np.float64]
 

@@ -31,10 +31,11 @@ if TYPE_CHECKING:  # what type checkers and editors see of the names that load w
         pml_envelope,
     )
     from cvxleak.local_dp import min_distortion_local_dp, min_information, min_local_dp
-    from cvxleak.model import Channel, Distortion, Mechanism, Prior, RecordSpace, SourceSet
+    from cvxleak.model import Channel, Distortion, Mechanism, Prior, RecordSpace
     from cvxleak.problem import Bound, Status, Stopped
     from cvxleak.proofs import Certificate, verify
     from cvxleak.release import release_problem
+    from cvxleak.sources import SourceSet
     from cvxleak.sweeps import sweep
 
 __all__ = [
@@ -79,6 +80,7 @@ __all__ = [
 _PACKAGES = (
     "core",
     "model",
+    "sources",
     "proofs",
     "problem",
     "capacities",

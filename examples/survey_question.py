@@ -21,7 +21,8 @@ from cvxleak import verify
 from cvxleak.local_dp import MinLocalDP, min_distortion_local_dp, min_local_dp
 from cvxleak.measures import local_dp_epsilon
 from cvxleak.mechanisms import randomized_response
-from cvxleak.model import Prior, SourceSet
+from cvxleak.model import Prior
+from cvxleak.sources import SourceSet
 
 TABLE = Path(__file__).with_name("caithness_hair.csv")
 BUDGETS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)

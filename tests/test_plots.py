@@ -13,7 +13,6 @@ from cvxleak.core.errors import ValidationError
 from cvxleak.design import MinLeakage, design_curve
 from cvxleak.envelope import envelope_curve, pml_envelope
 from cvxleak.mechanisms import binary_symmetric, truncated_geometric
-from cvxleak.model import SourceSet
 from cvxleak.plots import (
     plot_adversary,
     plot_bracket,
@@ -26,6 +25,7 @@ from cvxleak.plots import (
     plot_sweep,
 )
 from cvxleak.queries import count, parity
+from cvxleak.sources import SourceSet
 from cvxleak.sweeps import Sweep, SweepRow, sweep
 
 PARITY = Mechanism(parity(2), binary_symmetric(0.1))

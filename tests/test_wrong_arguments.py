@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import cvxleak
-from cvxleak import Bound, Status, iterative, model
+from cvxleak import Bound, Status, iterative, model, sources
 from cvxleak.capacities import Capacity
 from cvxleak.core.errors import CvxleakError, ValidationError
 from cvxleak.design import MinLeakage
@@ -21,11 +21,12 @@ from cvxleak.mechanisms import (
     randomized_response,
     truncated_geometric,
 )
-from cvxleak.model import Distortion, Mechanism, Prior, RecordSpace, SourceSet, TableQuery
+from cvxleak.model import Distortion, Mechanism, Prior, RecordSpace, TableQuery
 from cvxleak.problem import Check
 from cvxleak.proofs import Certificate
 from cvxleak.queries import count, parity
 from cvxleak.report import audit_report
+from cvxleak.sources import SourceSet
 
 PACKAGES = (
     "mechanisms",
@@ -259,7 +260,7 @@ CONSTRUCTORS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         {name: getattr(LUMPED, name) for name in model.Lumped.__dataclass_fields__},
     ),
     "Mechanism": (Mechanism, {"query": count(3), "channel": GEOMETRIC}),
-    "Polytope": (model.Polytope, {"lower": [0, 0], "upper": [1, 1]}),
+    "Polytope": (sources.Polytope, {"lower": [0, 0], "upper": [1, 1]}),
     "Prior": (Prior, {"probabilities": HALVES}),
     "RecordSpace": (RecordSpace, {"alphabets": [(0, 1)]}),
     "RelativeEntropyBall": (model.RelativeEntropyBall, {"radius": 0.1, "prior": HALVES}),

@@ -10,7 +10,8 @@ from cvxleak.cli import spec as schema
 from cvxleak.cli.spec_file import Given
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.files import is_header, label_from_text, numbers_from_text, read_table
-from cvxleak.model import Channel, Prior, Query, RecordSpace, SourceSet
+from cvxleak.model import Channel, Prior, Query, RecordSpace
+from cvxleak.sources import SourceSet
 
 __all__ = ["build_prior", "build_sources", "prior_counts"]
 

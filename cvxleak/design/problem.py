@@ -33,11 +33,12 @@ from cvxleak.design.user_constraints import (
     check_picklable,
     user_violations,
 )
-from cvxleak.model import Distortion, Prior, Query, SourceSet, as_prior
+from cvxleak.model import Distortion, Prior, Query, as_prior
 from cvxleak.model.prior import has_labels
 from cvxleak.problem import Problem
 from cvxleak.problem.problem import TIME_LIMIT
 from cvxleak.proofs.bounds.design_rows import Law
+from cvxleak.sources import SourceSet
 
 __all__ = ["OBJECTIVES", "STRATEGIES", "AnyLaw", "AnyLaws", "DesignProblem", "Objective"]
 

@@ -22,7 +22,7 @@ from cvxleak.local_dp.general import least_distortion_rows
 from cvxleak.local_dp.infinite_epsilon import comparisons_to_list, endless_proof
 from cvxleak.local_dp.linear import Mixture, SourceProgram
 from cvxleak.local_dp.proof_candidates import STEPS, Attempt
-from cvxleak.model import SourceSet
+from cvxleak.sources import SourceSet
 
 __all__ = [
     "ApproximateOptimum",

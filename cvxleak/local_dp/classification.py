@@ -19,8 +19,8 @@ from cvxleak.exact.rationals import normalized_rows
 from cvxleak.local_dp.hamming import smallest_probability
 from cvxleak.local_dp.linear import Mixture
 from cvxleak.local_dp.statement import Sources, distance_from_hull, read_sources
-from cvxleak.model import SourceSet
-from cvxleak.model.parts import Part
+from cvxleak.sources import SourceSet
+from cvxleak.sources.parts import Part
 
 __all__ = ["Classification", "classify"]
 

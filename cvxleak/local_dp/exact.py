@@ -20,7 +20,7 @@ from flint import fmpq
 
 from cvxleak.core.clock import Clock
 from cvxleak.exact.rationals import normalized_rows, rational
-from cvxleak.model import SourceSet
+from cvxleak.sources import SourceSet
 
 __all__ = ["LARGEST", "Exact", "best_potentials", "least_ratio", "maximize"]
 

@@ -26,7 +26,7 @@ from cvxleak.core.validation import Array, real_number
 from cvxleak.local_dp.classification import Order, classify
 from cvxleak.local_dp.statement import Sources, read_sources
 from cvxleak.local_dp.theorems import class_one_leakage, ordered_leakage, worst_tails
-from cvxleak.model import SourceSet
+from cvxleak.sources import SourceSet
 
 __all__ = ["FoldedSets", "FoldingBounds", "fold", "folding_bounds"]
 

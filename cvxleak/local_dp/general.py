@@ -26,7 +26,7 @@ from cvxleak.core.clock import Clock
 from cvxleak.core.errors import SolverError
 from cvxleak.core.validation import Array
 from cvxleak.local_dp.linear import Mixture, SourceProgram
-from cvxleak.model import SourceSet
+from cvxleak.sources import SourceSet
 
 __all__ = ["Optimum", "RowProgram", "least_distortion_rows"]
 

@@ -31,7 +31,7 @@ from cvxleak.local_dp.proof_candidates import (
     flat_channels,
     unit_law,
 )
-from cvxleak.model import SourceSet
+from cvxleak.sources import SourceSet
 
 __all__ = ["general_attempts"]
 

@@ -31,7 +31,7 @@ from cvxleak.core.clock import Clock
 from cvxleak.core.errors import SolverError
 from cvxleak.core.validation import Array
 from cvxleak.local_dp.linear import Mixture, Solution, SourceProgram
-from cvxleak.model import SourceSet
+from cvxleak.sources import SourceSet
 
 __all__ = [
     "channel_of_distortions",

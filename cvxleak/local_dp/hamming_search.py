@@ -27,7 +27,7 @@ from cvxleak.local_dp.proof_candidates import (
     flat_channels,
     support_mixture,
 )
-from cvxleak.model import SourceSet
+from cvxleak.sources import SourceSet
 
 __all__ = ["hamming_attempts"]
 

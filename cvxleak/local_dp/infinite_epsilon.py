@@ -13,8 +13,8 @@ from cvxleak.core.numbers import fraction, smallest
 from cvxleak.core.validation import Array
 from cvxleak.local_dp.linear import Mixture
 from cvxleak.local_dp.proof_candidates import support_mixture, unit_law
-from cvxleak.model import SourceSet
 from cvxleak.proofs.local_dp import ENDLESS
+from cvxleak.sources import SourceSet
 
 __all__ = ["comparisons_to_list", "endless_proof", "tight_mixture"]
 

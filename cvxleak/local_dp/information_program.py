@@ -14,8 +14,8 @@ from cvxleak.core.errors import SolverError
 from cvxleak.core.validation import Array
 from cvxleak.local_dp.linear import Mixture
 from cvxleak.local_dp.statement import Costs, worst_case_rows
-from cvxleak.model import SourceSet
-from cvxleak.model.parts import Part
+from cvxleak.sources import SourceSet
+from cvxleak.sources.parts import Part
 
 if TYPE_CHECKING:
     import cvxpy as cp

@@ -18,10 +18,11 @@ from cvxleak.local_dp.linear import Mixture, SourceProgram, supports
 from cvxleak.local_dp.proof_candidates import labeled_channel
 from cvxleak.local_dp.statement import Costs
 from cvxleak.local_dp.worst_information import divergences
-from cvxleak.model import Prior, SourceSet
-from cvxleak.model.parts import Part
+from cvxleak.model import Prior
 from cvxleak.problem.problem import Found
 from cvxleak.proofs.min_information import prove
+from cvxleak.sources import SourceSet
+from cvxleak.sources.parts import Part
 
 __all__ = ["InformationSearch"]
 

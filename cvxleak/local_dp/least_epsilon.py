@@ -239,7 +239,7 @@ def min_local_dp(
     --------
     Nothing is known about the law of four values (HAMMING Theorem 1: log 9 at D = 1/4):
 
-    >>> from cvxleak.model import SourceSet
+    >>> from cvxleak.sources import SourceSet
     >>> from cvxleak.local_dp import min_local_dp
     >>> print(min_local_dp(SourceSet.box([0] * 4, [1] * 4), 0.25))
     local DP: 2.197225 to 2.197225 nats (CERTIFIED)

@@ -18,9 +18,10 @@ from cvxleak.local_dp.information_search import InformationSearch
 from cvxleak.local_dp.proof_candidates import flat_channels
 from cvxleak.local_dp.statement import BudgetProblem, Sources, distance_from_hull, read_budget
 from cvxleak.local_dp.worst_information import worst_information
-from cvxleak.model import Channel, Distortion, Prior, SourceSet
+from cvxleak.model import Channel, Distortion, Prior
 from cvxleak.problem import Bound, Gap, Stopped
 from cvxleak.problem.problem import Found, Once, Search
+from cvxleak.sources import SourceSet
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -88,7 +89,7 @@ class MinInformation(BudgetProblem):
     Two point masses: with either alone the output may ignore the input, and even on their hull only
     if both may be wrong half of the time:
 
-    >>> from cvxleak.model import SourceSet
+    >>> from cvxleak.sources import SourceSet
     >>> from cvxleak.local_dp import MinInformation
     >>> sure = SourceSet([[1.0, 0.0], [0.0, 1.0]])
     >>> bound = MinInformation(sure.convex_hull(), 0.1).solve()

@@ -25,7 +25,7 @@ from cvxleak.core.clock import Clock
 from cvxleak.core.errors import SolverError
 from cvxleak.core.numbers import exact_law, fraction
 from cvxleak.core.validation import Array
-from cvxleak.model import SourceSet
+from cvxleak.sources import SourceSet
 
 __all__ = ["Mixture", "Solution", "SourceProgram", "supports"]
 

@@ -16,9 +16,10 @@ from cvxleak.core.errors import CertificateError
 from cvxleak.core.numbers import fraction
 from cvxleak.core.validation import Array
 from cvxleak.local_dp.linear import Mixture, supports
-from cvxleak.model import Channel, Prior, SourceSet
+from cvxleak.model import Channel, Prior
 from cvxleak.problem import Gap, Stopped
 from cvxleak.problem.problem import Found
+from cvxleak.sources import SourceSet
 
 __all__ = [
     "STEPS",

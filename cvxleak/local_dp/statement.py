@@ -19,9 +19,10 @@ from cvxleak.core.numbers import same_numbers, smallest
 from cvxleak.core.validation import Array, read_only, real_number, short
 from cvxleak.exact.rationals import float_above, rational
 from cvxleak.local_dp.linear import SourceProgram, supports
-from cvxleak.model import Channel, Distortion, Prior, SourceSet, as_prior, as_sources
+from cvxleak.model import Channel, Distortion, Prior, as_prior
 from cvxleak.problem import Bound, Check, Problem
 from cvxleak.proofs.bounds.source_sets import read_parts, worst_case
+from cvxleak.sources import SourceSet, as_sources
 
 if TYPE_CHECKING:
     import cvxpy as cp

@@ -19,7 +19,7 @@ from cvxleak.core.numbers import exact_law, fraction
 from cvxleak.core.validation import SIZE_LIMIT, Array, frozen_array, real_number, whole_number
 from cvxleak.local_dp.classification import classify
 from cvxleak.local_dp.statement import Sources, read_sources
-from cvxleak.model import SourceSet
+from cvxleak.sources import SourceSet
 
 __all__ = [
     "class_one_information",

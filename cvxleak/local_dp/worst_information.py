@@ -9,7 +9,8 @@ import numpy as np
 
 from cvxleak.core.validation import Array
 from cvxleak.measures import mutual_information
-from cvxleak.model import Channel, SourceSet
+from cvxleak.model import Channel
+from cvxleak.sources import SourceSet
 
 __all__ = ["divergences", "worst_information"]
 

@@ -1,4 +1,4 @@
-"""What is given: priors, channels, record spaces, queries, mechanisms, distortions, source sets."""
+"""What is given: priors, channels, record spaces, queries, mechanisms, distortions."""
 
 from cvxleak.model.additive import AdditiveQuery
 from cvxleak.model.channel import Channel, as_channel
@@ -6,10 +6,8 @@ from cvxleak.model.distortion import Distortion
 from cvxleak.model.knowledge import Expectation, Knowledge, KnownMarginals, RelativeEntropyBall
 from cvxleak.model.lumping import Limits, Lumped
 from cvxleak.model.mechanism import Mechanism
-from cvxleak.model.polytope import Polytope
 from cvxleak.model.prior import Prior, as_prior
 from cvxleak.model.query import Query
-from cvxleak.model.sources import SourceSet, as_sources
 from cvxleak.model.space import RecordSpace
 from cvxleak.model.table import TableQuery
 
@@ -23,14 +21,11 @@ __all__ = [
     "Limits",
     "Lumped",
     "Mechanism",
-    "Polytope",
     "Prior",
     "Query",
     "RecordSpace",
     "RelativeEntropyBall",
-    "SourceSet",
     "TableQuery",
     "as_channel",
     "as_prior",
-    "as_sources",
 ]

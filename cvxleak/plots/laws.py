@@ -10,7 +10,7 @@ from cvxleak.audit import Adversary
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import Array, instance
 from cvxleak.measures import lumped_channel
-from cvxleak.model import Channel, Prior, SourceSet
+from cvxleak.model import Channel, Prior
 from cvxleak.plots._axes import (
     INK,
     READABLE,
@@ -21,6 +21,7 @@ from cvxleak.plots._axes import (
     rise_from_zero,
     ticks,
 )
+from cvxleak.sources import SourceSet
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -80,7 +81,7 @@ def plot_sources(sources: SourceSet, *, ax: Axes | None = None) -> Axes:
 
     Examples
     --------
-    >>> from cvxleak.model import SourceSet
+    >>> from cvxleak.sources import SourceSet
     >>> from cvxleak.plots import plot_sources
     >>> box = SourceSet.box([0.4, 0.2, 0.1], [0.6, 0.4, 0.3], labels=["a", "b", "c"])
     >>> len(plot_sources(box).patches)

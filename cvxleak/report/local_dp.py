@@ -11,12 +11,12 @@ from scipy.optimize import minimize_scalar, root_scalar
 from cvxleak.core.validation import Array, instance, real_number
 from cvxleak.envelope import response_dp_epsilon
 from cvxleak.measures import local_dp_epsilon
-from cvxleak.model import SourceSet
 from cvxleak.problem.bound import unit_scale
 from cvxleak.report import names
 from cvxleak.report import sentences as say
 from cvxleak.report.quantity import COMPUTED, Quantity, Report
 from cvxleak.report.watch import Watch, solved, watching
+from cvxleak.sources import SourceSet
 
 if TYPE_CHECKING:
     from cvxleak.local_dp import MinDistortionLocalDP, MinLocalDP

@@ -51,14 +51,13 @@ from cvxleak.model import (
     Expectation,
     KnownMarginals,
     Mechanism,
-    Polytope,
     Prior,
     RecordSpace,
-    SourceSet,
 )
 from cvxleak.papers.gallery.errata.hamming import TABLE_I
 from cvxleak.proofs import Certificate
 from cvxleak.release import release_problem
+from cvxleak.sources import Polytope, SourceSet
 from tests.second_checker.mutating import signed
 
 THIRDS = ["1/3", "1/3", "1/3"]

@@ -22,10 +22,10 @@ from cvxleak.local_dp import (
     min_information,
     min_local_dp,
 )
-from cvxleak.model import SourceSet
 from cvxleak.problem.bound import Status
 from cvxleak.proofs import Certificate
 from cvxleak.proofs.local_dp import released_ratio
+from cvxleak.sources import SourceSet
 
 STEPS = np.abs(np.subtract.outer(range(4), range(4))).astype(float)
 HAMMING = 1 - np.eye(3)

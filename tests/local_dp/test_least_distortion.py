@@ -14,7 +14,7 @@ from cvxleak import verify
 from cvxleak.core.errors import ValidationError
 from cvxleak.local_dp import MinDistortionLocalDP, min_distortion_local_dp, min_local_dp
 from cvxleak.measures import local_dp_epsilon, privacy_profile
-from cvxleak.model import SourceSet
+from cvxleak.sources import SourceSet
 
 tables = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("tables.py"))))
 SIX, class_three, plain_distortion = tables.SIX, tables.class_three, tables.plain_distortion

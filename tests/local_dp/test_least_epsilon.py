@@ -17,8 +17,9 @@ from cvxleak.core.errors import InfeasibleError, ValidationError
 from cvxleak.local_dp import MinLocalDP, class_one_leakage, min_local_dp
 from cvxleak.measures import local_dp_epsilon, privacy_profile, worst_case_distortion
 from cvxleak.mechanisms import randomized_response
-from cvxleak.model import Distortion, Prior, SourceSet
+from cvxleak.model import Distortion, Prior
 from cvxleak.problem.bound import Status
+from cvxleak.sources import SourceSet
 
 tables = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("tables.py"))))
 SIX, TEN, class_three = tables.SIX, tables.TEN, tables.class_three

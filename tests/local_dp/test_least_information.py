@@ -19,7 +19,8 @@ from cvxleak.local_dp import (
     min_local_dp,
 )
 from cvxleak.measures import mutual_information, worst_case_distortion
-from cvxleak.model import Distortion, SourceSet
+from cvxleak.model import Distortion
+from cvxleak.sources import SourceSet
 
 tables = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("tables.py"))))
 SIX, TEN = tables.SIX, tables.TEN

@@ -28,7 +28,8 @@ from cvxleak.local_dp import (
     min_local_dp,
 )
 from cvxleak.measures import local_dp_epsilon, worst_case_distortion
-from cvxleak.model import Distortion, SourceSet
+from cvxleak.model import Distortion
+from cvxleak.sources import SourceSet
 
 tables = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("tables.py"))))
 SIX, TEN, class_three = tables.SIX, tables.TEN, tables.class_three

@@ -15,10 +15,10 @@ from cvxleak.exact.balls import precision
 from cvxleak.exact.rationals import normalized_rows
 from cvxleak.local_dp import min_distortion_local_dp, min_information, min_local_dp
 from cvxleak.measures import privacy_profile
-from cvxleak.model import SourceSet
 from cvxleak.proofs import verify
 from cvxleak.proofs.checker import PROVERS
 from cvxleak.proofs.local_dp import prove, prove_distortion, released_ratio
+from cvxleak.sources import SourceSet
 
 TWO = [[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]]
 BOX = SourceSet.box([0.4, 0.2, 0.1], [0.6, 0.4, 0.3])

@@ -14,9 +14,9 @@ from cvxleak.local_dp import (
 )
 from cvxleak.measures import local_dp_epsilon, privacy_profile
 from cvxleak.mechanisms import randomized_response
-from cvxleak.model import SourceSet
 from cvxleak.proofs import verify
 from cvxleak.report import Report, local_dp_report
+from cvxleak.sources import SourceSet
 
 LAWS = [[0.7, 0.2, 0.1], [0.6, 0.3, 0.1]]
 SOURCES = SourceSet(LAWS)

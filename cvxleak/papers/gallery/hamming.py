@@ -22,9 +22,9 @@ from cvxleak.local_dp import (
     min_information,
     min_local_dp,
 )
-from cvxleak.model import SourceSet
 from cvxleak.papers.gallery.drawing import COLORS, panels
 from cvxleak.papers.gallery.item import Computed, Data, Item, Pair, pair
+from cvxleak.sources import SourceSet
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -15,9 +15,10 @@ from cvxleak.local_dp import (
     min_local_dp,
 )
 from cvxleak.measures import local_dp_epsilon, worst_case_distortion
-from cvxleak.model import Distortion, SourceSet
+from cvxleak.model import Distortion
 from cvxleak.papers.gallery.errata.erratum import Erratum
 from cvxleak.papers.gallery.item import Pair, pair
+from cvxleak.sources import SourceSet
 
 __all__ = ["ERRATA"]
 

@@ -15,10 +15,10 @@ from cvxleak.core.files import labels_from_json
 from cvxleak.core.numbers import stacked, to_json
 from cvxleak.core.validation import Array, in_order, label_tuple, read_only, short, whole_number
 from cvxleak.core.value import Stored, check_keys, preview
-from cvxleak.model.confidence import Interval, confidence_box
-from cvxleak.model.parts import Part, laws_and_labels, no_points, part_from_dict
-from cvxleak.model.polytope import Polytope
 from cvxleak.model.prior import Prior
+from cvxleak.sources.confidence import Interval, confidence_box
+from cvxleak.sources.parts import Part, laws_and_labels, no_points, part_from_dict
+from cvxleak.sources.polytope import Polytope
 
 __all__ = ["SourceSet", "as_sources"]
 
@@ -50,7 +50,7 @@ class SourceSet(Stored):
 
     Examples
     --------
-    >>> from cvxleak.model import SourceSet
+    >>> from cvxleak.sources import SourceSet
     >>> two = SourceSet([[0.7, 0.2, 0.1], [0.6, 0.2, 0.2]])
     >>> two
     SourceSet(3 outcomes [0, 1, 2]: 2 laws)
@@ -93,7 +93,7 @@ class SourceSet(Stored):
 
         Examples
         --------
-        >>> from cvxleak.model import SourceSet
+        >>> from cvxleak.sources import SourceSet
         >>> SourceSet.hull([[1.0, 0.0], [0.0, 1.0]])
         SourceSet(2 outcomes [0, 1]: 1 convex part)
         """
@@ -120,7 +120,7 @@ class SourceSet(Stored):
 
         Examples
         --------
-        >>> from cvxleak.model import SourceSet
+        >>> from cvxleak.sources import SourceSet
         >>> SourceSet.polytope([[-1.0, 1.0, 0.0], [0.0, -1.0, 1.0]], [0.0, 0.0])  # in falling order
         SourceSet(3 outcomes [0, 1, 2]: 1 convex part)
         """
@@ -144,7 +144,7 @@ class SourceSet(Stored):
 
         Examples
         --------
-        >>> from cvxleak.model import SourceSet
+        >>> from cvxleak.sources import SourceSet
         >>> SourceSet.box([0.2, 0.2], [0.7, 0.7]).worst([1.0, 0.0])[0]
         0.7
         """
@@ -186,7 +186,7 @@ class SourceSet(Stored):
 
         Examples
         --------
-        >>> from cvxleak.model import SourceSet
+        >>> from cvxleak.sources import SourceSet
         >>> sample = SourceSet.from_counts({"yes": 70, "no": 30}, level=0.9)
         >>> low, high = -sample.worst([-1.0, 0.0])[0], sample.worst([1.0, 0.0])[0]
         >>> round(low, 3), round(high, 3)
@@ -210,7 +210,7 @@ class SourceSet(Stored):
 
         Examples
         --------
-        >>> from cvxleak.model import SourceSet
+        >>> from cvxleak.sources import SourceSet
         >>> SourceSet([[1.0, 0.0], [0.0, 1.0]]).convex_hull()
         SourceSet(2 outcomes [0, 1]: 1 convex part)
         """
@@ -226,7 +226,7 @@ class SourceSet(Stored):
 
         Examples
         --------
-        >>> from cvxleak.model import SourceSet
+        >>> from cvxleak.sources import SourceSet
         >>> SourceSet([[0.1, 0.9]], labels=["a", "b"]).relabeled([1, 0]).points
         array([[0.9, 0.1]])
         """
@@ -282,7 +282,7 @@ class SourceSet(Stored):
 
         Examples
         --------
-        >>> from cvxleak.model import SourceSet
+        >>> from cvxleak.sources import SourceSet
         >>> value, law = SourceSet([[0.7, 0.3], [0.4, 0.6]]).worst([0.0, 1.0])
         >>> value, law.probabilities
         (0.6, array([0.4, 0.6]))
@@ -355,7 +355,7 @@ def as_sources(sources: SourceSet | Iterable[Prior | ArrayLike] | Prior) -> Sour
 
     Examples
     --------
-    >>> from cvxleak.model import as_sources
+    >>> from cvxleak.sources import as_sources
     >>> as_sources([[0.5, 0.5], [0.25, 0.75]]).labels
     (0, 1)
     """

@@ -61,7 +61,7 @@ class Polytope(Stored):
 
     Examples
     --------
-    >>> from cvxleak.model import Polytope
+    >>> from cvxleak.sources import Polytope
     >>> box = Polytope([0.25, 0.25, 0.25], [0.75, 0.75, 0.75])
     >>> box.support([1.0, 0.0, 0.0]).value
     0.5
@@ -135,7 +135,7 @@ class Polytope(Stored):
 
         Examples
         --------
-        >>> from cvxleak.model import Polytope
+        >>> from cvxleak.sources import Polytope
         >>> Polytope([0, 0], [1, 1], [[1.0, 0.0]], [0.25]).support([4.0, 0.0]).value
         1.0
         """
@@ -157,7 +157,7 @@ class Polytope(Stored):
 
         Examples
         --------
-        >>> from cvxleak.model import Polytope
+        >>> from cvxleak.sources import Polytope
         >>> law = Polytope([0.0] * 3, [0.3] + [1.0] * 2).member([1 / 3, 1 / 3, 1 / 3])
         >>> sum(law), float(law[0])
         (Fraction(1, 1), 0.3)

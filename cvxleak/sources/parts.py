@@ -20,8 +20,8 @@ from cvxleak.core.validation import (
     read_only,
 )
 from cvxleak.core.value import Value, check_keys
-from cvxleak.model.polytope import Polytope
 from cvxleak.model.prior import Prior, as_prior
+from cvxleak.sources.polytope import Polytope
 
 __all__ = ["Part", "laws_and_labels", "no_points", "part_from_dict"]
 

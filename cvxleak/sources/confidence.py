@@ -34,7 +34,7 @@ def confidence_box(
 
     Examples
     --------
-    >>> from cvxleak.model.confidence import confidence_box
+    >>> from cvxleak.sources.confidence import confidence_box
     >>> labels, low, high = confidence_box({"yes": 70, "no": 30}, 0.9, "clopper-pearson", 0.5)
     >>> labels, low.round(3), high.round(3)
     (('yes', 'no'), array([0.6  , 0.212]), array([0.788, 0.4  ]))

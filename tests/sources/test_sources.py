@@ -11,7 +11,8 @@ from scipy.optimize import linprog
 from scipy.stats import beta, binom
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.model import Polytope, Prior, SourceSet, as_sources
+from cvxleak.model import Prior
+from cvxleak.sources import Polytope, SourceSet, as_sources
 
 
 def random_polytope(seed: int, equation: bool = False) -> Polytope:
