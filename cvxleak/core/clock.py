@@ -62,6 +62,10 @@ class Clock:
         """What is left, as the `time_limit` of another search; None without a limit."""
         return None if self._seconds == math.inf else self.left
 
+    def share(self, parts: int) -> float | None:
+        """Return an even part of what is left, as `limit`."""
+        return None if self.limit is None else self.left / parts
+
 
 class Stop:
     """Says when a search has to end: when the time that is left is what its proof will take.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from cvxleak.audit.record_leakage import RecordLeakage
+from cvxleak.core.clock import Clock
 from cvxleak.core.errors import CvxleakError, InfeasibleError, SolveInterrupted, ValidationError
 from cvxleak.core.validation import instance, real_number
 from cvxleak.model import Mechanism
@@ -133,9 +133,7 @@ def calibrate(
     fine = 1.0 if whole else abs(noisy - quiet) * 1e-4
     if resolution is not None:
         fine = max(real_number(resolution, "resolution", 0.0, open_low=True), fine if whole else 0)
-    deadline = math.inf
-    if time_limit is not None:
-        deadline = time.monotonic() + real_number(time_limit, "time_limit", 0.0)
+    clock = Clock(time_limit)
 
     def audit(parameter: float) -> tuple[Mechanism, Bound]:
         try:
@@ -147,9 +145,8 @@ def calibrate(
                 f"family: it failed at {named(parameter)!r}: {type(error).__name__}: {error}"
             ) from error
         mechanism = instance(made, Mechanism, "family")
-        left = None if time_limit is None else max(deadline - time.monotonic(), 0.1)
         problem = RecordLeakage(mechanism, entropy_floor, size=size)
-        return mechanism, problem.solve(tol=tol, time_limit=left)
+        return mechanism, problem.solve(tol=tol, time_limit=clock.limit)
 
     def named(parameter: float) -> float:
         return int(parameter) if whole else parameter
@@ -165,7 +162,7 @@ def calibrate(
         return Calibration(named(quiet), *least, None, None)
     rejected = least[1]
     for _ in range(STEPS):
-        if abs(noisy - quiet) <= fine or time.monotonic() > deadline:
+        if abs(noisy - quiet) <= fine or clock.late:
             break
         middle = (quiet + noisy) / 2
         if whole:

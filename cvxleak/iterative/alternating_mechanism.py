@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import time
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cvxleak.core.clock import Clock
 from cvxleak.core.validation import (
     dimensions,
     frozen_array,
@@ -189,10 +189,9 @@ def alternating_design(
     b = checked_floor(entropy_floor, math.log(p0.size))
     enough = real_number(tol, "tol", 0.0)
     cap = whole_number(max_iterations, "max_iterations", 1)
-    seconds = math.inf if time_limit is None else real_number(time_limit, "time_limit", 0.0)
+    clock = Clock(time_limit)
     opponent = _Adversary(adversary, b, whole_number(starts, "starts", 1), generator(rng))
     q = starting_channel(trade, limit, goal) if start is None else trade.channel(start, "start")
-    begin = time.perf_counter()
     prior, leak = opponent.worst(trade.folded(q))
     rows: list[tuple[float, ...]] = []
     mechanisms = [q]
@@ -232,7 +231,7 @@ def alternating_design(
             stopped = f"a round changed the {goal} by at most tol={enough:g}"
             break
         previous = objective
-        if time.perf_counter() - begin > seconds:
+        if clock.late:
             stopped = "time_limit reached"
             break
     names = ("objective", "adversary", "distortion", "residual", "step", "penalties", "period")

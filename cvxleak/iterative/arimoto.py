@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
-import time
-
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cvxleak.core.clock import Clock
 from cvxleak.core.validation import real_number, whole_number
 from cvxleak.iterative.history import IterativeResult
 from cvxleak.model import Channel, Prior, as_channel, as_prior
@@ -72,8 +70,7 @@ def blahut_arimoto(
     """
     real_number(tol, "tol", 0.0)
     whole_number(max_iterations, "max_iterations", 0)
-    seconds = math.inf if time_limit is None else real_number(time_limit, "time_limit", 0.0)
-    begin = time.perf_counter()
+    clock = Clock(time_limit)
     matrix = as_channel(channel).matrix
     n = len(matrix)
     p = np.full(n, 1 / n) if start is None else as_prior(start, n, "start").probabilities
@@ -90,7 +87,7 @@ def blahut_arimoto(
             stopped = "the gap is within tol"
         elif len(history["step"]) == max_iterations:
             stopped = "max_iterations reached"
-        elif time.perf_counter() - begin > seconds:
+        elif clock.late:
             stopped = "time_limit reached"
         else:
             previous = p

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import rel_entr, softmax
 
+from cvxleak.core.clock import Clock
 from cvxleak.core.validation import real_number, whole_number
 from cvxleak.iterative._formulas import Array
 from cvxleak.iterative.design_terms import DesignTerms, dual_bound
@@ -86,8 +86,7 @@ def mirror_prox(
     s = real_number(slope, "slope", 0.0, open_high=True)
     enough = real_number(tol, "tol", 0.0)
     cap = whole_number(max_iterations, "max_iterations", 0)
-    seconds = math.inf if time_limit is None else real_number(time_limit, "time_limit", 0.0)
-    begin = time.perf_counter()
+    clock = Clock(time_limit)
     saddle = _Saddle(terms, s)
     now, eta = saddle.start(), 1.0
     history: dict[str, list[float]] = {name: [] for name in ("objective", "lower", "gap", "step")}
@@ -97,7 +96,7 @@ def mirror_prox(
     due = 0
     while True:
         steps = len(history["step"])
-        ended = steps == cap or time.perf_counter() - begin > seconds
+        ended = steps == cap or clock.late
         if steps >= due or ended:
             due = steps + 1 + steps // 8
             for point in (now, mean):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import time
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from cvxleak.core.clock import Clock
 from cvxleak.core.errors import SolverError
 from cvxleak.core.validation import Array, real_number, whole_number
 from cvxleak.iterative.history import IterativeResult
@@ -80,9 +80,8 @@ def capacity_interior_point(
     (0.368064207, [0.5, 0.5])
     """
     real_number(tol, "tol", 0.0)
-    seconds = math.inf if time_limit is None else real_number(time_limit, "time_limit", 0.0)
+    clock = Clock(time_limit)
     whole_number(max_iterations, "max_iterations", 0)
-    begin = time.perf_counter()
     matrix = as_channel(channel).matrix
     matrix = matrix / matrix.sum(axis=1, keepdims=True)
     matrix = np.where(matrix >= FLOOR, matrix, 0.0)
@@ -104,7 +103,7 @@ def capacity_interior_point(
             stopped = "the gap is within tol"
         elif len(history["step"]) == max_iterations:
             stopped = "max_iterations reached"
-        elif time.perf_counter() - begin > seconds:
+        elif clock.late:
             stopped = "time_limit reached"
         elif fruitless < _PATIENCE:
             history["step"].append(path.advance(divergences))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError
 
+from cvxleak.core.clock import Clock
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import real_number, whole_number
 from cvxleak.iterative._formulas import Array
@@ -152,8 +152,7 @@ def design_interior_point(
     target = real_number(number, goal, 0.0, open_high=True)
     enough = real_number(tol, "tol", 0.0)
     cap = whole_number(max_iterations, "max_iterations", 0)
-    seconds = math.inf if time_limit is None else real_number(time_limit, "time_limit", 0.0)
-    begin = time.perf_counter()
+    clock = Clock(time_limit)
     terms = DesignTerms.checked(secrets, sources, distortion)
     path = _CentralPath(terms, goal, target)
     history: dict[str, list[float]] = {
@@ -180,7 +179,7 @@ def design_interior_point(
             stopped = "the gap is within tol"
         elif len(history["step"]) == cap:
             stopped = "max_iterations reached"
-        elif time.perf_counter() - begin > seconds:
+        elif clock.late:
             stopped = "time_limit reached"
         elif fruitless == PATIENCE or singular:
             stopped = "the gap no longer falls: limit of floating-point arithmetic"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +11,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.optimize import brentq
 from scipy.special import entr
 
+from cvxleak.core.clock import Clock
 from cvxleak.core.errors import SolverError, ValidationError
 from cvxleak.core.validation import real_number, whole_number
 from cvxleak.iterative._formulas import Array
@@ -147,8 +147,7 @@ def rate_distortion_interior_point(
     goal, number = goals[0]
     target = real_number(number, goal, 0.0, open_high=True)
     enough = real_number(tol, "tol", 0.0)
-    seconds = math.inf if time_limit is None else real_number(time_limit, "time_limit", 0.0)
-    run = _Run(whole_number(max_iterations, "max_iterations", 0), time.perf_counter() + seconds)
+    run = _Run(whole_number(max_iterations, "max_iterations", 0), Clock(time_limit))
     p, d = _law_and_costs(prior, distortion)
     if goal == "information_budget":
         return _least_distortion(p, d, target, enough, run)
@@ -262,8 +261,8 @@ def _least_distortion(p: Array, d: Array, budget: float, tol: float, run: _Run) 
 class _Run:
     """The limits and the history of one call, which may follow several central paths."""
 
-    def __init__(self, cap: int, deadline: float) -> None:
-        self.cap, self.deadline = cap, deadline
+    def __init__(self, cap: int, clock: Clock) -> None:
+        self.cap, self.clock = cap, clock
         self.history: dict[str, list[float]] = {
             name: [] for name in ("objective", "distortion", "slope", "gap", "step")
         }
@@ -293,7 +292,7 @@ class _Run:
                 stopped = "the gap is within tol"
             elif len(steps) >= self.cap:
                 stopped, self.ended = "max_iterations reached", True
-            elif time.perf_counter() > self.deadline:
+            elif self.clock.late:
                 stopped, self.ended = "time_limit reached", True
             elif fruitless == PATIENCE:
                 stopped = "the gap no longer falls: limit of floating-point arithmetic"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cvxleak.core.clock import Clock
 from cvxleak.core.validation import Array, generator, real_number, whole_number
 from cvxleak.iterative._release_data import ReleaseData, information_loss, multipliers
 from cvxleak.iterative.history import IterativeResult
@@ -178,12 +178,10 @@ def information_blahut_arimoto(
     prices = multipliers(mu_1, mu_2)
     whole_number(restarts, "restarts", 1)
     random = generator(rng)
-    begin = time.perf_counter()
-    seconds = math.inf if time_limit is None else real_number(time_limit, "time_limit", 0.0)
+    clock = Clock(time_limit)
     runs: list[IterativeResult] = []
     while len(runs) < (restarts if start is None else 1):
-        left = max(seconds - (time.perf_counter() - begin), 0.0)
-        if runs and left == 0:
+        if runs and clock.late:
             break
         run = _descend(
             data,
@@ -192,7 +190,7 @@ def information_blahut_arimoto(
             data.start(start, random),
             tol,
             max_iterations,
-            left,
+            clock.limit,
             False,
         )
         runs.append(run)
@@ -211,8 +209,7 @@ def _descend(
 ) -> IterativeResult:
     real_number(tol, "tol", 0.0)
     whole_number(max_iterations, "max_iterations", 0)
-    seconds = math.inf if time_limit is None else real_number(time_limit, "time_limit", 0.0)
-    begin = time.perf_counter()
+    clock = Clock(time_limit)
     weights, total = data.terms.weights, sum(prices)
     # I(R̂,Z;X) = I(Z;X) + I(R̂;X|Z); the iteration sees the second term alone.
     constant = prices[1] * _earlier_information(data)
@@ -231,7 +228,7 @@ def _descend(
             stopped = "the gap is within tol" if convex else "stationary within tol"
         elif iterations == max_iterations:
             stopped = "max_iterations reached"
-        elif time.perf_counter() - begin > seconds:
+        elif clock.late:
             stopped = "time_limit reached"
         else:
             if total > 0:

@@ -11,7 +11,6 @@ exp( (sum_k W_k P_k(x) log t_k(y) - sum_v s_v P_v(x) d(x,y)) / sum_k W_k P_k(x) 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +20,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
+from cvxleak.core.clock import Clock
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import (
     Array,
@@ -132,9 +132,7 @@ def information_saddle(
     D = real_number(budget, "budget", 0.0)
     tol = real_number(tol, "tol", 0.0)
     steps = whole_number(max_iterations, "max_iterations", 1)
-    stop = np.inf
-    if time_limit is not None:
-        stop = time.monotonic() + real_number(time_limit, "time_limit", 0.0)
+    clock = Clock(time_limit)
     count = sum(len(hull) for hull in hulls)
     ends = np.cumsum([len(hull) for hull in hulls])[:-1]
     vertices = np.vstack(hulls)
@@ -158,7 +156,7 @@ def information_saddle(
 
     def watch(z: Array) -> None:
         history.append(-dual(z)[0])
-        if time.monotonic() > stop:
+        if clock.late:
             raise StopIteration
 
     z = np.concatenate([np.full(count, 1 / count), np.full(count, 1 / count)])
@@ -184,7 +182,7 @@ def information_saddle(
         )
         if -float(run.fun) > before:
             z = run.x
-        if time.monotonic() > stop:
+        if clock.late:
             stopped = "time limit"
             break
         # A restart forgets the curvature, which inexact gradients can spoil.

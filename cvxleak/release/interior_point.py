@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, diags_array, hstack
 from scipy.sparse.linalg import splu
 
+from cvxleak.core.clock import Clock
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import (
     Array,
@@ -158,10 +158,9 @@ def release_interior_point(
     >>> round(point.value, 6), round(point.lower, 6)
     (0.1, 0.1)
     """
-    begin = time.perf_counter()
     enough = real_number(tol, "tol", 0.0)
     cap = whole_number(max_iterations, "max_iterations", 1)
-    limit = math.inf if time_limit is None else real_number(time_limit, "time_limit", 0.0)
+    clock = Clock(time_limit)
     p, costs, classes = _checked(law, cost, coalitions)
     budgets, kappa = _per_coalition(rooms, "rooms", len(classes)), None
     if prices is not None:
@@ -178,7 +177,7 @@ def release_interior_point(
         if solver.exhausted:
             stopped = "no digits left"
             break
-        if time.perf_counter() - begin > limit:
+        if clock.late:
             stopped = "time_limit reached"
             break
     return ReleasePoint(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import numbers
-import time
 from collections.abc import Iterator
 from typing import Any
 
 from numpy.typing import ArrayLike
 
 from cvxleak import envelope, measures
+from cvxleak.core.clock import Clock
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import in_order, real_number
 from cvxleak.model import Channel, Prior, as_channel, as_prior
@@ -86,13 +86,10 @@ def envelope_report(
     if not probabilities and not levels:
         raise ValidationError("delta: found none, and no epsilon; at least one is needed")
     real_number(tol, "tol", 0.0)
-    if time_limit is not None:
-        real_number(time_limit, "time_limit", 0.0)
-    watch = watching(watch)
-    work = _Work(law, rows, unit, tol, time_limit, watch)
+    work = _Work(law, rows, unit, tol, Clock(time_limit), watching(watch))
     found = [*work.envelopes(probabilities), *work.failures(levels)]
     facts = {"inputs": len(rows.inputs), "outputs": len(rows.outputs)}
-    return Report(unit, tuple(found), facts, watch.interrupted)
+    return Report(unit, tuple(found), facts, work.watch.interrupted)
 
 
 def check_probabilities(delta: ArrayLike) -> list[float]:
@@ -143,13 +140,12 @@ class _Work:
         channel: Channel,
         unit: str,
         tol: float,
-        time_limit: float | None,
+        clock: Clock,
         watch: Watch,
     ) -> None:
         self.prior, self.channel = prior, channel
         self.unit, self.scale = unit, unit_scale(unit)
-        self.tol, self.time_limit, self.watch = tol, time_limit, watch
-        self.begin = time.monotonic()
+        self.tol, self.clock, self.watch = tol, clock, watch
 
     def envelopes(self, probabilities: list[float]) -> Iterator[Quantity]:
         """Yield the envelope and its bounds, delta by delta."""
@@ -170,7 +166,7 @@ class _Work:
                 f"envelope at delta {delta:g}",
                 functools.partial(pml_envelope, self.prior, self.channel, delta),
                 tol=self.tol,
-                time_limit=self._share(len(probabilities) - place),
+                time_limit=self.clock.share(len(probabilities) - place),
             )
             meaning = say.envelope(delta, bound.upper)
             yield Quantity.of_bound(names.ENVELOPE, bound, self.unit, meaning, delta=delta)
@@ -195,7 +191,7 @@ class _Work:
                     functools.partial(failure_probability, self.prior, self.channel, nats),
                     strict=strict,
                     tol=self.tol,
-                    time_limit=self._share(2 * (len(levels) - place) - (not strict)),
+                    time_limit=self.clock.share(2 * (len(levels) - place) - (not strict)),
                 )
                 meaning = say.failure(nats, strict)
                 yield Quantity.of_bound(name, bound, self.unit, meaning, epsilon=level)
@@ -205,8 +201,3 @@ class _Work:
                 meaning = say.released_failure(nats, strict)
                 unit = names.PROBABILITY
                 yield Quantity(released, value, value, unit, COMPUTED, meaning, epsilon=level)
-
-    def _share(self, left: int) -> float | None:
-        if self.time_limit is None:
-            return None
-        return max(self.time_limit - (time.monotonic() - self.begin), 0.0) / left

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 import math
-import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cvxleak.core.clock import Clock
 from cvxleak.model import Mechanism
 from cvxleak.problem.bound import Bound, converted
 from cvxleak.report import names
@@ -56,13 +56,13 @@ class Searches:
             target: sorted({*floors, 0.0} if target.size == 1 else {*floors}) for target in targets
         }
         waiting = sum(len(row) for row in work.values())
-        start = time.monotonic()
+        clock = Clock(self.time_limit)
         for target, row in work.items():
             found: list[tuple[int, Bound]] = []
             inside = [min(converted(floor, self.unit), most) for floor in row]
             for place, floor in enumerate(row):
                 problem = RecordLeakage(self.mechanism, inside[place], target.record, target.size)
-                share = self._share(start, waiting)
+                share = clock.share(waiting)
                 waiting -= 1
                 what = f"leakage at entropy floor {floor:g} {self.unit}"
                 found.append((place, self._solve(problem, what, share)))
@@ -71,14 +71,8 @@ class Searches:
             for floor, bound in zip(row, bounds, strict=True):
                 yield from self._leakage(target, floor, bound)
                 if target.size == 1 and floor > 0.0:
-                    share = self._share(start, waiting + len(row))
+                    share = clock.share(waiting + len(row))
                     yield self._balance(target, floor, bounds[0], bound, share)
-
-    def _share(self, start: float, waiting: int) -> float | None:
-        """Return an even share of the seconds that are left."""
-        if self.time_limit is None:
-            return None
-        return max(self.time_limit - (time.monotonic() - start), 0.0) / waiting
 
     def _solve(self, problem: RecordLeakage, what: str, seconds: float | None) -> Bound:
         options = {"tol": self.tol, "time_limit": seconds, "progress": self.watch.progress}
