@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from flint import arb
+from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 from scipy.special import entr, rel_entr
 
 from cvxleak.audit.record_leakage import TOLERANCE, RecordLeakage
-from cvxleak.core.clock import Clock
-from cvxleak.core.errors import InfeasibleError, SolveInterrupted, ValidationError
-from cvxleak.core.validation import Array, generator, instance, real_number, short
+from cvxleak.audit.search.audit import Audit
+from cvxleak.core.clock import Stop
+from cvxleak.core.errors import InfeasibleError, ValidationError
+from cvxleak.core.validation import Array, generator, in_order, instance, real_number, short
 from cvxleak.core.value import Value
 from cvxleak.exact import balls
 from cvxleak.exact.packing import pack
 from cvxleak.measures import mutual_information
 from cvxleak.model import Mechanism, Prior
-from cvxleak.problem.bound import Bound, Stopped
-from cvxleak.problem.interrupts import interruptible
-from cvxleak.problem.problem import TIME_LIMIT
-from cvxleak.proofs import Certificate
+from cvxleak.problem import Bound, Gap, Problem, Stopped
+from cvxleak.problem.candidates import candidate_weights, law_violations, positive_part
+from cvxleak.problem.problem import Found
 from cvxleak.proofs import product_leakage as prover
 
 __all__ = ["IndependentAdversary", "ProductLeakage", "product_leakage"]
@@ -83,8 +85,8 @@ class IndependentAdversary(Value):
         return Prior(result.ravel() / result.sum(), self.mechanism.space.datasets())
 
 
-@dataclass(frozen=True)
-class ProductLeakage:
+@dataclass(frozen=True, eq=False)
+class ProductLeakage(Problem):
     """The problem max over records i and over product priors with H(X) >= b of I(X_i;Y).
 
     DALENIUS Definition 5 for the class of adversaries to whom the records are independent.
@@ -113,6 +115,14 @@ class ProductLeakage:
     leakage without independence (`RecordLeakage`); the lower end is the best of a local search. The
     bracket is proved, but nothing makes it close: where it does not, it is BRACKETED.
 
+    The bound's `witness` is an `IndependentAdversary`. The option `rng` of `solve` is for the
+    random starts of the local search. What a time limit does not leave out: the capacities of
+    contexts, and the steps named at `RecordLeakage`.
+
+    A candidate for `check` is an `IndependentAdversary`, or a law for each record; without a record
+    of its own or of the problem, the worst counts. Its value is that of the laws' positive parts,
+    each divided by its sum.
+
     Examples
     --------
     >>> from cvxleak.mechanisms import binary_symmetric
@@ -123,6 +133,12 @@ class ProductLeakage:
     >>> print(ProductLeakage(mechanism, 0.6).solve())
     leakage to product priors: 0.36806... to 0.36806... nats (CERTIFIED)
     """
+
+    kind = "product-leakage"
+    name = "leakage to product priors"
+    maximize = True
+    tolerance = TOLERANCE
+    information = ("entropy_floor",)
 
     mechanism: Mechanism
     entropy_floor: float
@@ -148,98 +164,132 @@ class ProductLeakage:
             space.group(self.record)
         object.__setattr__(self, "entropy_floor", floor)
 
-    @interruptible
-    def solve(
-        self,
-        *,
-        tol: float = TOLERANCE,
-        time_limit: float | None = TIME_LIMIT,
-        rng: int | np.random.Generator | None = 0,
-    ) -> Bound:
-        """Return a bracket of the leakage, in nats.
+    def _search(self, *, rng: int | np.random.Generator | None = 0) -> _Search:
+        return _Search(self, generator(rng))
 
-        Parameters
-        ----------
-        tol : float
-            Relative gap below which the bracket counts as CERTIFIED.
-        time_limit : float or None
-            Seconds for local search and audit, in this order. What is computed before, the
-            capacities of contexts, may overrun, and so may the steps named at
-            `RecordLeakage.solve`.
-        rng : int, numpy.random.Generator or None
-            Random starts of the local search.
+    def _measure(
+        self, candidate: IndependentAdversary | Sequence[Prior | ArrayLike]
+    ) -> tuple[float, dict[str, float]]:
+        space, record = self.mechanism.space, self.record
+        given: Any = candidate
+        if isinstance(given, IndependentAdversary):
+            if given.mechanism != self.mechanism or record not in (None, given.record):
+                raise ValidationError("candidate: found an adversary of another problem")
+            given, record = given.laws, given.record
+        given = in_order(given, "candidate")
+        if len(given) != space.records:
+            raise ValidationError(
+                f"candidate: found {len(given)} laws; one for each of {space.records} records is "
+                "needed"
+            )
+        weights = [
+            candidate_weights(law, len(values), values, "value of the record")
+            for law, values in zip(given, space.alphabets, strict=True)
+        ]
+        laws, off = [positive_part(law) for law in weights], [law_violations(w) for w in weights]
+        short_of = max(self.entropy_floor - float(sum(entr(law).sum() for law in laws)), 0.0)
+        audited = range(space.records) if record is None else [record]
+        return max(_value(self.mechanism, i, laws) for i in audited), {
+            **{name: max(one[name] for one in off) for name in off[0]},
+            "entropy is at least the floor": short_of,
+        }
 
-        Returns
-        -------
-        Bound
-            `witness` is an `IndependentAdversary`.
 
-        Raises
-        ------
-        ValidationError
-            An option out of range.
-        """
-        real_number(tol, "tol", 0.0, 1.0, open_high=True)
-        clock = Clock(time_limit)
-        mechanism, random = self.mechanism, generator(rng)
+class _Search:
+    """The local search from below, then the capacities of contexts and an audit from above."""
+
+    def __init__(self, problem: ProductLeakage, rng: np.random.Generator) -> None:
+        self._problem, self._rng = problem, rng
+        mechanism = self._mechanism = problem.mechanism
         with balls.precision():
             most = sum(balls.round_down(arb(n).log()) for n in mechanism.space.shape)
-        floor = min(self.entropy_floor, max(most - 1e-12, 0.0))
-        audited = (
-            [group[0] for group in mechanism.groups(1)] if self.record is None else [self.record]
-        )
-        contexts = [_capacities(mechanism, i) for i in audited]
-        found = [
-            _search(mechanism, i, floor, lines, random, clock)
-            for i, lines in zip(audited, contexts, strict=True)
-        ]
-        record, laws = max(
-            zip(audited, found, strict=True), key=lambda one: _value(mechanism, *one)
-        )
-        content = {
-            "mechanism": mechanism.to_dict(),
-            "entropy_floor": floor,
-            "record": self.record,
-        }
+        self._floor = min(problem.entropy_floor, max(most - 1e-12, 0.0))
+        one = problem.record
+        self._audited = [group[0] for group in mechanism.groups(1)] if one is None else [one]
+        self._contexts: list[tuple[Array, Array, list[Any]] | None] | None = None
+        self._best: tuple[int, list[Array]] | None = None
+        self._searched = False  # to the end
+        self._audit: Audit | None = None
+        self._proved: tuple[float, float, dict[str, Any]] | None = None
+
+    def advance(self, gap: Gap, stop: Stop) -> Stopped:
+        """Look for laws, and audit the mechanism if the capacities of contexts do not do."""
+        if not self._searched:
+            self._look(stop)
+        lower, upper, _ = self._without_audit()
+        if gap.closed(lower, upper):
+            return Stopped.TOLERANCE
+        if self._audit is None:
+            problem = RecordLeakage(self._mechanism, self._floor, self._problem.record)
+            self._audit = Audit(problem, self._rng)
+        stopped = self._audit.advance(gap, stop)
+        if stopped is not Stopped.TOLERANCE or gap.closed(lower, min(upper, self._audit.upper)):
+            return stopped
+        # Others leak more than who takes records apart.
+        return Stopped.NO_PROGRESS if self._searched else Stopped.TIME_LIMIT
+
+    def found(self, gap: Gap) -> Found:
+        """Return the best laws so far, with what proves both ends."""
+        record, laws = self._laws
         written = [law.tolist() for law in laws]
-        proof: dict[str, Any] = {"contexts": None, "audit": None}
-        if all(one is not None for one in contexts):
-            proof["contexts"] = [pack(one[0]) for one in contexts if one is not None]
-        with balls.precision():
-            lower = prover.prove_lower(mechanism, floor, record, written)
-            _, upper = prover.prove(content, {"record": record, "laws": written}, proof)
-        late = clock.late  # then the local search was cut short
-        stopped = Stopped.TOLERANCE
-        if upper - lower > tol * upper:
-            problem = RecordLeakage(mechanism, floor, self.record)
-            try:
-                audit = problem.solve(tol=tol, time_limit=clock.limit, rng=random)
-            except SolveInterrupted as error:
-                audit = error.bound
-            stopped = audit.stats["stopped"]
-            if audit.upper < upper and audit.certificate is not None:
-                parts = audit.certificate
-                proof["audit"] = {"witness": parts.witness, "proof": parts.proof}
-                upper = audit.upper
-            if stopped is Stopped.TOLERANCE and upper - lower > tol * upper:
-                # Others leak more than who takes records apart.
-                stopped = Stopped.TIME_LIMIT if late else Stopped.NO_PROGRESS
-        certificate = Certificate(
-            "product-leakage", content, lower, upper, {"record": record, "laws": written}, proof
-        )
-        witness = IndependentAdversary(mechanism, record, tuple(tuple(law) for law in written))
-        bound = Bound.proved(
-            "leakage to product priors",
-            lower,
-            upper,
-            tol=tol,
-            witness=witness,
-            certificate=certificate,
-            stats={"seconds": clock.seconds, "stopped": stopped},
-        )
-        if stopped is Stopped.INTERRUPTED:
-            raise SolveInterrupted(bound)
-        return bound
+        lower, upper, proof = self._without_audit()
+        if self._audit is not None:
+            audited = self._audit.found(gap)
+            if audited.upper < upper:
+                _, witness, proved = audited.parts
+                proof = {**proof, "audit": {"witness": witness, "proof": proved}}
+                upper = audited.upper
+        content = {
+            "mechanism": self._mechanism.to_dict(),
+            "entropy_floor": self._floor,
+            "record": self._problem.record,
+        }
+        witness = IndependentAdversary(self._mechanism, record, tuple(map(tuple, written)))
+        return Found(lower, upper, witness, (content, {"record": record, "laws": written}, proof))
+
+    def proof_seconds(self) -> float:
+        """Return about how long the proof of the audit will take."""
+        return 0.0 if self._audit is None else self._audit.proof_seconds()
+
+    @property
+    def _lines(self) -> list[tuple[Array, Array, list[Any]] | None]:
+        if self._contexts is None:
+            self._contexts = [_capacities(self._mechanism, i) for i in self._audited]
+        return self._contexts
+
+    @property
+    def _laws(self) -> tuple[int, list[Array]]:
+        if self._best is None:  # interrupted
+            self._look(lambda: True)
+        assert self._best is not None
+        return self._best
+
+    def _look(self, stop: Callable[[], bool]) -> None:
+        """Run the local searches, and take the best laws if they leak more than those known."""
+        found = [
+            (i, _search(self._mechanism, i, self._floor, lines, self._rng, stop))
+            for i, lines in zip(self._audited, self._lines, strict=True)
+        ]
+        known = [] if self._best is None else [self._best]
+        self._best = max(known + found, key=lambda one: _value(self._mechanism, *one))
+        self._searched, self._proved = not stop(), None
+
+    def _without_audit(self) -> tuple[float, float, dict[str, Any]]:
+        """Return the ends that the laws and the capacities of contexts prove, and the proof."""
+        record, laws = self._laws
+        if self._proved is None:
+            content = {
+                "mechanism": self._mechanism.to_dict(),
+                "entropy_floor": self._floor,
+                "record": self._problem.record,
+            }
+            witness = {"record": record, "laws": [law.tolist() for law in laws]}
+            proof: dict[str, Any] = {"contexts": None, "audit": None}
+            if all(one is not None for one in self._lines):
+                proof["contexts"] = [pack(one[0]) for one in self._lines if one is not None]
+            with balls.precision():
+                self._proved = *prover.prove(content, witness, proof), proof
+        return self._proved
 
 
 def product_leakage(
@@ -310,7 +360,7 @@ def _search(
     floor: float,
     contexts: tuple[Array, Array, list[Any]] | None,
     rng: np.random.Generator,
-    clock: Clock,
+    stop: Callable[[], bool],
 ) -> list[Array]:
     """Return the best product prior found, one that meets the floor."""
     shape, rows = mechanism.space.shape, _rows(mechanism)
@@ -336,7 +386,7 @@ def _search(
         return [law / law.sum() for law in laws]
 
     def objective(z: Array) -> float:
-        if clock.late:
+        if stop():
             raise _LateError
         return -_information(split(z)[record], _channel(rows, split(z), record))
 
@@ -348,7 +398,7 @@ def _search(
     best, most = uniform, _information(uniform[record], _channel(rows, uniform, record))
     for laws in starts:
         candidates = [laws]
-        if not clock.late:
+        if not stop():
             with suppress(_LateError):
                 run: Any = minimize(
                     objective,

@@ -4,18 +4,10 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable
-from dataclasses import replace
-from functools import wraps
 from types import FrameType, TracebackType
-from typing import Any, Self, TypeVar, cast
+from typing import Any, Self
 
-from cvxleak.core.errors import CvxleakError, SolveInterrupted
-from cvxleak.problem.bound import Stopped
-
-__all__ = ["Interrupts", "interruptible"]
-
-Solve = TypeVar("Solve", bound=Callable[..., Any])
+__all__ = ["Interrupts"]
 
 
 class Interrupts:
@@ -49,29 +41,3 @@ class Interrupts:
         self.seen += 1
         if self.seen > 1 or not self.protected:
             raise KeyboardInterrupt
-
-
-def interruptible(solve: Solve) -> Solve:
-    """Make Ctrl-C in a problem's `solve` raise `SolveInterrupted` with a bracket.
-
-    For methods that prove nothing before their end: the bracket is the one that the method returns
-    with a time limit of 0. While it is made a second Ctrl-C raises a plain KeyboardInterrupt.
-    """
-
-    @wraps(solve)
-    def interrupted(*arguments: Any, **options: Any) -> Any:
-        with Interrupts() as interrupts:
-            try:
-                return solve(*arguments, **options)
-            except SolveInterrupted:
-                raise  # an audit inside had its bracket
-            except KeyboardInterrupt as error:
-                interrupts.seen, interrupts.protected = 1, True
-                try:
-                    bound = solve(*arguments, **{**options, "time_limit": 0.0})
-                except CvxleakError:
-                    raise SolveInterrupted from error
-                stats = {**bound.stats, "stopped": Stopped.INTERRUPTED}
-                raise SolveInterrupted(replace(bound, stats=stats)) from error
-
-    return cast(Solve, interrupted)

@@ -9,13 +9,18 @@ from itertools import product
 import numpy as np
 import pytest
 
-from cvxleak.audit import ProductLeakage, product_leakage, record_leakage
+from cvxleak.audit import (
+    IndependentAdversary,
+    ProductLeakage,
+    product_leakage,
+    record_leakage,
+)
 from cvxleak.core.errors import CvxleakError, InfeasibleError, ValidationError
 from cvxleak.exact.balls import precision
 from cvxleak.measures import lumped_information
 from cvxleak.mechanisms import binary_symmetric, random_rounding
 from cvxleak.model import Mechanism, RecordSpace
-from cvxleak.problem.bound import Status
+from cvxleak.problem.bound import Status, Stopped
 from cvxleak.proofs import verify
 from cvxleak.proofs.product_leakage import prove
 from cvxleak.queries import count, parity
@@ -80,6 +85,37 @@ def test_all_records_and_the_largest_floor():
     assert worst.lower == pytest.approx(max(bound.lower for bound in each), abs=1e-6)
     top = product_leakage(mechanism, math.log(6))
     assert top.lower <= top.upper <= top.lower + 1e-4
+
+
+def test_an_audit_goes_on_where_it_was_stopped():
+    mechanism = random_mechanism(1)
+    early = product_leakage(mechanism, 1.5, time_limit=0.0)
+    late = early.refine(1e-6)
+    assert early.lower <= late.lower < late.upper < early.upper
+    assert late.stats["stopped"] is Stopped.NO_PROGRESS
+    assert late.upper <= record_leakage(mechanism, 1.5, tol=1e-6).upper * (1 + 1e-6)
+    assert verify(late.certificate).passed
+
+
+def test_candidates_are_laws_of_the_records():
+    mechanism = random_mechanism(5)
+    problem, second = ProductLeakage(mechanism, 1.0), ProductLeakage(mechanism, 1.0, 1)
+    bound = problem.solve()
+    laws = bound.witness.laws
+    found = problem.check(laws, bound=bound)
+    assert found.feasible
+    assert found.value >= bound.lower - 1e-12
+    alone = second.check(laws, bound=bound)
+    assert alone.value == pytest.approx(IndependentAdversary(mechanism, 1, laws).leakage)
+    off = problem.check([[1.5, -0.5], [0.5, 0.5, 0.0]], bound=bound)
+    assert off.violations["weights are non-negative"] == 0.5
+    assert off.violations["weights sum to 1"] == 0.0
+    assert off.violations["entropy is at least the floor"] == pytest.approx(1 - LOG2)
+    for wrong in ([[0.5, 0.5]], [[0.5, 0.5], [0.5, 0.5]], "laws"):
+        with pytest.raises(ValidationError, match="candidate"):
+            problem.check(wrong, bound=bound)
+    with pytest.raises(ValidationError, match="another problem"):
+        second.check(IndependentAdversary(mechanism, 0, laws), bound=bound)
 
 
 def test_lines_are_what_the_others_leave_of_the_query():
