@@ -15,8 +15,13 @@ PROBLEMS = {
     "failure-probability": "cvxleak.envelope.FailureProbability",
     "pml-envelope": "cvxleak.envelope.PMLEnvelope",
     "pml-mechanism": "cvxleak.envelope.PMLMechanism",
+    "record-leakage": "cvxleak.audit.RecordLeakage",
+    "product-leakage": "cvxleak.audit.ProductLeakage",
     "min-leakage": "cvxleak.design.MinLeakage",
     "min-distortion": "cvxleak.design.MinDistortion",
+    "min-local-dp": "cvxleak.local_dp.MinLocalDP",
+    "min-distortion-local-dp": "cvxleak.local_dp.MinDistortionLocalDP",
+    "min-information": "cvxleak.local_dp.MinInformation",
 }
 """Name of a problem -> where its class is."""
 

@@ -17,7 +17,10 @@ Write = Callable[..., Path]
 CHANNEL = "[[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.1, 0.1, 0.8]]"
 LAW = "[0.5, 0.3, 0.2]"
 PARITY = "[query]\nkind = 'parity'\nrecords = 2\n[distortion]\nkind = 'hamming'"
+NOISY = "[query]\nkind = 'parity'\nrecords = 2\n[mechanism]\nkind = 'binary_symmetric'\nflip = 0.1"
 SPECS = {
+    "record-leakage": f"entropy_floor = 1.0\n{NOISY}",
+    "product-leakage": f"entropy_floor = 0.5\n{NOISY}",
     "capacity": f"channel = {CHANNEL}",
     "renyi-capacity": f"channel = {CHANNEL}\nalpha = 2",
     "failure-probability": f"prior = {LAW}\nchannel = {CHANNEL}\nepsilon = 0.4",
@@ -25,14 +28,22 @@ SPECS = {
     "pml-mechanism": f"prior = {LAW}\nutility = [[1, 0], [0, 1], [0, 1]]\nepsilon = 0.4",
     "min-leakage": f"budget = 0.1\nentropy_floor = 0.5\n{PARITY}",
     "min-distortion": f"budget = 0.2\nentropy_floor = 0.5\n{PARITY}",
+    "min-local-dp": f"sources = [{LAW}]\nbudget = 0.25",
+    "min-distortion-local-dp": f"sources = [{LAW}]\nepsilon = 1.5",
+    "min-information": f"sources = [{LAW}]\nbudget = 0.25",
 }
 NUMBERS = {
+    "record-leakage": "entropy_floor=0.9,1.3",
+    "product-leakage": "entropy_floor=0.5,1.0",
     "renyi-capacity": "alpha=0.5,1,inf",
     "failure-probability": "epsilon=0.4,0.9",
     "pml-envelope": "delta=0.1,0.9",
     "pml-mechanism": "epsilon=0.1,0.4",
     "min-leakage": "budget=0.1,0.2",
     "min-distortion": "budget=0.1,0.2",
+    "min-local-dp": "budget=0.1,0.25",
+    "min-distortion-local-dp": "epsilon=0.5,1.5",
+    "min-information": "budget=0.1,0.25",
 }
 
 
