@@ -56,18 +56,19 @@ def rate_distortion(problem: Any) -> float:
 
 
 def every_product(problem: Any) -> float:
-    """The largest leakage of one record over a fine grid of independent records."""
+    """The largest leakage of one record over a fine grid of three independent binary records."""
+    matrix = problem.mechanism.to_channel().matrix.reshape(2, 2, 2, -1)
     grid = np.linspace(0, 1, 41)
-    doubts = entr(grid) + entr(1 - grid)
+    laws = np.array([1 - grid, grid]).T
+    doubts = entr(laws).sum(axis=1)
     best = 0.0
-    for laws in itertools.product(range(41), repeat=3):
-        if doubts[list(laws)].sum() < problem.entropy_floor:
+    for places in itertools.product(range(41), repeat=3):
+        if doubts[list(places)].sum() < problem.entropy_floor:
             continue
-        one, two, three = grid[list(laws)]
-        rest = np.convolve([1 - two, two], [1 - three, three])
-        matrix = ROUNDED.channel.matrix
-        rows = np.array([(1 - one) * rest @ matrix[:3], one * rest @ matrix[1:]])
-        best = max(best, information(rows))
+        for record, law in enumerate(laws[list(places)]):
+            others = np.delete(laws[list(places)], record, axis=0)
+            rows = np.einsum("abcy,b,c->ay", np.moveaxis(matrix, record, 0), *others)
+            best = max(best, information(law[:, None] * rows))
     return best
 
 
