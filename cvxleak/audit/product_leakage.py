@@ -46,7 +46,7 @@ class IndependentAdversary(Value):
     Attributes
     ----------
     mechanism : Mechanism
-    record : int
+    records : tuple of one int
         The record that is attacked.
     laws : tuple of tuples of float
         p_j for each record j.
@@ -58,19 +58,20 @@ class IndependentAdversary(Value):
     >>> from cvxleak.audit import IndependentAdversary
     >>> from cvxleak.queries import parity
     >>> mechanism = Mechanism(parity(2), binary_symmetric(0.25))
-    >>> round(IndependentAdversary(mechanism, 0, ((0.5, 0.5), (1.0, 0.0))).leakage, 4)
+    >>> round(IndependentAdversary(mechanism, (0,), ((0.5, 0.5), (1.0, 0.0))).leakage, 4)
     0.1308
     """
 
     mechanism: Mechanism
-    record: int
+    records: tuple[int]
     laws: tuple[tuple[float, ...], ...]
 
     @property
     def leakage(self) -> float:
         """I(X_i;Y) under this prior, in nats (floating point)."""
-        channel = _channel(_rows(self.mechanism), [np.array(p) for p in self.laws], self.record)
-        return float(mutual_information(np.array(self.laws[self.record]), channel))
+        (record,) = self.records
+        channel = _channel(_rows(self.mechanism), [np.array(p) for p in self.laws], record)
+        return float(mutual_information(np.array(self.laws[record]), channel))
 
     @property
     def entropy(self) -> float:
@@ -97,8 +98,8 @@ class ProductLeakage(Problem):
         On at most 2^16 datasets.
     entropy_floor : float
         b, in nats, from 0 to log|X|.
-    record : int, optional
-        One record; the worst of all if left out.
+    records : int, optional
+        The record that is attacked, one at a time; the worst of all if left out.
 
     Raises
     ------
@@ -142,7 +143,7 @@ class ProductLeakage(Problem):
 
     mechanism: Mechanism
     entropy_floor: float
-    record: int | None = None
+    records: int | Sequence[int] | None = None
 
     def __post_init__(self) -> None:
         mechanism = instance(self.mechanism, Mechanism, "mechanism")
@@ -160,9 +161,20 @@ class ProductLeakage(Problem):
                 f"outputs; product priors are searched on at most {prover.SIZE_LIMIT} datasets "
                 f"and {TABLE_LIMIT} probabilities"
             )
-        if self.record is not None:
-            space.group(self.record)
+        if self.records is not None:
+            records = space.group(self.records)
+            if len(records) > 1:
+                raise ValidationError(
+                    f"records: found {records}; independent records are attacked one at a time"
+                )
+            object.__setattr__(self, "records", records)
         object.__setattr__(self, "entropy_floor", floor)
+
+    @property
+    def attacked(self) -> tuple[int, ...]:
+        """The records of which the worst counts."""
+        space = self.mechanism.space
+        return tuple(range(space.records)) if self.records is None else space.group(self.records)
 
     def _search(self, *, rng: int | np.random.Generator | None = 0) -> _Search:
         return _Search(self, generator(rng))
@@ -170,12 +182,12 @@ class ProductLeakage(Problem):
     def _measure(
         self, candidate: IndependentAdversary | Sequence[Prior | ArrayLike]
     ) -> tuple[float, dict[str, float]]:
-        space, record = self.mechanism.space, self.record
+        space, records = self.mechanism.space, self.attacked
         given: Any = candidate
         if isinstance(given, IndependentAdversary):
-            if given.mechanism != self.mechanism or record not in (None, given.record):
+            if given.mechanism != self.mechanism or given.records[0] not in records:
                 raise ValidationError("candidate: found an adversary of another problem")
-            given, record = given.laws, given.record
+            given, records = given.laws, given.records
         given = in_order(given, "candidate")
         if len(given) != space.records:
             raise ValidationError(
@@ -188,8 +200,7 @@ class ProductLeakage(Problem):
         ]
         laws, off = [positive_part(law) for law in weights], [law_violations(w) for w in weights]
         short_of = max(self.entropy_floor - float(sum(entr(law).sum() for law in laws)), 0.0)
-        audited = range(space.records) if record is None else [record]
-        return max(_value(self.mechanism, i, laws) for i in audited), {
+        return max(_value(self.mechanism, i, laws) for i in records), {
             **{name: max(one[name] for one in off) for name in off[0]},
             "entropy is at least the floor": short_of,
         }
@@ -204,8 +215,8 @@ class _Search:
         with balls.precision():
             most = sum(balls.round_down(arb(n).log()) for n in mechanism.space.shape)
         self._floor = min(problem.entropy_floor, max(most - 1e-12, 0.0))
-        one = problem.record
-        self._audited = [group[0] for group in mechanism.groups(1)] if one is None else [one]
+        attacked = mechanism.groups(1) if problem.records is None else [problem.attacked]
+        self._audited = [group[0] for group in attacked]
         self._contexts: list[tuple[Array, Array, list[Any]] | None] | None = None
         self._best: tuple[int, list[Array]] | None = None
         self._searched = False  # to the end
@@ -220,7 +231,7 @@ class _Search:
         if gap.closed(lower, upper):
             return Stopped.TOLERANCE
         if self._audit is None:
-            problem = RecordLeakage(self._mechanism, self._floor, self._problem.record)
+            problem = RecordLeakage(self._mechanism, self._floor, self._problem.records)
             self._audit = Audit(problem, self._rng)
         stopped = self._audit.advance(gap, stop)
         if stopped is not Stopped.TOLERANCE or gap.closed(lower, min(upper, self._audit.upper)):
@@ -239,17 +250,21 @@ class _Search:
                 _, witness, proved = audited.parts
                 proof = {**proof, "audit": {"witness": witness, "proof": proved}}
                 upper = audited.upper
-        content = {
-            "mechanism": self._mechanism.to_dict(),
-            "entropy_floor": self._floor,
-            "record": self._problem.record,
-        }
-        witness = IndependentAdversary(self._mechanism, record, tuple(map(tuple, written)))
-        return Found(lower, upper, witness, (content, {"record": record, "laws": written}, proof))
+        witness = IndependentAdversary(self._mechanism, (record,), tuple(map(tuple, written)))
+        return Found(
+            lower, upper, witness, (self._content, {"record": record, "laws": written}, proof)
+        )
 
     def proof_seconds(self) -> float:
         """Return about how long the proof of the audit will take."""
         return 0.0 if self._audit is None else self._audit.proof_seconds()
+
+    @property
+    def _content(self) -> dict[str, Any]:
+        """What a certificate says of the problem."""
+        chosen = None if self._problem.records is None else self._problem.attacked[0]
+        mechanism = self._mechanism.to_dict()
+        return {"mechanism": mechanism, "entropy_floor": self._floor, "record": chosen}
 
     @property
     def _lines(self) -> list[tuple[Array, Array, list[Any]] | None]:
@@ -278,22 +293,20 @@ class _Search:
         """Return the ends that the laws and the capacities of contexts prove, and the proof."""
         record, laws = self._laws
         if self._proved is None:
-            content = {
-                "mechanism": self._mechanism.to_dict(),
-                "entropy_floor": self._floor,
-                "record": self._problem.record,
-            }
             witness = {"record": record, "laws": [law.tolist() for law in laws]}
             proof: dict[str, Any] = {"contexts": None, "audit": None}
             if all(one is not None for one in self._lines):
                 proof["contexts"] = [pack(one[0]) for one in self._lines if one is not None]
             with balls.precision():
-                self._proved = *prover.prove(content, witness, proof), proof
+                self._proved = *prover.prove(self._content, witness, proof), proof
         return self._proved
 
 
 def product_leakage(
-    mechanism: Mechanism, entropy_floor: float, record: int | None = None, **options: Any
+    mechanism: Mechanism,
+    entropy_floor: float,
+    records: int | Sequence[int] | None = None,
+    **options: Any,
 ) -> Bound:
     """Return the leakage to adversaries with independent records: `ProductLeakage(...).solve(...)`.
 
@@ -306,7 +319,7 @@ def product_leakage(
     >>> print(product_leakage(Mechanism(parity(2), binary_symmetric(0.1)), entropy_floor=0.0))
     leakage to product priors: 0.36806... to 0.36806... nats (CERTIFIED)
     """
-    return ProductLeakage(mechanism, entropy_floor, record).solve(**options)
+    return ProductLeakage(mechanism, entropy_floor, records).solve(**options)
 
 
 def _rows(mechanism: Mechanism) -> Array:

@@ -106,7 +106,7 @@ def test_candidates_are_laws_of_the_records():
     assert found.feasible
     assert found.value >= bound.lower - 1e-12
     alone = second.check(laws, bound=bound)
-    assert alone.value == pytest.approx(IndependentAdversary(mechanism, 1, laws).leakage)
+    assert alone.value == pytest.approx(IndependentAdversary(mechanism, (1,), laws).leakage)
     off = problem.check([[1.5, -0.5], [0.5, 0.5, 0.0]], bound=bound)
     assert off.violations["weights are non-negative"] == 0.5
     assert off.violations["weights sum to 1"] == 0.0
@@ -115,7 +115,7 @@ def test_candidates_are_laws_of_the_records():
         with pytest.raises(ValidationError, match="candidate"):
             problem.check(wrong, bound=bound)
     with pytest.raises(ValidationError, match="another problem"):
-        second.check(IndependentAdversary(mechanism, 0, laws), bound=bound)
+        second.check(IndependentAdversary(mechanism, (0,), laws), bound=bound)
 
 
 def test_lines_are_what_the_others_leave_of_the_query():
@@ -155,6 +155,8 @@ def test_arguments():
         ProductLeakage(mechanism, 2.0)
     with pytest.raises(ValidationError, match="records"):
         ProductLeakage(mechanism, 0.0, 5)
+    with pytest.raises(ValidationError, match=r"records: found \(0, 1\); .* one at a time"):
+        ProductLeakage(mechanism, 0.0, (0, 1))
     for name, value in (("tol", 1.0), ("tol", -1.0), ("time_limit", -1.0), ("rng", "seed")):
         with pytest.raises(ValidationError, match=name):
             product_leakage(mechanism, 0.0, **{name: value})
