@@ -40,6 +40,8 @@ def proportional_columns(rows: Array) -> list[list[int]]:
     order = np.argsort(ratio)
     used, ratio = used[order], ratio[order]
     joined = np.diff(ratio) <= NEIGHBORS * ratio[:-1]
+    if not joined.any() and used.size == rows.shape[1]:
+        return [[place] for place in range(used.size)]
     first = np.flatnonzero(joined)
     shapes = (
         rows[:, used[first]] / one[used[first]],

@@ -320,13 +320,15 @@ def written_law(values: Sequence[float] | Array) -> list[int] | None:
         values = values.tolist()
     if _stored.get():
         return None
-    if any(isinstance(value, ExactFloat) for value in values):
+    if ExactFloat in set(map(type, values)):
         pairs = [ratio(value) for value in values]
         common = math.lcm(*(bottom for _, bottom in pairs))
         return _lowest([top * (common // bottom) for top, bottom in pairs])
     # Shortest decimals are off by half a unit in the last place of their floats at most, so a sum
     # of 1 is one of the floats' within 2^-53, up to terms in 2^-106.
     if not abs(math.fsum(values) - 1) <= 2.0**-52:
+        return None
+    if _last_digits_remain(values):
         return None
     pairs = [_digits(value) for value in values]
     places = max(place for _, place in pairs)
@@ -349,7 +351,7 @@ def integer_law(values: Sequence[float] | Array) -> list[int]:
     written = written_law(values)
     if written is not None:
         return written
-    pairs = [float(value).as_integer_ratio() for value in values]
+    pairs = [value.as_integer_ratio() for value in values]
     common = max(bottom for _, bottom in pairs)
     return [top * (common // bottom) for top, bottom in pairs]
 
@@ -456,6 +458,22 @@ def _objects(array: Any) -> NDArray[np.object_]:
 def _lowest(whole: list[int]) -> list[int]:
     shared = math.gcd(*whole)
     return [number // shared for number in whole] if shared > 1 else whole
+
+
+def _last_digits_remain(values: Iterable[float]) -> bool:
+    """Whether the digits that stand furthest right do not sum to a multiple of ten.
+
+    A float from 10^-k on has no digit beyond place k + 16, so the least values decide, mostly.
+    """
+    furthest, total, reach = 0, 0, math.inf
+    for value in sorted(values):
+        if value > reach:  # neither this one nor a greater one has a digit there
+            return total % 10 != 0
+        digits, places = _digits(value)
+        if places > furthest:
+            furthest, total, reach = places, 0, 2 * 10.0 ** (17 - places)
+        total += digits if places == furthest else 0
+    return False
 
 
 def _digits(value: float) -> tuple[int, int]:

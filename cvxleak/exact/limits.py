@@ -122,7 +122,7 @@ def charge_records(data: Any) -> None:
 
 def charge_fractions(values: Sequence[float], name: str) -> None:
     """Count what it takes to find a common denominator, which may be far longer than the file."""
-    if any(isinstance(value, ExactFloat) for value in values):
+    if ExactFloat in set(map(type, values)):
         below = 1
         for value in values:
             below = math.lcm(below, ratio(value)[1])

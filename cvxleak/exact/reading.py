@@ -120,6 +120,8 @@ def numbers(values: Any, name: str, size: int | None = None) -> list[float]:
     if not isinstance(values, list) or (size is not None and len(values) != size):
         wanted = "a list of numbers" if size is None else f"a list of {size} numbers"
         raise CertificateError(f"{name}: expected {wanted}, found {_short(values)}")
+    if set(map(type, values)) == {float} and all(map(math.isfinite, values)):
+        return values.copy()
     found = [number(value, name) for value in values]
     charge_fractions(found, name)
     return found

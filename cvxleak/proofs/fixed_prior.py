@@ -39,6 +39,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from flint import arb, fmpq
@@ -128,6 +129,11 @@ class _Statement:
     def shape(self) -> tuple[int, int]:
         return len(self.distortion), len(self.distortion[0])
 
+    @cached_property
+    def costs(self) -> Balls:
+        """The distortions as balls."""
+        return [[balls.number(entry) for entry in row] for row in self.distortion]
+
     @classmethod
     def read(cls, problem: Mapping[str, Any], goals: tuple[str, ...]) -> _Statement:
         goal = problem.get("minimize") if isinstance(problem, Mapping) else None
@@ -164,8 +170,8 @@ class _Statement:
         m = self.shape[1]
         rows = [balls.normalized(row) for row in channel]
         spent = [
-            sum((q * balls.number(cost) for q, cost in zip(row, costs, strict=True)), arb(0))
-            for row, costs in zip(rows, self.distortion, strict=True)
+            sum((q * cost for q, cost in zip(row, costs, strict=True)), arb(0))
+            for row, costs in zip(rows, self.costs, strict=True)
         ]
         distortions = [_dot(balls.normalized(law), spent) for law in self.sources]
         if self.privacy is not None:
@@ -213,10 +219,7 @@ class _Statement:
             sum((mu * law[x] for mu, law in zip(prices, laws, strict=True)), arb(0))
             for x in range(n)
         ]
-        cost = [
-            [charge[x] * balls.number(entry) for entry in row]
-            for x, row in enumerate(self.distortion)
-        ]
+        cost = [[charge[x] * entry for entry in row] for x, row in enumerate(self.costs)]
         if self.privacy is not None:
             penalty = _matrix(proof["penalty"], "the penalty", n, m)
             offset = self.penalized(cost, penalty)

@@ -31,6 +31,7 @@ from cvxleak.core.numbers import (
     integer_law,
     same_numbers,
     stored_values,
+    written_law,
 )
 from cvxleak.core.validation import frozen_array, real_number
 from cvxleak.envelope import failure_probability, pml_envelope
@@ -176,6 +177,14 @@ class TestLaws:
         with balls.precision():
             for ball, d in zip(balls.normalized(row), law, strict=True):
                 assert ball.overlaps(balls.number(float(d)))
+
+    @given(st.lists(st.floats(5e-324, 1.0), min_size=1, max_size=6), st.booleans())
+    def test_what_the_decimals_sum_to_decides(self, weights, filled):
+        row = [weight / math.fsum(weights) for weight in weights]
+        if filled:  # the last one is what the others leave, if a float prints as that
+            row[-1] = float(1 - sum(map(Fraction, map(repr, row[:-1]))))
+        total = sum(map(Fraction, map(repr, row)))
+        assert (written_law(row) is not None) == (total == 1)
 
     @given(st.lists(st.floats(1e-6, 1.0), min_size=2, max_size=6))
     def test_others_are_divided_by_their_exact_sum(self, weights):

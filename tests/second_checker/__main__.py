@@ -18,7 +18,7 @@ def main(folder):
         first, second, why = compared(data)
         slowest = max(slowest, (time.process_time() - start, path.name))
         tally[first.passed, second.code, why] += 1
-        kinds[data.get("kind"), second.code] += 1
+        kinds[str(data.get("kind")), second.code] += 1
         if why == "unexplained":
             unexplained += 1
             print(path.name, data.get("kind"), first.passed, first.reason, second, flush=True)

@@ -28,6 +28,9 @@ FORM = [
     (r"of two different inputs", "a row compared with itself: (1 - f) sum h Q <= 0, which is true"),
     (r"rows: expected the parts|symmetries are not a list", "generators of rows that need none"),
     (r"expected a number that a float holds", "a number in text"),
+    (r"the witness: expected the parts", "a part that no step reads"),
+    (r"the output law sums to", "an output law far from 1: divided by its sum"),
+    (r"all of the \d+ values, .* must occur", "values that never occur"),
     (r"missing keys|not written as one that was read", "the query in another form"),
 ]
 ROUNDING = 1e-9
@@ -49,6 +52,8 @@ def explained(first, code, data):
         return "agree"
     if first.passed:
         return "the second is stricter"
+    if data["claim"]["lower"] <= -1e300 and data["claim"]["upper"] >= 1e300:
+        return "a claim that says nothing"
     for pattern, why in FORM:
         if re.search(pattern, first.reason):
             return why
