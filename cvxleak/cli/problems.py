@@ -10,15 +10,11 @@ from cvxleak.cli.building import build_distortion, build_local, build_mechanism,
 from cvxleak.cli.laws import build_prior, build_sources
 from cvxleak.cli.spec_file import Given
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.numbers import as_written
 from cvxleak.model import Channel, Distortion, Prior
 from cvxleak.problem import Problem, problem_class
-from cvxleak.problem.bound import unit_scale
+from cvxleak.problem.registry import PYTHON_ONLY, parameters
 
 __all__ = ["build_problem"]
-
-PYTHON_ONLY = ("adversaries", "constraints", "coalitions")
-"""Arguments that TOML cannot hold."""
 
 
 def build_problem(given: Given, units: str) -> Problem:
@@ -38,19 +34,15 @@ def build_problem(given: Given, units: str) -> Problem:
     assert wanted is not None
     with given.at("problem.kind", naming=False):
         kind = problem_class(wanted.kind)
-    parameters = {
-        name: parameter
-        for name, parameter in inspect.signature(kind).parameters.items()
-        if name not in PYTHON_ONLY
-    }
-    data = wanted.data()
-    for name in data.keys() - parameters.keys():
-        python = " can be given in Python only" if name in PYTHON_ONLY else " is unknown"
+    known, data = parameters(kind), wanted.data()
+    for name in data.keys() - known.keys():
+        python = f" can be given in Python only: {PYTHON_ONLY[name]}" if name in PYTHON_ONLY else ""
         raise ValidationError(
-            f"{given.path}: problem.{name}{python}; the keys of {wanted.kind}: {sorted(parameters)}"
+            f"{given.path}: problem.{name}{python or ' is unknown'}; "
+            f"the keys of {wanted.kind}: {sorted(known)}"
         )
     arguments: dict[str, Any] = {}
-    for name, parameter in parameters.items():
+    for name, parameter in known.items():
         if name in data:
             arguments[name] = _value(given, name, data[name])
         elif name in SECTIONS and (made := SECTIONS[name](given)) is not None:
@@ -58,12 +50,11 @@ def build_problem(given: Given, units: str) -> Problem:
         elif parameter.default is parameter.empty:
             section = f", and so is [{name}]" if name in SECTIONS else ""
             raise ValidationError(f"{given.path}: problem.{name} is missing{section}")
-    scale = unit_scale(wanted.unit or units)
+    unit, make = wanted.unit or units, kind.constructor()
+    if "unit" in inspect.signature(make).parameters:
+        arguments["unit"] = unit
     with given.at("problem"):
-        for name in arguments.keys() & {*kind.information}:
-            if scale != 1:
-                arguments[name] = scale * as_written(arguments[name])
-        return kind(**arguments)
+        return make(**kind.in_nats(arguments, unit))
 
 
 def _value(given: Given, name: str, value: Any) -> Any:
@@ -112,6 +103,7 @@ SECTIONS: dict[str, Callable[[Given], Any]] = {
     "mechanism": _mechanism,
     "prior": _prior,
     "query": _query,
+    "space": _query,
     "sources": lambda given: None if given.spec.sources is None else build_sources(given),
 }
 """Arguments that a section of their own describes."""

@@ -126,8 +126,8 @@ class Given:
     def at(self, key: str, *, naming: bool = True) -> Iterator[None]:
         """Say what the library complains about in terms of the spec: its path, then the key.
 
-        The argument that is to blame is named after the key, unless `naming` is false because the
-        key says it already.
+        The argument that is to blame is a part of the key if it stands in that table of the spec;
+        if not, it is named after the key, unless `naming` is false because the key says it already.
         """
         try:
             yield
@@ -135,8 +135,12 @@ class Given:
             name = error.argument
             if name:
                 name = ARGUMENTS.get(f"{key}.{name}", ARGUMENTS.get(name, name))
-            message = f"{name}: {error.detail}" if name and naming else error.detail
-            raise type(error)(f"{self.path}: {key}: {message}") from error
+            where = key
+            if name and naming:
+                part = self._content.get(key)
+                stated = isinstance(part, dict) and name.partition("[")[0] in part
+                where += f".{name}" if stated else f": {name}"
+            raise type(error)(f"{self.path}: {where}: {error.detail}") from error
 
     def file(self, relative: str) -> Path:
         """Return the path of a file that the spec names, and take note of what is in it."""

@@ -142,6 +142,7 @@ class DesignForPrior(Problem):
     """
 
     maximize = False
+    information = ("budget", "slope")
 
     prior: tuple[Prior, ...]
     distortion: Distortion
@@ -218,6 +219,15 @@ class DesignForPrior(Problem):
             object.__setattr__(self, name, value)
         # Now, so that arguments that do not fit are found here.
         _ = self._statement
+
+    @classmethod
+    def in_nats(cls, data: Mapping[str, Any], unit: str) -> dict[str, Any]:
+        """Return arguments with those that are information in nats; of distortion as they are."""
+        found = super().in_nats(data, unit)
+        informs = data.get("measure", "total") in INFORMATION
+        if "budget" in data and (data.get("minimize") or "leakage") == "leakage" and informs:
+            found["budget"] = data["budget"]
+        return found
 
     @cached_property
     def _statement(self) -> Statement:

@@ -91,6 +91,7 @@ class MinDistortionLocalDP(SourceProblem):
     unit = "distortion"
     maximize = False
     tolerance = 1e-8
+    information = ("epsilon",)
 
     epsilon: float
     delta: float

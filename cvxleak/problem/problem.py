@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, Self
 
 from cvxleak.core.clock import Clock, Stop
 from cvxleak.core.errors import CvxleakError, SolveInterrupted
+from cvxleak.core.numbers import as_written
 from cvxleak.core.validation import instance
 from cvxleak.core.value import Value
-from cvxleak.problem.bound import Bound, Status, Stopped
+from cvxleak.problem.bound import Bound, Status, Stopped, converted
 from cvxleak.problem.check import Check
 from cvxleak.problem.gap import Gap
 from cvxleak.problem.interrupts import Interrupts
@@ -153,6 +155,23 @@ class Problem(Value, ABC):
     def scale(self) -> float:
         """What counts as 1 for `Gap`."""
         return 1.0
+
+    @classmethod
+    def constructor(cls) -> Callable[..., Self]:
+        """Return what takes the data as users give them: the class, unless it says otherwise."""
+        return cls
+
+    @classmethod
+    def in_nats(cls, data: Mapping[str, Any], unit: str) -> dict[str, Any]:
+        """Return arguments of the constructor, of which `information` was in `unit`, in nats.
+
+        What is no number stays as it is: the constructor refuses it.
+        """
+        found = dict(data)
+        for name in found.keys() & {*cls.information}:
+            with suppress(TypeError, ValueError, OverflowError):
+                found[name] = converted(as_written(found[name]), unit)
+        return found
 
     def solve(
         self,

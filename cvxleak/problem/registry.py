@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import inspect
+from collections.abc import Mapping
+from inspect import Parameter
 
 from cvxleak.core.validation import one_of
 from cvxleak.problem.problem import Problem
 
-__all__ = ["PROBLEMS", "problem_class"]
+__all__ = ["PROBLEMS", "PYTHON_ONLY", "numbers", "parameters", "problem_class"]
 
 PROBLEMS = {
     "capacity": "cvxleak.capacities.Capacity",
@@ -22,8 +25,17 @@ PROBLEMS = {
     "min-local-dp": "cvxleak.local_dp.MinLocalDP",
     "min-distortion-local-dp": "cvxleak.local_dp.MinDistortionLocalDP",
     "min-information": "cvxleak.local_dp.MinInformation",
+    "design-for-prior": "cvxleak.design.DesignForPrior",
+    "release-distortion": "cvxleak.release.ReleaseDistortion",
+    "release-information": "cvxleak.release.ReleaseInformation",
 }
 """Name of a problem -> where its class is."""
+
+PYTHON_ONLY = {
+    "adversaries": "knowledge of adversaries is stated by objects of `cvxleak.model.knowledge`",
+    "constraints": "constraints of a user's own are functions of a CVXPY variable",
+}
+"""Arguments that no spec can hold, and why."""
 
 
 def problem_class(name: str) -> type[Problem]:
@@ -42,3 +54,31 @@ def problem_class(name: str) -> type[Problem]:
     """
     module, _, symbol = PROBLEMS[one_of(name, PROBLEMS, "kind")].rpartition(".")
     return getattr(importlib.import_module(module), symbol)
+
+
+def parameters(kind: type[Problem]) -> Mapping[str, Parameter]:
+    """Return the arguments of a problem that a spec can hold: the keys of its [problem].
+
+    Examples
+    --------
+    >>> from cvxleak.problem.registry import parameters, problem_class
+    >>> list(parameters(problem_class("record-leakage")))
+    ['mechanism', 'entropy_floor', 'records', 'size']
+    """
+    found = inspect.signature(kind.constructor()).parameters
+    # `unit` is that of the other data: a key of every [problem].
+    return {name: found[name] for name in found if name not in (*PYTHON_ONLY, "unit")}
+
+
+def numbers(kind: type[Problem]) -> list[str]:
+    """Return the arguments that may be one number: what a sweep can go over.
+
+    Examples
+    --------
+    >>> from cvxleak.problem.registry import numbers, problem_class
+    >>> numbers(problem_class("record-leakage"))
+    ['entropy_floor', 'records', 'size']
+    """
+    found = parameters(kind)
+    types = {name: {*str(found[name].annotation).split(" | ")} for name in found}
+    return [name for name in found if types[name] & {"float", "int"}]

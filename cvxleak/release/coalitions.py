@@ -181,7 +181,7 @@ def named_coalitions(
     pairs: Iterable[Any] = () if coalitions is None else coalitions
     items = pairs.items() if isinstance(pairs, Mapping) else in_order(pairs, "coalitions")
     for number, item in enumerate(items):
-        if not isinstance(item, tuple) or len(item) != 2:
+        if not isinstance(item, tuple | list) or len(item) != 2:
             raise ValidationError(
                 f"coalitions: found {short(item)}; pairs of members and a budget are needed"
             )

@@ -8,10 +8,10 @@ from collections.abc import Hashable, Iterable
 from numpy.typing import ArrayLike
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.validation import label_tuple, real_number, short, whole_number
+from cvxleak.core.validation import real_number, short
 from cvxleak.model import Distortion
 from cvxleak.problem.bound import unit_scale
-from cvxleak.release.coalitions import Coalition, Coalitions, enough_outputs, named_coalitions
+from cvxleak.release.coalitions import Coalition, Coalitions
 from cvxleak.release.distortion import ReleaseDistortion
 from cvxleak.release.information import ReleaseInformation
 from cvxleak.release.joint import ReleaseJoint
@@ -83,10 +83,10 @@ def release_problem(
     >>> print(bound)
     release distortion: 0.3475999 to 0.3475999 distortion (CERTIFIED)
     """
-    law = ReleaseJoint.of(joint)
-    scale = unit_scale(unit)
-    found = named_coalitions(law, epsilon, delta, coalitions, scale)
-    return _stated(law, utility, distortion, outputs, found, unit)
+    budgets = {"coalitions": coalitions, "outputs": outputs, "unit": unit}
+    if _informs(utility, distortion):
+        return ReleaseInformation.within(joint, epsilon, delta, **budgets)
+    return ReleaseDistortion.within(joint, epsilon, delta, distortion, **budgets)
 
 
 def release_lagrangian(
@@ -145,54 +145,17 @@ def release_lagrangian(
         Coalition.seeing(law, (), price=prices[0], name="mu_1"),
         Coalition.seeing(law, law.names, price=prices[1], name="mu_2"),
     )
-    return _stated(law, utility, distortion, outputs, found, unit)
+    if _informs(utility, distortion):
+        return ReleaseInformation.of(law, found, outputs, unit)
+    return ReleaseDistortion.of(law, found, distortion, outputs, unit)
 
 
-def _stated(
-    joint: ReleaseJoint,
-    utility: Utility,
-    distortion: Distortion | ArrayLike | None,
-    outputs: int | Iterable[Hashable] | None,
-    coalitions: tuple[Coalition, ...],
-    unit: str,
-) -> ReleaseDistortion | ReleaseInformation:
+def _informs(utility: Utility, distortion: Distortion | ArrayLike | None) -> bool:
+    """Whether information is maximized; no distortion is given then."""
     if utility not in ("distortion", "information"):
         raise ValidationError(
             f"utility: found {short(utility)}; allowed: 'distortion', 'information'"
         )
-    if outputs is None and utility == "information":
-        outputs = enough_outputs(joint, coalitions)
-    if outputs is None:
-        labels = None
-    elif isinstance(outputs, Iterable):
-        labels = tuple(outputs)
-        labels = label_tuple(labels, len(labels), "outputs")
-    else:
-        count = whole_number(outputs, "outputs", 1)
-        labels = (*joint.requests[:count], *_fresh(joint.requests, count))
-    if labels == ():
-        raise ValidationError("outputs: found none; at least one is needed")
-    if utility == "information":
-        if distortion is not None:
-            raise ValidationError("distortion: found one; utility 'information' has none")
-        assert labels is not None
-        return ReleaseInformation(joint, labels, coalitions, unit)
-    if distortion is None:
-        matrix = Distortion.hamming(joint.requests, labels)
-    elif isinstance(distortion, Distortion):
-        matrix = distortion.select(joint.requests, labels, "distortion")
-    else:
-        matrix = Distortion(distortion, None, labels)
-        if matrix.shape[0] != len(joint.requests):
-            raise ValidationError(
-                f"distortion: found shape {matrix.shape}; it must have "
-                f"{len(joint.requests)} rows, one per request"
-            )
-        matrix = Distortion(matrix.matrix, joint.requests, labels)
-    return ReleaseDistortion(joint, matrix.outputs, coalitions, unit, matrix)
-
-
-def _fresh(used: tuple[Hashable, ...], count: int) -> tuple[Hashable, ...]:
-    """Return labels for the outputs beyond as many as there are requests."""
-    free = (n for n in range(len(used) + count + len(used)) if n not in used)
-    return tuple(next(free) for _ in range(count - len(used)))
+    if utility == "information" and distortion is not None:
+        raise ValidationError("distortion: found one; utility 'information' has none")
+    return utility == "information"

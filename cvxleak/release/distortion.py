@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from cvxleak.core.clock import Clock
+from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import Array
 from cvxleak.exact.packing import pack, pack_written
 from cvxleak.model import Distortion
 from cvxleak.problem import Gap, Stopped
+from cvxleak.problem.bound import unit_scale
 from cvxleak.problem.problem import Found, Once, Search
 from cvxleak.proofs.release import prove_distortion
+from cvxleak.release.coalitions import Coalition, Coalitions, named_coalitions
+from cvxleak.release.joint import ReleaseJoint
 from cvxleak.release.kernel_program import KernelProgram, proved
-from cvxleak.release.statement import ReleaseProblem
+from cvxleak.release.statement import ReleaseProblem, output_labels
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -68,6 +74,55 @@ class ReleaseDistortion(ReleaseProblem):
     tolerance = 1e-7
 
     distortion: Distortion
+
+    @classmethod
+    def within(
+        cls,
+        joint: ReleaseJoint | ArrayLike,
+        epsilon: float = math.inf,
+        delta: float = math.inf,
+        distortion: Distortion | ArrayLike | None = None,
+        coalitions: Coalitions | None = None,
+        outputs: int | Iterable[Hashable] | None = None,
+        unit: str = "nats",
+    ) -> Self:
+        """Return the problem within budgets; the arguments are those of `release_problem`.
+
+        Examples
+        --------
+        >>> from cvxleak.release import ReleaseDistortion
+        >>> problem = ReleaseDistortion.within([[0.5, 0.0], [0.0, 0.5]], 0.1)
+        >>> print(problem.solve())
+        release distortion: 0.2802054 to 0.2802054 distortion (CERTIFIED)
+        """
+        law = ReleaseJoint.of(joint)
+        found = named_coalitions(law, epsilon, delta, coalitions, unit_scale(unit))
+        return cls.of(law, found, distortion, outputs, unit)
+
+    @classmethod
+    def of(
+        cls,
+        joint: ReleaseJoint,
+        coalitions: tuple[Coalition, ...],
+        distortion: Distortion | ArrayLike | None,
+        outputs: int | Iterable[Hashable] | None,
+        unit: str,
+    ) -> Self:
+        """Return the problem of these coalitions; the distortion is Hamming if left out."""
+        labels = None if outputs is None else output_labels(joint, outputs)
+        if distortion is None:
+            matrix = Distortion.hamming(joint.requests, labels)
+        elif isinstance(distortion, Distortion):
+            matrix = distortion.select(joint.requests, labels, "distortion")
+        else:
+            matrix = Distortion(distortion, None, labels)
+            if matrix.shape[0] != len(joint.requests):
+                raise ValidationError(
+                    f"distortion: found shape {matrix.shape}; it must have "
+                    f"{len(joint.requests)} rows, one per request"
+                )
+            matrix = Distortion(matrix.matrix, joint.requests, labels)
+        return cls(joint, matrix.outputs, coalitions, unit, matrix)
 
     @property
     def scale(self) -> float:

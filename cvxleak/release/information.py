@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import linprog
 from scipy.special import entr, rel_entr
 
@@ -18,9 +20,16 @@ from cvxleak.problem.bound import unit_scale
 from cvxleak.problem.problem import Found, Search
 from cvxleak.proofs.release import prove_information
 from cvxleak.release.cells import CellTree
-from cvxleak.release.coalitions import ENTRIES
+from cvxleak.release.coalitions import (
+    ENTRIES,
+    Coalition,
+    Coalitions,
+    enough_outputs,
+    named_coalitions,
+)
+from cvxleak.release.joint import ReleaseJoint
 from cvxleak.release.kernel_program import KernelProgram, Solved, proved
-from cvxleak.release.statement import ReleaseProblem, joint_information
+from cvxleak.release.statement import ReleaseProblem, joint_information, output_labels
 
 __all__ = ["ReleaseInformation"]
 
@@ -56,6 +65,41 @@ class ReleaseInformation(ReleaseProblem):
     name = "release information"
     maximize = True
     tolerance = 1e-7
+
+    @classmethod
+    def within(
+        cls,
+        joint: ReleaseJoint | ArrayLike,
+        epsilon: float = math.inf,
+        delta: float = math.inf,
+        coalitions: Coalitions | None = None,
+        outputs: int | Iterable[Hashable] | None = None,
+        unit: str = "nats",
+    ) -> Self:
+        """Return the problem within budgets; the arguments are those of `release_problem`.
+
+        Examples
+        --------
+        >>> from cvxleak.release import ReleaseInformation
+        >>> ReleaseInformation.within([[0.2, 0.0], [0.0, 0.8]], 0.1).outputs
+        (0, 1, 2)
+        """
+        law = ReleaseJoint.of(joint)
+        found = named_coalitions(law, epsilon, delta, coalitions, unit_scale(unit))
+        return cls.of(law, found, outputs, unit)
+
+    @classmethod
+    def of(
+        cls,
+        joint: ReleaseJoint,
+        coalitions: tuple[Coalition, ...],
+        outputs: int | Iterable[Hashable] | None,
+        unit: str,
+    ) -> Self:
+        """Return the problem of these coalitions; with enough outputs, if they are left out."""
+        if outputs is None:
+            outputs = enough_outputs(joint, coalitions)
+        return cls(joint, output_labels(joint, outputs), coalitions, unit)
 
     @property
     def unit(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]

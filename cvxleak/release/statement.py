@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from cvxleak.core.errors import InfeasibleError, ValidationError
-from cvxleak.core.validation import Array, short
+from cvxleak.core.validation import Array, label_tuple, short, whole_number
 from cvxleak.iterative._release_terms import ReleaseTerms
 from cvxleak.problem import Problem
 from cvxleak.problem.bound import unit_scale
 from cvxleak.release.coalitions import Coalition
 from cvxleak.release.joint import ReleaseJoint
 
-__all__ = ["ReleaseProblem", "Utility", "information", "joint_information"]
+__all__ = ["ReleaseProblem", "Utility", "information", "joint_information", "output_labels"]
 
 Utility = Literal["distortion", "information"]
 
@@ -86,6 +86,16 @@ class ReleaseProblem(Problem):
     outputs: tuple[Hashable, ...]
     coalitions: tuple[Coalition, ...]
     budget_unit: str
+
+    @classmethod
+    @abstractmethod
+    def within(cls, joint: ReleaseJoint | ArrayLike) -> Self:
+        """Return the problem within budgets."""
+
+    @classmethod
+    def constructor(cls) -> Callable[..., Self]:
+        """Return `within`: budgets, and no coalitions made by hand, are what users give."""
+        return cls.within
 
     @abstractmethod
     def value(self, rows: Array) -> float:
@@ -208,6 +218,20 @@ class ReleaseProblem(Problem):
                 )
             rooms.append(0.0 if abs(room) <= ROUNDING else room)
         return np.array(rooms)
+
+
+def output_labels(joint: ReleaseJoint, outputs: int | Iterable[Hashable]) -> tuple[Hashable, ...]:
+    """Return the labels of R̂: those given, or of so many, first those of the requests."""
+    if isinstance(outputs, Iterable):
+        labels = tuple(outputs)
+        labels = label_tuple(labels, len(labels), "outputs")
+    else:
+        used, count = joint.requests, whole_number(outputs, "outputs", 1)
+        free = (n for n in range(len(used) + count + len(used)) if n not in used)
+        labels = (*used[:count], *(next(free) for _ in range(count - len(used))))
+    if labels == ():
+        raise ValidationError("outputs: found none; at least one is needed")
+    return labels
 
 
 def information(law: Array, classes: np.ndarray) -> float:

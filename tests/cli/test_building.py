@@ -194,30 +194,33 @@ def test_hash_is_the_file_s(write: Write):
     ("parts", "message"),
     [
         ([COUNT.replace("4", "0"), IDENTITY], "query: number of records: found 0"),
-        (['[query]\nkind="modular_sum"\nrecords=2\nmodulus=0\n', IDENTITY], "query: modulus"),
-        (["[space]\nalphabets = []\n", IDENTITY], "space: alphabets: found none"),
-        (['[space]\nalphabets = [["a", "a"]]\n', IDENTITY], r"space: alphabets\[0\]: .*equal"),
+        (['[query]\nkind="modular_sum"\nrecords=2\nmodulus=0\n', IDENTITY], "query.modulus"),
+        (["[space]\nalphabets = []\n", IDENTITY], "space.alphabets: found none"),
+        (['[space]\nalphabets = [["a", "a"]]\n', IDENTITY], r"space.alphabets\[0\]: .*equal"),
         (
             ['[query]\nkind = "table"\nalphabets = [[0, 1]]\nvalues = [1]\n', IDENTITY],
-            "query: values: found shape",
+            "query.values: found shape",
         ),
-        ([COUNT, noise("random_rounding", base=0)], "mechanism: base: found 0"),
+        ([COUNT, noise("random_rounding", base=0)], "mechanism.base: found 0"),
         ([LOCAL, noise("random_rounding", base=3)], "mechanism: values that are counts .* 'x'"),
         ([LOCAL, noise("exponential", epsilon=1.0)], "mechanism: values that are numbers"),
         ([COUNT, noise("binary_symmetric", flip=0.1)], "it has 2 inputs; the query has 5 values"),
-        ([PARITY, noise("binary_symmetric", flip=1.1)], "mechanism: flip: found 1.1"),
-        ([PARITY, noise("randomized_response", epsilon=-1)], "mechanism: epsilon: found -1"),
+        ([PARITY, noise("binary_symmetric", flip=1.1)], "mechanism.flip: found 1.1"),
+        ([PARITY, noise("randomized_response", epsilon=-1)], "mechanism.epsilon: found -1"),
         ([COUNT, noise("matrix", file="no.csv")], r"mechanism.file: .*no.csv: No such file"),
         ([COUNT, noise("exponential", epsilon=1.0, scores="s.csv")], "sensitivity: is missing"),
         ([COUNT, IDENTITY, "[prior]\ncounts = { a = 1 }\n"], "prior: .* 4 records"),
         ([LOCAL, IDENTITY, "[prior]\ncounts = { x = 1 }\n"], r"the values \['y', 'z'\]"),
         ([LOCAL, IDENTITY, "[prior]\ncounts = { x = 1, w = 2 }\n"], "'w' is not a value"),
-        ([LOCAL, IDENTITY, "[prior]\ncounts = { x = 0, y = 0, z = 0 }\n"], "prior: counts: .*tot"),
+        ([LOCAL, IDENTITY, "[prior]\ncounts = { x = 0, y = 0, z = 0 }\n"], "prior.counts: .*tot"),
         ([LOCAL, IDENTITY, "[prior]\ncounts = { x = -1, y = 1, z = 1 }\n"], r"counts\['x'\]"),
         ([LOCAL, IDENTITY, '[distortion]\nkind = "absolute"\n'], "distortion: values .* numbers"),
-        ([COUNT, IDENTITY, "[audit]\nrecords = [4]\n"], "audit: records: found 4"),
-        ([COUNT, IDENTITY, "[audit]\nrecords = [1]\ngroup_sizes = [2]\n"], "audit: .* not both"),
-        ([COUNT, IDENTITY, "[audit]\ngroup_sizes = [5]\n"], "audit: group_sizes: found 5"),
+        ([COUNT, IDENTITY, "[audit]\nrecords = [4]\n"], "audit.records: found 4"),
+        (
+            [COUNT, IDENTITY, "[audit]\nrecords = [1]\ngroup_sizes = [2]\n"],
+            "audit.group_sizes: .* not both",
+        ),
+        ([COUNT, IDENTITY, "[audit]\ngroup_sizes = [5]\n"], "audit.group_sizes: found 5"),
     ],
 )
 def test_what_does_not_fit(write: Write, parts: list[str], message: str):
@@ -262,11 +265,11 @@ def test_bad_frequency_tables(write: Write, tmp_path: Path, content: str, messag
 def test_bad_scores(write: Write, tmp_path: Path):
     spec = noise("exponential", epsilon=1.0, sensitivity=1, scores="s.csv")
     for content, message in (
-        ("a,b\n", r"line 1, column 1 of .*s\.csv': found 'a'"),
-        ("1,2\n", "scores: found 1 rows"),
+        ("a,b\n", r": line 1, column 1 of .*s\.csv': found 'a'"),
+        ("1,2\n", r"\.scores: found 1 rows"),
     ):
         (tmp_path / "s.csv").write_text(content)
-        with pytest.raises(ValidationError, match=f"mechanism: {message}"):
+        with pytest.raises(ValidationError, match=f"mechanism{message}"):
             load_task(write(LOCAL, spec))
 
 

@@ -165,18 +165,18 @@ def test_a_cost_of_ones_own(run: Run, write: Write, tmp_path: Path):
         (PARITY + DESIGN, "design needs [distortion]"),
         (COST + DESIGN, "design needs [query] or [space]"),
         (PARITY + COST + DESIGN.replace('"leakage"', '"noise"'), "design.minimize: found 'noise'"),
-        (PARITY + COST + DESIGN.replace("0.1", "-1"), "design: budget: found -1"),
-        (PARITY + COST + DESIGN.replace("1.5", "9"), "design: entropy_floor: found 9"),
+        (PARITY + COST + DESIGN.replace("0.1", "-1"), "design.budget: found -1"),
+        (PARITY + COST + DESIGN.replace("1.5", "9"), "design.entropy_floor: found 9"),
         (
             PARITY + COST + DESIGN.replace("entropy_floor = 1.5\n", ""),
             "design: entropy_floor: give either it",
         ),
-        (PARITY + COST + DESIGN + "size = 9\nobjective = 'group'", "design: size: found 9"),
-        (PARITY + COST + DESIGN + "sources = [[1, 1]]", "design: "),
+        (PARITY + COST + DESIGN + "size = 9\nobjective = 'group'", "design.size: found 9"),
+        (PARITY + COST + DESIGN + "sources = [[1, 1]]", "design.sources[0]: sums to 2"),
         (PARITY + COST + DESIGN + "outputs = []", "design.outputs: the list must not be empty"),
         (
             PARITY + '[distortion]\nkind = "matrix"\nfile = "dear.csv"\n' + DESIGN,
-            "design: budget: found 0.1",
+            "design.budget: found 0.1",
         ),
     ],
 )

@@ -125,7 +125,7 @@ def test_what_is_refused_leaves_the_ledger_as_it_was(ledger, options, data, foun
     [
         ("[prior]\ncounts = { a = 1, b = 2 }", "desk init needs [desk]"),
         ("[desk]\nepsilon = 0.1\ndelta = 0.1", "desk init needs [prior]"),
-        (SPEC.replace("0.15", "0.05"), "desk: epsilon: found 0.1"),
+        (SPEC.replace("0.15", "0.05"), "desk.epsilon: found 0.1"),
         (SPEC + "mode = 'both'", "desk.mode"),
         (SPEC + "[[desk.coalitions]]\nparties = ['a']\nbudget = 0.1", "desk.coalitions[0].parties"),
         (SPEC.replace("70", "-1"), "prior"),

@@ -4,67 +4,144 @@ import json
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import Result
 
 from cvxleak.problem import PROBLEMS, problem_class
+from cvxleak.problem.registry import PYTHON_ONLY, numbers
 from cvxleak.proofs import read_certificates, verify
 
 Run = Callable[..., Result]
 Write = Callable[..., Path]
 
-CHANNEL = "[[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.1, 0.1, 0.8]]"
-LAW = "[0.5, 0.3, 0.2]"
+
+class Nats(float):
+    """A number of a spec that is an amount of information."""
+
+
+CHANNEL = [[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.1, 0.1, 0.8]]
+LAW = [0.5, 0.3, 0.2]
+HAMMING = [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
+JOINT = [[[0.024, 0.228], [0.063, 0.203]], [[0.203, 0.013], [0.228, 0.038]]]
 PARITY = "[query]\nkind = 'parity'\nrecords = 2\n[distortion]\nkind = 'hamming'"
-NOISY = "[query]\nkind = 'parity'\nrecords = 2\n[mechanism]\nkind = 'binary_symmetric'\nflip = 0.1"
-SPECS = {
-    "record-leakage": f"entropy_floor = 1.0\n{NOISY}",
-    "product-leakage": f"entropy_floor = 0.5\n{NOISY}",
-    "capacity": f"channel = {CHANNEL}",
-    "renyi-capacity": f"channel = {CHANNEL}\nalpha = 2",
-    "failure-probability": f"prior = {LAW}\nchannel = {CHANNEL}\nepsilon = 0.4",
-    "pml-envelope": f"prior = {LAW}\nchannel = {CHANNEL}\ndelta = 0.1",
-    "pml-mechanism": f"prior = {LAW}\nutility = [[1, 0], [0, 1], [0, 1]]\nepsilon = 0.4",
-    "min-leakage": f"budget = 0.1\nentropy_floor = 0.5\n{PARITY}",
-    "min-distortion": f"budget = 0.2\nentropy_floor = 0.5\n{PARITY}",
-    "min-local-dp": f"sources = [{LAW}]\nbudget = 0.25",
-    "min-distortion-local-dp": f"sources = [{LAW}]\nepsilon = 1.5",
-    "min-information": f"sources = [{LAW}]\nbudget = 0.25",
+NOISY = """[query]
+kind = "table"
+alphabets = [[0, 1], [0, 1, 2]]
+values = [0, 1, 0, 1, 0, 1]
+[mechanism]
+kind = "binary_symmetric"
+flip = 0.1
+"""
+NOISY_PARITY = PARITY + "\n[mechanism]\nkind = 'binary_symmetric'\nflip = 0.1"
+GROUP = {"objective": "group", "size": 1}
+
+SPECS: dict[str, tuple[str, dict[str, Any], str]] = {
+    "record-leakage": (
+        "record-leakage",
+        {"entropy_floor": Nats(1.5), "size": 1},
+        NOISY,
+    ),
+    "record-leakage of a record": (
+        "record-leakage",
+        {"entropy_floor": Nats(1.5), "records": 0},
+        NOISY,
+    ),
+    "product-leakage": (
+        "product-leakage",
+        {"entropy_floor": Nats(1.2), "records": 0},
+        NOISY_PARITY,
+    ),
+    "capacity": ("capacity", {"channel": CHANNEL}, ""),
+    "renyi-capacity": ("renyi-capacity", {"channel": CHANNEL, "alpha": 2}, ""),
+    "failure-probability": (
+        "failure-probability",
+        {"prior": LAW, "channel": CHANNEL, "epsilon": Nats(0.9), "tie": Nats(1e-12)},
+        "",
+    ),
+    "pml-envelope": ("pml-envelope", {"prior": LAW, "channel": CHANNEL, "delta": 0.6}, ""),
+    "pml-envelope, ties": (
+        "pml-envelope",
+        {"prior": LAW, "channel": CHANNEL, "delta": 0.6, "tie": 1e-12},
+        "",
+    ),
+    "pml-mechanism": (
+        "pml-mechanism",
+        {"prior": LAW, "utility": [[1, 0], [0, 1], [0, 1]], "epsilon": Nats(0.4)},
+        "",
+    ),
+    "min-leakage": ("min-leakage", {"budget": 0.1, "entropy_floor": Nats(1.2), **GROUP}, PARITY),
+    "min-distortion": (
+        "min-distortion",
+        {"budget": Nats(0.2), "entropy_floor": Nats(0.5), **GROUP},
+        PARITY,
+    ),
+    "min-local-dp": ("min-local-dp", {"sources": [LAW], "budget": 0.25, "delta": 0.01}, ""),
+    "min-distortion-local-dp": (
+        "min-distortion-local-dp",
+        {"sources": [LAW], "epsilon": Nats(1.5), "delta": 0.01},
+        "",
+    ),
+    "min-information": ("min-information", {"sources": [LAW], "budget": 0.25}, ""),
+    "design-for-prior": (
+        "design-for-prior",
+        {"prior": LAW, "distortion": HAMMING, "budget": 0.2},
+        "",
+    ),
+    "design-for-prior, distortion": (
+        "design-for-prior",
+        {"prior": LAW, "distortion": HAMMING, "budget": Nats(0.2), "minimize": "distortion"},
+        "",
+    ),
+    "design-for-prior, slope": (
+        "design-for-prior",
+        {"prior": LAW, "distortion": HAMMING, "slope": Nats(2.0)},
+        "",
+    ),
+    "release-distortion": (
+        "release-distortion",
+        {"joint": JOINT, "epsilon": Nats(0.05), "delta": Nats(0.1), "outputs": 2},
+        "",
+    ),
+    "release-information": (
+        "release-information",
+        {"joint": JOINT, "epsilon": Nats(0.2), "delta": Nats(0.5), "outputs": 6},
+        "",
+    ),
 }
-NUMBERS = {
-    "record-leakage": "entropy_floor=0.9,1.3",
-    "product-leakage": "entropy_floor=0.5,1.0",
-    "renyi-capacity": "alpha=0.5,1,inf",
-    "failure-probability": "epsilon=0.4,0.9",
-    "pml-envelope": "delta=0.1,0.9",
-    "pml-mechanism": "epsilon=0.1,0.4",
-    "min-leakage": "budget=0.1,0.2",
-    "min-distortion": "budget=0.1,0.2",
-    "min-local-dp": "budget=0.1,0.25",
-    "min-distortion-local-dp": "epsilon=0.5,1.5",
-    "min-information": "budget=0.1,0.25",
-}
+"""Kind, arguments and other sections: all numbers of a problem stand in one of its specs."""
+
+SAME = ("outputs", "records", "tie")
+"""Numbers that may change without changing the value."""
 
 
-def spec_of(kind: str) -> str:
-    return f'[problem]\nkind = "{kind}"\n{SPECS[kind]}'
+def spec_of(name: str, **changes: Any) -> str:
+    kind, data, sections = SPECS[name]
+    lines = [f"{key} = {json.dumps(value)}" for key, value in (data | changes).items()]
+    return "\n".join(["[problem]", f'kind = "{kind}"', *lines, sections])
 
 
-def test_every_problem_has_a_spec_here():
-    assert SPECS.keys() == PROBLEMS.keys()
-
-
-@pytest.mark.parametrize("kind", sorted(SPECS))
-def test_solved_with_a_certificate(kind: str, run: Run, write: Write, tmp_path: Path):
-    path, proof = write(spec_of(kind)), tmp_path / "proof.json"
-    result = run("solve", path, "--json", "-", "--certificate", proof)
+def quantity_of(result: Result) -> dict[str, Any]:
     assert result.exit_code == 0, result.stderr
     (found,) = json.loads(result.stdout)["quantities"]
+    return found
+
+
+def test_every_problem_has_specs_with_all_its_numbers():
+    assert {kind for kind, _, _ in SPECS.values()} == PROBLEMS.keys()
+    for kind in PROBLEMS:
+        given = {key for spec, data, _ in SPECS.values() for key in data if spec == kind}
+        assert given >= {*numbers(problem_class(kind))}
+
+
+@pytest.mark.parametrize("name", sorted(SPECS))
+def test_solved_with_a_certificate(name: str, run: Run, write: Write, tmp_path: Path):
+    path, proof = write(spec_of(name)), tmp_path / "proof.json"
+    found = quantity_of(run("solve", path, "--json", "-", "--certificate", proof))
     assert found["status"] == "CERTIFIED"
     assert found["meaning"].endswith(".")
     (certificate,) = read_certificates(proof)
-    assert certificate["kind"] == problem_class(kind).kind
     answer = verify(certificate)
     assert answer.passed
     assert found["lower"] <= answer.lower <= answer.upper <= found["upper"]
@@ -73,29 +150,43 @@ def test_solved_with_a_certificate(kind: str, run: Run, write: Write, tmp_path: 
     assert "certified" in table.stdout
 
 
-@pytest.mark.parametrize("kind", sorted(NUMBERS))
-def test_swept_over_its_number(kind: str, run: Run, write: Write):
-    result = run("sweep", write(spec_of(kind)), "--over", f"problem.{NUMBERS[kind]}", "--json", "-")
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        (name, number)
+        for name, (kind, data, _) in sorted(SPECS.items())
+        for number in numbers(problem_class(kind))
+        if number in data
+    ],
+)
+def test_swept_over_each_of_its_numbers(name: str, number: str, run: Run, write: Write):
+    value = SPECS[name][1][number]
+    other = value + 1 if isinstance(value, int) else value / 2
+    over = f"problem.{number}={value},{other}"
+    result = run("sweep", write(spec_of(name)), "--over", over, "--json", "-")
     assert result.exit_code == 0, result.stderr
-    rows = json.loads(result.stdout)["rows"]
-    assert [row["status"] for row in rows] == ["CERTIFIED"] * len(rows)
-    assert len({row["upper"] for row in rows}) == len(rows)
+    first, second = json.loads(result.stdout)["rows"]
+    assert (first["status"], second["status"]) == ("CERTIFIED", "CERTIFIED")
+    assert number in SAME or (first["lower"], first["upper"]) != (second["lower"], second["upper"])
 
 
-def test_bits(run: Run, write: Write):
-    def found(*options: str) -> tuple[float, float]:
-        path = write(
-            spec_of("failure-probability").replace("0.4", str(0.4 / math.log(2))), *options
+@pytest.mark.parametrize("name", sorted(SPECS))
+def test_bits(name: str, run: Run, write: Write):
+    data = SPECS[name][1]
+    changes = {key: x / math.log(2) for key, x in data.items() if isinstance(x, Nats)}
+    nats = quantity_of(run("solve", write(spec_of(name)), "--json", "-"))
+    scale = math.log(2) if nats["unit"] == "nats" else 1.0
+    for spec in (spec_of(name, **changes), spec_of(name, unit="nats")):
+        bits = quantity_of(run("solve", write(spec), "--units", "bits", "--json", "-"))
+        assert bits["unit"] == nats["unit"].replace("nats", "bits")
+        room = 2 * (nats["upper"] - nats["lower"]) + 1e-9
+        assert scale * bits["lower"] == pytest.approx(nats["lower"], abs=room)
+        assert scale * bits["upper"] == pytest.approx(nats["upper"], abs=room)
+    if changes:
+        same = quantity_of(
+            run("solve", write(spec_of(name, unit="bits", **changes)), "--json", "-")
         )
-        result = run("solve", path, "--json", "-", "--units", "bits")
-        assert result.exit_code == 0, result.stderr
-        (quantity,) = json.loads(result.stdout)["quantities"]
-        return quantity["lower"], quantity["upper"]
-
-    nats = run("solve", write(spec_of("failure-probability")), "--json", "-")
-    (quantity,) = json.loads(nats.stdout)["quantities"]
-    assert found() == pytest.approx((quantity["lower"], quantity["upper"]), abs=1e-9)
-    assert found('unit = "bits"') == found()
+        assert same["upper"] == pytest.approx(nats["upper"], abs=room)
 
 
 def test_other_sections_are_the_arguments_of_their_name(run: Run, write: Write, tmp_path: Path):
@@ -120,23 +211,53 @@ def test_other_sections_are_the_arguments_of_their_name(run: Run, write: Write, 
     assert "0.587786" in result.stdout  # log 1.8
 
 
+def test_coalitions_are_pairs_of_members_and_a_budget(run: Run, write: Write):
+    def found(**changes: Any) -> dict[str, Any]:
+        spec = write(spec_of("release-distortion", joint=twice, delta=0.5, **changes))
+        return quantity_of(run("solve", spec, "--json", "-"))
+
+    twice = [[[[x / 2 for x in z] for _ in range(2)] for z in r] for r in JOINT]
+    bounded = found(coalitions=[[[0], 0.06]])
+    assert bounded["lower"] > found()["upper"] + 1e-3
+    first_alone = found(coalitions=[[[1], 0.06]])
+    assert first_alone["upper"] == pytest.approx(found()["upper"], abs=1e-6)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (("renyi-capacity", "renyi"), "problem.kind: found 'renyi'; allowed: 'capacity'"),
         (("alpha", "order"), "problem.order is unknown; the keys of renyi-capacity: ['alpha'"),
         (("alpha = 2", ""), "problem.alpha is missing"),
-        (("alpha = 2", "alpha = -2"), "problem: alpha: found -2"),
-        (("alpha = 2", 'alpha = "two"'), "problem: alpha: "),
-        (("0.8, 0.1, 0.1", "0.8, 0.1, 0.2"), "problem: channel: row 0 sums to 1.1"),
-        ((CHANNEL, '"none.csv"'), "/none.csv: No such file"),
+        (("alpha = 2", "alpha = -2"), "problem.alpha: found -2"),
+        (("alpha = 2", 'alpha = "two"'), "problem.alpha: "),
+        (("0.8, 0.1, 0.1", "0.8, 0.1, 0.2"), "problem.channel: row 0 sums to 1.1"),
+        ((json.dumps(CHANNEL), '"none.csv"'), "/none.csv: No such file"),
         (("alpha = 2", 'alpha = 2\nunit = "bytes"'), "problem.unit: found 'bytes'"),
     ],
 )
 def test_errors_name_the_key(change: tuple[str, str], message: str, run: Run, write: Write):
-    result = run("solve", write(spec_of("renyi-capacity").replace(*change)))
+    spec = spec_of("renyi-capacity")
+    assert change[0] in spec
+    result = run("solve", write(spec.replace(*change)))
     assert result.exit_code == 2
     assert message in " ".join(result.stderr.split())
+
+
+def test_the_documentation_names_every_problem_and_what_is_for_python_only():
+    text = (Path(__file__).parents[2] / "docs" / "specs.md").read_text()
+    for kind in PROBLEMS:
+        assert f'`"{kind}"`' in text
+    for name in PYTHON_ONLY:
+        assert f"\n- `{name}` of `" in text
+
+
+def test_what_python_alone_can_say_is_told(run: Run, write: Write):
+    for name in PYTHON_ONLY:
+        kind = "record-leakage" if name == "adversaries" else "design-for-prior"
+        result = run("solve", write(spec_of(kind, **{name: 1})))
+        assert result.exit_code == 2
+        assert f"problem.{name} can be given in Python only: " in " ".join(result.stderr.split())
 
 
 def test_a_spec_without_a_problem(run: Run, write: Write):

@@ -473,6 +473,17 @@ def test_one_ctrl_c_ends_a_sweep_and_the_cut_point_is_not_stored(run, write, tmp
     assert len(stored()) == 2
 
 
+def test_ctrl_c_before_the_first_point_promises_nothing(run, write, tmp_path, monkeypatch):
+    def pressed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("cvxleak.sweeps.sweep", pressed)
+    over = ["--over", "mechanism.flip=0.1,0.2", "--results", tmp_path / "rows.jsonl"]
+    result = run("sweep", write(LOCAL), *over)
+    assert result.exit_code == 130
+    assert result.stderr == "cvxleak: interrupted after 0 of 2 points\n"
+
+
 def test_values_are_read_as_written():
     long, text = "0.33333333333333333333", "1/3"
     for found, value in ((long, long), (f'"{text}"', text), ("0.3", "0.3")):

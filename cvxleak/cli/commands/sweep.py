@@ -141,9 +141,10 @@ def sweep(
                 )
             except KeyboardInterrupt:
                 bar.stop()
-                kept = "" if results is None else f"; {results} has them, and takes the rest"
+                kept = results is not None and bar.done > 0
+                where = f"; {results} has them, and takes the rest" if kept else ""
                 done = f"after {bar.done} of {counted(len(points), 'point')}"
-                typer.echo(f"cvxleak: interrupted {done}{kept}", err=True)
+                typer.echo(f"cvxleak: interrupted {done}{where}", err=True)
                 raise typer.Exit(STOPPED) from None
         if len(found.failed) == len(found):
             raise ValidationError(found.failed[0].error)
