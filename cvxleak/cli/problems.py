@@ -1,12 +1,18 @@
-"""From a spec to any problem of the registry."""
+"""From a spec to the problem of the registry that a command asks about."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from cvxleak.cli.building import build_distortion, build_local, build_mechanism, build_query
+from cvxleak.cli.building import (
+    build_distortion,
+    build_local,
+    build_mechanism,
+    build_query,
+    build_task,
+)
 from cvxleak.cli.laws import build_prior, build_sources
 from cvxleak.cli.spec_file import Given
 from cvxleak.core.errors import ValidationError
@@ -14,21 +20,57 @@ from cvxleak.model import Channel, Distortion, Prior
 from cvxleak.problem import Problem, problem_class
 from cvxleak.problem.registry import PYTHON_ONLY, parameters
 
-__all__ = ["build_problem"]
+__all__ = ["TABLES", "problem_of"]
+
+TABLES = {
+    "audit": "adversary.entropy_floors",
+    "envelope": "envelope",
+    "local-dp": "local_dp",
+    "design": "design",
+    "solve": "problem",
+}
+"""Where a spec says what a command asks for."""
 
 
-def build_problem(given: Given, units: str) -> Problem:
-    """Return the problem of [problem].
+def problem_of(command: str, given: Given, units: str) -> Any:
+    """Return the `Problem` that a command of `TABLES` states in a spec.
 
-    A key of [problem] is the argument of that name of the problem's class. An argument without a
-    key is what the spec's own section of that name describes: the query, the mechanism, the channel
-    (of the local mechanism), the prior, the sources, the distortion.
+    A key of [problem] is the argument of that name of the problem's class; the other tables name
+    the problem by what they ask for. An argument without a key is what the spec's own section of
+    that name describes: the query, the mechanism, the channel (of the local mechanism), the prior,
+    the sources, the distortion.
 
     Raises
     ------
     ValidationError
-        Another kind, an unknown key, or an argument that is missing or not valid.
+        Another kind, an unknown key, or an argument that is missing or not valid; more values than
+        one where a problem has one.
     """
+    kind, data, unit = STATEMENTS[command](given)
+    unit = unit or units
+    table = TABLES[command]
+    known = parameters(kind)
+    arguments: dict[str, Any] = {}
+    for name, parameter in known.items():
+        if data.get(name) is not None:
+            arguments[name] = _value(given, table, name, data[name])
+        elif (made := _described(given, name, known, data)) is not None:
+            arguments[name] = made
+        elif parameter.default is parameter.empty:
+            section = f", and so is [{name}]" if name in SECTIONS else ""
+            raise ValidationError(f"{given.path}: {table}.{name} is missing{section}")
+    make = kind.constructor()
+    if "unit" in inspect.signature(make).parameters:
+        arguments["unit"] = unit
+    with given.at(table, naming=command != "audit"):
+        return make(**kind.in_nats(arguments, unit))
+
+
+Statement = tuple[type[Problem], Mapping[str, Any], str | None]
+"""The class of a problem, arguments that stand in a spec's table, and their unit."""
+
+
+def _solve(given: Given) -> Statement:
     given.needs("solve", "problem")
     wanted = given.spec.problem
     assert wanted is not None
@@ -41,69 +83,99 @@ def build_problem(given: Given, units: str) -> Problem:
             f"{given.path}: problem.{name}{python or ' is unknown'}; "
             f"the keys of {wanted.kind}: {sorted(known)}"
         )
-    arguments: dict[str, Any] = {}
-    for name, parameter in known.items():
-        if name in data:
-            arguments[name] = _value(given, name, data[name])
-        elif name in SECTIONS and (made := SECTIONS[name](given)) is not None:
-            arguments[name] = made
-        elif parameter.default is parameter.empty:
-            section = f", and so is [{name}]" if name in SECTIONS else ""
-            raise ValidationError(f"{given.path}: problem.{name} is missing{section}")
-    unit, make = wanted.unit or units, kind.constructor()
-    if "unit" in inspect.signature(make).parameters:
-        arguments["unit"] = unit
-    with given.at("problem"):
-        return make(**kind.in_nats(arguments, unit))
+    return kind, data, wanted.unit
 
 
-def _value(given: Given, name: str, value: Any) -> Any:
-    """Return what a key of [problem] says; of a channel, a law or a distortion also in a file."""
+def _design(given: Given) -> Statement:
+    given.needs("design", "design", "distortion", ("query", "space"))
+    wanted = given.spec.design
+    assert wanted is not None
+    return problem_class(f"min-{wanted.minimize}"), dict(wanted), wanted.unit
+
+
+def _local_dp(given: Given) -> Statement:
+    given.needs("local-dp", "sources", "local_dp")
+    wanted = given.spec.local_dp
+    assert wanted is not None
+    kind = "min-local-dp" if wanted.epsilon is None else "min-distortion-local-dp"
+    data = dict(wanted) | {"budget": wanted.distortion_budget}
+    return problem_class(kind), data, wanted.unit
+
+
+def _envelope(given: Given) -> Statement:
+    given.needs("envelope", "mechanism", ("query", "space"), "prior")
+    asked = given.spec.envelope
+    if asked.epsilon and not asked.delta:
+        level = _only(asked.epsilon, "envelope.epsilon")
+        return problem_class("failure-probability"), {"epsilon": level}, asked.unit
+    delta = _only(asked.delta, "envelope.delta")
+    return problem_class("pml-envelope"), {"delta": delta}, asked.unit
+
+
+def _audit(given: Given) -> Statement:
+    known, asked = given.spec.adversary, given.spec.audit
+    data = {
+        "mechanism": build_task(given).mechanism,
+        "entropy_floor": _only(known.entropy_floors, "adversary.entropy_floors"),
+        "records": None if asked.records is None else _only(asked.records, "audit.records"),
+        "size": _only(asked.group_sizes, "audit.group_sizes"),
+    }
+    return problem_class("record-leakage"), data, known.unit
+
+
+STATEMENTS: dict[str, Callable[[Given], Statement]] = {
+    "audit": _audit,
+    "envelope": _envelope,
+    "local-dp": _local_dp,
+    "design": _design,
+    "solve": _solve,
+}
+
+
+def _only(values: Sequence[Any], key: str) -> Any:
+    if len(values) != 1:
+        raise ValidationError(f"{key}: found {len(values)} values; a point of a sweep has one")
+    return values[0]
+
+
+def _value(given: Given, table: str, name: str, value: Any) -> Any:
+    """Return what a key says; of a channel, a law or a distortion also in a file."""
     readers: dict[str, Any] = {"channel": Channel, "distortion": Distortion, "prior": Prior}
     if name in readers and isinstance(value, str):
-        with given.at(f"problem.{name}"):
+        with given.at(f"{table}.{name}"):
             return readers[name].from_csv(given.file(value))
     return value
 
 
-def _local(given: Given) -> Channel | None:
-    there = given.spec.mechanism is not None and given.spec.prior is not None
-    return build_local(given, "solve")[1] if there else None
+SECTIONS = ("channel", "distortion", "mechanism", "prior", "query", "sources")
+"""Arguments that a section of their name describes."""
 
 
-def _mechanism(given: Given) -> Any:
-    query = _query(given)
-    if query is None or given.spec.mechanism is None:
-        return None
-    return build_mechanism(given, query, build_prior(given, query))
+def _described(
+    given: Given, name: str, known: Mapping[str, inspect.Parameter], data: Mapping[str, Any]
+) -> Any:
+    """Return the argument that a section of its own describes, if there is one.
 
-
-def _query(given: Given) -> Any:
-    there = given.spec.query is not None or given.spec.space is not None
-    return build_query(given) if there else None
-
-
-def _prior(given: Given) -> Prior | None:
-    query = _query(given)
-    return None if given.spec.prior is None or query is None else build_prior(given, query)
-
-
-def _distortion(given: Given) -> Distortion | None:
-    if given.spec.distortion is None:
-        return None
-    if given.spec.sources is not None:
+    The law of [prior] is the source of a problem that has no prior.
+    """
+    spec = given.spec
+    on_sources = "sources" in known and known["sources"].default is inspect.Parameter.empty
+    if name == "sources":
+        return build_sources(given) if on_sources and spec.sources is not None else None
+    if name == "distortion" and on_sources and spec.sources is not None:
         return build_distortion(given, build_sources(given).labels)
-    query = _query(given)
-    return None if query is None else build_distortion(given, query.values)
-
-
-SECTIONS: dict[str, Callable[[Given], Any]] = {
-    "channel": _local,
-    "distortion": _distortion,
-    "mechanism": _mechanism,
-    "prior": _prior,
-    "query": _query,
-    "space": _query,
-    "sources": lambda given: None if given.spec.sources is None else build_sources(given),
-}
-"""Arguments that a section of their own describes."""
+    if spec.query is None and spec.space is None:
+        return None
+    query = build_query(given)
+    if name in ("query", "space"):
+        return query
+    if name == "distortion":
+        outputs = data.get("outputs")
+        return build_distortion(given, query.values, None if outputs is None else tuple(outputs))
+    if name == "mechanism":
+        prior = build_prior(given, query)
+        return None if spec.mechanism is None else build_mechanism(given, query, prior)
+    if name == "channel" and spec.mechanism is not None and spec.prior is not None:
+        return build_local(given, "solve")[1]
+    local = query.space.records == 1 and "prior" not in known and data.get("sources") is None
+    return build_prior(given, query) if name == "prior" or (name == "source" and local) else None

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import signal
 import threading
 import time
-from types import FrameType, TracebackType
+from types import TracebackType
 from typing import Self
 
 from rich.console import Console
@@ -14,7 +13,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from cvxleak.problem.bound import unit_scale
 from cvxleak.report import Watch
 
-__all__ = ["STOPPED", "Display", "Interruptible"]
+__all__ = ["STOPPED", "Display"]
 
 STOPPED = 130
 """Exit code of a program that Ctrl-C ended."""
@@ -42,7 +41,7 @@ class Display(Watch):
         self._started = self._due = 0.0
         self._display: Progress | None = None
         self._timer: threading.Timer | None = None
-        self.interrupted = self._announced = False
+        self.interrupted = False
 
     def __enter__(self) -> Self:
         return self
@@ -106,60 +105,9 @@ class Display(Watch):
         if self.interrupted:
             raise KeyboardInterrupt
         self.interrupted = True
-        self._announce()
-
-    def _announce(self) -> None:
-        if not self._announced:
-            self._announced = True
-            self._console.print(
-                "Interrupted: the report follows with the brackets reached. "
-                "Press Ctrl-C again to stop without it.",
-                highlight=False,
-                soft_wrap=True,
-            )
-
-
-class Interruptible(Display):
-    """A display for searches that report progress: Ctrl-C between them loses nothing either.
-
-    It is noted, and the next progress ends the search. The second one stops the program.
-    """
-
-    def __init__(self, unit: str = "nats", console: Console | None = None) -> None:
-        super().__init__(unit, console)
-        self._before: object = None
-
-    def __enter__(self) -> Self:
-        self._before = signal.signal(signal.SIGINT, self._on_interrupt)
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        super().__exit__(kind, error, trace)
-        signal.signal(signal.SIGINT, self._before)  # pyright: ignore[reportArgumentType]
-
-    def progress(self, lower: float, upper: float, nodes: int) -> None:
-        """Show a bracket; raise KeyboardInterrupt where Ctrl-C was pressed."""
-        if self.interrupted:
-            self._announce()
-            raise KeyboardInterrupt
-        super().progress(lower, upper, nodes)
-
-    def end(self) -> None:
-        """Take the line away."""
-        super().end()
-        if self.interrupted:
-            self._announce()
-
-    def stop(self) -> None:
-        """Do nothing: the signal was noted as it came."""
-
-    def _on_interrupt(self, number: int, frame: FrameType | None) -> None:
-        # Nothing is printed here: the signal may have come in the middle of a print.
-        if self.interrupted:
-            raise SystemExit(STOPPED)
-        self.interrupted = True
+        self._console.print(
+            "Interrupted: the report follows with the brackets reached. "
+            "Press Ctrl-C again to stop without it.",
+            highlight=False,
+            soft_wrap=True,
+        )

@@ -8,16 +8,14 @@ import json
 import math
 import tomllib
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from cvxleak.cli.problems import TABLES, problem_of
 from cvxleak.cli.reading import read_number
 from cvxleak.cli.spec_file import Given
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.numbers import to_json
-from cvxleak.problem.bound import Bound, converted
-
-if TYPE_CHECKING:
-    from cvxleak.problem import Problem
+from cvxleak.problem.bound import Bound
 
 __all__ = [
     "CURVES",
@@ -34,15 +32,6 @@ Point = Mapping[str, Any]
 
 NUMBERS = {"audit": 1e-4, "envelope": 1e-9, "local-dp": 1e-9, "design": 1e-3, "solve": None}
 """What can be swept, with the tolerance if none is given, as in the command of that name."""
-
-SECTIONS = {
-    "audit": "adversary.entropy_floors",
-    "envelope": "envelope",
-    "local-dp": "local_dp",
-    "design": "design",
-    "solve": "problem",
-}
-"""Where a spec says what is asked for."""
 
 CURVES = {"audit": "adversary.entropy_floors", "design": "design.budget"}
 """The key along which all points of a number can be solved at once."""
@@ -163,60 +152,36 @@ class SpecPoint:
             return [self._one(point | {self.along: values[0]})]
         given = self.given.having(point | {self.along: values[0]})
         order = sorted(values)
-        curve = self._leakages if self.number == "audit" else self._designs
-        bounds = curve(given, order, {**self.options, "time_limit": self._seconds(len(order))})
-        found = dict(zip(order, bounds, strict=True))
+        found = dict(zip(order, self._curve(given, order), strict=True))
         return [found[value].to(self.units) for value in values]
-
-    def _seconds(self, points: int) -> float:
-        return points * self.options["time_limit"]
 
     def _one(self, point: Point) -> Bound:
         changes = dict(point)
         if "envelope.epsilon" in point:
             changes.setdefault("envelope.delta", [])
         given = self.given.having(changes)
-        problem = _problem(self.number, given, self.units)
-        with given.at(SECTIONS[self.number], naming=self.number != "audit"):
+        problem = problem_of(self.number, given, self.units)
+        with given.at(TABLES[self.number], naming=self.number != "audit"):
             return problem.solve(**self.options).to(self.units)
 
-    def _leakages(
-        self, given: Given, floors: Sequence[float], options: dict[str, Any]
-    ) -> Sequence[Bound]:
+    def _curve(self, given: Given, values: Sequence[float]) -> Sequence[Bound]:
+        """Return a bound for each value, of a spec that has the first one."""
+        options = {**self.options, "time_limit": len(values) * self.options["time_limit"]}
+        problem = problem_of(self.number, given, self.units)
+        name, stated = "entropy_floor", given.spec.adversary
+        if self.number == "design":
+            assert given.spec.design is not None
+            name, stated = "budget", given.spec.design
+        unit = stated.unit or self.units
+        nats = [problem.in_nats({name: value}, unit)[name] for value in values]
+        if self.number == "design":
+            from cvxleak.design import design_curve
+
+            return design_curve(problem, nats, **options).bounds
         from cvxleak.audit import leakage_curve
-        from cvxleak.cli.building import build_task
-        from cvxleak.cli.statements import only, only_record
 
-        size = only(given.spec.audit.group_sizes, "audit.group_sizes")
-        if size != 1:
-            raise ValidationError(f"audit.group_sizes: found {size}; a curve is about one record")
-        task = build_task(given)
-        unit = given.spec.adversary.unit or self.units
-        nats = [converted(floor, unit) for floor in floors]
-        return leakage_curve(task.mechanism, nats, only_record(given), **options).bounds
-
-    def _designs(
-        self, given: Given, budgets: Sequence[float], options: dict[str, Any]
-    ) -> Sequence[Bound]:
-        from cvxleak.cli.statements import design_problem
-        from cvxleak.design import design_curve
-
-        problem = design_problem(given, self.units)
-        wanted = given.spec.design
-        assert wanted is not None
-        unit = wanted.unit or self.units if wanted.minimize == "distortion" else "nats"
-        nats = [converted(budget, unit) for budget in budgets]
-        return design_curve(problem, nats, **options).bounds
-
-
-def _problem(number: str, given: Given, units: str) -> Problem:
-    """Return the problem that a command of this name states in a spec."""
-    from cvxleak.cli import problems, statements
-
-    return {
-        "audit": statements.audit_problem,
-        "envelope": statements.envelope_problem,
-        "local-dp": statements.local_dp_problem,
-        "design": statements.design_problem,
-        "solve": problems.build_problem,
-    }[number](given, units)
+        if problem.size != 1:
+            raise ValidationError(
+                f"audit.group_sizes: found {problem.size}; a curve is about one record"
+            )
+        return leakage_curve(problem.mechanism, nats, problem.records, **options).bounds

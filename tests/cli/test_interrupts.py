@@ -20,7 +20,12 @@ LOCAL = (
     "[prior]\ncounts = { x = 1, y = 3 }\n"
 )
 LAWS = '[sources]\nkind = "laws"\nlaws = [[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]]\n'
+AUDIT = (
+    '[query]\nkind = "count"\nrecords = 3\n[mechanism]\nkind = "truncated_geometric"\nepsilon = 1\n'
+    "[adversary]\nentropy_floors = [0, 1]\n"
+)
 COMMANDS = {
+    "audit": (AUDIT, []),
     "capacity": (CHANNEL, []),
     "envelope": (LOCAL, ["--delta", "0.2", "0.6", "--epsilon", "0.3"]),
     "local-dp": (LAWS + "[local_dp]\ndistortion_budget = 0.3\n", []),

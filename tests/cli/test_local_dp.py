@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
+from cvxleak.cli.problems import problem_of
 from cvxleak.cli.spec_file import Given
-from cvxleak.cli.statements import design_problem, local_dp_problem
 from cvxleak.core.numbers import as_written
 from cvxleak.measures import local_dp_epsilon
 from cvxleak.model import Channel
@@ -231,15 +231,17 @@ def test_wrong_options(
 @pytest.mark.parametrize("number", ["0.33333333333333333333", '"1/3"', "0.3"])
 def test_numbers_of_a_spec_stay_as_written(write: Write, number: str):
     written = as_written(number.strip('"'))
-    private = local_dp_problem(Given(write(LAWS, f"[local_dp]\nepsilon = {number}\n")), "nats")
+    private = problem_of(
+        "local-dp", Given(write(LAWS, f"[local_dp]\nepsilon = {number}\n")), "nats"
+    )
     assert (private.epsilon, private.delta) == (written, 0)
     budget = Given(write(LAWS, f"[local_dp]\ndistortion_budget = {number}\n"))
-    assert local_dp_problem(budget, "nats").budget == written
+    assert problem_of("local-dp", budget, "nats").budget == written
     wanted = f"[design]\nminimize = 'distortion'\nbudget = {number}\nentropy_floor = {number}\n"
     query = "[query]\nkind = 'parity'\nrecords = 2\n[distortion]\nkind = 'hamming'\n"
-    design = design_problem(Given(write(query, wanted)), "nats")
+    design = problem_of("design", Given(write(query, wanted)), "nats")
     assert (design.budget, design.entropy_floor) == (written, written)
-    in_bits = local_dp_problem(
-        Given(write(LAWS, "[local_dp]\nepsilon = 1.0\nunit = 'bits'\n")), "nats"
+    in_bits = problem_of(
+        "local-dp", Given(write(LAWS, "[local_dp]\nepsilon = 1.0\nunit = 'bits'\n")), "nats"
     )
     assert in_bits.epsilon == pytest.approx(math.log(2))

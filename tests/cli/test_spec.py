@@ -10,10 +10,10 @@ import pytest
 
 from cvxleak.cli import spec as schema
 from cvxleak.cli.building import load_task
+from cvxleak.cli.problems import problem_of
 from cvxleak.cli.reading import parse_spec
 from cvxleak.cli.spec import Spec
 from cvxleak.cli.spec_file import Given
-from cvxleak.cli.statements import local_dp_problem
 from cvxleak.core.errors import ValidationError
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -162,7 +162,7 @@ def sections() -> dict[str, list[type[schema.Section]]]:
     return {
         "query": list(get_args(schema.Query)),
         "space": [schema.Space],
-        "mechanism": list(get_args(schema.Noise)),
+        "mechanism": list(get_args(schema.Mechanism)),
         "adversary": [schema.Adversary],
         "audit": [schema.Audit],
         "prior": [schema.Source],
@@ -208,7 +208,7 @@ def test_documented_specs_work(tmp_path: Path):
             assert load_task(path).given.spec == spec
             loaded.append("audit")
         if spec.local_dp is not None:
-            assert local_dp_problem(Given(path), "nats").sources.size == 3
+            assert problem_of("local-dp", Given(path), "nats").sources.size == 3
             loaded.append("local-dp")
     assert loaded == ["audit", "audit", "audit", "local-dp"]
 

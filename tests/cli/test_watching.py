@@ -1,14 +1,13 @@
 """Progress and interrupts, without waiting for either."""
 
 import io
-import signal
 import time
 
 import pytest
 from rich.console import Console
 
 from cvxleak.cli import progress as watching
-from cvxleak.cli.progress import STOPPED, Display, Interruptible
+from cvxleak.cli.progress import Display
 
 
 def console(*, terminal: bool = False) -> Console:
@@ -18,29 +17,6 @@ def console(*, terminal: bool = False) -> Console:
 def shown(console: Console) -> str:
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
-
-
-def test_first_interrupt_ends_the_search_and_the_second_the_program():
-    screen = console()
-    with Interruptible("nats", screen) as watch:
-        watch.begin("leakage")
-        watch.progress(0.1, 0.2, 1)
-        signal.raise_signal(signal.SIGINT)
-        assert watch.interrupted
-        with pytest.raises(KeyboardInterrupt):
-            watch.progress(0.1, 0.2, 2)
-        watch.end()
-        assert shown(screen).count("Interrupted: the report follows") == 1
-        with pytest.raises(SystemExit) as stop:
-            signal.raise_signal(signal.SIGINT)
-        assert stop.value.code == STOPPED == 130
-
-
-def test_interrupts_are_python_s_own_again_afterwards():
-    before = signal.getsignal(signal.SIGINT)
-    with Interruptible("nats", console()):
-        assert signal.getsignal(signal.SIGINT) != before
-    assert signal.getsignal(signal.SIGINT) == before
 
 
 def test_quick_steps_say_nothing():

@@ -60,7 +60,7 @@ def audit(
     """Audit a mechanism: what one output tells, by every measure."""
     with complaining():
         from cvxleak.cli.building import load_task
-        from cvxleak.cli.progress import Interruptible
+        from cvxleak.cli.progress import Display
         from cvxleak.report import audit_report, check_page
 
         check_limits(tol, time_limit)
@@ -71,7 +71,7 @@ def audit(
         task = load_task(spec)
         floors = _floors(task, entropy_floor, units.value)
         settings = task.given.spec.audit
-        with Interruptible(units.value) as watch:
+        with Display(units.value) as watch:
             report = audit_report(
                 task.mechanism,
                 floors,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from cvxleak.cli.cli_errors import complaining
-from cvxleak.cli.documents import Output, counted
+from cvxleak.cli.commands.solve import answer
+from cvxleak.cli.documents import counted
 from cvxleak.cli.options import (
     ChannelPaths,
     Json,
@@ -15,13 +15,11 @@ from cvxleak.cli.options import (
     Tolerance,
     Unit,
     Units,
-    check_limits,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from cvxleak.cli.spec_file import Given
+    from cvxleak.report import Report
 
 __all__ = ["design"]
 
@@ -36,25 +34,13 @@ def design(
     tol: Tolerance = 1e-3,
 ) -> None:
     """Design a channel: least leakage for a distortion budget, or the reverse."""
-    with complaining():
-        from cvxleak.cli.progress import Display
-        from cvxleak.cli.spec_file import Given
-        from cvxleak.cli.statements import design_problem
-        from cvxleak.report import design_report
-
-        check_limits(tol, time_limit)
-        output = Output("design", spec, json_path, certificate, channel)
-        given = Given(spec)
-        problem = design_problem(given, units.value)
-        with Display(units.value) as watch, given.at("design"):
-            report = design_report(
-                problem, unit=units.value, tol=tol, time_limit=time_limit, watch=watch
-            )
-        output.publish(report, _heading(given, report.facts, units.value), given.identity())
+    limits = {"time_limit": time_limit, "tol": tol}
+    answer("design", spec, units.value, (json_path, certificate, channel), limits, _about)
 
 
-def _heading(given: Given, facts: Mapping[str, Any], unit: str) -> list[str]:
+def _about(given: Given, report: Report) -> list[str]:
     """Say in a few lines what was designed."""
+    facts, unit = report.facts, report.unit
     about = "dataset" if given.spec.query is None else given.spec.query.kind
     who = {"record": "the worst record", "total": "the whole dataset"}.get(
         facts["objective"], f"the worst group of {facts['group_size']} records"
@@ -66,7 +52,6 @@ def _heading(given: Given, facts: Mapping[str, Any], unit: str) -> list[str]:
     if facts["minimize"] == "distortion":
         within = f"leakage at most {facts['budget']:g} {unit}"
     lines = [
-        given.title,
         f"{counted(facts['records'], 'record')} -> {about} "
         f"({counted(facts['query_values'], 'value')}) -> channel of "
         f"{counted(facts['rows'], 'row')} and {counted(facts['outputs'], 'output')}",

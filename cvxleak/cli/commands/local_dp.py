@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from cvxleak.cli.cli_errors import complaining
-from cvxleak.cli.documents import Output, counted
+from cvxleak.cli.commands.solve import answer
+from cvxleak.cli.documents import counted
 from cvxleak.cli.options import (
     ChannelPaths,
     Gap,
@@ -15,13 +15,11 @@ from cvxleak.cli.options import (
     TimeLimit,
     Unit,
     Units,
-    check_limits,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from cvxleak.cli.spec_file import Given
+    from cvxleak.report import Report
 
 __all__ = ["local_dp"]
 
@@ -36,30 +34,16 @@ def local_dp(
     tol: Gap = 1e-9,
 ) -> None:
     """Find the channel of least epsilon that is useful for every law of a set."""
-    with complaining():
-        from cvxleak.cli.progress import Display
-        from cvxleak.cli.spec_file import Given
-        from cvxleak.cli.statements import local_dp_problem
-        from cvxleak.report import local_dp_report
-
-        check_limits(tol, time_limit)
-        output = Output("local-dp", spec, json_path, certificate, channel)
-        given = Given(spec)
-        problem = local_dp_problem(given, units.value)
-        with Display(units.value) as watch, given.at("local_dp"):
-            report = local_dp_report(
-                problem, unit=units.value, tol=tol, time_limit=time_limit, watch=watch
-            )
-        heading = _heading(given, report.facts)
-        output.publish(report, heading, given.identity())
+    limits = {"time_limit": time_limit, "tol": tol}
+    answer("local-dp", spec, units.value, (json_path, certificate, channel), limits, _about)
 
 
-def _heading(given: Given, facts: Mapping[str, Any]) -> list[str]:
+def _about(given: Given, report: Report) -> list[str]:
     """Say in a few lines what is known about the law, and which class of sets that is."""
-    known = given.spec.sources
+    known, facts = given.spec.sources, report.facts
     assert known is not None
     size = counted(facts["outcomes"], "outcome")
-    lines = [given.title, f"{known.kind} -> set of laws of {size} -> {facts['outputs']} outputs"]
+    lines = [f"{known.kind} -> set of laws of {size} -> {facts['outputs']} outputs"]
     if known.source is not None:
         lines.append(f"Sources: {known.source}")
     kinds = {

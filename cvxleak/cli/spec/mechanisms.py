@@ -1,59 +1,120 @@
-"""[mechanism]: the noise."""
+"""[mechanism]: the noise, and the channel that it is."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
-from cvxleak.cli.spec.section import Number, Section
+from cvxleak import mechanisms
+from cvxleak.cli.spec.section import Number, Section, is_bare, numbers
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.files import numbers_from_text, read_table
+from cvxleak.core.validation import Array
+from cvxleak.model import Channel, Distortion, Prior, Query
 
-__all__ = [
-    "BinarySymmetric",
-    "Constant",
-    "DiscretizedGaussian",
-    "DiscretizedLaplace",
-    "Exponential",
-    "GeneralizedSymmetric",
-    "Identity",
-    "LaplaceThreshold",
-    "Matrix",
-    "Noise",
-    "PmlExtremal",
-    "RandomRounding",
-    "RandomizedResponse",
-    "RankExponential",
-    "TruncatedGeometric",
-]
+__all__ = ["Mechanism", "Noise", "Setting"]
 
 
-class RandomizedResponse(Section):
+@dataclass(frozen=True)
+class Setting:
+    """What noise is made for.
+
+    Attributes
+    ----------
+    query : Query
+    prior : Prior or None
+        The law of [prior].
+    file : callable
+        Finds a file that the spec names.
+    """
+
+    query: Query
+    prior: Prior | None
+    file: Callable[[str], Path]
+
+    @property
+    def values(self) -> tuple[Hashable, ...]:
+        """The values of the query."""
+        return self.query.values
+
+    @property
+    def numbers(self) -> list[float]:
+        """The values, if they are numbers."""
+        return numbers(self.values)
+
+    @property
+    def largest(self) -> int:
+        """The largest value, if all are counts."""
+        for value in self.values:
+            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+                raise ValidationError(f"values that are counts are needed; found {value!r}")
+        return max(self.values)  # pyright: ignore[reportArgumentType, reportReturnType, reportCallIssue]
+
+    def labeled(self, channel: Channel) -> Channel:
+        """Return a channel from the values of the query to the same labels."""
+        if channel.shape[0] != len(self.values):
+            raise ValidationError(
+                f"it has {channel.shape[0]} inputs; the query has {len(self.values)} values"
+            )
+        return Channel(channel.matrix, self.values, self.values)
+
+
+class Noise(Section):
+    """What [mechanism] has in common."""
+
+    @abstractmethod
+    def channel(self, to: Setting) -> Channel | Array:
+        """Return the channel from the values of the query, or its rows."""
+
+
+class RandomizedResponse(Noise):
     """The true value with the weight e^epsilon, each other value with the weight 1 (k-RR)."""
 
     kind: Literal["randomized_response"]
     epsilon: Number
 
+    def channel(self, to: Setting) -> Channel:
+        """Return the channel."""
+        return to.labeled(mechanisms.randomized_response(len(to.values), self.epsilon))
 
-class BinarySymmetric(Section):
+
+class BinarySymmetric(Noise):
     """A bit that is flipped with probability `flip`; for flip = 1 - p, Warner's design."""
 
     kind: Literal["binary_symmetric"]
     flip: Number
 
+    def channel(self, to: Setting) -> Channel:
+        """Return the channel."""
+        return to.labeled(mechanisms.binary_symmetric(self.flip))
 
-class GeneralizedSymmetric(Section):
+
+class GeneralizedSymmetric(Noise):
     """A wrong value with probability `flip`, all wrong ones alike."""
 
     kind: Literal["generalized_symmetric"]
     flip: Number
 
+    def channel(self, to: Setting) -> Channel:
+        """Return the channel."""
+        return to.labeled(mechanisms.generalized_symmetric(len(to.values), self.flip))
 
-class LaplaceThreshold(Section):
+
+class LaplaceThreshold(Noise):
     """A bit plus Laplace noise, thresholded at 1/2."""
 
     kind: Literal["laplace_threshold"]
     epsilon: Number
 
+    def channel(self, to: Setting) -> Channel:
+        """Return the channel."""
+        return to.labeled(mechanisms.laplace_threshold(self.epsilon))
 
-class DiscretizedLaplace(Section):
+
+class DiscretizedLaplace(Noise):
     """Laplace noise; the nearest of `outputs` (the query's values) is released."""
 
     kind: Literal["discretized_laplace"]
@@ -61,16 +122,27 @@ class DiscretizedLaplace(Section):
     sensitivity: Number | None = None
     outputs: list[Number] | None = None
 
+    def channel(self, to: Setting) -> Channel:
+        """Return the channel."""
+        width = to.query.sensitivity if self.sensitivity is None else self.sensitivity
+        outputs = self.outputs or sorted(to.numbers)
+        return mechanisms.discretized_laplace(outputs, self.epsilon, width, to.numbers)
 
-class DiscretizedGaussian(Section):
+
+class DiscretizedGaussian(Noise):
     """Gaussian noise; the nearest of `outputs` (the query's values) is released."""
 
     kind: Literal["discretized_gaussian"]
     variance: Number
     outputs: list[Number] | None = None
 
+    def channel(self, to: Setting) -> Channel:
+        """Return the channel."""
+        outputs = self.outputs or sorted(to.numbers)
+        return mechanisms.discretized_gaussian(outputs, self.variance, to.numbers)
 
-class Exponential(Section):
+
+class Exponential(Noise):
     """The exponential mechanism with the score -|value - output| or with a CSV file of scores."""
 
     kind: Literal["exponential"]
@@ -78,55 +150,105 @@ class Exponential(Section):
     sensitivity: Number | None = None
     scores: str | None = None
 
+    def channel(self, to: Setting) -> Channel:
+        """Return the channel."""
+        width = self.sensitivity
+        if self.scores is None:
+            scores = -Distortion.absolute(to.numbers).matrix
+            width = to.query.sensitivity if width is None else width
+            return mechanisms.exponential(scores, self.epsilon, width, to.values, to.values)
+        if width is None:
+            raise ValidationError("sensitivity: is missing; scores from a file need it")
+        path = to.file(self.scores)
+        rows = [numbers_from_text(cells, line, path) for line, cells in read_table(path)]
+        if len(rows) != len(to.values):
+            raise ValidationError(
+                f"scores: found {len(rows)} rows; the query has {len(to.values)} values"
+            )
+        return mechanisms.exponential(rows, self.epsilon, width, to.values)
 
-class RankExponential(Section):
+
+class RankExponential(Noise):
     """The exponential channel by the ranks of the distances |value - output|."""
 
     kind: Literal["rank_exponential"]
     scale: Number
 
+    def channel(self, to: Setting) -> Channel:
+        """Return the channel."""
+        return mechanisms.rank_exponential(Distortion.absolute(to.numbers), self.scale)
 
-class TruncatedGeometric(Section):
+
+class TruncatedGeometric(Noise):
     """Two-sided geometric noise on a count, clamped to its range."""
 
     kind: Literal["truncated_geometric"]
     epsilon: Number
 
+    def channel(self, to: Setting) -> Channel:
+        """Return the channel."""
+        return mechanisms.truncated_geometric(to.largest, self.epsilon)
 
-class RandomRounding(Section):
+
+class RandomRounding(Noise):
     """Unbiased random rounding of a count to a multiple of `base`."""
 
     kind: Literal["random_rounding"]
     base: int
 
+    def channel(self, to: Setting) -> Channel:
+        """Return the channel."""
+        return mechanisms.random_rounding(to.largest, self.base)
 
-class PmlExtremal(Section):
+
+class PmlExtremal(Noise):
     """The mechanism with pointwise maximal leakage epsilon for every output, for [prior]."""
 
     kind: Literal["pml_extremal"]
     epsilon: Number
 
+    def channel(self, to: Setting) -> Channel:
+        """Return the channel."""
+        if to.prior is None:
+            raise ValidationError("pml_extremal is made for a law: [prior] is missing")
+        return mechanisms.pml_extremal(to.prior, self.epsilon)
 
-class Identity(Section):
+
+class Identity(Noise):
     """The query's value as it is."""
 
     kind: Literal["identity"]
 
+    def channel(self, to: Setting) -> Channel:
+        """Return the channel."""
+        return to.labeled(mechanisms.identity(len(to.values)))
 
-class Constant(Section):
+
+class Constant(Noise):
     """The same output whatever the data."""
 
     kind: Literal["constant"]
 
+    def channel(self, to: Setting) -> Channel:
+        """Return the channel."""
+        constant = mechanisms.constant(len(to.values), [1.0])
+        return Channel(constant.matrix, to.values, constant.outputs)
 
-class Matrix(Section):
+
+class Matrix(Noise):
     """A CSV file of probabilities: one row for each value of the query."""
 
     kind: Literal["matrix"]
     file: str
 
+    def channel(self, to: Setting) -> Channel | Array:
+        """Return the channel, or its rows if the file has no labels."""
+        path = to.file(self.file)
+        channel = Channel.from_csv(path)
+        return channel.matrix if is_bare(path) else channel
 
-Noise = (
+
+Mechanism = (
     RandomizedResponse
     | BinarySymmetric
     | GeneralizedSymmetric

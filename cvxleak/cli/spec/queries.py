@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
+import numpy as np
+
+from cvxleak import model, queries
 from cvxleak.cli.spec.section import Label, Section
 
-__all__ = ["Count", "ModularSum", "PairSum", "Parity", "Query", "Space", "Table"]
+__all__ = ["Query", "Space"]
 
 
 class Count(Section):
@@ -15,12 +18,20 @@ class Count(Section):
     kind: Literal["count"]
     records: int
 
+    def query(self) -> model.Query:
+        """Return the query."""
+        return queries.count(self.records)
+
 
 class Parity(Section):
     """Number of ones, modulo 2."""
 
     kind: Literal["parity"]
     records: int
+
+    def query(self) -> model.Query:
+        """Return the query."""
+        return queries.parity(self.records)
 
 
 class ModularSum(Section):
@@ -30,12 +41,20 @@ class ModularSum(Section):
     records: int
     modulus: int
 
+    def query(self) -> model.Query:
+        """Return the query."""
+        return queries.modular_sum(self.records, self.modulus)
+
 
 class PairSum(Section):
     """Number of pairs of ones."""
 
     kind: Literal["pair_sum"]
     records: int
+
+    def query(self) -> model.Query:
+        """Return the query."""
+        return queries.pair_sum(self.records)
 
 
 class Table(Section):
@@ -45,11 +64,21 @@ class Table(Section):
     alphabets: list[list[Label]]
     values: list[Label]
 
+    def query(self) -> model.Query:
+        """Return the query."""
+        return queries.from_table(model.RecordSpace(self.alphabets), self.values)
+
 
 class Space(Section):
     """A record space: the mechanism looks at the dataset itself."""
 
     alphabets: list[list[Label]]
+
+    def query(self) -> model.Query:
+        """Return the query whose value is the dataset."""
+        space = model.RecordSpace(self.alphabets)
+        datasets = list(space.datasets()) if space.records > 1 else space.alphabets[0]
+        return model.TableQuery(space, np.arange(space.size), datasets)
 
 
 Query = Count | Parity | ModularSum | PairSum | Table

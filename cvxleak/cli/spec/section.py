@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, PlainValidator, model_validator
 from pydantic_core import PydanticCustomError
 
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.files import is_header, read_table
 from cvxleak.core.numbers import as_written
 
-__all__ = ["Label", "Number", "Section"]
+__all__ = ["Label", "Number", "Section", "is_bare", "numbers"]
 
 
 def _label(value: Any) -> Any:
@@ -48,3 +52,17 @@ class Section(BaseModel):
         if self.either and sum(getattr(self, key) is not None for key in self.either) != 1:
             raise ValueError(f"either {' or '.join(self.either)} is needed, and not both")
         return self
+
+
+def numbers(labels: Iterable[Any]) -> list[float]:
+    """Return labels that are numbers, or say which one is none."""
+    found = list(labels)
+    for label in found:
+        if isinstance(label, bool) or not isinstance(label, (int, float)):
+            raise ValidationError(f"values that are numbers are needed; found {label!r}")
+    return found
+
+
+def is_bare(path: Path) -> bool:
+    """Whether a CSV file has no labels: its very first cell is a number."""
+    return not is_header(read_table(path)[0], 1, path)

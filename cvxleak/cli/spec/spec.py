@@ -12,7 +12,7 @@ from cvxleak.cli.spec.desks import Desk
 from cvxleak.cli.spec.distortions import Cost
 from cvxleak.cli.spec.envelopes import Envelope
 from cvxleak.cli.spec.local_dp import LocalDP
-from cvxleak.cli.spec.mechanisms import Noise
+from cvxleak.cli.spec.mechanisms import Mechanism
 from cvxleak.cli.spec.priors import Source
 from cvxleak.cli.spec.problems import Problem
 from cvxleak.cli.spec.queries import Query, Space
@@ -33,7 +33,7 @@ class Spec(Section):
     title: str | None = None
     query: Annotated[Query, Field(discriminator="kind")] | None = None
     space: Space | None = None
-    mechanism: Annotated[Noise, Field(discriminator="kind")] | None = None
+    mechanism: Annotated[Mechanism, Field(discriminator="kind")] | None = None
     adversary: Adversary = Adversary()
     audit: Audit = Audit()
     prior: Source | None = None
