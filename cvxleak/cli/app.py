@@ -40,7 +40,7 @@ app = typer.Typer(
 # In the order of --help; a command with subcommands is a Typer of its own (app.add_typer).
 app.command(cls=Several)(audit.audit)
 app.command(cls=Several)(envelope.envelope)
-app.command()(design.design)
+app.command("design")(design.design)
 app.command("local-dp")(local_dp.local_dp)
 app.command()(solve.solve)
 app.command()(sweep.sweep)

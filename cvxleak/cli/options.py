@@ -14,9 +14,9 @@ from cvxleak.cli.cli_errors import complaining
 
 __all__ = [
     "ChannelPaths",
-    "Gap",
     "Group",
     "Json",
+    "OwnTolerance",
     "Picture",
     "Proof",
     "Several",
@@ -111,11 +111,19 @@ TimeLimit = Annotated[
     ),
 ]
 Tolerance = Annotated[
-    float, typer.Option("--tol", metavar="T", help="Relative gap between the ends to reach.")
-]
-Gap = Annotated[
     float,
-    typer.Option("--tol", metavar="T", help="Gap between the ends to reach, in nats."),
+    typer.Option(
+        "--tol", metavar="T", help="Gap between the ends to reach, as a part of the value."
+    ),
+]
+OwnTolerance = Annotated[
+    float | None,
+    typer.Option(
+        "--tol",
+        metavar="T",
+        help="Gap between the ends to reach, as a part of the value. Without a default: the "
+        "problem's own.",
+    ),
 ]
 ChannelPaths = Annotated[
     list[str] | None,
@@ -131,9 +139,10 @@ Picture = Annotated[
 ]
 
 
-def check_limits(tol: float, time_limit: float = 0.0) -> None:
+def check_limits(tol: float | None, time_limit: float = 0.0) -> None:
     """See that --tol and --time-limit are numbers that mean something."""
     from cvxleak.core.validation import real_number
 
-    real_number(tol, "--tol", 0.0, 1.0, open_high=True)
+    if tol is not None:
+        real_number(tol, "--tol", 0.0, 1.0, open_high=True)
     real_number(time_limit, "--time-limit", 0.0)

@@ -1,11 +1,13 @@
-"""A report as tables that a person can read, in 80 columns and up."""
+"""A report, or a sweep, as tables that a person can read, in 80 columns and up."""
 
 from __future__ import annotations
 
 import math
 import textwrap
 from collections.abc import Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
@@ -17,7 +19,10 @@ from cvxleak.report import Quantity, Report, names
 from cvxleak.report.numbers import amount, ends
 from cvxleak.report.sentences import percent
 
-__all__ = ["COLORS", "Page", "plain_table", "render"]
+if TYPE_CHECKING:
+    from cvxleak.sweeps import Sweep
+
+__all__ = ["Page", "plain_table", "render", "render_sweep"]
 
 WIDEST = 100
 """Columns beyond which lines get hard to read."""
@@ -250,6 +255,35 @@ def plain_table() -> Table:
     return Table(
         box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1), collapse_padding=True
     )
+
+
+def render_sweep(results: Sweep, console: Console, heading: Sequence[str]) -> None:
+    """Print what was swept, the bounds, and what went wrong at which points."""
+    page = Page(console, heading)
+    table = plain_table()
+    names = list(results.rows[0].point)
+    for name in names:
+        table.add_column(name.replace(".", ".\n"), justify="right")
+    for column in ("\nlower", "\nupper"):
+        table.add_column(column, justify="right")
+    for column in ("\nunit", "\nstatus"):
+        table.add_column(column)
+    for row in results:
+        coordinates = [Text(f"{row.point[name]}") for name in names]
+        ends = ("", "")
+        if not math.isnan(row.lower):
+            ends = amount(row.lower, ROUND_FLOOR), amount(row.upper, ROUND_CEILING)
+        status = Text(row.status.lower(), style=COLORS.get(row.status, ""))
+        table.add_row(*coordinates, *ends, row.unit, status)
+    page.show("", table)
+    errors: dict[str, list[str]] = {}
+    for row in results:
+        if row.error:
+            point = "; ".join(f"{key} = {value}" for key, value in row.point.items())
+            errors.setdefault(row.error, []).append(point)
+    for message, points in errors.items():
+        others = f" and {len(points) - 1} more" if len(points) > 1 else ""
+        page.write(f"At {points[0]}{others}: {message}", indent="  ")
 
 
 def _why_open(report: Report) -> str:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import copy
 import hashlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from cvxleak.cli.cli_errors import place
 from cvxleak.cli.reading import check_spec, is_list, read_toml
 from cvxleak.core.errors import CvxleakError, ValidationError
+from cvxleak.problem.bound import converted
 
 __all__ = ["Given", "read_file", "sha256"]
 
@@ -141,6 +143,29 @@ class Given:
                 stated = isinstance(part, dict) and name.partition("[")[0] in part
                 where += f".{name}" if stated else f": {name}"
             raise type(error)(f"{self.path}: {where}: {error.detail}") from error
+
+    def chosen(
+        self,
+        option: str,
+        values: Sequence[float] | None,
+        key: str,
+        check: Callable[[Sequence[float], str], list[float]],
+        unit: str | None,
+    ) -> list[float]:
+        """Return the numbers of an option or else of a key of a section, as `check` returns them.
+
+        `check` is given the numbers and their unit. If `unit` is that of the report, the numbers
+        are information: those of the spec may have another unit, that of their section.
+        """
+        if values:
+            with place(option):
+                return check(values, unit or "nats")
+        section, _, name = key.partition(".")
+        table = getattr(self.spec, section)
+        stated = (unit and table.unit) or unit or "nats"
+        with self.at(key, naming=False):
+            found = check(getattr(table, name), stated)
+        return [converted(value, stated, unit) for value in found] if unit else found
 
     def file(self, relative: str) -> Path:
         """Return the path of a file that the spec names, and take note of what is in it."""

@@ -4,52 +4,6 @@ The names are part of the JSON format: docs/cli.md says what each stands for. A 
 keeps its meaning.
 """
 
-from __future__ import annotations
-
-__all__ = [
-    "ALL",
-    "BALANCE",
-    "BUDGET_PRICE",
-    "CAPACITY",
-    "DESIGN_DISTORTION",
-    "DESIGN_LEAKAGE",
-    "DISTORTION",
-    "ENVELOPE",
-    "EVENT_ENVELOPE",
-    "EXPECTED_DISTORTION",
-    "FAILURE",
-    "FAILURE_OR_EQUAL",
-    "FANO",
-    "FLOOR_PRICE",
-    "GROUP_LEAKAGE",
-    "GUESS_AFTER",
-    "GUESS_BEFORE",
-    "LEAST_DISTORTION",
-    "LEAST_EPSILON",
-    "LEAST_LEAKAGE",
-    "LEAST_WORST_DISTORTION",
-    "LOCAL_DP",
-    "MAXIMAL_LEAKAGE",
-    "MAX_INFORMATION",
-    "MUTUAL_INFORMATION",
-    "PINSKER",
-    "PML",
-    "PML_QUANTILE",
-    "POSTERIOR_GUESS",
-    "PRIOR_GUESS",
-    "PROBABILITY",
-    "RECORD_DP",
-    "RECORD_LEAKAGE",
-    "RELEASED_FAILURE",
-    "RELEASED_FAILURE_OR_EQUAL",
-    "RESPONSE_DISTORTION",
-    "RESPONSE_EPSILON",
-    "TAIL_AVERAGE",
-    "THEOREM_3",
-    "WORST_CASE_DISTORTION",
-    "WORST_SOURCE_DISTORTION",
-]
-
 RECORD_LEAKAGE = "record leakage"
 GROUP_LEAKAGE = "group leakage"
 GUESS_BEFORE = "guess before"
@@ -89,47 +43,6 @@ DESIGN_DISTORTION = "distortion of the design"
 BUDGET_PRICE = "price of the budget"
 FLOOR_PRICE = "price of the doubt"
 
-ALL = (
-    RECORD_LEAKAGE,
-    GROUP_LEAKAGE,
-    GUESS_BEFORE,
-    GUESS_AFTER,
-    FANO,
-    PINSKER,
-    BALANCE,
-    CAPACITY,
-    MAXIMAL_LEAKAGE,
-    RECORD_DP,
-    LOCAL_DP,
-    MUTUAL_INFORMATION,
-    MAX_INFORMATION,
-    PRIOR_GUESS,
-    POSTERIOR_GUESS,
-    PML,
-    WORST_CASE_DISTORTION,
-    EXPECTED_DISTORTION,
-    ENVELOPE,
-    PML_QUANTILE,
-    EVENT_ENVELOPE,
-    THEOREM_3,
-    TAIL_AVERAGE,
-    FAILURE,
-    FAILURE_OR_EQUAL,
-    RELEASED_FAILURE,
-    RELEASED_FAILURE_OR_EQUAL,
-    LEAST_EPSILON,
-    LEAST_WORST_DISTORTION,
-    RESPONSE_EPSILON,
-    RESPONSE_DISTORTION,
-    WORST_SOURCE_DISTORTION,
-    LEAST_LEAKAGE,
-    LEAST_DISTORTION,
-    DESIGN_LEAKAGE,
-    DESIGN_DISTORTION,
-    BUDGET_PRICE,
-    FLOOR_PRICE,
-)
-"""Every name, in the order of the documentation."""
-
+# Units that are not of information.
 PROBABILITY = "probability"
 DISTORTION = "distortion"

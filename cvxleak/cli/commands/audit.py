@@ -61,7 +61,7 @@ def audit(
     with complaining():
         from cvxleak.cli.building import load_task
         from cvxleak.cli.progress import Display
-        from cvxleak.report import audit_report, check_page
+        from cvxleak.report import audit_report, check_floors, check_page
 
         check_limits(tol, time_limit)
         output = Output("audit", spec, json_path, certificate, html=html)
@@ -69,7 +69,13 @@ def audit(
             with place("--html"):
                 check_page()
         task = load_task(spec)
-        floors = _floors(task, entropy_floor, units.value)
+        floors = task.given.chosen(
+            "--entropy-floor",
+            entropy_floor,
+            "adversary.entropy_floors",
+            lambda floors, unit: check_floors(task.mechanism, floors, unit),
+            units.value,
+        )
         settings = task.given.spec.audit
         with Display(units.value) as watch:
             report = audit_report(
@@ -88,22 +94,6 @@ def audit(
         if html is not None:
             _write_page(task, report, heading, html, certificate)
         output.publish(report, heading, task.given.identity())
-
-
-def _floors(task: Task, given: list[float] | None, units: str) -> list[float]:
-    """Return the floors of the command line, or else of the spec, in the units of the report."""
-    from cvxleak.problem.bound import converted
-    from cvxleak.report import check_floors
-
-    if given:
-        with place("--entropy-floor"):
-            check_floors(task.mechanism, given, units)
-        return given
-    adversary = task.given.spec.adversary
-    unit = adversary.unit or units
-    with task.given.at("adversary.entropy_floors", naming=False):
-        check_floors(task.mechanism, adversary.entropy_floors, unit)
-    return [converted(floor, unit, units) for floor in adversary.entropy_floors]
 
 
 def _write_page(

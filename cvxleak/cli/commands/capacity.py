@@ -9,7 +9,7 @@ import typer
 
 from cvxleak.cli.cli_errors import complaining, place
 from cvxleak.cli.documents import Output, counted
-from cvxleak.cli.options import Gap, Json, Proof, Unit, Units, check_limits
+from cvxleak.cli.options import Json, Proof, Tolerance, Unit, Units, check_limits
 
 __all__ = ["capacity"]
 
@@ -22,7 +22,7 @@ def capacity(
     units: Unit = Units.nats,
     json_path: Json = None,
     certificate: Proof = None,
-    tol: Gap = 1e-9,
+    tol: Tolerance = 1e-9,
 ) -> None:
     """Compute the capacity of a channel, with a proof."""
     with complaining():

@@ -4,38 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cvxleak.cli.commands.solve import answer
+from cvxleak.cli.commands.solve import view
 from cvxleak.cli.documents import counted
-from cvxleak.cli.options import (
-    ChannelPaths,
-    Json,
-    Proof,
-    SpecPath,
-    TimeLimit,
-    Tolerance,
-    Unit,
-    Units,
-)
 
 if TYPE_CHECKING:
     from cvxleak.cli.spec_file import Given
     from cvxleak.report import Report
 
 __all__ = ["design"]
-
-
-def design(
-    spec: SpecPath,
-    units: Unit = Units.nats,
-    json_path: Json = None,
-    certificate: Proof = None,
-    channel: ChannelPaths = None,
-    time_limit: TimeLimit = 60.0,
-    tol: Tolerance = 1e-3,
-) -> None:
-    """Design a channel: least leakage for a distortion budget, or the reverse."""
-    limits = {"time_limit": time_limit, "tol": tol}
-    answer("design", spec, units.value, (json_path, certificate, channel), limits, _about)
 
 
 def _about(given: Given, report: Report) -> list[str]:
@@ -60,3 +36,11 @@ def _about(given: Given, report: Report) -> list[str]:
     if facts["binding"]:
         lines.append(f"Held back by: {', '.join(facts['binding'])}")
     return [*lines, *given.prior_source]
+
+
+design = view(
+    "design",
+    "Design a channel: least leakage for a distortion budget, or the reverse.",
+    1e-3,
+    _about,
+)

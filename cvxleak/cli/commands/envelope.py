@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from cvxleak.cli.cli_errors import complaining, place
+from cvxleak.cli.cli_errors import complaining
 from cvxleak.cli.documents import Output, counted
 from cvxleak.cli.options import (
-    Gap,
     Json,
     Picture,
     Proof,
     SpecPath,
     TimeLimit,
+    Tolerance,
     Unit,
     Units,
     check_limits,
     number,
 )
-
-if TYPE_CHECKING:
-    from cvxleak.cli.spec_file import Given
 
 __all__ = ["envelope"]
 
@@ -53,7 +50,7 @@ def envelope(
     certificate: Proof = None,
     plot: Picture = None,
     time_limit: TimeLimit = 60.0,
-    tol: Gap = 1e-9,
+    tol: Tolerance = 1e-9,
 ) -> None:
     """Compute the PML envelope: leakage that holds up under any post-processing."""
     with complaining():
@@ -61,14 +58,24 @@ def envelope(
         from cvxleak.cli.pictures import check_picture, draw_envelope, save_picture
         from cvxleak.cli.progress import Display
         from cvxleak.cli.spec_file import Given
-        from cvxleak.report import envelope_report
+        from cvxleak.core.errors import ValidationError
+        from cvxleak.report import check_levels, check_probabilities, envelope_report
 
         check_limits(tol, time_limit)
         output = Output("envelope", spec, json_path, certificate, plot=plot)
         check_picture(plot)
         given = Given(spec)
         prior, channel = build_local(given, "envelope")
-        deltas, epsilons = wanted(given, delta, epsilon, units.value)
+        deltas = given.chosen(
+            "--delta", delta, "envelope.delta", lambda d, _: check_probabilities(d), None
+        )
+        epsilons = given.chosen(
+            "--epsilon", epsilon, "envelope.epsilon", lambda e, _: check_levels(e), units.value
+        )
+        if not deltas and not epsilons:
+            raise ValidationError(
+                f"{given.path}: envelope needs --delta or --epsilon, or [envelope] in the spec"
+            )
         with Display(units.value) as watch:
             report = envelope_report(
                 prior,
@@ -88,32 +95,3 @@ def envelope(
         heading = [given.title, f"{counted(inputs, 'value')} -> {counted(outputs, 'output')}"]
         heading += given.prior_source
         output.publish(report, heading, given.identity())
-
-
-def wanted(
-    given: Given, delta: list[float] | None, epsilon: list[float] | None, units: str
-) -> tuple[list[float], list[float]]:
-    """Return the probabilities, and the levels in `units`, of the command line or of the spec."""
-    from cvxleak.core.errors import ValidationError
-    from cvxleak.problem.bound import converted
-    from cvxleak.report import check_levels, check_probabilities
-
-    stated = given.spec.envelope
-    if delta:
-        with place("--delta"):
-            deltas = check_probabilities(delta)
-    else:
-        with given.at("envelope.delta", naming=False):
-            deltas = check_probabilities(stated.delta)
-    if epsilon:
-        with place("--epsilon"):
-            levels = check_levels(epsilon)
-    else:
-        with given.at("envelope.epsilon", naming=False):
-            unit = stated.unit or units
-            levels = [converted(e, unit, units) for e in check_levels(stated.epsilon)]
-    if not deltas and not levels:
-        raise ValidationError(
-            f"{given.path}: envelope needs --delta or --epsilon, or [envelope] in the spec"
-        )
-    return deltas, levels

@@ -4,38 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cvxleak.cli.commands.solve import answer
+from cvxleak.cli.commands.solve import view
 from cvxleak.cli.documents import counted
-from cvxleak.cli.options import (
-    ChannelPaths,
-    Gap,
-    Json,
-    Proof,
-    SpecPath,
-    TimeLimit,
-    Unit,
-    Units,
-)
 
 if TYPE_CHECKING:
     from cvxleak.cli.spec_file import Given
     from cvxleak.report import Report
 
 __all__ = ["local_dp"]
-
-
-def local_dp(
-    spec: SpecPath,
-    units: Unit = Units.nats,
-    json_path: Json = None,
-    certificate: Proof = None,
-    channel: ChannelPaths = None,
-    time_limit: TimeLimit = 60.0,
-    tol: Gap = 1e-9,
-) -> None:
-    """Find the channel of least epsilon that is useful for every law of a set."""
-    limits = {"time_limit": time_limit, "tol": tol}
-    answer("local-dp", spec, units.value, (json_path, certificate, channel), limits, _about)
 
 
 def _about(given: Given, report: Report) -> list[str]:
@@ -54,3 +30,11 @@ def _about(given: Given, report: Report) -> list[str]:
     }
     border = "" if facts["class_exact"] else " (up to rounding: the set is at a border)"
     return [*lines, kinds[facts["class"]] + border]
+
+
+local_dp = view(
+    "local-dp",
+    "Find the channel of least epsilon that is useful for every law of a set.",
+    1e-9,
+    _about,
+)

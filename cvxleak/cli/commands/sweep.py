@@ -98,7 +98,7 @@ def sweep(
         from cvxleak.cli import sweeping
         from cvxleak.cli.pictures import check_axes, check_picture, draw_sweep, save_picture
         from cvxleak.cli.progress import STOPPED
-        from cvxleak.cli.rows import render_sweep
+        from cvxleak.cli.rendering import render_sweep
         from cvxleak.cli.spec_file import Given
         from cvxleak.core.errors import ValidationError
 
@@ -107,7 +107,7 @@ def sweep(
             raise ValidationError(f"--of: found {of}; allowed: {known}")
         if cluster is not None and jobs != 1:
             raise ValidationError("--jobs: the cluster says how many; not with --cluster")
-        check_limits(0.0 if tol is None else tol, time_limit)
+        check_limits(tol, time_limit)
         check_targets(spec, {"--results": results, "--json": json_path, "--plot": plot})
         if certificates is not None and Path(certificates).exists():
             if not Path(certificates).is_dir():

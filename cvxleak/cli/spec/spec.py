@@ -1,25 +1,119 @@
-"""`Spec`: all tables of SPEC.toml together. A command says itself which of them it needs."""
+"""The tables of SPEC.toml that have one form, and `Spec`: all tables together.
+
+A command says itself which of them it needs. What can be of several kinds has a module of its own.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
-from cvxleak.cli.spec.audits import Adversary, Audit
-from cvxleak.cli.spec.designs import Design
-from cvxleak.cli.spec.desks import Desk
 from cvxleak.cli.spec.distortions import Cost
-from cvxleak.cli.spec.envelopes import Envelope
-from cvxleak.cli.spec.local_dp import LocalDP
 from cvxleak.cli.spec.mechanisms import Mechanism
-from cvxleak.cli.spec.priors import Source
-from cvxleak.cli.spec.problems import Problem
 from cvxleak.cli.spec.queries import Query, Space
-from cvxleak.cli.spec.section import Section
+from cvxleak.cli.spec.section import Label, Number, Section
 from cvxleak.cli.spec.sources import Sources
 
-__all__ = ["Spec"]
+__all__ = [
+    "Adversary",
+    "Audit",
+    "Design",
+    "Desk",
+    "Envelope",
+    "LocalDP",
+    "Problem",
+    "Source",
+    "Spec",
+]
+
+
+class Adversary(Section):
+    """[adversary]: least entropies of the adversaries' beliefs about the dataset."""
+
+    entropy_floors: list[Number] = Field(default=[0.0], min_length=1)
+    unit: Literal["nats", "bits"] | None = None
+
+
+class Audit(Section):
+    """[audit]: whose leakage is asked for: the worst record if nothing is said."""
+
+    records: list[int] | None = Field(default=None, min_length=1)
+    group_sizes: list[int] = Field(default=[1], min_length=1)
+
+
+class Source(Section):
+    """[prior]: the law of the one record of a local mechanism, as counts or frequencies."""
+
+    either: ClassVar[tuple[str, ...]] = ("counts", "file")
+
+    counts: dict[str, Number] | None = None
+    file: str | None = None
+    source: str | None = None
+
+
+class Envelope(Section):
+    """[envelope]: where the PML envelope, and its inverse, are wanted."""
+
+    delta: list[Number] = Field(default=[])
+    epsilon: list[Number] = Field(default=[])
+    unit: Literal["nats", "bits"] | None = None
+
+
+class LocalDP(Section):
+    """[local_dp]: a budget of distortion under the worst source, or one of privacy."""
+
+    either: ClassVar[tuple[str, ...]] = ("distortion_budget", "epsilon")
+
+    distortion_budget: Number | None = None
+    epsilon: Number | None = None
+    delta: Number = 0.0
+    unit: Literal["nats", "bits"] | None = None
+
+
+class Design(Section):
+    """[design]: what is minimized, within which budget, and against whom."""
+
+    minimize: Literal["leakage", "distortion"]
+    budget: Number
+    entropy_floor: Number | None = None
+    unit: Literal["nats", "bits"] | None = None
+    objective: Literal["record", "group", "total"] = "record"
+    size: int = 1
+    outputs: list[Label] | None = Field(default=None, min_length=1)
+    sources: list[list[Number]] | None = Field(default=None, min_length=1)
+    priors: list[list[Number]] | None = Field(default=None, min_length=1)
+    rows: Literal["auto", "orbits", "datasets", "query"] = "auto"
+
+
+class Coalition(Section):
+    """Parties who may pool what they got, and what they may learn together."""
+
+    parties: list[str] = Field(min_length=2)
+    budget: Number
+
+
+class Desk(Section):
+    """[desk]: what each party, all parties together, and some coalitions may learn."""
+
+    epsilon: Number | dict[str, Number]
+    delta: Number
+    unit: Literal["nats", "bits"] | None = None
+    mode: Literal["ex_ante", "realized"] = "ex_ante"
+    coalitions: list[Coalition] = Field(default=[])
+
+
+class Problem(Section):
+    """[problem]: one of the registry; its other keys are the arguments of its class."""
+
+    model_config = ConfigDict(extra="allow", strict=True, frozen=True)
+
+    kind: str
+    unit: Literal["nats", "bits"] | None = None
+
+    def data(self) -> dict[str, Any]:
+        """Return the keys that are arguments."""
+        return dict(self.__pydantic_extra__ or {})
 
 
 class Spec(Section):
