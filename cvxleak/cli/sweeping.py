@@ -19,7 +19,6 @@ from cvxleak.problem.bound import Bound
 
 __all__ = [
     "CURVES",
-    "NUMBERS",
     "SpecPoint",
     "choose_number",
     "files_of",
@@ -29,9 +28,6 @@ __all__ = [
 ]
 
 Point = Mapping[str, Any]
-
-NUMBERS = {"audit": 1e-4, "envelope": 1e-9, "local-dp": 1e-9, "design": 1e-3, "solve": None}
-"""What can be swept, with the tolerance if none is given, as in the command of that name."""
 
 CURVES = {"audit": "adversary.entropy_floors", "design": "design.budget"}
 """The key along which all points of a number can be solved at once."""
@@ -122,7 +118,7 @@ class SpecPoint:
     ----------
     given : Given
     number : str
-        One of `NUMBERS`.
+        One of `cvxleak.cli.problems.TABLES`.
     units : str
     tol : float
     time_limit : float

@@ -8,7 +8,7 @@ import numpy as np
 
 from cvxleak.core.errors import ValidationError
 from cvxleak.measures import mutual_information
-from cvxleak.problem.bound import Stopped, unit_scale
+from cvxleak.problem.bound import unit_scale
 from cvxleak.report import names
 from cvxleak.report import sentences as say
 from cvxleak.report.quantity import BOUND, COMPUTED, Quantity, Report
@@ -115,13 +115,7 @@ def design_report(
         "rounds": len(design.rounds),
         "stopped": bound.stats["stopped"].name,
     }
-    return Report(
-        unit,
-        tuple(found),
-        facts,
-        interrupted=bound.stats["stopped"] is Stopped.INTERRUPTED,
-        channel=design.channel,
-    )
+    return Report(unit, tuple(found), facts, watch.interrupted, design.channel)
 
 
 def _attained(design: Design) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from typing import Any
 
 from cvxleak.core.validation import instance
 from cvxleak.model import Channel
@@ -53,7 +54,10 @@ def problem_report(
     """
     watch = watching(watch)
     instance(problem, Problem, "problem")
-    bound = solved(watch, problem.name, problem.solve, tol=tol, time_limit=time_limit)
+    options: dict[str, Any] = {"tol": tol, "time_limit": time_limit}
+    if "progress" in inspect.signature(problem._search).parameters:
+        options["progress"] = watch.progress
+    bound = solved(watch, problem.name, problem.solve, **options)
     meaning = inspect.cleandoc(type(problem).__doc__ or "").split("\n\n", 1)[0].replace("\n", " ")
     quantity = Quantity.of_bound(problem.name, bound, unit, meaning)
     channel = bound.witness if isinstance(bound.witness, Channel) else None

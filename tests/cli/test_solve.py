@@ -211,6 +211,54 @@ def test_other_sections_are_the_arguments_of_their_name(run: Run, write: Write, 
     assert "0.587786" in result.stdout  # log 1.8
 
 
+LOCAL = """
+[space]
+alphabets = [["yes", "no"]]
+[mechanism]
+kind = "binary_symmetric"
+flip = 0.1
+[prior]
+counts = {yes = 1, no = 3}
+[distortion]
+kind = "hamming"
+"""
+LAWS = "[sources]\nkind = 'laws'\nlaws = [[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]]\n"
+VIEWS = {
+    "design": (
+        LOCAL,
+        "[design]\nminimize = 'distortion'\nbudget = 0.1\nentropy_floor = 0.2",
+        "kind = 'min-distortion'\nbudget = 0.1\nentropy_floor = 0.2",
+    ),
+    "local-dp": (
+        LAWS,
+        "[local_dp]\nepsilon = 1.5\ndelta = 0.01",
+        "kind = 'min-distortion-local-dp'\nepsilon = 1.5\ndelta = 0.01",
+    ),
+    "envelope": (LOCAL, "[envelope]\ndelta = [0.3]", "kind = 'pml-envelope'\ndelta = 0.3"),
+    "audit": (
+        NOISY,
+        "[adversary]\nentropy_floors = [0.0]\n[audit]\nrecords = [0]",
+        "kind = 'record-leakage'\nentropy_floor = 0.0\nrecords = 0",
+    ),
+}
+"""Other sections, the table of the command, and the same as [problem]."""
+
+
+@pytest.mark.parametrize("command", VIEWS)
+@pytest.mark.parametrize("units", ["nats", "bits"])
+def test_the_other_commands_are_views_of_it(command: str, units: str, run: Run, write: Write):
+    sections, table, problem = VIEWS[command]
+    options = ["--units", units, "--tol", "1e-6", "--json", "-"]
+    view = run(command, write(sections, table), *options)
+    assert view.exit_code == 0, view.stderr
+    spec = write(sections, f"[problem]\n{problem}")
+    found, other = json.loads(view.stdout)["quantities"], quantity_of(run("solve", spec, *options))
+    keys = ("lower", "upper", "unit", "status")
+    assert [other[key] for key in keys] in [[one[key] for key in keys] for one in found]
+    if command in ("design", "local-dp"):
+        assert [other[key] for key in keys] == [found[0][key] for key in keys]
+
+
 def test_coalitions_are_pairs_of_members_and_a_budget(run: Run, write: Write):
     def found(**changes: Any) -> dict[str, Any]:
         spec = write(spec_of("release-distortion", joint=twice, delta=0.5, **changes))

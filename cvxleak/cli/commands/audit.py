@@ -10,6 +10,7 @@ import typer
 from cvxleak.cli.cli_errors import complaining, place
 from cvxleak.cli.documents import Output, counted
 from cvxleak.cli.options import (
+    TOLERANCES,
     Json,
     Proof,
     SpecPath,
@@ -55,7 +56,7 @@ def audit(
     html: Html = None,
     certificate: Proof = None,
     time_limit: TimeLimit = 60.0,
-    tol: Tolerance = 1e-4,
+    tol: Tolerance = TOLERANCES["audit"],
 ) -> None:
     """Audit a mechanism: what one output tells, by every measure."""
     with complaining():

@@ -41,6 +41,5 @@ def _about(given: Given, report: Report) -> list[str]:
 design = view(
     "design",
     "Design a channel: least leakage for a distortion budget, or the reverse.",
-    1e-3,
     _about,
 )

@@ -9,6 +9,7 @@ import typer
 from cvxleak.cli.cli_errors import complaining
 from cvxleak.cli.documents import Output, counted
 from cvxleak.cli.options import (
+    TOLERANCES,
     Json,
     Picture,
     Proof,
@@ -50,7 +51,7 @@ def envelope(
     certificate: Proof = None,
     plot: Picture = None,
     time_limit: TimeLimit = 60.0,
-    tol: Tolerance = 1e-9,
+    tol: Tolerance = TOLERANCES["envelope"],
 ) -> None:
     """Compute the PML envelope: leakage that holds up under any post-processing."""
     with complaining():

@@ -35,6 +35,5 @@ def _about(given: Given, report: Report) -> list[str]:
 local_dp = view(
     "local-dp",
     "Find the channel of least epsilon that is useful for every law of a set.",
-    1e-9,
     _about,
 )

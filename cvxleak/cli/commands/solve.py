@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from cvxleak.cli.cli_errors import complaining
 from cvxleak.cli.documents import Output
 from cvxleak.cli.options import (
+    TOLERANCES,
     ChannelPaths,
     Json,
     OwnTolerance,
@@ -29,7 +30,6 @@ __all__ = ["solve", "view"]
 def view(
     command: str,
     title: str,
-    tol: float | None,
     about: Callable[[Given, Report], list[str]] | None = None,
 ) -> Callable[..., None]:
     """Return a command that solves the problem of its own table of a spec.
@@ -40,13 +40,10 @@ def view(
         One of `cvxleak.cli.problems.TABLES`.
     title : str
         Its line in --help.
-    tol : float or None
-        Of --tol; the problem's own if None.
     about : callable, optional
         Says in a few lines, below the title, what was solved. The quantities are shown in tables
         only if there is one.
     """
-    default = tol
 
     def solve(
         spec: SpecPath,
@@ -55,7 +52,7 @@ def view(
         certificate: Proof = None,
         channel: ChannelPaths = None,
         time_limit: TimeLimit = 60.0,
-        tol: OwnTolerance = default,
+        tol: OwnTolerance = TOLERANCES[command],
     ) -> None:
         with complaining():
             from cvxleak import report
@@ -80,4 +77,4 @@ def view(
     return solve
 
 
-solve = view("solve", "Solve the problem that [problem] states, with a proof.", None)
+solve = view("solve", "Solve the problem that [problem] states, with a proof.")

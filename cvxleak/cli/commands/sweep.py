@@ -11,7 +11,15 @@ import typer
 
 from cvxleak.cli.cli_errors import complaining
 from cvxleak.cli.documents import check_targets, counted, report_document, write_document
-from cvxleak.cli.options import Json, Picture, SpecPath, Unit, Units, check_limits
+from cvxleak.cli.options import (
+    TOLERANCES,
+    Json,
+    Picture,
+    SpecPath,
+    Unit,
+    Units,
+    check_limits,
+)
 
 if TYPE_CHECKING:
     from cvxleak.sweeps import SweepRow
@@ -102,8 +110,8 @@ def sweep(
         from cvxleak.cli.spec_file import Given
         from cvxleak.core.errors import ValidationError
 
-        if of is not None and of not in sweeping.NUMBERS:
-            known = ", ".join(sweeping.NUMBERS)
+        if of is not None and of not in TOLERANCES:
+            known = ", ".join(TOLERANCES)
             raise ValidationError(f"--of: found {of}; allowed: {known}")
         if cluster is not None and jobs != 1:
             raise ValidationError("--jobs: the cluster says how many; not with --cluster")
@@ -119,7 +127,7 @@ def sweep(
         given = Given(spec)
         points = sweeping.points_of(given, grid)
         number = of or sweeping.choose_number(points[0])
-        tol = sweeping.NUMBERS[number] if tol is None else tol
+        tol = TOLERANCES[number] if tol is None else tol
         title = sweeping.sweep_title(points, number, units.value, tol)
         curve = sweeping.CURVES.get(number)
         if along is not None and (along != curve or along not in grid):
