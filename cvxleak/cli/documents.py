@@ -49,9 +49,7 @@ def report_document(
     }
 
 
-def check_targets(
-    source: Path, targets: Mapping[str, str | Sequence[str] | None], stdout: str = "--json"
-) -> None:
+def check_targets(source: Path, targets: Mapping[str, str | Sequence[str] | None]) -> None:
     """See, before hours of work, that the files can be written and that none overwrites another.
 
     Parameters
@@ -59,9 +57,8 @@ def check_targets(
     source : Path
         What the command reads; nothing is written over it.
     targets : mapping of str to str, sequence of str, or None
-        The path, or paths, of each option that names a file to write.
-    stdout : str
-        The only option whose ``-`` stands for standard output.
+        The path, or paths, of each option that names a file to write. ``-`` stands for standard
+        output in --json alone.
 
     Raises
     ------
@@ -75,7 +72,7 @@ def check_targets(
         for path in ([given] if isinstance(given, str) else given or [])
     ]
     for option, path in pairs:
-        if path == "-" and option == stdout:
+        if path == "-" and option == "--json":
             continue
         _check_target(path, option)
         target = Path(path).resolve()

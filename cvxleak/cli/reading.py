@@ -15,7 +15,7 @@ from cvxleak.cli.spec import Spec
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.numbers import as_written
 
-__all__ = ["check_spec", "is_list", "parse_spec", "read_number", "read_toml"]
+__all__ = ["check_spec", "is_list", "read_number", "read_toml"]
 
 EXPECTED = {
     "int_type": "an integer",
@@ -26,17 +26,6 @@ EXPECTED = {
     "model_type": "a table",
     "model_attributes_type": "a table",
 }
-
-
-def parse_spec(data: bytes, name: str) -> Spec:
-    """Return the spec in the bytes of a file that is called `name`.
-
-    Raises
-    ------
-    ValidationError
-        Not TOML, or not what the schema asks for.
-    """
-    return check_spec(read_toml(data, name), name)
 
 
 def read_toml(data: bytes, name: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import pytest
 from cvxleak.cli import spec as schema
 from cvxleak.cli.building import load_task
 from cvxleak.cli.problems import problem_of
-from cvxleak.cli.reading import parse_spec
+from cvxleak.cli.reading import check_spec, read_toml
 from cvxleak.cli.spec import Spec
 from cvxleak.cli.spec_file import Given
 from cvxleak.core.errors import ValidationError
@@ -25,7 +25,7 @@ IDENTITY = '[mechanism]\nkind = "identity"\n'
 
 def complaints(content: str, *, version: str = "version = 1\n") -> list[str]:
     with pytest.raises(ValidationError) as found:
-        parse_spec((version + content).encode(), "s.toml")
+        check_spec(read_toml((version + content).encode(), "s.toml"), "s.toml")
     lines = str(found.value).splitlines()
     assert all(line.startswith("s.toml: ") for line in lines)
     return [line.removeprefix("s.toml: ") for line in lines]
@@ -144,15 +144,16 @@ def test_a_command_says_what_it_needs(write: Callable[..., Path], content: str, 
 )
 def test_not_toml(data: bytes):
     with pytest.raises(ValidationError, match=r"^s.toml: not a TOML file: "):
-        parse_spec(data, "s.toml")
+        check_spec(read_toml(data, "s.toml"), "s.toml")
 
 
 def test_byte_order_mark_is_fine():
-    assert parse_spec(b"\xef\xbb\xbfversion = 1\n" + (COUNT + ROUNDING).encode(), "s").version == 1
+    data = b"\xef\xbb\xbfversion = 1\n" + (COUNT + ROUNDING).encode()
+    assert check_spec(read_toml(data, "s"), "s").version == 1
 
 
 def test_defaults():
-    spec = parse_spec(f"version = 1\n{COUNT}{ROUNDING}".encode(), "s")
+    spec = check_spec(read_toml(f"version = 1\n{COUNT}{ROUNDING}".encode(), "s"), "s")
     assert spec.adversary == schema.Adversary(entropy_floors=[0.0], unit=None)
     assert spec.audit == schema.Audit(records=None, group_sizes=[1])
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from cvxleak import capacity, check, record_leakage, verify
 from cvxleak.audit import leakage_curve
 from cvxleak.cli.options import number
-from cvxleak.cli.reading import parse_spec
+from cvxleak.cli.reading import check_spec, read_toml
 from cvxleak.cli.sweeping import read_grid
 from cvxleak.core.errors import InfeasibleError, ValidationError
 from cvxleak.core.numbers import (
@@ -494,7 +494,7 @@ def test_specs_and_options_are_read_as_written():
     [envelope]
     delta = [1, 0.5, "2/7"]
     """
-    spec = parse_spec(text, "spec.toml")
+    spec = check_spec(read_toml(text, "spec.toml"), "spec.toml")
     assert spec.local_dp is not None
     assert fraction(spec.local_dp.distortion_budget) == Fraction(1, 3)
     assert fraction(spec.local_dp.delta) == Fraction("0.30000000000000000001")
@@ -506,6 +506,9 @@ def test_specs_and_options_are_read_as_written():
         with pytest.raises(typer.BadParameter):
             number(bad)
         with pytest.raises(ValidationError, match=r"local_dp\.delta: expected a number"):
-            parse_spec(
-                f'version = 1\n[local_dp]\nepsilon = 1\ndelta = "{bad}"'.encode(), "spec.toml"
+            check_spec(
+                read_toml(
+                    f'version = 1\n[local_dp]\nepsilon = 1\ndelta = "{bad}"'.encode(), "spec.toml"
+                ),
+                "spec.toml",
             )
