@@ -184,8 +184,10 @@ class BestFirst(ABC, Generic[R, L, S]):
         """
 
     @abstractmethod
-    def _children(self, region: R, leaf: L, split: S) -> Sequence[tuple[R, L]]:
-        """Return the two parts of a region, with valid multipliers that bound them no worse."""
+    def _children(
+        self, regions: Sequence[R], leaves: Sequence[L], splits: Sequence[S]
+    ) -> Sequence[Sequence[tuple[R, L]]]:
+        """Return the two parts of each region, with valid multipliers that bound them no worse."""
 
     def _process(
         self,
@@ -204,19 +206,26 @@ class BestFirst(ABC, Generic[R, L, S]):
         weights = [result.weights for result in results if result.weights is not None]
         if weights:
             on_weights(np.stack(weights))
+        divided: list[tuple[int, S]] = []
         for node, result in zip(nodes, results, strict=True):
             leaf = min(self._leaves[node], result.leaf, key=lambda leaf: leaf.bound)
             self._leaves[node] = leaf
             if leaf.bound <= threshold:
                 heapq.heappush(self._closed, (-leaf.bound, node))
-                continue
+            else:
+                divided.append((node, result.split))
+        parts = self._children(
+            [self._regions[node] for node, _ in divided],
+            [self._leaves[node] for node, _ in divided],
+            [split for _, split in divided],
+        )
+        for (node, split), children in zip(divided, parts, strict=True):
             child = self._size
             self._size += 2
-            children = self._children(self._regions[node], leaf, result.split)
             for place, (region, inherited) in enumerate(children):
                 self._regions[child + place] = region
                 self._leaves[child + place] = inherited
-            self._splits[node] = (result.split, child)  # from here on the node is split
+            self._splits[node] = (split, child)  # from here on the node is split
             del self._leaves[node], self._regions[node]
             for place, (_, inherited) in enumerate(children):
                 heapq.heappush(self._open, (-inherited.bound, child + place))

@@ -1,4 +1,58 @@
-"""Certified global search for the worst adversary: posterior cells, law slabs, choices."""
+r"""How an audit is found and proved: a local search below, several bounds above.
+
+An audit is the problem max I(A;Y) over lumped priors w with F(w) >= b (`cvxleak.model.Lumped`).
+
+**The loop.** `audit.Audit` lumps one class of groups of records after the other, and works on the
+class with the largest upper end until the gap is closed. What it knows of a class is an
+`audited_group.AuditedGroup`: `prepare` finds the bounds without a tree, `advance` gives each tree a
+turn, `_bounds` lists all upper ends by name, and `upper` is the least of them. `proved` has the
+checker, `cvxleak.proofs.record_leakage.prove_upper`, prove that one.
+
+**Where the lower end comes from.** Each candidate goes through `Audit._offer`, which makes it meet
+the floor and evaluates it. Candidates are the ends of the joint Blahut–Arimoto steps
+(`Audit._climb`, from random starts and from relaxed maximizers of nodes), adversaries with one
+context group per value (`choices`, `witnesses.one_group_per_value`), and those found where outputs
+are merged (`witnesses.through_fewer_outputs`). With more known of the adversary than the floor,
+`adversary_domain.Domain` takes the place of the steps: it looks within the class of adversaries, by
+`limited`, and moves what it finds into the class. `Audit._prove_lower` has the checker prove the
+best one.
+
+**Where the upper end comes from.** The name is that of the bound's key in a certificate.
+
+=========== ================================ ===================================================
+name        made by                          why it holds
+=========== ================================ ===================================================
+`alphabet`  ``AuditedGroup``                 I(A;Y) <= log k
+`choices`   ``choices.bound_choices``        the capacities of all choices of one group per value
+`dataset`   ``whole_dataset``, by            I(A;Y) <= (1 - q) H(A) + q I(X;Y)
+            ``law_dual`` where it is small
+`cells`     ``cell_search.CellSearch``       a tree of cells of the posteriors; ``node_dual``
+                                             bounds a node
+`slabs`     ``law_search.LawSearch``         a tree of slabs of the contexts' laws; ``law_dual``
+                                             bounds a node
+`sharing`   ``sharing.SharingSearch``        time sharing; for each value, a tree of intervals of
+                                             the output's probabilities bounds phi_a
+=========== ================================ ===================================================
+
+All trees are a `cvxleak.solvers.BestFirst`, which has the loop of branch and bound for one floor;
+`SharingSearch.run` only picks the value whose tree that loop works on next. Which trees a problem
+gets is decided in `AuditedGroup._new_searches`, and in `_turn` how many nodes each bounds before
+the next one has its turn. Cells may be of a problem with outputs merged at a price (`coarse`); of
+cells that a symmetry of the problem (`symmetries`) moves onto one another only one is kept.
+
+**The branching rules.** Cells: `cells.split_points`, which output's cell is cut, and on which edge
+where. Slabs: `LawSearch._cut`. Time sharing: `ValueSearch._cuts`. Any rule is sound: a certificate
+holds the cuts that were made, and its checker replays them. Slabs and intervals are one kind of
+region, in `intervals`.
+
+**Many floors at once.** `audited_floors.AuditedFloors` serves the curve over floors: the local
+search of all floors is one (`joint_floors`), and so is the tree of cells (`floors_search`); what of
+the tree each floor needs, `floors_proof` finds and proves. `turns` shares the time of several
+audits.
+
+**Numerics.** `means` has logarithms of means of exponentials without cancellation, `systems` the
+linear systems of Newton's method, `slabs` the vertices of slabs.
+"""
 
 from cvxleak.audit.search.cell_search import CellSearch
 from cvxleak.audit.search.choices import Choices, bound_choices
@@ -8,11 +62,8 @@ from cvxleak.audit.search.law_search import LawSearch
 from cvxleak.audit.search.sharing import SharingSearch
 from cvxleak.audit.search.symmetries import find_symmetries
 from cvxleak.audit.search.whole_dataset import WholeDataset, bound_by_dataset
-from cvxleak.capacities.outputs import merge_outputs
-from cvxleak.solvers.best_first import BestFirst
 
 __all__ = [
-    "BestFirst",
     "CellSearch",
     "Choices",
     "Coarse",
@@ -24,5 +75,4 @@ __all__ = [
     "bound_choices",
     "coarsen",
     "find_symmetries",
-    "merge_outputs",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from flint import arb, fmpz
@@ -30,9 +30,10 @@ from cvxleak.proofs import record_leakage as prover
 if TYPE_CHECKING:
     from cvxleak.audit.record_leakage import RecordLeakage
 
-__all__ = ["Audit", "Progress", "Reporter"]
+__all__ = ["Audit", "Progress", "Reporter", "content_of", "identity_of", "prove_lower"]
 
 Progress = Callable[[float, float, int], None]
+T = TypeVar("T")
 
 SINGLE_PRECISION = 1e-6
 """Relative gaps above this are certified with multipliers stored in single precision."""
@@ -195,8 +196,7 @@ class Audit:
             constraints = None if restricted is None else restricted.constraints
             key: Any = constraints
             if len(self._classes) > 1:
-                arrays = lumped.value_index.tobytes(), content(lumped.rows)
-                key = (lumped.multiplicities, *arrays, constraints)
+                key = (identity_of(lumped), constraints)
             new = key not in self._places
             if new:
                 group = self._group(records, lumped, restricted)
@@ -301,14 +301,6 @@ class Audit:
             # Groups of records that were not reached leak at most the logarithm of their values.
             rest = [] if self._lumped_all else [balls.round_up(self._values.log())]
         upper = max([upper for _, upper in proved] + rest)
-        content = {
-            "mechanism": mechanism.to_dict(),
-            "entropy_floor": self.floor,
-            "size": problem.size,
-            "records": None if problem.records is None else [list(problem.records)],
-        }
-        if problem.adversaries:
-            content["adversaries"] = [one.to_dict() for one in problem.adversaries]
         places: dict[int, int] = {}
         proof: list[dict[str, Any]] = []
         for place, known in enumerate(self._same):
@@ -320,7 +312,11 @@ class Audit:
             lower,
             upper,
             Adversary(mechanism, group.records, weights, problem.adversaries),
-            (content, {"records": list(group.records), "weights": written}, {"groups": proof}),
+            (
+                content_of(problem, self.floor, mechanism.to_dict()),
+                {"records": list(group.records), "weights": written},
+                {"groups": proof},
+            ),
             {"entropy_floor": -self._multiplier},
             {"nodes": self.nodes},
         )
@@ -330,19 +326,49 @@ class Audit:
     ) -> tuple[float, Array, list[float] | list[str]]:
         """Return the lower end, the witness that proves it, and how a certificate holds it."""
         domain = self._domains.get(group)
-        center = group.lumped.uniform() if domain is None else domain.center
-        share = 0.0
-        while True:
-            candidate = (1 - share) * weights + share * center
-            try:
-                if domain is None:
-                    written = candidate.tolist()
-                    return prover.prove_lower(group.lumped, self.floor, written), candidate, written
-                return domain.proved(candidate)
-            except CertificateError:
-                if share == 1.0:
-                    raise
-                share = min(1.0, max(1e-13, 8 * share))
+        if domain is not None:
+            return _moved(weights, domain.center, domain.proved)
+        lower, weights = prove_lower(group.lumped, self.floor, weights)
+        return lower, weights, weights.tolist()
+
+
+def content_of(problem: RecordLeakage, floor: float, mechanism: dict[str, Any]) -> dict[str, Any]:
+    """Return what a certificate holds of the problem."""
+    stored: dict[str, Any] = {
+        "mechanism": mechanism,
+        "entropy_floor": floor,
+        "size": problem.size,
+        "records": None if problem.records is None else [list(problem.records)],
+    }
+    if problem.adversaries:
+        stored["adversaries"] = [one.to_dict() for one in problem.adversaries]
+    return stored
+
+
+def identity_of(lumped: Lumped) -> tuple[Any, ...]:
+    """Return what lumped problems with the same bounds have in common: a key for a dictionary."""
+    return lumped.multiplicities, lumped.value_index.tobytes(), content(lumped.rows)
+
+
+def prove_lower(lumped: Lumped, floor: float, weights: Array) -> tuple[float, Array]:
+    """Return a proved lower end, and the weights that attain it: moved a little, if need be."""
+
+    def proved(candidate: Array) -> tuple[float, Array]:
+        return prover.prove_lower(lumped, floor, candidate.tolist()), candidate
+
+    return _moved(weights, lumped.uniform(), proved)
+
+
+def _moved(weights: Array, center: Array, proved: Callable[[Array], T]) -> T:
+    """Return what the first point on the way from `weights` to `center` proves."""
+    share = 0.0
+    while True:
+        try:
+            return proved((1 - share) * weights + share * center)
+        except CertificateError:
+            if share == 1.0:
+                raise
+            share = min(1.0, max(1e-13, 8 * share))
 
 
 class Reporter:

@@ -11,13 +11,18 @@ from numpy.typing import NDArray
 from cvxleak.audit.adversary import Adversary
 from cvxleak.audit.record_leakage import RecordLeakage
 from cvxleak.audit.search import Choices, FloorsSearch, SharingSearch, bound_choices
-from cvxleak.audit.search.audit import GAIN, SINGLE_PRECISION, Audit
+from cvxleak.audit.search.audit import (
+    GAIN,
+    SINGLE_PRECISION,
+    Audit,
+    content_of,
+    identity_of,
+    prove_lower,
+)
 from cvxleak.audit.search.audited_group import AuditedGroup
 from cvxleak.audit.search.joint_floors import climb_at_floors
 from cvxleak.capacities.outputs import merge_outputs
 from cvxleak.core.clock import Stop
-from cvxleak.core.errors import CertificateError
-from cvxleak.core.numbers import content
 from cvxleak.core.validation import Array
 from cvxleak.exact import balls
 from cvxleak.exact.packing import pack
@@ -94,7 +99,7 @@ class AuditedFloors:
         given = problems[0].records
         for records in self._mechanism.groups(1) if given is None else [given]:
             lumped = self._mechanism.lumped(records[0] if len(records) == 1 else records)
-            key = (lumped.multiplicities, lumped.value_index.tobytes(), content(lumped.rows))
+            key = identity_of(lumped)
             if key not in known:
                 known[key] = len(self._groups)
                 self._groups.append(_Group(records, lumped))
@@ -269,7 +274,7 @@ class AuditedFloors:
         uppers = np.zeros(len(self.floors))
         with balls.precision():
             lowers = [
-                _proved_lower(group.lumped, floor, weights)
+                prove_lower(group.lumped, floor, weights)
                 for floor, (group, weights) in zip(self.floors.tolist(), self._best, strict=True)
             ]
             for place, known in enumerate(self._same):
@@ -329,15 +334,9 @@ class AuditedFloors:
     ) -> Bound:
         problem, (group, _) = self._problems[place], self._best[place]
         lower, weights = lowest
-        content = {
-            "mechanism": mechanism,
-            "entropy_floor": float(self.floors[place]),
-            "size": problem.size,
-            "records": None if problem.records is None else [list(problem.records)],
-        }
         certificate = Certificate(
-            "record-leakage",
-            content,
+            problem.kind,
+            content_of(problem, float(self.floors[place]), mechanism),
             lower,
             upper,
             {"records": list(group.records), "weights": weights.tolist()},
@@ -355,16 +354,3 @@ class AuditedFloors:
                 tol=tol, time_limit=time_limit, rng=self._rng
             ),
         )
-
-
-def _proved_lower(lumped: Lumped, floor: float, weights: Array) -> tuple[float, Array]:
-    """Return a proved lower end, and the weights that attain it: moved a little, if need be."""
-    uniform, share = lumped.uniform(), 0.0
-    while True:
-        candidate = (1 - share) * weights + share * uniform
-        try:
-            return prover.prove_lower(lumped, floor, candidate.tolist()), candidate
-        except CertificateError:
-            if share == 1.0:
-                raise
-            share = min(1.0, max(1e-13, 8 * share))

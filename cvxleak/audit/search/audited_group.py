@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -389,7 +390,7 @@ class AuditedGroup:
         for share, members in zip(found.output, self._merge()[1], strict=True):
             law[members] = share * totals[members] / max(float(totals[members].sum()), 1e-300)
         law = np.where(totals > 0, np.maximum(law, 1e-200), 0.0)
-        return found.with_output(law / law.sum())
+        return replace(found, output=law / law.sum())
 
     @property
     def small(self) -> bool:

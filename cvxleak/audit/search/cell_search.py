@@ -47,21 +47,25 @@ class CellLeaf:
     kappa: Array
 
 
-def halved(region: Array, mu: Array, split: Split) -> list[tuple[Array, Array]]:
-    """Return the two parts of a region, with multipliers mu that bound them as mu bounds it."""
-    y, i, j, t = split
-    point = (1 - t) * region[y, i] + t * region[y, j]
-    ends = entr(region[y]).sum(axis=1)
-    gain = max(float(entr(point).sum() - (1 - t) * ends[i] - t * ends[j]), 0.0)
+def halved(regions: Array, mu: Array, splits: Sequence[Split]) -> tuple[Array, Array]:
+    """Return the two parts of each node's region, and multipliers mu that bound them no worse.
+
+    Both by side and node, shape (2, B, |Y|, k, k) and (2, B, |Y|, k).
+    """
+    node = np.arange(len(splits))
+    y, i, j = np.array([split[:3] for split in splits], dtype=np.intp).reshape(-1, 3).T
+    t = np.array([split[3] for split in splits])
+    p, q = regions[node, y, i], regions[node, y, j]
+    point = (1 - t)[:, None] * p + t[:, None] * q
+    of_point, of_p, of_q = (entr(law).sum(axis=1) for law in (point, p, q))
+    gain = np.maximum(of_point - (1 - t) * of_p - t * of_q, 0.0)
     # The parent's nu is feasible for the children, with the same bound: this is its mu.
-    multiplier = (1 - t) * mu[y, i] + t * mu[y, j] + gain
-    parts = []
-    for replaced in (j, i):
-        cell, inherited = region.copy(), mu.copy()
-        cell[y, replaced] = point
-        inherited[y, replaced] = multiplier
-        parts.append((cell, inherited))
-    return parts
+    multiplier = (1 - t) * mu[node, y, i] + t * mu[node, y, j] + gain
+    cells, multipliers = np.stack([regions] * 2), np.stack([mu] * 2)
+    for side, replaced in enumerate((j, i)):
+        cells[side, node, y, replaced] = point
+        multipliers[side, node, y, replaced] = multiplier
+    return cells, multipliers
 
 
 class CellSearch(BestFirst[Array, CellLeaf, Split]):
@@ -198,6 +202,12 @@ class CellSearch(BestFirst[Array, CellLeaf, Split]):
         ]
 
     def _children(
-        self, region: Array, leaf: CellLeaf, split: Split
-    ) -> list[tuple[Array, CellLeaf]]:
-        return [(cell, replace(leaf, mu=mu)) for cell, mu in halved(region, leaf.mu, split)]
+        self, regions: Sequence[Array], leaves: Sequence[CellLeaf], splits: Sequence[Split]
+    ) -> list[list[tuple[Array, CellLeaf]]]:
+        if not splits:
+            return []
+        cells, mu = halved(np.stack(regions), np.stack([leaf.mu for leaf in leaves]), splits)
+        return [
+            [(cells[side, place], replace(leaf, mu=mu[side, place])) for side in (0, 1)]
+            for place, leaf in enumerate(leaves)
+        ]

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import entr
 
-from cvxleak.audit.search.cell_search import STARTING_LAM, CellSearch
+from cvxleak.audit.search.cell_search import STARTING_LAM, CellSearch, halved
 from cvxleak.audit.search.cells import Split, split_points
 from cvxleak.audit.search.floors_proof import FloorsTree, prove_floors
 from cvxleak.audit.search.means import entropy_surplus, first_multiplier
@@ -199,7 +198,7 @@ class FloorsSearch:
         factors = excess[is_open & ~split].tolist()
         cuts = split_points(cells, found.joint)
         chosen = np.flatnonzero(split)
-        regions, multipliers = _halves(cells.take(chosen), mu[chosen], [cuts[i] for i in chosen])
+        regions, multipliers = halved(cells.vertices[chosen], mu[chosen], [cuts[i] for i in chosen])
         for half, i in enumerate(chosen.tolist()):
             child = self._size
             self._size += 2
@@ -250,22 +249,3 @@ class FloorsSearch:
             np.stack([np.concatenate([[one.lam], one.mu.ravel()]) for one in tangents]),
             np.stack([one.row for one in tangents]),
         )
-
-
-def _halves(cells: Cells, mu: Array, splits: Sequence[Split]) -> tuple[Array, Array]:
-    """Return what `halved` does for each node: regions and multipliers, by side and node."""
-    if not splits:
-        return np.zeros((2, 0)), np.zeros((2, 0))
-    node = np.arange(len(splits))
-    y, i, j = np.array([split[:3] for split in splits]).T
-    t = np.array([split[3] for split in splits])
-    s = 1 - t
-    point = s[:, None] * cells.vertices[node, y, i] + t[:, None] * cells.vertices[node, y, j]
-    ends = s * cells.entropies[node, y, i] + t * cells.entropies[node, y, j]
-    gain = np.maximum(entr(point).sum(axis=1) - ends, 0.0)
-    multiplier = s * mu[node, y, i] + t * mu[node, y, j] + gain
-    regions, multipliers = np.stack([cells.vertices] * 2), np.stack([mu] * 2)
-    for side, replaced in enumerate((j, i)):
-        regions[side, node, y, replaced] = point
-        multipliers[side, node, y, replaced] = multiplier
-    return regions, multipliers

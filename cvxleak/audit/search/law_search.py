@@ -7,23 +7,18 @@ from typing import Any
 
 import numpy as np
 
+from cvxleak.audit.search.intervals import Cut, IntervalSearch, kept_apart
 from cvxleak.audit.search.law_dual import LawDual, LawSolution
 from cvxleak.audit.search.slabs import principal_functional
 from cvxleak.core.validation import Array
 from cvxleak.exact.packing import pack
 from cvxleak.model import Limits, Lumped
-from cvxleak.solvers.best_first import BestFirst, Bounded
+from cvxleak.solvers.best_first import Bounded
 
 __all__ = ["LawSearch"]
 
-Cut = tuple[int, float]
-"""(a, where): the slab of value a is cut where the mean of its functional is `where`."""
 
-MARGIN = 0.15
-"""A cut keeps at least this share of the slab on each side."""
-
-
-class LawSearch(BestFirst[Array, LawSolution, Cut]):
+class LawSearch(IntervalSearch[LawSolution]):
     """Upper bounds like those of `CellSearch`, by slabs of the laws of the contexts.
 
     A region is an array of the ends of one slab per value, shape (k, 2). `weights` is a guess at
@@ -45,7 +40,7 @@ class LawSearch(BestFirst[Array, LawSolution, Cut]):
 
     def encoded(self, outputs: Sequence[Sequence[int]], dtype: str) -> dict[str, Any]:
         """Return the tree as `cvxleak.proofs.bounds.law_slabs` reads it (always in double)."""
-        cuts, leaves = self.preorder()
+        tree, leaves = self._cuts_and_nodes()
         # nu a hair above the vertices' entropies, whatever rounding does to them.
         multipliers = [
             [leaf.lam, leaf.q, *leaf.tau, *(leaf.nu + 1e-12), *leaf.kappa] for leaf in leaves
@@ -53,8 +48,7 @@ class LawSearch(BestFirst[Array, LawSolution, Cut]):
         return {
             "outputs": [list(group) for group in outputs],
             "functional": pack(self.functional),
-            "nodes": pack(np.array([cut[0] if cut else -1 for cut in cuts]), "<i4"),
-            "cuts": pack(np.array([cut[1] for cut in cuts if cut], dtype=float)),
+            **tree,
             "leaves": pack(np.array(multipliers)),
         }
 
@@ -73,19 +67,7 @@ class LawSearch(BestFirst[Array, LawSolution, Cut]):
         return results
 
     def _cut(self, ends: Array, solution: LawSolution) -> Cut:
-        widths = ends[:, 1] - ends[:, 0]
-        a = int(np.argmax(solution.gains + 1e-12 * widths))
-        low, high = ends[a]
-        margin = MARGIN * (high - low)
-        return a, float(np.clip(solution.means[a], low + margin, high - margin))
-
-    def _children(
-        self, region: Array, leaf: LawSolution, split: Cut
-    ) -> list[tuple[Array, LawSolution]]:
-        a, where = split
-        children = []
-        for side in (1, 0):
-            part = region.copy()
-            part[a, side] = where
-            children.append((part, leaf))
-        return children
+        """Return the branching rule: the slab and the place where a cut gains most."""
+        low, high = ends.T
+        a = int(np.argmax(solution.gains + 1e-12 * (high - low)))
+        return a, float(kept_apart(solution.means[a], low[a], high[a]))

@@ -36,21 +36,16 @@ from typing import Any
 import numpy as np
 from scipy.special import rel_entr
 
+from cvxleak.audit.search.intervals import Cut, IntervalSearch, kept_apart
 from cvxleak.audit.search.means import entropy_surplus, log_mean_exp, tilted
 from cvxleak.audit.search.systems import solved
 from cvxleak.core.validation import Array
 from cvxleak.exact.packing import pack
 from cvxleak.model import Lumped
 from cvxleak.proofs.bounds.time_sharing import PAIRS_LIMIT
-from cvxleak.solvers.best_first import BestFirst, Bounded
+from cvxleak.solvers.best_first import Bounded
 
 __all__ = ["SharingSearch", "ValueSearch"]
-
-Cut = tuple[int, float]
-"""(y, where): the interval of r_y is cut at `where`; the lower part is the first child."""
-
-MARGIN = 0.15
-"""A cut keeps at least this share of the interval on each side."""
 
 BATCH_SIZE = 1 << 22
 """About how many numbers the largest array of a batch may have."""
@@ -80,7 +75,7 @@ class NuLeaf:
     nu: Array
 
 
-class ValueSearch(BestFirst[Array, NuLeaf, Cut]):
+class ValueSearch(IntervalSearch[NuLeaf]):
     """Upper bounds on max_v D(v R || t) - lam D(v || s), for one value of the record.
 
     A region is an array of the ends of one interval per output, shape (|Y|, 2). `attained` is the
@@ -141,12 +136,8 @@ class ValueSearch(BestFirst[Array, NuLeaf, Cut]):
 
     def encoded(self, outputs: Sequence[Sequence[int]], dtype: str) -> dict[str, Any]:
         """Return the tree as `cvxleak.proofs.bounds.time_sharing` reads it."""
-        cuts, leaves = self.preorder()
-        return {
-            "nodes": pack(np.array([cut[0] if cut else -1 for cut in cuts]), "<i4"),
-            "cuts": pack(np.array([cut[1] for cut in cuts if cut], dtype=float)),
-            "leaves": pack(np.array([leaf.nu for leaf in leaves]), dtype),
-        }
+        tree, leaves = self._cuts_and_nodes()
+        return tree | {"leaves": pack(np.array([leaf.nu for leaf in leaves]), dtype)}
 
     def _renewed(self, regions: list[Array], leaves: list[NuLeaf]) -> list[NuLeaf]:
         nu = np.stack([leaf.nu for leaf in leaves])
@@ -246,25 +237,16 @@ class ValueSearch(BestFirst[Array, NuLeaf, Cut]):
         return value, law, np.exp(at_ends[..., 1] - smooth)
 
     def _cuts(self, ends: Array, means: Array) -> list[Cut]:
+        """Return the branching rule: the output, for each node, whose chord is farthest off."""
         low, high = ends[..., 0], ends[..., 1]
         width = high - low
-        margin = MARGIN * width
-        where = np.clip(means, low + margin, high - margin)
+        where = kept_apart(means, low, high)
         heights = rel_entr(ends, self._t[:, None])
         share = (where - low) / np.where(width > 0, width, 1.0)
         chord = (1 - share) * heights[..., 0] + share * heights[..., 1]
         gain = chord - rel_entr(where, self._t) + 1e-12 * width
         y = gain.argmax(axis=1)
         return [(int(i), float(where[b, i])) for b, i in enumerate(y)]
-
-    def _children(self, region: Array, leaf: NuLeaf, split: Cut) -> list[tuple[Array, NuLeaf]]:
-        y, where = split
-        children = []
-        for side in (1, 0):
-            part = region.copy()
-            part[y, side] = where
-            children.append((part, leaf))
-        return children
 
 
 def _contraction(rows: Array) -> float:

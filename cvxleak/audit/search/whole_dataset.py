@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -59,10 +59,6 @@ class WholeDataset:
     output: Array
     kappa: Array
     upper: float
-
-    def with_output(self, output: Array) -> WholeDataset:
-        """Return the bound with t written in another, equally informative, set of outputs."""
-        return replace(self, output=output)
 
 
 def by_newton(lumped: Lumped) -> bool:
