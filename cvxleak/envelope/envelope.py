@@ -145,9 +145,9 @@ class PMLEnvelope(Problem):
         return Found(lower, upper, data.post_processing(witness), parts, stats=stats), stopped
 
     def _measure(self, candidate: Channel | ArrayLike) -> tuple[float, dict[str, float]]:
-        rows = read_candidate(candidate, self.channel.outputs)
-        after = self.channel.then(rows.channel)
-        return float(pml_right_quantile(self.prior, after, self.delta)), rows.violations
+        channel, violations = read_candidate(candidate, self.channel.outputs)
+        after = self.channel.then(channel)
+        return float(pml_right_quantile(self.prior, after, self.delta)), violations
 
     def to_cvxpy(self, epsilon: float) -> cp.Problem:
         """Return the linear program at one level in plain CVXPY, for reference.

@@ -164,15 +164,15 @@ class FailureProbability(Problem):
         return Found(lower, upper, data.post_processing(witness), parts, stats=stats), stopped
 
     def _measure(self, candidate: Channel | ArrayLike) -> tuple[float, dict[str, float]]:
-        rows = read_candidate(candidate, self.channel.outputs)
+        channel, violations = read_candidate(candidate, self.channel.outputs)
         value = pml_failure_probability(
             self.prior,
-            self.channel.then(rows.channel),
+            self.channel.then(channel),
             self.epsilon,
             strict=self.strict,
             tie=self.tie,
         )
-        return value, rows.violations
+        return value, violations
 
     def to_cvxpy(self) -> cp.Problem:
         """Return the linear program in plain CVXPY, with the variable ``weights``, for reference.

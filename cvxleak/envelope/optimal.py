@@ -165,14 +165,14 @@ class PMLMechanism(Problem):
         return Found(lower, upper, channel, (problem, witness, proof)), Stopped.ROUNDING
 
     def _measure(self, candidate: Channel | ArrayLike) -> tuple[float, dict[str, float]]:
-        rows = read_candidate(candidate, self.prior.labels)
-        if rows.channel.shape != self.utility.shape:
+        channel, violations = read_candidate(candidate, self.prior.labels)
+        if channel.shape != self.utility.shape:
             raise ValidationError(
-                f"candidate: found shape {rows.channel.shape}; {self.utility.shape} is needed"
+                f"candidate: found shape {channel.shape}; {self.utility.shape} is needed"
             )
-        value = float(self.prior.probabilities @ (rows.channel.matrix * self.utility).sum(axis=1))
-        excess = float(pml(self.prior, rows.channel).max()) - self.epsilon
-        return value, rows.violations | {"leakage is at most epsilon": max(excess, 0.0)}
+        value = float(self.prior.probabilities @ (channel.matrix * self.utility).sum(axis=1))
+        excess = float(pml(self.prior, channel).max()) - self.epsilon
+        return value, violations | {"leakage is at most epsilon": max(excess, 0.0)}
 
     def to_cvxpy(self) -> cp.Problem:
         """Return the problem in plain CVXPY, with the channel as its variable ``channel``.

@@ -1,4 +1,4 @@
-"""What both exact problems of the envelope share: their data, witness, and candidates."""
+"""The data, witnesses and candidates of the problems of the envelope."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.validation import Array, short
+from cvxleak.core.validation import short
 from cvxleak.envelope.program import Program, Vertex
 from cvxleak.model import Channel, Prior, as_channel, as_prior
+from cvxleak.problem.candidates import read_rows
 
-__all__ = ["CandidateRows", "Data", "read_candidate"]
+__all__ = ["Data", "read_candidate"]
 
 SHRINK = 1 - 2.0**-50
 """Weights are this much smaller, so that those of an output never sum to more than 1."""
@@ -108,36 +109,19 @@ class Data:
         return result.tolist()
 
 
-class CandidateRows:
-    """A post-processing that somebody else found.
+def read_candidate(
+    candidate: Channel | ArrayLike, outputs: tuple[Hashable, ...]
+) -> tuple[Channel, dict[str, float]]:
+    """Return a candidate as a channel, and how far its rows are from being distributions.
 
-    Attributes
-    ----------
-    channel : Channel
-        The positive part of its rows, each divided by its sum.
-    violations : dict
-        How far the rows are from being laws.
-    """
-
-    def __init__(self, rows: Array, outputs: tuple[Hashable, ...]) -> None:
-        positive = np.maximum(rows, 0.0)
-        sums = positive.sum(axis=1, keepdims=True)
-        if not (sums > 0).all():
-            raise ValidationError("candidate: found a row without a positive entry")
-        self.channel = Channel(positive / sums, outputs)
-        self.violations = {
-            "entries are non-negative": max(0.0, -float(rows.min())),
-            "rows sum to 1": float(np.abs(rows.sum(axis=1) - 1).max()),
-        }
-
-
-def read_candidate(candidate: Channel | ArrayLike, outputs: tuple[Hashable, ...]) -> CandidateRows:
-    """Return a candidate post-processing; a Channel's inputs are matched by label.
+    A Channel's inputs are matched by label. The channel is the positive part of the rows, each
+    divided by its sum.
 
     Raises
     ------
     ValidationError
-        Another number of rows than outputs, other labels, or numbers that are not finite.
+        Another number of rows than outputs, other labels, numbers that are not finite, or a row
+        without a positive entry.
     """
     if isinstance(candidate, Channel):
         if set(candidate.inputs) != set(outputs):
@@ -159,4 +143,5 @@ def read_candidate(candidate: Channel | ArrayLike, outputs: tuple[Hashable, ...]
             f"candidate: found shape {rows.shape}; a matrix of finite numbers with {len(outputs)} "
             "rows is needed, one per output of the channel"
         )
-    return CandidateRows(rows, outputs)
+    matrix, violations = read_rows(rows)
+    return Channel(matrix, outputs), violations

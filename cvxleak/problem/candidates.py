@@ -12,7 +12,7 @@ from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import Array, short
 from cvxleak.model import Prior, as_prior
 
-__all__ = ["candidate_weights", "law_violations", "positive_part"]
+__all__ = ["candidate_weights", "law_violations", "positive_part", "read_rows"]
 
 
 def candidate_weights(
@@ -65,3 +65,24 @@ def positive_part(weights: Array) -> Array:
     """Return the positive part of the weights, divided by its sum."""
     positive = np.maximum(weights, 0.0)
     return positive / positive.sum()
+
+
+def read_rows(rows: Array) -> tuple[Array, dict[str, float]]:
+    """Return the positive part of a candidate's rows, each divided by its sum, and violations.
+
+    The violations are how far the rows, as they were given, are from being distributions.
+
+    Raises
+    ------
+    ValidationError
+        A row without a positive entry.
+    """
+    positive = np.maximum(rows, 0.0)
+    sums = positive.sum(axis=1, keepdims=True)
+    if not (sums > 0).all():
+        raise ValidationError("candidate: found a row without a positive entry")
+    violations = {
+        "entries are non-negative": max(0.0, -float(rows.min())),
+        "rows sum to 1": float(np.abs(rows.sum(axis=1) - 1).max()),
+    }
+    return positive / sums, violations

@@ -15,6 +15,7 @@ from cvxleak.core.validation import Array, label_tuple, short, whole_number
 from cvxleak.iterative._release_terms import ReleaseTerms
 from cvxleak.problem import Problem
 from cvxleak.problem.bound import unit_scale
+from cvxleak.problem.candidates import read_rows
 from cvxleak.release.coalitions import Coalition
 from cvxleak.release.joint import ReleaseJoint
 
@@ -136,16 +137,7 @@ class ReleaseProblem(Problem):
 
     def _measure(self, candidate: ArrayLike) -> tuple[float, dict[str, float]]:
         terms = self.terms()
-        rows = terms.rows(self.read_kernel(candidate, "candidate"))
-        positive = np.maximum(rows, 0.0)
-        sums = positive.sum(axis=1, keepdims=True)
-        if not sums.min() > 0:
-            raise ValidationError("candidate: found a row without a positive entry")
-        violations = {
-            "entries are non-negative": max(0.0, -float(rows.min())),
-            "rows sum to 1": float(np.abs(rows.sum(axis=1) - 1).max()),
-        }
-        kernel = positive / sums
+        kernel, violations = read_rows(terms.rows(self.read_kernel(candidate, "candidate")))
         scale = unit_scale(self.budget_unit)
         leakages = terms.information(kernel)
         for coalition, room, leakage in zip(self.coalitions, self.rooms(), leakages, strict=True):
