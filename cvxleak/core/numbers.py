@@ -233,12 +233,10 @@ def as_written(value: Any) -> float:
         raise TypeError(f"{type(value).__name__} is no number")
     if isinstance(exact, float):
         return exact
-    near = exact.numerator / exact.denominator
-    if math.isinf(near):
-        raise OverflowError("too large for a float")
+    near = exact.numerator / exact.denominator  # OverflowError beyond the largest float
     if near == 0 and exact:
         raise ValueError("too close to 0 for a float")
-    return near + 0.0 if _decimal(near) == exact else ExactFloat(Fraction(exact))
+    return near if Fraction(_repr(near)) == exact else ExactFloat(Fraction(exact))
 
 
 def _of_text(text: str) -> Fraction | float:
@@ -483,11 +481,4 @@ def _digits(value: float) -> tuple[int, int]:
         return int(text[2:]), len(text) - 2
     mantissa, _, exponent = text.partition("e")
     whole, _, rest = mantissa.partition(".")
-    if rest == "0":
-        return int(whole), -int(exponent or 0)
     return int(whole + rest), len(rest) - int(exponent or 0)
-
-
-def _decimal(value: float) -> Fraction:
-    digits, places = _digits(value)
-    return Fraction(digits, 10**places) if places > 0 else Fraction(digits * 10**-places)

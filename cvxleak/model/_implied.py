@@ -34,19 +34,12 @@ def not_implied(inequalities: Sequence[Linear], equations: Sequence[Linear]) -> 
 
 def _mean_of(one: Linear, equation: Linear) -> Fraction | None:
     """Return <C, w> if an equation determines it: if C is its coefficients, scaled and moved."""
-    c, given = np.array(one.coefficients), np.array(equation.coefficients)
-    low, high = int(given.argmin()), int(given.argmax())
-    if given[low] == given[high]:
+    first, least = one.exact[0], equation.exact[0]
+    other = next((k for k, given in enumerate(equation.exact) if given != least), None)
+    if other is None:
         return None
-    # Mostly floats tell at once; what overflows is left to the exact comparison.
-    with np.errstate(over="ignore", invalid="ignore"):
-        slope = (c[high] - c[low]) / (given[high] - given[low])
-        off = np.abs(c - c[low] - slope * (given - given[low])).max()
-    if off > 1e-12 * np.abs(c).max():
-        return None
-    first, least = one.exact[low], equation.exact[low]
-    rise = (one.exact[high] - first) / (equation.exact[high] - least)
-    pairs = {*zip(one.exact, equation.exact, strict=True)}
+    rise = (one.exact[other] - first) / (equation.exact[other] - least)
+    pairs = zip(one.exact, equation.exact, strict=True)
     if any(x != first + rise * (y - least) for x, y in pairs):
         return None
     return first + rise * (equation.side - least)

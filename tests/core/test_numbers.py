@@ -25,12 +25,17 @@ from cvxleak.core.numbers import (
     ExactArray,
     ExactFloat,
     as_written,
+    carries,
+    exact_array,
     exact_law,
     fraction,
     from_json,
     integer_law,
+    ratio,
     same_numbers,
+    stacked,
     stored_values,
+    to_json,
     written_law,
 )
 from cvxleak.core.validation import frozen_array, real_number
@@ -140,6 +145,34 @@ class TestReading:
             with pytest.raises(ValidationError):
                 real_number(tiny, "D", 0.0)
 
+    @pytest.mark.parametrize("text", ["inf", "-Infinity", "NaN"])
+    def test_texts_of_no_finite_number(self, text):
+        assert repr(as_written(text)) == repr(float(text))
+
+    def test_long_texts_are_refused(self):
+        assert as_written("0." + "1" * 3998) == as_written(Fraction("0." + "1" * 3998))
+        with pytest.raises(ValueError, match="4001 characters"):
+            as_written("0." + "1" * 3999)
+        with pytest.raises(OverflowError):
+            as_written("1e400")
+
+    def test_ratios(self):
+        assert ratio(3) == (3, 1)
+        assert ratio(as_written("2/6")) == (1, 3)
+        with pytest.raises(OverflowError):
+            ratio(math.inf)
+
+    def test_numbers_are_equal_as_written(self):
+        third, more = as_written("1/3"), as_written("0.34000000000000000000001")
+        assert third == as_written("2/6")
+        assert not third != as_written("2/6")
+        assert third != more
+        assert more != third
+        assert not third == more
+        assert third != 1 / 3
+        assert -third == as_written("-1/3")
+        assert to_json({"a": [third, 0.5]}) == {"a": ["1/3", 0.5]}
+
     def test_a_long_json_number_is_itself(self):
         assert isinstance(from_json("0.30000000000000000000001"), ExactFloat)
         assert type(from_json("0.30")) is float
@@ -185,6 +218,11 @@ class TestLaws:
             row[-1] = float(1 - sum(map(Fraction, map(repr, row[:-1]))))
         total = sum(map(Fraction, map(repr, row)))
         assert (written_law(row) is not None) == (total == 1)
+
+    def test_stored_values_are_divided_by_their_sum(self):
+        total = sum(map(Fraction, [0.7, 0.2, 0.1]))
+        with stored_values():
+            assert exact_law([0.7, 0.2, 0.1])[0] == Fraction(0.7) / total
 
     @given(st.lists(st.floats(1e-6, 1.0), min_size=2, max_size=6))
     def test_others_are_divided_by_their_exact_sum(self, weights):
@@ -249,6 +287,20 @@ class TestObjects:
         assert parts["parts"][0]["points"] == [THIRDS]
         assert parts["parts"][1]["polytopes"][0]["lower"][0] == "1/9"
         assert SourceSet.from_dict(parts).to_dict() == parts
+
+    def test_results_carry_nothing(self):
+        exact = exact_array(np.array(["1/3", 0.5], dtype=object))
+        plain = np.array([1 / 3, 0.5])
+        assert not exact.flags.writeable
+        assert carries(exact)
+        assert not carries(1 * exact)
+        assert not same_numbers(exact, plain)
+        assert not same_numbers(plain, exact)
+        assert same_numbers(exact, exact_array(np.array(["2/6", "0.5"], dtype=object)))
+        assert not same_numbers(exact, exact_array(np.array(["1/3", "0.7"], dtype=object)))
+        assert same_numbers(plain, 1 * exact)
+        assert stacked([1 * exact, exact]).tolist() == [plain.tolist(), exact.tolist()]
+        assert type(frozen_array(1 * exact, "p", 1)) is np.ndarray
 
     def test_negative_and_infinite_numbers_are_refused(self):
         for row in (["-1/3", "4/3"], ["inf", "0"], ["nan", "1"]):
