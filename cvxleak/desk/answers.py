@@ -1,4 +1,4 @@
-"""What a desk says: a release, a report, a verification."""
+"""The results of a release desk: a release, a report, a verification."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Release:
 
 @dataclass(frozen=True)
 class Exposure:
-    """What a party, or several who collude, may have learned.
+    """Upper end of what a party, or several who collude, may have learned.
 
     Attributes
     ----------
@@ -159,7 +159,7 @@ class DeskReport:
 
 @dataclass(frozen=True)
 class DeskVerification:
-    """What recomputing a ledger from its first row on found.
+    """The result of recomputing a ledger from its first row on.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What may have been released so far, in exact rational arithmetic.
+"""Histories of releases, merged into classes, in exact rational arithmetic.
 
 Let Z be all outputs so far and x the data. Two histories with proportional likelihoods
 p(z|x) tell the same about x; they are one *class* C, which is a sufficient statistic of Z for X.
@@ -50,7 +50,7 @@ Rows = dict["Seen", list[list[fmpq]]]
 
 
 class Seen(NamedTuple):
-    """What a kernel looks at: the asker's own outputs (none if it does not look), and the class."""
+    """What a kernel looks at beside x: its party's own outputs (if it looks), and the class."""
 
     own: Outputs
     c: int

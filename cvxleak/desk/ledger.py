@@ -35,7 +35,7 @@ LOCKED = "another process holds the ledger; try again"
 LOST = "the release was written and cannot be read back, so it is not handed out"
 
 ERRORS = (sqlite3.Error, UnicodeDecodeError)
-"""What SQLite raises: the second where damaged text gets into its own messages."""
+"""The errors of SQLite: the second where damaged text gets into its own messages."""
 
 TABLES = (
     "CREATE TABLE ledger (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT",

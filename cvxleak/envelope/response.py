@@ -45,7 +45,7 @@ EDGE = 1e-12
 """A delta within this relative distance of q_1 + ... + q_n is taken to equal it."""
 
 TINY = 1e-300
-"""What delta = 0 is replaced by: below every probability."""
+"""Replaces delta = 0; it is below every probability."""
 
 
 @dataclass(frozen=True)

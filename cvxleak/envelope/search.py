@@ -18,7 +18,7 @@ from cvxleak.envelope.program import Program, Vertex
 __all__ = ["Levels", "largest_level", "tail_average"]
 
 HOPS = 16
-"""So many jumps are passed one by one; of more, the middle one is tried."""
+"""Up to this many jumps are passed one by one; of more, the middle one is tried."""
 
 HALVE = 8
 """Every so many steps the bracket is halved, whatever else is known."""

@@ -1,4 +1,4 @@
-"""How much an adversary can be taken not to know: an entropy floor from the size of the data."""
+"""Entropy floors for adversaries, from the size of the data."""
 
 from __future__ import annotations
 

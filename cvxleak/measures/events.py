@@ -1,4 +1,4 @@
-"""What events leak: event leakage, and the envelopes over events and binary post-processings."""
+"""Event leakage, and the envelopes over events and over binary post-processings."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ class ReleaseInformation(ReleaseProblem):
 
     @property
     def unit(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """That of the budgets."""
+        """The unit of the budgets."""
         return self.budget_unit
 
     def value(self, rows: Array) -> float:

@@ -194,7 +194,7 @@ class ReleaseJoint(Value):
 
     @property
     def shape(self) -> tuple[int, tuple[int, ...], int]:
-        """How many requests, values of each earlier output, and datasets there are."""
+        """The numbers of requests, of values of each earlier output, and of datasets."""
         return self.array.shape[0], self.array.shape[1:-1], self.array.shape[-1]
 
     @property

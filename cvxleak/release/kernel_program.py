@@ -25,7 +25,7 @@ from cvxleak.release.statement import ReleaseProblem
 __all__ = ["KernelProgram", "Solved", "proved"]
 
 SHARES = (0.0, 1e-15, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3, 1.0)
-"""How much of a constant release is added until the budgets are proved to be met."""
+"""Shares of a constant release that are added in turn until the budgets are proved to be met."""
 
 
 TINY = 1e-8

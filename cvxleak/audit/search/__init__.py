@@ -51,7 +51,7 @@ the tree each floor needs, `floors_proof` finds and proves. `turns` shares the t
 audits.
 
 **Numerics.** `means` has logarithms of means of exponentials without cancellation, `systems` the
-linear systems of Newton's method, `slabs` the vertices of slabs.
+linear systems and the step lengths of interior-point methods, `slabs` the vertices of slabs.
 """
 
 from cvxleak.audit.search.cell_search import CellSearch

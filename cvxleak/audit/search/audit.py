@@ -51,8 +51,8 @@ PROMISING = 0.98
 """Share of the largest leakage found that a local search has to reach soon, to be gone on with."""
 
 
-def _nobody(lower: float, upper: float, nodes: int) -> None:
-    """Report to nobody."""
+def _no_report(lower: float, upper: float, nodes: int) -> None:
+    """Report nothing."""
 
 
 class Audit:
@@ -75,7 +75,7 @@ class Audit:
         self,
         problem: RecordLeakage,
         rng: int | np.random.Generator | None,
-        report: Progress = _nobody,
+        report: Progress = _no_report,
     ) -> None:
         self.problem = problem
         self.seconds = 0.0
@@ -118,7 +118,7 @@ class Audit:
         """Work until the gap is closed or something ends it."""
         # Who asked for the first bracket is told of that search alone.
         self._reported = self._reported or stop.clock
-        report = self._report if self._reported is stop.clock else _nobody
+        report = self._report if self._reported is stop.clock else _no_report
         return self._search(gap, stop, report, math.inf) or Stopped.TOLERANCE
 
     def proof_seconds(self) -> float:

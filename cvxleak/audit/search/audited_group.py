@@ -55,7 +55,7 @@ WORK = 10**8
 FIRST_WORK = 2 * 10**7
 """About how many of them its first steps may touch, those from all starts."""
 
-AT_ALL = 2 * 10**6
+LATE_WORK = 2 * 10**6
 """About how many of them a local search may touch when there is no time left: .2 s."""
 
 PASS_SECONDS = 5e-7
@@ -67,11 +67,11 @@ CELLS_LIMIT = 2500
 SHARING_LIMIT = 100
 """Most outputs for which the time-sharing bound is tried."""
 
-ONLY_LIMIT = 10**6
-"""Most probabilities for which the only adversary at b = log|X| is bounded by time sharing: the
-proof takes microseconds for each."""
+UNIFORM_LIMIT = 10**6
+"""Most probabilities for which the uniform prior, the only adversary at b = log|X|, is bounded by
+time sharing: the proof takes microseconds for each."""
 
-PRICE_AT_MOST = 1e-3
+UNIFORM_PRICE = 1e-3
 """About lam times what that bound is off by for a large multiplier lam; measured, 4e-4 to 6e-3."""
 
 SLABS_LIMIT = 700
@@ -108,7 +108,7 @@ Search = BestFirst[Any, Any, Any] | SharingSearch
 
 
 class AuditedGroup:
-    """What is known about one class of groups of records.
+    """One class of groups of records: its local search, its bounds, and their proof.
 
     Everything is done on demand, in the order that pays: `prepare` once, then turns of the
     searches. Whatever was done, `upper` is valid: for all adversaries, or with `limits` for those
@@ -173,7 +173,7 @@ class AuditedGroup:
     @property
     def few_steps(self) -> int:
         """How many steps from two starts it takes when there is no time left."""
-        return min(self.steps, AT_ALL // (2 * self.merged.rows.size))
+        return min(self.steps, LATE_WORK // (2 * self.merged.rows.size))
 
     @property
     def most_steps(self) -> int:
@@ -414,9 +414,10 @@ class AuditedGroup:
             searches.append(CellSearch(problem, self.floor, self.limits, symmetries))
         if np.isinf(self.multiplier) and self.limits is None:
             # At b = log|X| there is one adversary, whom time sharing bounds without any tree.
-            if self.lumped.rows.size <= ONLY_LIMIT:
+            if self.lumped.rows.size <= UNIFORM_LIMIT:
                 searches.insert(
-                    0, SharingSearch(merged, self.floor, merged.uniform(), self._most())
+                    0,
+                    SharingSearch(merged, self.floor, merged.uniform(), self._uniform_multiplier()),
                 )
         elif self.limits is None and self.multiplier > 0 and outputs <= SHARING_LIMIT:
             sharing = SharingSearch(merged, self.floor, self.weights, self.multiplier)
@@ -430,9 +431,9 @@ class AuditedGroup:
             self._idle = {id(search): [1, 1] for search in late}
         return searches
 
-    def _most(self) -> float:
+    def _uniform_multiplier(self) -> float:
         """Return the multiplier for b = log|X|: what it costs balances lam (log|X| - b)."""
-        return float(np.sqrt(PRICE_AT_MOST / max(entropy_surplus(self.merged, self.floor), 1e-16)))
+        return float(np.sqrt(UNIFORM_PRICE / max(entropy_surplus(self.merged, self.floor), 1e-16)))
 
     def _waits(self, search: Search) -> bool:
         """Whether a tree of cells has to wait until one with fewer outputs got as far as it can."""

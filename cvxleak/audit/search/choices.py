@@ -45,7 +45,7 @@ class Choices:
 
 
 ROUNDS = 20
-"""How often the steps may be taken again with the choices that keep the bound up."""
+"""Most times that the steps are repeated for the choices whose bound is the largest."""
 
 CLOSE = 1e-9
 """Nats that the bound may be above the largest capacity attained."""

@@ -44,6 +44,7 @@ from cvxleak.audit.search.means import (
 )
 from cvxleak.audit.search.node_dual import never
 from cvxleak.audit.search.slabs import Slab, slab_vertices
+from cvxleak.audit.search.systems import longest
 from cvxleak.model import Limits, Lumped
 
 __all__ = ["LawDual", "LawSolution"]
@@ -265,7 +266,7 @@ class LawDual:
                 ]
             )
             largest = max(float(np.abs(dz[2:at_kappa]).max()), 5.0)
-            length = min(_longest(positive, dpositive), 5.0 / largest)
+            length = min(float(longest(positive, dpositive)[0]), 5.0 / largest)
             merit = point.value - target * np.log(positive).sum()
             for _ in range(12):
                 y = z + length * dz
@@ -280,7 +281,7 @@ class LawDual:
             positive = positive + length * dpositive
             z[at_kappa:] = self.limits.settled(z[at_kappa:])
             positive[-signs:-3] = z[at_kappa:]
-            theta = theta + _longest(theta, dtheta) * dtheta
+            theta = theta + longest(theta, dtheta) * dtheta
         zero = self.value(0.0, best.q, best.tau, best.nu, best.kappa)
         if zero < best.bound:
             best = replace(best, bound=zero, lam=0.0)
@@ -444,11 +445,3 @@ def _negentropy(joint: Array) -> float:
 def _exp(x: Array) -> Array:
     """Return e^x, short of overflow: such points are rejected by their value anyway."""
     return np.exp(np.minimum(x, 500.0))
-
-
-def _longest(values: Array, steps: Array) -> float:
-    """Return the step, at most 1, that keeps one percent of every value."""
-    falling = steps < 0
-    if not falling.any():
-        return 1.0
-    return min(1.0, 0.99 * float((-values[falling] / steps[falling]).min()))

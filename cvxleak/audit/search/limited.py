@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cvxleak.audit.search.systems import longest
 from cvxleak.core.validation import Array
 from cvxleak.iterative._formulas import entropy, information
 from cvxleak.iterative.joint_update import Updater
@@ -215,7 +216,7 @@ class _Step:
                 dz = np.linalg.solve(matrix, (right * unit)[..., None])[..., 0] * unit
             except np.linalg.LinAlgError:
                 break
-            step = _longest(positive, dz[:, :first])
+            step = longest(positive, dz[:, :first])
             # No exponent moves by too much at a time.
             lam = self.smoothing + z[:, 0] + z[:, 1:] @ self.shares
             moved = np.abs(dz[:, 1:] @ self.columns).max(axis=1, initial=0.0)
@@ -287,9 +288,3 @@ class _Step:
         weighted = (between * pi[..., None]).swapaxes(1, 2)
         hessian += np.matmul(weighted, between) / blend[:, None, None]
         return _Point(value, gradient + constant, hessian, w)
-
-
-def _longest(values: Array, steps: Array) -> Array:
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        ratio = np.where(steps < 0, -values / steps, np.inf)
-    return np.minimum(1.0, 0.99 * ratio.min(axis=1, keepdims=True))

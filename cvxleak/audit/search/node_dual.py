@@ -42,7 +42,7 @@ from numpy.typing import NDArray
 from scipy.special import entr
 
 from cvxleak.audit.search.means import entropy_surplus, log_mean_exp, tilted
-from cvxleak.audit.search.systems import solved
+from cvxleak.audit.search.systems import longest, solved
 from cvxleak.core.validation import Array
 from cvxleak.model import Limits, Lumped
 
@@ -354,10 +354,10 @@ class NodeDual:
         right = (tau - z * point.gradient)[..., None]
         dz = solved(matrix, right) * z
         dslack = (tau - slack * dz) / z - slack
-        step = _longest(z, dz)
+        step = longest(z, dz, LEFT)
         free = len(self.limits.bounds) == 0
         if free:
-            step = np.minimum(step, _longest(z[:, :1], dz[:, :1], LEFT_OF_LAM))
+            step = np.minimum(step, longest(z[:, :1], dz[:, :1], LEFT_OF_LAM))
         trial = _capped(z + step * dz)
         new = self._point(task, trial)
         # A step that the local model did not foresee (the Hessian changes fast in lam) is cut.
@@ -370,7 +370,7 @@ class NodeDual:
             step[bad] *= 0.25
             trial[bad] = _capped(z[bad] + step[bad] * dz[bad])
             self._put(new, bad, self._point(task.take(bad), trial[bad]))
-        slack = slack + _longest(slack, dslack) * dslack
+        slack = slack + longest(slack, dslack, LEFT) * dslack
         if free:
             slack = np.clip(slack, tau / (CENTERED * trial), CENTERED * tau / trial)
         return trial, slack, new
@@ -519,10 +519,3 @@ def _capped(z: Array) -> Array:
     z[:, 0] = np.minimum(z[:, 0], LARGEST_LAM)
     z[:, 1:] = np.minimum(z[:, 1:], LARGEST_MU)
     return z
-
-
-def _longest(z: Array, dz: Array, left: float = LEFT) -> Array:
-    """Return the step per node, at most 1, that leaves so much of every variable."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(dz < 0, -z / dz, np.inf)
-    return np.minimum(1.0, (1 - left) * ratio.min(axis=1, keepdims=True))
