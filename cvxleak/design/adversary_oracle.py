@@ -124,11 +124,9 @@ class _Informed(Engine):
     It counts its work, and ends a run when that reaches `enough`.
     """
 
-    def __init__(
-        self, problem: RecordLeakage, opponents: AdversaryOracle, known: Cut | None
-    ) -> None:
-        super().__init__(problem, opponents.rng)
-        self._opponents, self._known = opponents, known
+    def __init__(self, problem: RecordLeakage, oracle: AdversaryOracle, known: Cut | None) -> None:
+        super().__init__(problem, oracle.rng)
+        self._opponents, self._known = oracle, known
         self._climbs = 0.0
         self.enough = math.inf
 
@@ -178,10 +176,8 @@ class Audit:
     `known` is an adversary who is likely to be the worst.
     """
 
-    def __init__(
-        self, opponents: AdversaryOracle, channel: Channel, known: Cut | None = None
-    ) -> None:
-        self._opponents, self._channel, self._known = opponents, channel, known
+    def __init__(self, oracle: AdversaryOracle, channel: Channel, known: Cut | None = None) -> None:
+        self._opponents, self._channel, self._known = oracle, channel, known
         self._engine: _Informed | None = None
         self._bound: Bound | None = None
         self._state: Audited | None = None
@@ -199,16 +195,16 @@ class Audit:
 
     def run(self, tol: float, work: float = math.inf, clock: Clock | None = None) -> Audited:
         """Return the bracket within a relative `tol`, or as far as it comes with so much work."""
-        opponents, channel = self._opponents, self._channel
+        oracle, channel = self._opponents, self._channel
         self.stopped = Stopped.TOLERANCE
-        if opponents.priors is not None or opponents.size == 0:
+        if oracle.priors is not None or oracle.size == 0:
             if self._state is None:
-                if opponents.priors is not None:
-                    self._state = opponents.audit_priors(channel, opponents.priors)
+                if oracle.priors is not None:
+                    self._state = oracle.audit_priors(channel, oracle.priors)
                 else:
-                    self._state = opponents.audit_total(channel)
+                    self._state = oracle.audit_total(channel)
         elif self._state is None or self._state.upper - self._state.value > tol * self._state.upper:
-            self._state = opponents.from_audit(self._run(min(tol, QUICK), work, clock or Clock()))
+            self._state = oracle.from_audit(self._run(min(tol, QUICK), work, clock or Clock()))
         if (channel.matrix == channel.matrix[0]).all():
             self._state = replace(self._state, upper=0.0, value=0.0)
         return self._state

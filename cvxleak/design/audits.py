@@ -80,14 +80,14 @@ class Audits:
     def __init__(
         self,
         data: DesignData,
-        opponents: AdversaryOracle,
-        footing: FallbackChannels,
+        oracle: AdversaryOracle,
+        fallbacks: FallbackChannels,
         earlier: list[AuditedChannel],
         work: Work,
     ) -> None:
-        self.data, self.opponents, self.footing = data, opponents, footing
+        self.data, self.oracle, self.fallbacks = data, oracle, fallbacks
         self._earlier = earlier  # of this and other budgets
-        self.goal, self.costs = footing.goal, data.costs
+        self.goal, self.costs = fallbacks.goal, data.costs
         self.best: Upper | None = None
         self.work, self._all = 0.0, work
         self.late = False
@@ -110,15 +110,15 @@ class Audits:
         """Return what a channel, made feasible, is worth if `worst` is all that it leaks."""
         if self.goal is Goal.LEAKAGE:
             return worst
-        share = self.footing.share(worst)
-        return self.costs.worst(share * matrix + (1 - share) * self.footing.ground)
+        share = self.fallbacks.share(worst)
+        return self.costs.worst(share * matrix + (1 - share) * self.fallbacks.fallback)
 
     def wanted(self, candidate: Candidate, lower: float, target: float, late: bool) -> bool:
         """Whether an audit is what the search should do next."""
         gap = candidate.worth - lower
         if candidate.worth >= self.value:
             return False
-        if self.opponents.priors is not None or self.opponents.size == 0:
+        if self.oracle.priors is not None or self.oracle.size == 0:
             return True  # next to nothing
         if gap <= CLOSED * target:
             return True
@@ -137,17 +137,19 @@ class Audits:
         behind = 0.0
         if matrix is not None and audit is not None and matrix is not candidate.matrix:
             behind = self.worth(matrix, audit.state.value) - candidate.worth
-            if self._stuck or behind > 0.5 * aim or not self.footing.affordable(matrix):
+            if self._stuck or behind > 0.5 * aim or not self.fallbacks.affordable(matrix):
                 audit = None
         if matrix is None or audit is None:
             matrix, behind = candidate.matrix, 0.0
-            audit = self.opponents.audit(self.data.channel(matrix), candidate.cut)
+            audit = self.oracle.audit(self.data.channel(matrix), candidate.cut)
             self._matrix, self._audit = matrix, audit
         reach = candidate.worst
         if self.goal is Goal.DISTORTION:
             # What a relative change of the leakage that is proved changes in the distortion.
-            reach = self.costs.worst(self.footing.ground) - candidate.worth
-            reach /= max(1 - self.footing.ground_leaks / max(self.footing.budget, 1e-300), 1e-3)
+            reach = self.costs.worst(self.fallbacks.fallback) - candidate.worth
+            reach /= max(
+                1 - self.fallbacks.fallback_leakage / max(self.fallbacks.budget, 1e-300), 1e-3
+            )
         before = self._proved
         audited = self.run(matrix, audit, 0.9 * (aim - behind) / max(reach, aim), work, clock)
         self._proved = audited.upper
@@ -171,27 +173,27 @@ class Audits:
 
     def once(self, matrix: Array, tol: float, work: float, clock: Clock) -> Audited:
         """Audit a channel, and take it as the witness if it is better."""
-        audit = self.opponents.audit(self.data.channel(matrix))
+        audit = self.oracle.audit(self.data.channel(matrix))
         return self.run(matrix, audit, tol, work, clock)
 
     def offer(self, matrix: Array, audited: Audited) -> None:
         """Take a channel, made feasible if need be, as the witness if it is the best so far."""
-        if self.opponents.priors is None and self.opponents.size > 0:
+        if self.oracle.priors is None and self.oracle.size > 0:
             if self._earlier and self._earlier[-1][0] is matrix:
                 self._earlier.pop()
             self._earlier.append((matrix, audited))
-        if self.goal is Goal.LEAKAGE or audited.upper <= self.footing.budget:
+        if self.goal is Goal.LEAKAGE or audited.upper <= self.fallbacks.budget:
             self._take((matrix, audited))
         else:
-            self._take(self.mixed([(self.footing.share(audited.upper), matrix, audited)]))
+            self._take(self.mixed([(self.fallbacks.share(audited.upper), matrix, audited)]))
 
     def inherit(self) -> None:
         """Take the best mixture of all channels that were audited, if it is better."""
-        if self.footing.own or not self._earlier:
+        if self.fallbacks.own or not self._earlier:
             return
-        budget = self.footing.budget * (1 - ROUNDING)
+        budget = self.fallbacks.budget * (1 - ROUNDING)
         leaked = [audited.upper for _, audited in self._earlier] + [0.0]
-        channels = [matrix for matrix, _ in self._earlier] + [self.footing.ground]
+        channels = [matrix for matrix, _ in self._earlier] + [self.fallbacks.fallback]
         spent = np.array([np.tensordot(self.costs.table, q, 2) for q in channels]).T
         sources, many = spent.shape
         # Shares of the channels, and the objective.
@@ -213,32 +215,32 @@ class Audits:
             return  # all of them are over the budget
         shares = found.x[: many - 1].tolist()
         parts = [
-            (share, *told)
-            for share, told in zip(shares, self._earlier, strict=True)
+            (share, *earlier)
+            for share, earlier in zip(shares, self._earlier, strict=True)
             if share > ROUNDING
         ]
         self._take(self.mixed(parts))
 
-    def _take(self, told: AuditedChannel | None) -> None:
+    def _take(self, found: AuditedChannel | None) -> None:
         """Take a channel within the budgets as the witness if it is the best so far."""
-        if told is None:
+        if found is None:
             return
-        matrix, audited = told
+        matrix, audited = found
         if self.goal is Goal.LEAKAGE:
-            if self.footing.affordable(matrix) and audited.upper < self.value:
+            if self.fallbacks.affordable(matrix) and audited.upper < self.value:
                 self.best = Upper(audited.upper, matrix, audited)
             return
         value = float_above(max(self.costs.exact(matrix)))
-        if value < self.value and audited.upper <= self.footing.budget:
+        if value < self.value and audited.upper <= self.fallbacks.budget:
             self.best = Upper(value, matrix, audited)
 
     def mixed(self, parts: list[tuple[float, Array, Audited]]) -> AuditedChannel | None:
-        """Return the mixture of audited channels and the ground, and what it is proved to leak."""
-        law: Array | None = self.footing.ground[0]
-        if self.footing.ground_audit is not None:
+        """Return a mixture of audited channels and the fallback, and what it is proved to leak."""
+        law: Array | None = self.fallbacks.fallback[0]
+        if self.fallbacks.fallback_audit is not None:
             law = None
             left = 1.0 - sum(share for share, _, _ in parts)
-            parts = [*parts, (left, self.footing.ground, self.footing.ground_audit)]
+            parts = [*parts, (left, self.fallbacks.fallback, self.fallbacks.fallback_audit)]
         parts = [part for part in parts if part[0] > 0]
         if not parts:
             return None
@@ -246,18 +248,18 @@ class Audits:
         if found is None:
             return None
         matrix, shares = found
-        rows, size = self.data.rows, self.opponents.size
+        rows, size = self.data.rows, self.oracle.size
         channel = self.data.channel
         with precision():
-            told = [
+            bounded = [
                 (share, channel(part), audited.upper)
                 for share, (_, part, audited) in zip(shares, parts, strict=True)
             ]
-            upper = mixture_above(channel(matrix), told, most_values(rows, size))
+            upper = mixture_above(channel(matrix), bounded, most_values(rows, size))
         entries = [
             {"share": share, "channel": channel(part).to_dict(), "leakage": audited.proof}
             for share, (_, part, audited) in zip(shares, parts, strict=True)
         ]
         worst = max(parts, key=lambda part: part[0])[2]
-        learned = self.opponents.learned(worst.cut, matrix)
+        learned = self.oracle.learned(worst.cut, matrix)
         return matrix, replace(worst, upper=upper, value=learned, proof={"parts": entries})

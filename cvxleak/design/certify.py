@@ -49,7 +49,7 @@ class Ends:
     """Both ends of a design problem."""
 
     data: DesignData
-    opponents: AdversaryOracle
+    oracle: AdversaryOracle
     goal: Goal
     budget: float
     lower: Lower
@@ -92,7 +92,7 @@ class Ends:
         content, implied = self.data.content(self.budget), self.lower.implied
         if implied is None and self.data.half_spaces is not None:
             implied = self.data.half_spaces.stated()
-        content["entropy_floor"] = None if self.data.priors is not None else self.opponents.floor
+        content["entropy_floor"] = None if self.data.priors is not None else self.oracle.floor
         content["own"] = [] if implied is None else implied.own
         sources = len(self.data.costs.table)
         point, cuts = self.lower.point, []
@@ -128,16 +128,12 @@ class Ends:
     def _prices(self) -> dict[str, float]:
         point = self.lower.point
         free = {"budget": 0.0} if math.isfinite(self.budget) else {}
-        if self.opponents.priors is None:
+        if self.oracle.priors is None:
             free["entropy_floor"] = 0.0
         if point is None:
             return free
         prices = dict(free)
-        if (
-            self.goal is Goal.DISTORTION
-            and self.budget == 0
-            and self.opponents.silenced_by_constants
-        ):
+        if self.goal is Goal.DISTORTION and self.budget == 0 and self.oracle.silenced_by_constants:
             # At an end of the trade-off: what the first nat of leakage saves is not worked out.
             prices.pop("budget", None)
         if "budget" in prices:
@@ -148,7 +144,7 @@ class Ends:
             total = 0.0
             for cut, theta in zip(self.lower.cuts, point.theta.tolist(), strict=True):
                 if theta > 1e-3 * point.theta.max():
-                    total += theta * self.opponents.entropy_price(matrix, cut)
+                    total += theta * self.oracle.entropy_price(matrix, cut)
             prices["entropy_floor"] = -total
         return {name: price + 0.0 for name, price in prices.items()}  # no zero has a sign
 

@@ -80,7 +80,7 @@ class DesignData:
             return None
         return HalfSpaces(UserConstraints(self.costs.price.shape, self.rules))
 
-    def opponents(self, rng: int | np.random.Generator | None) -> AdversaryOracle:
+    def oracle(self, rng: int | np.random.Generator | None) -> AdversaryOracle:
         """Return the adversaries."""
         return AdversaryOracle(self.rows, self.size, self.entropy_floor, self.priors, rng)
 

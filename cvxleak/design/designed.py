@@ -54,7 +54,7 @@ class Design:
     rounds : tuple of Round
     binding : tuple of str
         The constraints that hold the optimum back.
-    own_violation : float
+    user_violation : float
         By how much the user's own constraints are missed: 0, rounding of equations, or what could
         not be repaired (`cvxleak.design.slater_repair`).
 
@@ -74,7 +74,7 @@ class Design:
     worst: Cut = field(repr=False)
     rounds: tuple[Round, ...] = field(repr=False, compare=False)
     binding: tuple[str, ...] = ()
-    own_violation: float = 0.0
+    user_violation: float = 0.0
 
     @property
     def channel(self) -> Channel:

@@ -28,13 +28,13 @@ class FallbackChannels:
 
     Attributes
     ----------
-    anchor : array, shape (R, Y)
+    least_distortion : array, shape (R, Y)
         A channel of least distortion.
-    haven : array or None
+    constant : array or None
         A channel of constant output, of those the one of least distortion; None if own constraints
         rule all of them out.
-    ground_audit : Audited or None
-        What is proved of the channel that takes the haven's place where there is none.
+    fallback_audit : Audited or None
+        What is proved of the channel that takes the place of `constant` where that is None.
     tight : bool
         The budget is the least distortion, or so little more that no output that costs more gets a
         share worth the name: all of these are left out, at a price that makes up for it.
@@ -45,19 +45,19 @@ class FallbackChannels:
     def __init__(self, data: DesignData, goal: Goal, budget: float, conic: Conic) -> None:
         self.costs, self.goal, self.budget = data.costs, goal, budget
         self.own = data.half_spaces is not None
-        self.anchor = self.costs.least()
-        rows = len(self.anchor)
-        self.haven: Array | None = np.tile(self.costs.constant(), (rows, 1))
-        self.ground_audit: Audited | None = None
+        self.least_distortion = self.costs.least()
+        rows = len(self.least_distortion)
+        self.constant: Array | None = np.tile(self.costs.constant(), (rows, 1))
+        self.fallback_audit: Audited | None = None
         if data.half_spaces is not None:
-            self.anchor = snapped(conic.least_worst(self.costs.table))
-            violated = data.half_spaces.own.violations(self.haven)
+            self.least_distortion = snapped(conic.least_worst(self.costs.table))
+            violated = data.half_spaces.own.violations(self.constant)
             if max(violated.values(), default=0.0) > 0:
                 law = conic.constant(self.costs.table)
-                self.haven = None if law is None else np.tile(snapped(law[None])[0], (rows, 1))
+                self.constant = None if law is None else np.tile(snapped(law[None])[0], (rows, 1))
         self.tight = self.thin = False
         if self.capped:
-            least, given = max(self.costs.exact(self.anchor)), rational(budget)
+            least, given = max(self.costs.exact(self.least_distortion)), rational(budget)
             if given < least:
                 # With own constraints it is that of a channel inside, as near as a solver gets.
                 which = "of a channel that meets the constraints" if self.own else "of any channel"
@@ -65,7 +65,7 @@ class FallbackChannels:
                     f"budget: found {budget!r}; the least distortion {which} is "
                     f"{'about ' if self.own else ''}{float_above(least)!r}"
                 )
-            room = budget - self.costs.worst(self.anchor)
+            room = budget - self.costs.worst(self.least_distortion)
             if len(self.costs.table) == 1 and not self.own:
                 excess = self.costs.table - self.costs.table.min(axis=2, keepdims=True)
                 cheapest = float(excess[excess > 0].min(initial=np.inf))
@@ -78,16 +78,16 @@ class FallbackChannels:
         return self.goal is Goal.LEAKAGE and math.isfinite(self.budget)
 
     @property
-    def ground(self) -> Array:
-        """The haven, or the channel that takes its place."""
-        if self.haven is None:
+    def fallback(self) -> Array:
+        """The constant channel, or the channel that takes its place."""
+        if self.constant is None:
             raise SolverError("there is no channel of little leakage to mix with")
-        return self.haven
+        return self.constant
 
     @property
-    def ground_leaks(self) -> float:
+    def fallback_leakage(self) -> float:
         """An upper end of what that channel leaks."""
-        return 0.0 if self.ground_audit is None else self.ground_audit.upper
+        return 0.0 if self.fallback_audit is None else self.fallback_audit.upper
 
     def affordable(self, matrix: Array) -> bool:
         """Whether a channel meets the budget on the distortion, exactly."""
@@ -96,18 +96,18 @@ class FallbackChannels:
         return max(self.costs.exact(matrix)) <= rational(self.budget)
 
     def first(self) -> Array:
-        """Return a channel to start from: between the anchor and a constant."""
-        blank = np.full(self.anchor.shape, 1 / self.anchor.shape[1])
+        """Return a channel to start from: between the one of least distortion and a constant."""
+        blank = np.full(self.least_distortion.shape, 1 / self.least_distortion.shape[1])
         if self.own:
-            return self.anchor
+            return self.least_distortion
         if self.tight:
             # Whatever costs more than the least is out of the question.
             price = self.costs.price
             free = price <= price.min(axis=1, keepdims=True)
             free |= (self.costs.table[0] == 0).all(axis=1, keepdims=True)
             return free / free.sum(axis=1, keepdims=True)
-        far = 0.9 * self.ground + 0.1 * blank
-        near = self.anchor
+        far = 0.9 * self.fallback + 0.1 * blank
+        near = self.least_distortion
         if not self.capped:
             return 0.5 * near + 0.5 * far
         least, most = self.costs.worst(near), self.costs.worst(far)
@@ -115,14 +115,14 @@ class FallbackChannels:
         return (1 - share) * near + share * far
 
     def share(self, leaks: float) -> float:
-        """Return the share of a channel whose mixture with the ground keeps the leakage's budget.
+        """Return the share of a channel whose mixture with the fallback keeps the leakage's budget.
 
         By convexity, of a channel that leaks at most `leaks`.
         """
         if leaks <= self.budget:
             return 1.0
-        ground = self.ground_leaks
-        return max(self.budget - ground, 0.0) / (leaks - ground) * (1 - 1e-9)
+        fallback = self.fallback_leakage
+        return max(self.budget - fallback, 0.0) / (leaks - fallback) * (1 - 1e-9)
 
     def repaired(self, matrix: Array, least: float) -> Array:
         """Return a channel nearby whose rows are exact and whose budget is truly met.
@@ -136,10 +136,10 @@ class FallbackChannels:
         share = 0.0
         while not self.affordable(released):
             over = self.costs.worst(released) - self.budget
-            room = max(self.budget - self.costs.worst(self.anchor), 1e-300)
+            room = max(self.budget - self.costs.worst(self.least_distortion), 1e-300)
             share = min(1.0, max(4 * share, 1e-15, over / (over + room)))
-            mixed = (1 - share) * released + share * self.anchor
-            released = self.anchor if share == 1.0 else snapped(mixed)
+            mixed = (1 - share) * released + share * self.least_distortion
+            released = self.least_distortion if share == 1.0 else snapped(mixed)
         return released
 
     def priced(self, point: MasterPoint, master: Master) -> MasterPoint:

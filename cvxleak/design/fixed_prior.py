@@ -104,8 +104,8 @@ class DesignForPrior(Problem):
     exactly (`cvxleak.proofs.bounds.user_rows`). The solver's channel is moved until it meets them
     (`cvxleak.design.slater_repair`): inequalities with room for rounding, equations up to rounding.
     Where that cannot be done, the bound is not CERTIFIED, its certificate claims the lower end
-    alone, and ``stats["own_violation"]`` says by how much they are missed. CLARABEL and SCS get the
-    time that is left; the programs for a first channel, and for half-spaces, come on top.
+    alone, and ``stats["user_violation"]`` says by how much they are missed. CLARABEL and SCS get
+    the time that is left; the programs for a first channel, and for half-spaces, come on top.
 
     A budget so large that an output which does not look at the input will do gives exactly 0 and
     such a channel. A distortion budget below the least possible raises `InfeasibleError`, which

@@ -210,7 +210,7 @@ def _shown(
     if not half_spaces.own:
         return found
     violated = half_spaces.own.violations(result.channel, solver)
-    stats = result.stats | {"own_violation": max(violated.values(), default=0.0)}
+    stats = result.stats | {"user_violation": max(violated.values(), default=0.0)}
     own = half_spaces.shown(result.channel, content["own"])
     return result._replace(stats=stats, own=own), content
 

@@ -72,7 +72,7 @@ class MinLeakage(DesignProblem):
     Own constraints enter the lower end as half-spaces, affine ones as they are stated and others by
     supporting half-spaces, with multipliers that the certificate checks exactly
     (`cvxleak.proofs.bounds.user_rows`). The witness meets them, equations up to rounding; where
-    that cannot be done, nothing is CERTIFIED, and ``witness.own_violation`` says how much is
+    that cannot be done, nothing is CERTIFIED, and ``witness.user_violation`` says how much is
     missed.
 
     `upper` is proved for the `witness`, a `Design`, by an audit; `lower` holds for all channels.

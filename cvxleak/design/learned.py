@@ -36,29 +36,29 @@ class Learned:
         data: DesignData,
         goal: Goal,
         rng: int | np.random.Generator | None,
-        opponents: AdversaryOracle | None = None,
+        oracle: AdversaryOracle | None = None,
         work: Work | None = None,
     ) -> None:
         self.data, self.goal = data, goal
         self.work = work or Work()
         self.audited: list[AuditedChannel] = []
-        self._rng, self._opponents = rng, opponents
+        self._rng, self._opponents = rng, oracle
 
     @cached_property
-    def opponents(self) -> AdversaryOracle:
+    def oracle(self) -> AdversaryOracle:
         """The adversaries."""
-        return self._opponents or self.data.opponents(self._rng)
+        return self._opponents or self.data.oracle(self._rng)
 
     @cached_property
     def known(self) -> Cuts:
         """The cuts; at first those of the given priors."""
-        return Cuts(self.opponents.known)
+        return Cuts(self.oracle.known)
 
     @cached_property
     def without_floor(self) -> Learned | None:
         """The same for adversaries without a floor, if local searches miss none of these."""
-        opponents = self.opponents
-        exact = opponents.priors is None and opponents.floor > 0 and opponents.enumerable
+        oracle = self.oracle
+        exact = oracle.priors is None and oracle.floor > 0 and oracle.enumerable
         if not exact:
             return None
-        return Learned(self.data, self.goal, None, opponents.without_floor(), self.work)
+        return Learned(self.data, self.goal, None, oracle.without_floor(), self.work)

@@ -173,7 +173,7 @@ class DesignProblem(Problem):
             found = user_violations(data.rules, matrix)
             violations |= {f"{name} is met": value for name, value in found.items()}
         channel = snapped(positive)
-        audit = data.opponents(0).audit(data.channel(channel))
+        audit = data.oracle(0).audit(data.channel(channel))
         leaks = audit.run(CHECKED, clock=Clock(TIME_LIMIT)).upper
         spent = data.costs.worst(channel)
         value, other, limited = leaks, spent, "distortion"

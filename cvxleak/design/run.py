@@ -88,7 +88,7 @@ class Run:
     ----------
     learned : Learned
         What is known from other budgets; this one adds to it.
-    footing : FallbackChannels
+    fallbacks : FallbackChannels
         Channels that are feasible whatever the adversaries are.
     conic : Conic
         The master's programs in CVXPY.
@@ -108,15 +108,15 @@ class Run:
     def __init__(
         self,
         learned: Learned,
-        footing: FallbackChannels,
+        fallbacks: FallbackChannels,
         conic: Conic,
         options: Options,
         gap: Gap,
         clock: Clock,
     ) -> None:
-        self.learned, self.footing, self.conic, self.options = learned, footing, conic, options
-        self.data, self.goal, self.budget = learned.data, footing.goal, footing.budget
-        self.opponents, self.costs = learned.opponents, learned.data.costs
+        self.learned, self.fallbacks, self.conic, self.options = learned, fallbacks, conic, options
+        self.data, self.goal, self.budget = learned.data, fallbacks.goal, fallbacks.budget
+        self.oracle, self.costs = learned.oracle, learned.data.costs
         self.gap, self.clock, self.limit, self.spent = gap, clock, clock.limit, 0.0
         self.begin, self.enough = learned.work.done, math.inf
         self.rounds: list[Round] = []
@@ -128,13 +128,13 @@ class Run:
         if self.goal is Goal.DISTORTION:
             self.aim = max(self.budget, FIRST_LEAKAGE)
         self.candidate: Candidate | None = None  # the best channel so far, as far as is known
-        self.audits = Audits(self.data, self.opponents, self.footing, learned.audited, learned.work)
+        self.audits = Audits(self.data, self.oracle, self.fallbacks, learned.audited, learned.work)
         self._ends_tried = False  # of the trade-off
         # Masters are solved in this unit; multipliers of own constraints keep theirs.
         rules = self.data.rules
         self.unit = 1.0 if rules else float(self.costs.price.max()) or 1.0
         self.mirrors = np.array_equal(self.costs.table, self.costs.table[:, ::-1, ::-1])
-        self.uses_conic = bool(rules) or options.solver is not None or footing.thin
+        self.uses_conic = bool(rules) or options.solver is not None or fallbacks.thin
 
     def go_on(self, gap: Gap, clock: Clock) -> Stopped:
         """Work until the gap is closed or something ends it."""
@@ -178,7 +178,11 @@ class Run:
         if self.candidate is not None:
             self.audits.once(self.candidate.matrix, QUICK, SECOND, self.clock)
         if self.audits.best is None:
-            known = self.footing.anchor if self.goal is Goal.LEAKAGE else self.footing.ground
+            known = (
+                self.fallbacks.least_distortion
+                if self.goal is Goal.LEAKAGE
+                else self.fallbacks.fallback
+            )
             self.audits.once(known, 0.5, SECOND, self.clock)
         if self.audits.best is None:
             raise SolverError("no channel was proved to be within the budget")
@@ -188,13 +192,17 @@ class Run:
         if self._ends_tried:
             return None
         if self.goal is Goal.LEAKAGE:
-            if self.footing.haven is not None and self.footing.affordable(self.footing.haven):
-                self.audits.once(self.footing.haven, 0.5, math.inf, self.clock)
+            if self.fallbacks.constant is not None and self.fallbacks.affordable(
+                self.fallbacks.constant
+            ):
+                self.audits.once(self.fallbacks.constant, 0.5, math.inf, self.clock)
         else:
             self._bounded_by_distortion()
-            self.audits.once(self.footing.ground, 0.5, math.inf, self.clock)
+            self.audits.once(self.fallbacks.fallback, 0.5, math.inf, self.clock)
             if not self._done():
-                self.audits.once(self.footing.anchor, 0.1 * self.gap.tol, SECOND, self.clock)
+                self.audits.once(
+                    self.fallbacks.least_distortion, 0.1 * self.gap.tol, SECOND, self.clock
+                )
         self._ends_tried = True
         return Stopped.TOLERANCE if self._done() else None
 
@@ -202,13 +210,15 @@ class Run:
         """Least distortion: what no channel can beat, whatever it leaks."""
         if self.data.rules:
             return
-        exact = [float(m) for m in np.tensordot(self.costs.table, self.footing.anchor, 2)]
+        exact = [
+            float(m) for m in np.tensordot(self.costs.table, self.fallbacks.least_distortion, 2)
+        ]
         if len(exact) == 1:
             self.lower = Lower(exact[0] * (1 - 1e-12))
-        if self.budget == 0 and self.opponents.silenced_by_constants:
-            ground, beta = self.footing.ground, self.costs.constant_and_shares()[1]
-            least = self.costs.worst(ground) * (1 - 1e-9)
-            point = MasterPoint(ground, least, least, np.zeros(0), beta, ground)
+        if self.budget == 0 and self.oracle.silenced_by_constants:
+            fallback, beta = self.fallbacks.fallback, self.costs.constant_and_shares()[1]
+            least = self.costs.worst(fallback) * (1 - 1e-9)
+            point = MasterPoint(fallback, least, least, np.zeros(0), beta, fallback)
             self.lower = Lower(least, (), point)
 
     # The loop ------------------------------------------------------------------------------------
@@ -218,7 +228,7 @@ class Run:
         return math.isfinite(upper) and upper - lower <= self.target
 
     def _rounds(self) -> Stopped:
-        matrix = self.footing.first()
+        matrix = self.fallbacks.first()
         if self.learned.known:
             matrix = self._master().channel
             if self.audited:
@@ -238,7 +248,7 @@ class Run:
             if len(self.rounds) >= ROUNDS:
                 return Stopped.WORK_LIMIT
             before = self._standing
-            if self.opponents.priors is None and self.options.strategy != "alternate":
+            if self.oracle.priors is None and self.options.strategy != "alternate":
                 self._explore(matrix)
             else:
                 self._confront(matrix)
@@ -275,7 +285,7 @@ class Run:
         """Look for adversaries of the master's channel, and on the way to the best one known."""
         if self.audited and self.learned.known and not self.rounds:
             # Where the neighbor's adversaries did, an audit will most likely find no others.
-            released = self.footing.repaired(matrix, self._dust)
+            released = self.fallbacks.repaired(matrix, self._dust)
             cuts = list(self.learned.known)
             learned = self._stated(cuts).informations(released)[2]
             self._propose(released, float(learned.max()), cuts[int(learned.argmax())])
@@ -284,12 +294,12 @@ class Run:
         if self.candidate is not None:
             inner = self.candidate.matrix
             if self.goal is Goal.DISTORTION:
-                share = self.footing.share(self.candidate.worst)
-                inner = share * inner + (1 - share) * self.footing.ground
+                share = self.fallbacks.share(self.candidate.worst)
+                inner = share * inner + (1 - share) * self.fallbacks.fallback
             places.insert(0, INWARD * matrix + (1 - INWARD) * inner)
         for place in places:
-            released = self.footing.repaired(place, self._dust)
-            learned = self.opponents.attack(
+            released = self.fallbacks.repaired(place, self._dust)
+            learned = self.oracle.attack(
                 released, self.learned.known.by_use, self.learned.work, self.clock
             )
             self._propose(released, *learned[0])
@@ -297,11 +307,11 @@ class Run:
 
     def _confront(self, matrix: Array) -> None:
         """Look for the adversaries of one channel by an audit."""
-        released = self.footing.repaired(matrix, self._dust)
-        audit = self.opponents.audit(self.data.channel(released))
+        released = self.fallbacks.repaired(matrix, self._dust)
+        audit = self.oracle.audit(self.data.channel(released))
         audited = self.audits.run(released, audit, QUICK, self._share(0.05), self.clock)
         self._propose(released, audited.value)
-        if self.opponents.priors is None:
+        if self.oracle.priors is None:
             self._keep([(audited.value, audited.cut)], released)
 
     def _propose(self, matrix: Array, worst: float, cut: Cut | None = None) -> None:
@@ -321,7 +331,7 @@ class Run:
         level = self.lower.value if self.goal is Goal.LEAKAGE else self.aim
         for value, cut in learned:
             if value > level or not self.learned.known:
-                for one in self.opponents.images(cut, self.mirrors):
+                for one in self.oracle.images(cut, self.mirrors):
                     if not self._known(one, value, matrix):
                         self.learned.known.add(one)
 
@@ -363,13 +373,13 @@ class Run:
                 return
             work = math.inf if last else self._share(0.5 if closed else 0.2)
             released, audited = self.audits.go_on(candidate, lower, self.target, work, self.clock)
-            if self.opponents.priors is None:
+            if self.oracle.priors is None:
                 self._keep([(audited.value, audited.cut)], released)
             if audited.upper - audited.value > self.gap.tol * audited.upper and not last:
                 self._look_aside()
             if self.candidate is not candidate:
                 continue
-            learned = self.opponents.learned(audited.cut, candidate.matrix)
+            learned = self.oracle.learned(audited.cut, candidate.matrix)
             if self.options.strategy == "alternate" or learned <= candidate.worst * (1 + 1e-9):
                 return
             # The local search had missed an adversary.
@@ -412,20 +422,20 @@ class Run:
             best = min(self.promise, self.ends[1])
             gap = max(0.1 * (best - self.lower.value), 0.05 * self.target)
             if not math.isfinite(gap):
-                reach = self.costs.worst(self.footing.ground) - self.costs.worst(
-                    self.footing.anchor
+                reach = self.costs.worst(self.fallbacks.fallback) - self.costs.worst(
+                    self.fallbacks.least_distortion
                 )
                 gap = 0.03 * self.gap.tol * (0.1 if self.goal is Goal.LEAKAGE else reach)
             gap = gap if self.goal is Goal.LEAKAGE else gap / self.unit
-            point = solve_master(master, self.footing.first(), gap, self.clock)
+            point = solve_master(master, self.fallbacks.first(), gap, self.clock)
         self.learned.work.done += point.work
         point = self._in_units(point)
         if not np.isfinite(point.lower):
             if not self.uses_conic:
                 raise SolverError("the master's multipliers prove nothing")
             return point
-        if self.footing.tight:
-            point = self.footing.priced(point, master)
+        if self.fallbacks.tight:
+            point = self.fallbacks.priced(point, master)
         if self.goal is Goal.DISTORTION:
             # What the multipliers prove for the budget that was asked for.
             moved = float(point.theta.sum()) * (self.aim - self.budget)
@@ -435,17 +445,17 @@ class Run:
             self.lower = Lower(point.lower, tuple(cuts), point, implied)
         self.learned.known.used(point.theta)
         # Cuts are dropped on progress only, so that they cannot come and go in a cycle.
-        if better and self.opponents.priors is None:
+        if better and self.oracle.priors is None:
             self.learned.known.drop(self.idle)
         return point
 
     def _stated(self, cuts: list[Cut]) -> Master:
         values = max(len(cut.joint) for cut in cuts)
-        joint = np.zeros((len(cuts), values, len(self.footing.anchor)))
+        joint = np.zeros((len(cuts), values, len(self.fallbacks.least_distortion)))
         for into, cut in zip(joint, cuts, strict=True):
             into[: len(cut.joint)] = cut.joint
         cost = self.costs.table
-        if self.footing.tight or (self.goal is Goal.LEAKAGE and not math.isfinite(self.budget)):
+        if self.fallbacks.tight or (self.goal is Goal.LEAKAGE and not math.isfinite(self.budget)):
             cost = cost[:0]
         limit = self.aim if math.isfinite(self.aim) else 0.0
         return Master(

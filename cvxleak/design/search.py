@@ -67,7 +67,7 @@ class DesignSearch:
         stats = {"rounds": len(run.rounds), "work": run.work}
         if self._options.strategy == "alternate":
             stats["cycled"] = run.cycled
-        ends = Ends(run.data, run.opponents, run.goal, run.budget, run.lower, run.audits.best)
+        ends = Ends(run.data, run.oracle, run.goal, run.budget, run.lower, run.audits.best)
         return ends.found(tuple(run.rounds), stats)
 
     def proof_seconds(self) -> float:
@@ -84,12 +84,12 @@ class DesignSearch:
         learned = self.learned
         data, shape = learned.data, learned.data.costs.price.shape
         conic = Conic(shape, data.half_spaces, options.solver, options.solver_options)
-        footing = FallbackChannels(data, learned.goal, self.budget, conic)
-        if learned.goal is Goal.DISTORTION and footing.haven is None:
-            self._find_ground(footing, options, clock)
-        return _Run(learned, footing, conic, options, gap, clock)
+        fallbacks = FallbackChannels(data, learned.goal, self.budget, conic)
+        if learned.goal is Goal.DISTORTION and fallbacks.constant is None:
+            self._find_ground(fallbacks, options, clock)
+        return _Run(learned, fallbacks, conic, options, gap, clock)
 
-    def _find_ground(self, footing: FallbackChannels, options: Options, clock: Clock) -> None:
+    def _find_ground(self, fallbacks: FallbackChannels, options: Options, clock: Clock) -> None:
         """Take the channel of least leakage, where own constraints rule out all constants."""
         known = self.learned
         learned = Learned(known.data, Goal.LEAKAGE, 0, work=known.work)
@@ -102,7 +102,7 @@ class DesignSearch:
             best = run.audits.best
             assert best is not None  # or an error was raised
             if best.value <= self.budget:
-                footing.haven, footing.ground_audit = best.matrix, best.audited
+                fallbacks.constant, fallbacks.fallback_audit = best.matrix, best.audited
                 return
             lower, upper = run.lower.value, best.value
             if lower > self.budget:
@@ -137,7 +137,7 @@ class _Run(Run):
             return
         if self._aside is None:
             self._aside = WithoutFloor(
-                learned, self.footing, self.conic, self.options, self.gap, self.clock
+                learned, self.fallbacks, self.conic, self.options, self.gap, self.clock
             )
         for cut in self.learned.known:
             if not learned.known.near(cut, NEARBY):
@@ -148,6 +148,6 @@ class _Run(Run):
             return
         audited = self.audits.once(found.matrix, QUICK, SECOND, self.clock)
         self._propose(found.matrix, audited.upper)
-        moved = [self.opponents.moved(cut) for cut in learned.known.by_use]
-        worst = [(self.opponents.learned(cut, found.matrix), cut) for cut in moved]
+        moved = [self.oracle.moved(cut) for cut in learned.known.by_use]
+        worst = [(self.oracle.learned(cut, found.matrix), cut) for cut in moved]
         self._keep(worst, found.matrix)

@@ -40,7 +40,7 @@ class WithoutFloor(Run):
     ----------
     learned : Learned
         Its adversaries need no doubt.
-    footing, conic, options, gap, clock
+    fallbacks, conic, options, gap, clock
         As for `Run`.
     """
 
@@ -50,13 +50,13 @@ class WithoutFloor(Run):
     def __init__(
         self,
         learned: Learned,
-        footing: FallbackChannels,
+        fallbacks: FallbackChannels,
         conic: Conic,
         options: Options,
         gap: Gap,
         clock: Clock,
     ) -> None:
-        super().__init__(learned, footing, conic, replace(options, verbose=False), gap, clock)
+        super().__init__(learned, fallbacks, conic, replace(options, verbose=False), gap, clock)
         self._least, self._most = 0.0, math.inf
 
     @property
@@ -72,7 +72,7 @@ class WithoutFloor(Run):
         """
         self._least, self._most = ends
         self.enough = self.learned.work.done + work
-        if self.footing.ground_audit is not None:
+        if self.fallbacks.fallback_audit is not None:
             return True
         return self._rounds() not in (Stopped.WORK_LIMIT, Stopped.TIME_LIMIT)
 

@@ -177,7 +177,7 @@ def test_a_curved_constraint_in_a_design():
     bound = min_leakage(parity(3), constraints=rule, **given)
     assert bound.lower > free.upper
     assert bound.gap <= 1e-3 * bound.upper
-    assert bound.witness.own_violation < 1e-7
+    assert bound.witness.user_violation < 1e-7
 
 
 def test_a_known_prior_to_whom_little_leaks():

@@ -53,11 +53,11 @@ def solved(rule):
 def missed(bound):
     """Return what the result says, after it is measured again."""
     design = bound.witness
-    told = bound.stats.get("own_violation", getattr(design, "own_violation", None))
+    found = bound.stats.get("user_violation", getattr(design, "user_violation", None))
     matrix = design.matrix if hasattr(design, "matrix") else design.channel.matrix
     assert matrix.min() >= 0
     assert np.abs(matrix.sum(axis=1) - 1).max() < 1e-15
-    return told, matrix
+    return found, matrix
 
 
 @pytest.mark.parametrize("name", INEQUALITIES)
@@ -100,10 +100,10 @@ def test_what_cannot_be_repaired_is_not_certified():
         constraints=rule,
     )
     exact = abs(bound.witness.channel.matrix[0] - point).max() == 0
-    assert bound.witness.own_violation < 1e-6
+    assert bound.witness.user_violation < 1e-6
     met = SlaterRepair(UserConstraints((2, 2), (rule,))).met(bound.witness.channel.matrix)
     assert bound.status is (Status.CERTIFIED if met else Status.BRACKETED)
-    assert exact or bound.witness.own_violation > 0
+    assert exact or bound.witness.user_violation > 0
     assert (bound.certificate.upper is None) is not met
 
 
@@ -152,7 +152,7 @@ def test_a_constant_stays_constant_and_tells_nothing():
     )
     assert (bound.lower, bound.upper) == (0.0, 0.0)
     assert (bound.witness.channel.matrix == bound.witness.channel.matrix[0]).all()
-    assert bound.witness.own_violation == 0.0
+    assert bound.witness.user_violation == 0.0
 
 
 @pytest.mark.parametrize("budget", [0.2, 0.25])
@@ -257,7 +257,7 @@ def test_a_master_that_one_solver_fails_at_is_given_to_another():
         tol=0.01,
         time_limit=None,
     )
-    assert bound.witness.own_violation == 0.0
+    assert bound.witness.user_violation == 0.0
     assert bound.witness.channel.matrix[0, 0] >= 0.95
     assert 0.42 < bound.lower <= bound.upper < 0.44
 

@@ -22,10 +22,10 @@ def problem_of(floor: float = 1.2):
 def master_of(goal: Goal, budget: float) -> tuple[Master, np.ndarray]:
     """Return a master of six adversaries, and a channel inside."""
     problem = problem_of()
-    opponents, rows = problem.opponents(3), len(problem.costs.table[0])
+    oracle, rows = problem.oracle(3), len(problem.costs.table[0])
     matrix = 0.8 * np.eye(rows) + 0.05
-    cuts = [cut for _, cut in opponents.attack(matrix, [])]
-    cuts += [image for cut in cuts for image in opponents.images(cut, True)[1:]]
+    cuts = [cut for _, cut in oracle.attack(matrix, [])]
+    cuts += [image for cut in cuts for image in oracle.images(cut, True)[1:]]
     joint = np.stack([cut.joint for cut in cuts])
     inside = 0.2 * np.eye(rows) + 0.2
     return Master(joint, problem.costs.table, budget, goal), inside
@@ -86,24 +86,24 @@ def test_entries_that_have_to_be_zero_stay_zero():
 
 def test_a_mirror_image_learns_as_much_from_the_mirrored_channel():
     problem = problem_of()
-    opponents = problem.opponents(1)
+    oracle = problem.oracle(1)
     rng = np.random.default_rng(2)
     matrix = rng.dirichlet(np.ones(4), size=4)
-    value, cut = opponents.attack(matrix, [])[0]
-    same, image = opponents.images(cut, True)
+    value, cut = oracle.attack(matrix, [])[0]
+    same, image = oracle.images(cut, True)
     assert same is cut
-    assert opponents.images(cut, False) == [cut]
+    assert oracle.images(cut, False) == [cut]
     joint = image.joint @ matrix[::-1, ::-1]
     alone = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0)
     assert (joint * np.log(joint / alone)).sum() == pytest.approx(value, abs=1e-9)
 
 
 def test_ascents_from_known_adversaries_find_the_worst_again():
-    opponents = problem_of().opponents(1)
+    oracle = problem_of().oracle(1)
     matrix = 0.6 * np.eye(4) + 0.1
-    first = opponents.attack(matrix, [])
+    first = oracle.attack(matrix, [])
     nearby = 0.61 * np.eye(4) + 0.0975
-    again = opponents.attack(nearby, [cut for _, cut in first])
+    again = oracle.attack(nearby, [cut for _, cut in first])
     assert again[0][0] >= first[0][0]
     assert [value for value, _ in again] == sorted((v for v, _ in again), reverse=True)
 

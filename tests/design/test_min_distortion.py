@@ -115,7 +115,7 @@ def test_own_constraints(rule):
         parity(3), distortion=WRONG, budget=0.2, entropy_floor=1.5, constraints=rule, rows="orbits"
     )
     design = check(bound)
-    assert design.own_violation < 1e-7
+    assert design.user_violation < 1e-7
     free = min_distortion(parity(3), distortion=WRONG, budget=0.2, entropy_floor=1.5)
     assert bound.upper >= free.lower
 

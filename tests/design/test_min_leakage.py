@@ -237,7 +237,7 @@ def test_own_constraints_are_met_and_cost():
     free = min_leakage(parity(3), **arguments)
     bound = min_leakage(parity(3), constraints=lambda Q: Q[0, 0] >= 0.95, **arguments)
     design = check(bound, 1e-3)
-    assert design.own_violation <= 1e-8
+    assert design.user_violation <= 1e-8
     assert design.channel.matrix[0, 0] >= 0.95 - 1e-8
     assert bound.lower > free.upper
     assert "user's own" in verify(bound.certificate).about

@@ -38,8 +38,8 @@ def learned_of(problem):
 def without_floor(learned, budget):
     data = learned.data
     conic = Conic(data.costs.price.shape, None, None, {})
-    footing = FallbackChannels(data, learned.goal, budget, conic)
-    return WithoutFloor(learned.without_floor, footing, conic, Options(), Gap(1e-3), Clock())
+    fallbacks = FallbackChannels(data, learned.goal, budget, conic)
+    return WithoutFloor(learned.without_floor, fallbacks, conic, Options(), Gap(1e-3), Clock())
 
 
 def aside(problem, ends=SHARP):
@@ -94,11 +94,11 @@ def test_its_adversaries_are_moved_to_the_floor():
     floor = 3.9
     problem = least_leakage(6, 0.5, floor)
     learned, run = aside(problem)
-    lumped = learned.opponents._lumped((0,), None)
+    lumped = learned.oracle._lumped((0,), None)
     doubts = []
     for cut in run.learned.known:
         doubts.append(lumped_entropy(cut.weights, lumped))
-        moved = learned.opponents.moved(cut)
+        moved = learned.oracle.moved(cut)
         assert lumped_entropy(moved.weights, lumped) >= floor - 1e-12
         assert moved.joint.sum() == pytest.approx(1.0)
     assert min(doubts) < floor
@@ -124,9 +124,9 @@ def test_a_large_count_is_certified_by_a_channel_that_is_easy_to_audit():
 
 def test_cuts_are_dropped_when_they_do_not_count():
     problem = least_leakage(4, 0.5, 1.5)
-    opponents = learned_of(problem).opponents
+    oracle = learned_of(problem).oracle
     rng = np.random.default_rng(0)
-    made = [opponents._cut((0,), w) for w in rng.dirichlet(np.ones(8), size=120)]
+    made = [oracle._cut((0,), w) for w in rng.dirichlet(np.ones(8), size=120)]
     cuts = Cuts(made)
     assert len(cuts.near(made[3], 1e-9)) == 1
     assert len(cuts.near(made[3], 3.0)) == 120
