@@ -22,9 +22,6 @@ def line(coefficients, side):
     return Linear(tuple(map(float, coefficients)), Fraction(side), 0)
 
 
-GIVEN = line([2, 0, 1, 1], 1)
-
-
 @pytest.mark.parametrize(
     ("coefficients", "mean"),
     [
@@ -36,12 +33,13 @@ GIVEN = line([2, 0, 1, 1], 1)
         ([5, 1, 3, 2], None),
     ],
 )
-def test_what_an_equation_determines(coefficients, mean):
+@pytest.mark.parametrize("given", [line([2, 0, 1, 1], 1), line([-2, 0, -1, -1], -1)])
+def test_what_an_equation_determines(coefficients, mean, given):
     for side in (Fraction(1, 2), 0, 1, 3, 7):
         other = line(coefficients, side)
-        assert unlike([GIVEN, other]) == ([GIVEN] if side == mean else [GIVEN, other])
+        assert unlike([given, other]) == ([given] if side == mean else [given, other])
         implied = mean is not None and mean <= side
-        assert not_implied([other], [GIVEN]) == ([] if implied else [other])
+        assert not_implied([other], [given]) == ([] if implied else [other])
 
 
 def test_an_equation_that_says_nothing_implies_nothing():

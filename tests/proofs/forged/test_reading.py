@@ -78,6 +78,7 @@ def test_lists_are_not_empty_or_too_long(file, monkeypatch):
     [
         ({"version": 0}, "version 0"),
         ({"version": 2}, "version 2"),
+        ({"version": True}, "version True"),
         ({"note": 1}, "a part missing or too many"),
         ({"certificates": []}, "no certificate"),
         ({"certificates": {"a": 1}}, "no certificate"),
