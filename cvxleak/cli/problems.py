@@ -6,14 +6,15 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from cvxleak.cli.building import (
+from cvxleak.cli.from_spec import (
     build_distortion,
     build_local,
     build_mechanism,
+    build_prior,
     build_query,
+    build_sources,
     build_task,
 )
-from cvxleak.cli.laws import build_prior, build_sources
 from cvxleak.cli.spec_file import Given
 from cvxleak.core.errors import ValidationError
 from cvxleak.model import Channel, Distortion, Prior

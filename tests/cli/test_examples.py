@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cvxleak.cli.app import app
-from cvxleak.cli.building import load_task
+from cvxleak.cli.from_spec import load_task
 from cvxleak.model import Channel
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

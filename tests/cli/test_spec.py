@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 
 from cvxleak.cli import spec as schema
-from cvxleak.cli.building import load_task
+from cvxleak.cli.from_spec import load_task
 from cvxleak.cli.problems import problem_of
 from cvxleak.cli.reading import check_spec, read_toml
 from cvxleak.cli.spec import Spec

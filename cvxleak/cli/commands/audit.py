@@ -23,7 +23,7 @@ from cvxleak.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from cvxleak.cli.building import Task
+    from cvxleak.cli.from_spec import Task
     from cvxleak.report import Report
 
 __all__ = ["audit"]
@@ -60,7 +60,7 @@ def audit(
 ) -> None:
     """Audit a mechanism: what one output tells, by every measure."""
     with complaining():
-        from cvxleak.cli.building import load_task
+        from cvxleak.cli.from_spec import load_task
         from cvxleak.cli.progress import Display
         from cvxleak.report import audit_report, check_floors, check_page
 

@@ -214,7 +214,7 @@ def _text(release: Release) -> list[str]:
 
 def _model(given: Given) -> Prior:
     """Return the law of [prior], its labels read as in a table."""
-    from cvxleak.cli.laws import prior_counts
+    from cvxleak.cli.from_spec import prior_counts
     from cvxleak.core.files import label_from_text
     from cvxleak.model import Prior
 

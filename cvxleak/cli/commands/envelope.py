@@ -55,7 +55,7 @@ def envelope(
 ) -> None:
     """Compute the PML envelope: leakage that holds up under any post-processing."""
     with complaining():
-        from cvxleak.cli.building import build_local
+        from cvxleak.cli.from_spec import build_local
         from cvxleak.cli.pictures import check_picture, draw_envelope, save_picture
         from cvxleak.cli.progress import Display
         from cvxleak.cli.spec_file import Given

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cvxleak import mechanisms, queries
-from cvxleak.cli.building import load_task
+from cvxleak.cli.from_spec import load_task
 from cvxleak.core.errors import ValidationError
 from cvxleak.model import Channel, Distortion, Prior, Query, RecordSpace
 
