@@ -19,7 +19,7 @@ from cvxleak.core.clock import Clock
 from cvxleak.core.errors import SolverError
 from cvxleak.core.validation import Array
 from cvxleak.local_dp.general import least_distortion_rows
-from cvxleak.local_dp.infinite_epsilon import comparisons_to_list, endless_proof
+from cvxleak.local_dp.infinite_epsilon import comparisons_to_list, infinite_epsilon_proof
 from cvxleak.local_dp.linear import Mixture, SourceProgram
 from cvxleak.local_dp.proof_candidates import STEPS, Attempt
 from cvxleak.sources import SourceSet
@@ -217,9 +217,9 @@ def approximate_attempts(
     At a border the program's channels miss the budget by its rounding, and those for a slightly
     smaller budget do not. Channels of pure privacy, for which delta is not needed, are left.
     """
-    endless = endless_proof(sources, distortion, budget, delta)
-    if endless is not None:
-        yield Attempt([least_distortion_rows(distortion)], [endless[0]], endless[1], -math.inf)
+    unbounded = infinite_epsilon_proof(sources, distortion, budget, delta)
+    if unbounded is not None:
+        yield Attempt([least_distortion_rows(distortion)], [unbounded[0]], unbounded[1], -math.inf)
         return
     program = ApproximateProgram(sources, distortion, delta, clock=clock)
     for less in (0.0, *DEFICIT):

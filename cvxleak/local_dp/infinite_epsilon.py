@@ -16,10 +16,10 @@ from cvxleak.local_dp.proof_candidates import support_mixture, unit_law
 from cvxleak.proofs.local_dp import ENDLESS
 from cvxleak.sources import SourceSet
 
-__all__ = ["comparisons_to_list", "endless_proof", "tight_mixture"]
+__all__ = ["comparisons_to_list", "infinite_epsilon_proof", "tight_mixture"]
 
 
-def endless_proof(
+def infinite_epsilon_proof(
     sources: SourceSet, distortion: Array, budget: float, delta: float
 ) -> tuple[dict[str, Any], Mixture] | None:
     """Return the proof, with its mixture, that only an infinite epsilon is enough; None if not so.

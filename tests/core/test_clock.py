@@ -13,7 +13,7 @@ from cvxleak.core.errors import ValidationError
 def test_a_clock_is_late_once_its_seconds_are_over(monkeypatch):
     now = 100.0
     monkeypatch.setattr("time.monotonic", lambda: now)
-    clock, endless = Clock(2.0), Clock()
+    clock, unlimited = Clock(2.0), Clock()
     assert (clock.late, clock.left, clock.limit, clock.seconds) == (False, 2.0, 2.0, 0.0)
     now = 101.5
     assert (clock.late, clock.left, clock.limit, clock.seconds) == (False, 0.5, 0.5, 1.5)
@@ -21,7 +21,7 @@ def test_a_clock_is_late_once_its_seconds_are_over(monkeypatch):
     assert (clock.late, clock.left, clock.limit) == (True, 0.0, 0.0)
     now = 1e9
     assert (clock.late, clock.left) == (True, 0.0)
-    assert (endless.late, endless.left, endless.limit) == (False, math.inf, None)
+    assert (unlimited.late, unlimited.left, unlimited.limit) == (False, math.inf, None)
 
 
 @pytest.mark.parametrize("given", [-1.0, math.nan, "soon"])

@@ -105,7 +105,7 @@ def test_missing_and_additional_parts_fail(name):
     ("sources", "distortion"),
     [(TWO, None), (SourceSet.box([0.1] * 3, [0.8] * 3), None), (TWO, [[0, 1], [0, 0], [1, 0]])],
 )
-def test_endless_comparisons(sources, distortion):
+def test_comparisons_at_an_infinite_epsilon(sources, distortion):
     """No finite epsilon at the least distortion; whatever else the numbers claim is refused."""
     bound = min_local_dp(sources, 0.0, distortion, delta=0.25)
     assert bound.lower == bound.upper == math.inf
