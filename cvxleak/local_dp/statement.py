@@ -21,6 +21,7 @@ from cvxleak.exact.rationals import float_above, rational
 from cvxleak.local_dp.linear import SourceProgram, supports
 from cvxleak.model import Channel, Distortion, Prior, as_prior
 from cvxleak.problem import Bound, Check, Problem
+from cvxleak.problem.candidates import read_rows
 from cvxleak.proofs.bounds.source_sets import read_parts, worst_case
 from cvxleak.sources import SourceSet, as_sources
 
@@ -253,17 +254,8 @@ def candidate_channel(
         raise ValidationError(
             f"candidate: found shape {matrix.shape}; finite numbers of shape {shape} are needed"
         )
-    positive = np.maximum(matrix, 0.0)
-    sums = positive.sum(axis=1, keepdims=True)
-    if (sums == 0).any():
-        raise ValidationError(
-            f"candidate: row {int(np.argmin(sums))} has no positive entry; one is needed"
-        )
-    violations = {
-        "probabilities are non-negative": max(0.0, -float(matrix.min())),
-        "rows sum to 1": float(np.abs(matrix.sum(axis=1) - 1).max()),
-    }
-    return Channel(positive / sums, sources.labels, costs.outputs), violations
+    rows, violations = read_rows(matrix)
+    return Channel(rows, sources.labels, costs.outputs), violations
 
 
 def distance_from_hull(sources: SourceSet, law: Array) -> tuple[float, Array]:

@@ -80,7 +80,8 @@ def read_rows(rows: Array) -> tuple[Array, dict[str, float]]:
     positive = np.maximum(rows, 0.0)
     sums = positive.sum(axis=1, keepdims=True)
     if not (sums > 0).all():
-        raise ValidationError("candidate: found a row without a positive entry")
+        row = int(np.argmin(sums))
+        raise ValidationError(f"candidate: row {row} has no positive entry; one is needed")
     violations = {
         "entries are non-negative": max(0.0, -float(rows.min())),
         "rows sum to 1": float(np.abs(rows.sum(axis=1) - 1).max()),

@@ -253,7 +253,7 @@ def test_check_channels_and_sources():
     assert answer.value == pytest.approx(math.log(20))
     assert problem.check(bound.witness, bound=bound).shortfall[1] < 1e-9
     rough = np.eye(6) * 1.1 - 0.01
-    assert problem.check(rough, bound=bound).violations["probabilities are non-negative"] > 0
+    assert problem.check(rough, bound=bound).violations["entries are non-negative"] > 0
     assert not problem.check([0.2, 0.2, 0.2, 0.2, 0.1, 0.1], bound=bound).feasible
     two = MinLocalDP([SIX], 0.2, delta=0.01)
     assert two.check(krr).value < math.log(20)
