@@ -122,14 +122,7 @@ def calibrate(
     if not callable(family):
         raise ValidationError(f"family: expected a function of the parameter, found {family!r:.40}")
     target = real_number(leakage, "leakage", 0.0)
-    try:
-        first, last = between
-    except (TypeError, ValueError) as error:
-        raise ValidationError(f"between: found {between!r:.40}; a pair is needed") from error
-    whole = all(isinstance(end, int) and not isinstance(end, bool) for end in (first, last))
-    quiet, noisy = (real_number(end, "between") for end in (first, last))
-    if not (math.isfinite(quiet) and math.isfinite(noisy)):
-        raise ValidationError(f"between: found {between!r}; finite numbers are needed")
+    quiet, noisy, whole = _range(between)
     fine = 1.0 if whole else abs(noisy - quiet) * 1e-4
     if resolution is not None:
         fine = max(real_number(resolution, "resolution", 0.0, open_low=True), fine if whole else 0)
@@ -177,3 +170,16 @@ def calibrate(
         else:
             quiet, rejected = middle, found[1]
     return Calibration(named(noisy), *best, named(quiet), rejected)
+
+
+def _range(between: tuple[float, float]) -> tuple[float, float, bool]:
+    """Return the parameters of least and of most noise, and whether both are integers."""
+    try:
+        quiet, noisy = between
+    except (TypeError, ValueError) as error:
+        raise ValidationError(f"between: found {between!r:.40}; a pair is needed") from error
+    whole = all(isinstance(end, int) and not isinstance(end, bool) for end in (quiet, noisy))
+    quiet, noisy = real_number(quiet, "between"), real_number(noisy, "between")
+    if not (math.isfinite(quiet) and math.isfinite(noisy)):
+        raise ValidationError(f"between: found {between!r}; finite numbers are needed")
+    return quiet, noisy, whole

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from cvxleak.core.validation import Array, in_order, instance, real_number
 from cvxleak.design.distortion import MinDistortion
 from cvxleak.design.leakage import MinLeakage
 from cvxleak.design.learned import Learned
+from cvxleak.design.run import Options
 from cvxleak.problem import Bound
 from cvxleak.problem.problem import TIME_LIMIT
 
@@ -128,18 +130,15 @@ def design_curve(
     clock = Clock(time_limit)
     bounds: dict[float, Bound] = {}
     last = set(points[1:-1:2])  # those of the last pass
+    options = Options(solver=solver, solver_options=dict(solver_options or {}), verbose=verbose)
     for done, budget in enumerate(_in_passes(points)):
+        # What is proved of the neighbors has to leave room for the bend between them.
+        part = 1.0 if budget in last else SHARPER
+        limit = None if clock.limit is None else clock.left / (len(points) - done)
         try:
-            bounds[budget] = replace(problem, budget=budget).solve(
-                tol=tol,
-                time_limit=None if clock.limit is None else clock.left / (len(points) - done),
-                solver=solver,
-                solver_options=solver_options,
-                verbose=verbose,
-                learned=learned,
-                # What is proved of the neighbors has to leave room for the bend between them.
-                part=1.0 if budget in last else SHARPER,
-            )
+            point = replace(problem, budget=budget)
+            begin = partial(point.search, learned, replace(options, part=part))
+            bounds[budget] = point.go_on(begin, tol, limit)
         except SolveInterrupted as error:
             if error.bound is not None:
                 bounds[budget] = error.bound

@@ -147,13 +147,13 @@ class DesignProblem(Problem):
         solver_options: dict[str, Any] | None = None,
         rng: int | np.random.Generator | None = 0,
         verbose: bool = False,
-        learned: Learned | None = None,
-        part: float = 1.0,
     ) -> DesignSearch:
         one_of(strategy, STRATEGIES, "strategy")
-        options = Options(strategy, solver, dict(solver_options or {}), verbose, part)
-        if learned is None:
-            learned = Learned(self.data, self.goal, rng)
+        options = Options(strategy, solver, dict(solver_options or {}), verbose)
+        return self.search(Learned(self.data, self.goal, rng), options)
+
+    def search(self, learned: Learned, options: Options) -> DesignSearch:
+        """Return a search that starts with what is known from other budgets, and adds to it."""
         budget = self.budget
         if self.goal is Goal.DISTORTION:
             # No leakage is above log|X|, so a larger budget says no more than this one.

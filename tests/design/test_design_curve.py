@@ -1,5 +1,6 @@
 import copy
 import json
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from cvxleak.audit import record_leakage
 from cvxleak.core.errors import CertificateError, InfeasibleError, ValidationError
 from cvxleak.design import MinDistortion, MinLeakage, calibrate, design_curve
 from cvxleak.design.learned import Learned
+from cvxleak.design.run import Options
 from cvxleak.mechanisms import binary_symmetric
 from cvxleak.model import Distortion, Mechanism
 from cvxleak.problem.bound import Status
@@ -87,9 +89,10 @@ def test_a_search_keeps_its_adversaries():
     problem = MinLeakage(parity(3), distortion=WRONG, budget=0.1, entropy_floor=1.5)
     learned = Learned(problem.data, problem.goal, 0)
     assert len(learned.known) == 0
-    first = problem.solve(tol=1e-4, time_limit=None, learned=learned)
+    begin = partial(problem.search, learned, Options())
+    first = problem.go_on(begin, 1e-4, None)
     assert len(learned.known) > 0
-    again = problem.solve(tol=1e-4, time_limit=None, learned=learned)
+    again = problem.go_on(begin, 1e-4, None)
     assert again.stats["rounds"] < first.stats["rounds"]
 
 
