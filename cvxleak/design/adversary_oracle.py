@@ -126,7 +126,7 @@ class _Informed(Engine):
 
     def __init__(self, problem: RecordLeakage, oracle: AdversaryOracle, known: Cut | None) -> None:
         super().__init__(problem, oracle.rng)
-        self._opponents, self._known = oracle, known
+        self._oracle, self._known = oracle, known
         self._climbs = 0.0
         self.enough = math.inf
 
@@ -155,7 +155,7 @@ class _Informed(Engine):
             if not isinstance(starts, int) and group.batches < PATIENCE:
                 return  # a node's maximizer is hardly better
             if isinstance(starts, int) and group.batches == 0:
-                starts = self._opponents.lumped_weights(known, group.lumped)[None]
+                starts = self._oracle.lumped_weights(known, group.lumped)[None]
         super()._climb(group, starts, stop)
 
 
@@ -177,7 +177,7 @@ class Audit:
     """
 
     def __init__(self, oracle: AdversaryOracle, channel: Channel, known: Cut | None = None) -> None:
-        self._opponents, self._channel, self._known = oracle, channel, known
+        self._oracle, self._channel, self._known = oracle, channel, known
         self._engine: _Informed | None = None
         self._bound: Bound | None = None
         self._state: Audited | None = None
@@ -195,7 +195,7 @@ class Audit:
 
     def run(self, tol: float, work: float = math.inf, clock: Clock | None = None) -> Audited:
         """Return the bracket within a relative `tol`, or as far as it comes with so much work."""
-        oracle, channel = self._opponents, self._channel
+        oracle, channel = self._oracle, self._channel
         self.stopped = Stopped.TOLERANCE
         if oracle.priors is not None or oracle.size == 0:
             if self._state is None:
@@ -212,9 +212,9 @@ class Audit:
     def _run(self, tol: float, work: float, clock: Clock) -> Bound:
         """Run the engine, in stages where `tol` is sharp."""
         if self._engine is None:
-            mechanism = Mechanism(self._opponents.rows.query, self._channel.matrix)
-            problem = RecordLeakage(mechanism, self._opponents.floor, size=self._opponents.size)
-            self._engine = _Informed(problem, self._opponents, self._known)
+            mechanism = Mechanism(self._oracle.rows.query, self._channel.matrix)
+            problem = RecordLeakage(mechanism, self._oracle.floor, size=self._oracle.size)
+            self._engine = _Informed(problem, self._oracle, self._known)
         engine = self._engine
         engine.enough = engine.work + work
         bound = self._bound

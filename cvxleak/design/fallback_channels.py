@@ -1,4 +1,4 @@
-"""Where a search stands firm: channels that are feasible whatever the adversaries are."""
+"""Channels that are feasible against every adversary, and what is made from them."""
 
 from __future__ import annotations
 

@@ -336,9 +336,9 @@ class DesignForPrior(Problem):
         statement, goal, number = self._statement, self._goal, self._number
         if self.constraints or solver is not None:
             # Here, so that everything else works where CVXPY is not installed.
-            from cvxleak.design.fixed_prior_user import solve_with_own
+            from cvxleak.design.fixed_prior_user import solve_with_user_constraints
 
-            found, content = solve_with_own(
+            found, content = solve_with_user_constraints(
                 statement, self.measure, goal, number, self.constraints, solver, options, clock
             )
             return content, found

@@ -42,7 +42,7 @@ from cvxleak.design.user_constraints import (
 from cvxleak.exact.balls import precision
 from cvxleak.proofs.fixed_prior import bracket
 
-__all__ = ["Program", "program", "solve_with_own"]
+__all__ = ["Program", "program", "solve_with_user_constraints"]
 
 MARGINS = (1e-8, 1e-7, 1e-6, 1e-5)
 """How much tighter the budget is made for the solver, which misses it by about as much."""
@@ -124,7 +124,7 @@ def _in_units(
     return program(scaled, measure, minimize, number, own, margin), unit
 
 
-def solve_with_own(
+def solve_with_user_constraints(
     statement: Statement,
     measure: str,
     minimize: str,

@@ -42,12 +42,12 @@ class Learned:
         self.data, self.goal = data, goal
         self.work = work or Work()
         self.audited: list[AuditedChannel] = []
-        self._rng, self._opponents = rng, oracle
+        self._rng, self._oracle = rng, oracle
 
     @cached_property
     def oracle(self) -> AdversaryOracle:
         """The adversaries."""
-        return self._opponents or self.data.oracle(self._rng)
+        return self._oracle or self.data.oracle(self._rng)
 
     @cached_property
     def known(self) -> Cuts:

@@ -24,7 +24,8 @@ from cvxleak.design.data import STATED_ROWS, DesignData
 from cvxleak.design.feasible import snapped
 from cvxleak.design.goal import Goal
 from cvxleak.design.learned import Learned
-from cvxleak.design.search import DesignSearch, Options
+from cvxleak.design.run import Options
+from cvxleak.design.search import DesignSearch
 from cvxleak.design.symmetry import FORMS
 from cvxleak.design.user_constraints import (
     OwnConstraints,

@@ -2,7 +2,7 @@
 
 Least leakage. The master's dual bound is a lower end for all channels. Its channel, repaired to be
 exactly feasible, is audited: what the audit proves is an upper end, and the worst adversaries
-become cuts (THEORY: the problem is a semi-infinite convex program, and this is its cutting-set
+become cuts (the problem is a semi-infinite convex program, and this is its cutting-set
 method). Least distortion is the same with the roles exchanged.
 
 Adversaries are asked for at the master's channel, where its model is at its worst, and on the way
@@ -364,8 +364,8 @@ class Run:
             candidate, lower = self.candidate, self.lower.value
             if candidate is None or not self.audits.wanted(candidate, lower, self.target, late):
                 return
-            if self._looking_aside and not last:
-                self._look_aside()  # an audit of another channel took long already
+            if self._searching_without_floor and not last:
+                self._search_without_floor()  # an audit of another channel took long already
                 return
             closed = self.cuts_closed
             allowed = max(AUDITING * self.work, 0.1 * SECOND)
@@ -376,7 +376,7 @@ class Run:
             if self.oracle.priors is None:
                 self._keep([(audited.value, audited.cut)], released)
             if audited.upper - audited.value > self.gap.tol * audited.upper and not last:
-                self._look_aside()
+                self._search_without_floor()
             if self.candidate is not candidate:
                 continue
             learned = self.oracle.learned(audited.cut, candidate.matrix)
@@ -387,11 +387,11 @@ class Run:
             self.candidate = Candidate(candidate.matrix, learned, worth, audited.cut)
 
     @property
-    def _looking_aside(self) -> bool:
+    def _searching_without_floor(self) -> bool:
         """Whether that has begun and not come to its end."""
         return False
 
-    def _look_aside(self) -> None:
+    def _search_without_floor(self) -> None:
         """Look for a channel that is easier to audit and as good."""
 
     @property

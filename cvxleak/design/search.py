@@ -14,19 +14,24 @@ from cvxleak.design.fallback_channels import FallbackChannels
 from cvxleak.design.goal import Goal
 from cvxleak.design.learned import Learned
 from cvxleak.design.run import NEARBY, QUICK, Options, Run
-from cvxleak.design.search_without_floor import WithoutFloor
 from cvxleak.design.work import SECOND
 from cvxleak.problem import Gap, Stopped
 from cvxleak.problem.problem import Found
 
-__all__ = ["DesignSearch", "Options"]
+__all__ = ["DesignSearch", "WithoutFloor"]
 
-ASIDE = 2.0
+WITHOUT_FLOOR = 2.0
 """How much work may go to channels against adversaries without a floor, for each unit before."""
 
-GROUND = (0.01, 1e-4)
+FALLBACK_TOLERANCES = (0.01, 1e-4)
 """Tolerances of the least leakage, where a channel of little leakage has to be looked for; the
 second if the first does not tell whether one is within the budget."""
+
+PART_OF_TOLERANCE = 0.5
+"""Part of the tolerance to which the gap is closed."""
+
+PART_OF_FLOOR = 0.1
+"""Part of what the floor is worth at least, to which it is closed in any case."""
 
 
 class DesignSearch:
@@ -86,16 +91,16 @@ class DesignSearch:
         conic = Conic(shape, data.half_spaces, options.solver, options.solver_options)
         fallbacks = FallbackChannels(data, learned.goal, self.budget, conic)
         if learned.goal is Goal.DISTORTION and fallbacks.constant is None:
-            self._find_ground(fallbacks, options, clock)
+            self._find_fallback(fallbacks, options, clock)
         return _Run(learned, fallbacks, conic, options, gap, clock)
 
-    def _find_ground(self, fallbacks: FallbackChannels, options: Options, clock: Clock) -> None:
+    def _find_fallback(self, fallbacks: FallbackChannels, options: Options, clock: Clock) -> None:
         """Take the channel of least leakage, where own constraints rule out all constants."""
         known = self.learned
         learned = Learned(known.data, Goal.LEAKAGE, 0, work=known.work)
         search = DesignSearch(learned, math.inf, options)
         lower = upper = math.nan
-        for gap in map(Gap, GROUND):
+        for gap in map(Gap, FALLBACK_TOLERANCES):
             search.advance(gap, Stop(clock))
             run = search.run(gap, clock)
             run.fall_back()
@@ -117,33 +122,35 @@ class DesignSearch:
 
 
 class _Run(Run):
-    """A run that may look aside: for channels against adversaries without a floor."""
+    """A run that also searches for channels against adversaries without a floor."""
 
-    _aside: WithoutFloor | None = None
-    _looked_aside = False  # to the end
+    _without_floor: WithoutFloor | None = None
+    _exhausted = False  # that search has come to its end
 
     def go_on(self, gap: Gap, clock: Clock) -> Stopped:
         """Work until the gap is closed or something ends it."""
-        self._aside, self._looked_aside = None, False
+        self._without_floor, self._exhausted = None, False
         return super().go_on(gap, clock)
 
     @property
-    def _looking_aside(self) -> bool:
-        return self._aside is not None and not self._looked_aside
+    def _searching_without_floor(self) -> bool:
+        return self._without_floor is not None and not self._exhausted
 
-    def _look_aside(self) -> None:
+    def _search_without_floor(self) -> None:
         learned = self.learned.without_floor
-        if self._looked_aside or learned is None or self.options.strategy == "alternate":
+        if self._exhausted or learned is None or self.options.strategy == "alternate":
             return
-        if self._aside is None:
-            self._aside = WithoutFloor(
+        if self._without_floor is None:
+            self._without_floor = WithoutFloor(
                 learned, self.fallbacks, self.conic, self.options, self.gap, self.clock
             )
         for cut in self.learned.known:
             if not learned.known.near(cut, NEARBY):
                 learned.known.add(cut)
-        self._looked_aside = self._aside.find(self.ends, max(ASIDE * self.work, SECOND))
-        found = self._aside.candidate
+        self._exhausted = self._without_floor.find(
+            self.ends, max(WITHOUT_FLOOR * self.work, SECOND)
+        )
+        found = self._without_floor.candidate
         if found is None:
             return
         audited = self.audits.once(found.matrix, QUICK, SECOND, self.clock)
@@ -151,3 +158,63 @@ class _Run(Run):
         moved = [self.oracle.moved(cut) for cut in learned.known.by_use]
         worst = [(self.oracle.learned(cut, found.matrix), cut) for cut in moved]
         self._keep(worst, found.matrix)
+
+
+class WithoutFloor(Run):
+    """The search for the best channel against adversaries without a floor, who are worse than any.
+
+    Let L_0(q) be what a channel leaks to adversaries who need no doubt at all. It is never less
+    than L(q), and it is a maximum over few choices (`cvxleak.design.choices`), so that it is known
+    exactly where a tree for L(q) would need to split for days: a design makes all its worst
+    adversaries equally bad, and there are hundreds of them. As long as the floor is on the plateau
+    of the best channel, or only what happens to unlikely datasets depends on it, the channel that
+    is best against L_0 is as good as the best against L.
+
+    So the same search is run for L_0, with exact adversaries and without an audit. It starts with
+    the cuts of the search that has asked for it, all of which are adversaries for L_0 too, and ends
+    when it is sharp enough, or when its lower end shows that its channels would be of no use.
+
+    Parameters
+    ----------
+    learned : Learned
+        Its adversaries need no doubt.
+    fallbacks, conic, options, gap, clock
+        As for `Run`.
+    """
+
+    idle = 2
+    audited = False
+
+    def __init__(
+        self,
+        learned: Learned,
+        fallbacks: FallbackChannels,
+        conic: Conic,
+        options: Options,
+        gap: Gap,
+        clock: Clock,
+    ) -> None:
+        super().__init__(learned, fallbacks, conic, replace(options, verbose=False), gap, clock)
+        self._least, self._most = 0.0, math.inf
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The bracket: local searches miss nothing."""
+        return self.lower.value, self.promise
+
+    def find(self, ends: tuple[float, float], work: float) -> bool:
+        """Look until `candidate` is good enough, or is not going to be; false if not yet so far.
+
+        `ends` is the bracket of the design for the floor that was asked for, `work` what the search
+        may take.
+        """
+        self._least, self._most = ends
+        self.enough = self.learned.work.done + work
+        if self.fallbacks.fallback_audit is not None:
+            return True
+        return self._rounds() not in (Stopped.WORK_LIMIT, Stopped.TIME_LIMIT)
+
+    def _done(self) -> bool:
+        lower, upper = self.ends
+        enough = max(PART_OF_TOLERANCE * self.target, PART_OF_FLOOR * (lower - self._least))
+        return lower > self._most or (math.isfinite(upper) and upper - lower <= enough)

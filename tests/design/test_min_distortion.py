@@ -10,7 +10,8 @@ from cvxleak.core.errors import InfeasibleError, SolveInterrupted
 from cvxleak.design import MinDistortion, MinLeakage, master, min_distortion, min_leakage
 from cvxleak.design import adversary_oracle as adversaries
 from cvxleak.design.learned import Learned
-from cvxleak.design.search import DesignSearch, Options
+from cvxleak.design.run import Options
+from cvxleak.design.search import DesignSearch
 from cvxleak.model import Distortion
 from cvxleak.problem import Gap, Status, Stopped
 from cvxleak.proofs import verify

@@ -11,7 +11,7 @@ from cvxleak.design.cuts import Cuts
 from cvxleak.design.fallback_channels import FallbackChannels
 from cvxleak.design.learned import Learned
 from cvxleak.design.run import Options
-from cvxleak.design.search_without_floor import WithoutFloor
+from cvxleak.design.search import WithoutFloor
 from cvxleak.measures import lumped_entropy
 from cvxleak.model import Distortion, Mechanism
 from cvxleak.problem import Gap, Status
