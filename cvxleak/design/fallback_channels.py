@@ -47,7 +47,7 @@ class FallbackChannels:
         self.own = data.half_spaces is not None
         self.least_distortion = self.costs.least()
         rows = len(self.least_distortion)
-        self.constant: Array | None = np.tile(self.costs.constant(), (rows, 1))
+        self.constant: Array | None = np.tile(self.costs.constant()[0], (rows, 1))
         self.fallback_audit: Audited | None = None
         if data.half_spaces is not None:
             self.least_distortion = snapped(conic.least_worst(self.costs.table))

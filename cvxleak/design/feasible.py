@@ -12,7 +12,7 @@ from cvxleak.core.errors import SolverError
 from cvxleak.core.validation import Array
 from cvxleak.exact.rationals import normalized_rows, rational
 
-__all__ = ["Costs", "blended", "snapped"]
+__all__ = ["Costs", "blended", "least_worst", "snapped"]
 
 UNIT = 2.0**-50
 """Entries of a released channel are multiples of this, so that its rows sum to 1 exactly."""
@@ -56,45 +56,54 @@ class Costs:
 
     def least(self) -> Array:
         """Return a channel of least worst-case distortion."""
-        sources, rows, outputs = self.table.shape
-        if sources == 1:
-            return _chosen(self.price)
-        # min t: E_k(q) <= t, rows stochastic.
-        flat = self.table.reshape(sources, -1)
-        sums = np.kron(np.eye(rows), np.ones(outputs))
-        found = linprog(
-            np.append(np.zeros(rows * outputs), 1.0),
-            A_ub=np.column_stack([flat, -np.ones(sources)]),
-            b_ub=np.zeros(sources),
-            A_eq=np.column_stack([sums, np.zeros(rows)]),
-            b_eq=np.ones(rows),
-            method="highs",
-        )
-        if found.x is None:
-            raise SolverError(f"the channel of least distortion was not found: {found.message}")
-        return snapped(found.x[:-1].reshape(rows, outputs))
+        # Of one source every row has a cheapest output, those that it never sees too.
+        return _chosen(self.price) if len(self.table) == 1 else least_worst(self.table)[0]
 
-    def constant(self) -> Array:
-        """Return the output law of least worst-case distortion that ignores the data, (Y,)."""
-        return self.constant_and_shares()[0]
+    def constant(self) -> tuple[Array, Array]:
+        """Return the output law of least worst-case distortion that ignores the data, (Y,).
 
-    def constant_and_shares(self) -> tuple[Array, Array]:
-        """Return that law, and shares of the sources that prove it the best, (K,)."""
-        spent = self.table.sum(axis=1)
-        if len(spent) == 1:
-            return _chosen(spent)[0], np.ones(1)
-        sources, outputs = spent.shape
-        found = linprog(
-            np.append(np.zeros(outputs), 1.0),
-            A_ub=np.column_stack([spent, -np.ones(sources)]),
-            b_ub=np.zeros(sources),
-            A_eq=np.append(np.ones(outputs), 0.0)[None],
-            b_eq=[1.0],
-            method="highs",
-        )
-        if found.x is None:
-            raise SolverError(f"the constant of least distortion was not found: {found.message}")
-        return snapped(found.x[:-1][None])[0], np.maximum(-found.ineqlin.marginals, 0.0)
+        With it, shares of the sources that prove it the best, (K,).
+        """
+        channel, shares = least_worst(self.table.sum(axis=1, keepdims=True))
+        return channel[0], shares
+
+
+def least_worst(table: Array) -> tuple[Array, Array]:
+    """Return a channel of least worst-case distortion, and shares of the sources that prove it so.
+
+    min over channels q of max_k sum_{r,y} P_k(r) d(r, y) q(y|r), by linear programming.
+
+    Parameters
+    ----------
+    table : array, shape (K, R, Y)
+        P_k(r) d(r, y).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cvxleak.design.feasible import least_worst
+    >>> law, shares = least_worst(np.array([[[0.0, 1.0]], [[2.0, 0.0]]]))
+    >>> law.round(9).tolist(), shares.round(9).tolist()
+    ([[0.333333333, 0.666666667]], [0.666666667, 0.333333333])
+    """
+    sources, rows, outputs = table.shape
+    if sources == 1:
+        return _chosen(table[0]), np.ones(1)
+    # min t: E_k(q) <= t, rows stochastic; solvers want numbers near 1.
+    flat = table.reshape(sources, -1) / (float(table.max()) or 1.0)
+    sums = np.kron(np.eye(rows), np.ones(outputs))
+    found = linprog(
+        np.append(np.zeros(rows * outputs), 1.0),
+        A_ub=np.column_stack([flat, -np.ones(sources)]),
+        b_ub=np.zeros(sources),
+        A_eq=np.column_stack([sums, np.zeros(rows)]),
+        b_eq=np.ones(rows),
+        method="highs",
+    )
+    if found.x is None:
+        raise SolverError(f"the channel of least distortion was not found: {found.message}")
+    channel = snapped(found.x[:-1].reshape(rows, outputs))
+    return channel, np.maximum(-found.ineqlin.marginals, 0.0)
 
 
 def snapped(matrix: Array, least: float = 0.0) -> Array:

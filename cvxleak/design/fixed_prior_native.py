@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from flint import fmpq
-from scipy.optimize import linprog
 
 from cvxleak.core.clock import Clock
 from cvxleak.core.errors import CertificateError, InfeasibleError, SolverError
 from cvxleak.core.numbers import smallest
 from cvxleak.core.validation import Array
+from cvxleak.design.feasible import least_worst
 from cvxleak.design.fixed_prior_statement import Statement
 from cvxleak.design.shown import Shown
 from cvxleak.exact import rationals
@@ -129,19 +129,7 @@ def least_distortion(statement: Statement) -> tuple[fmpq, Array]:
 def most_useful_constant(statement: Statement) -> Array:
     """Return the output law of least worst-case distortion that does not look at the input."""
     costs = statement.sources @ statement.distortion
-    if len(costs) == 1:
-        return np.eye(costs.shape[1])[costs[0].argmin()]
-    j, m = costs.shape
-    scale = float(costs.max()) or 1.0
-    answer = linprog(
-        np.r_[np.zeros(m), 1.0],
-        A_ub=np.c_[costs / scale, -np.ones(j)],
-        b_ub=np.zeros(j),
-        A_eq=np.r_[np.ones(m), 0.0][None],
-        b_eq=[1.0],
-    )
-    law = np.maximum(answer.x[:m], 0.0)
-    return law / law.sum()
+    return least_worst(costs[:, None, :])[0][0]
 
 
 def mixed(one: Array, other: Array, share: float) -> Array:

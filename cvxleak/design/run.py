@@ -216,7 +216,7 @@ class Run:
         if len(exact) == 1:
             self.lower = Lower(exact[0] * (1 - 1e-12))
         if self.budget == 0 and self.oracle.silenced_by_constants:
-            fallback, beta = self.fallbacks.fallback, self.costs.constant_and_shares()[1]
+            fallback, beta = self.fallbacks.fallback, self.costs.constant()[1]
             least = self.costs.worst(fallback) * (1 - 1e-9)
             point = MasterPoint(fallback, least, least, np.zeros(0), beta, fallback)
             self.lower = Lower(least, (), point)
