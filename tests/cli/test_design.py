@@ -98,7 +98,7 @@ def test_json_channel_and_certificate(run: Run, write: Write, tmp_path: Path):
         "price of the budget",
         "price of the doubt",
     ]
-    # THEORY's prototype: .327610 at D = .1, b = 1.5.
+    # An independent prototype found .327610 at D = .1, b = 1.5.
     least = named(found, "least leakage")
     assert least["lower"] <= 0.32761 <= least["upper"] + 1e-6
     assert Channel.from_csv(table) == Channel.from_dict(json.loads(data.read_text()))
