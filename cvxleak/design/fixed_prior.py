@@ -24,8 +24,8 @@ from cvxleak.design.fixed_prior_statement import (
     stochastic,
 )
 from cvxleak.design.private_utility import private_content, private_excess, solve_private
-from cvxleak.iterative.design_terms import DesignTerms
-from cvxleak.model import Channel, Distortion, Prior, Query, RecordSpace
+from cvxleak.measures import mutual_information
+from cvxleak.model import Channel, Distortion, Prior
 from cvxleak.problem import Bound, Gap, Problem, Stopped
 from cvxleak.problem.problem import Found, Once
 
@@ -54,10 +54,9 @@ class DesignForPrior(Problem):
     Parameters
     ----------
     prior : Prior, array_like of shape (n,), or a sequence of such
-        What the adversary believes; of several priors the worst counts. With a record space, laws
-        on the datasets.
+        What the adversary believes about X; of several priors the worst counts.
     distortion : Distortion or array_like, shape (n, m)
-        d(x, y) >= 0. With a `Query` as `space`, d(f(x), y) with one row per value of the query.
+        d(x, y) >= 0.
     budget : float, optional
         The distortion, or the leakage in nats, that is allowed.
     slope : float, optional
@@ -66,14 +65,11 @@ class DesignForPrior(Problem):
         What leakage means:
 
         - "total": I(X;Y),
-        - "record": max_i I(X_i;Y) over the records of `space`,
         - "local_dp", "pml", "maximal_leakage": the least epsilon for which the channel is locally
           differentially private; max_y max_x log q(y|x)/p(y); log sum_y max_x q(y|x). The
           distortion is minimized subject to these; the last two take one prior.
     minimize : str, optional
         "leakage" or "distortion"; "leakage" if left out and the measure is an information.
-    space : RecordSpace or Query, optional
-        For measure "record": the datasets, of which each gets a row.
     source : Prior, array_like, or a sequence of such, optional
         The laws under which the distortion counts, the worst of them; those of the adversary if
         left out.
@@ -88,7 +84,8 @@ class DesignForPrior(Problem):
 
     Notes
     -----
-    Fixed-prior form of LEAKAGE Problems 2 and 3; Shannon (1959) for "total" with one prior.
+    Shannon (1959) for "total" with one prior. Where X is a dataset and what counts is what leaks
+    about its records, `MinLeakage` and `MinDistortion` take known priors too.
 
     The bound's `witness` is the `Channel`; it meets the budget in exact arithmetic, and `upper` is
     its value. `shadow_prices` has the derivative of the value in the ``"budget"`` or the
@@ -97,11 +94,10 @@ class DesignForPrior(Problem):
     own.
 
     One prior, total leakage: Newton's method on the m output probabilities and the slope
-    (`cvxleak.iterative.rate_distortion_interior_point`). Several priors, or records: an
-    interior-point method on the channel (`cvxleak.iterative.design_interior_point`). Privacy
-    measures: a linear program, which a time limit does not interrupt. Constraints of your own:
-    CVXPY; in the lower end they are half-spaces with multipliers that the certificate checks
-    exactly (`cvxleak.proofs.bounds.user_rows`). The solver's channel is moved until it meets them
+    (`cvxleak.iterative.rate_distortion_interior_point`). Several priors: an interior-point method
+    on the channel (`cvxleak.iterative.design_interior_point`). Privacy measures: a linear program,
+    which a time limit does not interrupt. Constraints of your own: CVXPY; in the lower end they are
+    half-spaces with multipliers that the certificate checks exactly (`cvxleak.proofs.bounds.user_rows`). The solver's channel is moved until it meets them
     (`cvxleak.design.slater_repair`): inequalities with room for rounding, equations up to rounding.
     Where that cannot be done, the bound is not CERTIFIED, its certificate claims the lower end
     alone, and ``stats["user_violation"]`` says by how much they are missed. CLARABEL and SCS get
@@ -150,7 +146,6 @@ class DesignForPrior(Problem):
     slope: float | None
     measure: str
     minimize: str
-    space: RecordSpace | Query | None
     source: tuple[Prior, ...] | None
     constraints: tuple[Rule, ...]
 
@@ -163,15 +158,14 @@ class DesignForPrior(Problem):
         slope: float | None = None,
         measure: str = "total",
         minimize: str | None = None,
-        space: RecordSpace | Query | None = None,
         source: Any = None,
         constraints: OwnConstraints = (),
     ) -> None:
-        if measure not in INFORMATION + PRIVACY:
-            allowed = INFORMATION + PRIVACY
+        if measure not in (INFORMATION, *PRIVACY):
+            allowed = (INFORMATION, *PRIVACY)
             raise ValidationError(f"measure: found {measure!r}; allowed: {allowed}")
         if minimize is None:
-            minimize = "leakage" if measure in INFORMATION else "distortion"
+            minimize = "leakage" if measure == INFORMATION else "distortion"
         if minimize not in ("leakage", "distortion"):
             raise ValidationError(
                 f"minimize: found {minimize!r}; allowed: 'leakage' and 'distortion'"
@@ -183,8 +177,6 @@ class DesignForPrior(Problem):
                 f"measure: {measure!r} bounds the channel while the distortion is minimized; "
                 "it takes a budget and minimize='distortion'"
             )
-        if space is not None and not isinstance(space, RecordSpace | Query):
-            raise ValidationError("space: expected a RecordSpace or a Query")
         if not isinstance(distortion, Distortion):
             distortion = Distortion(distortion)
         priors = read_priors(prior, "prior")
@@ -202,7 +194,6 @@ class DesignForPrior(Problem):
             "slope": None if slope is None else amount(slope, "slope"),
             "measure": measure,
             "minimize": minimize,
-            "space": space,
             "source": None if source is None else read_priors(source, "source"),
             "constraints": rules,
         }
@@ -224,16 +215,14 @@ class DesignForPrior(Problem):
     def in_nats(cls, data: Mapping[str, Any], unit: str) -> dict[str, Any]:
         """Return arguments with those that are information in nats; of distortion as they are."""
         found = super().in_nats(data, unit)
-        informs = data.get("measure", "total") in INFORMATION
+        informs = data.get("measure", INFORMATION) == INFORMATION
         if "budget" in data and (data.get("minimize") or "leakage") == "leakage" and informs:
             found["budget"] = data["budget"]
         return found
 
     @cached_property
     def _statement(self) -> Statement:
-        return Statement.read(
-            self.prior, self.distortion, self.space, self.source, self.measure == "record"
-        )
+        return Statement.read(self.prior, self.distortion, self.source)
 
     @property
     def scale(self) -> float:
@@ -290,7 +279,7 @@ class DesignForPrior(Problem):
             value = leak + self._number * spent
         else:
             value = spent
-            if self.measure in INFORMATION:
+            if self.measure == INFORMATION:
                 missed = max(leak - self._number, 0.0)
             else:
                 missed = private_excess(self._statement, self.measure, self._number, rows)
@@ -353,10 +342,9 @@ class DesignForPrior(Problem):
         statement = self._statement
         laws = statement.sources / statement.sources.sum(axis=1, keepdims=True)
         spent = float((laws @ (rows * statement.distortion).sum(axis=1)).max())
-        if self.measure not in INFORMATION:
+        if self.measure != INFORMATION:
             return math.nan, spent
-        tables = tuple(table / table.sum() for table in statement.secrets)
-        return float(DesignTerms(tables, np.zeros((1, *rows.shape))).information(rows).max()), spent
+        return max(mutual_information(law, rows) for law in statement.laws), spent
 
 
 def design_for_prior(
@@ -367,7 +355,6 @@ def design_for_prior(
     slope: float | None = None,
     measure: str = "total",
     minimize: str | None = None,
-    space: RecordSpace | Query | None = None,
     source: Any = None,
     constraints: OwnConstraints = (),
     **options: Any,
@@ -376,7 +363,7 @@ def design_for_prior(
 
     Parameters
     ----------
-    prior, distortion, budget, slope, measure, minimize, space, source, constraints
+    prior, distortion, budget, slope, measure, minimize, source, constraints
         As for `DesignForPrior`.
     **options
         As for `Problem.solve`, and those of `DesignForPrior`.
@@ -399,7 +386,6 @@ def design_for_prior(
         slope=slope,
         measure=measure,
         minimize=minimize,
-        space=space,
         source=source,
         constraints=constraints,
     )

@@ -110,7 +110,7 @@ def _plausible(statement: Statement, minimize: str, number: float, channel: Arra
         values = distortions_above(statement.sources, channel, statement.distortion)
         unit = _unit(statement, "distortion")
     else:
-        values, unit = information_above(statement.secrets, channel), 1.0
+        values, unit = information_above(list(statement.laws), channel), 1.0
     return float(values.max()) <= number * (1 + 1e-9) + 1e-9 * unit
 
 
@@ -146,7 +146,7 @@ def _corners(
     statement: Statement, minimize: str, number: float, sharp: Array, clock: Clock
 ) -> Iterator[Solution]:
     """Return the channels that are optimal where a budget is so large that it does not matter."""
-    k, j = len(statement.secrets), len(statement.sources)
+    k, j = len(statement.laws), len(statement.sources)
     flat = np.ones_like(statement.distortion)
     if minimize == "information":
         idle = {"weights": [1.0] * k, "prices": [0.0] * j, "reference": flat.tolist(), "own": []}
@@ -206,10 +206,9 @@ def _interior(
         "tol": tol * _unit(statement, minimize),
         "time_limit": clock.limit,
     }
-    d, law = statement.distortion, statement.secrets[0]
-    single = len(statement.secrets) == 1 and law.ndim == 1 and len(statement.sources) == 1
-    if single and np.array_equal(law, statement.sources[0]):
-        run = rate_distortion_interior_point(law, d, **options)
+    d = statement.distortion
+    if len(statement.laws) == 1 and np.array_equal(statement.laws, statement.sources):
+        run = rate_distortion_interior_point(statement.laws[0], d, **options)
         slope = run.point.slope
         excess = d - d.min(axis=1, keepdims=True)
         tilt = np.exp(-np.minimum(slope * excess, 690.0))
@@ -220,7 +219,7 @@ def _interior(
             weights, prices = np.ones(1), np.array([slope])
         spent = float(run.history["distortion"][-1])
     else:
-        run = design_interior_point(statement.secrets, statement.sources, d, **options)
+        run = design_interior_point(statement.laws, statement.sources, d, **options)
         reference, weights, prices = run.point.reference, run.point.weights, run.point.prices
         spent = float(run.history["distortion"][-1])
     reference = np.maximum(reference / reference.max(axis=0), LEAST_REFERENCE)
@@ -265,7 +264,7 @@ def _repaired(
             values = distortions_above(statement.sources, rows, statement.distortion)
             least = distortions_above(statement.sources, target, statement.distortion)
         else:
-            values, least = information_above(statement.secrets, rows), np.zeros(1)
+            values, least = information_above(list(statement.laws), rows), np.zeros(1)
         over = values - number
         if (over <= 0).all():
             return rows
@@ -289,7 +288,7 @@ def _fast_ends(
     else:
         weights = weights / weights.sum()
         prices = prices * (number / prices.sum()) if prices.sum() > 0 else prices
-    leaks = information_above(statement.secrets, channel)
+    leaks = information_above(list(statement.laws), channel)
     spent = distortions_above(statement.sources, channel, statement.distortion)
     offset = {
         "information": float(prices.sum()) * number,
@@ -307,7 +306,7 @@ def _fast_ends(
         return None
     reference = np.array(proof["reference"])
     below = dual_below(
-        statement.secrets, statement.sources, statement.distortion, reference, weights, prices
+        list(statement.laws), statement.sources, statement.distortion, reference, weights, prices
     )
     if below == -math.inf:
         return None

@@ -11,20 +11,17 @@ from numpy.typing import ArrayLike
 
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.numbers import stacked
-from cvxleak.core.validation import Array, instance, real_number
-from cvxleak.model import Channel, Distortion, Prior, Query, RecordSpace, as_prior
+from cvxleak.core.validation import Array, real_number
+from cvxleak.model import Channel, Distortion, Prior, as_prior
 from cvxleak.problem.candidates import positive_part
 
 __all__ = ["INFORMATION", "PRIVACY", "Statement", "amount", "read_priors", "stochastic"]
 
-INFORMATION = ("total", "record")
-"""Measures that are information: they can be minimized, bounded and priced."""
+INFORMATION = "total"
+"""The measure that is an information: it can be minimized, bounded and priced."""
 
 PRIVACY = ("local_dp", "pml", "maximal_leakage")
 """Measures that bound every output; the distortion is minimized subject to them."""
-
-LARGEST_TABLES = 1 << 22
-"""Most entries of all joint laws of a record and the dataset."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +35,6 @@ class Statement:
     distortion : array, shape (n, m)
     inputs, outputs : tuple
         Labels of the channel.
-    secrets : tuple of arrays
-        What leaks: the laws themselves, or a joint law P(a, x) for each prior and record.
     """
 
     laws: Array
@@ -47,49 +42,26 @@ class Statement:
     distortion: Array
     inputs: tuple[Hashable, ...]
     outputs: tuple[Hashable, ...]
-    secrets: tuple[Array, ...]
 
     @classmethod
     def read(
         cls,
         priors: Sequence[Prior],
         distortion: Distortion,
-        space: RecordSpace | Query | None,
         sources: Sequence[Prior] | None,
-        records: bool,
     ) -> Statement:
         """Match the laws and the distortion to each other."""
-        datasets: RecordSpace | None = None
-        if space is None:
-            if records:
-                raise ValidationError(
-                    "space: found None; measure 'record' needs a RecordSpace, or a Query on one"
-                )
-            named = next((p.labels for p in priors if p.labels != tuple(range(len(p)))), None)
-            inputs = distortion.inputs
-            if inputs == tuple(range(len(inputs))) and named is not None:
-                inputs = named
-            d = distortion.matrix
+        named = next((p.labels for p in priors if p.labels != tuple(range(len(p)))), None)
+        inputs = distortion.inputs
+        if inputs == tuple(range(len(inputs))) and named is not None:
+            inputs = named
 
-            def law(prior: Prior, name: str) -> Array:
-                return as_prior(prior, len(inputs), name, inputs).probabilities
-        else:
-            query = space if isinstance(space, Query) else None
-            datasets = query.space if query is not None else instance(space, RecordSpace, "space")
-            inputs = tuple(datasets.datasets())
-            d = _rows(distortion, datasets, query)
-            law = datasets.law
+        def law(prior: Prior, name: str) -> Array:
+            return as_prior(prior, len(inputs), name, inputs).probabilities
 
         laws = stacked(law(p, "prior") for p in priors)
         counted = laws if sources is None else stacked(law(p, "source") for p in sources)
-        secrets: tuple[Array, ...] = tuple(laws)
-        if records and datasets is not None:
-            if len(laws) * datasets.size * sum(datasets.shape) > LARGEST_TABLES:
-                raise ValidationError(
-                    f"space: it has {datasets.size} datasets, too many for a row each here"
-                )
-            secrets = tuple(_table(p, datasets, i) for p in laws for i in range(datasets.records))
-        return cls(laws, counted, d, inputs, distortion.outputs, secrets)
+        return cls(laws, counted, distortion.matrix, inputs, distortion.outputs)
 
     def channel(self, matrix: Array) -> Channel:
         """Return the labeled channel."""
@@ -117,7 +89,7 @@ class Statement:
         return {
             "distortion": self.distortion.tolist(),
             "sources": self.sources.tolist(),
-            "secrets": [table.tolist() for table in self.secrets],
+            "secrets": self.laws.tolist(),
             "minimize": minimize,
             "own": [],
             name: amount,
@@ -158,20 +130,3 @@ def _prior(given: Prior | ArrayLike, name: str) -> Prior:
     if hasattr(given, "iloc"):
         return Prior.from_pandas(given)
     return as_prior(given, np.size(given), name)
-
-
-def _rows(distortion: Distortion, space: RecordSpace, query: Query | None) -> Array:
-    """Return d with one row per dataset; what is labeled 0, 1, ... is taken by position."""
-    labels = tuple(space.datasets()) if query is None else query.values
-    if distortion.inputs == tuple(range(len(labels))):
-        d = distortion.matrix
-    else:
-        d = distortion.select(labels, None, "distortion").matrix
-    return d if query is None else d[query.table().ravel()]
-
-
-def _table(law: Array, space: RecordSpace, record: int) -> Array:
-    """Return P(X_i = a, X = x), shape (values of X_i, |X|)."""
-    table = np.zeros((space.shape[record], space.size))
-    table[space.value_index(record), np.arange(space.size)] = law
-    return table

@@ -24,7 +24,7 @@ from cvxleak.core.errors import CertificateError, InfeasibleError, SolverError
 from cvxleak.core.validation import Array
 from cvxleak.design.conic import Conic
 from cvxleak.design.fixed_prior_native import Solution
-from cvxleak.design.fixed_prior_statement import Statement, stochastic
+from cvxleak.design.fixed_prior_statement import INFORMATION, Statement, stochastic
 from cvxleak.design.outer_approximation import HalfSpaces
 from cvxleak.design.private_utility import (
     privacy_penalty,
@@ -92,9 +92,9 @@ def program(
     leaks: list[cp.Constraint] = []
     cones: list[cp.ExpCone] = []
     rest: list[Any] = [cp.sum(q, axis=1) == 1]
-    if measure in ("total", "record"):
-        for table in statement.secrets:
-            information, cone = _information(table, q)
+    if measure == INFORMATION:
+        for prior in statement.laws:
+            information, cone = _information(prior, q)
             leaks.append(information <= level)
             cones.append(cone)
     else:
@@ -146,7 +146,7 @@ def solve_with_user_constraints(
         blind = _blind(statement, number, conic, half_spaces)
         if blind is not None:
             return blind
-    if minimize == "distortion" and number == 0 and measure in ("total", "record"):
+    if minimize == "distortion" and number == 0 and measure == INFORMATION:
         silent = _silent(statement, conic, half_spaces, clock)
         if silent is not None:
             return silent
@@ -225,7 +225,7 @@ def _blind(
     n, m = statement.distortion.shape
     channel = np.tile(law, (n, 1))
     implied = half_spaces.stated()
-    priors = [_posteriors_of_nothing(table, m) for table in statement.secrets]
+    priors = [_posteriors_of_nothing(prior, m) for prior in statement.laws]
     proof: dict[str, Any] = {
         "weights": [1.0] * len(priors),
         "prices": [0.0] * len(statement.sources),
@@ -245,8 +245,8 @@ def _silent(
 ) -> tuple[Solution, dict[str, Any]] | None:
     """Return the best output that does not look at the input, where nothing may leak.
 
-    A channel leaks nothing if each joint law s(a,y) is pi(a) r(y). With multipliers v(a,y) of these
-    equations, <v, s> takes the place of the information: the tangent at phi = pi e^(v/w) is
+    A channel leaks nothing if each joint law s(x,y) is p(x) r(y). With multipliers v(x,y) of these
+    equations, <v, s> takes the place of the information: the tangent at phi = p e^(v/w) is
     <v, s>/w less terms of order v^2/w^2, so that w times it comes near for a large weight w.
     """
     law = conic.constant(_costs(statement))
@@ -257,14 +257,14 @@ def _silent(
     spent = cp.Constant(_costs(statement).reshape(-1, n * m) / scale) @ cp.vec(q, order="C")
     level = cp.Variable()
     equations = []
-    for table in statement.secrets:
-        joint, own = _joint(table, q)
-        equations.append(joint == cp.outer(own, cp.Variable(m, bounds=[0, 1])))
+    for prior in statement.laws:
+        joint, seen = _joint(prior, q)
+        equations.append(joint == cp.outer(seen, cp.Variable(m, bounds=[0, 1])))
     costs = spent <= level
     rules = [cp.sum(q, axis=1) == 1, *half_spaces.own.constraints]
     status = _run(cp.Problem(cp.Minimize(level), [costs, *equations, *rules]), None, {}, clock)
     weight, prices = SILENT * scale, np.zeros(len(statement.sources))
-    priors = [np.array(_posteriors_of_nothing(table, m)) for table in statement.secrets]
+    priors = [np.array(_posteriors_of_nothing(prior, m)) for prior in statement.laws]
     if costs.dual_value is not None:
         prices = np.maximum(np.ravel(np.asarray(costs.dual_value, dtype=float)), 0.0)
         for phi, equation in zip(priors, equations, strict=True):
@@ -274,8 +274,8 @@ def _silent(
     prices = prices / prices.sum() if prices.sum() > 0 else prices + 1 / len(prices)
     laws = statement.sources / statement.sources.sum(axis=1, keepdims=True)
     matrix = (prices @ laws)[:, None] * statement.distortion
-    for table, phi in zip(statement.secrets, priors, strict=True):
-        matrix = matrix + weight * _slope(table, phi)
+    for prior, phi in zip(statement.laws, priors, strict=True):
+        matrix = matrix + weight * _slope(prior, phi)
     implied = half_spaces.least(matrix)
     channel = np.tile(law, (n, 1))
     proof: dict[str, Any] = {
@@ -299,9 +299,8 @@ def _costs(statement: Statement) -> Array:
     return laws[:, :, None] * statement.distortion
 
 
-def _posteriors_of_nothing(table: Array, outputs: int) -> list[list[float]]:
-    own = table if table.ndim == 1 else table.sum(axis=1)
-    return np.tile(own[:, None], (1, outputs)).tolist()
+def _posteriors_of_nothing(law: Array, outputs: int) -> list[list[float]]:
+    return np.tile(law[:, None], (1, outputs)).tolist()
 
 
 def _ends(
@@ -330,12 +329,12 @@ def _ends(
     laws = statement.sources / statement.sources.sum(axis=1, keepdims=True)
     matrix = (prices @ laws)[:, None] * statement.distortion
     posteriors = []
-    for table, cone, weight, found in zip(
-        statement.secrets, stated.cones, weights, given, strict=False
+    for prior, cone, weight, found in zip(
+        statement.laws, stated.cones, weights, given, strict=False
     ):
-        phi = _posteriors(table, cone, found)
+        phi = _posteriors(prior, cone, found)
         posteriors.append(phi.tolist())
-        matrix = matrix + weight * _slope(table, phi)
+        matrix = matrix + weight * _slope(prior, phi)
     priced = not information and number <= LARGEST
     extra = privacy_rows(statement, measure, number) if priced else None
     implied = half_spaces.least(matrix, extra)
@@ -375,7 +374,7 @@ def _budget(statement: Statement, measure: str, minimize: str, number: float) ->
     """Return the budget as a constraint on the channel, but for one on information."""
 
     def rule(q: cp.Variable) -> list[Any]:
-        if measure not in ("total", "record"):
+        if measure != INFORMATION:
             return _private(statement, measure, number, q)
         if minimize != "information":
             return []
@@ -396,14 +395,13 @@ def _private(
     return {"pml": pml, "maximal_leakage": maximal_leakage}[measure](statement.laws[0], q, number)
 
 
-def _slope(table: Array, phi: Array) -> Array:
-    """Return sum_a P(a,x) log( phi(a|y) / pi(a) )."""
-    table = table / table.sum()
-    own = table if table.ndim == 1 else table.sum(axis=1)
-    used = own > 0
+def _slope(law: Array, phi: Array) -> Array:
+    """Return p(x) log( phi(x|y) / p(x) )."""
+    law = law / law.sum()
+    used = law > 0
     logs = np.zeros_like(phi)
-    logs[used] = np.log(phi[used]) - np.log(own[used])[:, None]
-    return own[:, None] * logs if table.ndim == 1 else table.T @ logs
+    logs[used] = np.log(phi[used]) - np.log(law[used])[:, None]
+    return law[:, None] * logs
 
 
 def _nearest(
@@ -418,7 +416,7 @@ def _nearest(
 ) -> str:
     """Return what the least feasible budget is."""
     other = "distortion" if minimize == "information" else "information"
-    if minimize == "sum" or measure not in ("total", "record"):
+    if minimize == "sum" or measure != INFORMATION:
         return "constraints: no channel meets them"
     scale = float(statement.distortion.max()) or 1.0
     loose = 2 * scale if other == "information" else 1e3
@@ -434,49 +432,44 @@ def _nearest(
     )
 
 
-def _information(table: Array, q: cp.Variable) -> tuple[Any, cp.ExpCone]:
-    """Return H(A) - H(A|Y) of a secret, and the cones that hold it: their duals are wanted.
+def _information(law: Array, q: cp.Variable) -> tuple[Any, cp.ExpCone]:
+    """Return H(X) - H(X|Y), and the cones that hold it: their duals are wanted.
 
     u >= s log(s / r) for the joint law s and the output's law r is the cone s e^(-u/s) <= r.
     """
-    cells, own = _joint(table, q)
-    output = cp.outer(np.ones(len(own)), cp.sum(cells, axis=0))
+    cells, seen = _joint(law, q)
+    output = cp.outer(np.ones(len(seen)), cp.sum(cells, axis=0))
     u = cp.Variable(cells.shape)
-    return cp.sum(u) + float(entr(own).sum()), cp.ExpCone(-u, cells, output)
+    return cp.sum(u) + float(entr(seen).sum()), cp.ExpCone(-u, cells, output)
 
 
-def _joint(table: Array, q: cp.Variable) -> tuple[Any, Array]:
-    """Return the joint law of a secret and the output, and the secret's own law."""
-    joint = _seen(table)
-    if table.ndim == 1:
-        return cp.multiply(joint[:, None], q[np.flatnonzero(table > 0)]), joint
-    return joint @ q, joint.sum(axis=1)
+def _joint(law: Array, q: cp.Variable) -> tuple[cp.Expression, Array]:
+    """Return the joint law of the inputs that occur and the output, and the law of these inputs."""
+    seen = _seen(law)
+    return cp.multiply(seen[:, None], q[np.flatnonzero(law > 0)]), seen
 
 
-def _seen(table: Array) -> Array:
-    """Return a secret's law without the values that never occur."""
-    table = table / table.sum()
-    return table[table > 0] if table.ndim == 1 else table[table.sum(axis=1) > 0]
+def _seen(law: Array) -> Array:
+    """Return the law of the inputs that occur."""
+    law = law / law.sum()
+    return law[law > 0]
 
 
-def _posteriors(table: Array, cone: cp.ExpCone, weight: float) -> Array:
-    """Return laws phi(a|y), one column per output, from the dual solution of the cones.
+def _posteriors(law: Array, cone: cp.ExpCone, weight: float) -> Array:
+    """Return laws phi(x|y), one column per output, from the dual solution of the cones.
 
     The dual cone's point (-w, b, c) stands for the tangent w u >= -b s - c r, and the best phi for
     given b is proportional to e^(-b / w). Duals are accurate where the logarithm of a tiny primal
     entry is not.
     """
-    joint = _seen(table)
-    own = joint if joint.ndim == 1 else joint.sum(axis=1)
     duals: Any = cone.dual_value
     if duals is None or weight < LEAST_WEIGHT:
-        logs = np.tile(np.log(own)[:, None], (1, cone.y.shape[1]))
+        logs = np.tile(np.log(_seen(law))[:, None], (1, cone.y.shape[1]))
     else:
         logs = -np.reshape(duals[1], cone.y.shape, order="C") / weight
     phi = np.maximum(softmax(logs, axis=0), TINY)
-    full = table if table.ndim == 1 else table.sum(axis=1)
-    result = np.zeros((len(full), phi.shape[1]))
-    result[full > 0] = phi
+    result = np.zeros((len(law), phi.shape[1]))
+    result[law > 0] = phi
     return result
 
 

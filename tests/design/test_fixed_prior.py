@@ -14,9 +14,8 @@ from cvxleak.measures import (
     local_dp_epsilon,
     maximal_leakage,
     mutual_information,
-    record_information,
 )
-from cvxleak.model import AdditiveQuery, Channel, Distortion, Mechanism, Prior, RecordSpace
+from cvxleak.model import Channel, Distortion, Prior
 from cvxleak.problem.bound import Status, Stopped
 from cvxleak.proofs import verify
 
@@ -128,34 +127,6 @@ def test_several_sources_count_by_the_worst():
     assert bound.upper == pytest.approx(np.log(2) - h(0.2), abs=1e-7)
     constant = design_for_prior([0.5, 0.5], HAMMING, 0.500001, source=sources)
     assert constant.upper == 0.0
-
-
-def test_records_against_the_textbook_program_and_the_measures():
-    rng = np.random.default_rng(3)
-    space = RecordSpace.binary(3)
-    parity = AdditiveQuery(space, [(0, 1)] * 3, modulus=2)
-    priors = [Prior(p, list(space.datasets())) for p in rng.dirichlet(np.full(8, 0.5), size=3)]
-    uniform = np.full(8, 1 / 8)
-    design = DesignForPrior(priors, HAMMING, 0.1, measure="record", space=parity, source=uniform)
-    bound = design.solve()
-    assert bound.gap <= 1e-8
-    assert design.to_cvxpy().solve(solver="CLARABEL") == pytest.approx(bound.upper, abs=1e-6)
-    mechanism = Mechanism.from_channel(space, bound.witness)
-    worst = max(record_information(p, mechanism, i) for p in priors for i in range(3))
-    assert worst == pytest.approx(bound.upper, abs=1e-9)
-    # Rows that see the dataset leak less than rows that see its parity only.
-    with_query = DesignForPrior(
-        [np.bincount(parity.table().ravel(), p.probabilities) for p in priors], HAMMING, 0.1
-    )
-    assert with_query.solve().upper > 0
-
-
-def test_an_adversary_who_knows_the_rest_makes_a_record_as_open_as_the_parity():
-    space = RecordSpace.binary(2)
-    parity = AdditiveQuery(space, [(0, 1)] * 2, modulus=2)
-    knows = [[0.5, 0, 0.5, 0], [0, 0.5, 0, 0.5], [0.5, 0.5, 0, 0], [0, 0, 0.5, 0.5]]
-    bound = design_for_prior(knows, HAMMING, 0.1, measure="record", space=parity, source=[0.25] * 4)
-    assert bound.upper == pytest.approx(np.log(2) - h(0.1), abs=1e-8)
 
 
 def test_privacy_measures_against_their_own_numbers():
@@ -284,8 +255,6 @@ def test_a_bound_can_be_refined_and_pickled():
         (([0.5, 0.5], HAMMING, 0.1), {"minimize": "none"}, "minimize"),
         (([0.5, 0.5], HAMMING, 0.1), {"measure": "pml", "minimize": "leakage"}, "measure"),
         (([[0.5, 0.5], [1, 0]], HAMMING, 0.1), {"measure": "pml"}, "takes one"),
-        (([0.5, 0.5], HAMMING, 0.1), {"measure": "record"}, "space"),
-        (([0.5, 0.5], HAMMING, 0.1), {"measure": "record", "space": 2}, "space"),
         (([0.5, 0.3, 0.2], HAMMING, 0.1), {}, "prior"),
         (([], HAMMING, 0.1), {}, "prior"),
         (([0.5, 0.5], HAMMING, 0.1), {"source": [0.5]}, "source"),

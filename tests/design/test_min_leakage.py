@@ -2,6 +2,7 @@ import math
 import pickle
 from fractions import Fraction
 
+import cvxpy as cp
 import numpy as np
 import pytest
 
@@ -9,7 +10,7 @@ from cvxleak.audit import record_leakage
 from cvxleak.constraints import local_dp
 from cvxleak.core.errors import InfeasibleError, ValidationError
 from cvxleak.design import MinDistortion, MinLeakage, min_leakage
-from cvxleak.measures import mechanism_distortion, mutual_information
+from cvxleak.measures import mechanism_distortion, mutual_information, record_information
 from cvxleak.model import AdditiveQuery, Channel, Distortion, Mechanism, Prior, RecordSpace
 from cvxleak.problem.bound import Status
 from cvxleak.proofs import verify
@@ -171,6 +172,33 @@ def test_known_priors_of_the_whole_dataset_are_rate_distortion():
     )
     check(bound, 1e-7)
     assert bound.upper == pytest.approx(math.log(2) - binary_entropy(0.1), abs=2e-7)
+
+
+def test_known_priors_against_the_measures_and_a_program_written_by_hand():
+    priors = np.random.default_rng(3).dirichlet(np.full(8, 0.5), size=3)
+    bound = min_leakage(parity(3), distortion=WRONG, budget=0.1, priors=priors, tol=1e-8)
+    witness = check(bound, 1e-8)
+    worst = max(record_information(p, witness.mechanism, i) for p in priors for i in range(3))
+    assert worst == pytest.approx(bound.upper, abs=1e-9)
+    # One row per dataset, for each prior and record its joint law with the output.
+    q = cp.Variable((8, 2), nonneg=True)
+    costs = WRONG.matrix[parity(3).table().ravel()] / 8
+    level, rules = cp.Variable(), [cp.sum(q, axis=1) == 1, cp.sum(cp.multiply(costs, q)) <= 0.1]
+    for prior in priors:
+        for record in range(3):
+            value = parity(3).space.value_index(record)
+            joint = np.where(value == np.arange(2)[:, None], prior, 0.0)
+            products = joint.sum(axis=1)[:, None] @ cp.reshape(prior @ q, (1, 2), order="C")
+            rules.append(cp.sum(cp.rel_entr(joint @ q, products)) <= level)
+    program = cp.Problem(cp.Minimize(level), rules)
+    assert program.solve(solver="CLARABEL") == pytest.approx(bound.upper, abs=1e-6)
+
+
+def test_an_adversary_who_knows_the_rest_makes_a_record_as_open_as_the_parity():
+    knows = [[0.5, 0, 0.5, 0], [0, 0.5, 0, 0.5], [0.5, 0.5, 0, 0], [0, 0, 0.5, 0.5]]
+    bound = min_leakage(parity(2), distortion=WRONG, budget=0.1, priors=knows, tol=1e-8)
+    check(bound, 1e-8)
+    assert bound.upper == pytest.approx(math.log(2) - binary_entropy(0.1), abs=1e-8)
 
 
 def test_known_priors_are_part_of_the_floor():
