@@ -97,7 +97,8 @@ class DesignForPrior(Problem):
     (`cvxleak.iterative.rate_distortion_interior_point`). Several priors: an interior-point method
     on the channel (`cvxleak.iterative.design_interior_point`). Privacy measures: a linear program,
     which a time limit does not interrupt. Constraints of your own: CVXPY; in the lower end they are
-    half-spaces with multipliers that the certificate checks exactly (`cvxleak.proofs.bounds.user_rows`). The solver's channel is moved until it meets them
+    half-spaces with multipliers that the certificate checks exactly
+    (`cvxleak.proofs.bounds.user_rows`). The solver's channel is moved until it meets them
     (`cvxleak.design.slater_repair`): inequalities with room for rounding, equations up to rounding.
     Where that cannot be done, the bound is not CERTIFIED, its certificate claims the lower end
     alone, and ``stats["user_violation"]`` says by how much they are missed. CLARABEL and SCS get
