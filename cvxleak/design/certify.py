@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,9 +102,9 @@ class Ends:
             beta[:] = 1.0
         if point is not None:
             beta[: len(point.beta)] = point.beta
-            for cut, theta in zip(self.lower.cuts, point.theta.tolist(), strict=True):
+            for cut, theta, posterior in self._tangents(point):
                 if theta > 0:
-                    cuts.append(self._entry(cut, theta, point.reference))
+                    cuts.append(self._entry(cut, theta, posterior))
         proof = {
             "leakage": self.upper.audited.proof,
             "cuts": cuts,
@@ -112,9 +113,17 @@ class Ends:
         }
         return content, proof | ({} if implied is None else implied.proof())
 
-    def _entry(self, cut: Cut, theta: float, reference: Array) -> dict[str, Any]:
-        joint = np.maximum(cut.joint @ reference, 1e-300)
-        posterior = joint / joint.sum(axis=0)
+    def _tangents(self, point: MasterPoint) -> Iterator[tuple[Cut, float, Array]]:
+        """Iterate over the cuts, their multipliers, and the posteriors that they are bounded at."""
+        for cut, theta, posterior in zip(
+            self.lower.cuts, point.theta.tolist(), point.posteriors, strict=True
+        ):
+            # Masters pad the values of a secret to those of the largest.
+            yield cut, theta, posterior[: len(cut.joint)]
+
+    def _entry(self, cut: Cut, theta: float, posterior: Array) -> dict[str, Any]:
+        posterior = np.maximum(posterior, 1e-300)
+        posterior = posterior / posterior.sum(axis=0)
         who: dict[str, Any] = (
             {"weights": cut.weights.tolist()} if cut.prior is None else {"prior": cut.prior}
         )
@@ -160,8 +169,7 @@ class Ends:
         if costs.exact(costs.least())[0] != rational(self.budget):
             return False
         dear = costs.table[0] > costs.table[0].min(axis=1, keepdims=True)
-        for cut, theta in zip(self.lower.cuts, point.theta.tolist(), strict=True):
-            seen = cut.joint @ point.reference
+        for cut, theta, seen in self._tangents(point):
             excluded = (seen == 0) & (seen.sum(axis=0) > 0)
             if theta > 0 and ((cut.joint > 0).T @ excluded)[dear].any():
                 return True

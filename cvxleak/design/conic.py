@@ -13,7 +13,7 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 from scipy.sparse import csr_array, eye_array, kron
-from scipy.special import entr
+from scipy.special import entr, softmax
 
 from cvxleak.core.clock import Clock
 from cvxleak.core.errors import InfeasibleError, SolverError
@@ -27,6 +27,10 @@ from cvxleak.design.user_constraints import TIGHT, UserConstraints, check_solver
 from cvxleak.design.work import PROGRAM, STEP
 
 __all__ = ["Conic", "OutOfTimeError"]
+
+
+LEAST_WEIGHT = 1e-9
+"""Duals of an adversary whose multiplier is less than this part of the largest say nothing."""
 
 
 class OutOfTimeError(SolverError):
@@ -72,11 +76,12 @@ class Conic:
         own = master.joint.sum(axis=2)
         joint = csr_array(master.joint.reshape(many * values, -1))
         seen = np.flatnonzero(own.ravel() > 0)  # a cone on what is always zero has no interior
-        terms = cp.sum(cp.rel_entr(s[seen], (fold.T @ output)[seen]), axis=1)
-        information = fold[:, seen] @ terms + entr(own).sum(axis=1)
+        u = cp.Variable((len(seen), self.shape[1]))
+        cone = cp.ExpCone(-u, s[seen], (fold.T @ output)[seen])
+        information = fold[:, seen] @ cp.sum(u, axis=1) + entr(own).sum(axis=1)
         ceiling: Any = t if master.goal is Goal.LEAKAGE else master.budget
         leaks = information <= ceiling
-        rules: list[Any] = [*stochastic, s == joint @ q, output == fold @ s, leaks]
+        rules: list[Any] = [*stochastic, s == joint @ q, output == fold @ s, leaks, cone]
         spends = None
         if len(master.cost):
             spent = cp.Constant(master.cost.reshape(len(master.cost), -1)) @ cp.vec(q, order="C")
@@ -90,15 +95,16 @@ class Conic:
         beta = np.zeros(len(master.cost))
         if spends is not None:
             beta = _multipliers(spends)
+        joint_law, _, informations = master.informations(matrix)
+        posteriors = _posteriors(joint_law, own, theta, cone)
         scale = float((theta if master.goal is Goal.LEAKAGE else beta).sum())
         theta, beta = theta / scale, beta / scale
-        joint_law, _, informations = master.informations(matrix)
         objective = informations if master.goal is Goal.LEAKAGE else master.distortions(matrix)
         work = PROGRAM + STEP * (problem.solver_stats.num_iters or 0)
-        point = MasterPoint(matrix, float(objective.max()), -np.inf, theta, beta, matrix, work)
+        point = MasterPoint(matrix, float(objective.max()), -np.inf, theta, beta, posteriors, work)
         if self._half_spaces is None:
-            return replace(point, lower=master.bound(joint_law, theta, beta)), None
-        implied = self._half_spaces.least(master.coefficients(joint_law, theta, beta))
+            return replace(point, lower=master.bound(posteriors, theta, beta)), None
+        implied = self._half_spaces.least(master.coefficients(posteriors, theta, beta))
         paid = float((beta if master.goal is Goal.LEAKAGE else theta).sum()) * master.budget
         return replace(point, lower=implied.least - paid), implied
 
@@ -170,6 +176,26 @@ class Conic:
 
 def _multipliers(constraint: Any) -> Array:
     return np.maximum(np.atleast_1d(np.asarray(constraint.dual_value, dtype=float)), 0.0)
+
+
+def _posteriors(joint: Array, own: Array, theta: Array, cone: cp.ExpCone) -> Array:
+    """Return posteriors from the dual solution of the cones, or `joint` where there is none.
+
+    u >= s log(s / r) is the cone s e^(-u/s) <= r. A point (-w, b, c) of the dual cone stands for
+    the tangent w u >= -b s - c r; the best posterior for given b is proportional to e^(-b / w).
+    Duals are accurate where the logarithm of a tiny primal entry is not.
+    """
+    duals: Any = cone.dual_value
+    if duals is None:
+        return joint
+    known = own > 0
+    slopes = np.zeros(joint.shape)
+    slopes[known] = np.reshape(duals[1], cone.y.shape, order="C")
+    result = joint.copy()
+    for place in np.flatnonzero(theta > LEAST_WEIGHT * theta.max(initial=0.0)):
+        result[place] = 0.0
+        result[place, known[place]] = softmax(-slopes[place, known[place]] / theta[place], axis=0)
+    return result
 
 
 def _stochastic(matrix: Any) -> Array:

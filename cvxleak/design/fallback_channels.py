@@ -12,7 +12,7 @@ from cvxleak.core.validation import Array
 from cvxleak.design.adversary_oracle import Audited
 from cvxleak.design.conic import Conic
 from cvxleak.design.data import DesignData
-from cvxleak.design.feasible import snapped
+from cvxleak.design.feasible import in_decimals, snapped
 from cvxleak.design.goal import Goal
 from cvxleak.design.interior import Master, MasterPoint
 from cvxleak.exact.rationals import float_above, rational
@@ -50,7 +50,10 @@ class FallbackChannels:
         self.constant: Array | None = np.tile(self.costs.constant()[0], (rows, 1))
         self.fallback_audit: Audited | None = None
         if data.half_spaces is not None:
-            self.least_distortion = snapped(conic.least_worst(self.costs.table))
+            found = conic.least_worst(self.costs.table)
+            near = [found, *in_decimals(found)]
+            meant = [q for q in near if self.affordable(q) and data.half_spaces.inside.met(q)]
+            self.least_distortion = meant[0] if meant else snapped(found)
             violated = data.half_spaces.own.violations(self.constant)
             if max(violated.values(), default=0.0) > 0:
                 law = conic.constant(self.costs.table)
@@ -144,8 +147,7 @@ class FallbackChannels:
 
     def priced(self, point: MasterPoint, master: Master) -> MasterPoint:
         """Price the budget that leaves no choice so high that no other output pays."""
-        s = master.informations(point.reference)[0]
-        slope = master.coefficients(s, point.theta, np.zeros(0))
+        slope = master.coefficients(point.posteriors, point.theta, np.zeros(0))
         table = self.costs.table[0]
         excess = table - table.min(axis=1, keepdims=True)
         out = excess > 0

@@ -12,10 +12,13 @@ from cvxleak.core.errors import SolverError
 from cvxleak.core.validation import Array
 from cvxleak.exact.rationals import normalized_rows, rational
 
-__all__ = ["Costs", "blended", "least_worst", "snapped"]
+__all__ = ["Costs", "blended", "in_decimals", "least_worst", "snapped"]
 
 UNIT = 2.0**-50
 """Entries of a released channel are multiples of this, so that its rows sum to 1 exactly."""
+
+DIGITS = (9, 6)
+"""How many decimals a number that a user wrote has, where a solver's point is near it."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +127,28 @@ def snapped(matrix: Array, least: float = 0.0) -> Array:
     # Sums and differences of multiples of 2^-50 up to 1 are exact.
     q[np.arange(len(q)), q.argmax(axis=1)] += 1.0 - q.sum(axis=1)
     return q
+
+
+def in_decimals(matrix: Array) -> list[Array]:
+    """Return channels of short decimals near a solver's, whose rows sum to 1 as written.
+
+    Where a solver's channel misses by its tolerance what a user asks for, one of them may be meant.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cvxleak.design.feasible import in_decimals
+    >>> in_decimals(np.array([[0.7 + 1e-11, 0.3 - 1e-11]]))[0].tolist()
+    [[0.7, 0.3]]
+    """
+    each, top = np.arange(len(matrix)), matrix.argmax(axis=1)
+    found = []
+    for digits in DIGITS:
+        rows = np.round(matrix, digits)
+        rows[each, top] = 0.0
+        rows[each, top] = np.round(1.0 - rows.sum(axis=1), digits)
+        found.append(rows)
+    return found
 
 
 def blended(

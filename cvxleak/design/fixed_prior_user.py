@@ -23,6 +23,7 @@ from cvxleak.core.clock import Clock
 from cvxleak.core.errors import CertificateError, InfeasibleError, SolverError
 from cvxleak.core.validation import Array
 from cvxleak.design.conic import Conic
+from cvxleak.design.feasible import in_decimals
 from cvxleak.design.fixed_prior_native import Solution
 from cvxleak.design.fixed_prior_statement import INFORMATION, Statement, stochastic
 from cvxleak.design.outer_approximation import HalfSpaces
@@ -174,7 +175,7 @@ def solve_with_user_constraints(
     if clock.late or (minimize == "information" and stated.channel.value is not None):
         # The budget is the least possible, or nearly: less than that is what solvers are off by.
         least = conic.least_worst(_costs(statement) / unit)
-        channels = [least, *(_in_decimals(least, digits) for digits in (9, 6))]
+        channels = [least, *in_decimals(least)]
         law = conic.constant(_costs(statement) / unit) if clock.late else None
         if law is not None:
             channels.append(np.tile(law, (len(least), 1)))
@@ -189,15 +190,6 @@ def solve_with_user_constraints(
             _nearest(statement, measure, minimize, number, own, solver, options, clock)
         )
     raise SolverError(f"no feasible channel was found; the solver says: {status}")
-
-
-def _in_decimals(channel: Array, digits: int) -> Array:
-    """Return a channel of short decimals whose rows sum to 1 as written: one that was meant."""
-    rows, top = np.round(channel, digits), channel.argmax(axis=1)
-    each = np.arange(len(rows))
-    rows[each, top] = 0.0
-    rows[each, top] = np.round(1.0 - rows.sum(axis=1), digits)
-    return rows
 
 
 def _shown(

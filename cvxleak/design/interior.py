@@ -46,8 +46,9 @@ class MasterPoint:
         The dual bound.
     theta, beta : array
         Multipliers of the adversaries (J,) and of the sources (K,).
-    reference : array, shape (R, Y)
-        The channel whose posteriors, with the multipliers, prove `lower`.
+    posteriors : array, shape (J, A, Y)
+        A law of each adversary's secret for every output, up to a factor: with the multipliers
+        these prove `lower`.
     work : float
         What finding it took (`cvxleak.design.work`).
     """
@@ -57,7 +58,7 @@ class MasterPoint:
     lower: float
     theta: Array
     beta: Array
-    reference: Array
+    posteriors: Array
     work: float = 0.0
 
 

@@ -84,7 +84,7 @@ class _Method:
         master, many = self._master, self._many
         point = self._start(channel)
         blank = point.price[:many], point.price[many:]
-        best = MasterPoint(channel, np.inf, -np.inf, *blank, channel)
+        best = MasterPoint(channel, np.inf, -np.inf, *blank, master.joint @ channel)
         stuck = steps = 0
         for _ in range(STEPS):
             steps += 1
@@ -97,7 +97,7 @@ class _Method:
             value = float(values[self._on_t].max() + price[~self._on_t] @ over)
             if lower > best.lower:
                 multipliers = price[:many], price[many:]
-                best = MasterPoint(point.q, value, lower, *multipliers, point.q)
+                best = MasterPoint(point.q, value, lower, *multipliers, s)
                 stuck = 0
             else:
                 stuck += 1

@@ -61,8 +61,9 @@ NEARER = (1.0, 0.03, 1e-3)
 OUTWARD = 1e-13
 """How far a supporting half-space is moved outward, relative to the terms of its offset."""
 
-NEGLIGIBLE = 1e-11
-"""Multipliers below this part of the largest are left out."""
+NEGLIGIBLE = (1e-11, 1e-9, 1e-7)
+"""Multipliers below the first are left out; below the next where what is left does not cancel: a
+further variable that only a rounding error touches."""
 
 FAR = 1e6
 """Bounds of further variables while supporting half-spaces are looked for."""
@@ -261,27 +262,31 @@ class HalfSpaces:
         gamma[~rows.equal] = np.maximum(above[: len(above) - many], 0.0)
         gamma[rows.equal] = np.asarray(answer.eqlin.marginals)[shape[0] :]
         cells = shape[0] * shape[1]
-        gamma[np.abs(gamma) <= NEGLIGIBLE * max(1.0, np.abs(gamma).max(initial=0))] = 0.0
+        gamma[np.abs(gamma) <= NEGLIGIBLE[0] * max(1.0, np.abs(gamma).max(initial=0))] = 0.0
         stored = gamma != 0
         stored[: len(self._rows.at_least)] = True
         kept = _Rows(rows.matrix[stored], rows.at_least[stored], rows.equal[stored])
         own = _written(kept, shape)
         gamma = gamma[stored]
-        multipliers = (gamma * size).tolist()
-        balance = _balance(kept.matrix[:, cells:], gamma)
         prices = above[len(above) - many :] * size
         rest, offset = slope.copy(), 0.0
-        try:
-            with precision():
-                proof = {"own": multipliers, "balance": balance}
-                taken, least = priced(read_own(own, *shape), proof)
-        except CertificateError:
-            # Multipliers of further variables that do not cancel prove nothing.
-            multipliers, balance = [0.0] * len(own), []
-        else:
+        for negligible in NEGLIGIBLE:
+            gamma[np.abs(gamma) <= negligible * max(1.0, np.abs(gamma).max(initial=0))] = 0.0
+            multipliers = (gamma * size).tolist()
+            balance = _balance(kept.matrix[:, cells:], gamma)
+            try:
+                with precision():
+                    proof = {"own": multipliers, "balance": balance}
+                    taken, least = priced(read_own(own, *shape), proof)
+            except CertificateError:
+                continue
             offset = float(least)
             for x, y, amount in taken:
                 rest[x, y] -= float(amount)
+            break
+        else:
+            # Multipliers of further variables that do not cancel prove nothing.
+            multipliers, balance = [0.0] * len(own), []
         if extra is not None:
             rest += (extra[0][:, :cells].T @ prices).reshape(shape)
             offset -= float(prices @ extra[1])

@@ -218,7 +218,8 @@ class Run:
         if self.budget == 0 and self.oracle.silenced_by_constants:
             fallback, beta = self.fallbacks.fallback, self.costs.constant()[1]
             least = self.costs.worst(fallback) * (1 - 1e-9)
-            point = MasterPoint(fallback, least, least, np.zeros(0), beta, fallback)
+            nothing = np.zeros((0, 0, fallback.shape[1]))
+            point = MasterPoint(fallback, least, least, np.zeros(0), beta, nothing)
             self.lower = Lower(least, (), point)
 
     # The loop ------------------------------------------------------------------------------------

@@ -3,10 +3,12 @@
 A solver's point misses constraints by its tolerance. Let v = (channel, further variables) be such a
 point and c one that has room everywhere (a Slater point). Written as g_i >= 0 the constraints have
 concave g_i, so that g_i((1-t) v + t c) >= (1-t) g_i(v) + t g_i(c): a share t of about the tolerance
-over the room of c is enough. The room of c is found by maximizing the sum of min(g_i, 1), and again
-for those g_i that got none. Affine ones that never get any (x >= 1 and x <= 1) are equations of the
-set. Equations, and the rows' sums, are met by moving v and c by the least possible, to rounding.
-Constraints that are curved and without room (a norm of at most 0) cannot be repaired in this way.
+over the room of c is enough. The room of c is found by maximizing the sum of min(g_i, 1), then that
+of min(g_i, 1/100) and so on for those g_i that got none: much room for one may leave none for
+others (outputs share the probability), but a little each they can have. Affine ones that never get
+any (x >= 1 and x <= 1) are equations of the set. Equations, and the rows' sums, are met by moving v
+and c by the least possible, to rounding. Constraints that are curved and without room (a norm of at
+most 0) cannot be repaired in this way.
 """
 
 from __future__ import annotations
@@ -48,6 +50,9 @@ MET = 1e-12
 
 DUST = 1e-15
 """Entries that are rounding errors of zero."""
+
+MOST_ROOM = (1.0, 1e-2, 1e-4)
+"""How much room a g_i may count for, in turn, until all have some that can."""
 
 ATTEMPTS = 12
 
@@ -130,9 +135,11 @@ class SlaterRepair:
         except SolverError:
             return None
         point = self._read()
-        if point is not None:
-            point[: self._cells] = matrix.ravel(order="F")
-        return point
+        if point is None:
+            return None
+        point[: self._cells] = matrix.ravel(order="F")
+        # A solver misses equations by its tolerance.
+        return self._projected(point, np.arange(len(point)) < self._cells)
 
     @cached_property
     def _signed(self) -> NDArray[np.bool_]:
@@ -206,6 +213,7 @@ class SlaterRepair:
     def _explored(self) -> tuple[Array | None, NDArray[np.bool_], Array]:
         """Return a point of most room, which g_i are equations as stated, and the room of each."""
         slacks: list[Any] = []
+        most_room = cp.Parameter(nonneg=True)
         rules: list[Any] = [cp.sum(self._channel, axis=1) == 1, self._channel >= 0]
         equal: list[Any] = []
         for constraint, count, straight in self._counted():
@@ -213,8 +221,8 @@ class SlaterRepair:
                 rules.append(constraint)
                 slacks.append(np.zeros(count))
             else:
-                slack = cp.Variable(count, bounds=[0, 1])
-                rules += _tightened(constraint, slack)
+                slack = cp.Variable(count, nonneg=True)
+                rules += [slack <= most_room, *_tightened(constraint, slack)]
                 slacks.append(slack)
             equal += [straight] * count
         free = [s for s in slacks if isinstance(s, cp.Variable)]
@@ -225,19 +233,16 @@ class SlaterRepair:
         problem = cp.Problem(cp.Maximize(goal), rules)
         points: list[Array] = []
         best = [np.zeros(s.size) for s in free]
-        for _ in range(ATTEMPTS if free else 1):
+        for most_room.value in MOST_ROOM if free else (0.0,):
             attempt(problem)
             point = self._read()
             if point is None:
                 break
             points.append(point)
-            news = False
             for most, weight, slack in zip(best, weights, free, strict=True):
-                here = np.asarray(slack.value)
-                news |= bool(((most <= NO_ROOM) & (here > NO_ROOM)).any())
-                most[:] = np.maximum(most, here)
+                most[:] = np.maximum(most, np.asarray(slack.value))
                 weight.value = np.where(most <= NO_ROOM, 1.0, 0.0)
-            if not news or all((most > NO_ROOM).all() for most in best):
+            if all((most > NO_ROOM).all() for most in best):
                 break
         rest = iter(best)
         room = [next(rest) if isinstance(s, cp.Variable) else s for s in slacks]
@@ -277,11 +282,15 @@ class SlaterRepair:
                 right.append(-np.ravel(np.asarray(side.value, dtype=float), order="F")[here])
         return csr_array(vstack(lines)), np.concatenate(right)
 
-    def _projected(self, point: Array) -> Array:
-        """Return the nearest point that meets the equations and has no negative entry."""
+    def _projected(self, point: Array, held: NDArray[np.bool_] | None = None) -> Array:
+        """Return the nearest point that meets the equations and has no negative entry.
+
+        What is `held` stays as it is.
+        """
         matrix, right = self._equations
-        signed, result = self._signed, point.copy()
-        fixed = np.zeros(len(point), dtype=bool)
+        held = np.zeros(len(point), dtype=bool) if held is None else held
+        signed, result = self._signed & ~held, point.copy()
+        fixed = held.copy()
         for _ in range(ATTEMPTS):
             result[signed & (result <= DUST)] = 0.0
             missed = right - matrix @ result
@@ -291,8 +300,8 @@ class SlaterRepair:
             fixed |= signed & (result <= 0)
             move = _least_move(matrix[:, ~fixed], missed)
             if np.abs(matrix[:, ~fixed] @ move - missed).max() > 0.5 * np.abs(missed).max():
-                fixed[:] = False
-                move = _least_move(matrix, missed)
+                fixed = held.copy()
+                move = _least_move(matrix[:, ~fixed], missed)
             result[~fixed] += move
         result[signed & (result <= DUST)] = 0.0
         return result

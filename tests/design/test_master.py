@@ -41,8 +41,9 @@ def test_the_master_agrees_with_a_conic_solver(goal, budget):
     assert mine.lower == pytest.approx(conic.value, abs=1e-6)
     assert mine.lower <= mine.value + 1e-9
     # The bound is what its multipliers prove, whoever found them.
-    s = master.informations(mine.reference)[0]
-    assert master.bound(s, mine.theta, mine.beta) == pytest.approx(mine.lower, abs=1e-12)
+    assert master.bound(mine.posteriors, mine.theta, mine.beta) == pytest.approx(
+        mine.lower, abs=1e-12
+    )
     assert (mine.theta >= 0).all()
     assert (mine.beta >= 0).all()
     np.testing.assert_allclose(mine.channel.sum(axis=1), 1, atol=1e-12)
