@@ -22,17 +22,13 @@ from cvxleak.audit import record_leakage
 from cvxleak.capacities import capacity as certified_capacity
 from cvxleak.design import MinLeakage
 from cvxleak.envelope import PMLMechanism, optimal_pml_mechanism, pml_envelope
-from cvxleak.iterative import (
-    alternating_design,
-    alternating_leakage,
-    distortion_blahut_arimoto,
-    joint_blahut_arimoto,
-)
+from cvxleak.iterative import distortion_blahut_arimoto, joint_blahut_arimoto
 from cvxleak.local_dp import MinInformation, folding_bounds, min_information, min_local_dp
 from cvxleak.measures import event_envelope, expected_distortion, max_information
 from cvxleak.measures import mutual_information as information
 from cvxleak.mechanisms import random_rounding
 from cvxleak.model import Distortion, Mechanism
+from cvxleak.papers.algorithms import alternating_design, alternating_leakage
 from cvxleak.problem.bound import Bound
 from cvxleak.queries import count
 from cvxleak.relaxations.audit import TimeSharingRelaxation

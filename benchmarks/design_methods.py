@@ -25,8 +25,6 @@ from benchmarks._pages import replace_section, table
 from benchmarks.local_methods import PAGE, interval
 from cvxleak.audit import record_leakage
 from cvxleak.design import min_distortion, min_leakage
-from cvxleak.iterative import alternating_design
-from cvxleak.iterative.exponentiated import DECREASES, GOALS
 from cvxleak.model import (
     AdditiveQuery,
     Channel,
@@ -36,6 +34,8 @@ from cvxleak.model import (
     RecordSpace,
     TableQuery,
 )
+from cvxleak.papers.algorithms import alternating_design
+from cvxleak.papers.algorithms.exponentiated import DECREASES, GOALS
 from cvxleak.problem.bound import Bound, Status
 from cvxleak.queries import count, parity
 

@@ -22,6 +22,7 @@ from cvxleak.mechanisms import (
     truncated_geometric,
 )
 from cvxleak.model import Distortion, Mechanism, Prior, RecordSpace, TableQuery
+from cvxleak.papers import algorithms
 from cvxleak.problem import Check
 from cvxleak.proofs import Certificate
 from cvxleak.queries import count, parity
@@ -35,6 +36,7 @@ PACKAGES = (
     "expressions",
     "constraints",
     "iterative",
+    "papers.algorithms",
     "audit",
     "capacities",
     "design",
@@ -147,8 +149,8 @@ OWN: dict[str, dict[str, Any]] = {
     "proofs.read_certificates": {"path": "no such file"},
     "proofs.save_certificates": {"certificates": [CERTIFICATE], "path": "file"},
     "proofs.verify": {"certificate": CERTIFICATE},
-    "iterative.adaptive_penalty": {"distortion": np.eye(4)},
-    "iterative.alternating_design": {
+    "papers.algorithms.adaptive_penalty": {"distortion": np.eye(4)},
+    "papers.algorithms.alternating_design": {
         "source": np.ones((2, 2)) / 4,
         "distortion": ERROR[[[0, 1], [1, 0]]],
         "max_iterations": 2,
@@ -161,7 +163,7 @@ OWN: dict[str, dict[str, Any]] = {
         "distortion_budget": 0.2,
     },
     "iterative.distortion_blahut_arimoto": {"joint": RELEASE, "max_iterations": 100},
-    "iterative.exponentiated_gradient": {"channel": GEOMETRIC.matrix},
+    "papers.algorithms.exponentiated_gradient": {"channel": GEOMETRIC.matrix},
     "iterative.information_blahut_arimoto": {
         "joint": RELEASE,
         "restarts": 2,
@@ -175,7 +177,7 @@ OWN: dict[str, dict[str, Any]] = {
         "slope": 1.0,
         "tol": 1e-2,
     },
-    "iterative.multiplier_grid": {
+    "papers.algorithms.multiplier_grid": {
         "joint": RELEASE,
         "mu_1": [0.3],
         "mu_2": [0.3],
@@ -193,7 +195,7 @@ OWN: dict[str, dict[str, Any]] = {
         "rooms": [0.1],
         "prices": [0.1],
     },
-    "iterative.release_search": {"joint": RELEASE, "delta": 0.3, "max_rounds": 3},
+    "papers.algorithms.release_search": {"joint": RELEASE, "delta": 0.3, "max_rounds": 3},
     "local_dp.class_two_distortions": {"sources": [[0.5, 0.3, 0.2]]},
     "local_dp.class_two_leakage": {"sources": [[0.5, 0.3, 0.2]]},
     "local_dp.class_two_mechanism": {"distortions": [0.25, 0.25, 1.0], "removed": 1},
@@ -471,7 +473,9 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 # Their caps on iterations may be as large as one likes: only what they need is tried.
 SEARCHES = tuple(
     f"cvxleak.{room}"
-    for room in "iterative audit capacities design envelope local_dp problem release report".split()
+    for room in (
+        "iterative papers audit capacities design envelope local_dp problem release report".split()
+    )
 )
 CASES = functions() + methods() + constructors()
 
@@ -504,7 +508,7 @@ def test_a_seed_that_is_none(rng: object):
     for attempt in (
         lambda: GEOMETRIC.sample(0, rng=rng),  # pyright: ignore[reportArgumentType]
         lambda: iterative.joint_blahut_arimoto(LUMPED, 1.0, rng=rng),  # pyright: ignore[reportArgumentType]
-        lambda: iterative.alternating_leakage(MECHANISM, 1.0, start="random", rng=rng),  # pyright: ignore[reportArgumentType]
+        lambda: algorithms.alternating_leakage(MECHANISM, 1.0, start="random", rng=rng),  # pyright: ignore[reportArgumentType]
         lambda: SMALL.solve(rng=rng),  # pyright: ignore[reportArgumentType]
         lambda: cvxleak.leakage_curve(MECHANISM, [1.0], rng=rng),  # pyright: ignore[reportArgumentType]
     ):

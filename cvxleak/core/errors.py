@@ -65,12 +65,12 @@ class InfeasibleError(CvxleakError):
     Examples
     --------
     >>> from cvxleak.core.errors import InfeasibleError
-    >>> from cvxleak.iterative import project_to_entropy
+    >>> from cvxleak.design import design_for_prior
     >>> try:
-    ...     project_to_entropy([0.5, 0.5], 0.7)
+    ...     design_for_prior([0.5, 0.5], [[0.1, 1.0], [1.0, 0.1]], 0.0)
     ... except InfeasibleError as error:
     ...     print(error)
-    target: found 0.7 nats; no distribution on 2 outcomes has more than log 2 = 0.693147
+    budget: found 0.0; the least feasible distortion is 0.1
     """
 
 

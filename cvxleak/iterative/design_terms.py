@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import dimensions, frozen_array, in_order, probability_rows
-from cvxleak.iterative._formulas import Array
+from cvxleak.iterative.formulas import Array
 
 __all__ = ["DesignTerms", "dual_bound"]
 

@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike
 
 from cvxleak.core.errors import InfeasibleError
 from cvxleak.core.validation import Array, instance, real_number
-from cvxleak.iterative._formulas import entropy
+from cvxleak.iterative.formulas import entropy
 from cvxleak.model import Lumped, as_prior
 
 __all__ = ["checked_floor", "least_mixture", "meet_entropy_floor", "rounding"]

@@ -12,8 +12,8 @@ from scipy.special import rel_entr, softmax
 
 from cvxleak.core.clock import Clock
 from cvxleak.core.validation import real_number, whole_number
-from cvxleak.iterative._formulas import Array
 from cvxleak.iterative.design_terms import DesignTerms, dual_bound
+from cvxleak.iterative.formulas import Array
 from cvxleak.iterative.history import IterativeResult
 from cvxleak.iterative.prior_design import DesignPoint
 

@@ -16,8 +16,8 @@ from cvxleak.core.validation import (
     real_number,
     whole_number,
 )
-from cvxleak.iterative._formulas import entropy, information
 from cvxleak.iterative.entropy_floor import checked_floor, meet_entropy_floor, rounding
+from cvxleak.iterative.formulas import entropy, information
 from cvxleak.iterative.history import IterativeResult
 from cvxleak.iterative.joint_update import Iterates, Updater, ascend
 from cvxleak.model import Lumped

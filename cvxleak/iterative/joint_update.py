@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import entr
 
 from cvxleak.core.validation import Array
-from cvxleak.iterative._formulas import entropy, information
+from cvxleak.iterative.formulas import entropy, information
 from cvxleak.model import Lumped
 
 __all__ = ["Iterates", "Updater", "ascend"]

@@ -13,8 +13,8 @@ from scipy.linalg import LinAlgError
 from cvxleak.core.clock import Clock
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import real_number, whole_number
-from cvxleak.iterative._formulas import Array
 from cvxleak.iterative.design_terms import DesignTerms, dual_bound
+from cvxleak.iterative.formulas import Array
 from cvxleak.iterative.history import IterativeResult
 
 __all__ = ["DesignPoint", "design_interior_point"]

@@ -14,7 +14,7 @@ from scipy.special import entr
 from cvxleak.core.clock import Clock
 from cvxleak.core.errors import SolverError, ValidationError
 from cvxleak.core.validation import real_number, whole_number
-from cvxleak.iterative._formulas import Array
+from cvxleak.iterative.formulas import Array
 from cvxleak.iterative.history import IterativeResult
 from cvxleak.model import Distortion, Prior, as_prior
 

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from cvxleak.core.clock import Clock
 from cvxleak.core.validation import Array, generator, real_number, whole_number
-from cvxleak.iterative._release_data import ReleaseData, information_loss, multipliers
 from cvxleak.iterative.history import IterativeResult
+from cvxleak.iterative.release_data import ReleaseData, information_loss, multipliers
 from cvxleak.model import Distortion
 
 __all__ = ["distortion_blahut_arimoto", "information_blahut_arimoto"]

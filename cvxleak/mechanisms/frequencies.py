@@ -19,9 +19,9 @@ from cvxleak.core.validation import (
     whole_number,
 )
 from cvxleak.core.value import Value, preview
+from cvxleak.mechanisms.simplex import project_to_simplex
 from cvxleak.model import Channel, Prior
 from cvxleak.model.channel import as_channel
-from cvxleak.model.simplex import project_to_simplex
 
 __all__ = ["FrequencyEstimate", "estimate_frequencies"]
 

@@ -23,7 +23,7 @@ from cvxleak.core.validation import (
     short,
     whole_number,
 )
-from cvxleak.iterative._release_terms import Coalition, Groups, ReleaseTerms
+from cvxleak.iterative.release_terms import Coalition, Groups, ReleaseTerms
 
 __all__ = ["ReleasePoint", "release_interior_point"]
 

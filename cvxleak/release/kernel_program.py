@@ -15,7 +15,7 @@ from cvxleak.core.errors import CertificateError, ValidationError
 from cvxleak.core.validation import Array
 from cvxleak.exact import balls
 from cvxleak.exact.packing import pack, pack_written
-from cvxleak.iterative._release_terms import ReleaseTerms
+from cvxleak.iterative.release_terms import ReleaseTerms
 from cvxleak.problem.bound import unit_scale
 from cvxleak.proofs.bounds.release_law import SIZE_LIMIT, common_classes
 from cvxleak.proofs.release import LEAST

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from cvxleak.core.validation import Array
-from cvxleak.iterative._release_terms import Groups
+from cvxleak.iterative.release_terms import Groups
 from cvxleak.release.statement import ReleaseProblem
 
 __all__ = ["conic_program"]

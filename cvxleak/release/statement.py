@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from cvxleak.core.errors import InfeasibleError, ValidationError
 from cvxleak.core.validation import Array, label_tuple, short, whole_number
-from cvxleak.iterative._release_terms import ReleaseTerms
+from cvxleak.iterative.release_terms import ReleaseTerms
 from cvxleak.problem import Problem
 from cvxleak.problem.bound import unit_scale
 from cvxleak.problem.candidates import read_rows

@@ -18,7 +18,7 @@ from cvxleak.core.errors import CertificateError, InfeasibleError, SolverError
 from cvxleak.core.validation import Array
 from cvxleak.exact.balls import precision
 from cvxleak.exact.rationals import dot, rational
-from cvxleak.iterative._formulas import information
+from cvxleak.iterative.formulas import information
 from cvxleak.iterative.joint_update import Updater
 from cvxleak.model import Limits
 from cvxleak.model.restricted import Linear, Restricted

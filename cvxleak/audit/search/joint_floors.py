@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from cvxleak.core.validation import Array
-from cvxleak.iterative._formulas import information
 from cvxleak.iterative.entropy_floor import least_mixture, rounding
+from cvxleak.iterative.formulas import information
 from cvxleak.iterative.joint_update import Updater, ascend
 from cvxleak.model import Lumped
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from cvxleak.audit.search.systems import longest
 from cvxleak.core.validation import Array
-from cvxleak.iterative._formulas import entropy, information
+from cvxleak.iterative.formulas import entropy, information
 from cvxleak.iterative.joint_update import Updater
 from cvxleak.model import Limits, Lumped
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cvxleak.core.validation import Array
-from cvxleak.iterative import distortion_blahut_arimoto, multiplier_grid, release_search
+from cvxleak.iterative import distortion_blahut_arimoto
 from cvxleak.measures import mutual_information
+from cvxleak.papers.algorithms import multiplier_grid, release_search
 from cvxleak.papers.gallery.drawing import COLORS, panels
 from cvxleak.papers.gallery.item import Computed, Data, Item, Pair, pair
 from cvxleak.release import release_lagrangian, release_problem, release_sequence, release_surface

@@ -18,8 +18,8 @@ from cvxleak.core.validation import (
     real_number,
     whole_number,
 )
-from cvxleak.iterative._formulas import Array
 from cvxleak.iterative.design_terms import DesignTerms
+from cvxleak.iterative.formulas import Array
 from cvxleak.iterative.history import IterativeResult
 
 __all__ = ["DECREASES", "GOALS", "Penalized", "Trade", "exponentiated_gradient"]
@@ -192,7 +192,7 @@ def exponentiated_gradient(
     Examples
     --------
     >>> import numpy as np
-    >>> from cvxleak.iterative import exponentiated_gradient
+    >>> from cvxleak.papers.algorithms import exponentiated_gradient
     >>> q, hamming = np.array([[0.8, 0.2], [0.2, 0.8]]), 1 - np.eye(2)
     >>> fair = [0.5, 0.5]
     >>> run = exponentiated_gradient(fair, q, fair, hamming, 0.1, 4.0, decrease="variance")

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import Array, check_cells, frozen_array, real_number, whole_number
-from cvxleak.iterative._release_terms import ReleaseTerms
+from cvxleak.iterative.release_terms import ReleaseTerms
 from cvxleak.model import Distortion
 
 __all__ = ["ReleaseData", "information_loss", "multipliers"]

@@ -14,7 +14,7 @@ from scipy.special import entr
 
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import Array, frozen_array, probability_rows
-from cvxleak.iterative._formulas import information
+from cvxleak.iterative.formulas import information
 
 __all__ = ["FEASIBILITY", "RecordView", "relative_gain", "tangent_norm", "verdict"]
 

@@ -15,8 +15,8 @@ from scipy.optimize import linprog
 from cvxleak.core.clock import Clock
 from cvxleak.core.errors import InfeasibleError, ValidationError
 from cvxleak.core.validation import Array, generator, in_order, one_of, real_number
-from cvxleak.iterative._release_data import ReleaseData, information_loss
 from cvxleak.iterative.history import IterativeResult
+from cvxleak.iterative.release_data import ReleaseData, information_loss
 from cvxleak.iterative.release_fixed import distortion_blahut_arimoto, information_blahut_arimoto
 from cvxleak.model import Distortion
 
@@ -46,7 +46,7 @@ class MultiplierPoint:
 
     Examples
     --------
-    >>> from cvxleak.iterative import multiplier_grid
+    >>> from cvxleak.papers.algorithms import multiplier_grid
     >>> (point,) = multiplier_grid([[[0.45, 0.05]], [[0.05, 0.45]]], [0.5], [0.0])
     >>> round(point.value, 3), round(point.epsilon, 3)
     (0.234, 0.24)
@@ -190,7 +190,7 @@ def multiplier_grid(
 
     Examples
     --------
-    >>> from cvxleak.iterative import multiplier_grid
+    >>> from cvxleak.papers.algorithms import multiplier_grid
     >>> joint = [[[0.45, 0.05]], [[0.05, 0.45]]]
     >>> [round(point.value, 3) for point in multiplier_grid(joint, [0.0, 0.1, 1.0], [0.0])]
     [0.1, 0.1, 0.348]
@@ -271,7 +271,7 @@ def release_search(
 
     Examples
     --------
-    >>> from cvxleak.iterative import release_search
+    >>> from cvxleak.papers.algorithms import release_search
     >>> joint = [[[0.024, 0.228], [0.063, 0.203]], [[0.203, 0.013], [0.228, 0.038]]]
     >>> round(release_search(joint, 0.05, 0.104).value, 5)
     0.36873

@@ -9,12 +9,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cvxleak.core.validation import Array, real_number, whole_number
-from cvxleak.iterative._formulas import information
-from cvxleak.iterative._record import FEASIBILITY, RecordView, relative_gain, tangent_norm, verdict
 from cvxleak.iterative.entropy_floor import checked_floor
-from cvxleak.iterative.entropy_projection import NO_ROOT, project_to_entropy
+from cvxleak.iterative.formulas import information
 from cvxleak.iterative.history import IterativeResult
-from cvxleak.model.simplex import project_to_simplex
+from cvxleak.mechanisms.simplex import project_to_simplex
+from cvxleak.papers.algorithms._record import (
+    FEASIBILITY,
+    RecordView,
+    relative_gain,
+    tangent_norm,
+    verdict,
+)
+from cvxleak.papers.algorithms.entropy_projection import NO_ROOT, project_to_entropy
 
 __all__ = ["conditional_gradient_ascent"]
 
@@ -96,7 +102,7 @@ def conditional_gradient_ascent(
     Examples
     --------
     >>> import numpy as np
-    >>> from cvxleak.iterative import conditional_gradient_ascent
+    >>> from cvxleak.papers.algorithms import conditional_gradient_ascent
     >>> flip = np.array([[0.9, 0.1], [0.1, 0.9]])
     >>> rows = np.stack([flip, flip[::-1]])  # the parity of two bits, one of them the record
     >>> start = [[0.6, 0.4], [0.6, 0.4]]
