@@ -156,12 +156,6 @@ OWN: dict[str, dict[str, Any]] = {
         "max_iterations": 2,
     },
     "iterative.blahut_rate_distortion": {"slope": 1.0},
-    "iterative.design_interior_point": {
-        "secrets": [HALVES],
-        "sources": [HALVES],
-        "distortion": ERROR,
-        "distortion_budget": 0.2,
-    },
     "iterative.distortion_blahut_arimoto": {"joint": RELEASE, "max_iterations": 100},
     "papers.algorithms.exponentiated_gradient": {"channel": GEOMETRIC.matrix},
     "iterative.information_blahut_arimoto": {
@@ -182,11 +176,6 @@ OWN: dict[str, dict[str, Any]] = {
         "mu_1": [0.3],
         "mu_2": [0.3],
         "max_iterations": 100,
-    },
-    "iterative.rate_distortion_interior_point": {
-        "prior": HALVES,
-        "distortion": ERROR,
-        "distortion_budget": 0.2,
     },
     "release.release_interior_point": {
         "law": np.ones((2, 2)) / 4,

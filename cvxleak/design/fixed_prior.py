@@ -94,8 +94,8 @@ class DesignForPrior(Problem):
     own.
 
     One prior, total leakage: Newton's method on the m output probabilities and the slope
-    (`cvxleak.iterative.rate_distortion_interior_point`). Several priors: an interior-point method
-    on the channel (`cvxleak.iterative.design_interior_point`). Privacy measures: a linear program,
+    (`cvxleak.design.rate_distortion`). Several priors: an interior-point method
+    on the channel (`cvxleak.design.several_laws`). Privacy measures: a linear program,
     which a time limit does not interrupt. Constraints of your own: CVXPY; in the lower end they are
     half-spaces with multipliers that the certificate checks exactly
     (`cvxleak.proofs.bounds.user_rows`). The solver's channel is moved until it meets them

@@ -15,11 +15,11 @@ from cvxleak.core.numbers import smallest
 from cvxleak.core.validation import Array
 from cvxleak.design.feasible import least_worst
 from cvxleak.design.fixed_prior_statement import Statement
+from cvxleak.design.rate_distortion import best_for_law
+from cvxleak.design.several_laws import best_for_laws
 from cvxleak.design.shown import Shown
 from cvxleak.exact import rationals
 from cvxleak.exact.balls import precision
-from cvxleak.iterative.prior_design import design_interior_point
-from cvxleak.iterative.rate_distortion import rate_distortion_interior_point
 from cvxleak.problem import Gap
 from cvxleak.proofs.bounds.fixed_prior_bounds import (
     distortions_above,
@@ -196,46 +196,25 @@ def _interior(
     statement: Statement, minimize: str, number: float, tol: float, clock: Clock
 ) -> Solution:
     """Run the interior-point method that fits; its point meets the budget up to rounding."""
-    goal = {
-        "information": "distortion_budget",
-        "distortion": "information_budget",
-        "sum": "slope",
-    }[minimize]
-    options: dict[str, Any] = {
-        goal: number,
-        "tol": tol * _unit(statement, minimize),
-        "time_limit": clock.limit,
-    }
-    d = statement.distortion
+    d, tol = statement.distortion, tol * _unit(statement, minimize)
     if len(statement.laws) == 1 and np.array_equal(statement.laws, statement.sources):
-        run = rate_distortion_interior_point(statement.laws[0], d, **options)
-        slope = run.point.slope
-        excess = d - d.min(axis=1, keepdims=True)
-        tilt = np.exp(-np.minimum(slope * excess, 690.0))
-        reference = tilt / (tilt @ run.point.output)[:, None]
-        if minimize == "distortion":
-            weights, prices = np.array([1 / max(slope, TINY)]), np.ones(1)
-        else:
-            weights, prices = np.ones(1), np.array([slope])
-        spent = float(run.history["distortion"][-1])
+        best = best_for_law(statement.laws[0], d, minimize, number, tol, clock)
     else:
-        run = design_interior_point(statement.laws, statement.sources, d, **options)
-        reference, weights, prices = run.point.reference, run.point.weights, run.point.prices
-        spent = float(run.history["distortion"][-1])
-    reference = np.maximum(reference / reference.max(axis=0), LEAST_REFERENCE)
+        best = best_for_laws(statement.laws, statement.sources, d, minimize, number, tol, clock)
+    reference = np.maximum(best.reference / best.reference.max(axis=0), LEAST_REFERENCE)
     price = {
-        "information": -float(prices.sum()),
-        "distortion": -float(weights.sum()),
-        "sum": spent,
+        "information": -float(best.prices.sum()),
+        "distortion": -float(best.weights.sum()),
+        "sum": best.distortion,
     }[minimize]
     proof = {
-        "weights": weights.tolist(),
-        "prices": prices.tolist(),
+        "weights": best.weights.tolist(),
+        "prices": best.prices.tolist(),
         "reference": reference.tolist(),
         "own": [],
     }
-    stats = {"iterations": run.iterations}
-    return Solution(run.point.channel, proof, -math.inf, math.inf, price, stats)
+    stats = {"iterations": best.iterations}
+    return Solution(best.channel, proof, -math.inf, math.inf, price, stats)
 
 
 def _feasible(

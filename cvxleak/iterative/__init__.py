@@ -2,16 +2,11 @@
 
 from cvxleak.iterative.arimoto import blahut_arimoto
 from cvxleak.iterative.entropy_floor import meet_entropy_floor
-from cvxleak.iterative.extragradient import mirror_prox
+from cvxleak.iterative.extragradient import DesignPoint, mirror_prox
 from cvxleak.iterative.history import IterativeResult
 from cvxleak.iterative.interior_point import capacity_interior_point
 from cvxleak.iterative.joint import joint_blahut_arimoto
-from cvxleak.iterative.prior_design import DesignPoint, design_interior_point
-from cvxleak.iterative.rate_distortion import (
-    RatePoint,
-    blahut_rate_distortion,
-    rate_distortion_interior_point,
-)
+from cvxleak.iterative.rate_distortion import RatePoint, blahut_rate_distortion
 from cvxleak.iterative.release_fixed import distortion_blahut_arimoto, information_blahut_arimoto
 from cvxleak.iterative.saddle import Saddle, information_saddle
 from cvxleak.mechanisms.simplex import project_to_simplex
@@ -24,7 +19,6 @@ __all__ = [
     "blahut_arimoto",
     "blahut_rate_distortion",
     "capacity_interior_point",
-    "design_interior_point",
     "distortion_blahut_arimoto",
     "information_blahut_arimoto",
     "information_saddle",
@@ -32,5 +26,4 @@ __all__ = [
     "meet_entropy_floor",
     "mirror_prox",
     "project_to_simplex",
-    "rate_distortion_interior_point",
 ]

@@ -15,11 +15,39 @@ from cvxleak.core.validation import real_number, whole_number
 from cvxleak.iterative.design_terms import DesignTerms, dual_bound
 from cvxleak.iterative.formulas import Array
 from cvxleak.iterative.history import IterativeResult
-from cvxleak.iterative.prior_design import DesignPoint
 
-__all__ = ["mirror_prox"]
+__all__ = ["DesignPoint", "mirror_prox"]
 
 LEAST_STEP = 1e-12
+
+
+class DesignPoint(NamedTuple):
+    """What `mirror_prox` returns as its point.
+
+    Attributes
+    ----------
+    channel : array, shape (n, m)
+        q(y|x).
+    reference : array, shape (n, m)
+        Where the tangents of the dual bound are taken; only its columns' shapes matter.
+    weights : array, shape (K,)
+        w_k >= 0 of the secrets.
+    prices : array, shape (J,)
+        mu_j >= 0 of the sources' distortions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cvxleak.iterative import DesignPoint
+    >>> half = np.full((2, 2), 0.5)
+    >>> DesignPoint(half, half, weights=np.ones(1), prices=np.ones(1)).channel.shape
+    (2, 2)
+    """
+
+    channel: Array
+    reference: Array
+    weights: Array
+    prices: Array
 
 
 def mirror_prox(
@@ -34,13 +62,18 @@ def mirror_prox(
 ) -> IterativeResult:
     r"""Minimize max_k I(A_k;Y) + s max_j E_j d(X,Y) over the channel, by mirror-prox.
 
-    It shares no step with `design_interior_point` and no solver with CVXPY, so that agreement of
-    the three means much.
+    It shares no step with the searches of `cvxleak.design` and no solver with CVXPY, so that
+    agreement of the three means much.
 
     Parameters
     ----------
-    secrets, sources, distortion
-        As in `design_interior_point`.
+    secrets : iterable of array_like, each of shape (n,), or each of shape (A_k, n)
+        Laws of the input X, for I_k = I(X;Y) under the k-th law; or joint laws P_k(a, x) of a
+        secret (a record's value) and the input.
+    sources : iterable of array_like, each of shape (n,)
+        The laws p_j of the input under which the distortion counts.
+    distortion : array_like, shape (n, m)
+        d(x, y) >= 0.
     slope : float
         s >= 0, nats per unit of d.
     tol : float
