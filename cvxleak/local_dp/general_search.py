@@ -36,7 +36,12 @@ from cvxleak.sources import SourceSet
 __all__ = ["general_attempts"]
 
 DEFICIT = (0.0, 1e-12, 1e-10)
-"""Relative deficit of the budgets that are aimed at, in turn: below a jump rounding meets none."""
+"""Relative deficits of the budgets that are aimed at, in turn.
+
+The optimum for the budget itself may exceed it by a rounding: next to a jump, and for any budget if
+the source set has no interior (a row of a polytope that holds with equality). Of 32 random such
+polytopes 25 are certified without a deficit, 30 with the first, and all with both.
+"""
 
 NUDGES = (0.0, *(2.0**-k for k in range(52, 10, -6)))
 """Steps of a mixture towards the source that an output costs most."""

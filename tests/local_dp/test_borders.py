@@ -360,3 +360,12 @@ def test_a_polytope_without_room():
     bound = certified(min_local_dp(face, 4.9627979073067525, d))
     corners = min_local_dp([[0, 1, 0], [0, 0, 1]], 4.9627979073067525, d)
     assert bound.upper == pytest.approx(corners.upper, abs=1e-7)
+
+
+def test_an_equality_at_a_budget_far_from_any_border():
+    """The first deficit of the budget is not enough here: rounding in the program is larger."""
+    d = [[9.35, 9.237, 3.273, 9.889], [1.877, 8.233, 1.573, 4.051], [0.735, 8.58, 8.288, 1.398]]
+    segment = SourceSet.polytope([[-0.1, -0.4, -0.4], [0.1, 0.4, 0.4]], [-0.3, 0.3])
+    bound = certified(min_local_dp(segment, 3.844, d))
+    ends = certified(min_local_dp([[1 / 3, 2 / 3, 0], [1 / 3, 0, 2 / 3]], 3.844, d))
+    assert bound.upper == pytest.approx(ends.upper, abs=1e-7)
