@@ -19,13 +19,12 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.optimize import brentq
 from scipy.special import entr
 
 from cvxleak.core.clock import Clock
-from cvxleak.core.errors import SolverError
 from cvxleak.core.validation import Array
+from cvxleak.iterative.newton import cholesky_solver, to_boundary
 
 __all__ = ["Optimum", "best_for_law"]
 
@@ -214,25 +213,26 @@ class _CentralPath:
         b = weight @ tilted - (weight * self.e) @ self.tilt
         second = (tilted * self.d) @ self.r
         variance = max(float(self.p @ (second / self.c - self.e**2)), 0.0)
-        factor = self._factor()
-        t = cho_solve(factor, b, check_finite=False)
+        scaled = self.tilt * (np.sqrt(self.p) / self.c)[:, None]
+        solve = cholesky_solver(scaled.T @ scaled, z / r)
+        t = solve(b)
         residual = z - (1 - self.g)
         mu = float(r @ z) / len(r)
 
         def direction(complementarity: Array) -> tuple[Array, float, Array]:
-            u = cho_solve(factor, residual + complementarity / r, check_finite=False)
+            u = solve(residual + complementarity / r)
             ds = self._slope_step(u, t, b, variance)
             dr = u - t * ds
             return dr, ds, (complementarity - z * dr) / r
 
         dr, _, dz = direction(-r * z)
-        reached = (r + _to_boundary(r, dr) * dr) @ (z + _to_boundary(z, dz) * dz) / len(r)
+        reached = (r + to_boundary(r, dr) * dr) @ (z + to_boundary(z, dz) * dz) / len(r)
         sigma = (reached / mu) ** 3
         dr, ds, dz = direction(sigma * mu - r * z - dr * dz)
         # s moves by at most its own size upward and half of it downward: all else depends on e^-s.
         limit = min(1.0, (s if ds > 0 else 0.5 * s) / abs(ds)) if ds else 1.0
-        primal = min(0.995 * _to_boundary(r, dr), limit)
-        dual = min(0.995 * _to_boundary(z, dz), limit)
+        primal = min(0.995 * to_boundary(r, dr), limit)
+        dual = min(0.995 * to_boundary(z, dz), limit)
         self.r = np.maximum(r + primal * dr, TINY)
         self.z = np.maximum(z + dual * dz, TINY)
         self.s = min(s + primal * ds, self.steepest)
@@ -242,19 +242,6 @@ class _CentralPath:
         if self.minimize == "sum":
             return 0.0
         return float((b @ u + self.spent - self.target) / (variance + b @ t + TINY))
-
-    def _factor(self) -> tuple[Array, bool]:
-        scaled = self.tilt * (np.sqrt(self.p) / self.c)[:, None]
-        hessian = scaled.T @ scaled
-        diagonal = hessian.diagonal() + self.z / self.r
-        # Equal and nearly equal columns make the matrix singular as mu -> 0.
-        for exponent in range(-15, 3, 2):
-            np.fill_diagonal(hessian, diagonal * (1 + 10.0**exponent))
-            try:
-                return cho_factor(hessian, lower=True, check_finite=False)
-            except LinAlgError:
-                continue
-        raise SolverError("the Newton system of the rate-distortion problem cannot be factorized")
 
     def _evaluate(self) -> None:
         self.tilt = np.exp(-self.s * self.d)
@@ -281,8 +268,3 @@ class _CentralPath:
         if excess(high) >= 0:
             return self.steepest
         return math.exp(float(brentq(excess, low, high, xtol=1e-2)))  # pyright: ignore[reportArgumentType]
-
-
-def _to_boundary(values: Array, change: Array) -> float:
-    """Return the largest step in [0, 1] that keeps values + step * change >= 0."""
-    return 1 / max(1.0, float((-change / values).max()))

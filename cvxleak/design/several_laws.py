@@ -24,6 +24,7 @@ from cvxleak.core.clock import Clock
 from cvxleak.core.validation import Array
 from cvxleak.design.rate_distortion import Optimum
 from cvxleak.iterative.design_terms import DesignTerms, dual_bound
+from cvxleak.iterative.newton import to_boundary
 
 __all__ = ["best_for_laws"]
 
@@ -223,8 +224,8 @@ class _CentralPath:
         return np.concatenate([self.values, self.spent])
 
     def _lengths(self, step: _Step, share: float) -> tuple[float, float]:
-        primal = min(_to_boundary(self.q, step.q), _to_boundary(self.slacks, step.slacks))
-        dual = min(_to_boundary(self.z, step.z), _to_boundary(self.prices, step.prices))
+        primal = min(to_boundary(self.q, step.q), to_boundary(self.slacks, step.slacks))
+        dual = min(to_boundary(self.z, step.z), to_boundary(self.prices, step.prices))
         return share * primal, share * dual
 
     def _newton(self) -> Callable[[Array, Array], _Step]:
@@ -317,8 +318,3 @@ def _blahut(terms: DesignTerms, channel: Array, w: Array, mu: Array) -> Array:
             best, value = scaled, bound
         log_output = renewed
     return best
-
-
-def _to_boundary(values: Array, change: Array) -> float:
-    """Return the largest step in [0, 1] that keeps values + step * change >= 0."""
-    return 1 / max(1.0, float((-change / values).max()))

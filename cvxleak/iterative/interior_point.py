@@ -6,12 +6,11 @@ import math
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from cvxleak.core.clock import Clock
-from cvxleak.core.errors import SolverError
 from cvxleak.core.validation import Array, real_number, whole_number
 from cvxleak.iterative.history import IterativeResult
+from cvxleak.iterative.newton import cholesky_solver, to_boundary
 from cvxleak.model import Channel, as_channel
 
 __all__ = ["capacity_interior_point"]
@@ -163,22 +162,23 @@ class _CentralPath:
             self._grow(divergences, np.flatnonzero(outside))
             return 0.0
         p, z = self.p, self.z
-        factor = self._factor()
-        ones = cho_solve(factor, np.ones(len(p)), check_finite=False)
+        scaled = self.active / np.sqrt(self.output)
+        solve = cholesky_solver(scaled @ scaled.T, z / p)
+        ones = solve(np.ones(len(p)))
         residual = divergences[self.rows] - self.lam + z
 
         def direction(complementarity: Array) -> tuple[Array, float, Array]:
-            dp = cho_solve(factor, residual + complementarity / p, check_finite=False)
+            dp = solve(residual + complementarity / p)
             dlam = float(dp.sum() / ones.sum())
             dp = dp - dlam * ones
             return dp, dlam, (complementarity - z * dp) / p
 
         mu = float(p @ z) / len(p)
         dp, _, dz = direction(-p * z)
-        reached = (p + _to_boundary(p, dp) * dp) @ (z + _to_boundary(z, dz) * dz) / len(p)
+        reached = (p + to_boundary(p, dp) * dp) @ (z + to_boundary(z, dz) * dz) / len(p)
         target = mu * (reached / mu) ** 3
         dp, dlam, dz = direction(target - p * z - dp * dz)
-        primal, dual = 0.995 * _to_boundary(p, dp), 0.995 * _to_boundary(z, dz)
+        primal, dual = 0.995 * to_boundary(p, dp), 0.995 * to_boundary(z, dz)
         self.p = p + primal * dp
         self.p /= self.p.sum()
         self.z = z + dual * dz
@@ -210,21 +210,3 @@ class _CentralPath:
         top = float(divergences.max())
         self.lam = top + max(top - float(self.p @ inside), 1e-15)
         self.z = self.lam - inside
-
-    def _factor(self) -> tuple[Array, bool]:
-        scaled = self.active / np.sqrt(self.output)
-        hessian = scaled @ scaled.T
-        diagonal = hessian.diagonal() + self.z / self.p
-        # Equal and nearly equal rows make the matrix singular as mu -> 0.
-        for exponent in range(-14, 2, 2):
-            np.fill_diagonal(hessian, diagonal * (1 + 10.0**exponent))
-            try:
-                return cho_factor(hessian, lower=True, check_finite=False)
-            except LinAlgError:
-                continue
-        raise SolverError("the Newton system of the capacity problem cannot be factorized")
-
-
-def _to_boundary(values: Array, change: Array) -> float:
-    """Return the largest step in [0, 1] that keeps values + step * change >= 0."""
-    return 1 / max(1.0, float((-change / values).max()))
