@@ -14,7 +14,7 @@ from cvxleak.core.validation import in_order, instance
 from cvxleak.problem.bound import Status, unit_scale
 from cvxleak.proofs import Certificate
 from cvxleak.report import figures, names
-from cvxleak.report.numbers import about, amount, ends, record_name
+from cvxleak.report.numbers import about, amount, ends, findings, floors, record_name
 from cvxleak.report.quantity import BOUND, COMPUTED, Quantity, Report
 from cvxleak.report.sentences import percent
 
@@ -149,7 +149,7 @@ def html_page(
         heading=lines,
         report=report,
         leakages=[_leakage(quantity, report, several) for quantity in leakages],
-        findings=list(_findings(leakages, report, several)),
+        findings=list(findings(leakages, report.unit)),
         curves=list(figures.curves(report)),
         witnesses=[_witness(same, report) for same in adversaries[:WITNESSES]],
         left_out=max(len(adversaries) - WITNESSES, 0),
@@ -179,17 +179,20 @@ def _texts(heading: Sequence[str]) -> list[str]:
 
 def _leakage(quantity: Quantity, report: Report, several: bool) -> dict[str, Any]:
     """Return one line of the first table."""
-    key = (quantity.record, quantity.entropy_floor)
-    here = {q.name: q for q in report.quantities if (q.record, q.entropy_floor) == key}
+    before, after, rise = (
+        report.beside(name)(quantity)
+        for name in (names.GUESS_BEFORE, names.GUESS_AFTER, names.FANO)
+    )
     floor, most = quantity.entropy_floor or 0.0, report.facts["max_entropy"]
     share = _percent(floor / most if most else 1.0, math.floor)
+    whose = f"{record_name(quantity)}; " if several else ""
     return {
-        "about": f"{_whose(quantity, several)}{floor:g} {report.unit} ({share})",
+        "about": f"{whose}{floor:g} {report.unit} ({share})",
         "ends": ends(quantity),
         "status": quantity.status,
-        "before": _percent(here[names.GUESS_BEFORE].lower),
-        "after": _percent(here[names.GUESS_AFTER].lower),
-        "rise": _percent(here[names.FANO].upper, math.ceil),
+        "before": _percent(before.lower),
+        "after": _percent(after.lower),
+        "rise": _percent(rise.upper, math.ceil),
     }
 
 
@@ -200,25 +203,6 @@ def _by_meaning(report: Report) -> dict[tuple[str, str], list[tuple[Quantity, st
         for q in report.named(name):
             found.setdefault((name, q.meaning), []).append((q, about(q, report.unit), ends(q)))
     return found
-
-
-def _findings(
-    leakages: Sequence[Quantity], report: Report, several: bool
-) -> Iterator[tuple[str, str]]:
-    """Yield whom and which doubts leakages are about, and what they mean."""
-    for _, run in groupby(leakages, lambda q: (q.record, q.meaning)):
-        same = list(run)
-        yield f"{_whose(same[0], several)}{_floors(same)} {report.unit} of doubt", same[0].meaning
-
-
-def _floors(leakages: Sequence[Quantity]) -> str:
-    """Name the floors of leakages in the order of their floors."""
-    first, last = f"{leakages[0].entropy_floor:g}", f"{leakages[-1].entropy_floor:g}"
-    return first if first == last else f"{first} to {last}"
-
-
-def _whose(quantity: Quantity, several: bool) -> str:
-    return f"{record_name(quantity)}; " if several else ""
 
 
 def _percent(share: float, rounding: Callable[[float], int] = round) -> str:
@@ -237,7 +221,7 @@ def _witness(same: Sequence[Quantity], report: Report) -> _Witness:
     belief = figures.belief(adversary)
     pictures = [figures.posterior(adversary), *([] if belief is None else [belief])]
     return _Witness(
-        f"{record_name(same[0])}, doubt at least {_floors(same)} {report.unit}",
+        f"{record_name(same[0])}, doubt at least {floors(same)} {report.unit}",
         ends(same[0])[0],
         amount(adversary.entropy / unit_scale(report.unit)),
         _percent(before),

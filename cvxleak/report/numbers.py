@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from itertools import groupby
 
 from cvxleak.report.quantity import COMPUTED, Quantity
 
-__all__ = ["about", "amount", "ends", "record_name"]
+__all__ = ["about", "amount", "ends", "findings", "floors", "record_name"]
 
 DIGITS = Decimal("0.000001")
 
@@ -32,6 +34,21 @@ def record_name(quantity: Quantity) -> str:
     if isinstance(record, tuple):
         return f"records {', '.join(map(str, record))}"
     return f"record {record}"
+
+
+def floors(leakages: Sequence[Quantity]) -> str:
+    """Name the floors of leakages in the order of their floors."""
+    first, last = f"{leakages[0].entropy_floor:g}", f"{leakages[-1].entropy_floor:g}"
+    return first if first == last else f"{first} to {last}"
+
+
+def findings(leakages: Sequence[Quantity], unit: str) -> Iterator[tuple[str, str]]:
+    """Yield what leakages mean, with the doubts, and the records if there are several, as text."""
+    several = len({quantity.record for quantity in leakages}) > 1
+    for _, run in groupby(leakages, lambda q: (several and q.record, q.meaning)):
+        same = list(run)
+        whose = f"{record_name(same[0])}; " if several else ""
+        yield f"{whose}{floors(same)} {unit} of doubt", same[0].meaning
 
 
 def about(quantity: Quantity, unit: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -100,6 +100,11 @@ class Quantity:
         )
 
     @property
+    def subject(self) -> tuple[Any, ...]:
+        """Whom and what it is about: equal for quantities about the same."""
+        return self.record, self.entropy_floor, self.outcome, self.epsilon, self.delta
+
+    @property
     def open(self) -> bool:
         """Whether the gap between the ends is wider than was asked for."""
         return self.status == Status.BRACKETED.name
@@ -163,6 +168,11 @@ class Report:
     def named(self, name: str) -> list[Quantity]:
         """Return the quantities of that name, in order."""
         return [quantity for quantity in self.quantities if quantity.name == name]
+
+    def beside(self, name: str) -> Callable[[Quantity], Quantity]:
+        """Return what finds the quantity of that name that is about the same as another one."""
+        found = {quantity.subject: quantity for quantity in self.named(name)}
+        return lambda quantity: found[quantity.subject]
 
     def certificates(self) -> list[Certificate]:
         """Return the certificates of the quantities that have one, in order."""

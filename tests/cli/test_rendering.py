@@ -78,10 +78,10 @@ def test_several_records_have_a_column():
     assert "record" in text
     assert max(map(len, text.splitlines())) <= 80
     flat = " ".join(text.split())
-    assert "Record 0, 0 to 1.3 nats of doubt: Discloses record 0 completely" in flat
-    assert "Record 1, 1.3 nats of doubt: Tells part of record 1" in flat
+    assert "Record 0; 0 to 1.3 nats of doubt: Discloses record 0 completely" in flat
+    assert "Record 1; 1.3 nats of doubt: Tells part of record 1" in flat
     one = page(audit_report(mechanism, [1.3], records=[1]))
-    assert "Record 1, " not in one
+    assert "Record 1; " not in one
     assert "record 1" in one
 
 
