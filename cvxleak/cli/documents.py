@@ -14,6 +14,7 @@ from cvxleak._version import __version__
 from cvxleak.core.errors import ValidationError
 
 if TYPE_CHECKING:
+    from cvxleak.cli.spec_file import Given
     from cvxleak.model import Channel
     from cvxleak.report import Report
 
@@ -25,6 +26,7 @@ __all__ = [
     "counted",
     "report_document",
     "write_document",
+    "write_page",
 ]
 
 REPORT = "cvxleak-report"
@@ -152,6 +154,23 @@ class Output:
         document = report_document(report.to_dict(), command=self.command, **identity)
         if write_document(document, self.json_path):
             render(report, Console(), heading, tables=tables)
+
+
+def write_page(
+    path: str, report: Report, heading: Sequence[str], given: Given, certificate: str | None
+) -> None:
+    """Write what --html asks for."""
+    from cvxleak.core.files import write_atomic
+    from cvxleak.report import html_page
+
+    page = html_page(
+        report,
+        heading,
+        spec=given.text,
+        sources={given.name: given.identity()["sha256"], **given.files},
+        certificate=None if certificate is None else Path(certificate).name,
+    )
+    write_atomic(path, page)
 
 
 def write_document(document: Mapping[str, Any], json_path: str | None) -> bool:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Hashable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from cvxleak.cli import spec as schema
 from cvxleak.cli.spec.section import is_bare
@@ -26,33 +24,22 @@ __all__ = [
     "build_query",
     "build_sources",
     "build_task",
-    "load_task",
     "prior_counts",
 ]
 
 N = TypeVar("N", int, float)
 
 
-@dataclass(frozen=True)
-class Task:
-    """What a SPEC.toml asks an audit for.
+class Task(NamedTuple):
+    """What a spec asks an audit for, its numbers apart."""
 
-    Attributes
-    ----------
-    given : Given
-    mechanism : Mechanism
-    prior : Prior or None
-    distortion : Distortion or None
-    """
-
-    given: Given
     mechanism: Mechanism
     prior: Prior | None
     distortion: Distortion | None
 
 
-def load_task(path: str | os.PathLike[str]) -> Task:
-    """Read the spec of an audit, and the files that it names.
+def build_task(given: Given) -> Task:
+    """Return what a spec asks an audit for, once its [audit] is seen to fit.
 
     Raises
     ------
@@ -60,11 +47,6 @@ def load_task(path: str | os.PathLike[str]) -> Task:
         A file that cannot be read, or something wrong in it; the message starts with the spec's
         path and the key.
     """
-    return build_task(Given(path))
-
-
-def build_task(given: Given) -> Task:
-    """Return what a spec asks an audit for; `load_task` says what is wrong and how."""
     given.needs("audit", "mechanism", ("query", "space"))
     query = build_query(given)
     prior = build_prior(given, query)
@@ -72,7 +54,7 @@ def build_task(given: Given) -> Task:
     distortion = build_distortion(given, query.values, mechanism.outputs)
     with given.at("audit"):
         check_targets(mechanism, given.spec.audit.records, given.spec.audit.group_sizes)
-    return Task(given, mechanism, prior, distortion)
+    return Task(mechanism, prior, distortion)
 
 
 def build_query(given: Given) -> Query:

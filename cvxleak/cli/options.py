@@ -13,11 +13,9 @@ from typer.core import TyperCommand, TyperGroup
 from cvxleak.cli.cli_errors import complaining
 
 __all__ = [
-    "TOLERANCES",
     "ChannelPaths",
     "Group",
     "Json",
-    "OwnTolerance",
     "Picture",
     "Proof",
     "Several",
@@ -112,12 +110,6 @@ TimeLimit = Annotated[
     ),
 ]
 Tolerance = Annotated[
-    float,
-    typer.Option(
-        "--tol", metavar="T", help="Gap between the ends to reach, as a part of the value."
-    ),
-]
-OwnTolerance = Annotated[
     float | None,
     typer.Option(
         "--tol",
@@ -138,16 +130,6 @@ Picture = Annotated[
     str | None,
     typer.Option("--plot", metavar="PATH", help="Also draw it: a .png, .svg or .pdf file."),
 ]
-
-
-TOLERANCES: dict[str, Any] = {
-    "audit": 1e-4,
-    "envelope": 1e-9,
-    "local-dp": 1e-9,
-    "design": 1e-3,
-    "solve": None,
-}
-"""--tol of the commands that solve a spec, and of their sweeps; the problem's own if None."""
 
 
 def check_limits(tol: float | None, time_limit: float = 0.0) -> None:

@@ -76,16 +76,21 @@ def save_picture(axes: Axes, path: str) -> None:
 
 
 def draw_envelope(
-    prior: Prior, channel: Channel, delta: Sequence[float], unit: str, time_limit: float | None
-) -> Axes:
-    """Draw the exact envelope, the points asked for, and the bounds."""
+    prior: Prior,
+    channel: Channel,
+    delta: Sequence[float],
+    unit: str,
+    path: str,
+    time_limit: float,
+) -> None:
+    """Draw the exact envelope, the points asked for, and the bounds, into a file."""
     from cvxleak.envelope import envelope_curve
     from cvxleak.plots import plot_envelope
 
     curve = envelope_curve(prior, channel, time_limit=time_limit)
     axes = plot_envelope(curve, prior, channel, unit=unit)
     axes.plot(delta, curve.at(delta)[1] / unit_scale(unit), "ko", markersize=4)
-    return axes
+    save_picture(axes, path)
 
 
 def draw_sweep(results: Sweep, keys: Sequence[str], number: str) -> Axes:

@@ -18,9 +18,9 @@ from cvxleak.core.numbers import to_json
 from cvxleak.problem.bound import Bound
 
 __all__ = [
-    "CURVES",
     "SpecPoint",
     "choose_number",
+    "curve_key",
     "files_of",
     "points_of",
     "read_grid",
@@ -29,8 +29,8 @@ __all__ = [
 
 Point = Mapping[str, Any]
 
-CURVES = {"audit": "adversary.entropy_floors", "design": "design.budget"}
-"""The key along which all points of a number can be solved at once."""
+CURVES = {"record-leakage": "entropy_floor", "min-leakage": "budget", "min-distortion": "budget"}
+"""The argument of a problem along which all points can be solved at once."""
 
 
 def read_grid(over: Sequence[str]) -> dict[str, list[Any]]:
@@ -94,6 +94,14 @@ def choose_number(given: Given) -> str:
     return found[0] if found else "audit"
 
 
+def curve_key(given: Given, number: str) -> str | None:
+    """Return the key along which all points of a number can be solved at once, if there is one."""
+    if number == "solve" and given.spec.problem is not None:
+        name = CURVES.get(given.spec.problem.kind)
+        return name and f"problem.{name}"
+    return {"audit": "adversary.entropy_floors", "design": "design.budget"}.get(number)
+
+
 def files_of(points: Sequence[Given]) -> dict[str, str]:
     """Return the hash of each file that the spec names at some point."""
     files: dict[str, str] = {}
@@ -124,7 +132,8 @@ class SpecPoint:
     time_limit : float
         Seconds for a point.
     along : str, optional
-        The key of `CURVES` that comes with a tuple of values; one bound for each is returned.
+        The key that `curve_key` names, if it comes with a tuple of values; one bound for each is
+        returned.
     """
 
     def __init__(
@@ -162,22 +171,21 @@ class SpecPoint:
 
     def _curve(self, given: Given, values: Sequence[float]) -> Sequence[Bound]:
         """Return a bound for each value, of a spec that has the first one."""
-        options = {**self.options, "time_limit": len(values) * self.options["time_limit"]}
-        problem = problem_of(self.number, given, self.units)
-        name, stated = "entropy_floor", given.spec.adversary
-        if self.number == "design":
-            assert given.spec.design is not None
-            name, stated = "budget", given.spec.design
-        unit = stated.unit or self.units
-        nats = [problem.in_nats({name: value}, unit)[name] for value in values]
-        if self.number == "design":
-            from cvxleak.design import design_curve
-
-            return design_curve(problem, nats, **options).bounds
         from cvxleak.audit import leakage_curve
+        from cvxleak.design import design_curve
 
+        assert self.along is not None
+        problem = problem_of(self.number, given, self.units)
+        section, _, key = self.along.partition(".")
+        name = "budget" if key == "budget" else "entropy_floor"
+        unit = getattr(given.spec, section).unit or self.units
+        nats = [problem.in_nats({name: value}, unit)[name] for value in values]
+        options = {
+            "tol": problem.tolerance if self.options["tol"] is None else self.options["tol"],
+            "time_limit": len(values) * self.options["time_limit"],
+        }
+        if name == "budget":
+            return design_curve(problem, nats, **options).bounds
         if problem.size != 1:
-            raise ValidationError(
-                f"audit.group_sizes: found {problem.size}; a curve is about one record"
-            )
+            raise ValidationError(f"size: found {problem.size}; a curve is about one record")
         return leakage_curve(problem.mechanism, nats, problem.records, **options).bounds

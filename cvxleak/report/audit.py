@@ -25,7 +25,7 @@ def audit_report(
     distortion: Distortion | None = None,
     records: Sequence[int] | None = None,
     group_sizes: Sequence[int] = (1,),
-    tol: float = 1e-4,
+    tol: float | None = None,
     time_limit: float | None = 60.0,
     watch: Watch | None = None,
 ) -> Report:
@@ -49,8 +49,8 @@ def audit_report(
     group_sizes : sequence of int
         For each size, the worst group of so many records is audited (the record itself for 1).
         Only with `records` left out.
-    tol : float
-        Relative gap that each search for a leakage aims at.
+    tol : float, optional
+        Relative gap that each search for a leakage aims at; that of `RecordLeakage` if left out.
     time_limit : float or None
         Seconds for all these searches together; what is not closed then is reported BRACKETED.
     watch : Watch, optional
@@ -99,7 +99,7 @@ def audit_report(
 
 
 def capacity_report(
-    channel: Channel, *, unit: str = "nats", tol: float = 1e-9, watch: Watch | None = None
+    channel: Channel, *, unit: str = "nats", tol: float | None = None, watch: Watch | None = None
 ) -> Report:
     """Return the capacity of a channel as a report.
 
@@ -107,8 +107,8 @@ def capacity_report(
     ----------
     channel : Channel
     unit : {"nats", "bits"}
-    tol : float
-        Gap to reach, in nats.
+    tol : float, optional
+        Gap to reach, as for `Problem.solve`.
     watch : Watch, optional
         Is told about progress.
 

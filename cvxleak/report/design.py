@@ -24,7 +24,7 @@ def design_report(
     problem: MinLeakage | MinDistortion,
     *,
     unit: str = "nats",
-    tol: float = 1e-3,
+    tol: float | None = None,
     time_limit: float | None = 60.0,
     watch: Watch | None = None,
 ) -> Report:
@@ -34,8 +34,8 @@ def design_report(
     ----------
     problem : MinLeakage or MinDistortion
     unit : {"nats", "bits"}
-    tol : float
-        Relative gap to reach.
+    tol : float, optional
+        Relative gap to reach; the problem's own if left out.
     time_limit : float or None
         Seconds; what is not closed then is reported BRACKETED.
     watch : Watch, optional

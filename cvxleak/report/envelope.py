@@ -30,7 +30,7 @@ def envelope_report(
     epsilon: ArrayLike = (),
     delta: ArrayLike = (),
     unit: str = "nats",
-    tol: float = 1e-9,
+    tol: float | None = None,
     time_limit: float | None = 60.0,
     watch: Watch | None = None,
 ) -> Report:
@@ -49,8 +49,8 @@ def envelope_report(
         Probabilities at which the envelope eps_c(delta) is wanted.
     unit : {"nats", "bits"}
         Unit of `epsilon` and of every information quantity in the report.
-    tol : float
-        Gap to reach, in nats and in probability.
+    tol : float, optional
+        Gap to reach, in nats and in probability; the problems' own if left out.
     time_limit : float or None
         Seconds for all of it; what is not closed then is reported BRACKETED.
     watch : Watch, optional
@@ -85,7 +85,6 @@ def envelope_report(
     probabilities, levels = check_probabilities(delta), check_levels(epsilon)
     if not probabilities and not levels:
         raise ValidationError("delta: found none, and no epsilon; at least one is needed")
-    real_number(tol, "tol", 0.0)
     work = _Work(law, rows, unit, tol, Clock(time_limit), watching(watch))
     found = [*work.envelopes(probabilities), *work.failures(levels)]
     facts = {"inputs": len(rows.inputs), "outputs": len(rows.outputs)}
@@ -139,7 +138,7 @@ class _Work:
         prior: Prior,
         channel: Channel,
         unit: str,
-        tol: float,
+        tol: float | None,
         clock: Clock,
         watch: Watch,
     ) -> None:

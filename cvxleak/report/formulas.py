@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,7 @@ __all__ = ["Formulas", "capacity_of"]
 
 
 def capacity_of(
-    channel: Channel, unit: str, meaning: str, watch: Watch, **options: float
+    channel: Channel, unit: str, meaning: str, watch: Watch, **options: Any
 ) -> Quantity:
     """Return the capacity of a channel, with its certificate."""
     from cvxleak.capacities import Capacity

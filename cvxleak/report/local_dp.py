@@ -31,7 +31,7 @@ def local_dp_report(
     problem: MinLocalDP | MinDistortionLocalDP,
     *,
     unit: str = "nats",
-    tol: float = 1e-9,
+    tol: float | None = None,
     time_limit: float | None = 60.0,
     watch: Watch | None = None,
 ) -> Report:

@@ -30,19 +30,26 @@ class Searches:
     ----------
     mechanism : Mechanism
     unit : str
-    tol : float
-        Relative gap that each search aims at.
+    tol : float or None
+        Relative gap that each search aims at; that of `RecordLeakage` if None.
     time_limit : float or None
         Seconds for all of them; each may use an even share of what the others left.
     watch : Watch
     """
 
     def __init__(
-        self, mechanism: Mechanism, unit: str, tol: float, time_limit: float | None, watch: Watch
+        self,
+        mechanism: Mechanism,
+        unit: str,
+        tol: float | None,
+        time_limit: float | None,
+        watch: Watch,
     ) -> None:
+        from cvxleak.audit import RecordLeakage
+
         self.mechanism = mechanism
         self.unit = unit
-        self.tol = tol
+        self.tol = RecordLeakage.tolerance if tol is None else tol
         self.time_limit = time_limit
         self.watch = watch
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from cvxleak import mechanisms, queries
-from cvxleak.cli.from_spec import load_task
+from cvxleak.cli.from_spec import Task, build_task
+from cvxleak.cli.spec_file import Given
 from cvxleak.core.errors import ValidationError
 from cvxleak.model import Channel, Distortion, Prior, Query, RecordSpace
 
@@ -26,8 +27,12 @@ def noise(kind: str, **parameters: object) -> str:
     return "\n".join(["[mechanism]", f'kind = "{kind}"', *lines, ""])
 
 
+def task_of(path: Path) -> Task:
+    return build_task(Given(path))
+
+
 def channel(path: Path) -> Channel:
-    return load_task(path).mechanism.channel
+    return task_of(path).mechanism.channel
 
 
 @pytest.mark.parametrize(
@@ -44,7 +49,7 @@ def channel(path: Path) -> Channel:
     ],
 )
 def test_queries(write: Write, spec: str, query: Query):
-    assert load_task(write("[query]", spec, IDENTITY)).mechanism.query == query
+    assert task_of(write("[query]", spec, IDENTITY)).mechanism.query == query
 
 
 @pytest.mark.parametrize(
@@ -110,7 +115,7 @@ def test_labels_of_a_local_mechanism(write: Write):
 
 def test_space_of_several_records(write: Write):
     spec = '[space]\nalphabets = [["x", "y"], [2, 1]]\n'
-    task = load_task(write(spec, noise("randomized_response", epsilon=1.0)))
+    task = task_of(write(spec, noise("randomized_response", epsilon=1.0)))
     assert task.mechanism.query(("y", 2)) == ("y", 2)
     assert task.mechanism.channel.inputs == (("x", 2), ("x", 1), ("y", 2), ("y", 1))
 
@@ -121,17 +126,18 @@ def test_pml_extremal_is_made_for_the_prior(write: Write):
     expected = mechanisms.pml_extremal(Prior([0.5, 0.3, 0.2], "xyz"), 0.1)
     np.testing.assert_array_equal(found.matrix, expected.matrix)
     with pytest.raises(ValidationError, match=r"mechanism: .*\[prior\] is missing"):
-        load_task(write(LOCAL, noise("pml_extremal", epsilon=0.1)))
+        task_of(write(LOCAL, noise("pml_extremal", epsilon=0.1)))
 
 
 def test_matrix_with_labels_may_be_in_any_order(write: Write, tmp_path: Path):
     (tmp_path / "data").mkdir()
     file = tmp_path / "data" / "m.csv"
     file.write_text(",no,yes\nz,0.1,0.9\nx,1,0\ny,0.5,0.5\n")
-    task = load_task(write(LOCAL, noise("matrix", file="data/m.csv")))
+    given = Given(write(LOCAL, noise("matrix", file="data/m.csv")))
+    task = build_task(given)
     np.testing.assert_array_equal(task.mechanism.channel.matrix, [[1, 0], [0.5, 0.5], [0.1, 0.9]])
     assert task.mechanism.outputs == ("no", "yes")
-    assert task.given.files == {"data/m.csv": hashlib.sha256(file.read_bytes()).hexdigest()}
+    assert given.files == {"data/m.csv": hashlib.sha256(file.read_bytes()).hexdigest()}
 
 
 def test_bare_matrix_is_in_the_order_of_the_values(write: Write, tmp_path: Path):
@@ -151,16 +157,16 @@ def test_scores_from_a_file(write: Write, tmp_path: Path):
 def test_prior_from_a_file(write: Write, tmp_path: Path):
     for content in ("value,people\nz,2\nx,5\ny,3\n", "x, 5\ny, 3\nz, 2\n"):
         (tmp_path / "p.csv").write_text(content)
-        task = load_task(write(LOCAL, IDENTITY, '[prior]\nfile = "p.csv"\n'))
-        assert task.prior == Prior([0.5, 0.3, 0.2], "xyz")
-        assert task.given.files.keys() == {"p.csv"}
+        given = Given(write(LOCAL, IDENTITY, '[prior]\nfile = "p.csv"\n'))
+        assert build_task(given).prior == Prior([0.5, 0.3, 0.2], "xyz")
+        assert given.files.keys() == {"p.csv"}
 
 
 def test_keys_of_a_prior_stand_for_numbers_and_truth_values(write: Write):
     space = "[space]\nalphabets = [[0, 1.5, true]]\n"
     with pytest.raises(ValidationError, match="'2' is not a value"):
-        load_task(write(space, IDENTITY, '[prior]\ncounts = { "0" = 1, "2" = 1 }\n'))
-    task = load_task(write(space, IDENTITY, '[prior]\ncounts = { "0" = 1, "1.5" = 1, true = 2 }\n'))
+        task_of(write(space, IDENTITY, '[prior]\ncounts = { "0" = 1, "2" = 1 }\n'))
+    task = task_of(write(space, IDENTITY, '[prior]\ncounts = { "0" = 1, "1.5" = 1, true = 2 }\n'))
     assert task.prior == Prior([0.25, 0.25, 0.5], [0, 1.5, True])
 
 
@@ -172,22 +178,20 @@ def test_distortions(write: Write, tmp_path: Path):
         ("absolute", Distortion.absolute(values, outputs)),
         ("squared", Distortion.squared(values, outputs)),
     ):
-        task = load_task(write(COUNT, rounding, f'[distortion]\nkind = "{kind}"\n'))
+        task = task_of(write(COUNT, rounding, f'[distortion]\nkind = "{kind}"\n'))
         assert task.distortion == expected
     (tmp_path / "d.csv").write_text("0,1,2\n1,0,1\n2,1,0\n")
-    task = load_task(write(LOCAL, IDENTITY, '[distortion]\nkind = "matrix"\nfile = "d.csv"\n'))
+    task = task_of(write(LOCAL, IDENTITY, '[distortion]\nkind = "matrix"\nfile = "d.csv"\n'))
     assert task.distortion == Distortion([[0, 1, 2], [1, 0, 1], [2, 1, 0]], "xyz", "xyz")
     (tmp_path / "d.csv").write_text(",z,y,x\nx,2,1,0\ny,1,0,1\nz,0,1,2\n")
-    task = load_task(write(LOCAL, IDENTITY, '[distortion]\nkind = "matrix"\nfile = "d.csv"\n'))
+    task = task_of(write(LOCAL, IDENTITY, '[distortion]\nkind = "matrix"\nfile = "d.csv"\n'))
     assert task.distortion is not None
     assert task.distortion.outputs == ("z", "y", "x")
 
 
 def test_hash_is_the_file_s(write: Write):
     path = write(COUNT, IDENTITY)
-    assert (
-        load_task(path).given.identity()["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
-    )
+    assert Given(path).identity()["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 @pytest.mark.parametrize(
@@ -226,7 +230,7 @@ def test_hash_is_the_file_s(write: Write):
 def test_what_does_not_fit(write: Write, parts: list[str], message: str):
     path = write(*parts)
     with pytest.raises(ValidationError, match=message) as found:
-        load_task(path)
+        task_of(path)
     assert str(found.value).startswith(f"{path}: ")
 
 
@@ -245,7 +249,7 @@ def test_what_does_not_fit(write: Write, parts: list[str], message: str):
 def test_bad_matrices(write: Write, tmp_path: Path, content: str, message: str):
     (tmp_path / "m.csv").write_text(content, encoding="latin-1")
     with pytest.raises(ValidationError, match=rf"mechanism.file: .*({message})"):
-        load_task(write(LOCAL, noise("matrix", file="m.csv")))
+        task_of(write(LOCAL, noise("matrix", file="m.csv")))
 
 
 @pytest.mark.parametrize(
@@ -259,7 +263,7 @@ def test_bad_matrices(write: Write, tmp_path: Path, content: str, message: str):
 def test_bad_frequency_tables(write: Write, tmp_path: Path, content: str, message: str):
     (tmp_path / "p.csv").write_text(content)
     with pytest.raises(ValidationError, match=rf"prior.file: {message}"):
-        load_task(write(LOCAL, IDENTITY, '[prior]\nfile = "p.csv"\n'))
+        task_of(write(LOCAL, IDENTITY, '[prior]\nfile = "p.csv"\n'))
 
 
 def test_bad_scores(write: Write, tmp_path: Path):
@@ -270,7 +274,7 @@ def test_bad_scores(write: Write, tmp_path: Path):
     ):
         (tmp_path / "s.csv").write_text(content)
         with pytest.raises(ValidationError, match=f"mechanism{message}"):
-            load_task(write(LOCAL, spec))
+            task_of(write(LOCAL, spec))
 
 
 def test_epsilon_is_in_nats(write: Write):

@@ -243,6 +243,19 @@ def test_certificates_of_every_point(run: Run, write: Write, tmp_path: Path):
             "design.budget",
             "0.2,0.5",
         ),
+        (
+            "[problem]\nkind = 'min-leakage'\nbudget = 0\nentropy_floor = 0\n"
+            '[query]\nkind = "parity"\nrecords = 2\n[distortion]\nkind = "hamming"\n',
+            "problem.budget",
+            "0.2,0.05,0.5",
+        ),
+        (
+            "[problem]\nkind = 'record-leakage'\nentropy_floor = 0\nunit = 'bits'\n"
+            '[query]\nkind = "count"\nrecords = 6\n[mechanism]\nkind = "random_rounding"\n'
+            "base = 3\n",
+            "problem.entropy_floor",
+            "0,5.5",
+        ),
     ],
 )
 def test_a_curve_is_what_its_points_are(run: Run, write: Write, spec: str, key: str, values: str):
@@ -257,6 +270,17 @@ def test_a_curve_is_what_its_points_are(run: Run, write: Write, spec: str, key: 
             assert other["lower"] <= one["upper"] + 1e-12
     # A floor above the largest entropy is the only one that suffers.
     assert [row["status"] for row in at_once].count("INFEASIBLE") == values.count("7")
+
+
+@pytest.mark.parametrize("tol", [[], ["--tol", 1e-2]])
+def test_a_curve_is_not_solved_point_by_point(
+    run: Run, write: Write, monkeypatch: pytest.MonkeyPatch, tol: list
+):
+    monkeypatch.setattr(Problem, "solve", None)
+    spec = write('[query]\nkind = "count"\nrecords = 3\n[mechanism]\nkind = "identity"\n')
+    key = "adversary.entropy_floors"
+    arguments = ["sweep", spec, "--over", f"{key}=0,1", "--along", key, "--json", "-", *tol]
+    assert [row["status"] for row in rows(run(*arguments))] == ["CERTIFIED"] * 2
 
 
 def test_a_curve_of_groups_is_solved_point_by_point(run: Run, write: Write):
@@ -344,9 +368,10 @@ def test_the_time_limit_is_per_point(run: Run, write: Write):
 def test_the_time_limit_holds_for_local_dp(run: Run, write: Write, monkeypatch: pytest.MonkeyPatch):
     given: list[float | None] = []
 
-    def solved(self: Problem, *, tol: float, time_limit: float | None = None) -> Bound:
+    def solved(self: Problem, *, tol: float | None, time_limit: float | None = None) -> Bound:
         given.append(time_limit)
-        return Bound.proved(self.name, 0.0, 0.0, tol=tol)
+        assert tol is None
+        return Bound.proved(self.name, 0.0, 0.0, tol=self.tolerance)
 
     monkeypatch.setattr(Problem, "solve", solved)
     laws = '[sources]\nkind = "laws"\nlaws = [[0.6, 0.4], [0.4, 0.6]]\n[local_dp]\n'

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import functools
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cvxleak.cli.cli_errors import complaining, place
-from cvxleak.cli.documents import Output, counted
+from cvxleak.cli.commands.solve import Asked, answer
+from cvxleak.cli.documents import counted
 from cvxleak.cli.options import (
-    TOLERANCES,
     Json,
     Proof,
     SpecPath,
@@ -18,13 +17,12 @@ from cvxleak.cli.options import (
     Tolerance,
     Unit,
     Units,
-    check_limits,
     number,
 )
 
 if TYPE_CHECKING:
-    from cvxleak.cli.from_spec import Task
-    from cvxleak.report import Report
+    from cvxleak.cli.spec_file import Given
+    from cvxleak.model import Mechanism
 
 __all__ = ["audit"]
 
@@ -56,72 +54,39 @@ def audit(
     html: Html = None,
     certificate: Proof = None,
     time_limit: TimeLimit = 60.0,
-    tol: Tolerance = TOLERANCES["audit"],
+    tol: Tolerance = None,
 ) -> None:
     """Audit a mechanism: what one output tells, by every measure."""
-    with complaining():
-        from cvxleak.cli.from_spec import load_task
-        from cvxleak.cli.progress import Display
-        from cvxleak.report import audit_report, check_floors, check_page
 
-        check_limits(tol, time_limit)
-        output = Output("audit", spec, json_path, certificate, html=html)
-        if html is not None:
-            with place("--html"):
-                check_page()
-        task = load_task(spec)
-        floors = task.given.chosen(
+    def ask(given: Given) -> Asked:
+        from cvxleak.cli.from_spec import build_task
+        from cvxleak.report import audit_report, check_floors
+
+        task = build_task(given)
+        floors = given.chosen(
             "--entropy-floor",
             entropy_floor,
             "adversary.entropy_floors",
             lambda floors, unit: check_floors(task.mechanism, floors, unit),
             units.value,
         )
-        settings = task.given.spec.audit
-        with Display(units.value) as watch:
-            report = audit_report(
-                task.mechanism,
-                floors,
-                unit=units.value,
-                records=settings.records,
-                group_sizes=settings.group_sizes,
-                prior=task.prior,
-                distortion=task.distortion,
-                tol=tol,
-                time_limit=time_limit,
-                watch=watch,
-            )
-        heading = _heading(task)
-        if html is not None:
-            _write_page(task, report, heading, html, certificate)
-        output.publish(report, heading, task.given.identity())
+        rest = dict(given.spec.audit, prior=task.prior, distortion=task.distortion)
+        return Asked(
+            functools.partial(audit_report, task.mechanism, floors, **rest),
+            lambda _: _about(given, task.mechanism),
+        )
+
+    options = {"json_path": json_path, "html": html, "certificate": certificate}
+    answer("audit", spec, ask, units.value, **options, time_limit=time_limit, tol=tol)
 
 
-def _write_page(
-    task: Task, report: Report, heading: list[str], path: str, certificate: str | None
-) -> None:
-    from cvxleak.core.files import write_atomic
-    from cvxleak.report import html_page
-
-    given = task.given
-    page = html_page(
-        report,
-        heading,
-        spec=given.text,
-        sources={given.name: given.identity()["sha256"], **given.files},
-        certificate=None if certificate is None else Path(certificate).name,
-    )
-    write_atomic(path, page)
-
-
-def _heading(task: Task) -> list[str]:
+def _about(given: Given, mechanism: Mechanism) -> list[str]:
     """Say in a few lines what was audited."""
-    space, query, spec = task.mechanism.space, task.mechanism.query, task.given.spec
+    space, spec = mechanism.space, given.spec
     values = " or ".join(str(size) for size in sorted(set(space.shape)))
     steps = [f"{counted(space.records, 'record')} of {values} values"]
     if spec.query is not None:
-        steps.append(f"{spec.query.kind} ({counted(len(query.values), 'value')})")
+        steps.append(f"{spec.query.kind} ({counted(len(mechanism.query.values), 'value')})")
     if spec.mechanism is not None:
-        outputs = counted(len(task.mechanism.outputs), "output")
-        steps.append(f"{spec.mechanism.kind} ({outputs})")
-    return [task.given.title, " -> ".join(steps), *task.given.prior_source]
+        steps.append(f"{spec.mechanism.kind} ({counted(len(mechanism.outputs), 'output')})")
+    return [" -> ".join(steps), *given.prior_source]

@@ -22,7 +22,7 @@ def capacity(
     units: Unit = Units.nats,
     json_path: Json = None,
     certificate: Proof = None,
-    tol: Tolerance = 1e-9,
+    tol: Tolerance = None,
 ) -> None:
     """Compute the capacity of a channel, with a proof."""
     with complaining():

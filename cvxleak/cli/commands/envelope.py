@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import functools
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cvxleak.cli.cli_errors import complaining
-from cvxleak.cli.documents import Output, counted
+from cvxleak.cli.commands.solve import Asked, answer
+from cvxleak.cli.documents import counted
 from cvxleak.cli.options import (
-    TOLERANCES,
     Json,
     Picture,
     Proof,
@@ -18,9 +18,11 @@ from cvxleak.cli.options import (
     Tolerance,
     Unit,
     Units,
-    check_limits,
     number,
 )
+
+if TYPE_CHECKING:
+    from cvxleak.cli.spec_file import Given
 
 __all__ = ["envelope"]
 
@@ -51,21 +53,16 @@ def envelope(
     certificate: Proof = None,
     plot: Picture = None,
     time_limit: TimeLimit = 60.0,
-    tol: Tolerance = TOLERANCES["envelope"],
+    tol: Tolerance = None,
 ) -> None:
     """Compute the PML envelope: leakage that holds up under any post-processing."""
-    with complaining():
+
+    def ask(given: Given) -> Asked:
         from cvxleak.cli.from_spec import build_local
-        from cvxleak.cli.pictures import check_picture, draw_envelope, save_picture
-        from cvxleak.cli.progress import Display
-        from cvxleak.cli.spec_file import Given
+        from cvxleak.cli.pictures import draw_envelope
         from cvxleak.core.errors import ValidationError
         from cvxleak.report import check_levels, check_probabilities, envelope_report
 
-        check_limits(tol, time_limit)
-        output = Output("envelope", spec, json_path, certificate, plot=plot)
-        check_picture(plot)
-        given = Given(spec)
         prior, channel = build_local(given, "envelope")
         deltas = given.chosen(
             "--delta", delta, "envelope.delta", lambda d, _: check_probabilities(d), None
@@ -77,22 +74,13 @@ def envelope(
             raise ValidationError(
                 f"{given.path}: envelope needs --delta or --epsilon, or [envelope] in the spec"
             )
-        with Display(units.value) as watch:
-            report = envelope_report(
-                prior,
-                channel,
-                epsilon=epsilons,
-                delta=deltas,
-                unit=units.value,
-                tol=tol,
-                time_limit=time_limit,
-                watch=watch,
-            )
-            if plot is not None:
-                watch.begin("drawing")
-                limit = 0.0 if watch.interrupted else time_limit
-                save_picture(draw_envelope(prior, channel, deltas, units.value, limit), plot)
         inputs, outputs = channel.shape
-        heading = [given.title, f"{counted(inputs, 'value')} -> {counted(outputs, 'output')}"]
-        heading += given.prior_source
-        output.publish(report, heading, given.identity())
+        about = [f"{counted(inputs, 'value')} -> {counted(outputs, 'output')}", *given.prior_source]
+        return Asked(
+            functools.partial(envelope_report, prior, channel, epsilon=epsilons, delta=deltas),
+            lambda _: about,
+            functools.partial(draw_envelope, prior, channel, deltas, units.value),
+        )
+
+    options = {"json_path": json_path, "certificate": certificate, "plot": plot}
+    answer("envelope", spec, ask, units.value, **options, time_limit=time_limit, tol=tol)

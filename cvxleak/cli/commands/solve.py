@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+import functools
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
-from cvxleak.cli.cli_errors import complaining
-from cvxleak.cli.documents import Output
+from cvxleak.cli.cli_errors import complaining, place
+from cvxleak.cli.documents import Output, write_page
 from cvxleak.cli.options import (
-    TOLERANCES,
     ChannelPaths,
     Json,
-    OwnTolerance,
     Proof,
     SpecPath,
     TimeLimit,
+    Tolerance,
     Unit,
     Units,
     check_limits,
@@ -24,7 +25,68 @@ if TYPE_CHECKING:
     from cvxleak.cli.spec_file import Given
     from cvxleak.report import Report
 
-__all__ = ["solve", "view"]
+__all__ = ["Asked", "answer", "solve", "view"]
+
+
+class Asked(NamedTuple):
+    """What a spec asks a command for.
+
+    Attributes
+    ----------
+    report : callable
+        Makes the report, of `unit`, `tol`, `time_limit` and `watch`.
+    about : callable
+        Says in a few lines, below the title, what the report is about.
+    draw : callable, optional
+        Writes the picture of --plot to a path, in so many seconds.
+    tables : bool
+        Whether quantities that belong together are shown in tables.
+    """
+
+    report: Callable[..., Report]
+    about: Callable[[Report], Sequence[str]]
+    draw: Callable[[str, float], None] | None = None
+    tables: bool = True
+
+
+def answer(
+    command: str,
+    spec: Path,
+    ask: Callable[[Given], Asked],
+    units: str,
+    *,
+    json_path: str | None,
+    certificate: str | None,
+    channel: Sequence[str] | None = None,
+    html: str | None = None,
+    plot: str | None = None,
+    time_limit: float,
+    tol: float | None,
+) -> None:
+    """Do what all commands do that report on one spec; the options are theirs."""
+    with complaining():
+        from cvxleak.cli.pictures import check_picture
+        from cvxleak.cli.progress import Display
+        from cvxleak.cli.spec_file import Given
+        from cvxleak.report import check_page
+
+        check_limits(tol, time_limit)
+        output = Output(command, spec, json_path, certificate, channel, html=html, plot=plot)
+        if html is not None:
+            with place("--html"):
+                check_page()
+        check_picture(plot)
+        given = Given(spec)
+        asked = ask(given)
+        with Display(units) as watch:
+            report = asked.report(unit=units, tol=tol, time_limit=time_limit, watch=watch)
+            if asked.draw is not None and plot is not None:
+                watch.begin("drawing")
+                asked.draw(plot, 0.0 if watch.interrupted else time_limit)
+        heading = [given.title, *asked.about(report)]
+        if html is not None:
+            write_page(html, report, heading, given, certificate)
+        output.publish(report, heading, given.identity(), tables=asked.tables)
 
 
 def view(
@@ -52,26 +114,23 @@ def view(
         certificate: Proof = None,
         channel: ChannelPaths = None,
         time_limit: TimeLimit = 60.0,
-        tol: OwnTolerance = TOLERANCES[command],
+        tol: Tolerance = None,
     ) -> None:
-        with complaining():
+        def ask(given: Given) -> Asked:
             from cvxleak import report
             from cvxleak.cli.problems import TABLES, problem_of
-            from cvxleak.cli.progress import Display
-            from cvxleak.cli.spec_file import Given
 
-            check_limits(tol, time_limit)
-            output = Output(command, spec, json_path, certificate, channel)
-            given = Given(spec)
             problem = problem_of(command, given, units.value)
             reports = {"design": report.design_report, "local-dp": report.local_dp_report}
-            solved = reports.get(command, report.problem_report)
-            with Display(units.value) as watch, given.at(TABLES[command]):
-                found = solved(
-                    problem, unit=units.value, tol=tol, time_limit=time_limit, watch=watch
-                )
-            heading = [given.title, *([] if about is None else about(given, found))]
-            output.publish(found, heading, given.identity(), tables=about is not None)
+            make = given.at(TABLES[command])(reports.get(command, report.problem_report))
+            return Asked(
+                functools.partial(make, problem),
+                lambda found: [] if about is None else about(given, found),
+                tables=about is not None,
+            )
+
+        options = {"json_path": json_path, "certificate": certificate, "channel": channel}
+        answer(command, spec, ask, units.value, **options, time_limit=time_limit, tol=tol)
 
     solve.__doc__ = title
     return solve

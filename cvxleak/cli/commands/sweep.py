@@ -12,10 +12,10 @@ import typer
 from cvxleak.cli.cli_errors import complaining
 from cvxleak.cli.documents import check_targets, counted, report_document, write_document
 from cvxleak.cli.options import (
-    TOLERANCES,
     Json,
     Picture,
     SpecPath,
+    Tolerance,
     Unit,
     Units,
     check_limits,
@@ -58,7 +58,7 @@ Along = Annotated[
     typer.Option(
         metavar="KEY",
         help="Solve all values of this key of --over at once, each helped by the others: "
-        "adversary.entropy_floors of audit, design.budget of design.",
+        "adversary.entropy_floors of audit, design.budget of design, and the same of solve.",
     ),
 ]
 Proofs = Annotated[
@@ -77,10 +77,6 @@ Cluster = Annotated[
 ]
 Jobs = Annotated[int, typer.Option(metavar="N", help="Processes at work; -1 for all processors.")]
 PointTime = Annotated[float, typer.Option("--time-limit", metavar="S", help="Seconds per point.")]
-PointTolerance = Annotated[
-    float | None,
-    typer.Option("--tol", metavar="T", help="As for the command; its own if left out."),
-]
 
 
 def sweep(
@@ -96,7 +92,7 @@ def sweep(
     json_path: Json = None,
     plot: Picture = None,
     time_limit: PointTime = 60.0,
-    tol: PointTolerance = None,
+    tol: Tolerance = None,
 ) -> None:
     """Solve a spec at many points: a trade-off curve, or a surface."""
     with complaining():
@@ -105,14 +101,14 @@ def sweep(
         from cvxleak import sweeps
         from cvxleak.cli import sweeping
         from cvxleak.cli.pictures import check_axes, check_picture, draw_sweep, save_picture
+        from cvxleak.cli.problems import TABLES
         from cvxleak.cli.progress import STOPPED
         from cvxleak.cli.rendering import render_sweep
         from cvxleak.cli.spec_file import Given
         from cvxleak.core.errors import ValidationError
 
-        if of is not None and of not in TOLERANCES:
-            known = ", ".join(TOLERANCES)
-            raise ValidationError(f"--of: found {of}; allowed: {known}")
+        if of is not None and of not in TABLES:
+            raise ValidationError(f"--of: found {of}; allowed: {', '.join(TABLES)}")
         if cluster is not None and jobs != 1:
             raise ValidationError("--jobs: the cluster says how many; not with --cluster")
         check_limits(tol, time_limit)
@@ -127,9 +123,8 @@ def sweep(
         given = Given(spec)
         points = sweeping.points_of(given, grid)
         number = of or sweeping.choose_number(points[0])
-        tol = TOLERANCES[number] if tol is None else tol
         title = sweeping.sweep_title(points, number, units.value, tol)
-        curve = sweeping.CURVES.get(number)
+        curve = sweeping.curve_key(points[0], number)
         if along is not None and (along != curve or along not in grid):
             allowed = "nothing" if curve is None else f"{curve}, if it is a key of --over"
             raise ValidationError(f"--along: found {along}; of {number} allowed: {allowed}")
