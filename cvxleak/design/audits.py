@@ -189,7 +189,7 @@ class Audits:
 
     def inherit(self) -> None:
         """Take the best mixture of all channels that were audited, if it is better."""
-        if self.fallbacks.own or not self._earlier:
+        if self.fallbacks.constrained or not self._earlier:
             return
         budget = self.fallbacks.budget * (1 - ROUNDING)
         leaked = [audited.upper for _, audited in self._earlier] + [0.0]

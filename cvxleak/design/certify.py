@@ -28,7 +28,7 @@ __all__ = ["Ends", "Lower", "Upper"]
 
 @dataclass(frozen=True)
 class Lower:
-    """What proves the lower end: cuts with multipliers, and what own constraints imply."""
+    """What proves the lower end: cuts with multipliers, and what user constraints imply."""
 
     value: float = 0.0
     cuts: tuple[Cut, ...] = ()
@@ -64,10 +64,10 @@ class Ends:
             statement = prover.Statement(content)
             lower = statement.dual(proof, leakage=self.goal is Goal.LEAKAGE)
         channel = self.data.channel(best.matrix)
-        violated, own, half_spaces = 0.0, Shown(), self.data.half_spaces
+        violated, shown, half_spaces = 0.0, Shown(), self.data.half_spaces
         if half_spaces is not None:
-            violated = max(half_spaces.own.violations(best.matrix).values())
-            own = half_spaces.shown(best.matrix, content["own"])
+            violated = max(half_spaces.user.violations(best.matrix).values())
+            shown = half_spaces.shown(best.matrix, content["own"])
         design = Design(
             Mechanism(self.data.rows.query, channel),
             float_above(max(self.data.costs.exact(best.matrix))),
@@ -81,11 +81,11 @@ class Ends:
             lower,
             best.value,
             design,
-            (content, {"channel": channel.to_dict(), **own.witness}, proof),
+            (content, {"channel": channel.to_dict(), **shown.witness}, proof),
             self._prices(),
             stats | {"cuts": len(self.lower.cuts), "rows": len(best.matrix)},
-            feasible=own.met,
-            about=own.about,
+            feasible=shown.met,
+            about=shown.about,
         )
 
     def _stored(self) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -94,7 +94,7 @@ class Ends:
         if implied is None and self.data.half_spaces is not None:
             implied = self.data.half_spaces.stated()
         content["entropy_floor"] = None if self.data.priors is not None else self.oracle.floor
-        content["own"] = [] if implied is None else implied.own
+        content["own"] = [] if implied is None else implied.half_spaces
         sources = len(self.data.costs.table)
         point, cuts = self.lower.point, []
         beta = np.zeros(sources)

@@ -1,4 +1,4 @@
-"""The master of a design in CVXPY: for the user's own constraints, and for any solver.
+"""The master of a design in CVXPY: for the user's constraints, and for any solver.
 
 The same program as in `cvxleak.design.interior`, with s = W Q and s_y as variables of
 their own, so that the cones are as many as the adversaries' cells (value, output).
@@ -38,13 +38,13 @@ class OutOfTimeError(SolverError):
 
 
 class Conic:
-    """CVXPY programs over the channels that meet the user's own constraints.
+    """CVXPY programs over the channels that meet the user's constraints.
 
     Parameters
     ----------
     shape : (rows, outputs)
     half_spaces : HalfSpaces or None
-        The user's own constraints, if there are any.
+        The user's constraints, if there are any.
     solver, options
         For CVXPY.
     """
@@ -58,12 +58,12 @@ class Conic:
     ) -> None:
         self.shape, self._half_spaces = shape, half_spaces
         self._solver, self._options = check_solver(solver), options
-        self._own = UserConstraints(shape, ()) if half_spaces is None else half_spaces.own
+        self._user = UserConstraints(shape, ()) if half_spaces is None else half_spaces.user
 
     def solve(
         self, master: Master, clock: Clock | None = None
     ) -> tuple[MasterPoint, Implied | None]:
-        """Return the master's optimum, and what its lower end takes from own constraints.
+        """Return the master's optimum, and what its lower end takes from user constraints.
 
         The lower end is what linear programming multipliers prove, not what a solver says.
         """
@@ -73,12 +73,12 @@ class Conic:
         s = cp.Variable((many * values, self.shape[1]))
         output = cp.Variable((many, self.shape[1]))
         fold = kron(eye_array(many), csr_array(np.ones((1, values))), format="csr")
-        own = master.joint.sum(axis=2)
+        secret = master.joint.sum(axis=2)
         joint = csr_array(master.joint.reshape(many * values, -1))
-        seen = np.flatnonzero(own.ravel() > 0)  # a cone on what is always zero has no interior
+        seen = np.flatnonzero(secret.ravel() > 0)  # a cone on what is always zero has no interior
         u = cp.Variable((len(seen), self.shape[1]))
         cone = cp.ExpCone(-u, s[seen], (fold.T @ output)[seen])
-        information = fold[:, seen] @ cp.sum(u, axis=1) + entr(own).sum(axis=1)
+        information = fold[:, seen] @ cp.sum(u, axis=1) + entr(secret).sum(axis=1)
         ceiling: Any = t if master.goal is Goal.LEAKAGE else master.budget
         leaks = information <= ceiling
         rules: list[Any] = [*stochastic, s == joint @ q, output == fold @ s, leaks, cone]
@@ -96,7 +96,7 @@ class Conic:
         if spends is not None:
             beta = _multipliers(spends)
         joint_law, _, informations = master.informations(matrix)
-        posteriors = _posteriors(joint_law, own, theta, cone)
+        posteriors = _posteriors(joint_law, secret, theta, cone)
         scale = float((theta if master.goal is Goal.LEAKAGE else beta).sum())
         theta, beta = theta / scale, beta / scale
         objective = informations if master.goal is Goal.LEAKAGE else master.distortions(matrix)
@@ -122,7 +122,7 @@ class Conic:
         except InfeasibleError:
             return None
         law = snapped(found[None])
-        inside = SlaterRepair(self._own.also(lambda q: q[1:] == q[:-1]))
+        inside = SlaterRepair(self._user.also(lambda q: q[1:] == q[:-1]))
         return snapped(inside.repaired(np.tile(law, (self.shape[0], 1))))[0]
 
     def _least_worst(self, q: cp.Variable, rules: list[Any], cost: Array) -> Array:
@@ -133,13 +133,13 @@ class Conic:
         return self._settled(q.value)
 
     def _settled(self, value: Any) -> Array:
-        """Return what a solver found as a channel that meets own constraints."""
+        """Return what a solver found as a channel that meets user constraints."""
         matrix = _stochastic(value)
         return matrix if self._half_spaces is None else self._half_spaces.inside.repaired(matrix)
 
     def _channel(self) -> tuple[cp.Variable, list[Any]]:
-        q = self._own.channel
-        return q, [cp.sum(q, axis=1) == 1, *self._own.constraints]
+        q = self._user.channel
+        return q, [cp.sum(q, axis=1) == 1, *self._user.constraints]
 
     def _solved(self, problem: cp.Problem, clock: Clock) -> cp.Problem:
         left = clock.limit
@@ -178,7 +178,7 @@ def _multipliers(constraint: Any) -> Array:
     return np.maximum(np.atleast_1d(np.asarray(constraint.dual_value, dtype=float)), 0.0)
 
 
-def _posteriors(joint: Array, own: Array, theta: Array, cone: cp.ExpCone) -> Array:
+def _posteriors(joint: Array, secret: Array, theta: Array, cone: cp.ExpCone) -> Array:
     """Return posteriors from the dual solution of the cones, or `joint` where there is none.
 
     u >= s log(s / r) is the cone s e^(-u/s) <= r. A point (-w, b, c) of the dual cone stands for
@@ -188,7 +188,7 @@ def _posteriors(joint: Array, own: Array, theta: Array, cone: cp.ExpCone) -> Arr
     duals: Any = cone.dual_value
     if duals is None:
         return joint
-    known = own > 0
+    known = secret > 0
     slopes = np.zeros(joint.shape)
     slopes[known] = np.reshape(duals[1], cone.y.shape, order="C")
     result = joint.copy()

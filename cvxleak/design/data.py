@@ -23,7 +23,7 @@ from cvxleak.proofs.bounds.design_rows import Law, Rows
 __all__ = ["STATED_ROWS", "DesignData"]
 
 STATED_ROWS = 512
-"""Most datasets that get a row each: own constraints are about them, or a candidate has them."""
+"""Most datasets that get a row each: user constraints are about them, or a candidate has them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ class DesignData:
     form : str
         Which datasets share a row: an option of `cvxleak.design.symmetry.find_rows`.
     rules : tuple of callables
-        The user's own constraints.
+        The user's constraints.
     """
 
     query: Query
@@ -75,7 +75,7 @@ class DesignData:
 
     @cached_property
     def half_spaces(self) -> HalfSpaces | None:
-        """The user's own constraints, stated once; None if there are none."""
+        """The user's constraints, stated once; None if there are none."""
         if not self.rules:
             return None
         return HalfSpaces(UserConstraints(self.costs.price.shape, self.rules))

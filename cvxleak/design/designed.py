@@ -55,7 +55,7 @@ class Design:
     binding : tuple of str
         The constraints that hold the optimum back.
     user_violation : float
-        By how much the user's own constraints are missed: 0, rounding of equations, or what could
+        By how much the user's constraints are missed: 0, rounding of equations, or what could
         not be repaired (`cvxleak.design.slater_repair`).
 
     Examples

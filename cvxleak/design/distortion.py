@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from cvxleak.design.goal import Goal
 from cvxleak.design.problem import AnyLaw, AnyLaws, DesignProblem, Objective
-from cvxleak.design.user_constraints import OwnConstraints
+from cvxleak.design.user_constraints import UserRules
 from cvxleak.model import Distortion, Query
 from cvxleak.problem import Bound
 
@@ -80,7 +80,7 @@ def min_distortion(
     source: AnyLaw | None = None,
     sources: AnyLaws | None = None,
     outputs: Iterable[Hashable] | None = None,
-    constraints: OwnConstraints = (),
+    constraints: UserRules = (),
     objective: Objective = "record",
     size: int = 1,
     priors: AnyLaws | None = None,

@@ -18,7 +18,7 @@ __all__ = ["exactly_met"]
 
 
 def exactly_met(
-    own: Sequence[OwnRow], channel: Sequence[Sequence[fmpq]], values: Sequence[float]
+    stored: Sequence[OwnRow], channel: Sequence[Sequence[fmpq]], values: Sequence[float]
 ) -> list[float | str] | None:
     """Return values near the given ones that meet the equations, and rows that were missed.
 
@@ -36,7 +36,7 @@ def exactly_met(
     ['1/3']
     """
     start = exact_numbers(list(values), "further", len(values))
-    bound = [row for row in own if row.further]
+    bound = [row for row in stored if row.further]
     kept = [i for i, row in enumerate(bound) if row.equal]
     while True:
         moves = _moves(bound, kept, channel, start)

@@ -31,7 +31,7 @@ class FallbackChannels:
     least_distortion : array, shape (R, Y)
         A channel of least distortion.
     constant : array or None
-        A channel of constant output, of those the one of least distortion; None if own constraints
+        A channel of constant output, of those the one of least distortion; None if user constraints
         rule all of them out.
     fallback_audit : Audited or None
         What is proved of the channel that takes the place of `constant` where that is None.
@@ -44,7 +44,7 @@ class FallbackChannels:
 
     def __init__(self, data: DesignData, goal: Goal, budget: float, conic: Conic) -> None:
         self.costs, self.goal, self.budget = data.costs, goal, budget
-        self.own = data.half_spaces is not None
+        self.constrained = data.half_spaces is not None
         self.least_distortion = self.costs.least()
         rows = len(self.least_distortion)
         self.constant: Array | None = np.tile(self.costs.constant()[0], (rows, 1))
@@ -54,7 +54,7 @@ class FallbackChannels:
             near = [found, *in_decimals(found)]
             meant = [q for q in near if self.affordable(q) and data.half_spaces.inside.met(q)]
             self.least_distortion = meant[0] if meant else snapped(found)
-            violated = data.half_spaces.own.violations(self.constant)
+            violated = data.half_spaces.user.violations(self.constant)
             if max(violated.values(), default=0.0) > 0:
                 law = conic.constant(self.costs.table)
                 self.constant = None if law is None else np.tile(snapped(law[None])[0], (rows, 1))
@@ -62,14 +62,18 @@ class FallbackChannels:
         if self.capped:
             least, given = max(self.costs.exact(self.least_distortion)), rational(budget)
             if given < least:
-                # With own constraints it is that of a channel inside, as near as a solver gets.
-                which = "of a channel that meets the constraints" if self.own else "of any channel"
+                # With user constraints it is that of a channel inside, as near as a solver gets.
+                which = (
+                    "of a channel that meets the constraints"
+                    if self.constrained
+                    else "of any channel"
+                )
                 raise InfeasibleError(
                     f"budget: found {budget!r}; the least distortion {which} is "
-                    f"{'about ' if self.own else ''}{float_above(least)!r}"
+                    f"{'about ' if self.constrained else ''}{float_above(least)!r}"
                 )
             room = budget - self.costs.worst(self.least_distortion)
-            if len(self.costs.table) == 1 and not self.own:
+            if len(self.costs.table) == 1 and not self.constrained:
                 excess = self.costs.table - self.costs.table.min(axis=2, keepdims=True)
                 cheapest = float(excess[excess > 0].min(initial=np.inf))
                 self.tight = given == least or room <= THIN * cheapest
@@ -101,7 +105,7 @@ class FallbackChannels:
     def first(self) -> Array:
         """Return a channel to start from: between the one of least distortion and a constant."""
         blank = np.full(self.least_distortion.shape, 1 / self.least_distortion.shape[1])
-        if self.own:
+        if self.constrained:
             return self.least_distortion
         if self.tight:
             # Whatever costs more than the least is out of the question.
@@ -133,7 +137,7 @@ class FallbackChannels:
         Entries below `least` become zero.
         """
         # Own constraints may want what looks like dust.
-        released = snapped(matrix, 0.0 if self.own else least)
+        released = snapped(matrix, 0.0 if self.constrained else least)
         if not self.capped:
             return released
         share = 0.0

@@ -32,7 +32,7 @@ from cvxleak.problem.problem import Found, Once
 if TYPE_CHECKING:
     import cvxpy as cp
 
-    from cvxleak.design.user_constraints import OwnConstraints, Rule
+    from cvxleak.design.user_constraints import Rule, UserRules
 
 __all__ = ["DesignForPrior", "design_for_prior"]
 
@@ -160,7 +160,7 @@ class DesignForPrior(Problem):
         measure: str = "total",
         minimize: str | None = None,
         source: Any = None,
-        constraints: OwnConstraints = (),
+        constraints: UserRules = (),
     ) -> None:
         if measure not in (INFORMATION, *PRIVACY):
             allowed = (INFORMATION, *PRIVACY)
@@ -252,16 +252,16 @@ class DesignForPrior(Problem):
         content, solution = self._solution(gap, clock, solver, options)
         stopped = Stopped.TIME_LIMIT if clock.late else Stopped.NO_PROGRESS
         priced = "slope" if self.slope is not None else "budget"
-        own = solution.own
+        shown = solution.shown
         found = Found(
             min(solution.lower, solution.upper),
             solution.upper,
             self._statement.channel(solution.channel),
-            (content, {"channel": solution.channel.tolist(), **own.witness}, solution.proof),
+            (content, {"channel": solution.channel.tolist(), **shown.witness}, solution.proof),
             {} if math.isnan(solution.price) else {priced: solution.price},
             solution.stats,
-            feasible=own.met,
-            about=own.about,
+            feasible=shown.met,
+            about=shown.about,
         )
         return found, stopped
 
@@ -316,8 +316,8 @@ class DesignForPrior(Problem):
         from cvxleak.design.fixed_prior_user import program
         from cvxleak.design.user_constraints import UserConstraints
 
-        own = UserConstraints(self._statement.distortion.shape, self.constraints)
-        return program(self._statement, self.measure, self._goal, self._number, own).problem
+        user = UserConstraints(self._statement.distortion.shape, self.constraints)
+        return program(self._statement, self.measure, self._goal, self._number, user).problem
 
     def _solution(
         self, gap: Gap, clock: Clock, solver: str | None, options: dict[str, Any]
@@ -357,7 +357,7 @@ def design_for_prior(
     measure: str = "total",
     minimize: str | None = None,
     source: Any = None,
-    constraints: OwnConstraints = (),
+    constraints: UserRules = (),
     **options: Any,
 ) -> Bound:
     """Return the best channel for known priors: `DesignForPrior(...).solve(...)`.

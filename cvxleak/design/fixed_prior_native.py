@@ -52,8 +52,8 @@ class Solution(NamedTuple):
     price: float
     """Derivative of the value in the budget (or slope); NaN where it is not worked out."""
     stats: dict[str, Any]
-    own: Shown = Shown()
-    """What can be shown of the channel and the user's own constraints."""
+    shown: Shown = Shown()
+    """What can be shown of the channel and the user's constraints."""
 
 
 def solve(statement: Statement, minimize: str, number: float, gap: Gap, clock: Clock) -> Solution:

@@ -76,14 +76,14 @@ def program(
     measure: str,
     minimize: str,
     number: float,
-    own: UserConstraints,
+    user: UserConstraints,
     margin: float = 0.0,
 ) -> Program:
     """Return the problem in CVXPY, with the channel as its variable ``channel``.
 
     `margin` tightens the budget by so much.
     """
-    q = own.channel
+    q = user.channel
     scale = float(statement.distortion.max()) or 1.0
     level, spent = cp.Variable(name="leakage"), cp.Variable(name="distortion")
     costs: list[cp.Constraint] = [
@@ -105,7 +105,7 @@ def program(
         rest.append(spent <= number - margin * scale)
     elif minimize == "distortion" and leaks:
         rest.append(level <= number - margin)
-    rest += own.constraints
+    rest += user.constraints
     problem = cp.Problem(cp.Minimize(objective), [*leaks, *cones, *costs, *rest])
     return Program(problem, q, leaks, costs, cones)
 
@@ -115,14 +115,14 @@ def _in_units(
     measure: str,
     minimize: str,
     number: float,
-    own: UserConstraints,
+    user: UserConstraints,
     margin: float = 0.0,
 ) -> tuple[Program, float]:
     """Return the problem for a solver, and its unit of distortion: solvers want numbers near 1."""
     unit = 2.0 ** math.frexp(float(statement.distortion.max()) or 1.0)[1]
     scaled = replace(statement, distortion=statement.distortion / unit)
     number = {"information": number / unit, "sum": number * unit}.get(minimize, number)
-    return program(scaled, measure, minimize, number, own, margin), unit
+    return program(scaled, measure, minimize, number, user, margin), unit
 
 
 def solve_with_user_constraints(
@@ -140,9 +140,9 @@ def solve_with_user_constraints(
     When time is up before a solver has a channel, it is one of least distortion, or a constant.
     """
     check_solver(solver)
-    own = UserConstraints(statement.distortion.shape, rules)
-    half_spaces = HalfSpaces(own)
-    conic = Conic(own.shape, half_spaces if own else None, solver, options)
+    user = UserConstraints(statement.distortion.shape, rules)
+    half_spaces = HalfSpaces(user)
+    conic = Conic(user.shape, half_spaces if user else None, solver, options)
     if minimize == "information":
         blind = _blind(statement, number, conic, half_spaces)
         if blind is not None:
@@ -152,12 +152,12 @@ def solve_with_user_constraints(
         if silent is not None:
             return silent
     status = "not solved"
-    inside = SlaterRepair(own.also(_budget(statement, measure, minimize, number)))
-    stated, unit = _in_units(statement, measure, minimize, number, own)
+    inside = SlaterRepair(user.also(_budget(statement, measure, minimize, number)))
+    stated, unit = _in_units(statement, measure, minimize, number, user)
     for margin in (*MARGINS, 0.0):
         if clock.late:
             break
-        stated, unit = _in_units(statement, measure, minimize, number, own, margin)
+        stated, unit = _in_units(statement, measure, minimize, number, user, margin)
         status = _run(stated.problem, solver, options, clock)
         channel = stated.channel.value
         if channel is None or not (np.max(channel, axis=1) > 0).all():
@@ -187,7 +187,7 @@ def solve_with_user_constraints(
                 return _shown(found, half_spaces, solver)
     if status in (cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE):
         raise InfeasibleError(
-            _nearest(statement, measure, minimize, number, own, solver, options, clock)
+            _nearest(statement, measure, minimize, number, user, solver, options, clock)
         )
     raise SolverError(f"no feasible channel was found; the solver says: {status}")
 
@@ -197,14 +197,14 @@ def _shown(
     half_spaces: HalfSpaces,
     solver: str | None = None,
 ) -> tuple[Solution, dict[str, Any]]:
-    """Return what was found together with how well its channel meets own constraints."""
+    """Return what was found together with how well its channel meets user constraints."""
     result, content = found
-    if not half_spaces.own:
+    if not half_spaces.user:
         return found
-    violated = half_spaces.own.violations(result.channel, solver)
+    violated = half_spaces.user.violations(result.channel, solver)
     stats = result.stats | {"user_violation": max(violated.values(), default=0.0)}
-    own = half_spaces.shown(result.channel, content["own"])
-    return result._replace(stats=stats, own=own), content
+    shown = half_spaces.shown(result.channel, content["own"])
+    return result._replace(stats=stats, shown=shown), content
 
 
 def _blind(
@@ -223,7 +223,7 @@ def _blind(
         "prices": [0.0] * len(statement.sources),
         "posteriors": priors,
     } | implied.proof()
-    content = statement.content("information", "budget", number) | {"own": implied.own}
+    content = statement.content("information", "budget", number) | {"own": implied.half_spaces}
     try:
         with precision():
             ends = bracket(content, {"channel": channel.tolist()}, proof)
@@ -245,7 +245,7 @@ def _silent(
     if law is None:
         return None
     (n, m), scale = statement.distortion.shape, float(statement.distortion.max()) or 1.0
-    q = half_spaces.own.channel
+    q = half_spaces.user.channel
     spent = cp.Constant(_costs(statement).reshape(-1, n * m) / scale) @ cp.vec(q, order="C")
     level = cp.Variable()
     equations = []
@@ -253,7 +253,7 @@ def _silent(
         joint, seen = _joint(prior, q)
         equations.append(joint == cp.outer(seen, cp.Variable(m, bounds=[0, 1])))
     costs = spent <= level
-    rules = [cp.sum(q, axis=1) == 1, *half_spaces.own.constraints]
+    rules = [cp.sum(q, axis=1) == 1, *half_spaces.user.constraints]
     status = _run(cp.Problem(cp.Minimize(level), [costs, *equations, *rules]), None, {}, clock)
     weight, prices = SILENT * scale, np.zeros(len(statement.sources))
     priors = [np.array(_posteriors_of_nothing(prior, m)) for prior in statement.laws]
@@ -275,7 +275,7 @@ def _silent(
         "prices": prices.tolist(),
         "posteriors": [phi.tolist() for phi in priors],
     } | implied.proof()
-    content = statement.content("distortion", "budget", 0.0) | {"own": implied.own}
+    content = statement.content("distortion", "budget", 0.0) | {"own": implied.half_spaces}
     try:
         with precision():
             ends = bracket(content, {"channel": channel.tolist()}, proof)
@@ -334,10 +334,10 @@ def _ends(
     spared = 0.0
     if information:
         name = "slope" if minimize == "sum" else "budget"
-        content = statement.content(minimize, name, number) | {"own": implied.own}
+        content = statement.content(minimize, name, number) | {"own": implied.half_spaces}
         proof |= {"weights": weights.tolist(), "posteriors": posteriors}
     else:
-        content = private_content(statement, measure, number) | {"own": implied.own}
+        content = private_content(statement, measure, number) | {"own": implied.half_spaces}
         penalty = privacy_penalty(statement, measure, implied.extra) if priced else 0 * channel
         proof |= {"penalty": penalty.tolist()}
         spared = privacy_price(statement, measure, number, penalty, channel)
@@ -401,7 +401,7 @@ def _nearest(
     measure: str,
     minimize: str,
     number: float,
-    own: UserConstraints,
+    user: UserConstraints,
     solver: str | None,
     options: dict[str, Any],
     clock: Clock,
@@ -412,7 +412,7 @@ def _nearest(
         return "constraints: no channel meets them"
     scale = float(statement.distortion.max()) or 1.0
     loose = 2 * scale if other == "information" else 1e3
-    stated, unit = _in_units(statement, measure, other, loose, own)
+    stated, unit = _in_units(statement, measure, other, loose, user)
     status = _run(stated.problem, solver, options, clock)
     if status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
         return f"constraints: no channel meets them (the solver says: {status})"

@@ -104,10 +104,10 @@ class Master:
 
     def coefficients(self, s: Array, theta: Array, beta: Array) -> Array:
         """Return the coefficients of the linear minorant of sum theta I + sum beta E, (R, Y)."""
-        own = self.joint.sum(axis=2)
+        secret = self.joint.sum(axis=2)
         posterior = np.maximum(s, TINY) / np.maximum(s, TINY).sum(axis=1, keepdims=True)
-        logs = np.log(posterior) - np.log(np.maximum(own, TINY))[:, :, None]
-        logs = np.where(own[:, :, None] > 0, logs, 0.0)
+        logs = np.log(posterior) - np.log(np.maximum(secret, TINY))[:, :, None]
+        logs = np.where(secret[:, :, None] > 0, logs, 0.0)
         slope = np.einsum("j,jar,jay->ry", theta, self.joint, logs, optimize=True)
         return slope + np.tensordot(beta, self.cost, 1)
 

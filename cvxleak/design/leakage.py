@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from cvxleak.design.goal import Goal
 from cvxleak.design.problem import AnyLaw, AnyLaws, DesignProblem, Objective
-from cvxleak.design.user_constraints import OwnConstraints
+from cvxleak.design.user_constraints import UserRules
 from cvxleak.model import Distortion, Query
 from cvxleak.problem import Bound
 
@@ -43,7 +43,7 @@ class MinLeakage(DesignProblem):
     outputs : iterable of hashable, optional
         Which outputs of a `Distortion` may be released, or labels for the columns of an array.
     constraints : callable or sequence of callables
-        The user's own constraints: each gets the CVXPY channel variable, one row per row of `rows`,
+        The user's constraints: each gets the CVXPY channel variable, one row per row of `rows`,
         and returns CVXPY constraints or lists of them.
     objective : {"record", "group", "total"}
         Leakage about the worst record, about the worst group of `size` records, or about the whole
@@ -54,7 +54,7 @@ class MinLeakage(DesignProblem):
         The adversaries, instead of `entropy_floor`: then this is one convex program.
     rows : {"auto", "orbits", "datasets", "query"}
         "auto": one row per orbit of the symmetries that are found, or one per dataset where there
-        are own constraints, which may not be invariant. "query" restricts the problem to channels
+        are user constraints, which may not be invariant. "query" restricts the problem to channels
         q(y|f(x)).
 
     Raises
@@ -86,7 +86,7 @@ class MinLeakage(DesignProblem):
       newest one (LEAKAGE Algorithm 6): then it may cycle, which ``stats["cycled"]`` says, and the
       bracket need not close.
     - solver, solver_options: a solver of CVXPY for the master. If left out, a method in NumPy that
-      uses the master's structure; CLARABEL where there are own constraints, or given priors at
+      uses the master's structure; CLARABEL where there are user constraints, or given priors at
       whose program that method gets stuck.
     - rng: random starts of the local searches.
     - verbose: print a line per round.
@@ -133,7 +133,7 @@ def min_leakage(
     source: AnyLaw | None = None,
     sources: AnyLaws | None = None,
     outputs: Iterable[Hashable] | None = None,
-    constraints: OwnConstraints = (),
+    constraints: UserRules = (),
     objective: Objective = "record",
     size: int = 1,
     priors: AnyLaws | None = None,

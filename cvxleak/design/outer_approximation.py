@@ -1,4 +1,4 @@
-"""The user's own constraints as half-spaces, so that a linear program's multipliers prove a bound.
+"""The user's constraints as half-spaces, so that a linear program's multipliers prove a bound.
 
 An affine constraint is the half-space (or the equality) that it states: its coefficients are its
 gradient, its right-hand side its value at zero, as CVXPY evaluates them. A convex one, g <= 0, is
@@ -77,14 +77,14 @@ class Implied:
     ----------
     least : float
         Its least value, as the multipliers prove it up to rounding.
-    own, multipliers, balance
+    half_spaces, multipliers, balance
         What a certificate stores; see `cvxleak.proofs.bounds.user_rows`.
     extra : array
         Multipliers of the further rows that were given.
     """
 
     least: float
-    own: list[dict[str, Any]]
+    half_spaces: list[dict[str, Any]]
     multipliers: list[float]
     balance: list[int]
     extra: Array
@@ -103,19 +103,19 @@ class _Rows(NamedTuple):
 
 
 class HalfSpaces:
-    """The user's own constraints on channels of one shape.
+    """The user's constraints on channels of one shape.
 
     Attributes
     ----------
-    own : UserConstraints
+    user : UserConstraints
     inside : SlaterRepair
         The channels that meet them.
     """
 
-    def __init__(self, own: UserConstraints) -> None:
-        self.own, self.inside = own, SlaterRepair(own)
-        self._shape, self._channel = own.shape, own.channel
-        self._constraints, self._variables = own.constraints, own.variables
+    def __init__(self, user: UserConstraints) -> None:
+        self.user, self.inside = user, SlaterRepair(user)
+        self._shape, self._channel = user.shape, user.channel
+        self._constraints, self._variables = user.constraints, user.variables
         sizes = [v.size for v in self._variables]
         self._starts = dict(
             zip([v.id for v in self._variables], np.cumsum([0, *sizes[:-1]]), strict=True)
@@ -149,20 +149,20 @@ class HalfSpaces:
         """Return the affine constraints without multipliers: they prove nothing."""
         return self._idle(np.zeros(self._shape))
 
-    def shown(self, channel: Array, own: list[dict[str, Any]]) -> Shown:
+    def shown(self, channel: Array, stored: list[dict[str, Any]]) -> Shown:
         """Return what can be shown of a channel, the lower end being about the problem anyway."""
-        further = self._further(channel, own) if self.inside.met(channel) else None
+        further = self._further(channel, stored) if self.inside.met(channel) else None
         if further is None:
             return Shown(False, {}, {"lower": PROBLEM})
         return Shown(True, further, {"lower": PROBLEM, "upper": self.about})
 
-    def _further(self, channel: Array, own: list[dict[str, Any]]) -> dict[str, Any] | None:
-        """Return what a witness stores beside its channel, or None if it is not in `own`.
+    def _further(self, channel: Array, stored: list[dict[str, Any]]) -> dict[str, Any] | None:
+        """Return what a witness stores beside its channel, or None if it is not in `stored`.
 
         That is values of the further variables with which the channel meets each entry exactly:
         floats, or fractions where no floats would do.
         """
-        rows = read_own(own, *self._shape)
+        rows = read_own(stored, *self._shape)
         count = 1 + max((j for row in rows for j, _ in row.further), default=-1)
         exact = normalized_rows(channel.tolist())
         if not count:
@@ -172,9 +172,9 @@ class HalfSpaces:
         except SolverError:
             return None
         values = self._point()[channel.size :][:count].tolist()
-        for stored in (values, exactly_met(rows, exact, values)):
-            if stored is not None and not missed(rows, exact, {"further": stored}):
-                return {"further": stored}
+        for found in (values, exactly_met(rows, exact, values)):
+            if found is not None and not missed(rows, exact, {"further": found}):
+                return {"further": found}
         return None
 
     def least(self, slope: Array, extra: tuple[csr_array, Array] | None = None) -> Implied:
@@ -266,7 +266,7 @@ class HalfSpaces:
         stored = gamma != 0
         stored[: len(self._rows.at_least)] = True
         kept = _Rows(rows.matrix[stored], rows.at_least[stored], rows.equal[stored])
-        own = _written(kept, shape)
+        written = _written(kept, shape)
         gamma = gamma[stored]
         prices = above[len(above) - many :] * size
         rest, offset = slope.copy(), 0.0
@@ -277,7 +277,7 @@ class HalfSpaces:
             try:
                 with precision():
                     proof = {"own": multipliers, "balance": balance}
-                    taken, least = priced(read_own(own, *shape), proof)
+                    taken, least = priced(read_own(written, *shape), proof)
             except CertificateError:
                 continue
             offset = float(least)
@@ -286,19 +286,19 @@ class HalfSpaces:
             break
         else:
             # Multipliers of further variables that do not cancel prove nothing.
-            multipliers, balance = [0.0] * len(own), []
+            multipliers, balance = [0.0] * len(written), []
         if extra is not None:
             rest += (extra[0][:, :cells].T @ prices).reshape(shape)
             offset -= float(prices @ extra[1])
         # The multipliers' own value: the program's is that of a point that may miss some rows.
         value = float(rest.min(axis=1).sum()) + offset
-        return Implied(value, own, multipliers, balance, prices)
+        return Implied(value, written, multipliers, balance, prices)
 
     def _idle(self, slope: Array, extra: tuple[csr_array, Array] | None = None) -> Implied:
         """Return what holds without any multiplier."""
-        own = _written(self._rows, self._shape)
+        written = _written(self._rows, self._shape)
         none = np.zeros(0 if extra is None else len(extra[1]))
-        return Implied(float(slope.min(axis=1).sum()), own, [0.0] * len(own), [], none)
+        return Implied(float(slope.min(axis=1).sum()), written, [0.0] * len(written), [], none)
 
     # Half-spaces -----------------------------------------------------------------------------
 
@@ -404,13 +404,13 @@ def _written(rows: _Rows, shape: tuple[int, int]) -> list[dict[str, Any]]:
     """Return rows as a certificate stores them."""
     cells = shape[0] * shape[1]
     matrix = csr_array(rows.matrix)
-    own = []
+    written = []
     for i, (limit, equal) in enumerate(
         zip(rows.at_least.tolist(), rows.equal.tolist(), strict=True)
     ):
         here = slice(matrix.indptr[i], matrix.indptr[i + 1])
         pairs = list(zip(matrix.indices[here].tolist(), matrix.data[here].tolist(), strict=True))
-        own.append(
+        written.append(
             {
                 "entries": [[f % shape[0], f // shape[0], a] for f, a in pairs if f < cells],
                 "further": [[f - cells, b] for f, b in pairs if f >= cells],
@@ -418,7 +418,7 @@ def _written(rows: _Rows, shape: tuple[int, int]) -> list[dict[str, Any]]:
                 "equal": equal,
             }
         )
-    return own
+    return written
 
 
 def _joined(parts: list[_Rows]) -> _Rows:

@@ -28,8 +28,8 @@ from cvxleak.design.run import Options
 from cvxleak.design.search import DesignSearch
 from cvxleak.design.symmetry import FORMS
 from cvxleak.design.user_constraints import (
-    OwnConstraints,
     Rule,
+    UserRules,
     as_rules,
     check_picklable,
     user_violations,
@@ -87,7 +87,7 @@ class DesignProblem(Problem):
         source: AnyLaw | None = None,
         sources: AnyLaws | None = None,
         outputs: Iterable[Hashable] | None = None,
-        constraints: OwnConstraints = (),
+        constraints: UserRules = (),
         objective: Objective = "record",
         size: int = 1,
         priors: AnyLaws | None = None,

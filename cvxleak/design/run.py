@@ -130,7 +130,7 @@ class Run:
         self.candidate: Candidate | None = None  # the best channel so far, as far as is known
         self.audits = Audits(self.data, self.oracle, self.fallbacks, learned.audited, learned.work)
         self._ends_tried = False  # of the trade-off
-        # Masters are solved in this unit; multipliers of own constraints keep theirs.
+        # Masters are solved in this unit; multipliers of user constraints keep theirs.
         rules = self.data.rules
         self.unit = 1.0 if rules else float(self.costs.price.max()) or 1.0
         self.mirrors = np.array_equal(self.costs.table, self.costs.table[:, ::-1, ::-1])

@@ -95,7 +95,7 @@ class DesignSearch:
         return _Run(learned, fallbacks, conic, options, gap, clock)
 
     def _find_fallback(self, fallbacks: FallbackChannels, options: Options, clock: Clock) -> None:
-        """Take the channel of least leakage, where own constraints rule out all constants."""
+        """Take the channel of least leakage, where user constraints rule out all constants."""
         known = self.learned
         learned = Learned(known.data, Goal.LEAKAGE, 0, work=known.work)
         search = DesignSearch(learned, math.inf, options)

@@ -1,4 +1,4 @@
-"""What a certificate can show of a channel and the user's own constraints."""
+"""What a certificate can show of a channel and the user's constraints."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Shown"]
 
 
 class Shown(NamedTuple):
-    """What can be shown of a channel and own constraints.
+    """What can be shown of a channel and user constraints.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Channels that meet the user's own constraints, as arithmetic sees them and not as a solver does.
+"""Channels that meet the user's constraints, as arithmetic sees them and not as a solver does.
 
 A solver's point misses constraints by its tolerance. Let v = (channel, further variables) be such a
 point and c one that has room everywhere (a Slater point). Written as g_i >= 0 the constraints have
@@ -58,17 +58,17 @@ ATTEMPTS = 12
 
 
 class SlaterRepair:
-    """The channels of one shape that meet the user's own constraints.
+    """The channels of one shape that meet the user's constraints.
 
     Parameters
     ----------
-    own : UserConstraints
+    user : UserConstraints
     """
 
-    def __init__(self, own: UserConstraints) -> None:
-        self._shape, self._cells = own.shape, own.shape[0] * own.shape[1]
-        self._channel, self._constraints = own.channel, own.constraints
-        self._variables = own.variables
+    def __init__(self, user: UserConstraints) -> None:
+        self._shape, self._cells = user.shape, user.shape[0] * user.shape[1]
+        self._channel, self._constraints = user.channel, user.constraints
+        self._variables = user.variables
         self._least_room = ROOM_FURTHER if len(self._variables) > 1 else ROOM
 
     def repaired(self, matrix: Array) -> Array:

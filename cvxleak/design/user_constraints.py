@@ -1,4 +1,4 @@
-"""The user's own constraints on the channel that a design problem looks for."""
+"""The user's constraints on the channel that a design problem looks for."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from cvxleak.core.validation import Array, frozen_array, in_order, short
 __all__ = [
     "SHARP",
     "TIGHT",
-    "OwnConstraints",
     "Rule",
     "UserConstraints",
+    "UserRules",
     "as_expressions",
     "as_rules",
     "attempt",
@@ -40,7 +40,7 @@ __all__ = [
 Rule = Callable[[cp.Variable], cp.Constraint | Iterable[Any]]
 """Gets the channel variable, returns a constraint or a list (of lists) of constraints."""
 
-OwnConstraints = Rule | Sequence[Rule]
+UserRules = Rule | Sequence[Rule]
 """What the argument `constraints` of a design problem may be."""
 
 TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
@@ -52,7 +52,7 @@ SHARP = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e
 _HOW = "write it as a function of the channel variable, for example lambda Q: [Q[0, 0] >= 0.5]"
 
 
-def as_rules(constraints: OwnConstraints) -> tuple[Rule, ...]:
+def as_rules(constraints: UserRules) -> tuple[Rule, ...]:
     """Return the argument `constraints` of a design problem as a tuple of callables.
 
     Raises
@@ -129,7 +129,7 @@ def check_solver(solver: str | None) -> str | None:
 
 
 class UserConstraints:
-    """The user's own constraints on channels of one shape, stated once, all of them convex.
+    """The user's constraints on channels of one shape, stated once, all of them convex.
 
     Whoever solves a program with them puts `channel` and `constraints` into it, and reads values
     right after.
@@ -161,13 +161,13 @@ class UserConstraints:
     --------
     >>> from cvxleak.constraints import local_dp
     >>> from cvxleak.design.user_constraints import UserConstraints
-    >>> own = UserConstraints((3, 3), [lambda Q: local_dp(Q, 1.0), lambda Q: Q[0, 0] >= 0.5])
-    >>> len(own.constraints)
+    >>> user = UserConstraints((3, 3), [lambda Q: local_dp(Q, 1.0), lambda Q: Q[0, 0] >= 0.5])
+    >>> len(user.constraints)
     3
     """
 
     def __init__(
-        self, shape: tuple[int, int], rules: OwnConstraints, widest: float | None = None
+        self, shape: tuple[int, int], rules: UserRules, widest: float | None = None
     ) -> None:
         self.shape = shape
         # Finite bounds: CVXPY multiplies bounds by constants, and infinity by 0 is not a number.
@@ -213,8 +213,8 @@ class UserConstraints:
         }
 
 
-def user_violations(constraints: OwnConstraints, matrix: ArrayLike) -> dict[str, float]:
-    """Return by how much a matrix misses each of the user's own constraints on a channel.
+def user_violations(constraints: UserRules, matrix: ArrayLike) -> dict[str, float]:
+    """Return by how much a matrix misses each of the user's constraints on a channel.
 
     Parameters
     ----------

@@ -5,7 +5,7 @@ The channels have one row per value of a statistic of the dataset that loses not
 
 problem: {"query": f, "rows", "distortion": d(f, y), "sources": laws, "objective": {"size": k, 0 for
 the whole dataset}, "entropy_floor": b or null, "priors": laws or null, "budget": D or L, or null
-for none, "own": half-spaces that stand for the user's own constraints}: those of affine ones as
+for none, "own": half-spaces that stand for the user's constraints}: those of affine ones as
 they are stated, and supporting ones of others (`cvxleak.proofs.bounds.user_rows`). The lower end
 holds for all channels in them.
 

@@ -7,7 +7,7 @@ distortion counts), "minimize", and what that needs:
 - "sum" (leakage): minimize max_k I_k + "slope" max_j E_j d;
 - "distortion" (distortion): minimize max_j E_j d subject to I_k <= "budget" for all k;
 
-with "own": half-spaces that stand for the user's own constraints, those of affine ones as they are
+with "own": half-spaces that stand for the user's constraints, those of affine ones as they are
 stated and supporting ones of others (`cvxleak.proofs.bounds.user_rows`; the lower end holds for all
 channels in them);
 with "secrets", either laws of the input (I_k = I(X;Y)) or joint laws P_k(a, x) of a secret and the
@@ -74,7 +74,7 @@ def prove_distortion(
 def bracket(
     problem: Mapping[str, Any], witness: Mapping[str, Any], proof: Mapping[str, Any]
 ) -> tuple[float, float]:
-    """Return both ends, whether or not the witness meets the user's own constraints."""
+    """Return both ends, whether or not the witness meets the user's constraints."""
     statement, channel = _read(problem, witness, ("information", "sum", "distortion"))
     return max(statement.lower(proof), 0.0), statement.upper(channel)
 

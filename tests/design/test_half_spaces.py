@@ -64,7 +64,7 @@ def proved(implied, slope, multipliers=None):
     """Return sum_x min_y (slope - what the multipliers add up to) + offset."""
     proof = implied.proof() | ({} if multipliers is None else {"own": multipliers})
     with precision():
-        cells, value = priced(read_own(implied.own, *SHAPE), proof)
+        cells, value = priced(read_own(implied.half_spaces, *SHAPE), proof)
         table = [[arb(entry) for entry in row] for row in slope.tolist()]
         for x, y, amount in cells:
             table[x][y] -= amount
@@ -96,7 +96,7 @@ def test_every_half_space_holds_on_the_whole_set(name):
     rules = [Q >= 0, cp.sum(Q, axis=1) == 1, *own.constraints]
     cells = {}
     with precision():
-        found, offset = priced(read_own(implied.own, *SHAPE), implied.proof())
+        found, offset = priced(read_own(implied.half_spaces, *SHAPE), implied.proof())
     cells = {(x, y): float(amount) for x, y, amount in found}
     for _ in range(4):
         slope = rng.normal(size=SHAPE)
@@ -109,7 +109,7 @@ def test_affine_constraints_are_stored_as_they_are_stated():
     implied = half_spaces_of(lambda Q: 3 * Q[0, 1] - Q[1, 0] >= 0.125, (2, 2)).least(
         np.array([[0.0, 1.0], [0.0, 0.0]])
     )
-    (entry,) = implied.own
+    (entry,) = implied.half_spaces
     assert sorted(entry["entries"]) == [[0, 1, 3.0], [1, 0, -1.0]]
     assert (entry["at_least"], entry["equal"], entry["further"]) == (0.125, False, [])
 
@@ -118,7 +118,7 @@ def test_a_kind_of_constraint_without_half_spaces_costs_sharpness_only():
     rule = lambda Q: cp.PowCone3D(Q[0, 0], Q[1, 1], Q[2, 2], 0.5)  # noqa: E731
     slope = np.random.default_rng(0).normal(size=SHAPE)
     implied = half_spaces_of(rule).least(slope)
-    assert implied.own == []
+    assert implied.half_spaces == []
     assert implied.least == pytest.approx(slope.min(axis=1).sum())
 
 
@@ -130,7 +130,7 @@ def test_sets_without_channels_are_refused():
 def test_hostile_multipliers_are_refused():
     slope = np.random.default_rng(5).normal(size=SHAPE)
     implied = half_spaces_of(SETS["local dp"]).least(slope)
-    rows = read_own(implied.own, *SHAPE)
+    rows = read_own(implied.half_spaces, *SHAPE)
     assert implied.balance
     good = implied.proof()
     first = next(i for i, m in enumerate(implied.multipliers) if m)

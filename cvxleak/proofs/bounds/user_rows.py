@@ -1,4 +1,4 @@
-"""Half-spaces that stand for the user's own constraints on a channel, and what multipliers prove.
+"""Half-spaces that stand for the user's constraints on a channel, and what multipliers prove.
 
 A problem lists them under "own". Each entry {"entries": [[x, y, a], ...], "further": [[j, b], ...],
 "at_least": c, "equal": false} says of a channel q that there are numbers z (the same for all
