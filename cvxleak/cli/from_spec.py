@@ -10,7 +10,7 @@ from cvxleak.cli import spec as schema
 from cvxleak.cli.spec.section import is_bare
 from cvxleak.cli.spec_file import Given
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.files import is_header, label_from_text, numbers_from_text, read_table
+from cvxleak.core.tables import is_header, label_from_text, numbers_from_text, read_table
 from cvxleak.model import Channel, Distortion, Mechanism, Prior, Query, RecordSpace
 from cvxleak.report import check_targets
 from cvxleak.sources import SourceSet

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -11,17 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.files import (
-    is_header,
-    is_number,
-    label_from_text,
-    label_to_text,
-    labels_from_json,
-    numbers_from_text,
-    read_table,
-    write_table,
-)
-from cvxleak.core.numbers import ExactArray, as_written, fraction, to_json
+from cvxleak.core.files import labels_from_json
+from cvxleak.core.numbers import ExactArray, fraction, to_json
 from cvxleak.core.validation import Array, in_order, label_tuple, short
 from cvxleak.core.value import Stored, check_keys, preview
 
@@ -136,10 +127,9 @@ class LabeledMatrix(Stored):
         ValidationError
             A label that would not come back, or a path that cannot be written.
         """
-        header = [label_to_text(label, "outputs") for label in self.outputs]
-        names = [label_to_text(label, "inputs") for label in self.inputs]
-        body = [[name, *row] for name, row in zip(names, self.matrix.tolist(), strict=True)]
-        write_table(path, [["", *header], *body])
+        from cvxleak.core.tables import write_matrix
+
+        write_matrix(path, self.matrix, self.inputs, self.outputs)
 
     @classmethod
     def from_csv(cls, path: str | os.PathLike[str]) -> Self:
@@ -156,31 +146,9 @@ class LabeledMatrix(Stored):
             The file cannot be read, its lines are not equally long, a cell is not a number, or
             the matrix is not valid.
         """
-        rows = read_table(path)
-        _, header = rows[0]
-        if not is_header(rows[0], 1, path):
-            return cls([numbers_from_text(cells, line, path) for line, cells in rows])
-        if len(rows) == 1:
-            raise ValidationError(f"path: {os.fspath(path)!r} has a header and no rows")
-        unlike_rows = header[0] and not any(map(is_number, header))
-        if unlike_rows and cls._is_whole([cells for _, cells in rows[1:]]):
-            raise ValidationError(
-                f"path: {os.fspath(path)!r} has a header, and its first column may be labels of "
-                "the rows or numbers: if it is labels, leave the first cell of the header empty; "
-                "if it is numbers, remove the header"
-            )
-        matrix = [numbers_from_text(cells[1:], line, path, 2) for line, cells in rows[1:]]
-        inputs = [label_from_text(cells[0]) for _, cells in rows[1:]]
-        return cls(matrix, inputs, [label_from_text(cell) for cell in header[1:]])
+        from cvxleak.core.tables import read_matrix
 
-    @classmethod
-    def _is_whole(cls, rows: Sequence[Sequence[str]]) -> bool:
-        """Whether cells, none of them a label, are a matrix of this kind."""
-        try:
-            cls([[as_written(cell) for cell in row] for row in rows])
-        except (ValueError, OverflowError):
-            return False
-        return True
+        return cls(*read_matrix(path, cls))
 
     def to_pandas(self) -> Any:
         """Return a pandas DataFrame with inputs as index and outputs as columns (needs pandas)."""

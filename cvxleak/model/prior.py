@@ -11,15 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.files import (
-    is_header,
-    label_from_text,
-    label_to_text,
-    labels_from_json,
-    numbers_from_text,
-    read_table,
-    write_table,
-)
+from cvxleak.core.files import labels_from_json
 from cvxleak.core.numbers import to_json
 from cvxleak.core.validation import (
     Array,
@@ -157,9 +149,9 @@ class Prior(Stored):
         ValidationError
             A label that would not come back, or a path that cannot be written.
         """
-        names = [label_to_text(label, "labels") for label in self.labels]
-        body = zip(names, self.probabilities.tolist(), strict=True)
-        write_table(path, [("label", "probability"), *body])
+        from cvxleak.core.tables import write_law
+
+        write_law(path, self.probabilities, self.labels)
 
     @classmethod
     def from_csv(cls, path: str | os.PathLike[str]) -> Self:
@@ -170,15 +162,9 @@ class Prior(Stored):
         ValidationError
             The file cannot be read, has other columns, or the probabilities are not valid.
         """
-        rows = read_table(path)
-        if len(rows[0][1]) != 2:
-            raise ValidationError(
-                f"path: {os.fspath(path)!r} has {len(rows[0][1])} columns; "
-                "two are needed, label and probability"
-            )
-        body = rows[1:] if is_header(rows[0], 2, path) else rows
-        values = [numbers_from_text(cells[1:], line, path, 2)[0] for line, cells in body]
-        return cls(values, [label_from_text(cells[0]) for _, cells in body])
+        from cvxleak.core.tables import read_law
+
+        return cls(*read_law(path))
 
     def to_pandas(self) -> Any:
         """Return a pandas Series indexed by label (needs pandas)."""

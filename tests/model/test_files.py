@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.files import label_from_text, label_to_text, write_atomic
+from cvxleak.core.files import write_atomic
+from cvxleak.core.tables import label_from_text, label_to_text
 from cvxleak.model import Channel, Distortion, Prior
 
 scalars = st.one_of(

@@ -101,7 +101,7 @@ def request(
 ) -> None:
     """Answer a request. The true data is read from standard input, and kept nowhere."""
     with complaining():
-        from cvxleak.core.files import label_from_text
+        from cvxleak.core.tables import label_from_text
         from cvxleak.desk import ReleaseDesk
         from cvxleak.problem.bound import converted
 
@@ -215,7 +215,7 @@ def _text(release: Release) -> list[str]:
 def _model(given: Given) -> Prior:
     """Return the law of [prior], its labels read as in a table."""
     from cvxleak.cli.from_spec import prior_counts
-    from cvxleak.core.files import label_from_text
+    from cvxleak.core.tables import label_from_text
     from cvxleak.model import Prior
 
     counts = prior_counts(given)

@@ -11,7 +11,7 @@ from typing import Literal
 from cvxleak import mechanisms
 from cvxleak.cli.spec.section import Number, Section, is_bare, numbers
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.files import numbers_from_text, read_table
+from cvxleak.core.tables import numbers_from_text, read_table
 from cvxleak.core.validation import Array
 from cvxleak.model import Channel, Distortion, Prior, Query
 

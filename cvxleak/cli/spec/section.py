@@ -11,8 +11,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, PlainValidator, mode
 from pydantic_core import PydanticCustomError
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.files import is_header, read_table
 from cvxleak.core.numbers import as_written
+from cvxleak.core.tables import is_header, read_table
 
 __all__ = ["Label", "Number", "Section", "is_bare", "numbers"]
 

@@ -1,0 +1,210 @@
+"""Tables in CSV files: their cells as numbers and labels, labeled matrices and laws in them.
+
+No certificate holds a table, so the checker does not load this module.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+from collections.abc import Callable, Hashable, Iterable, Sequence
+
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.files import labels_from_json, read_text, write_atomic
+from cvxleak.core.numbers import as_written
+from cvxleak.core.validation import Array
+
+__all__ = [
+    "is_header",
+    "label_from_text",
+    "label_to_text",
+    "numbers_from_text",
+    "read_law",
+    "read_matrix",
+    "read_table",
+    "write_law",
+    "write_matrix",
+]
+
+# 50 %, 0,5, 1 000, 1_000, ½: a number to a person, and none here.
+_NUMBER_OF_OTHERS = re.compile(r"[-+−]?[.,]?[\d½¼¾⅓⅔][\d½¼¾⅓⅔\s.,'_/%‰eE+−-]*")
+
+
+def write_matrix(
+    path: str | os.PathLike[str],
+    matrix: Array,
+    inputs: Iterable[Hashable],
+    outputs: Iterable[Hashable],
+) -> None:
+    """Write a matrix with a header of outputs, and a first column of inputs."""
+    header = [label_to_text(label, "outputs") for label in outputs]
+    names = [label_to_text(label, "inputs") for label in inputs]
+    body = [[name, *row] for name, row in zip(names, matrix.tolist(), strict=True)]
+    write_table(path, [["", *header], *body])
+
+
+def read_matrix(
+    path: str | os.PathLike[str], made: Callable[[list[list[float]]], object]
+) -> tuple[list[list[float]], list[Hashable] | None, list[Hashable] | None]:
+    """Return a matrix and its labels of rows and columns, None where the file has none.
+
+    `made` raises a ValueError for what is no such matrix: it tells a first column of numbers from
+    one of labels.
+    """
+    rows = read_table(path)
+    _, header = rows[0]
+    if not is_header(rows[0], 1, path):
+        return [numbers_from_text(cells, line, path) for line, cells in rows], None, None
+    if len(rows) == 1:
+        raise ValidationError(f"path: {os.fspath(path)!r} has a header and no rows")
+    unlike_rows = header[0] and not any(map(is_number, header))
+    if unlike_rows and _is_whole([cells for _, cells in rows[1:]], made):
+        raise ValidationError(
+            f"path: {os.fspath(path)!r} has a header, and its first column may be labels of "
+            "the rows or numbers: if it is labels, leave the first cell of the header empty; "
+            "if it is numbers, remove the header"
+        )
+    matrix = [numbers_from_text(cells[1:], line, path, 2) for line, cells in rows[1:]]
+    inputs = [label_from_text(cells[0]) for _, cells in rows[1:]]
+    return matrix, inputs, [label_from_text(cell) for cell in header[1:]]
+
+
+def _is_whole(rows: Sequence[Sequence[str]], made: Callable[[list[list[float]]], object]) -> bool:
+    """Whether cells, none of them a label, are a matrix of this kind."""
+    try:
+        made([[as_written(cell) for cell in row] for row in rows])
+    except (ValueError, OverflowError):
+        return False
+    return True
+
+
+def write_law(
+    path: str | os.PathLike[str], probabilities: Array, labels: Iterable[Hashable]
+) -> None:
+    """Write a header and one line (label, probability) for each outcome."""
+    names = [label_to_text(label, "labels") for label in labels]
+    body = zip(names, probabilities.tolist(), strict=True)
+    write_table(path, [("label", "probability"), *body])
+
+
+def read_law(path: str | os.PathLike[str]) -> tuple[list[float], list[Hashable]]:
+    """Return the probabilities and the labels of a file of two columns."""
+    rows = read_table(path)
+    if len(rows[0][1]) != 2:
+        raise ValidationError(
+            f"path: {os.fspath(path)!r} has {len(rows[0][1])} columns; "
+            "two are needed, label and probability"
+        )
+    body = rows[1:] if is_header(rows[0], 2, path) else rows
+    values = [numbers_from_text(cells[1:], line, path, 2)[0] for line, cells in body]
+    return values, [label_from_text(cells[0]) for _, cells in body]
+
+
+def write_table(path: str | os.PathLike[str], rows: Iterable[Iterable[object]]) -> None:
+    """Write rows of cells to a CSV file."""
+    buffer = io.StringIO()
+    csv.writer(buffer, lineterminator="\n").writerows(rows)
+    write_atomic(path, buffer.getvalue())
+
+
+def read_table(path: str | os.PathLike[str]) -> list[tuple[int, list[str]]]:
+    """Return (line number, stripped cells) of the non-blank lines of a CSV file, equally long."""
+    reader = csv.reader(io.StringIO(read_text(path)), skipinitialspace=True)
+    try:
+        rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader]
+    except csv.Error as error:
+        raise ValidationError(f"path: {os.fspath(path)!r} is not CSV: {error}") from error
+    rows = [(line, cells) for line, cells in rows if cells not in ([], [""])]
+    if not rows:
+        raise ValidationError(f"path: {os.fspath(path)!r} is empty")
+    if all(len(cells) == 1 and ";" in cells[0] for _, cells in rows):
+        raise ValidationError(
+            f"path: {os.fspath(path)!r} separates its cells by semicolons; CSV with commas (and "
+            "points in the numbers) is needed"
+        )
+    width = len(rows[0][1])
+    for line, cells in rows:
+        if len(cells) != width:
+            raise ValidationError(
+                f"path: line {line} of {os.fspath(path)!r} has {len(cells)} cells; "
+                f"{width} are needed"
+            )
+    return rows
+
+
+def is_header(row: tuple[int, list[str]], column: int, path: str | os.PathLike[str]) -> bool:
+    """Whether the first line of a table holds labels: its cell in `column` (from 1) is no number.
+
+    A number in another notation is refused: taken for a label it would cost the table a line.
+    """
+    line, cells = row
+    cell = cells[column - 1]
+    if _NUMBER_OF_OTHERS.fullmatch(cell) and not is_number(cell):
+        raise _not_a_number(
+            cell, line, column, path, "; in a header there must be a word, or nothing"
+        )
+    return not is_number(cell)
+
+
+def numbers_from_text(
+    cells: Sequence[str], line: int, path: str | os.PathLike[str], column: int = 1
+) -> list[float]:
+    """Return the cells of one line, from `column` on, as numbers (`cvxleak.core.numbers`)."""
+    for place, cell in enumerate(cells, column):
+        if not is_number(cell):
+            raise _not_a_number(cell, line, place, path)
+    return [as_written(cell) for cell in cells]
+
+
+def _not_a_number(
+    cell: str, line: int, column: int, path: str | os.PathLike[str], more: str = ""
+) -> ValidationError:
+    return ValidationError(
+        f"path: line {line}, column {column} of {os.fspath(path)!r}: found {cell[:40]!r}; a number "
+        f"with a decimal point, or a fraction such as 1/3, is needed{more}"
+    )
+
+
+def is_number(text: str) -> bool:
+    """Whether a cell reads as a number: a decimal, or a fraction such as 1/3."""
+    try:
+        as_written(text)
+    except (ValueError, OverflowError):
+        return False
+    return True
+
+
+def label_from_text(text: str) -> Hashable:
+    """Return the label that a CSV cell stands for: its value if it is JSON, the text otherwise.
+
+    So 1 is an int, 1.0 a float, [0, 1] a tuple, "1" (in quotes) a text, and 007, yes or NaN too.
+    """
+    try:
+        value = json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        return text
+    return text if isinstance(value, dict) else labels_from_json(value)
+
+
+def label_to_text(label: Hashable, name: str) -> str:
+    """Return the cell that `label_from_text` reads as `label`."""
+    plain = isinstance(label, str) and label.isprintable() and label == label.strip() != ""
+    if plain and label_from_text(str(label)) == label:
+        return str(label)
+    try:
+        text = json.dumps(label)
+    except (TypeError, ValueError):
+        text = ""
+    if repr(label_from_text(text)) != repr(label):
+        raise ValidationError(
+            f"{name}: the label {label!r:.60} cannot be written to CSV; "
+            "text, numbers, booleans, None and tuples of them can"
+        )
+    return text
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(name)
