@@ -17,6 +17,7 @@ from cvxleak.measures import (
 )
 from cvxleak.model import Lumped, Mechanism, Prior
 from cvxleak.model.knowledge import Knowledge
+from cvxleak.model.knowledge.violations import expand
 from cvxleak.model.restricted import Restricted, restrict
 
 __all__ = ["Adversary"]
@@ -92,7 +93,7 @@ class Adversary(Value):
     def expand(self) -> Prior:
         """Return the prior on full datasets (small spaces only)."""
         if self.adversaries:
-            return self._restricted.expand(self.weights)
+            return expand(self._restricted, self.weights)
         return self.mechanism.expand(self.records, self.weights)
 
     def rows(self, least: float = 0.0) -> list[tuple[Hashable, tuple[Hashable, ...], int, float]]:

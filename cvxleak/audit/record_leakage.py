@@ -20,8 +20,8 @@ from cvxleak.core.validation import instance, real_number, short, whole_number
 from cvxleak.measures import entropy, lumped_entropy, lumped_information
 from cvxleak.model import Mechanism, Prior
 from cvxleak.model.knowledge import Knowledge
-from cvxleak.model.knowledge.base import worst_of
 from cvxleak.model.knowledge.binding import as_knowledge
+from cvxleak.model.knowledge.violations import violations_of_prior, violations_of_weights
 from cvxleak.model.restricted import restrict
 from cvxleak.problem import Bound, Check, Gap, Problem, Status, Stopped
 from cvxleak.problem.candidates import candidate_weights, law_violations, positive_part
@@ -206,7 +206,7 @@ class RecordLeakage(Problem):
             law = positive_part(p)
             value = lumped_information(law, view.lumped)
             uncertainty = lumped_entropy(law, view.lumped)
-            missed = view.violations(law, self.adversaries)
+            missed = violations_of_weights(view, law, self.adversaries)
         else:
             needed = mechanism.space.size
             named = isinstance(candidate, Prior) or hasattr(candidate, "reindex")
@@ -223,7 +223,7 @@ class RecordLeakage(Problem):
             )
             uncertainty = entropy(law)
             shaped = law.reshape(mechanism.space.shape)
-            missed = worst_of(*(k.violation(mechanism.query, shaped) for k in self.adversaries))
+            missed = violations_of_prior(self.adversaries, mechanism.query, shaped)
         short_of = max(self.entropy_floor - uncertainty, 0.0)
         violations = law_violations(p) | {"entropy is at least the floor": short_of} | missed
         return value, violations

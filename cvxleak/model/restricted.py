@@ -9,20 +9,16 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.special import entr
 
 from cvxleak.core.errors import InfeasibleError, ValidationError
-from cvxleak.core.validation import Array, short
+from cvxleak.core.validation import short
 from cvxleak.model._features import Counted, Expected, Linear, Near, Reference, feature_of
 from cvxleak.model._implied import may_be_positive, not_implied, unlike
 from cvxleak.model.joint import joint_query
-from cvxleak.model.knowledge import Knowledge, RelativeEntropyBall
-from cvxleak.model.knowledge.base import worst_of
+from cvxleak.model.knowledge import Knowledge
 from cvxleak.model.knowledge.binding import exchangeable
 from cvxleak.model.lumping import Lumped
 from cvxleak.model.mechanism import Mechanism
-from cvxleak.model.prior import Prior, as_prior
 from cvxleak.model.query import FIBER_LIMIT, Query
 
 __all__ = ["Linear", "Reference", "Restricted", "restrict"]
@@ -37,6 +33,9 @@ class Restricted:
     I(A;Y) nor a constraint, and entropy is largest, so the problem in the weights is still exact.
     Datasets of which a constraint says that they have no probability are left out: those that a
     reference p0 excludes, and those whose c(x) is not extreme where E[c(X)] has to be.
+
+    `places` is the group of a dataset, by the joint value of the records `looked_at` and by the
+    value of the query `joint`; those left out are not in it.
     """
 
     mechanism: Mechanism
@@ -45,58 +44,14 @@ class Restricted:
     equations: tuple[Linear, ...]
     inequalities: tuple[Linear, ...]
     references: tuple[Reference, ...]
-    _joint: Query = field(repr=False)
-    _looked_at: tuple[int, ...] = field(repr=False)
-    _place: Mapping[tuple[int, int], int] = field(repr=False)
+    joint: Query = field(repr=False)
+    looked_at: tuple[int, ...] = field(repr=False)
+    places: Mapping[tuple[int, int], int] = field(repr=False)
 
     @property
     def constraints(self) -> tuple[Any, ...]:
         """All constraints together."""
         return self.equations, self.inequalities, self.references
-
-    def violations(self, weights: Array, knowledge: Sequence[Knowledge]) -> dict[str, float]:
-        """Return, in words, by how much lumped weights miss each piece of knowledge."""
-        result = {one.statement: 0.0 for one in knowledge}
-        doubt = float(entr(weights).sum() + weights @ self.lumped.log_multiplicity)
-        for ball in self.references:
-            logs = [math.log(base) if base else 0.0 for base in ball.bases]
-            mean = float(weights @ (np.array(ball.exponents) @ np.array(logs)))
-            one = knowledge[ball.owner]
-            if isinstance(one, RelativeEntropyBall):
-                result = worst_of(result, one.missed(-doubt - mean))
-        for one, equal in [(x, True) for x in self.equations] + [
-            (x, False) for x in self.inequalities
-        ]:
-            off = float(weights @ np.array(one.coefficients)) - float(one.side)
-            name = knowledge[one.owner].statement
-            result = worst_of(result, {name: abs(off) if equal else max(off, 0.0)})
-        return result
-
-    def group_of_dataset(self) -> NDArray[np.intp]:
-        """Return the group of every dataset in product order, -1 for those left out."""
-        space = self.mechanism.space
-        values = space.value_index(self._looked_at)
-        codes = values * len(self._joint.values) + self._joint.table().ravel()
-        found, inverse = np.unique(codes, return_inverse=True)
-        width = len(self._joint.values)
-        places = [self._place.get(divmod(int(code), width), -1) for code in found]
-        return np.array(places, dtype=np.intp)[inverse.ravel()]
-
-    def expand(self, weights: ArrayLike) -> Prior:
-        """Return the prior on full datasets that spreads the weights evenly in each group."""
-        groups = self.group_of_dataset()
-        sizes = np.array(self.lumped.multiplicities, dtype=float)
-        w = as_prior(weights, len(sizes), "weights").probabilities
-        shares = np.append(w / sizes, 0.0)
-        return Prior(shares[groups], self.mechanism.space.datasets())
-
-    def lump(self, prior: Prior | ArrayLike) -> Array:
-        """Return the lumped weights of a prior on full datasets; what is left out is lost."""
-        groups = self.group_of_dataset()
-        law = self.mechanism.space.law(prior)
-        kept = groups >= 0
-        size = len(self.lumped.multiplicities)
-        return np.bincount(groups[kept], weights=law[kept], minlength=size).astype(float)
 
 
 def restrict(

@@ -17,6 +17,7 @@ from cvxleak.exact.balls import precision
 from cvxleak.measures import lumped_information
 from cvxleak.mechanisms import binary_symmetric, random_rounding
 from cvxleak.model import Expectation, KnownMarginals, Mechanism, RecordSpace, RelativeEntropyBall
+from cvxleak.model.knowledge.violations import center, function_values, violations_of_prior
 from cvxleak.model.restricted import restrict
 from cvxleak.problem.bound import Status
 from cvxleak.proofs import Certificate, verify
@@ -54,7 +55,9 @@ CLASSES = {
 
 def violation(given, mechanism: Mechanism, p: np.ndarray) -> float:
     known = given.bind(mechanism.query)
-    return max(known.violation(mechanism.query, p.reshape(mechanism.space.shape)).values())
+    return max(
+        violations_of_prior([known], mechanism.query, p.reshape(mechanism.space.shape)).values()
+    )
 
 
 def brute_force(mechanism: Mechanism, given, floor: float, seed: int) -> float:
@@ -70,7 +73,7 @@ def brute_force(mechanism: Mechanism, given, floor: float, seed: int) -> float:
         yield {"type": "eq", "fun": lambda p: p.sum() - 1}
         yield {"type": "ineq", "fun": lambda p: entr(law(p)).sum() - floor}
         if isinstance(known, Expectation):
-            c = known.values_on(mechanism.query).ravel()
+            c = function_values(known, mechanism.query).ravel()
             if known.at_least == known.at_most:
                 yield {"type": "eq", "fun": lambda p: c @ p - known.at_most}
             else:
@@ -85,7 +88,7 @@ def brute_force(mechanism: Mechanism, given, floor: float, seed: int) -> float:
                 "fun": lambda p: (p.reshape(2, 3).sum(axis=1 - axis) - target)[:-1],
             }
         else:
-            p0 = known.reference(mechanism.query).ravel()
+            p0 = center(known, mechanism.query).ravel()
             yield {
                 "type": "ineq",
                 "fun": lambda p: known.radius - (law(p) * np.log(law(p) / p0)).sum(),

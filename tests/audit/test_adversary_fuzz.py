@@ -13,6 +13,7 @@ from cvxleak.audit import RecordLeakage
 from cvxleak.core.errors import InfeasibleError
 from cvxleak.model import Expectation, Knowledge, KnownMarginals, Mechanism, RecordSpace
 from cvxleak.model import RelativeEntropyBall as Ball
+from cvxleak.model.knowledge.violations import violations_of_prior
 from cvxleak.problem.bound import Status
 from cvxleak.proofs import verify
 from tests.fuzzing import many
@@ -51,7 +52,7 @@ def knowledge(rng: np.random.Generator, kind: str, held: np.ndarray) -> Knowledg
 
 
 def missed(known: list[Knowledge], mechanism: Mechanism, p: np.ndarray) -> float:
-    each = (one.bind(mechanism.query).violation(mechanism.query, p) for one in known)
+    each = (violations_of_prior([one.bind(mechanism.query)], mechanism.query, p) for one in known)
     return max(max(one.values()) for one in each)
 
 

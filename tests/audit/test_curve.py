@@ -15,6 +15,7 @@ from cvxleak.audit.search import audited_floors, audited_group
 from cvxleak.core.errors import InfeasibleError, SolveInterrupted, ValidationError
 from cvxleak.mechanisms import binary_symmetric, random_rounding, truncated_geometric
 from cvxleak.model import Expectation, KnownMarginals, Mechanism, RecordSpace, RelativeEntropyBall
+from cvxleak.model.knowledge.violations import violations_of_prior
 from cvxleak.problem.bound import Status
 from cvxleak.proofs import read_certificates, verify
 from cvxleak.queries import count, parity
@@ -229,7 +230,7 @@ def test_what_is_known_of_adversaries_holds_along_the_curve(name):
         assert bound.witness.entropy >= b - 1e-9
         prior = bound.witness.expand().probabilities.reshape(mechanism.space.shape)
         for one in bound.witness.adversaries:
-            assert max(one.violation(mechanism.query, prior).values()) <= 1e-9
+            assert max(violations_of_prior([one], mechanism.query, prior).values()) <= 1e-9
         single = record_leakage(mechanism, b, adversaries=known, tol=1e-2)
         assert bound.lower <= single.upper
         assert single.lower <= bound.upper

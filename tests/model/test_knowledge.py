@@ -23,6 +23,12 @@ from cvxleak.model import (
     RelativeEntropyBall,
 )
 from cvxleak.model.knowledge.binding import as_knowledge, exchangeable
+from cvxleak.model.knowledge.violations import (
+    expand,
+    lump,
+    violations_of_prior,
+    violations_of_weights,
+)
 from cvxleak.model.restricted import restrict
 from cvxleak.queries import count, parity
 
@@ -48,12 +54,12 @@ def test_lumping_keeps_entropy_and_all_that_is_known(given, records):
     view = restrict(THREE, records, known)
     rng = np.random.default_rng(0)
     w = rng.dirichlet(np.ones(len(view.lumped.rows)))
-    prior = view.expand(w)
+    prior = expand(view, w)
     p = prior.probabilities.reshape(2, 2, 2)
-    assert view.lump(prior) == pytest.approx(w)
+    assert lump(view, prior) == pytest.approx(w)
     # The two ways to say by how much it is missed: of the full prior, and of the weights.
-    of_prior = known[0].violation(THREE.query, p)
-    of_weights = view.violations(w, known)
+    of_prior = violations_of_prior(known, THREE.query, p)
+    of_weights = violations_of_weights(view, w, known)
     if isinstance(given, KnownMarginals):
         assert max(of_weights.values()) > 1e-3
     else:
@@ -70,8 +76,8 @@ def test_marginals_of_records_that_can_be_swapped_are_met_one_by_one():
     cost = np.random.default_rng(0).normal(size=rows.shape[1])
     rows, sides = np.vstack([rows, np.ones(len(cost))]), np.append(sides, 1.0)
     w = linprog(cost, A_eq=rows, b_eq=sides, bounds=(0, 1)).x
-    p = view.expand(w)
-    assert known[0].violation(mechanism.query, p.probabilities.reshape((2,) * 5)) == {
+    p = expand(view, w)
+    assert violations_of_prior(known, mechanism.query, p.probabilities.reshape((2,) * 5)) == {
         "records have their known laws": pytest.approx(0.0, abs=1e-6)
     }
 
@@ -112,7 +118,7 @@ def test_datasets_that_the_reference_excludes_are_left_out():
     assert sum(view.lumped.multiplicities) == 4
     p = np.full((2, 2, 2), 1 / 8)
     bound = ball.bind(THREE.query)
-    assert bound.violation(THREE.query, p) == {bound.statement: math.inf}
+    assert violations_of_prior([bound], THREE.query, p) == {bound.statement: math.inf}
     none = [
         ball,
         RelativeEntropyBall(0.5, laws=[[0.0, 1.0], [0.5, 0.5], [0.5, 0.5]]),

@@ -11,6 +11,7 @@ from cvxleak.model import Expectation, KnownMarginals, Mechanism, RecordSpace
 from cvxleak.model._features import Linear
 from cvxleak.model._implied import may_be_positive, not_implied, unlike
 from cvxleak.model.knowledge.binding import as_knowledge
+from cvxleak.model.knowledge.violations import group_of_dataset, lump, violations_of_weights
 from cvxleak.model.restricted import restrict
 from cvxleak.queries import count, from_function, parity
 
@@ -70,7 +71,7 @@ def first_is(**bound):
 )
 def test_a_mean_at_its_border_leaves_datasets_out(given, value):
     view = restrict(TWO, 1, as_knowledge(given, TWO.query))
-    groups = view.group_of_dataset()
+    groups = group_of_dataset(view)
     assert ((groups >= 0).reshape(2, 2) == (np.array([[0], [1]]) == value)).all()
     assert (view.equations, view.inequalities) == ((), ())
     assert view.lumped.contexts == ((0 ^ value,), (1 ^ value,))
@@ -79,7 +80,7 @@ def test_a_mean_at_its_border_leaves_datasets_out(given, value):
 @pytest.mark.parametrize("mean", [-1.0, 2.0])
 def test_what_nobody_meets_is_still_asked(mean):
     view = restrict(TWO, 1, as_knowledge(first_is(equals=mean), TWO.query))
-    assert (view.group_of_dataset() >= 0).all()
+    assert (group_of_dataset(view) >= 0).all()
     assert len(view.equations) == 1
 
 
@@ -91,7 +92,7 @@ def test_bounds_that_nobody_breaks_are_not_asked():
 def test_contradictions_leave_all_groups():
     known = as_knowledge([first_is(equals=0.0), first_is(equals=1.0)], TWO.query)
     view = restrict(TWO, 1, known)
-    assert (view.group_of_dataset() >= 0).all()
+    assert (group_of_dataset(view) >= 0).all()
     assert len(view.equations) == 2
 
 
@@ -102,11 +103,11 @@ def test_laws_of_some_records_say_nothing_of_the_others(law):
     # Independent records; the unnamed ones are fair.
     fair = np.array([0.5, 0.5])
     p = np.einsum("a,b,c,d->abcd", fair, law, law, fair)
-    w = view.lump(p.ravel())
+    w = lump(view, p.ravel())
     assert len(view.equations) == 1
-    assert max(view.violations(w, known).values()) < 1e-12
+    assert max(violations_of_weights(view, w, known).values()) < 1e-12
     p = np.einsum("a,b,c,d->abcd", fair, law[::-1], law, fair)
-    assert max(view.violations(view.lump(p.ravel()), known).values()) > 0.1
+    assert max(violations_of_weights(view, lump(view, p.ravel()), known).values()) > 0.1
 
 
 def test_three_values_are_known_by_two():
@@ -116,10 +117,13 @@ def test_three_values_are_known_by_two():
     law = np.array([0.3, 0.5, 0.2])
     known = as_knowledge(KnownMarginals(law), query)
     view = restrict(mechanism, 0, known)
-    assert max(view.violations(view.lump(np.outer(law, law).ravel()), known).values()) < 1e-12
+    assert (
+        max(violations_of_weights(view, lump(view, np.outer(law, law).ravel()), known).values())
+        < 1e-12
+    )
     for other in ([0.2, 0.5, 0.3], [0.3, 0.4, 0.3]):
         for p in (np.outer(law, other), np.outer(other, law)):
-            assert max(view.violations(view.lump(p.ravel()), known).values()) > 0.05
+            assert max(violations_of_weights(view, lump(view, p.ravel()), known).values()) > 0.05
 
 
 def test_two_further_queries_are_told_apart():
@@ -133,7 +137,7 @@ def test_two_further_queries_are_told_apart():
     )
     view = restrict(TWO, 1, known)
     p = np.array([0.1, 0.2, 0.3, 0.4])  # 1.3 ones on average, three times .7
-    assert view.violations(view.lump(p), known) == pytest.approx(
+    assert violations_of_weights(view, lump(view, p), known) == pytest.approx(
         {known[0].statement: 0.05, known[1].statement: 0.6}
     )
 

@@ -7,12 +7,12 @@ from collections.abc import Hashable, Mapping
 from typing import Any, ClassVar, Self
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.validation import Array, short
+from cvxleak.core.validation import short
 from cvxleak.core.value import Stored
 from cvxleak.model.query import Query
 from cvxleak.model.space import RecordSpace
 
-__all__ = ["Knowledge", "labels_of", "worst_of"]
+__all__ = ["Knowledge", "labels_of"]
 
 
 class Knowledge(Stored):
@@ -58,10 +58,6 @@ class Knowledge(Stored):
     def statement(self) -> str:
         """What is known, in words."""
 
-    @abstractmethod
-    def violation(self, query: Query, prior: Array) -> dict[str, float]:
-        """Return, in words, by how much a prior (shaped like the space) misses the set."""
-
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Return the (bound) knowledge that `to_dict` wrote, of whichever kind it is."""
@@ -70,15 +66,6 @@ class Knowledge(Stored):
         if not isinstance(kind, str) or kind not in kinds:
             raise ValidationError(f"data: found the kind {short(kind)}; allowed: {sorted(kinds)}")
         return kinds[kind].from_dict(data)
-
-
-def worst_of(*violations: Mapping[str, float]) -> dict[str, float]:
-    """Return the largest violation by each name: several pieces of knowledge may share one."""
-    result: dict[str, float] = {}
-    for one in violations:
-        for name, missed in one.items():
-            result[name] = max(missed, result.get(name, 0.0))
-    return result
 
 
 def labels_of(query: Query) -> list[Hashable]:

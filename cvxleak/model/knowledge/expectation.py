@@ -152,21 +152,6 @@ class Expectation(Knowledge):
         """Return a label for each record: its class under the query that the function is about."""
         return [0] * space.records if self.query is None else labels_of(self.query)
 
-    def values_on(self, query: Query) -> Array:
-        """Return c for every dataset, shaped like the space (small spaces only)."""
-        table = np.asarray(self.feature)
-        if self.records is None:
-            return table[(query if self.query is None else self.query).table()]
-        places = query.space.value_index(self.records).reshape(query.space.shape)
-        return table[places]
-
-    def violation(self, query: Query, prior: Array) -> dict[str, float]:
-        """Return by how much E_p[c(X)] is out of bounds."""
-        mean = float((prior * self.values_on(query)).sum())
-        below = 0.0 if self.at_least is None else self.at_least - mean
-        above = 0.0 if self.at_most is None else mean - self.at_most
-        return {self.statement: max(below, above, 0.0)}
-
     @property
     def statement(self) -> str:
         """What is known, in words."""

@@ -6,12 +6,11 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.numbers import to_json
-from cvxleak.core.validation import Array, frozen_array, in_order
+from cvxleak.core.validation import frozen_array, in_order
 from cvxleak.core.value import check_keys
 from cvxleak.model.knowledge.base import Knowledge
 from cvxleak.model.prior import Prior, as_prior
@@ -92,19 +91,6 @@ class KnownMarginals(Knowledge):
         """Return for each record whether its law is known."""
         named = set(self.records or ())
         return [i in named for i in range(space.records)]
-
-    def violation(self, query: Query, prior: Array) -> dict[str, float]:
-        """Return the largest difference of a probability."""
-        axes = range(prior.ndim)
-        worst = max(
-            float(
-                np.abs(
-                    prior.sum(axis=tuple(j for j in axes if j != i)) - np.asarray(self.law)
-                ).max()
-            )
-            for i in self.records or ()
-        )
-        return {self.statement: worst}
 
     @property
     def statement(self) -> str:

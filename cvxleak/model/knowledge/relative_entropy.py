@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.numbers import to_json
-from cvxleak.core.validation import Array, frozen_array, in_order, real_number
+from cvxleak.core.validation import frozen_array, in_order, real_number
 from cvxleak.core.value import check_keys
 from cvxleak.model.knowledge.base import Knowledge
 from cvxleak.model.prior import Prior, as_prior
@@ -115,30 +115,6 @@ class RelativeEntropyBall(Knowledge):
     def alike(self, space: RecordSpace) -> list[Hashable]:
         """Return each record's law."""
         return [0] * space.records if self.laws is None else list(self.laws)
-
-    def reference(self, query: Query) -> Array:
-        """Return p0 for every dataset, shaped like the space (small spaces only)."""
-        shape = query.space.shape
-        if self.prior is not None:
-            table = np.asarray(self.prior)
-            return table.reshape(shape) / table.sum()
-        check_table_size(query.space)
-        result = np.ones(())
-        for law in self.laws:
-            result = np.multiply.outer(result, np.array(law) / sum(law))
-        return result
-
-    def violation(self, query: Query, prior: Array) -> dict[str, float]:
-        """Return by how much D(p || p0) exceeds r."""
-        p0 = self.reference(query)
-        used = prior > 0
-        with np.errstate(divide="ignore"):
-            divergence = float((prior[used] * (np.log(prior[used]) - np.log(p0[used]))).sum())
-        return self.missed(divergence)
-
-    def missed(self, divergence: float) -> dict[str, float]:
-        """Return by how much a divergence exceeds r."""
-        return {self.statement: max(divergence - self.radius, 0.0)}
 
     @property
     def statement(self) -> str:
