@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cvxleak.capacities.enclosure import Enclosure
 from cvxleak.capacities.outputs import merged_columns, proportional_columns
 from cvxleak.core.clock import Clock
 from cvxleak.iterative.interior_point import FLOOR, capacity_interior_point
@@ -17,7 +18,6 @@ from cvxleak.problem import Gap
 from cvxleak.problem.bound import Bound, Stopped
 from cvxleak.problem.candidates import candidate_weights, law_violations, positive_part
 from cvxleak.problem.problem import Found, Once, Problem, Search
-from cvxleak.proofs.capacity import Enclosure
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -50,7 +50,7 @@ class Capacity(Problem):
     The bound's `lower` is I(p, Q) at the `witness` p, a `Prior` on the channel's inputs, rounded
     down; `upper` is max_x D(q(.|x) || t), rounded up, at the output law t that the certificate
     stores. p is found by `cvxleak.iterative.capacity_interior_point`. What makes the two ends a
-    proof is `cvxleak.proofs.capacity.Enclosure`: it evaluates them in floating point and moves them
+    proof is `cvxleak.capacities.enclosure`: it evaluates them in floating point and moves them
     outward by a bound on all rounding errors, about 4e-15 nats for every output. The certificate's
     checker computes the same two numbers again in ball arithmetic and so confirms them.
 

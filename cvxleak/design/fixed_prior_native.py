@@ -14,6 +14,11 @@ from cvxleak.core.errors import CertificateError, InfeasibleError, SolverError
 from cvxleak.core.numbers import smallest
 from cvxleak.core.validation import Array
 from cvxleak.design.feasible import least_worst
+from cvxleak.design.fixed_prior_bounds import (
+    distortions_above,
+    dual_below,
+    information_above,
+)
 from cvxleak.design.fixed_prior_statement import Statement
 from cvxleak.design.rate_distortion import best_for_law
 from cvxleak.design.several_laws import best_for_laws
@@ -21,11 +26,6 @@ from cvxleak.design.shown import Shown
 from cvxleak.exact import rationals
 from cvxleak.exact.balls import precision
 from cvxleak.problem import Gap
-from cvxleak.proofs.bounds.fixed_prior_bounds import (
-    distortions_above,
-    dual_below,
-    information_above,
-)
 from cvxleak.proofs.fixed_prior import bracket
 
 __all__ = ["Solution", "ends", "least_distortion", "mixed", "most_useful_constant", "solve"]

@@ -216,34 +216,6 @@ class Limits(Value):
         object.__setattr__(self, "bounds", bounds)
         object.__setattr__(self, "shares", shares)
 
-    @cached_property
-    def opposites(self) -> NDArray[np.intp]:
-        """Pairs of neighboring limits that are (nearly) an equation together, shape (P, 2)."""
-        pairs: list[tuple[int, int]] = []
-        for j in range(len(self.bounds) - 1):
-            # None overlap: the same equation may be there twice.
-            taken = bool(pairs) and pairs[-1][1] == j
-            if (
-                not taken
-                and np.array_equal(self.coefficients[j], -self.coefficients[j + 1])
-                and np.isclose(self.bounds[j], -self.bounds[j + 1], rtol=1e-6, atol=1e-9)
-                and not self.shares[j : j + 2].any()
-            ):
-                pairs.append((j, j + 1))
-        return np.array(pairs, dtype=np.intp).reshape(-1, 2)
-
-    def settled(self, kappa: Array, most: float = 1.0) -> Array:
-        """Return multipliers, shape (..., J), with what the two of an equation share taken off.
-
-        Only their difference matters, and nothing else keeps the two from growing without end.
-        """
-        first, second = self.opposites.T
-        shared = np.maximum(np.minimum(kappa[..., first], kappa[..., second]) - most, 0.0)
-        result = kappa.copy()
-        result[..., first] -= shared
-        result[..., second] -= shared
-        return result
-
     @classmethod
     def none(cls, lumped: Lumped) -> Limits:
         """Return no limits at all."""

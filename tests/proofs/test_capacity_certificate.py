@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from cvxleak.capacities import capacity
+from cvxleak.capacities.enclosure import Enclosure
 from cvxleak.exact import balls
 from cvxleak.model import Channel, Prior
 from cvxleak.proofs import Certificate, verify
-from cvxleak.proofs.capacity import Enclosure, prove
+from cvxleak.proofs.capacity import prove
 
 
 def normalized(matrix):

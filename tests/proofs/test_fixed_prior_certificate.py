@@ -9,13 +9,13 @@ import pytest
 
 from cvxleak.core.errors import CertificateError
 from cvxleak.design.fixed_prior import design_for_prior
-from cvxleak.exact.balls import precision
-from cvxleak.proofs import Certificate, verify
-from cvxleak.proofs.bounds.fixed_prior_bounds import (
+from cvxleak.design.fixed_prior_bounds import (
     distortions_above,
     dual_below,
     information_above,
 )
+from cvxleak.exact.balls import precision
+from cvxleak.proofs import Certificate, verify
 from cvxleak.proofs.fixed_prior import prove_distortion, prove_leakage
 
 HAMMING = [[0.0, 1.0], [1.0, 0.0]]

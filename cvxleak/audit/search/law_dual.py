@@ -44,7 +44,7 @@ from cvxleak.audit.search.means import (
 )
 from cvxleak.audit.search.node_dual import never
 from cvxleak.audit.search.slabs import Slab, slab_vertices
-from cvxleak.audit.search.systems import longest
+from cvxleak.audit.search.systems import longest, opposites, without_shared
 from cvxleak.model import Limits, Lumped
 
 __all__ = ["LawDual", "LawSolution"]
@@ -125,6 +125,7 @@ class LawDual:
         self.x = functional
         self.surplus = entropy_surplus(lumped, entropy_floor)
         self.limits = Limits.none(lumped) if limits is None else limits
+        self._opposites = opposites(self.limits)
         # With lam + <kappa, t> for lam throughout, lam b too, a limit's side is d + t b.
         self._sides = self.limits.bounds + self.limits.shares * entropy_floor
         self.rows = lumped.rows
@@ -279,7 +280,7 @@ class LawDual:
             dtheta = (target - theta * dpositive) / positive - theta
             z, nu = z + length * dz, nu + length * dnu
             positive = positive + length * dpositive
-            z[at_kappa:] = self.limits.settled(z[at_kappa:])
+            z[at_kappa:] = without_shared(z[at_kappa:], self._opposites)
             positive[-signs:-3] = z[at_kappa:]
             theta = theta + longest(theta, dtheta) * dtheta
         zero = self.value(0.0, best.q, best.tau, best.nu, best.kappa)

@@ -42,7 +42,7 @@ from numpy.typing import NDArray
 from scipy.special import entr
 
 from cvxleak.audit.search.means import entropy_surplus, log_mean_exp, tilted
-from cvxleak.audit.search.systems import longest, solved
+from cvxleak.audit.search.systems import longest, opposites, solved, without_shared
 from cvxleak.core.validation import Array
 from cvxleak.model import Limits, Lumped
 
@@ -184,6 +184,7 @@ class NodeDual:
         self.values = len(lumped.values)
         self.outputs = lumped.rows.shape[1]
         self.limits = Limits.none(lumped) if limits is None else limits
+        self._opposites = opposites(self.limits)
         self.surplus = entropy_surplus(lumped, entropy_floor)
         # With lam + <kappa, t> for lam throughout, lam b too, a limit's side is d + t b.
         self._sides = self.limits.bounds + self.limits.shares * entropy_floor
@@ -310,9 +311,9 @@ class NodeDual:
                 z = np.full_like(z, FRESH)
                 point, slack = self._started(task, z, threshold, accuracy)
             z, slack, point = self._step(task, z, slack, point)
-            if len(self.limits.opposites):
+            if len(self._opposites):
                 at_kappa = z.shape[1] - len(self.limits.bounds)
-                z[:, at_kappa:] = self.limits.settled(z[:, at_kappa:])
+                z[:, at_kappa:] = without_shared(z[:, at_kappa:], self._opposites)
         doubt = best.lam + best.kappa @ self.limits.shares
         best.bound += self._allowance(cells, doubt, best.mu, best.kappa)
         self._try_zero(best, active, task)

@@ -72,7 +72,7 @@ def _soft_maximum(terms: list[arb], scale: arb, logs: list[arb]) -> arb:
 def _divergences(rows: Array, t: Array) -> Array:
     """Return floats above D(row || t) for every row, for rows and t as written.
 
-    The error bound is that of `cvxleak.proofs.capacity.Enclosure`, for the same sums; what is
+    The error bound is that of `cvxleak.capacities.enclosure`, for the same sums; what is
     needed for it, sums within 1e-8 of 1, holds for the rows and is checked for t.
     """
     if not np.isfinite(t).all() or (t < 0).any():

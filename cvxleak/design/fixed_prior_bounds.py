@@ -37,7 +37,7 @@ def information_above(secrets: Sequence[Array], channel: Array) -> Array:
     Examples
     --------
     >>> import numpy as np
-    >>> from cvxleak.proofs.bounds.fixed_prior_bounds import information_above
+    >>> from cvxleak.design.fixed_prior_bounds import information_above
     >>> fair, noisy = np.array([0.5, 0.5]), np.array([[0.75, 0.25], [0.25, 0.75]])
     >>> float(np.abs(information_above([fair], noisy) - 0.13081203594113697)[0]) < 1e-13
     True
