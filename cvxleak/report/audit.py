@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 from cvxleak.model import Channel, Distortion, Mechanism, Prior
 from cvxleak.problem.bound import unit_scale
+from cvxleak.report import names
 from cvxleak.report import sentences as say
-from cvxleak.report.formulas import Formulas, capacity_of
-from cvxleak.report.quantity import Report
+from cvxleak.report.formulas import computed, distortions, under_prior, whole_dataset
+from cvxleak.report.quantity import Quantity, Report
 from cvxleak.report.searches import Searches
 from cvxleak.report.targets import check_floors, check_targets
-from cvxleak.report.watch import Watch, watching
+from cvxleak.report.watch import Watch, solved, watching
 
 __all__ = ["audit_report", "capacity_report"]
 
@@ -78,16 +79,19 @@ def audit_report(
     >>> leakage.entropy_floor, round(leakage.upper, 3), leakage.status
     (2.5, 0.054, 'CERTIFIED')
     """
+    from cvxleak.capacities import Capacity
+
     watch = watching(watch)
     targets = check_targets(mechanism, records, group_sizes)
     floors = check_floors(mechanism, entropy_floors, unit)
     # What is quick comes first, so that nothing wrong shows up after a minute of search.
-    formulas = Formulas(mechanism, unit, watch)
-    others = list(formulas.whole_dataset())
+    bound = solved(watch, names.CAPACITY, Capacity(mechanism.channel).solve)
+    others = [Quantity.of_bound(names.CAPACITY, bound, unit, say.CAPACITY)]
+    others += computed(whole_dataset(mechanism), unit, watch)
     if prior is not None:
-        others += formulas.under(prior)
+        others += under_prior(mechanism, prior, unit, watch)
     if distortion is not None:
-        others += formulas.distortions(distortion, prior)
+        others += computed(distortions(mechanism, distortion, prior), unit, watch)
     found = list(Searches(mechanism, unit, tol, time_limit, watch).run(targets, floors))
     facts = {
         "records": mechanism.space.records,
@@ -124,7 +128,10 @@ def capacity_report(
     >>> round(found.lower, 6), found.unit
     (0.531004, 'bits')
     """
+    from cvxleak.capacities import Capacity
+
     watch = watching(watch)
-    found = capacity_of(channel, unit, say.channel_capacity(), watch, tol=tol)
+    bound = solved(watch, names.CAPACITY, Capacity(channel).solve, tol=tol)
+    found = Quantity.of_bound(names.CAPACITY, bound, unit, say.CHANNEL_CAPACITY)
     facts = {"inputs": len(channel.inputs), "outputs": len(channel.outputs)}
     return Report(unit, (found,), facts, watch.interrupted)

@@ -11,7 +11,7 @@ from cvxleak.measures import mutual_information
 from cvxleak.problem.bound import unit_scale
 from cvxleak.report import names
 from cvxleak.report import sentences as say
-from cvxleak.report.quantity import BOUND, COMPUTED, Quantity, Report
+from cvxleak.report.quantity import BOUND, Quantity, Report
 from cvxleak.report.watch import Watch, solved, watching
 
 if TYPE_CHECKING:
@@ -87,15 +87,13 @@ def design_report(
             design.leakage / scale,
             unit,
             BOUND,
-            say.design_leakage(),
+            say.DESIGN_LEAKAGE,
             certificate=None,
         ),
-        Quantity(
+        Quantity.computed(
             names.DESIGN_DISTORTION,
             design.distortion,
-            design.distortion,
             names.DISTORTION,
-            COMPUTED,
             say.design_distortion(len(problem.sources)),
         ),
     ]
@@ -128,19 +126,14 @@ def _attained(design: Design) -> float:
 
 
 def _prices(prices: Any, leakage: bool, unit: str) -> list[Quantity]:
-    scale = unit_scale(unit)
+    of = "leakage" if leakage else "distortion"
+    amounts = {"leakage": (unit, unit_scale(unit)), "distortion": ("d", 1.0)}
     found = []
-    for key, name in (
-        ("budget", names.BUDGET_PRICE),
-        ("entropy_floor", names.FLOOR_PRICE),
-    ):
-        if key not in prices:
-            continue
-        of, per = (
-            ("leakage" if leakage else "distortion"),
-            ("distortion" if leakage and key == "budget" else "leakage"),
-        )
-        top, bottom = (unit if of == "leakage" else "d"), (unit if per == "leakage" else "d")
-        value = prices[key] / (scale if leakage else 1.0) * (scale if per == "leakage" else 1.0)
-        found.append(Quantity(name, value, value, f"{top}/{bottom}", COMPUTED, say.price(of, key)))
+    for key, name in (("budget", names.BUDGET_PRICE), ("entropy_floor", names.FLOOR_PRICE)):
+        if key in prices:
+            top, scale = amounts[of]
+            bottom, per = amounts["distortion" if leakage and key == "budget" else "leakage"]
+            value = prices[key] / scale * per
+            meaning = say.price(of, key)
+            found.append(Quantity.computed(name, value, f"{top}/{bottom}", meaning))
     return found

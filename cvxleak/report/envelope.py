@@ -17,7 +17,7 @@ from cvxleak.model import Channel, Prior, as_channel, as_prior
 from cvxleak.problem.bound import converted, unit_scale
 from cvxleak.report import names
 from cvxleak.report import sentences as say
-from cvxleak.report.quantity import COMPUTED, Quantity, Report
+from cvxleak.report.quantity import Quantity, Report
 from cvxleak.report.watch import Watch, solved, watching
 
 __all__ = ["check_levels", "check_probabilities", "envelope_report"]
@@ -172,7 +172,7 @@ class _Work:
             for name, values in bounds.items():
                 value = float(values[place]) / self.scale
                 meaning = say.ENVELOPE_BOUNDS[name]
-                yield Quantity(name, value, value, self.unit, COMPUTED, meaning, delta=delta)
+                yield Quantity.computed(name, value, self.unit, meaning, delta=delta)
 
     def failures(self, levels: list[float]) -> Iterator[Quantity]:
         """Yield both failure probabilities, level by level, and those of the output as it is."""
@@ -199,4 +199,4 @@ class _Work:
                 )
                 meaning = say.released_failure(nats, strict)
                 unit = names.PROBABILITY
-                yield Quantity(released, value, value, unit, COMPUTED, meaning, epsilon=level)
+                yield Quantity.computed(released, value, unit, meaning, epsilon=level)

@@ -99,6 +99,11 @@ class Quantity:
             **about,
         )
 
+    @classmethod
+    def computed(cls, name: str, value: float, unit: str, meaning: str, **about: Any) -> Self:
+        """Return the value of a formula, which both ends have."""
+        return cls(name, value, value, unit, COMPUTED, meaning, **about)
+
     @property
     def subject(self) -> tuple[Any, ...]:
         """Whom and what it is about: equal for quantities about the same."""

@@ -13,7 +13,7 @@ from cvxleak.problem.bound import Bound, converted
 from cvxleak.report import names
 from cvxleak.report import sentences as say
 from cvxleak.report.guessing import guess_rise
-from cvxleak.report.quantity import BOUND, COMPUTED, Quantity
+from cvxleak.report.quantity import BOUND, Quantity
 from cvxleak.report.targets import Target
 from cvxleak.report.watch import Watch, solved
 
@@ -106,7 +106,7 @@ class Searches:
             (names.GUESS_AFTER, "after", after),
         ):
             meaning = say.guess(target.subject, when)
-            yield Quantity(name, chance, chance, names.PROBABILITY, COMPUTED, meaning, **about)
+            yield Quantity.computed(name, chance, names.PROBABILITY, meaning, **about)
         rise = guess_rise(bound.upper, self._most_values(target))
         for name, inequality, upper in (
             (names.FANO, "Fano", rise.fano),

@@ -8,43 +8,29 @@ from collections.abc import Callable, Hashable
 from cvxleak.problem.bound import unit_scale
 from cvxleak.report import names
 
-__all__ = [
-    "ENVELOPE_BOUNDS",
-    "balance",
-    "capacity",
-    "channel_capacity",
-    "design",
-    "design_distortion",
-    "design_leakage",
-    "envelope",
-    "expected_distortion",
-    "failure",
-    "guess",
-    "known_guess",
-    "leakage",
-    "least_distortion",
-    "least_epsilon",
-    "local_dp",
-    "max_information",
-    "maximal_leakage",
-    "mutual_information",
-    "percent",
-    "pml",
-    "price",
-    "record_dp",
-    "released_failure",
-    "response_distortion",
-    "response_epsilon",
-    "rise",
-    "worst_case_distortion",
-    "worst_source_distortion",
-]
-
 COMPLETE = 1e-6
 """Relative shortfall of a leakage from log k that counts as complete disclosure."""
 
 NOTHING = 1e-6
 """Leakage in nats that counts as none."""
+
+CAPACITY = "The most that one output tells about the whole dataset, on average, to anybody."
+"""The capacity of a mechanism as a whole."""
+
+CHANNEL_CAPACITY = "The most that one output tells about the input, on average, whatever its law."
+"""The capacity of a channel by itself."""
+
+MUTUAL_INFORMATION = "What the output tells about the record, on average, under the given prior."
+"""Mutual information under a given prior."""
+
+DESIGN_LEAKAGE = (
+    "Upper end: proved for everybody whom the design has to stand up to; lower end: what the "
+    "worst adversary found learns."
+)
+"""The leakage of the channel that was designed."""
+
+WORST_CASE_DISTORTION = "Expected error of the output, at the dataset for which it is largest."
+"""The distortion at the worst dataset."""
 
 ENVELOPE_BOUNDS = {
     names.PML_QUANTILE: (
@@ -118,16 +104,6 @@ def balance(subject: str) -> str:
     )
 
 
-def capacity() -> str:
-    """Sentence for the capacity of a mechanism as a whole."""
-    return "The most that one output tells about the whole dataset, on average, to anybody."
-
-
-def channel_capacity() -> str:
-    """Sentence for the capacity of a channel by itself."""
-    return "The most that one output tells about the input, on average, whatever its law."
-
-
 def maximal_leakage(nats: float) -> str:
     """Sentence for maximal leakage."""
     return (
@@ -163,11 +139,6 @@ def local_dp(nats: float) -> str:
         "Between any two datasets the chance of any output differs by a factor of at most "
         f"{_factor(nats)}."
     )
-
-
-def mutual_information() -> str:
-    """Sentence for mutual information under a given prior."""
-    return "What the output tells about the record, on average, under the given prior."
 
 
 def max_information(nats: float) -> str:
@@ -261,14 +232,6 @@ def design(leakage: bool, constrained: bool) -> str:
     )
 
 
-def design_leakage() -> str:
-    """Sentence for the leakage of the channel that was designed."""
-    return (
-        "Upper end: proved for everybody whom the design has to stand up to; lower end: what the "
-        "worst adversary found learns."
-    )
-
-
 def design_distortion(sources: int) -> str:
     """Sentence for the distortion of the channel that was designed."""
     whose = "under the law of the data" if sources == 1 else "under the worst law of the data"
@@ -279,11 +242,6 @@ def price(what: str, key: str) -> str:
     """Sentence for a shadow price."""
     of = "the budget" if key == "budget" else "the doubt"
     return f"How the least {what} changes, per unit, where {of} is raised a little."
-
-
-def worst_case_distortion() -> str:
-    """Sentence for the distortion at the worst dataset."""
-    return "Expected error of the output, at the dataset for which it is largest."
 
 
 def expected_distortion(whose: str) -> str:
