@@ -145,14 +145,20 @@ def test_a_sweep():
     assert len(ends(plot_sweep(Sweep((*results.rows, nothing)), "flip"))[0]) == 2
     for coordinate, rows, found in (
         ("flop", results.rows, "coordinate: found 'flop'"),
-        ("flip", (nothing,), "coordinate"),
+        ("flip", (nothing,), "results: no point has a bound"),
         ("flip", (SweepRow({"flip": "a"}, 0, 0, "", "COMPUTED", 0),), "no numbers"),
     ):
         with pytest.raises(ValidationError, match=found):
             plot_sweep(Sweep(rows), coordinate)
-    surface = sweep(lambda a, b: a + b, {"a": [1, 2], "b": [3, 4]})
-    with pytest.raises(ValidationError, match="more than one coordinate varies"):
-        plot_sweep(surface, "a")
+
+
+def test_a_sweep_over_two_coordinates_has_a_curve_for_each_value_of_the_second():
+    surface = sweep(lambda a, b: a + b, {"a": [2, 1], "b": [3, 4]})
+    axes = plot_sweep(surface, "a")
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["b = 3", "b = 4"]
+    uppers = [line.get_ydata().tolist() for line in axes.lines[::2]]
+    assert uppers == [[4, 5], [5, 6]]
+    assert len({line.get_color() for line in axes.lines}) == 2
 
 
 def test_a_channel():

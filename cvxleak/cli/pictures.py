@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from cvxleak.cli.cli_errors import place
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.files import write_atomic
 from cvxleak.problem.bound import unit_scale
@@ -25,18 +24,9 @@ __all__ = [
     "check_picture",
     "draw_envelope",
     "draw_sweep",
-    "save_picture",
 ]
 
 KINDS = (".pdf", ".png", ".svg")
-
-WHAT = {
-    "audit": "leakage",
-    "envelope": "pointwise maximal leakage",
-    "local-dp": "epsilon",
-    "design": "leakage",
-}
-"""What a sweep's number is, if it is information."""
 
 
 def check_picture(path: str | None) -> None:
@@ -62,7 +52,7 @@ def check_axes(grid: Mapping[str, Sequence[Any]]) -> None:
         raise ValidationError(f"--plot: the values of the first key, {key}, must be numbers")
 
 
-def save_picture(axes: Axes, path: str) -> None:
+def _save(axes: Axes, path: str) -> None:
     """Write a picture, all of it or nothing."""
     import matplotlib
 
@@ -90,38 +80,16 @@ def draw_envelope(
     curve = envelope_curve(prior, channel, time_limit=time_limit)
     axes = plot_envelope(curve, prior, channel, unit=unit)
     axes.plot(delta, curve.at(delta)[1] / unit_scale(unit), "ko", markersize=4)
-    save_picture(axes, path)
+    _save(axes, path)
 
 
-def draw_sweep(results: Sweep, keys: Sequence[str], number: str) -> Axes:
-    """Draw the bounds along the first key, a curve for each value of the second one."""
-    from cvxleak.plots import plot_bracket, rise_from_zero
+def draw_sweep(results: Sweep, keys: Sequence[str], what: str, path: str) -> None:
+    """Draw the bounds along the first key, a curve for each value of the second, into a file."""
+    from cvxleak.plots import plot_sweep, rise_from_zero
 
-    first, second = keys[0], keys[1:]
-    rows = sorted(
-        (row for row in results if np.isfinite(row.upper)), key=lambda row: row.point[first]
-    )
-    if not rows:
-        raise ValidationError("--plot: no point has a bound that can be drawn")
-    axes = None
-    curves = dict.fromkeys(tuple(row.point[key] for key in second) for row in rows)
-    for place, values in enumerate(curves):
-        part = [row for row in rows if tuple(row.point[key] for key in second) == values]
-        axes = plot_bracket(
-            [row.point[first] for row in part],
-            [row.lower for row in part],
-            [row.upper for row in part],
-            # Leakage never rises with the doubt: that much is known between the points.
-            falling=first == "adversary.entropy_floors",
-            label=", ".join(f"{key} = {v}" for key, v in zip(second, values, strict=True)),
-            color=f"C{place % 10}",
-            ax=axes,
-        )
-    assert axes is not None
-    axes.set_xlabel(first)
-    unit = rows[0].unit
-    axes.set_ylabel(f"{WHAT[number]} ({unit})" if unit in ("nats", "bits") else unit)
+    with place("--plot"):
+        # Leakage never rises with the doubt: that much is known between the points.
+        axes = plot_sweep(results, keys[0], falling=keys[0] == "adversary.entropy_floors")
+    axes.set_ylabel(f"{what} ({axes.get_ylabel()})")
     rise_from_zero(axes)
-    if second:
-        axes.legend(frameon=False, fontsize=8)
-    return axes
+    _save(axes, path)

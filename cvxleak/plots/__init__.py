@@ -4,7 +4,13 @@ A bracket is shaded from its lower to its upper end, so that what is not known i
 """
 
 from cvxleak.plots._axes import rise_from_zero
-from cvxleak.plots.curves import plot_bracket, plot_curve, plot_envelope, plot_sweep
+from cvxleak.plots.curves import (
+    plot_bracket,
+    plot_brackets,
+    plot_curve,
+    plot_envelope,
+    plot_sweep,
+)
 from cvxleak.plots.laws import (
     plot_adversary,
     plot_channel,
@@ -16,6 +22,7 @@ from cvxleak.plots.laws import (
 __all__ = [
     "plot_adversary",
     "plot_bracket",
+    "plot_brackets",
     "plot_channel",
     "plot_curve",
     "plot_envelope",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from cvxleak.sweeps import Sweep
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_bracket", "plot_curve", "plot_envelope", "plot_sweep"]
+__all__ = ["plot_bracket", "plot_brackets", "plot_curve", "plot_envelope", "plot_sweep"]
 
 POINTS = 400
 """At how many deltas an envelope is drawn, plateaus apart."""
@@ -94,6 +94,38 @@ def plot_bracket(
         if len(axes.lines) > 2:
             ends = [min(ends[0], axes.get_xlim()[0]), max(ends[1], axes.get_xlim()[1])]
         axes.set_xlim(*ends)
+    return axes
+
+
+def plot_brackets(
+    lines: Mapping[str, Sequence[tuple[float, float, float]]],
+    *,
+    falling: bool = False,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw several brackets on one pair of axes, each in a color of its own.
+
+    Parameters
+    ----------
+    lines : mapping of str to sequence of (x, lower, upper)
+        By the name in the legend; a line without a name is not in it.
+    falling, ax
+        As for `plot_bracket`.
+
+    Examples
+    --------
+    >>> from cvxleak.plots import plot_brackets
+    >>> axes = plot_brackets({"one": [(0, 0.9, 1.0)], "two": [(0, 0.5, 0.5), (1, 0.4, 0.5)]})
+    >>> [text.get_text() for text in axes.get_legend().get_texts()]
+    ['one', 'two']
+    """
+    axes = checked_axes(ax)
+    for place, (label, points) in enumerate(lines.items()):
+        x, lower, upper = np.array(sorted(points)).T
+        color = INK if len(lines) == 1 else f"C{place % 10}"
+        plot_bracket(x, lower, upper, falling=falling, label=label, color=color, ax=axes)
+    if any(lines):
+        axes.legend(frameon=False, fontsize="small")
     return axes
 
 
@@ -189,23 +221,25 @@ def plot_envelope(
 
 
 def plot_sweep(
-    results: Sweep, coordinate: str, *, label: str | None = None, ax: Axes | None = None
+    results: Sweep, coordinate: str, *, falling: bool = False, ax: Axes | None = None
 ) -> Axes:
     """Draw the bounds of a sweep over one of its coordinates; points without a bound are left out.
+
+    There is a curve for each value of the other coordinates.
 
     Parameters
     ----------
     results : Sweep
-        What `sweep` returned. Its other coordinates must have one value each.
+        What `sweep` returned.
     coordinate : str
         Whose values go along the horizontal axis.
-    label, ax
+    falling, ax
         As for `plot_bracket`.
 
     Raises
     ------
     ValidationError
-        No such coordinate, values that are no numbers, or another coordinate that varies.
+        No bound, no such coordinate, or values that are no numbers.
 
     Examples
     --------
@@ -217,29 +251,23 @@ def plot_sweep(
     >>> plot_sweep(results, "flip").get_xlabel()
     'flip'
     """
-    instance(results, Sweep, "results")
-    rows = [row for row in results if not np.isnan(row.lower)]
-    if not rows or coordinate not in rows[0].point:
-        known = sorted(rows[0].point) if rows else []
+    rows = [row for row in instance(results, Sweep, "results") if np.isfinite(row.upper)]
+    if not rows:
+        raise ValidationError("results: no point has a bound that can be drawn")
+    if coordinate not in rows[0].point:
+        known = sorted(rows[0].point)
         raise ValidationError(f"coordinate: found {short(coordinate)}; it must be one of {known}")
-    others = {tuple(v for k, v in row.point.items() if k != coordinate) for row in rows}
-    if len(others) > 1:
-        raise ValidationError(
-            "results: more than one coordinate varies; draw one curve for each value of the others"
-        )
-    try:
-        rows.sort(key=lambda row: float(row.point[coordinate]))
-    except (TypeError, ValueError) as error:
-        raise ValidationError(
-            f"coordinate: {coordinate!r} has values that are no numbers"
-        ) from error
-    axes = plot_bracket(
-        [float(row.point[coordinate]) for row in rows],
-        [row.lower for row in rows],
-        [row.upper for row in rows],
-        label=label,
-        ax=ax,
-    )
+    lines: dict[str, list[tuple[float, float, float]]] = {}
+    for row in rows:
+        label = ", ".join(f"{key} = {v}" for key, v in row.point.items() if key != coordinate)
+        try:
+            x = float(row.point[coordinate])
+        except (TypeError, ValueError) as error:
+            raise ValidationError(
+                f"coordinate: {coordinate!r} has values that are no numbers"
+            ) from error
+        lines.setdefault(label, []).append((x, row.lower, row.upper))
+    axes = plot_brackets(lines, falling=falling, ax=ax)
     axes.set_xlabel(coordinate)
     axes.set_ylabel(rows[0].unit or "value")
     return axes

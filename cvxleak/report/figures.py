@@ -54,7 +54,7 @@ class Picture:
 
 def curves(report: Report) -> Iterator[Picture]:
     """Yield leakage against doubt, where there is more than one floor; a curve for each record."""
-    from cvxleak.plots import plot_bracket, rise_from_zero
+    from cvxleak.plots import plot_brackets, rise_from_zero
 
     for name in (names.RECORD_LEAKAGE, names.GROUP_LEAKAGE):
         lines: dict[str, list[Quantity]] = {}
@@ -65,21 +65,16 @@ def curves(report: Report) -> Iterator[Picture]:
             continue
 
         def draw(ax: Axes, lines: dict[str, list[Quantity]] = lines, name: str = name) -> None:
-            for place, (whose, rows) in enumerate(lines.items()):
-                plot_bracket(
-                    [q.entropy_floor or 0.0 for q in rows],
-                    [q.lower for q in rows],
-                    [q.upper for q in rows],
-                    falling=True,
-                    label=whose,
-                    color=f"C{place % 10}",
-                    ax=ax,
-                )
+            ends = {
+                whose if len(lines) > 1 else "": [
+                    (q.entropy_floor or 0.0, q.lower, q.upper) for q in rows
+                ]
+                for whose, rows in lines.items()
+            }
+            plot_brackets(ends, falling=True, ax=ax)
             ax.set_xlabel(f"doubt at least ({report.unit})")
             ax.set_ylabel(f"{name} ({report.unit})")
             rise_from_zero(ax)
-            if len(lines) > 1:
-                ax.legend(frameon=False, fontsize="small")
 
         said = [
             f"{whose}: from {rows[0].upper:.4g} {report.unit} at doubt {rows[0].entropy_floor:g} "

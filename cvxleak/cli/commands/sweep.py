@@ -100,7 +100,7 @@ def sweep(
 
         from cvxleak import sweeps
         from cvxleak.cli import sweeping
-        from cvxleak.cli.pictures import check_axes, check_picture, draw_sweep, save_picture
+        from cvxleak.cli.pictures import check_axes, check_picture, draw_sweep
         from cvxleak.cli.problems import TABLES
         from cvxleak.cli.progress import STOPPED
         from cvxleak.cli.rendering import render_sweep
@@ -152,7 +152,9 @@ def sweep(
         if len(found.failed) == len(found):
             raise ValidationError(found.failed[0].error)
         if plot is not None:
-            save_picture(draw_sweep(found, list(grid), number), plot)
+            problem = points[0].spec.problem
+            what = problem.kind if number == "solve" and problem else number
+            draw_sweep(found, list(grid), what, plot)
         body = {
             "units": units.value,
             "of": number,
