@@ -6,8 +6,10 @@ from collections.abc import Hashable
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from cvxleak.cli import spec as schema
+from cvxleak.cli.spec.distortions import DistortionMatrix
+from cvxleak.cli.spec.mechanisms import Setting
 from cvxleak.cli.spec.section import is_bare
+from cvxleak.cli.spec.sources import Box, Laws, Polytope, Sample
 from cvxleak.cli.spec_file import Given
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.tables import is_header, label_from_text, numbers_from_text, read_table
@@ -70,7 +72,7 @@ def build_mechanism(given: Given, query: Query, prior: Prior | None) -> Mechanis
     noise = given.spec.mechanism
     assert noise is not None
     with given.at("mechanism.file" if noise.kind == "matrix" else "mechanism"):
-        return Mechanism(query, noise.channel(schema.Setting(query, prior, given.file)))
+        return Mechanism(query, noise.channel(Setting(query, prior, given.file)))
 
 
 def build_local(given: Given, command: str) -> tuple[Prior, Channel]:
@@ -91,7 +93,7 @@ def build_distortion(
     Without outputs, those of a file are taken, and the values themselves otherwise.
     """
     cost = given.spec.distortion
-    if isinstance(cost, schema.DistortionMatrix):
+    if isinstance(cost, DistortionMatrix):
         with given.at("distortion.file"):
             path = given.file(cost.file)
             distortion = Distortion.from_csv(path)
@@ -139,19 +141,19 @@ def build_sources(given: Given) -> SourceSet:
     if file is not None:
         with given.at("sources.file"):
             path = given.file(file)
-            if isinstance(known, schema.Laws):
+            if isinstance(known, Laws):
                 return _laws_of_file(path, labels)
             numbers = _whole(_read_counts(path))
     with given.at("sources"):
         match known:
-            case schema.Laws(laws=laws):
+            case Laws(laws=laws):
                 return SourceSet(laws or [], labels)
-            case schema.Sample(counts=counts, level=level, method=method, pseudocount=prior):
+            case Sample(counts=counts, level=level, method=method, pseudocount=prior):
                 sample = _by_value(counts or numbers, labels)
                 return SourceSet.from_counts(sample, level, method=method, pseudocount=prior)
-            case schema.Polytope(matrix=matrix, bound=bound):
+            case Polytope(matrix=matrix, bound=bound):
                 return SourceSet.polytope(matrix, bound, labels)
-            case schema.Box(lower=lower, upper=upper):
+            case Box(lower=lower, upper=upper):
                 return SourceSet.box(lower, upper, labels)
     raise AssertionError(known)
 

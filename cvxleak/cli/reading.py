@@ -15,7 +15,7 @@ from cvxleak.cli.spec import Spec
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.numbers import as_written
 
-__all__ = ["check_spec", "is_list", "read_number", "read_toml"]
+__all__ = ["check_spec", "is_list", "models_of", "read_number", "read_toml"]
 
 EXPECTED = {
     "int_type": "an integer",
@@ -56,7 +56,7 @@ def check_spec(content: Mapping[str, Any], name: str) -> Spec:
 def is_list(section: str, key: str) -> bool:
     """Whether the schema wants a list for a key."""
     field = Spec.model_fields.get(section)
-    models = [] if field is None else _models(field.annotation)
+    models = [] if field is None else models_of(field.annotation)
     kinds = [model.model_fields[key].annotation for model in models if key in model.model_fields]
     return any(list in (get_origin(kind), *map(get_origin, get_args(kind))) for kind in kinds)
 
@@ -103,16 +103,17 @@ def _walk(location: Sequence[int | str]) -> tuple[list[type[BaseModel]], list[in
             continue
         path.append(part)
         fields = [model.model_fields[part] for model in models if part in model.model_fields]
-        models = [model for field in fields for model in _models(field.annotation)] or models
+        models = [model for field in fields for model in models_of(field.annotation)] or models
     return models, path
 
 
-def _models(annotation: Any) -> list[type[BaseModel]]:
+def models_of(annotation: Any) -> list[type[BaseModel]]:
+    """Return the models that a value with this annotation may have."""
     origin = get_origin(annotation)
     if origin is Annotated:
-        return _models(get_args(annotation)[0])
+        return models_of(get_args(annotation)[0])
     if origin in (Union, types.UnionType):
-        return [model for part in get_args(annotation) for model in _models(part)]
+        return [model for part in get_args(annotation) for model in models_of(part)]
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     return []

@@ -163,19 +163,22 @@ class DeskVerification:
 
     Attributes
     ----------
-    passed : bool
-    complaints : tuple of str
+    errors : tuple of str
         What is wrong; empty if nothing is.
 
     Examples
     --------
     >>> from cvxleak.desk import DeskVerification
-    >>> DeskVerification(False, ("release 2 is missing",)).passed
+    >>> DeskVerification(("release 2 is missing",)).passed
     False
     """
 
-    passed: bool
-    complaints: tuple[str, ...]
+    errors: tuple[str, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.errors
 
 
 def _up(value: float) -> float:

@@ -20,7 +20,7 @@ from cvxleak.core.validation import Array
 from cvxleak.desk.history import Vector
 from cvxleak.exact.rationals import dot, float_above, normalized_rows, rational
 
-__all__ = ["GRID", "Kernel", "constant", "copied", "draw", "expected_cost", "mixed", "on_grid"]
+__all__ = ["GRID", "Kernel", "copied", "draw", "expected_cost", "mixed", "on_grid"]
 
 GRID = 1 << 20
 
@@ -51,13 +51,6 @@ def on_grid(rows: Array) -> Kernel:
     rank = np.empty_like(order)
     np.put_along_axis(rank, order, np.arange(rows.shape[-1])[None, None, :], axis=-1)
     return whole.astype(np.int64) + (rank < missing)
-
-
-def constant(shape: tuple[int, int, int], output: int) -> Kernel:
-    """Return the kernel that releases one output, whatever the data and the history."""
-    kernel = np.zeros(shape, dtype=np.int64)
-    kernel[:, :, output] = GRID
-    return kernel
 
 
 def copied(outputs: Sequence[int], shape: tuple[int, int, int]) -> Kernel:

@@ -137,10 +137,7 @@ class Ledger:
             As `releases`, or the file is another ledger by now.
         """
         with self._open() as connection:
-            try:
-                connection.execute("BEGIN IMMEDIATE")
-            except ERRORS as error:
-                raise _unusable(self.path, error) from error
+            connection.execute("BEGIN IMMEDIATE")
             try:
                 yield Writer(self, connection)
             finally:
@@ -165,8 +162,16 @@ class Ledger:
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        with closing(_connect(self.path)) as connection:
-            yield connection
+        """Connect, and say of an error of SQLite whether file, lock or disk is to blame."""
+        try:
+            with closing(_connect(self.path)) as connection:
+                yield connection
+        except ERRORS as error:
+            if isinstance(error, sqlite3.OperationalError) and "locked" not in str(error):
+                raise ValidationError(
+                    f"path: cannot use {os.fspath(self.path)!r}: {error}; nothing is released"
+                ) from error
+            raise _not_read(error) from error
 
 
 class Writer:
@@ -199,12 +204,8 @@ class Writer:
         text = _json(content)
         before = self._rows[-1][2] if self._rows else self._ledger._seed
         row = (len(self._rows) + 1, text, _digest(before, text))
-        path = self._ledger.path
-        try:
-            self._connection.execute("INSERT INTO release VALUES (?, ?, ?)", row)
-            self._connection.execute("COMMIT")
-        except ERRORS as error:
-            raise _unusable(path, error) from error
+        self._connection.execute("INSERT INTO release VALUES (?, ?, ?)", row)
+        self._connection.execute("COMMIT")
         try:
             with self._ledger._open() as connection:
                 found = self._ledger._read(connection)
@@ -216,18 +217,15 @@ class Writer:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    try:
-        # A file that is gone by now is not made again.
-        place = f"file:{quote(os.fspath(path))}?mode=rw"
-        connection = sqlite3.connect(place, timeout=WAIT, isolation_level=None, uri=True)
-    except ERRORS as error:
-        raise _unusable(path, error) from error
+    # A file that is gone by now is not made again.
+    place = f"file:{quote(os.fspath(path))}?mode=rw"
+    connection = sqlite3.connect(place, timeout=WAIT, isolation_level=None, uri=True)
     try:
         # A commit has reached the disk when it returns, power cut or not.
         connection.execute("PRAGMA synchronous = EXTRA")
-    except ERRORS as error:
+    except ERRORS:
         connection.close()
-        raise _unusable(path, error) from error
+        raise
     return connection
 
 
@@ -269,19 +267,12 @@ def _read(connection: sqlite3.Connection, query: str) -> list[Any]:
     try:
         return connection.execute(query).fetchall()
     except ERRORS as error:
-        if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
-            raise ValidationError(f"path: {LOCKED}") from error
-        raise ValidationError(f"path: {NOT_A_LEDGER}: {error}") from error
+        raise _not_read(error) from error
 
 
-def _unusable(path: Path, error: Exception) -> ValidationError:
-    if "locked" in str(error):
-        return ValidationError(f"path: {LOCKED}")
-    if isinstance(error, sqlite3.OperationalError):
-        return ValidationError(
-            f"path: cannot use {os.fspath(path)!r}: {error}; nothing is released"
-        )
-    return ValidationError(f"path: {NOT_A_LEDGER}: {error}")
+def _not_read(error: Exception) -> ValidationError:
+    what = LOCKED if "locked" in str(error) else f"{NOT_A_LEDGER}: {error}"
+    return ValidationError(f"path: {what}")
 
 
 def _parsed(text: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from cvxleak.core.errors import CertificateError, CvxleakError, ValidationError
@@ -15,19 +15,6 @@ from cvxleak.exact.packing import pack, unpack
 from cvxleak.model import Channel, Distortion
 
 __all__ = ["Record"]
-
-KEYS = {
-    "party",
-    "request",
-    "distortion",
-    "epsilon",
-    "delta",
-    "kernel",
-    "looks",
-    "expected_distortion",
-    "copy_of",
-    "output",
-}
 
 
 @dataclass(frozen=True)
@@ -71,18 +58,13 @@ class Record:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as plain data, without its number."""
-        return {
-            "party": self.party,
+        packed = {
             "request": self.request.to_dict(),
             "distortion": self.distortion.to_dict(),
-            "epsilon": self.epsilon,
-            "delta": self.delta,
             "kernel": pack(self.kernel, "<i4"),
-            "looks": self.looks,
             "expected_distortion": list(self.expected_distortion),
-            "copy_of": self.copy_of,
-            "output": self.output,
         }
+        return {name: packed.get(name, getattr(self, name)) for name in self._keys()}
 
     @classmethod
     def from_dict(cls, number: int, content: Any) -> Record:
@@ -100,8 +82,12 @@ class Record:
             raise ValidationError(f"path: release {number} is damaged: {detail:.200}") from error
 
     @classmethod
+    def _keys(cls) -> list[str]:
+        return [field.name for field in fields(cls) if field.name != "number"]
+
+    @classmethod
     def _read(cls, number: int, content: Any) -> Record:
-        reading.parts(content, KEYS, "a row")
+        reading.parts(content, {*cls._keys()}, "a row")
         request = Channel.from_dict(content["request"])
         distortion = Distortion.from_dict(content["distortion"])
         for part, name in ((request, "request"), (distortion, "distortion")):

@@ -275,22 +275,22 @@ class ReleaseDesk:
             What `head` was at an earlier time. Then it is also seen whether what the ledger held
             at that time is still there.
         """
-        complaints = []
+        errors = []
         try:
             records = self._records(self._ledger.releases())
             if head is not None and head not in self._ledger.heads():
-                complaints.append("what the ledger held at the given head is not there any more")
+                errors.append("what the ledger held at the given head is not there any more")
         except CvxleakError as error:
-            return DeskVerification(False, (error.detail,))
+            return DeskVerification((error.detail,))
         for record in records:
             try:
-                found = self._complaints(record, records[: record.number - 1])
+                found = self._errors_of(record, records[: record.number - 1])
             except CvxleakError as error:
                 found = [error.detail]
-            complaints += [f"release {record.number}: {what}" for what in found]
-        return DeskVerification(not complaints, tuple(complaints))
+            errors += [f"release {record.number}: {what}" for what in found]
+        return DeskVerification(tuple(errors))
 
-    def _complaints(self, record: Record, earlier: Sequence[Record]) -> list[str]:
+    def _errors_of(self, record: Record, earlier: Sequence[Record]) -> list[str]:
         """Return what is wrong with a release."""
         returns = any(before.party == record.party for before in earlier)
         if record.looks != (returns and self._mode == "ex_ante"):
@@ -304,21 +304,21 @@ class ReleaseDesk:
         masses = history.seen(looker)
         costs = mean_cost(record.request.matrix, record.distortion.matrix)
         after = self._history([*earlier, record], followed)
-        complaints = [f"{who} may know too much" for who in within(after, limits)]
+        errors = [f"{who} may know too much" for who in within(after, limits)]
         lower, upper = record.expected_distortion
         expected = expected_cost(list(masses.values()), record.kernel, costs)
         if not lower <= upper == expected:
-            complaints.append("the expected distortion is another than recorded")
+            errors.append("the expected distortion is another than recorded")
         _, least = solve_kernel(history, looker, record.request, record.distortion, limits, SECONDS)
         if lower > least.upper + TOLERANCE * float(np.ptp(record.distortion.matrix)):
-            complaints.append("the least expected distortion is below the recorded one")
+            errors.append("the least expected distortion is below the recorded one")
         if record.copy_of is not None:
             chosen = [history.output_of(record.copy_of - 1, seen, looker) for seen in masses]
             same = earlier[record.copy_of - 1].request.outputs == record.request.outputs
             copy = copied([r or 0 for r in chosen], record.kernel.shape)
             if not same or None in chosen or (record.kernel != copy).any():
-                complaints.append(f"it is no copy of release {record.copy_of}")
-        return complaints
+                errors.append(f"it is no copy of release {record.copy_of}")
+        return errors
 
     def _records(self, contents: Iterable[dict[str, Any]]) -> list[Record]:
         """Read what the ledger holds."""

@@ -53,8 +53,7 @@ class SweepRow:
         object.__setattr__(self, "point", MappingProxyType(dict(self.point)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        said = (self.status, self.seconds, self.error, self.certificate)
-        return type(self), (dict(self.point), self.lower, self.upper, self.unit, *said)
+        return type(self), tuple((vars(self) | {"point": dict(self.point)}).values())
 
     @property
     def failed(self) -> bool:
@@ -64,9 +63,7 @@ class SweepRow:
     def to_dict(self) -> dict[str, Any]:
         """Return the row as plain data; infinities are text and NaN is None, as JSON needs it."""
         ends = {"lower": _to_json(self.lower), "upper": _to_json(self.upper)}
-        rest = {"unit": self.unit, "status": self.status, "seconds": self.seconds}
-        said = {"error": self.error, "certificate": self.certificate}
-        return {"point": dict(self.point), **ends, **rest, **said}
+        return vars(self) | {"point": dict(self.point)} | ends
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> SweepRow:

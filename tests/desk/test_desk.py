@@ -187,7 +187,7 @@ def test_a_head_shows_what_was_taken_away(place):
     connection.close()
     assert desk.verify().passed
     assert desk.verify(heads[1]).passed
-    assert "not there any more" in desk.verify(heads[2]).complaints[0]
+    assert "not there any more" in desk.verify(heads[2]).errors[0]
 
 
 def test_a_ledger_is_for_its_owner_only(place):
@@ -457,13 +457,13 @@ def test_a_changed_ledger_does_not_verify(place, mode):
     connection.execute("UPDATE release SET content = replace(content, 'Bob', 'Cyd')")
     connection.commit()
     connection.close()
-    assert any("was changed after" in complaint for complaint in desk.verify().complaints)
+    assert any("was changed after" in error for error in desk.verify().errors)
     desk = fill()
     connection = sqlite3.connect(place)
     connection.execute("DELETE FROM release WHERE number = 2")
     connection.commit()
     connection.close()
-    assert any("missing" in complaint for complaint in desk.verify().complaints)
+    assert any("missing" in error for error in desk.verify().errors)
 
     # With hashes that fit again, what is recomputed does not.
     from cvxleak.exact.packing import pack
@@ -514,8 +514,8 @@ def test_rows_are_read_strictly(place, edit):
     for _ in range(2):
         desk.request("Ann", SEX, 0.1, 0.2, x=TRUTH)
     change(place, 2, edit)
-    assert [text for text in desk.verify().complaints if "release 2" in text]
-    if desk.verify().complaints[0].startswith("release 2: its kernel looks"):
+    assert [text for text in desk.verify().errors if "release 2" in text]
+    if desk.verify().errors[0].startswith("release 2: its kernel looks"):
         return  # well formed, but not what the desk does
     for call in (desk.report, desk.releases, lambda: desk.request("Ann", SEX, x=TRUTH)):
         with pytest.raises(ValidationError, match=r"path: release 2 is (damaged|about other)"):
@@ -534,8 +534,8 @@ def test_a_kernel_that_was_not_the_best_is_seen(place):
     change(place, 1, lambda data: data.update(expected_distortion=[0.0, upper]))
     assert desk.verify().passed  # nothing better was claimed
     change(place, 1, lambda data: data.update(expected_distortion=[upper, upper]))
-    (complaint,) = desk.verify().complaints
-    assert complaint == "release 1: the least expected distortion is below the recorded one"
+    (error,) = desk.verify().errors
+    assert error == "release 1: the least expected distortion is below the recorded one"
 
 
 @pytest.mark.parametrize("mode", ["ex_ante", "realized"])

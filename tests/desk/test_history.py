@@ -8,7 +8,7 @@ from flint import fmpq
 
 from cvxleak.core.errors import ValidationError
 from cvxleak.desk.history import Entry, History
-from cvxleak.desk.kernels import GRID, constant, copied, draw, expected_cost, mixed, on_grid
+from cvxleak.desk.kernels import GRID, copied, draw, expected_cost, mixed, on_grid
 from cvxleak.desk.realized import RealizedHistory
 from cvxleak.measures import mutual_information
 
@@ -117,7 +117,7 @@ def test_what_a_history_says_of_an_earlier_output():
     assert {returning.output_of(0, seen, "A") for seen in returning.seen("A")} == {0, 1}
     assert returning.realized("A").own == (1,)
     with pytest.raises(ValidationError, match="cannot give it"):
-        history.add(Entry("D", constant((3, 2, 2), 0).tolist(), 1))
+        history.add(Entry("D", copied([0] * 3, (3, 2, 2)).tolist(), 1))
 
 
 def test_kernels_that_do_not_fit():
@@ -171,10 +171,9 @@ def test_the_grid():
     assert tiny.tolist() == [[[GRID, 0, 0]]]
     noise = on_grid(np.array([[[1 / 3 + 1e-12, 1 / 3, 1 / 3 - 1e-12]]]))
     assert noise.tolist() == on_grid(np.array([[[1 / 3] * 3]])).tolist()
-    assert (
-        mixed(kernel, constant(kernel.shape, 2), 1.0).tolist() == constant(kernel.shape, 2).tolist()
-    )
-    assert mixed(kernel, constant(kernel.shape, 2), 0.0).tolist() == kernel.tolist()
+    silent = copied([2] * len(kernel), kernel.shape)
+    assert mixed(kernel, silent, 1.0).tolist() == silent.tolist()
+    assert mixed(kernel, silent, 0.0).tolist() == kernel.tolist()
 
 
 def test_draws_follow_the_row_and_never_give_what_has_no_probability():

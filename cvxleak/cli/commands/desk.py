@@ -173,8 +173,8 @@ def verify(
 
         counter = ReleaseDesk(ledger)
         answer = counter.verify(head)
-        for complaint in answer.complaints:
-            typer.echo(f"FAIL  {complaint}")
+        for error in answer.errors:
+            typer.echo(f"FAIL  {error}")
         if not answer.passed:
             raise typer.Exit(1)
         count = len(counter.releases())
