@@ -6,7 +6,6 @@ their own, so that the cones are as many as the adversaries' cells (value, outpu
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -23,11 +22,21 @@ from cvxleak.design.goal import Goal
 from cvxleak.design.interior import Master, MasterPoint
 from cvxleak.design.outer_approximation import HalfSpaces, Implied
 from cvxleak.design.slater_repair import SlaterRepair
-from cvxleak.design.user_constraints import TIGHT, UserConstraints, check_solver
+from cvxleak.design.user_constraints import TIGHT, UserConstraints, attempt, check_solver
 from cvxleak.design.work import PROGRAM, STEP
 
 __all__ = ["Conic", "OutOfTimeError"]
 
+
+ANSWERS = (
+    cp.OPTIMAL,
+    cp.OPTIMAL_INACCURATE,
+    cp.INFEASIBLE,
+    cp.INFEASIBLE_INACCURATE,
+    cp.UNBOUNDED,
+    cp.UNBOUNDED_INACCURATE,
+)
+"""Statuses that say something; others are a limit, or what a solver that failed says."""
 
 LEAST_WEIGHT = 1e-9
 """Duals of an adversary whose multiplier is less than this part of the largest say nothing."""
@@ -142,36 +151,26 @@ class Conic:
         return q, [cp.sum(q, axis=1) == 1, *self._user.constraints]
 
     def _solved(self, problem: cp.Problem, clock: Clock) -> cp.Problem:
-        left = clock.limit
-        limit = {} if left is None else {"time_limit": left}
         # Where little leaks the objective is flat, and multipliers are off by the square root of
         # what its value is off by. CVXPY's own choice where there are matrices is SCS, which is
         # too coarse to come first.
         attempts: list[tuple[str, dict[str, Any]]] = [
-            ("CLARABEL", TIGHT | limit | self._options),
-            ("CLARABEL", limit | self._options),
-            ("SCS", {} if left is None else {"time_limit_secs": left}),
+            ("CLARABEL", TIGHT | self._options),
+            ("CLARABEL", self._options),
+            ("SCS", {}),
         ]
         if self._solver == "CLARABEL":
             attempts = attempts[:2]
         elif self._solver is not None:
             attempts = [(self._solver, self._options)]
-        reason: cp.SolverError | None = None
+        status = ""
         for solver, options in attempts:
             if clock.late:
                 raise OutOfTimeError("time_limit: no time is left for the master")
-            try:
-                with warnings.catch_warnings():
-                    # Accuracy is not taken on trust: what is found is evaluated.
-                    warnings.filterwarnings("ignore", "Solution may be inaccurate", UserWarning)
-                    problem.solve(solver=solver, **options)
-            except cp.SolverError as error:
-                reason = error
-                continue
-            if problem.status == cp.USER_LIMIT:
-                continue
-            return problem
-        raise SolverError(f"the master failed: {reason}") from reason
+            status = attempt(problem, solver, options, clock)
+            if status in ANSWERS:
+                return problem
+        raise SolverError(f"the master failed: {status}")
 
 
 def _multipliers(constraint: Any) -> Array:

@@ -10,7 +10,6 @@ multipliers of a linear program over half-spaces that stand for the constraints
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -35,9 +34,9 @@ from cvxleak.design.private_utility import (
 )
 from cvxleak.design.slater_repair import SlaterRepair
 from cvxleak.design.user_constraints import (
-    TIGHT,
     Rule,
     UserConstraints,
+    attempt,
     check_solver,
 )
 from cvxleak.exact.balls import precision
@@ -158,7 +157,7 @@ def solve_with_user_constraints(
         if clock.late:
             break
         stated, unit = _in_units(statement, measure, minimize, number, user, margin)
-        status = _run(stated.problem, solver, options, clock)
+        status = attempt(stated.problem, solver, options, clock)
         channel = stated.channel.value
         if channel is None or not (np.max(channel, axis=1) > 0).all():
             continue
@@ -254,7 +253,7 @@ def _silent(
         equations.append(joint == cp.outer(seen, cp.Variable(m, bounds=[0, 1])))
     costs = spent <= level
     rules = [cp.sum(q, axis=1) == 1, *half_spaces.user.constraints]
-    status = _run(cp.Problem(cp.Minimize(level), [costs, *equations, *rules]), None, {}, clock)
+    status = attempt(cp.Problem(cp.Minimize(level), [costs, *equations, *rules]), clock=clock)
     weight, prices = SILENT * scale, np.zeros(len(statement.sources))
     priors = [np.array(_posteriors_of_nothing(prior, m)) for prior in statement.laws]
     if costs.dual_value is not None:
@@ -413,7 +412,7 @@ def _nearest(
     scale = float(statement.distortion.max()) or 1.0
     loose = 2 * scale if other == "information" else 1e3
     stated, unit = _in_units(statement, measure, other, loose, user)
-    status = _run(stated.problem, solver, options, clock)
+    status = attempt(stated.problem, solver, options, clock)
     if status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
         return f"constraints: no channel meets them (the solver says: {status})"
     what = "distortion" if minimize == "information" else "leakage"
@@ -468,21 +467,3 @@ def _posteriors(law: Array, cone: cp.ExpCone, weight: float) -> Array:
 def _dual(constraint: cp.Constraint) -> float:
     value: Any = constraint.dual_value
     return 0.0 if value is None else max(float(np.sum(value)), 0.0)
-
-
-def _run(problem: cp.Problem, solver: str | None, options: dict[str, Any], clock: Clock) -> str:
-    if solver is None and not options:
-        solver, options = "CLARABEL", TIGHT
-    for v in problem.variables():
-        v.save_value(None)  # values of another program
-    limits = {"CLARABEL": "time_limit", "SCS": "time_limit_secs"}
-    if solver in limits and clock.limit is not None:
-        options = {limits[solver]: clock.limit} | options
-    try:
-        with warnings.catch_warnings():
-            # Accuracy is not taken on trust: what is found is evaluated.
-            warnings.filterwarnings("ignore", "Solution may be inaccurate", UserWarning)
-            problem.solve(solver=solver, **options)
-    except cp.SolverError as error:
-        return str(error)
-    return str(problem.status)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from functools import cached_property
 from typing import Any
@@ -18,6 +18,7 @@ from cvxpy.constraints.second_order import SOC
 from cvxpy.constraints.zero import Equality, Zero
 from numpy.typing import ArrayLike
 
+from cvxleak.core.clock import Clock
 from cvxleak.core.errors import CvxleakError, SolverError, ValidationError
 from cvxleak.core.validation import Array, frozen_array, in_order, short
 
@@ -48,6 +49,9 @@ TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
 
 SHARP = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 """Options of HiGHS."""
+
+LIMITS = {"CLARABEL": "time_limit", "SCS": "time_limit_secs"}
+"""How solvers call the seconds that they may take."""
 
 _HOW = "write it as a function of the channel variable, for example lambda Q: [Q[0, 0] >= 0.5]"
 
@@ -405,23 +409,11 @@ def choose_further(
     slack = cp.Variable(bounds=[-1, None])
     rules = [part for constraint in everything for part in relaxed(constraint, slack)]
     problem = cp.Problem(cp.Minimize(slack), [*rules, channel == values])
-    options: dict[str, Any] = {}
-    if solver is None:
-        solver = "HIGHS" if problem.is_lp() else "CLARABEL"
-        options = SHARP if solver == "HIGHS" else TIGHT
-    try:
-        with warnings.catch_warnings():
-            # Accuracy is not taken on trust: the violations are evaluated.
-            warnings.filterwarnings("ignore", "Solution may be inaccurate", UserWarning)
-            problem.solve(solver=solver, **options)
-    except cp.SolverError as error:
-        raise SolverError(
-            f"constraints: no values were found for their further variables ({error})"
-        ) from error
+    status = attempt(problem, solver)
     if any(v.value is None for v in problem.variables()):
         raise SolverError(
-            "constraints: no values were found for their further variables "
-            f"(the solver says {problem.status})"
+            "constraints: no values were found for their further variables (the solver says: "
+            f"{status})"
         )
 
 
@@ -429,8 +421,17 @@ def _violation(constraint: cp.Constraint) -> float:
     return float(np.max(constraint.violation()))
 
 
-def attempt(problem: cp.Problem) -> None:
-    """Solve; accuracy is not taken on trust, and nor is that the variables have values then.
+def attempt(
+    problem: cp.Problem,
+    solver: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    clock: Clock | None = None,
+) -> str:
+    """Solve, and return the status or the solver's complaint; without an answer no values are left.
+
+    Accuracy is not taken on trust: whoever calls evaluates what is found. With neither a solver nor
+    options HiGHS gets linear programs and CLARABEL the others, with sharp tolerances. CLARABEL and
+    SCS get the time that a clock has left.
 
     Examples
     --------
@@ -438,15 +439,21 @@ def attempt(problem: cp.Problem) -> None:
     >>> from cvxleak.design.user_constraints import attempt
     >>> x = cp.Variable()
     >>> attempt(cp.Problem(cp.Minimize(x), [x >= 1, x <= 0]))
+    'infeasible'
     >>> x.value is None
     True
     """
     for v in problem.variables():
         v.save_value(None)
-    solver, options = ("HIGHS", SHARP) if problem.is_lp() else ("CLARABEL", TIGHT)
+    options = dict(options or {})
+    if solver is None and not options:
+        solver, options = ("HIGHS", SHARP) if problem.is_lp() else ("CLARABEL", TIGHT)
+    if clock is not None and clock.limit is not None and solver in LIMITS:
+        options = {LIMITS[solver]: clock.limit} | options
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Solution may be inaccurate", UserWarning)
             problem.solve(solver=solver, **options)
-    except cp.SolverError:
-        return
+    except cp.SolverError as error:
+        return str(error)
+    return str(problem.status)
