@@ -14,7 +14,7 @@ from cvxleak._version import __version__
 from cvxleak.core.errors import ValidationError
 
 if TYPE_CHECKING:
-    from cvxleak.cli.spec_file import Given
+    from cvxleak.cli.spec_file import SpecFile
     from cvxleak.model import Channel
     from cvxleak.report import Report
 
@@ -70,8 +70,8 @@ def check_targets(source: Path, targets: Mapping[str, str | Sequence[str] | None
     taken = {source.resolve(): os.fspath(source)}
     pairs = [
         (option, path)
-        for option, given in targets.items()
-        for path in ([given] if isinstance(given, str) else given or [])
+        for option, spec_file in targets.items()
+        for path in ([spec_file] if isinstance(spec_file, str) else spec_file or [])
     ]
     for option, path in pairs:
         if path == "-" and option == "--json":
@@ -157,7 +157,7 @@ class Output:
 
 
 def write_page(
-    path: str, report: Report, heading: Sequence[str], given: Given, certificate: str | None
+    path: str, report: Report, heading: Sequence[str], spec_file: SpecFile, certificate: str | None
 ) -> None:
     """Write what --html asks for."""
     from cvxleak.core.files import write_atomic
@@ -166,8 +166,8 @@ def write_page(
     page = html_page(
         report,
         heading,
-        spec=given.text,
-        sources={given.name: given.identity()["sha256"], **given.files},
+        spec=spec_file.text,
+        sources={spec_file.name: spec_file.identity()["sha256"], **spec_file.files},
         certificate=None if certificate is None else Path(certificate).name,
     )
     write_atomic(path, page)

@@ -10,7 +10,7 @@ from cvxleak.cli.spec.distortions import DistortionMatrix
 from cvxleak.cli.spec.mechanisms import Setting
 from cvxleak.cli.spec.section import is_bare
 from cvxleak.cli.spec.sources import Box, Laws, Polytope, Sample
-from cvxleak.cli.spec_file import Given
+from cvxleak.cli.spec_file import SpecFile
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.tables import is_header, label_from_text, numbers_from_text, read_table
 from cvxleak.model import Channel, Distortion, Mechanism, Prior, Query, RecordSpace
@@ -40,7 +40,7 @@ class Task(NamedTuple):
     distortion: Distortion | None
 
 
-def build_task(given: Given) -> Task:
+def build_task(spec_file: SpecFile) -> Task:
     """Return what a spec asks an audit for, once its [audit] is seen to fit.
 
     Raises
@@ -49,102 +49,105 @@ def build_task(given: Given) -> Task:
         A file that cannot be read, or something wrong in it; the message starts with the spec's
         path and the key.
     """
-    given.needs("audit", "mechanism", ("query", "space"))
-    query = build_query(given)
-    prior = build_prior(given, query)
-    mechanism = build_mechanism(given, query, prior)
-    distortion = build_distortion(given, query.values, mechanism.outputs)
-    with given.at("audit"):
-        check_targets(mechanism, given.spec.audit.records, given.spec.audit.group_sizes)
+    spec_file.needs("audit", "mechanism", ("query", "space"))
+    query = build_query(spec_file)
+    prior = build_prior(spec_file, query)
+    mechanism = build_mechanism(spec_file, query, prior)
+    distortion = build_distortion(spec_file, query.values, mechanism.outputs)
+    with spec_file.at("audit"):
+        check_targets(mechanism, spec_file.spec.audit.records, spec_file.spec.audit.group_sizes)
     return Task(mechanism, prior, distortion)
 
 
-def build_query(given: Given) -> Query:
+def build_query(spec_file: SpecFile) -> Query:
     """Return the query of [query] or, for [space], the dataset itself."""
-    asked, table = given.spec.space or given.spec.query, "space" if given.spec.space else "query"
+    asked, table = (
+        spec_file.spec.space or spec_file.spec.query,
+        "space" if spec_file.spec.space else "query",
+    )
     assert asked is not None
-    with given.at(table):
+    with spec_file.at(table):
         return asked.query()
 
 
-def build_mechanism(given: Given, query: Query, prior: Prior | None) -> Mechanism:
+def build_mechanism(spec_file: SpecFile, query: Query, prior: Prior | None) -> Mechanism:
     """Return the query with the noise of [mechanism]."""
-    noise = given.spec.mechanism
+    noise = spec_file.spec.mechanism
     assert noise is not None
-    with given.at("mechanism.file" if noise.kind == "matrix" else "mechanism"):
-        return Mechanism(query, noise.channel(Setting(query, prior, given.file)))
+    with spec_file.at("mechanism.file" if noise.kind == "matrix" else "mechanism"):
+        return Mechanism(query, noise.channel(Setting(query, prior, spec_file.file)))
 
 
-def build_local(given: Given, command: str) -> tuple[Prior, Channel]:
+def build_local(spec_file: SpecFile, command: str) -> tuple[Prior, Channel]:
     """Return the law of the only record and the channel from its value to the output."""
-    given.needs(command, "mechanism", ("query", "space"), "prior")
-    query = build_query(given)
-    prior = build_prior(given, query)
+    spec_file.needs(command, "mechanism", ("query", "space"), "prior")
+    query = build_query(spec_file)
+    prior = build_prior(spec_file, query)
     assert prior is not None
-    mechanism = build_mechanism(given, query, prior)
+    mechanism = build_mechanism(spec_file, query, prior)
     return prior, Channel(mechanism.to_channel().matrix, prior.labels, mechanism.outputs)
 
 
 def build_distortion(
-    given: Given, values: tuple[Hashable, ...], outputs: tuple[Hashable, ...] | None = None
+    spec_file: SpecFile, values: tuple[Hashable, ...], outputs: tuple[Hashable, ...] | None = None
 ) -> Distortion | None:
     """Return the cost of [distortion] for these values and outputs, if there is one.
 
     Without outputs, those of a file are taken, and the values themselves otherwise.
     """
-    cost = given.spec.distortion
+    cost = spec_file.spec.distortion
     if isinstance(cost, DistortionMatrix):
-        with given.at("distortion.file"):
-            path = given.file(cost.file)
+        with spec_file.at("distortion.file"):
+            path = spec_file.file(cost.file)
             distortion = Distortion.from_csv(path)
             if is_bare(path):
                 if outputs is None and distortion.shape[1] == len(values):
                     outputs = values
                 distortion = Distortion(distortion.matrix, values, outputs)
             return distortion
-    with given.at("distortion"):
+    with spec_file.at("distortion"):
         return None if cost is None else cost.of(values, values if outputs is None else outputs)
 
 
-def build_prior(given: Given, query: Query) -> Prior | None:
+def build_prior(spec_file: SpecFile, query: Query) -> Prior | None:
     """Return the law of [prior], in the order of the record's values, if there is one."""
-    spec = given.spec
+    spec = spec_file.spec
     if spec.prior is None:
         return None
-    with given.at("prior"):
+    with spec_file.at("prior"):
         if query.space.records != 1:
             raise ValidationError(
                 "it is the law of the only record of a local mechanism; here there are "
                 f"{query.space.records} records"
             )
-    counts = prior_counts(given)
-    with given.at("prior"):
+    counts = prior_counts(spec_file)
+    with spec_file.at("prior"):
         return Prior.from_counts(_by_value(counts, query.space.alphabets[0]))
 
 
-def prior_counts(given: Given) -> dict[str, float]:
+def prior_counts(spec_file: SpecFile) -> dict[str, float]:
     """Return the numbers of [prior], by the names that the spec or its file gives."""
-    source = given.spec.prior
+    source = spec_file.spec.prior
     assert source is not None
     if source.file is not None:
-        with given.at("prior.file"):
-            return _read_counts(given.file(source.file))
+        with spec_file.at("prior.file"):
+            return _read_counts(spec_file.file(source.file))
     assert source.counts is not None
     return source.counts
 
 
-def build_sources(given: Given) -> SourceSet:
+def build_sources(spec_file: SpecFile) -> SourceSet:
     """Return the set of [sources], its outcomes named by [space] if the spec has one."""
-    labels = _outcomes(given)
-    known = given.spec.sources
+    labels = _outcomes(spec_file)
+    known = spec_file.spec.sources
     file, numbers = getattr(known, "file", None), {}
     if file is not None:
-        with given.at("sources.file"):
-            path = given.file(file)
+        with spec_file.at("sources.file"):
+            path = spec_file.file(file)
             if isinstance(known, Laws):
                 return _laws_of_file(path, labels)
             numbers = _whole(_read_counts(path))
-    with given.at("sources"):
+    with spec_file.at("sources"):
         match known:
             case Laws(laws=laws):
                 return SourceSet(laws or [], labels)
@@ -158,12 +161,12 @@ def build_sources(given: Given) -> SourceSet:
     raise AssertionError(known)
 
 
-def _outcomes(given: Given) -> tuple[Hashable, ...] | None:
+def _outcomes(spec_file: SpecFile) -> tuple[Hashable, ...] | None:
     """Return the values of the only record of [space], if the spec has one."""
-    if given.spec.space is None:
+    if spec_file.spec.space is None:
         return None
-    with given.at("space"):
-        space = RecordSpace(given.spec.space.alphabets)
+    with spec_file.at("space"):
+        space = RecordSpace(spec_file.spec.space.alphabets)
         if space.records != 1:
             raise ValidationError(
                 "the laws of [sources] are about one record; here there are "

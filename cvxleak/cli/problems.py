@@ -15,7 +15,7 @@ from cvxleak.cli.from_spec import (
     build_sources,
     build_task,
 )
-from cvxleak.cli.spec_file import Given
+from cvxleak.cli.spec_file import SpecFile
 from cvxleak.core.errors import ValidationError
 from cvxleak.model import Channel, Distortion, Prior
 from cvxleak.problem import Problem, problem_class
@@ -33,7 +33,7 @@ TABLES = {
 """Where a spec says what a command asks for."""
 
 
-def problem_of(command: str, given: Given, units: str) -> Any:
+def problem_of(command: str, spec_file: SpecFile, units: str) -> Any:
     """Return the `Problem` that a command of `TABLES` states in a spec.
 
     A key of [problem] is the argument of that name of the problem's class; the other tables name
@@ -47,23 +47,23 @@ def problem_of(command: str, given: Given, units: str) -> Any:
         Another kind, an unknown key, or an argument that is missing or not valid; more values than
         one where a problem has one.
     """
-    kind, data, unit = STATEMENTS[command](given)
+    kind, data, unit = STATEMENTS[command](spec_file)
     unit = unit or units
     table = TABLES[command]
     known = parameters(kind)
     arguments: dict[str, Any] = {}
     for name, parameter in known.items():
         if data.get(name) is not None:
-            arguments[name] = _value(given, table, name, data[name])
-        elif (made := _described(given, name, known, data)) is not None:
+            arguments[name] = _value(spec_file, table, name, data[name])
+        elif (made := _described(spec_file, name, known, data)) is not None:
             arguments[name] = made
         elif parameter.default is parameter.empty:
             section = f", and so is [{name}]" if name in SECTIONS else ""
-            raise ValidationError(f"{given.path}: {table}.{name} is missing{section}")
+            raise ValidationError(f"{spec_file.path}: {table}.{name} is missing{section}")
     make = kind.constructor()
     if "unit" in inspect.signature(make).parameters:
         arguments["unit"] = unit
-    with given.at(table, naming=command != "audit"):
+    with spec_file.at(table, naming=command != "audit"):
         return make(**kind.in_nats(arguments, unit))
 
 
@@ -71,41 +71,41 @@ Statement = tuple[type[Problem], Mapping[str, Any], str | None]
 """The class of a problem, arguments that stand in a spec's table, and their unit."""
 
 
-def _solve(given: Given) -> Statement:
-    given.needs("solve", "problem")
-    wanted = given.spec.problem
+def _solve(spec_file: SpecFile) -> Statement:
+    spec_file.needs("solve", "problem")
+    wanted = spec_file.spec.problem
     assert wanted is not None
-    with given.at("problem.kind", naming=False):
+    with spec_file.at("problem.kind", naming=False):
         kind = problem_class(wanted.kind)
     known, data = parameters(kind), wanted.data()
     for name in data.keys() - known.keys():
         python = f" can be given in Python only: {PYTHON_ONLY[name]}" if name in PYTHON_ONLY else ""
         raise ValidationError(
-            f"{given.path}: problem.{name}{python or ' is unknown'}; "
+            f"{spec_file.path}: problem.{name}{python or ' is unknown'}; "
             f"the keys of {wanted.kind}: {sorted(known)}"
         )
     return kind, data, wanted.unit
 
 
-def _design(given: Given) -> Statement:
-    given.needs("design", "design", "distortion", ("query", "space"))
-    wanted = given.spec.design
+def _design(spec_file: SpecFile) -> Statement:
+    spec_file.needs("design", "design", "distortion", ("query", "space"))
+    wanted = spec_file.spec.design
     assert wanted is not None
     return problem_class(f"min-{wanted.minimize}"), dict(wanted), wanted.unit
 
 
-def _local_dp(given: Given) -> Statement:
-    given.needs("local-dp", "sources", "local_dp")
-    wanted = given.spec.local_dp
+def _local_dp(spec_file: SpecFile) -> Statement:
+    spec_file.needs("local-dp", "sources", "local_dp")
+    wanted = spec_file.spec.local_dp
     assert wanted is not None
     kind = "min-local-dp" if wanted.epsilon is None else "min-distortion-local-dp"
     data = dict(wanted) | {"budget": wanted.distortion_budget}
     return problem_class(kind), data, wanted.unit
 
 
-def _envelope(given: Given) -> Statement:
-    given.needs("envelope", "mechanism", ("query", "space"), "prior")
-    asked = given.spec.envelope
+def _envelope(spec_file: SpecFile) -> Statement:
+    spec_file.needs("envelope", "mechanism", ("query", "space"), "prior")
+    asked = spec_file.spec.envelope
     if asked.epsilon and not asked.delta:
         level = _only(asked.epsilon, "envelope.epsilon")
         return problem_class("failure-probability"), {"epsilon": level}, asked.unit
@@ -113,10 +113,10 @@ def _envelope(given: Given) -> Statement:
     return problem_class("pml-envelope"), {"delta": delta}, asked.unit
 
 
-def _audit(given: Given) -> Statement:
-    known, asked = given.spec.adversary, given.spec.audit
+def _audit(spec_file: SpecFile) -> Statement:
+    known, asked = spec_file.spec.adversary, spec_file.spec.audit
     data = {
-        "mechanism": build_task(given).mechanism,
+        "mechanism": build_task(spec_file).mechanism,
         "entropy_floor": _only(known.entropy_floors, "adversary.entropy_floors"),
         "records": None if asked.records is None else _only(asked.records, "audit.records"),
         "size": _only(asked.group_sizes, "audit.group_sizes"),
@@ -124,7 +124,7 @@ def _audit(given: Given) -> Statement:
     return problem_class("record-leakage"), data, known.unit
 
 
-STATEMENTS: dict[str, Callable[[Given], Statement]] = {
+STATEMENTS: dict[str, Callable[[SpecFile], Statement]] = {
     "audit": _audit,
     "envelope": _envelope,
     "local-dp": _local_dp,
@@ -139,12 +139,12 @@ def _only(values: Sequence[Any], key: str) -> Any:
     return values[0]
 
 
-def _value(given: Given, table: str, name: str, value: Any) -> Any:
+def _value(spec_file: SpecFile, table: str, name: str, value: Any) -> Any:
     """Return what a key says; of a channel, a law or a distortion also in a file."""
     readers: dict[str, Any] = {"channel": Channel, "distortion": Distortion, "prior": Prior}
     if name in readers and isinstance(value, str):
-        with given.at(f"{table}.{name}"):
-            return readers[name].from_csv(given.file(value))
+        with spec_file.at(f"{table}.{name}"):
+            return readers[name].from_csv(spec_file.file(value))
     return value
 
 
@@ -153,30 +153,34 @@ SECTIONS = ("channel", "distortion", "mechanism", "prior", "query", "sources")
 
 
 def _described(
-    given: Given, name: str, known: Mapping[str, inspect.Parameter], data: Mapping[str, Any]
+    spec_file: SpecFile, name: str, known: Mapping[str, inspect.Parameter], data: Mapping[str, Any]
 ) -> Any:
     """Return the argument that a section of its own describes, if there is one.
 
     The law of [prior] is the source of a problem that has no prior.
     """
-    spec = given.spec
+    spec = spec_file.spec
     on_sources = "sources" in known and known["sources"].default is inspect.Parameter.empty
     if name == "sources":
-        return build_sources(given) if on_sources and spec.sources is not None else None
+        return build_sources(spec_file) if on_sources and spec.sources is not None else None
     if name == "distortion" and on_sources and spec.sources is not None:
-        return build_distortion(given, build_sources(given).labels)
+        return build_distortion(spec_file, build_sources(spec_file).labels)
     if spec.query is None and spec.space is None:
         return None
-    query = build_query(given)
+    query = build_query(spec_file)
     if name in ("query", "space"):
         return query
     if name == "distortion":
         outputs = data.get("outputs")
-        return build_distortion(given, query.values, None if outputs is None else tuple(outputs))
+        return build_distortion(
+            spec_file, query.values, None if outputs is None else tuple(outputs)
+        )
     if name == "mechanism":
-        prior = build_prior(given, query)
-        return None if spec.mechanism is None else build_mechanism(given, query, prior)
+        prior = build_prior(spec_file, query)
+        return None if spec.mechanism is None else build_mechanism(spec_file, query, prior)
     if name == "channel" and spec.mechanism is not None and spec.prior is not None:
-        return build_local(given, "solve")[1]
+        return build_local(spec_file, "solve")[1]
     local = query.space.records == 1 and "prior" not in known and data.get("sources") is None
-    return build_prior(given, query) if name == "prior" or (name == "source" and local) else None
+    return (
+        build_prior(spec_file, query) if name == "prior" or (name == "source" and local) else None
+    )

@@ -7,11 +7,11 @@ import time
 from types import TracebackType
 from typing import Self
 
+from rich import progress as bars
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from cvxleak.problem.bound import unit_scale
-from cvxleak.report import Watch
+from cvxleak.report import Progress
 
 __all__ = ["STOPPED", "Display"]
 
@@ -22,7 +22,7 @@ PATIENCE = 1.0
 """Seconds before anything is said about a step."""
 
 
-class Display(Watch):
+class Display(Progress):
     """Shows what lasts longer than a second.
 
     On a terminal one line is kept up to date; elsewhere (a log) a line is written after 1, 2, 4, 8,
@@ -39,7 +39,7 @@ class Display(Watch):
         self._scale = unit_scale(unit)
         self._what = ""
         self._started = self._due = 0.0
-        self._display: Progress | None = None
+        self._display: bars.Progress | None = None
         self._timer: threading.Timer | None = None
         self.interrupted = False
 
@@ -61,10 +61,10 @@ class Display(Watch):
         self._started = time.monotonic()
         self._due = PATIENCE
         if self._console.is_terminal:
-            display = Progress(
-                SpinnerColumn(),
-                TimeElapsedColumn(),
-                TextColumn("{task.description}"),
+            display = bars.Progress(
+                bars.SpinnerColumn(),
+                bars.TimeElapsedColumn(),
+                bars.TextColumn("{task.description}"),
                 console=self._console,
                 transient=True,
             )
@@ -75,7 +75,7 @@ class Display(Watch):
             self._timer.start()
             self._display = display
 
-    def progress(self, lower: float, upper: float, nodes: int) -> None:
+    def update(self, lower: float, upper: float, nodes: int) -> None:
         """Show a bracket."""
         if upper < lower:
             return  # part of the search's nodes are in its hands and not counted

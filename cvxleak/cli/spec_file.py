@@ -1,4 +1,4 @@
-"""`Given`: a SPEC.toml and the files that it names, as a command finds them."""
+"""`SpecFile`: a SPEC.toml and the files that it names, as a command finds them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cvxleak.cli.reading import check_spec, is_list, read_toml
 from cvxleak.core.errors import CvxleakError, ValidationError
 from cvxleak.problem.bound import converted
 
-__all__ = ["Given", "read_file", "sha256"]
+__all__ = ["SpecFile", "read_file", "sha256"]
 
 ARGUMENTS = {
     "n": "number of records",
@@ -31,7 +31,7 @@ FILES = ("file", "scores")
 """Keys whose text is the name of a file."""
 
 
-class Given:
+class SpecFile:
     """A spec, read and checked against the schema, and the files that it names.
 
     Attributes
@@ -62,7 +62,7 @@ class Given:
         self._hash = sha256(data)
         self.text = data.decode("utf-8-sig")
 
-    def having(self, changes: Mapping[str, Any]) -> Given:
+    def having(self, changes: Mapping[str, Any]) -> SpecFile:
         """Return the same spec with other values of some keys, section.key by section.key.
 
         A single value for a key that has a list is the list's only element.

@@ -12,7 +12,7 @@ from typing import Any
 
 from cvxleak.cli.problems import TABLES, problem_of
 from cvxleak.cli.reading import read_number
-from cvxleak.cli.spec_file import Given
+from cvxleak.cli.spec_file import SpecFile
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.numbers import to_json
 from cvxleak.problem.bound import Bound
@@ -62,15 +62,15 @@ def read_grid(over: Sequence[str]) -> dict[str, list[Any]]:
     return grid
 
 
-def points_of(given: Given, grid: Mapping[str, Sequence[Any]]) -> list[Given]:
+def points_of(spec_file: SpecFile, grid: Mapping[str, Sequence[Any]]) -> list[SpecFile]:
     """Return the spec at every point, each checked against the schema."""
     return [
-        given.having(dict(zip(grid, values, strict=True)))
+        spec_file.having(dict(zip(grid, values, strict=True)))
         for values in itertools.product(*grid.values())
     ]
 
 
-def choose_number(given: Given) -> str:
+def choose_number(spec_file: SpecFile) -> str:
     """Return which command's number a spec is about, by its sections.
 
     Raises
@@ -78,7 +78,7 @@ def choose_number(given: Given) -> str:
     ValidationError
         More than one.
     """
-    spec = given.spec
+    spec = spec_file.spec
     found = [
         name
         for name, there in (
@@ -90,19 +90,19 @@ def choose_number(given: Given) -> str:
         if there
     ]
     if len(found) > 1:
-        raise ValidationError(f"{given.path}: --of {' or '.join(found)} is needed")
+        raise ValidationError(f"{spec_file.path}: --of {' or '.join(found)} is needed")
     return found[0] if found else "audit"
 
 
-def curve_key(given: Given, number: str) -> str | None:
+def curve_key(spec_file: SpecFile, number: str) -> str | None:
     """Return the key along which all points of a number can be solved at once, if there is one."""
-    if number == "solve" and given.spec.problem is not None:
-        name = CURVES.get(given.spec.problem.kind)
+    if number == "solve" and spec_file.spec.problem is not None:
+        name = CURVES.get(spec_file.spec.problem.kind)
         return name and f"problem.{name}"
     return {"audit": "adversary.entropy_floors", "design": "design.budget"}.get(number)
 
 
-def files_of(points: Sequence[Given]) -> dict[str, str]:
+def files_of(points: Sequence[SpecFile]) -> dict[str, str]:
     """Return the hash of each file that the spec names at some point."""
     files: dict[str, str] = {}
     for point in points:
@@ -111,7 +111,7 @@ def files_of(points: Sequence[Given]) -> dict[str, str]:
     return files
 
 
-def sweep_title(points: Sequence[Given], number: str, units: str, tol: float | None) -> str:
+def sweep_title(points: Sequence[SpecFile], number: str, units: str, tol: float | None) -> str:
     """Return what a file of results is about: equal for equal specs, files and options only."""
     identity = points[0].identity() | {"files": files_of(points)}
     identity |= {"of": number, "units": units, "tol": tol}
@@ -124,7 +124,7 @@ class SpecPoint:
 
     Parameters
     ----------
-    given : Given
+    spec_file : SpecFile
     number : str
         One of `cvxleak.cli.problems.TABLES`.
     units : str
@@ -138,14 +138,14 @@ class SpecPoint:
 
     def __init__(
         self,
-        given: Given,
+        spec_file: SpecFile,
         number: str,
         units: str,
         tol: float | None,
         time_limit: float,
         along: str | None = None,
     ) -> None:
-        self.given, self.number, self.units, self.along = given, number, units, along
+        self.spec_file, self.number, self.units, self.along = spec_file, number, units, along
         self.options: dict[str, Any] = {"tol": tol, "time_limit": time_limit}
 
     def __call__(self, **point: Any) -> Bound | list[Bound]:
@@ -155,30 +155,30 @@ class SpecPoint:
         values = point[self.along]
         if len(values) == 1:
             return [self._one(point | {self.along: values[0]})]
-        given = self.given.having(point | {self.along: values[0]})
+        spec_file = self.spec_file.having(point | {self.along: values[0]})
         order = sorted(values)
-        found = dict(zip(order, self._curve(given, order), strict=True))
+        found = dict(zip(order, self._curve(spec_file, order), strict=True))
         return [found[value].to(self.units) for value in values]
 
     def _one(self, point: Point) -> Bound:
         changes = dict(point)
         if "envelope.epsilon" in point:
             changes.setdefault("envelope.delta", [])
-        given = self.given.having(changes)
-        problem = problem_of(self.number, given, self.units)
-        with given.at(TABLES[self.number], naming=self.number != "audit"):
+        spec_file = self.spec_file.having(changes)
+        problem = problem_of(self.number, spec_file, self.units)
+        with spec_file.at(TABLES[self.number], naming=self.number != "audit"):
             return problem.solve(**self.options).to(self.units)
 
-    def _curve(self, given: Given, values: Sequence[float]) -> Sequence[Bound]:
+    def _curve(self, spec_file: SpecFile, values: Sequence[float]) -> Sequence[Bound]:
         """Return a bound for each value, of a spec that has the first one."""
         from cvxleak.audit import leakage_curve
         from cvxleak.design import design_curve
 
         assert self.along is not None
-        problem = problem_of(self.number, given, self.units)
+        problem = problem_of(self.number, spec_file, self.units)
         section, _, key = self.along.partition(".")
         name = "budget" if key == "budget" else "entropy_floor"
-        unit = getattr(given.spec, section).unit or self.units
+        unit = getattr(spec_file.spec, section).unit or self.units
         nats = [problem.in_nats({name: value}, unit)[name] for value in values]
         options = {
             "tol": problem.tolerance if self.options["tol"] is None else self.options["tol"],

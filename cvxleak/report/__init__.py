@@ -7,18 +7,18 @@ from cvxleak.report.guessing import GuessRise, guess_rise
 from cvxleak.report.html import check_page, html_page
 from cvxleak.report.local_dp import local_dp_report
 from cvxleak.report.problems import problem_report
+from cvxleak.report.progress import Progress
 from cvxleak.report.quantity import BOUND, COMPUTED, Quantity, Report
 from cvxleak.report.targets import Target, check_floors, check_targets
-from cvxleak.report.watch import Watch
 
 __all__ = [
     "BOUND",
     "COMPUTED",
     "GuessRise",
+    "Progress",
     "Quantity",
     "Report",
     "Target",
-    "Watch",
     "audit_report",
     "capacity_report",
     "check_floors",

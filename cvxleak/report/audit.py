@@ -9,10 +9,10 @@ from cvxleak.problem.bound import unit_scale
 from cvxleak.report import names
 from cvxleak.report import sentences as say
 from cvxleak.report.formulas import computed, distortions, under_prior, whole_dataset
+from cvxleak.report.progress import Progress, as_progress, solved
 from cvxleak.report.quantity import Quantity, Report
 from cvxleak.report.searches import Searches
 from cvxleak.report.targets import check_floors, check_targets
-from cvxleak.report.watch import Watch, solved, watching
 
 __all__ = ["audit_report", "capacity_report"]
 
@@ -28,7 +28,7 @@ def audit_report(
     group_sizes: Sequence[int] = (1,),
     tol: float | None = None,
     time_limit: float | None = 60.0,
-    watch: Watch | None = None,
+    progress: Progress | None = None,
 ) -> Report:
     """Return what one output of a mechanism tells, by every measure that applies.
 
@@ -54,7 +54,7 @@ def audit_report(
         Relative gap that each search for a leakage aims at; that of `RecordLeakage` if left out.
     time_limit : float or None
         Seconds for all these searches together; what is not closed then is reported BRACKETED.
-    watch : Watch, optional
+    progress : Progress, optional
         Is told about progress, and may interrupt.
 
     Returns
@@ -81,29 +81,33 @@ def audit_report(
     """
     from cvxleak.capacities import Capacity
 
-    watch = watching(watch)
+    progress = as_progress(progress)
     targets = check_targets(mechanism, records, group_sizes)
     floors = check_floors(mechanism, entropy_floors, unit)
     # What is quick comes first, so that nothing wrong shows up after a minute of search.
-    bound = solved(watch, names.CAPACITY, Capacity(mechanism.channel).solve)
+    bound = solved(progress, names.CAPACITY, Capacity(mechanism.channel).solve)
     others = [Quantity.of_bound(names.CAPACITY, bound, unit, say.CAPACITY)]
-    others += computed(whole_dataset(mechanism), unit, watch)
+    others += computed(whole_dataset(mechanism), unit, progress)
     if prior is not None:
-        others += under_prior(mechanism, prior, unit, watch)
+        others += under_prior(mechanism, prior, unit, progress)
     if distortion is not None:
-        others += computed(distortions(mechanism, distortion, prior), unit, watch)
-    found = list(Searches(mechanism, unit, tol, time_limit, watch).run(targets, floors))
+        others += computed(distortions(mechanism, distortion, prior), unit, progress)
+    found = list(Searches(mechanism, unit, tol, time_limit, progress).run(targets, floors))
     facts = {
         "records": mechanism.space.records,
         "query_values": len(mechanism.query.values),
         "outputs": len(mechanism.outputs),
         "max_entropy": mechanism.space.max_entropy / unit_scale(unit),
     }
-    return Report(unit, (*found, *others), facts, watch.interrupted)
+    return Report(unit, (*found, *others), facts, progress.interrupted)
 
 
 def capacity_report(
-    channel: Channel, *, unit: str = "nats", tol: float | None = None, watch: Watch | None = None
+    channel: Channel,
+    *,
+    unit: str = "nats",
+    tol: float | None = None,
+    progress: Progress | None = None,
 ) -> Report:
     """Return the capacity of a channel as a report.
 
@@ -113,7 +117,7 @@ def capacity_report(
     unit : {"nats", "bits"}
     tol : float, optional
         Gap to reach, as for `Problem.solve`.
-    watch : Watch, optional
+    progress : Progress, optional
         Is told about progress.
 
     Returns
@@ -130,8 +134,8 @@ def capacity_report(
     """
     from cvxleak.capacities import Capacity
 
-    watch = watching(watch)
-    bound = solved(watch, names.CAPACITY, Capacity(channel).solve, tol=tol)
+    progress = as_progress(progress)
+    bound = solved(progress, names.CAPACITY, Capacity(channel).solve, tol=tol)
     found = Quantity.of_bound(names.CAPACITY, bound, unit, say.CHANNEL_CAPACITY)
     facts = {"inputs": len(channel.inputs), "outputs": len(channel.outputs)}
-    return Report(unit, (found,), facts, watch.interrupted)
+    return Report(unit, (found,), facts, progress.interrupted)

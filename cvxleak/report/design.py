@@ -11,8 +11,8 @@ from cvxleak.measures import mutual_information
 from cvxleak.problem.bound import unit_scale
 from cvxleak.report import names
 from cvxleak.report import sentences as say
+from cvxleak.report.progress import Progress, as_progress, solved
 from cvxleak.report.quantity import BOUND, Quantity, Report
-from cvxleak.report.watch import Watch, solved, watching
 
 if TYPE_CHECKING:
     from cvxleak.design import Design, MinDistortion, MinLeakage
@@ -26,7 +26,7 @@ def design_report(
     unit: str = "nats",
     tol: float | None = None,
     time_limit: float | None = 60.0,
-    watch: Watch | None = None,
+    progress: Progress | None = None,
 ) -> Report:
     """Return the best channel of a design problem, and what is proved about it.
 
@@ -38,7 +38,7 @@ def design_report(
         Relative gap to reach; the problem's own if left out.
     time_limit : float or None
         Seconds; what is not closed then is reported BRACKETED.
-    watch : Watch, optional
+    progress : Progress, optional
         Is told about progress.
 
     Returns
@@ -74,8 +74,8 @@ def design_report(
             f"problem: expected MinLeakage or MinDistortion, found {type(problem).__name__}"
         )
     scale = unit_scale(unit)
-    watch = watching(watch)
-    bound = solved(watch, "design", problem.solve, tol=tol, time_limit=time_limit)
+    progress = as_progress(progress)
+    bound = solved(progress, "design", problem.solve, tol=tol, time_limit=time_limit)
     design: Design = bound.witness
     leakage = isinstance(problem, MinLeakage)
     name = names.LEAST_LEAKAGE if leakage else names.LEAST_DISTORTION
@@ -113,7 +113,7 @@ def design_report(
         "rounds": len(design.rounds),
         "stopped": bound.stats["stopped"].name,
     }
-    return Report(unit, tuple(found), facts, watch.interrupted, design.channel)
+    return Report(unit, tuple(found), facts, progress.interrupted, design.channel)
 
 
 def _attained(design: Design) -> float:

@@ -17,8 +17,8 @@ from cvxleak.model import Channel, Prior, as_channel, as_prior
 from cvxleak.problem.bound import converted, unit_scale
 from cvxleak.report import names
 from cvxleak.report import sentences as say
+from cvxleak.report.progress import Progress, as_progress, solved
 from cvxleak.report.quantity import Quantity, Report
-from cvxleak.report.watch import Watch, solved, watching
 
 __all__ = ["check_levels", "check_probabilities", "envelope_report"]
 
@@ -32,7 +32,7 @@ def envelope_report(
     unit: str = "nats",
     tol: float | None = None,
     time_limit: float | None = 60.0,
-    watch: Watch | None = None,
+    progress: Progress | None = None,
 ) -> Report:
     """Return the PML envelope and the failure probabilities of a channel, exact and bounded.
 
@@ -53,7 +53,7 @@ def envelope_report(
         Gap to reach, in nats and in probability; the problems' own if left out.
     time_limit : float or None
         Seconds for all of it; what is not closed then is reported BRACKETED.
-    watch : Watch, optional
+    progress : Progress, optional
         Is told about progress.
 
     Returns
@@ -85,10 +85,10 @@ def envelope_report(
     probabilities, levels = check_probabilities(delta), check_levels(epsilon)
     if not probabilities and not levels:
         raise ValidationError("delta: found none, and no epsilon; at least one is needed")
-    work = _Work(law, rows, unit, tol, Clock(time_limit), watching(watch))
+    work = _Work(law, rows, unit, tol, Clock(time_limit), as_progress(progress))
     found = [*work.envelopes(probabilities), *work.failures(levels)]
     facts = {"inputs": len(rows.inputs), "outputs": len(rows.outputs)}
-    return Report(unit, tuple(found), facts, work.watch.interrupted)
+    return Report(unit, tuple(found), facts, work.progress.interrupted)
 
 
 def check_probabilities(delta: ArrayLike) -> list[float]:
@@ -140,11 +140,11 @@ class _Work:
         unit: str,
         tol: float | None,
         clock: Clock,
-        watch: Watch,
+        progress: Progress,
     ) -> None:
         self.prior, self.channel = prior, channel
         self.unit, self.scale = unit, unit_scale(unit)
-        self.tol, self.clock, self.watch = tol, clock, watch
+        self.tol, self.clock, self.progress = tol, clock, progress
 
     def envelopes(self, probabilities: list[float]) -> Iterator[Quantity]:
         """Yield the envelope and its bounds, delta by delta."""
@@ -161,7 +161,7 @@ class _Work:
         }
         for place, delta in enumerate(probabilities):
             bound = solved(
-                self.watch,
+                self.progress,
                 f"envelope at delta {delta:g}",
                 functools.partial(pml_envelope, self.prior, self.channel, delta),
                 tol=self.tol,
@@ -185,7 +185,7 @@ class _Work:
                 (False, names.FAILURE_OR_EQUAL, names.RELEASED_FAILURE_OR_EQUAL),
             ):
                 bound = solved(
-                    self.watch,
+                    self.progress,
                     f"failure probability at epsilon {level:g} {self.unit}",
                     functools.partial(failure_probability, self.prior, self.channel, nats),
                     strict=strict,

@@ -16,8 +16,8 @@ from cvxleak.model import Distortion, Mechanism, Prior
 from cvxleak.problem.bound import unit_scale
 from cvxleak.report import names
 from cvxleak.report import sentences as say
+from cvxleak.report.progress import Progress
 from cvxleak.report.quantity import Quantity
-from cvxleak.report.watch import Watch
 
 __all__ = ["Formula", "computed", "distortions", "under_prior", "whole_dataset"]
 
@@ -42,15 +42,15 @@ class Formula(NamedTuple):
     unit: str | None = None
 
 
-def computed(formulas: Iterable[Formula], unit: str, watch: Watch) -> Iterator[Quantity]:
+def computed(formulas: Iterable[Formula], unit: str, progress: Progress) -> Iterator[Quantity]:
     """Yield the values of formulas, information in `unit`."""
     for name, function, meaning, own in formulas:
-        watch.begin(name)
+        progress.begin(name)
         start = time.monotonic()
         try:
             value = function()
         finally:
-            watch.end()
+            progress.end()
         seconds = time.monotonic() - start
         shown = value if own else value / unit_scale(unit)
         yield Quantity.computed(name, shown, own or unit, meaning(value), seconds=seconds)
@@ -71,7 +71,9 @@ def whole_dataset(mechanism: Mechanism) -> list[Formula]:
     ]
 
 
-def under_prior(mechanism: Mechanism, prior: Prior, unit: str, watch: Watch) -> Iterator[Quantity]:
+def under_prior(
+    mechanism: Mechanism, prior: Prior, unit: str, progress: Progress
+) -> Iterator[Quantity]:
     """Yield the measures of a local mechanism whose record has a known law."""
     instance(prior, Prior, "prior")
     if mechanism.space.records != 1:
@@ -105,7 +107,7 @@ def under_prior(mechanism: Mechanism, prior: Prior, unit: str, watch: Watch) -> 
             names.PROBABILITY,
         ),
     ]
-    yield from computed(formulas, unit, watch)
+    yield from computed(formulas, unit, progress)
     for outcome, leakage in zip(channel.outputs, measures.pml(law, channel), strict=True):
         if leakage > -math.inf:
             value = float(leakage) / unit_scale(unit)

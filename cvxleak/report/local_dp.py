@@ -14,8 +14,8 @@ from cvxleak.measures import local_dp_epsilon
 from cvxleak.problem.bound import unit_scale
 from cvxleak.report import names
 from cvxleak.report import sentences as say
+from cvxleak.report.progress import Progress, as_progress, solved
 from cvxleak.report.quantity import COMPUTED, Quantity, Report
-from cvxleak.report.watch import Watch, solved, watching
 from cvxleak.sources import SourceSet
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def local_dp_report(
     unit: str = "nats",
     tol: float | None = None,
     time_limit: float | None = 60.0,
-    watch: Watch | None = None,
+    progress: Progress | None = None,
 ) -> Report:
     """Return the least epsilon for a worst-case distortion, or the reverse, and the channel.
 
@@ -44,7 +44,7 @@ def local_dp_report(
         Of information in the report.
     tol, time_limit : float
         As for `Problem.solve`.
-    watch : Watch, optional
+    progress : Progress, optional
         Is told about progress.
 
     Returns
@@ -75,7 +75,7 @@ def local_dp_report(
     """
     from cvxleak.local_dp import MinDistortionLocalDP, MinLocalDP, classify
 
-    watch = watching(watch)
+    progress = as_progress(progress)
     scale = unit_scale(unit)
     if time_limit is not None:
         real_number(time_limit, "time_limit", 0.0)
@@ -87,10 +87,10 @@ def local_dp_report(
         name, what = names.LEAST_WORST_DISTORTION, "least distortion"
         meaning = say.least_distortion(problem.epsilon, problem.delta)
     # Before the search, so that Ctrl-C during either loses no bracket.
-    watch.begin("class of the source set")
+    progress.begin("class of the source set")
     found = classify(problem.sources, cap=FOLDINGS)
-    watch.end()
-    bound = solved(watch, what, problem.solve, tol=tol, time_limit=time_limit)
+    progress.end()
+    bound = solved(progress, what, problem.solve, tol=tol, time_limit=time_limit)
     optimum = Quantity.of_bound(name, bound, unit, meaning)
     known, channel = problem.sources, bound.witness
     cost = 1 - np.eye(known.size) if problem.distortion is None else problem.distortion.matrix
@@ -126,7 +126,7 @@ def local_dp_report(
         "worst_source": None if worst is None else worst.probabilities.tolist(),
         "delta": problem.delta,
     }
-    return Report(unit, tuple(quantities), facts, watch.interrupted, channel=channel)
+    return Report(unit, tuple(quantities), facts, progress.interrupted, channel=channel)
 
 
 class _Response:

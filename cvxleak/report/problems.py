@@ -8,8 +8,8 @@ from typing import Any
 from cvxleak.core.validation import instance
 from cvxleak.model import Channel
 from cvxleak.problem import Problem
+from cvxleak.report.progress import Progress, as_progress, solved
 from cvxleak.report.quantity import Quantity, Report
-from cvxleak.report.watch import Watch, solved, watching
 
 __all__ = ["problem_report"]
 
@@ -20,7 +20,7 @@ def problem_report(
     unit: str = "nats",
     tol: float | None = None,
     time_limit: float | None = 60.0,
-    watch: Watch | None = None,
+    progress: Progress | None = None,
 ) -> Report:
     """Return the bracket of a problem as a report.
 
@@ -31,7 +31,7 @@ def problem_report(
         Of information.
     tol, time_limit : float
         As for `Problem.solve`.
-    watch : Watch, optional
+    progress : Progress, optional
         Is told about progress.
 
     Returns
@@ -52,13 +52,13 @@ def problem_report(
     >>> found.name, round(found.upper, 4), found.status
     ('Rényi capacity', 0.4947, 'CERTIFIED')
     """
-    watch = watching(watch)
+    progress = as_progress(progress)
     instance(problem, Problem, "problem")
     options: dict[str, Any] = {"tol": tol, "time_limit": time_limit}
     if "progress" in inspect.signature(problem._search).parameters:
-        options["progress"] = watch.progress
-    bound = solved(watch, problem.name, problem.solve, **options)
+        options["progress"] = progress.update
+    bound = solved(progress, problem.name, problem.solve, **options)
     meaning = inspect.cleandoc(type(problem).__doc__ or "").split("\n\n", 1)[0].replace("\n", " ")
     quantity = Quantity.of_bound(problem.name, bound, unit, meaning)
     channel = bound.witness if isinstance(bound.witness, Channel) else None
-    return Report(unit, (quantity,), {"kind": problem.kind}, watch.interrupted, channel)
+    return Report(unit, (quantity,), {"kind": problem.kind}, progress.interrupted, channel)

@@ -13,9 +13,9 @@ from cvxleak.problem.bound import Bound, converted
 from cvxleak.report import names
 from cvxleak.report import sentences as say
 from cvxleak.report.guessing import guess_rise
+from cvxleak.report.progress import Progress, solved
 from cvxleak.report.quantity import BOUND, Quantity
 from cvxleak.report.targets import Target
-from cvxleak.report.watch import Watch, solved
 
 if TYPE_CHECKING:
     from cvxleak.audit import RecordLeakage
@@ -34,7 +34,7 @@ class Searches:
         Relative gap that each search aims at; that of `RecordLeakage` if None.
     time_limit : float or None
         Seconds for all of them; each may use an even share of what the others left.
-    watch : Watch
+    progress : Progress
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Searches:
         unit: str,
         tol: float | None,
         time_limit: float | None,
-        watch: Watch,
+        progress: Progress,
     ) -> None:
         from cvxleak.audit import RecordLeakage
 
@@ -51,7 +51,7 @@ class Searches:
         self.unit = unit
         self.tol = RecordLeakage.tolerance if tol is None else tol
         self.time_limit = time_limit
-        self.watch = watch
+        self.progress = progress
 
     def run(self, targets: Sequence[Target], floors: Sequence[float]) -> Iterator[Quantity]:
         """Yield leakage, guesses and balance for every target and floor (in the unit)."""
@@ -82,8 +82,8 @@ class Searches:
                     yield self._balance(target, floor, bounds[0], bound, share)
 
     def _solve(self, problem: RecordLeakage, what: str, seconds: float | None) -> Bound:
-        options = {"tol": self.tol, "time_limit": seconds, "progress": self.watch.progress}
-        return solved(self.watch, what, problem.solve, **options)
+        options = {"tol": self.tol, "time_limit": seconds, "progress": self.progress.update}
+        return solved(self.progress, what, problem.solve, **options)
 
     def _leakage(self, target: Target, floor: float, bound: Bound) -> Iterator[Quantity]:
         witness = bound.witness
@@ -136,7 +136,7 @@ class Searches:
         from cvxleak.audit import balance_of
 
         solve = functools.partial(balance_of, free, bound)
-        found = solved(self.watch, names.BALANCE, solve, tol=self.tol, time_limit=share)
+        found = solved(self.progress, names.BALANCE, solve, tol=self.tol, time_limit=share)
         return Quantity.of_bound(
             names.BALANCE,
             found,

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from cvxleak.cli.app import app
 from cvxleak.cli.from_spec import build_task
-from cvxleak.cli.spec_file import Given
+from cvxleak.cli.spec_file import SpecFile
 from cvxleak.model import Channel
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -37,7 +37,7 @@ def test_everything_is_certified(name: str):
 
 @pytest.mark.parametrize("name", SPECS)
 def test_specs_state_their_unit(name: str):
-    assert Given(EXAMPLES / name).spec.adversary.unit == "nats"
+    assert SpecFile(EXAMPLES / name).spec.adversary.unit == "nats"
 
 
 def test_rounded_count():
@@ -78,7 +78,7 @@ def test_warner():
 
 
 def test_krr():
-    task = build_task(Given(EXAMPLES / "krr.toml"))
+    task = build_task(SpecFile(EXAMPLES / "krr.toml"))
     assert task.prior is not None
     assert task.prior["Brown"] == pytest.approx(286 / 592)
     found = audit("krr.toml")
@@ -92,7 +92,7 @@ def test_krr():
 
 @pytest.mark.parametrize(("name", "author"), [("warner.toml", "Bickel"), ("krr.toml", "Snee")])
 def test_priors_cite_their_source(name: str, author: str):
-    prior = Given(EXAMPLES / name).spec.prior
+    prior = SpecFile(EXAMPLES / name).spec.prior
     assert prior is not None
     assert prior.source is not None
     assert author in prior.source

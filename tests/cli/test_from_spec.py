@@ -10,7 +10,7 @@ import pytest
 
 from cvxleak import mechanisms, queries
 from cvxleak.cli.from_spec import Task, build_task
-from cvxleak.cli.spec_file import Given
+from cvxleak.cli.spec_file import SpecFile
 from cvxleak.core.errors import ValidationError
 from cvxleak.model import Channel, Distortion, Prior, Query, RecordSpace
 
@@ -28,7 +28,7 @@ def noise(kind: str, **parameters: object) -> str:
 
 
 def task_of(path: Path) -> Task:
-    return build_task(Given(path))
+    return build_task(SpecFile(path))
 
 
 def channel(path: Path) -> Channel:
@@ -133,7 +133,7 @@ def test_matrix_with_labels_may_be_in_any_order(write: Write, tmp_path: Path):
     (tmp_path / "data").mkdir()
     file = tmp_path / "data" / "m.csv"
     file.write_text(",no,yes\nz,0.1,0.9\nx,1,0\ny,0.5,0.5\n")
-    given = Given(write(LOCAL, noise("matrix", file="data/m.csv")))
+    given = SpecFile(write(LOCAL, noise("matrix", file="data/m.csv")))
     task = build_task(given)
     np.testing.assert_array_equal(task.mechanism.channel.matrix, [[1, 0], [0.5, 0.5], [0.1, 0.9]])
     assert task.mechanism.outputs == ("no", "yes")
@@ -157,7 +157,7 @@ def test_scores_from_a_file(write: Write, tmp_path: Path):
 def test_prior_from_a_file(write: Write, tmp_path: Path):
     for content in ("value,people\nz,2\nx,5\ny,3\n", "x, 5\ny, 3\nz, 2\n"):
         (tmp_path / "p.csv").write_text(content)
-        given = Given(write(LOCAL, IDENTITY, '[prior]\nfile = "p.csv"\n'))
+        given = SpecFile(write(LOCAL, IDENTITY, '[prior]\nfile = "p.csv"\n'))
         assert build_task(given).prior == Prior([0.5, 0.3, 0.2], "xyz")
         assert given.files.keys() == {"p.csv"}
 
@@ -191,7 +191,7 @@ def test_distortions(write: Write, tmp_path: Path):
 
 def test_hash_is_the_file_s(write: Write):
     path = write(COUNT, IDENTITY)
-    assert Given(path).identity()["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert SpecFile(path).identity()["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import Result
 
 from cvxleak.cli.problems import problem_of
-from cvxleak.cli.spec_file import Given
+from cvxleak.cli.spec_file import SpecFile
 from cvxleak.core.numbers import as_written
 from cvxleak.measures import local_dp_epsilon
 from cvxleak.model import Channel
@@ -232,16 +232,16 @@ def test_wrong_options(
 def test_numbers_of_a_spec_stay_as_written(write: Write, number: str):
     written = as_written(number.strip('"'))
     private = problem_of(
-        "local-dp", Given(write(LAWS, f"[local_dp]\nepsilon = {number}\n")), "nats"
+        "local-dp", SpecFile(write(LAWS, f"[local_dp]\nepsilon = {number}\n")), "nats"
     )
     assert (private.epsilon, private.delta) == (written, 0)
-    budget = Given(write(LAWS, f"[local_dp]\ndistortion_budget = {number}\n"))
+    budget = SpecFile(write(LAWS, f"[local_dp]\ndistortion_budget = {number}\n"))
     assert problem_of("local-dp", budget, "nats").budget == written
     wanted = f"[design]\nminimize = 'distortion'\nbudget = {number}\nentropy_floor = {number}\n"
     query = "[query]\nkind = 'parity'\nrecords = 2\n[distortion]\nkind = 'hamming'\n"
-    design = problem_of("design", Given(write(query, wanted)), "nats")
+    design = problem_of("design", SpecFile(write(query, wanted)), "nats")
     assert (design.budget, design.entropy_floor) == (written, written)
     in_bits = problem_of(
-        "local-dp", Given(write(LAWS, "[local_dp]\nepsilon = 1.0\nunit = 'bits'\n")), "nats"
+        "local-dp", SpecFile(write(LAWS, "[local_dp]\nepsilon = 1.0\nunit = 'bits'\n")), "nats"
     )
     assert in_bits.epsilon == pytest.approx(math.log(2))

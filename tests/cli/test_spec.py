@@ -13,7 +13,7 @@ from cvxleak.cli.from_spec import build_task
 from cvxleak.cli.problems import problem_of
 from cvxleak.cli.reading import check_spec, models_of, read_toml
 from cvxleak.cli.spec import Spec
-from cvxleak.cli.spec_file import Given
+from cvxleak.cli.spec_file import SpecFile
 from cvxleak.core.errors import ValidationError
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -135,7 +135,7 @@ def test_version():
 def test_a_command_says_what_it_needs(write: Callable[..., Path], content: str, lines: list[str]):
     path = write(content)
     with pytest.raises(ValidationError) as found:
-        build_task(Given(path))
+        build_task(SpecFile(path))
     assert str(found.value).splitlines() == [f"{path}: {line}" for line in lines]
 
 
@@ -193,12 +193,12 @@ def test_documented_specs_work(tmp_path: Path):
         path.write_text(block)
         spec = Spec.model_validate(tomllib.loads(block))
         if spec.mechanism is not None:
-            given = Given(path)
+            given = SpecFile(path)
             assert build_task(given).mechanism.space.records > 0
             assert given.spec == spec
             loaded.append("audit")
         if spec.local_dp is not None:
-            assert problem_of("local-dp", Given(path), "nats").sources.size == 3
+            assert problem_of("local-dp", SpecFile(path), "nats").sources.size == 3
             loaded.append("local-dp")
     assert loaded == ["audit", "audit", "audit", "local-dp"]
 

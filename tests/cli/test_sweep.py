@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
-from cvxleak.cli.spec_file import Given
+from cvxleak.cli.spec_file import SpecFile
 from cvxleak.cli.sweeping import choose_number, read_grid
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.numbers import as_written
@@ -412,9 +412,9 @@ def test_grids():
 
 
 def test_the_spec_decides_which_number(write: Write):
-    assert choose_number(Given(write(LOCAL))) == "audit"
-    assert choose_number(Given(write(LOCAL, "[envelope]\ndelta = [0.1]"))) == "envelope"
-    both = Given(write("[envelope]\ndelta = [0.1]\n[local_dp]\nepsilon = 1.0\n"))
+    assert choose_number(SpecFile(write(LOCAL))) == "audit"
+    assert choose_number(SpecFile(write(LOCAL, "[envelope]\ndelta = [0.1]"))) == "envelope"
+    both = SpecFile(write("[envelope]\ndelta = [0.1]\n[local_dp]\nepsilon = 1.0\n"))
     with pytest.raises(ValidationError, match="--of envelope or local-dp is needed"):
         choose_number(both)
 

@@ -12,7 +12,7 @@ from cvxleak.mechanisms import binary_symmetric, identity, random_rounding, rand
 from cvxleak.model import Channel, Distortion, Mechanism, Prior, RecordSpace
 from cvxleak.proofs import verify
 from cvxleak.queries import count, from_function, parity
-from cvxleak.report import Report, Watch, audit_report, capacity_report
+from cvxleak.report import Progress, Report, audit_report, capacity_report
 
 
 def one(report: Report, name: str):
@@ -223,7 +223,7 @@ def test_too_much_doubt():
             audit_report(mechanism, [floor])
 
 
-class Impatient(Watch):
+class Impatient(Progress):
     """Interrupts the first search, and takes notes."""
 
     def __init__(self) -> None:
@@ -232,18 +232,18 @@ class Impatient(Watch):
     def begin(self, what: str) -> None:
         self.steps.append(what)
 
-    def progress(self, lower: float, upper: float, nodes: int) -> None:
+    def update(self, lower: float, upper: float, nodes: int) -> None:
         self.interrupted = True
         raise KeyboardInterrupt
 
 
 def test_interrupt_leaves_brackets_that_hold(rounding: Mechanism):
-    watch = Impatient()
-    report = audit_report(rounding, [3.9, 4.0], watch=watch)
+    progress = Impatient()
+    report = audit_report(rounding, [3.9, 4.0], progress=progress)
     patient = audit_report(rounding, [3.9, 4.0])
     assert report.interrupted
     assert not patient.interrupted
-    assert "leakage at entropy floor 4 nats" in watch.steps
+    assert "leakage at entropy floor 4 nats" in progress.steps
     open_ones = [q for q in report.named("record leakage") if q.status == "BRACKETED"]
     assert open_ones
     for quick, exact in zip(

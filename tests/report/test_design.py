@@ -8,7 +8,7 @@ from cvxleak.core.errors import InfeasibleError, ValidationError
 from cvxleak.design import MinDistortion, MinLeakage
 from cvxleak.proofs import verify
 from cvxleak.queries import parity
-from cvxleak.report import Report, Watch, design_report
+from cvxleak.report import Progress, Report, design_report
 
 WRONG = [[0, 1], [1, 0]]
 
@@ -89,14 +89,14 @@ def test_nothing_to_leak():
 
 
 def test_ctrl_c_leaves_a_bracket():
-    class Impatient(Watch):
+    class Impatient(Progress):
         def begin(self, what: str) -> None:
             self.what = what
 
     problem = MinLeakage(parity(3), distortion=WRONG, budget=0.1, entropy_floor=1.5)
-    watch = Impatient()
-    quick = design_report(problem, time_limit=0.0, watch=watch)
-    assert watch.what == "design"
+    progress = Impatient()
+    quick = design_report(problem, time_limit=0.0, progress=progress)
+    assert progress.what == "design"
     patient = design_report(problem, tol=1e-4)
     assert one(quick, "least leakage").lower <= one(patient, "least leakage").upper
     assert one(patient, "least leakage").lower <= one(quick, "least leakage").upper

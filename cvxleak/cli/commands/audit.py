@@ -21,7 +21,7 @@ from cvxleak.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from cvxleak.cli.spec_file import Given
+    from cvxleak.cli.spec_file import SpecFile
     from cvxleak.model import Mechanism
 
 __all__ = ["audit"]
@@ -58,35 +58,35 @@ def audit(
 ) -> None:
     """Audit a mechanism: what one output tells, by every measure."""
 
-    def ask(given: Given) -> Asked:
+    def ask(spec_file: SpecFile) -> Asked:
         from cvxleak.cli.from_spec import build_task
         from cvxleak.report import audit_report, check_floors
 
-        task = build_task(given)
-        floors = given.chosen(
+        task = build_task(spec_file)
+        floors = spec_file.chosen(
             "--entropy-floor",
             entropy_floor,
             "adversary.entropy_floors",
             lambda floors, unit: check_floors(task.mechanism, floors, unit),
             units.value,
         )
-        rest = dict(given.spec.audit, prior=task.prior, distortion=task.distortion)
+        rest = dict(spec_file.spec.audit, prior=task.prior, distortion=task.distortion)
         return Asked(
             functools.partial(audit_report, task.mechanism, floors, **rest),
-            lambda _: _about(given, task.mechanism),
+            lambda _: _about(spec_file, task.mechanism),
         )
 
     options = {"json_path": json_path, "html": html, "certificate": certificate}
     answer("audit", spec, ask, units.value, **options, time_limit=time_limit, tol=tol)
 
 
-def _about(given: Given, mechanism: Mechanism) -> list[str]:
+def _about(spec_file: SpecFile, mechanism: Mechanism) -> list[str]:
     """Say in a few lines what was audited."""
-    space, spec = mechanism.space, given.spec
+    space, spec = mechanism.space, spec_file.spec
     values = " or ".join(str(size) for size in sorted(set(space.shape)))
     steps = [f"{counted(space.records, 'record')} of {values} values"]
     if spec.query is not None:
         steps.append(f"{spec.query.kind} ({counted(len(mechanism.query.values), 'value')})")
     if spec.mechanism is not None:
         steps.append(f"{spec.mechanism.kind} ({counted(len(mechanism.outputs), 'output')})")
-    return [" -> ".join(steps), *given.prior_source]
+    return [" -> ".join(steps), *spec_file.prior_source]

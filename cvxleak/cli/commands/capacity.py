@@ -36,8 +36,8 @@ def capacity(
         data = read_file(channel)
         with place(str(channel)):
             given = Channel.from_csv(channel)
-        with Display(units.value) as watch:
-            report = capacity_report(given, unit=units.value, tol=tol, watch=watch)
+        with Display(units.value) as progress:
+            report = capacity_report(given, unit=units.value, tol=tol, progress=progress)
         inputs, outputs = given.shape
         heading = f"{channel.name}: {counted(inputs, 'input')}, {counted(outputs, 'output')}"
         identity = {"spec": channel.name, "sha256": sha256(data), "files": {}}

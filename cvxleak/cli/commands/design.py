@@ -8,16 +8,16 @@ from cvxleak.cli.commands.solve import view
 from cvxleak.cli.documents import counted
 
 if TYPE_CHECKING:
-    from cvxleak.cli.spec_file import Given
+    from cvxleak.cli.spec_file import SpecFile
     from cvxleak.report import Report
 
 __all__ = ["design"]
 
 
-def _about(given: Given, report: Report) -> list[str]:
+def _about(spec_file: SpecFile, report: Report) -> list[str]:
     """Say in a few lines what was designed."""
     facts, unit = report.facts, report.unit
-    about = "dataset" if given.spec.query is None else given.spec.query.kind
+    about = "dataset" if spec_file.spec.query is None else spec_file.spec.query.kind
     who = {"record": "the worst record", "total": "the whole dataset"}.get(
         facts["objective"], f"the worst group of {facts['group_size']} records"
     )
@@ -35,7 +35,7 @@ def _about(given: Given, report: Report) -> list[str]:
     ]
     if facts["binding"]:
         lines.append(f"Held back by: {', '.join(facts['binding'])}")
-    return [*lines, *given.prior_source]
+    return [*lines, *spec_file.prior_source]
 
 
 design = view(

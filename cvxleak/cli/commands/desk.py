@@ -16,7 +16,7 @@ from cvxleak.cli.options import Group, Json, SpecPath, TimeLimit, Unit, Units, c
 from cvxleak.core.errors import CvxleakError, ValidationError
 
 if TYPE_CHECKING:
-    from cvxleak.cli.spec_file import Given
+    from cvxleak.cli.spec_file import SpecFile
     from cvxleak.desk import Release
     from cvxleak.model import Channel, Distortion, Prior
 
@@ -36,18 +36,18 @@ LedgerPath = Annotated[Path, typer.Argument(metavar="LEDGER", help="The ledger, 
 def init(ledger: LedgerPath, spec: SpecPath, units: Unit = Units.nats) -> None:
     """Make a new ledger from the [prior] and the [desk] of a spec."""
     with complaining():
-        from cvxleak.cli.spec_file import Given
+        from cvxleak.cli.spec_file import SpecFile
         from cvxleak.desk import ReleaseDesk
         from cvxleak.problem.bound import converted
 
-        given = Given(spec)
-        given.needs("desk init", "prior", "desk")
-        budgets = given.spec.desk
+        spec_file = SpecFile(spec)
+        spec_file.needs("desk init", "prior", "desk")
+        budgets = spec_file.spec.desk
         assert budgets is not None
         unit = budgets.unit or units.value
         epsilon = budgets.epsilon
-        prior = _model(given)
-        with given.at("desk"), _in_nats(unit):
+        prior = _model(spec_file)
+        with spec_file.at("desk"), _in_nats(unit):
             ReleaseDesk.create(
                 ledger,
                 prior,
@@ -212,14 +212,14 @@ def _text(release: Release) -> list[str]:
     return text
 
 
-def _model(given: Given) -> Prior:
+def _model(spec_file: SpecFile) -> Prior:
     """Return the law of [prior], its labels read as in a table."""
     from cvxleak.cli.from_spec import prior_counts
     from cvxleak.core.tables import label_from_text
     from cvxleak.model import Prior
 
-    counts = prior_counts(given)
-    with given.at("prior"):
+    counts = prior_counts(spec_file)
+    with spec_file.at("prior"):
         return Prior.from_counts({label_from_text(text): n for text, n in counts.items()})
 
 

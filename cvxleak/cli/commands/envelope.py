@@ -22,7 +22,7 @@ from cvxleak.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from cvxleak.cli.spec_file import Given
+    from cvxleak.cli.spec_file import SpecFile
 
 __all__ = ["envelope"]
 
@@ -57,25 +57,28 @@ def envelope(
 ) -> None:
     """Compute the PML envelope: leakage that holds up under any post-processing."""
 
-    def ask(given: Given) -> Asked:
+    def ask(spec_file: SpecFile) -> Asked:
         from cvxleak.cli.from_spec import build_local
         from cvxleak.cli.pictures import draw_envelope
         from cvxleak.core.errors import ValidationError
         from cvxleak.report import check_levels, check_probabilities, envelope_report
 
-        prior, channel = build_local(given, "envelope")
-        deltas = given.chosen(
+        prior, channel = build_local(spec_file, "envelope")
+        deltas = spec_file.chosen(
             "--delta", delta, "envelope.delta", lambda d, _: check_probabilities(d), None
         )
-        epsilons = given.chosen(
+        epsilons = spec_file.chosen(
             "--epsilon", epsilon, "envelope.epsilon", lambda e, _: check_levels(e), units.value
         )
         if not deltas and not epsilons:
             raise ValidationError(
-                f"{given.path}: envelope needs --delta or --epsilon, or [envelope] in the spec"
+                f"{spec_file.path}: envelope needs --delta or --epsilon, or [envelope] in the spec"
             )
         inputs, outputs = channel.shape
-        about = [f"{counted(inputs, 'value')} -> {counted(outputs, 'output')}", *given.prior_source]
+        about = [
+            f"{counted(inputs, 'value')} -> {counted(outputs, 'output')}",
+            *spec_file.prior_source,
+        ]
         return Asked(
             functools.partial(envelope_report, prior, channel, epsilon=epsilons, delta=deltas),
             lambda _: about,

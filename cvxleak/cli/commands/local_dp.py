@@ -8,15 +8,15 @@ from cvxleak.cli.commands.solve import view
 from cvxleak.cli.documents import counted
 
 if TYPE_CHECKING:
-    from cvxleak.cli.spec_file import Given
+    from cvxleak.cli.spec_file import SpecFile
     from cvxleak.report import Report
 
 __all__ = ["local_dp"]
 
 
-def _about(given: Given, report: Report) -> list[str]:
+def _about(spec_file: SpecFile, report: Report) -> list[str]:
     """Say in a few lines what is known about the law, and which class of sets that is."""
-    known, facts = given.spec.sources, report.facts
+    known, facts = spec_file.spec.sources, report.facts
     assert known is not None
     size = counted(facts["outcomes"], "outcome")
     lines = [f"{known.kind} -> set of laws of {size} -> {facts['outputs']} outputs"]

@@ -22,7 +22,7 @@ from cvxleak.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from cvxleak.cli.spec_file import Given
+    from cvxleak.cli.spec_file import SpecFile
     from cvxleak.report import Report
 
 __all__ = ["Asked", "answer", "solve", "view"]
@@ -34,7 +34,7 @@ class Asked(NamedTuple):
     Attributes
     ----------
     report : callable
-        Makes the report, of `unit`, `tol`, `time_limit` and `watch`.
+        Makes the report, of `unit`, `tol`, `time_limit` and `progress`.
     about : callable
         Says in a few lines, below the title, what the report is about.
     draw : callable, optional
@@ -52,7 +52,7 @@ class Asked(NamedTuple):
 def answer(
     command: str,
     spec: Path,
-    ask: Callable[[Given], Asked],
+    ask: Callable[[SpecFile], Asked],
     units: str,
     *,
     json_path: str | None,
@@ -67,7 +67,7 @@ def answer(
     with complaining():
         from cvxleak.cli.pictures import check_picture
         from cvxleak.cli.progress import Display
-        from cvxleak.cli.spec_file import Given
+        from cvxleak.cli.spec_file import SpecFile
         from cvxleak.report import check_page
 
         check_limits(tol, time_limit)
@@ -76,23 +76,23 @@ def answer(
             with place("--html"):
                 check_page()
         check_picture(plot)
-        given = Given(spec)
-        asked = ask(given)
-        with Display(units) as watch:
-            report = asked.report(unit=units, tol=tol, time_limit=time_limit, watch=watch)
+        spec_file = SpecFile(spec)
+        asked = ask(spec_file)
+        with Display(units) as progress:
+            report = asked.report(unit=units, tol=tol, time_limit=time_limit, progress=progress)
             if asked.draw is not None and plot is not None:
-                watch.begin("drawing")
-                asked.draw(plot, 0.0 if watch.interrupted else time_limit)
-        heading = [given.title, *asked.about(report)]
+                progress.begin("drawing")
+                asked.draw(plot, 0.0 if progress.interrupted else time_limit)
+        heading = [spec_file.title, *asked.about(report)]
         if html is not None:
-            write_page(html, report, heading, given, certificate)
-        output.publish(report, heading, given.identity(), tables=asked.tables)
+            write_page(html, report, heading, spec_file, certificate)
+        output.publish(report, heading, spec_file.identity(), tables=asked.tables)
 
 
 def view(
     command: str,
     title: str,
-    about: Callable[[Given, Report], list[str]] | None = None,
+    about: Callable[[SpecFile, Report], list[str]] | None = None,
 ) -> Callable[..., None]:
     """Return a command that solves the problem of its own table of a spec.
 
@@ -116,16 +116,16 @@ def view(
         time_limit: TimeLimit = 60.0,
         tol: Tolerance = None,
     ) -> None:
-        def ask(given: Given) -> Asked:
+        def ask(spec_file: SpecFile) -> Asked:
             from cvxleak import report
             from cvxleak.cli.problems import TABLES, problem_of
 
-            problem = problem_of(command, given, units.value)
+            problem = problem_of(command, spec_file, units.value)
             reports = {"design": report.design_report, "local-dp": report.local_dp_report}
-            make = given.at(TABLES[command])(reports.get(command, report.problem_report))
+            make = spec_file.at(TABLES[command])(reports.get(command, report.problem_report))
             return Asked(
                 functools.partial(make, problem),
-                lambda found: [] if about is None else about(given, found),
+                lambda found: [] if about is None else about(spec_file, found),
                 tables=about is not None,
             )
 

@@ -104,7 +104,7 @@ def sweep(
         from cvxleak.cli.problems import TABLES
         from cvxleak.cli.progress import STOPPED
         from cvxleak.cli.rendering import render_sweep
-        from cvxleak.cli.spec_file import Given
+        from cvxleak.cli.spec_file import SpecFile
         from cvxleak.core.errors import ValidationError
 
         if of is not None and of not in TABLES:
@@ -120,15 +120,15 @@ def sweep(
         grid = sweeping.read_grid(over)
         if plot is not None:
             check_axes(grid)
-        given = Given(spec)
-        points = sweeping.points_of(given, grid)
+        spec_file = SpecFile(spec)
+        points = sweeping.points_of(spec_file, grid)
         number = of or sweeping.choose_number(points[0])
         title = sweeping.sweep_title(points, number, units.value, tol)
         curve = sweeping.curve_key(points[0], number)
         if along is not None and (along != curve or along not in grid):
             allowed = "nothing" if curve is None else f"{curve}, if it is a key of --over"
             raise ValidationError(f"--along: found {along}; of {number} allowed: {allowed}")
-        solve = sweeping.SpecPoint(given, number, units.value, tol, time_limit, along)
+        solve = sweeping.SpecPoint(spec_file, number, units.value, tol, time_limit, along)
         with _connected(cluster) as backend, _Bar(len(points)) as bar, _in_words_of_options():
             try:
                 found = sweeps.sweep(
@@ -162,10 +162,10 @@ def sweep(
             "over": grid,
             "rows": [row.to_dict() for row in found],
         }
-        given.files |= sweeping.files_of(points)
-        document = report_document(body, command="sweep", **given.identity())
+        spec_file.files |= sweeping.files_of(points)
+        document = report_document(body, command="sweep", **spec_file.identity())
         if write_document(document, json_path):
-            heading = [given.title, f"{number} at {counted(len(found), 'point')}"]
+            heading = [spec_file.title, f"{number} at {counted(len(found), 'point')}"]
             render_sweep(found, Console(), heading)
 
 

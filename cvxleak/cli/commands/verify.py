@@ -54,8 +54,8 @@ def verify(
         except CertificateError as error:
             typer.echo(f"FAIL  {error}")
             raise typer.Exit(1) from None
-        with Display() as watch:
-            watch.begin(f"checking {path}")
+        with Display() as progress:
+            progress.begin(f"checking {path}")
             answer = check(content, time_limit=time_limit)
         several = len(answer.parts)
         for place, part in enumerate(answer.parts, start=1):

@@ -1,4 +1,4 @@
-"""`Watch`: whoever looks on while an audit runs."""
+"""`Progress`: what is told of the work on a report."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from cvxleak.core.errors import SolveInterrupted
 from cvxleak.core.validation import instance
 from cvxleak.problem.bound import Bound
 
-__all__ = ["Watch", "solved", "watching"]
+__all__ = ["Progress", "as_progress", "solved"]
 
 
-class Watch:
-    """Whoever looks on while an audit runs; this one does not.
+class Progress:
+    """What is told of the work on a report; this one keeps it to itself.
 
     Attributes
     ----------
@@ -26,11 +26,11 @@ class Watch:
     Examples
     --------
     >>> from cvxleak.mechanisms import binary_symmetric
-    >>> from cvxleak.report import Watch, capacity_report
-    >>> class Printing(Watch):
+    >>> from cvxleak.report import Progress, capacity_report
+    >>> class Printing(Progress):
     ...     def begin(self, what: str) -> None:
     ...         print("now:", what)
-    >>> report = capacity_report(binary_symmetric(0.1), watch=Printing())
+    >>> report = capacity_report(binary_symmetric(0.1), progress=Printing())
     now: capacity
     """
 
@@ -40,7 +40,7 @@ class Watch:
     def begin(self, what: str) -> None:
         """Take note that the work on `what` begins."""
 
-    def progress(self, lower: float, upper: float, nodes: int) -> None:
+    def update(self, lower: float, upper: float, nodes: int) -> None:
         """Take note of a bracket, in nats; a KeyboardInterrupt from here ends the search."""
 
     def end(self) -> None:
@@ -51,26 +51,26 @@ class Watch:
         self.interrupted = True
 
 
-def watching(watch: Watch | None) -> Watch:
-    """Return who watches, or somebody who does nothing."""
-    return Watch() if watch is None else instance(watch, Watch, "watch")
+def as_progress(progress: Progress | None) -> Progress:
+    """Return what is told of the progress; by default it does nothing."""
+    return Progress() if progress is None else instance(progress, Progress, "progress")
 
 
-def solved(watch: Watch, what: str, solve: Callable[..., Bound], **options: Any) -> Bound:
-    """Return what a solve finds, announced to the watch as the work on `what`.
+def solved(progress: Progress, what: str, solve: Callable[..., Bound], **options: Any) -> Bound:
+    """Return what a solve finds, announced as the work on `what`.
 
-    After Ctrl-C this is the bracket reached, if the watch reports it, and later solves have no time
-    but for their first bracket.
+    After Ctrl-C this is the bracket reached, if `progress` says that it is reported, and later
+    solves have no time but for their first bracket.
     """
-    if watch.interrupted:
+    if progress.interrupted:
         options["time_limit"] = 0.0
-    watch.begin(what)
+    progress.begin(what)
     try:
         return solve(**options)
     except SolveInterrupted as error:
-        if error.bound is None or not (watch.interrupted or watch.reports_interrupts):
+        if error.bound is None or not (progress.interrupted or progress.reports_interrupts):
             raise
-        watch.stop()
+        progress.stop()
         return error.bound
     finally:
-        watch.end()
+        progress.end()

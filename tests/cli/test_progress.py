@@ -6,7 +6,7 @@ import time
 import pytest
 from rich.console import Console
 
-from cvxleak.cli import progress as watching
+from cvxleak.cli import progress as module
 from cvxleak.cli.progress import Display
 
 
@@ -22,21 +22,21 @@ def shown(console: Console) -> str:
 def test_quick_steps_say_nothing():
     for terminal in (True, False):
         screen = console(terminal=terminal)
-        with Display("nats", screen) as watch:
+        with Display("nats", screen) as display:
             for _ in range(3):
-                watch.begin("capacity")
-                watch.progress(0.1, 0.2, 3)
-                watch.end()
+                display.begin("capacity")
+                display.update(0.1, 0.2, 3)
+                display.end()
         assert shown(screen) == ""
 
 
 def test_a_log_gets_fewer_and_fewer_lines(monkeypatch: pytest.MonkeyPatch):
     screen, clock = console(), iter(range(100))
-    monkeypatch.setattr(watching.time, "monotonic", lambda: float(next(clock)))
-    with Display("bits", screen) as watch:
-        watch.begin("leakage")
+    monkeypatch.setattr(module.time, "monotonic", lambda: float(next(clock)))
+    with Display("bits", screen) as display:
+        display.begin("leakage")
         for nodes in range(1, 10):
-            watch.progress(0.0, 0.6931471805599453, nodes)
+            display.update(0.0, 0.6931471805599453, nodes)
     assert shown(screen).splitlines() == [
         f"leakage: 0.000000 to 1.000000 bits, {seconds} nodes, {seconds} s"
         for seconds in (1, 2, 4, 8)
@@ -44,13 +44,13 @@ def test_a_log_gets_fewer_and_fewer_lines(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_a_terminal_keeps_one_line_up_to_date(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(watching, "PATIENCE", 0.01)
+    monkeypatch.setattr(module, "PATIENCE", 0.01)
     screen = console(terminal=True)
-    with Display("nats", screen) as watch:
-        watch.begin("leakage")
-        watch.progress(0.25, 0.5, 1)
+    with Display("nats", screen) as display:
+        display.begin("leakage")
+        display.update(0.25, 0.5, 1)
         deadline = time.monotonic() + 600
         while "0.250000 to 0.500000 nats" not in shown(screen) and time.monotonic() < deadline:
             time.sleep(0.01)
-        watch.end()
+        display.end()
     assert "leakage: 0.250000 to 0.500000 nats" in shown(screen)
