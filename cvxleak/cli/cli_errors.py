@@ -5,14 +5,14 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 import typer
 
 from cvxleak.core.errors import CvxleakError, ValidationError
 
-__all__ = ["complaining", "place"]
+__all__ = ["complaining", "named", "place"]
 
 
 @contextmanager
@@ -45,6 +45,18 @@ def complaining() -> Iterator[None]:
     except KeyboardInterrupt:
         typer.echo("cvxleak: stopped", err=True)
         raise typer.Exit(130) from None
+
+
+@contextmanager
+def named(places: Mapping[str, str]) -> Iterator[None]:
+    """Name options, or keys of a spec, instead of the library's arguments."""
+    try:
+        yield
+    except CvxleakError as error:
+        where = places.get(error.argument or "")
+        if where is None:
+            raise
+        raise type(error)(f"{where}: {error.detail}") from error
 
 
 @contextmanager

@@ -144,28 +144,29 @@ class SpecFile:
                 where += f".{name}" if stated else f": {name}"
             raise type(error)(f"{self.path}: {where}: {error.detail}") from error
 
-    def chosen(
+    def numbers(
         self,
         option: str,
         values: Sequence[float] | None,
         key: str,
-        check: Callable[[Sequence[float], str], list[float]],
         unit: str | None,
-    ) -> list[float]:
-        """Return the numbers of an option or else of a key of a section, as `check` returns them.
+        check: Callable[[Sequence[float], str], object] | None = None,
+    ) -> tuple[list[float], str]:
+        """Return the numbers of an option or else of a key of a section, and where they stand.
 
-        `check` is given the numbers and their unit. If `unit` is that of the report, the numbers
-        are information: those of the spec may have another unit, that of their section.
+        If there is a `unit`, that of the report, they are information: those of the spec may have
+        another unit, that of their section. `check` is given the numbers and their unit as stated.
         """
-        if values:
-            with place(option):
-                return check(values, unit or "nats")
-        section, _, name = key.partition(".")
-        table = getattr(self.spec, section)
-        stated = (unit and table.unit) or unit or "nats"
-        with self.at(key, naming=False):
-            found = check(getattr(table, name), stated)
-        return [converted(value, stated, unit) for value in found] if unit else found
+        found, stated, where = list(values or ()), unit, option
+        if not found:
+            section, _, name = key.partition(".")
+            table = getattr(self.spec, section)
+            found, where = getattr(table, name), f"{self.path}: {key}"
+            stated = unit and (table.unit or unit)
+        if check is not None and stated is not None:
+            with place(where):
+                check(found, stated)
+        return [converted(x, stated, unit) for x in found] if unit and stated else found, where
 
     def file(self, relative: str) -> Path:
         """Return the path of a file that the spec names, and take note of what is in it."""

@@ -2,14 +2,14 @@
 
 from cvxleak.report.audit import audit_report, capacity_report
 from cvxleak.report.design import design_report
-from cvxleak.report.envelope import check_levels, check_probabilities, envelope_report
+from cvxleak.report.envelope import envelope_report
 from cvxleak.report.guessing import GuessRise, guess_rise
 from cvxleak.report.html import check_page, html_page
 from cvxleak.report.local_dp import local_dp_report
 from cvxleak.report.problems import problem_report
 from cvxleak.report.progress import Progress
 from cvxleak.report.quantity import BOUND, COMPUTED, Quantity, Report
-from cvxleak.report.targets import Target, check_floors, check_targets
+from cvxleak.report.targets import Target, check_targets
 
 __all__ = [
     "BOUND",
@@ -21,10 +21,7 @@ __all__ = [
     "Target",
     "audit_report",
     "capacity_report",
-    "check_floors",
-    "check_levels",
     "check_page",
-    "check_probabilities",
     "check_targets",
     "design_report",
     "envelope_report",

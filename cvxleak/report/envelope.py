@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+import itertools
+import math
 import numbers
-from collections.abc import Iterator
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -20,7 +21,22 @@ from cvxleak.report import sentences as say
 from cvxleak.report.progress import Progress, as_progress, solved
 from cvxleak.report.quantity import Quantity, Report
 
-__all__ = ["check_levels", "check_probabilities", "envelope_report"]
+__all__ = ["envelope_report"]
+
+BOUNDS = {
+    names.PML_QUANTILE: measures.pml_right_quantile,
+    names.EVENT_ENVELOPE: measures.event_envelope,
+    names.THEOREM_3: envelope.envelope_upper_bound,
+    names.TAIL_AVERAGE: envelope.tail_average_bound,
+}
+"""What is known beside the envelope, as a function of law, channel and probability."""
+
+FAILURES = {
+    True: (names.FAILURE, names.RELEASED_FAILURE),
+    False: (names.FAILURE_OR_EQUAL, names.RELEASED_FAILURE_OR_EQUAL),
+}
+"""What the probability of a leakage above a level, or not below it, is called, and that of the
+output as it is released."""
 
 
 def envelope_report(
@@ -82,121 +98,42 @@ def envelope_report(
     """
     rows = as_channel(channel)
     law = as_prior(prior, len(rows.inputs), labels=rows.inputs)
-    probabilities, levels = check_probabilities(delta), check_levels(epsilon)
+    probabilities = _several(delta, "delta", 1.0)
+    levels = _several(epsilon, "epsilon", math.inf)
     if not probabilities and not levels:
         raise ValidationError("delta: found none, and no epsilon; at least one is needed")
-    work = _Work(law, rows, unit, tol, Clock(time_limit), as_progress(progress))
-    found = [*work.envelopes(probabilities), *work.failures(levels)]
-    facts = {"inputs": len(rows.inputs), "outputs": len(rows.outputs)}
-    return Report(unit, tuple(found), facts, work.progress.interrupted)
-
-
-def check_probabilities(delta: ArrayLike) -> list[float]:
-    """Return distinct probabilities in increasing order, or say which one is none.
-
-    Raises
-    ------
-    ValidationError
-        A number outside [0, 1].
-
-    Examples
-    --------
-    >>> from cvxleak.report import check_probabilities
-    >>> check_probabilities([0.5, 0.1, 0.5])
-    [0.1, 0.5]
-    """
-    return sorted({real_number(d, "delta", 0.0, 1.0) for d in _several(delta, "delta")})
-
-
-def check_levels(epsilon: ArrayLike) -> list[float]:
-    """Return distinct levels of leakage in increasing order, or say which one is none.
-
-    Raises
-    ------
-    ValidationError
-        A number that is negative or not finite.
-
-    Examples
-    --------
-    >>> from cvxleak.report import check_levels
-    >>> check_levels([0.5, 0])
-    [0.0, 0.5]
-    """
-    found = _several(epsilon, "epsilon")
-    return sorted({real_number(e, "epsilon", 0.0, open_high=True) for e in found})
-
-
-def _several(given: Any, name: str) -> list[Any]:
-    return [given] if isinstance(given, numbers.Real) else list(in_order(given, name))
-
-
-class _Work:
-    """The linear programs of one report, which share its time."""
-
-    def __init__(
-        self,
-        prior: Prior,
-        channel: Channel,
-        unit: str,
-        tol: float | None,
-        clock: Clock,
-        progress: Progress,
-    ) -> None:
-        self.prior, self.channel = prior, channel
-        self.unit, self.scale = unit, unit_scale(unit)
-        self.tol, self.clock, self.progress = tol, clock, progress
-
-    def envelopes(self, probabilities: list[float]) -> Iterator[Quantity]:
-        """Yield the envelope and its bounds, delta by delta."""
-        from cvxleak.envelope import pml_envelope
-
-        if not probabilities:
-            return
-        given = self.prior, self.channel, probabilities
-        bounds = {
-            names.PML_QUANTILE: measures.pml_right_quantile(*given),
-            names.EVENT_ENVELOPE: measures.event_envelope(*given),
-            names.THEOREM_3: envelope.envelope_upper_bound(*given),
-            names.TAIL_AVERAGE: envelope.tail_average_bound(*given),
-        }
-        for place, delta in enumerate(probabilities):
-            bound = solved(
-                self.progress,
-                f"envelope at delta {delta:g}",
-                functools.partial(pml_envelope, self.prior, self.channel, delta),
-                tol=self.tol,
-                time_limit=self.clock.share(len(probabilities) - place),
+    progress, clock = as_progress(progress), Clock(time_limit)
+    solve = functools.partial(solved, progress, tol=tol)
+    found: list[Quantity] = []
+    for place, d in enumerate(probabilities):
+        problem = envelope.PMLEnvelope(law, rows, d)
+        share = clock.share(len(probabilities) - place)
+        bound = solve(f"envelope at delta {d:g}", problem.solve, time_limit=share)
+        meaning = say.envelope(d, bound.upper)
+        found.append(Quantity.of_bound(names.ENVELOPE, bound, unit, meaning, delta=d))
+        for name, function in BOUNDS.items():
+            value, meaning = (
+                float(function(law, rows, d)) / unit_scale(unit),
+                say.ENVELOPE_BOUNDS[name],
             )
-            meaning = say.envelope(delta, bound.upper)
-            yield Quantity.of_bound(names.ENVELOPE, bound, self.unit, meaning, delta=delta)
-            for name, values in bounds.items():
-                value = float(values[place]) / self.scale
-                meaning = say.ENVELOPE_BOUNDS[name]
-                yield Quantity.computed(name, value, self.unit, meaning, delta=delta)
+            found.append(Quantity.computed(name, value, unit, meaning, delta=d))
+    for place, (level, strict) in enumerate(itertools.product(levels, (True, False))):
+        nats = converted(level, unit)
+        problem = envelope.FailureProbability(law, rows, nats, strict=strict)
+        what = f"failure probability at epsilon {level:g} {unit}"
+        share = clock.share(2 * len(levels) - place)
+        bound = solve(what, problem.solve, time_limit=share)
+        name, released = FAILURES[strict]
+        meaning = say.failure(nats, strict)
+        found.append(Quantity.of_bound(name, bound, unit, meaning, epsilon=level))
+        value = measures.pml_failure_probability(law, rows, nats, strict=strict)
+        meaning = say.released_failure(nats, strict)
+        found.append(Quantity.computed(released, value, names.PROBABILITY, meaning, epsilon=level))
+    facts = {"inputs": len(rows.inputs), "outputs": len(rows.outputs)}
+    return Report(unit, tuple(found), facts, progress.interrupted)
 
-    def failures(self, levels: list[float]) -> Iterator[Quantity]:
-        """Yield both failure probabilities, level by level, and those of the output as it is."""
-        from cvxleak.envelope import failure_probability
 
-        for place, level in enumerate(levels):
-            nats = converted(level, self.unit)
-            for strict, name, released in (
-                (True, names.FAILURE, names.RELEASED_FAILURE),
-                (False, names.FAILURE_OR_EQUAL, names.RELEASED_FAILURE_OR_EQUAL),
-            ):
-                bound = solved(
-                    self.progress,
-                    f"failure probability at epsilon {level:g} {self.unit}",
-                    functools.partial(failure_probability, self.prior, self.channel, nats),
-                    strict=strict,
-                    tol=self.tol,
-                    time_limit=self.clock.share(2 * (len(levels) - place) - (not strict)),
-                )
-                meaning = say.failure(nats, strict)
-                yield Quantity.of_bound(name, bound, self.unit, meaning, epsilon=level)
-                value = measures.pml_failure_probability(
-                    self.prior, self.channel, nats, strict=strict
-                )
-                meaning = say.released_failure(nats, strict)
-                unit = names.PROBABILITY
-                yield Quantity.computed(released, value, unit, meaning, epsilon=level)
+def _several(given: Any, name: str, most: float) -> list[float]:
+    """Return distinct numbers from 0 to `most` in increasing order, finite ones."""
+    found = [given] if isinstance(given, numbers.Real) else in_order(given, name)
+    return sorted({real_number(one, name, 0.0, most, open_high=most == math.inf) for one in found})

@@ -56,7 +56,7 @@ def as_progress(progress: Progress | None) -> Progress:
     return Progress() if progress is None else instance(progress, Progress, "progress")
 
 
-def solved(progress: Progress, what: str, solve: Callable[..., Bound], **options: Any) -> Bound:
+def solved(progress: Progress, what: str, solve: Callable[..., Bound], /, **options: Any) -> Bound:
     """Return what a solve finds, announced as the work on `what`.
 
     After Ctrl-C this is the bracket reached, if `progress` says that it is reported, and later

@@ -91,7 +91,7 @@ def check_floors(
     >>> from cvxleak import Mechanism
     >>> from cvxleak.mechanisms import binary_symmetric
     >>> from cvxleak.queries import parity
-    >>> from cvxleak.report import check_floors
+    >>> from cvxleak.report.targets import check_floors
     >>> check_floors(Mechanism(parity(4), binary_symmetric(0.1)), [3, 1.5, 3], "bits")
     [1.5, 3.0]
     """

@@ -60,15 +60,16 @@ def audit(
 
     def ask(spec_file: SpecFile) -> Asked:
         from cvxleak.cli.from_spec import build_task
-        from cvxleak.report import audit_report, check_floors
+        from cvxleak.report import audit_report
+        from cvxleak.report.targets import check_floors
 
         task = build_task(spec_file)
-        floors = spec_file.chosen(
+        floors, _ = spec_file.numbers(
             "--entropy-floor",
             entropy_floor,
             "adversary.entropy_floors",
-            lambda floors, unit: check_floors(task.mechanism, floors, unit),
             units.value,
+            functools.partial(check_floors, task.mechanism),
         )
         rest = dict(spec_file.spec.audit, prior=task.prior, distortion=task.distortion)
         return Asked(

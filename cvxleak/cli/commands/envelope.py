@@ -61,14 +61,12 @@ def envelope(
         from cvxleak.cli.from_spec import build_local
         from cvxleak.cli.pictures import draw_envelope
         from cvxleak.core.errors import ValidationError
-        from cvxleak.report import check_levels, check_probabilities, envelope_report
+        from cvxleak.report import envelope_report
 
         prior, channel = build_local(spec_file, "envelope")
-        deltas = spec_file.chosen(
-            "--delta", delta, "envelope.delta", lambda d, _: check_probabilities(d), None
-        )
-        epsilons = spec_file.chosen(
-            "--epsilon", epsilon, "envelope.epsilon", lambda e, _: check_levels(e), units.value
+        deltas, of_delta = spec_file.numbers("--delta", delta, "envelope.delta", None)
+        epsilons, of_epsilon = spec_file.numbers(
+            "--epsilon", epsilon, "envelope.epsilon", units.value
         )
         if not deltas and not epsilons:
             raise ValidationError(
@@ -83,6 +81,7 @@ def envelope(
             functools.partial(envelope_report, prior, channel, epsilon=epsilons, delta=deltas),
             lambda _: about,
             functools.partial(draw_envelope, prior, channel, deltas, units.value),
+            places={"delta": of_delta, "epsilon": of_epsilon},
         )
 
     options = {"json_path": json_path, "certificate": certificate, "plot": plot}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from cvxleak.cli.cli_errors import complaining, place
+from cvxleak.cli.cli_errors import complaining, named, place
 from cvxleak.cli.documents import Output, write_page
 from cvxleak.cli.options import (
     ChannelPaths,
@@ -41,12 +42,15 @@ class Asked(NamedTuple):
         Writes the picture of --plot to a path, in so many seconds.
     tables : bool
         Whether quantities that belong together are shown in tables.
+    places : mapping of str to str
+        Where arguments of the report stand: an option, or a key of the spec.
     """
 
     report: Callable[..., Report]
     about: Callable[[Report], Sequence[str]]
     draw: Callable[[str, float], None] | None = None
     tables: bool = True
+    places: Mapping[str, str] = MappingProxyType({})
 
 
 def answer(
@@ -78,7 +82,7 @@ def answer(
         check_picture(plot)
         spec_file = SpecFile(spec)
         asked = ask(spec_file)
-        with Display(units) as progress:
+        with Display(units) as progress, named(asked.places):
             report = asked.report(unit=units, tol=tol, time_limit=time_limit, progress=progress)
             if asked.draw is not None and plot is not None:
                 progress.begin("drawing")

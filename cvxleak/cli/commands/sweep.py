@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 
 import typer
 
-from cvxleak.cli.cli_errors import complaining
+from cvxleak.cli.cli_errors import complaining, named
 from cvxleak.cli.documents import check_targets, counted, report_document, write_document
 from cvxleak.cli.options import (
     Json,
@@ -28,6 +28,14 @@ __all__ = ["sweep"]
 
 CONNECTING = 10
 """Seconds in which a scheduler has to answer."""
+
+OPTIONS = {
+    "grid": "--over",
+    "jobs": "--jobs",
+    "path": "--results",
+    "certificates": "--certificates",
+}
+"""What the arguments of `cvxleak.sweeps.sweep` are called here."""
 
 Over = Annotated[
     list[str],
@@ -129,7 +137,7 @@ def sweep(
             allowed = "nothing" if curve is None else f"{curve}, if it is a key of --over"
             raise ValidationError(f"--along: found {along}; of {number} allowed: {allowed}")
         solve = sweeping.SpecPoint(spec_file, number, units.value, tol, time_limit, along)
-        with _connected(cluster) as backend, _Bar(len(points)) as bar, _in_words_of_options():
+        with _connected(cluster) as backend, _Bar(len(points)) as bar, named(OPTIONS):
             try:
                 found = sweeps.sweep(
                     solve,
@@ -167,21 +175,6 @@ def sweep(
         if write_document(document, json_path):
             heading = [spec_file.title, f"{number} at {counted(len(found), 'point')}"]
             render_sweep(found, Console(), heading)
-
-
-@contextmanager
-def _in_words_of_options() -> Iterator[None]:
-    """Name options instead of the arguments of `cvxleak.sweeps.sweep`."""
-    from cvxleak.core.errors import ValidationError
-
-    options = {"grid": "--over", "jobs": "--jobs", "path": "--results"}
-    options["certificates"] = "--certificates"
-    try:
-        yield
-    except ValidationError as error:
-        if error.argument not in options:
-            raise
-        raise ValidationError(f"{options[error.argument]}: {error.detail}") from error
 
 
 @contextmanager
