@@ -1,13 +1,16 @@
 """docs/architecture.md draws the rooms that there are, and what is trusted calls no solver."""
 
 import ast
+import json
 import re
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 import cvxleak
+from cvxleak.proofs.checker import PROVERS
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = Path(cvxleak.__file__).parent  # the installed one, if that is what is tested
@@ -54,3 +57,32 @@ def test_what_is_trusted_calls_no_solver(package: str):
         }
         strange = {n for n in others if not any(f"{n}.".startswith(f"{m}.") for m in SOLVER_FREE)}
         assert not strange, f"{path} imports {sorted(strange)}"
+
+
+LOADED = """
+import json, sys
+from cvxleak.proofs import verify
+before = set(sys.modules)
+kinds = []
+for path in sys.argv[1:]:
+    answer = verify(path)
+    assert answer.ends or answer.parts  # a prover ran
+    content = json.load(open(path))
+    kinds += [one["kind"] for one in content.get("certificates", [content])]
+ours = {name for name in set(sys.modules) - before if name.partition(".")[0] == "cvxleak"}
+print(json.dumps([kinds, sorted(ours)]))
+"""
+
+
+def test_a_verdict_loads_nothing_beside_the_trusted_base():
+    """What docs/theory/soundness.md counts is complete: no prover imports a module when it runs."""
+    stored = sorted((ROOT / "tests" / "proofs" / "stored").glob("*.json"))
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED, *map(str, stored)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    kinds, loaded = json.loads(done.stdout)
+    assert len(set(kinds)) >= len(PROVERS) - 1  # the Rényi capacity is younger than these files
+    assert loaded == []

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import reduce
 
 import flint
 import numpy as np
@@ -20,14 +21,21 @@ from cvxleak.core.numbers import ratio, written_law
 
 __all__ = [
     "PRECISION",
+    "cross_entropy",
+    "dot",
     "entropy",
+    "largest",
+    "least",
     "log_sum_exp",
+    "logarithms",
     "mutual_information",
     "normalized",
     "number",
     "precision",
     "round_down",
     "round_up",
+    "soft_maximum",
+    "total",
     "x_log_x",
 ]
 
@@ -91,10 +99,10 @@ def normalized(weights: Sequence[float] | NDArray[np.float64]) -> list[arb]:
     if not values or not all(math.isfinite(value) and value >= 0 for value in values):
         raise CertificateError("weights must be finite and non-negative")
     shares = [arb(value) for value in written_law(values) or values]
-    total = _sum(shares)
-    if not total > 0:
+    mass = total(shares)
+    if not mass > 0:
         raise CertificateError("weights sum to zero")
-    return [share / total for share in shares]
+    return [share / mass for share in shares]
 
 
 def x_log_x(x: arb) -> arb:
@@ -111,42 +119,66 @@ def x_log_x(x: arb) -> arb:
     if upper == 0:
         return arb(0)
     end = upper * upper.log()
-    least = end if upper < 0.36 else -arb(-1).exp()
-    return least.union(end.max(arb(0)))
+    lowest = end if upper < 0.36 else -arb(-1).exp()
+    return lowest.union(end.max(arb(0)))
 
 
 def entropy(probabilities: Iterable[arb]) -> arb:
     """Return H(p) = -sum p log p."""
-    total = arb(0)
-    for p in probabilities:
-        total -= x_log_x(p)
-    return total
+    return -total(x_log_x(p) for p in probabilities)
+
+
+def cross_entropy(law: Sequence[arb], logs: Sequence[arb | None]) -> arb:
+    """Return -sum p log t from the logarithms of t, None where t is 0; infinite if p needs it."""
+    result = arb(0)
+    for p, log_t in zip(law, logs, strict=True):
+        if not p == 0:
+            result -= arb.neg_inf() if log_t is None else p * log_t
+    return result
+
+
+def logarithms(law: Sequence[arb]) -> list[arb | None]:
+    """Return log t for `cross_entropy`: None where it is not known to be finite."""
+    return [t.log() if t > 0 else None for t in law]
 
 
 def mutual_information(joint: Sequence[Sequence[arb]]) -> arb:
     """Return I(A;Y) of a joint distribution given by its rows s_{a,y}."""
-    total = arb(0)
-    for row in joint:
-        for s in row:
-            total += x_log_x(s)
-        total -= x_log_x(_sum(row))
-    for column in zip(*joint, strict=True):
-        total -= x_log_x(_sum(column))
-    return total
+    cells = -total(entropy(row) for row in joint)
+    return cells + entropy(map(total, joint)) + entropy(map(total, zip(*joint, strict=True)))
 
 
 def log_sum_exp(terms: Sequence[arb]) -> arb:
     """Return log sum exp(terms)."""
     # Exponents of balls are whole numbers of any size: e^x neither overflows nor vanishes for any
     # x up to 10^19 or so, and for larger ones the answer is wide, but holds.
-    total = arb(0)
-    for term in terms:
-        total += term.exp()
-    return total.log()
+    return total(term.exp() for term in terms).log()
 
 
-def _sum(terms: Iterable[arb]) -> arb:
-    total = arb(0)
-    for term in terms:
-        total += term
-    return total
+def soft_maximum(terms: Sequence[arb], scale: arb, logs: Sequence[arb] | None = None) -> arb:
+    """Return scale log sum_i exp(terms_i / scale + logs_i), or the largest term if scale is 0."""
+    if scale == 0:
+        return largest(terms)
+    if logs is None:
+        return scale * log_sum_exp([term / scale for term in terms])
+    return scale * log_sum_exp([x / scale + m for x, m in zip(terms, logs, strict=True)])
+
+
+def dot(one: Iterable[arb], other: Iterable[arb]) -> arb:
+    """Return the inner product."""
+    return total(a * b for a, b in zip(one, other, strict=True))
+
+
+def total(terms: Iterable[arb]) -> arb:
+    """Return the sum."""
+    return sum(terms, arb(0))
+
+
+def largest(values: Iterable[arb]) -> arb:
+    """Return the largest of some balls."""
+    return reduce(arb.max, values)
+
+
+def least(values: Iterable[arb]) -> arb:
+    """Return the least of some balls."""
+    return reduce(arb.min, values)

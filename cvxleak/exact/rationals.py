@@ -8,9 +8,11 @@ a claim weaker.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
+from typing import Any
 
-from flint import arb, fmpq
+from flint import arb, fmpq, fmpz
 
 from cvxleak.core.errors import CertificateError
 from cvxleak.core.numbers import integer_law, ratio
@@ -23,6 +25,7 @@ __all__ = [
     "exp_below",
     "float_above",
     "float_below",
+    "from_text",
     "log_above",
     "log_below",
     "normalized_rows",
@@ -31,6 +34,8 @@ __all__ = [
 
 BITS = 128
 """Binary digits of the rationals that stand for e^epsilon."""
+
+FRACTION = re.compile(r"-?\d+(/\d+)?", re.ASCII)
 
 LARGEST_EXPONENT = 1e4
 """Beyond it e^x is no number to compute with exactly."""
@@ -55,6 +60,30 @@ def rational(number: float) -> fmpq:
     except (OverflowError, ValueError) as error:
         raise CertificateError(f"{number!r} is not a finite number") from error
     return fmpq(numerator, denominator)
+
+
+def from_text(text: Any, longest: int) -> fmpq:
+    """Return a fraction that is written as text of at most `longest` characters.
+
+    Raises
+    ------
+    CertificateError
+        Something else.
+
+    Examples
+    --------
+    >>> from cvxleak.exact.rationals import from_text
+    >>> from_text("-2/6", 10), from_text("3", 10)
+    (-1/3, 3)
+    """
+    if not isinstance(text, str) or len(text) > longest:
+        raise CertificateError("exact numbers are written as fractions in text")
+    if not FRACTION.fullmatch(text):
+        raise CertificateError(f"{text!r:.40} is not a fraction")
+    top, _, bottom = text.partition("/")
+    if not fmpz(bottom or 1):
+        raise CertificateError("a fraction has the denominator 0")
+    return fmpq(fmpz(top), fmpz(bottom or 1))
 
 
 def normalized_rows(matrix: Iterable[Iterable[float]]) -> list[list[fmpq]]:

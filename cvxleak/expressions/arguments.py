@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import Array, frozen_array, instance, probability_rows, short
 from cvxleak.model import Channel, Mechanism, Prior, Query, RecordSpace, as_channel, as_prior
-from cvxleak.model.channel import Labels, channel_labels
+from cvxleak.model.channel import Labels
+from cvxleak.model.labels import channel_labels
 
 Law = Prior | ArrayLike | cp.Expression
 """A distribution: a `Prior`, an array, or an affine CVXPY expression (variable, parameter)."""

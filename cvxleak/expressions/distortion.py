@@ -18,8 +18,8 @@ from cvxleak.expressions.arguments import (
     matched_query,
 )
 from cvxleak.model import Distortion, Prior, Query
-from cvxleak.model.channel import Labels, channel_labels
-from cvxleak.model.distortion import distortion_matrix
+from cvxleak.model.channel import Labels
+from cvxleak.model.labels import channel_labels, distortion_matrix
 
 __all__ = ["expected_distortion", "mechanism_distortion", "worst_case_distortion"]
 

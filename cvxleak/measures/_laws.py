@@ -10,7 +10,8 @@ from scipy.special import logsumexp
 
 from cvxleak.core.validation import Array, instance, probability_rows
 from cvxleak.model import Channel, Lumped, Mechanism, Prior, as_channel, as_prior
-from cvxleak.model.channel import Labels, channel_labels
+from cvxleak.model.channel import Labels
+from cvxleak.model.labels import channel_labels
 
 Records = int | Sequence[int]
 """A record's index, or distinct indices of a group that is taken as one record."""

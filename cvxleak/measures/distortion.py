@@ -11,8 +11,7 @@ from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import composed_rows, in_order, instance
 from cvxleak.measures._laws import aligned
 from cvxleak.model import Channel, Distortion, Mechanism, Prior, as_channel
-from cvxleak.model.channel import channel_labels
-from cvxleak.model.distortion import distortion_matrix
+from cvxleak.model.labels import channel_labels, distortion_matrix
 
 __all__ = ["expected_distortion", "mechanism_distortion", "worst_case_distortion"]
 

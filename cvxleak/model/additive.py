@@ -144,16 +144,6 @@ class AdditiveQuery(Query):
             parts.setdefault(key, []).append(i)
         return list(parts.values())
 
-    def neighbor_pairs(self) -> set[tuple[int, int]]:
-        """Return the pairs of value indices that neighbors can have."""
-        pairs = set()
-        for part in self.exchangeable():
-            steps = set(self.contributions[part[0]])
-            for rest in self._counts((part[0],)):
-                places = {self._index[self._add((rest, step))] for step in steps}
-                pairs |= {(u, v) for u in places for v in places if u < v}
-        return pairs
-
     def table(self) -> NDArray[np.intp]:
         """Return the index of f(x) for every dataset x, shaped like the space."""
         check_table_size(self.space)

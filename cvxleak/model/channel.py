@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-import secrets
-from bisect import bisect_right
 from collections.abc import Hashable
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.numbers import integer_law
 from cvxleak.core.validation import (
-    CELL_LIMIT,
     Array,
     composed_rows,
-    generator,
     probability_rows,
     real_number,
     short,
-    whole_number,
 )
 from cvxleak.core.value import preview
 from cvxleak.model._matrix import LabeledMatrix
-from cvxleak.model.prior import Prior, as_prior, has_labels
+from cvxleak.model.prior import Prior, as_prior
 
-__all__ = ["Channel", "Labels", "as_channel", "channel_labels"]
+__all__ = ["Channel", "Labels", "as_channel"]
 
 Labels = tuple[Hashable, ...]
 
@@ -122,7 +115,9 @@ class Channel(LabeledMatrix):
         >>> Channel([[0.5, 0.25, 0.25], [0.0, 0.5, 0.5]]).reduced()
         Channel(2 inputs [0, 1] -> 2 outputs [0, (1, 2)])
         """
-        groups = _proportional(self.matrix, real_number(tol, "tol", 0, 1, open_high=True))
+        from cvxleak.model._proportional import proportional
+
+        groups = proportional(self.matrix, real_number(tol, "tol", 0, 1, open_high=True))
         columns = np.stack([self.matrix[:, group].sum(axis=1) for group in groups], axis=1)
         merged: list[Hashable] = [tuple(self.outputs[y] for y in group) for group in groups]
         labels = [
@@ -218,11 +213,9 @@ class Channel(LabeledMatrix):
         >>> Channel([[0.0, 1.0]], outputs=["no", "yes"]).sample(0, size=2)
         ['yes', 'yes']
         """
-        ends = list(accumulate(integer_law(self.row(label))))
-        count = 1 if size is None else whole_number(size, "size", 0, CELL_LIMIT)
-        if rng is not None:
-            rng = generator(rng)
-        draws = [self.outputs[bisect_right(ends, _below(ends[-1], rng))] for _ in range(count)]
+        from cvxleak.model._sampling import drawn
+
+        draws = [self.outputs[y] for y in drawn(self.row(label), size, rng)]
         return draws[0] if size is None else draws
 
 
@@ -247,25 +240,6 @@ def as_channel(channel: Channel | ArrayLike, name: str = "channel") -> Channel:
     return Channel(probability_rows(channel, name, 2))
 
 
-def channel_labels(channel: object) -> tuple[Labels | None, Labels | None]:
-    """Return the labels of a channel's inputs and outputs, if it has any: an array has none."""
-    if not has_labels(channel):
-        return None, None
-    labeled = as_channel(channel)  # pyright: ignore[reportArgumentType]
-    return labeled.inputs, labeled.outputs
-
-
-def _below(total: int, generator: np.random.Generator | None) -> int:
-    """Return a uniform integer in [0, total), by rejection on uniform bits."""
-    if generator is None:
-        return secrets.randbelow(total)
-    bits = (total - 1).bit_length()
-    while True:
-        ticket = int.from_bytes(generator.bytes((bits + 7) // 8), "little") >> (-bits % 8)
-        if ticket < total:
-            return ticket
-
-
 def _check_inputs(channel: Channel, labels: tuple[Hashable, ...], what: str) -> None:
     if not isinstance(channel, Channel):
         raise ValidationError(f"channel: expected a Channel, found {short(channel)}")
@@ -274,27 +248,3 @@ def _check_inputs(channel: Channel, labels: tuple[Hashable, ...], what: str) -> 
             f"channel: its inputs are {preview(channel.inputs)}; "
             f"they must be {what} {preview(labels)}, in this order"
         )
-
-
-def _proportional(matrix: Array, tol: float) -> list[list[int]]:
-    """Partition the columns that are not zero into classes of proportional ones."""
-    sums = matrix.sum(axis=0)
-    seen = np.flatnonzero(sums > 0)
-    shapes = (matrix[:, seen] / sums[seen]).T
-    # Proportional columns have equal keys, up to rounding: only neighbors in the order of the
-    # keys have to be compared.
-    keys = shapes @ np.sqrt(np.arange(1.0, len(matrix) + 1))
-    groups: list[list[int]] = []
-    for k in np.argsort(keys, kind="stable"):
-        for group in reversed(groups):
-            first = group[0]
-            if keys[first] < keys[k] * (1 - tol - 1e-9):
-                groups.append([k])
-                break
-            spread = np.abs(shapes[k] - shapes[first])
-            if (spread <= tol * np.maximum(shapes[k], shapes[first])).all():
-                group.append(k)
-                break
-        else:
-            groups.append([k])
-    return sorted(sorted(int(seen[k]) for k in group) for group in groups)

@@ -13,9 +13,8 @@ from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import Array, check_cells, frozen_array, in_order
 from cvxleak.core.value import preview
 from cvxleak.model._matrix import LabeledMatrix
-from cvxleak.model.channel import Labels
 
-__all__ = ["Distortion", "distortion_matrix"]
+__all__ = ["Distortion"]
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -119,24 +118,3 @@ class Distortion(LabeledMatrix):
                 f"and {preview(columns)} ({error})"
             ) from error
         return cls(matrix, rows, columns)
-
-
-def distortion_matrix(
-    distortion: Distortion | ArrayLike,
-    shape: tuple[int, int],
-    inputs: Labels | None,
-    outputs: Labels | None,
-) -> Array:
-    """Return d(x, y) for a channel of this shape, whose inputs and outputs may have labels.
-
-    A `Distortion` is matched to the labels, if there are any; everything else by position.
-    """
-    if isinstance(distortion, Distortion):
-        matrix = distortion.select(inputs, outputs, "distortion").matrix
-    else:
-        matrix = Distortion(distortion).matrix
-    if matrix.shape != shape:
-        raise ValidationError(
-            f"distortion: found shape {matrix.shape}; the channel has shape {shape}"
-        )
-    return matrix

@@ -83,12 +83,13 @@ class Query(Stored, ABC):
     def exchangeable(self) -> list[list[int]]:
         """Partition the records so that swapping two of one part never changes f."""
 
-    @abstractmethod
     def neighbor_pairs(self) -> set[tuple[int, int]]:
         """Return the pairs (u, v), u < v, of value indices that neighbors can have.
 
         Neighbors are two datasets that differ in one record.
         """
+        lines = {line for part in self.exchangeable() for line in self.lines(part[0])}
+        return {(u, v) for line in lines for u in line for v in line if u < v}
 
     @abstractmethod
     def table(self) -> NDArray[np.intp]:

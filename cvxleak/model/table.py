@@ -115,18 +115,6 @@ class TableQuery(Query):
                 parts.append([i])
         return parts
 
-    def neighbor_pairs(self) -> set[tuple[int, int]]:
-        """Return the pairs of value indices that neighbors can have."""
-        pairs: set[tuple[int, int]] = set()
-        for i, size in enumerate(self.space.shape):
-            lines = np.moveaxis(self.places, i, -1).reshape(-1, size)
-            for u in range(size):
-                for v in range(u):
-                    low, high = np.sort(lines[:, [u, v]], axis=1).T
-                    codes = np.unique((low * len(self.values) + high)[low < high])
-                    pairs.update(divmod(code, len(self.values)) for code in codes.tolist())
-        return pairs
-
     def table(self) -> NDArray[np.intp]:
         """Return the index of f(x) for every dataset x, shaped like the space."""
         return self.places

@@ -34,24 +34,16 @@ def prove(
     if not isinstance(matrix, list):
         raise CertificateError("the matrix is no list of rows")
     inputs = balls.normalized(reading.numbers(witness["input"], "the input law", len(matrix)))
-    output_logs = [t.log() if t > 0 else None for t in output]
+    logs = balls.logarithms(output)
     mixture = [arb(0)] * len(output)
     lower, upper = arb(0), 0.0
     for p, entries in zip(inputs, matrix, strict=True):
-        row = reading.numbers(entries, "a row of the matrix", len(output))
-        negentropy, divergence = arb(0), arb(0)
-        used = not p == 0
-        for y, q in enumerate(balls.normalized(row)):
-            if q == 0:
-                continue
-            term = q * q.log()
-            negentropy += term
-            log_t = output_logs[y]
-            divergence += arb.pos_inf() if log_t is None else term - q * log_t
-            if used:
-                mixture[y] += p * q
-        lower += p * negentropy
-        upper = max(upper, balls.round_up(divergence))
+        row = balls.normalized(reading.numbers(entries, "a row of the matrix", len(output)))
+        entropy = balls.entropy(row)
+        upper = max(upper, balls.round_up(balls.cross_entropy(row, logs) - entropy))
+        if not p == 0:
+            lower -= p * entropy
+            mixture = [t + p * q for t, q in zip(mixture, row, strict=True)]
     lower += balls.entropy(mixture)
     return max(balls.round_down(lower), 0.0), upper
 

@@ -58,6 +58,7 @@ from cvxleak.exact.rationals import float_above, normalized_rows, rational
 from cvxleak.model import Channel, Distortion, Mechanism, Query
 from cvxleak.model._groups import kinds_of_groups
 from cvxleak.proofs import record_leakage
+from cvxleak.proofs.bounds.adversary_class import check_doubt
 from cvxleak.proofs.bounds.design_mixtures import mixture_above
 from cvxleak.proofs.bounds.design_rows import Law, Rows
 from cvxleak.proofs.bounds.outputs import Ball, Matrix
@@ -257,10 +258,7 @@ class Statement:
         if not leakage and self.constant:
             total = [[sum(column, arb(0)) for column in zip(*total, strict=True)]]
         for row in total:
-            least = row[0]
-            for entry in row[1:]:
-                least = least.min(entry)
-            value += least
+            value += balls.least(row)
         spent = beta if leakage else theta
         if self.budget is None:
             if any(not share == 0 for share in spent):
@@ -285,13 +283,7 @@ class Statement:
             masses = [arb(mass) for mass in self.rows.masses(priors[place], group)]
         else:
             masses = balls.normalized(reading.numbers(cut["weights"], "an adversary", len(cells)))
-            entropy = balls.entropy(masses)
-            for mass, (_, _, m) in zip(masses, cells, strict=True):
-                entropy += mass * arb(fmpz(m)).log()
-            if self.floor is None or not entropy >= balls.number(self.floor):
-                raise CertificateError(
-                    f"an adversary has entropy {float(entropy.mid())!r}, below {self.floor!r}"
-                )
+            check_doubt(masses, [m for _, _, m in cells], self.floor, "an adversary")
         return _minorant(cells, masses, cut["posterior"], len(self.rows.sizes), outputs)
 
 
@@ -380,22 +372,17 @@ def total_above(
     """Return a float above max I(X;Y) over H(X) >= floor, for any output law and multiplier."""
     if not multiplier >= 0:
         raise CertificateError("the multiplier is negative")
-    logs = [t.log() if t > 0 else None for t in balls.normalized(output)]
-    divergences = []
-    for row in channel.matrix.tolist():
-        total = arb(0)
-        for q, log_t in zip(balls.normalized(row), logs, strict=True):
-            if not q == 0:
-                if log_t is None:
-                    raise CertificateError("the output law misses an output")
-                total += q * (q.log() - log_t)
-        divergences.append(total)
+    logs = balls.logarithms(balls.normalized(output))
+    rows = [balls.normalized(row) for row in channel.matrix.tolist()]
+    divergences = [balls.cross_entropy(row, logs) - balls.entropy(row) for row in rows]
+    if not all(divergence.is_finite() for divergence in divergences):
+        raise CertificateError("the output law misses an output")
     if multiplier == 0:
         return max(balls.round_up(total) for total in divergences)
     lam = balls.number(multiplier)
-    terms = [d / lam + arb(fmpz(m)).log() for d, m in zip(divergences, sizes, strict=True)]
+    most = balls.soft_maximum(divergences, lam, [arb(fmpz(m)).log() for m in sizes])
     # Above log|X| there are no adversaries, and no leakage is below 0.
-    return max(balls.round_up(lam * balls.log_sum_exp(terms) - lam * balls.number(floor)), 0.0)
+    return max(balls.round_up(most - lam * balls.number(floor)), 0.0)
 
 
 def _minorant(

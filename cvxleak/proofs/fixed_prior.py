@@ -169,14 +169,11 @@ class _Statement:
         """Return the witness's value, rounded up; the witness must meet the budget."""
         m = self.shape[1]
         rows = [balls.normalized(row) for row in channel]
-        spent = [
-            sum((q * cost for q, cost in zip(row, costs, strict=True)), arb(0))
-            for row, costs in zip(rows, self.costs, strict=True)
-        ]
-        distortions = [_dot(balls.normalized(law), spent) for law in self.sources]
+        spent = [balls.dot(row, costs) for row, costs in zip(rows, self.costs, strict=True)]
+        distortions = [balls.dot(balls.normalized(law), spent) for law in self.sources]
         if self.privacy is not None:
             self._check_privacy(channel)
-            return _above(_largest(distortions))
+            return balls.round_up(balls.largest(distortions))
         constant = all(row == channel[0] for row in channel)
         leaks = (
             [arb(0)]
@@ -186,14 +183,16 @@ class _Statement:
         if self.minimize == "distortion":
             if not all(leak <= balls.number(self.number) for leak in leaks):
                 raise CertificateError("the witness leaks more than the budget")
-            return _above(_largest(distortions))
+            return balls.round_up(balls.largest(distortions))
         if self.minimize == "information":
             if not all(
                 e <= balls.number(self.number) for e in distortions
             ) and not self._exactly_met(channel):
                 raise CertificateError("the witness's distortion is above the budget")
-            return max(balls.round_up(_largest(leaks)), 0.0) if not constant else 0.0
-        return _above(_largest(leaks) + balls.number(self.number) * _largest(distortions))
+            return max(balls.round_up(balls.largest(leaks)), 0.0) if not constant else 0.0
+        return balls.round_up(
+            balls.largest(leaks) + balls.number(self.number) * balls.largest(distortions)
+        )
 
     def lower(self, proof: Mapping[str, Any]) -> float:
         """Return the dual bound, rounded down."""
@@ -206,14 +205,14 @@ class _Statement:
         offset = arb(0)
         if self.minimize == "information":
             weights = _scaled(weights, arb(1))
-            offset = sum(prices, arb(0)) * balls.number(self.number)
+            offset = balls.total(prices) * balls.number(self.number)
         else:
             total = arb(1) if self.minimize == "distortion" else balls.number(self.number)
             prices = _scaled(prices, total)
             if self.minimize == "sum":
                 weights = _scaled(weights, arb(1))
             else:
-                offset = sum(weights, arb(0)) * balls.number(self.number)
+                offset = balls.total(weights) * balls.number(self.number)
         laws = [balls.normalized(law) for law in self.sources]
         charge = [
             sum((mu * law[x] for mu, law in zip(prices, laws, strict=True)), arb(0))
@@ -244,7 +243,7 @@ class _Statement:
             cost[x][y] -= amount
         value -= offset
         for row in cost:
-            value += _least(row)
+            value += balls.least(row)
         return balls.round_down(value)
 
     def penalized(self, cost: Balls, penalty: list[list[float]]) -> arb:
@@ -275,9 +274,9 @@ class _Statement:
                 down = sum((-u for u in column if u < 0), arb(0))
                 offset += (factor * up - down).max(arb(0))
             return offset
-        totals = [sum(column, arb(0)) for column in columns]
+        totals = [balls.total(column) for column in columns]
         if self.privacy == "maximal-leakage":
-            return _largest(totals) * factor
+            return balls.largest(totals) * factor
         prior = balls.normalized(self.prior)
         for x in range(n):
             for y in range(m):
@@ -340,7 +339,7 @@ def _information(table: Balls, rows: Balls, m: int, total: bool) -> arb:
                     output[y] += p * q
                     value += p * balls.x_log_x(q)
         return value + balls.entropy(output)
-    joint = [[_dot(line, column) for column in zip(*rows, strict=True)] for line in table]
+    joint = [[balls.dot(line, column) for column in zip(*rows, strict=True)] for line in table]
     return balls.mutual_information(joint)
 
 
@@ -348,7 +347,7 @@ def _add_law_gradient(cost: Balls, weight: arb, law: list[arb], reference: Any) 
     """Add w p(x) log( ref(x,y) / r(y) ), r = sum_x p(x) ref(x,y); nothing where r is 0."""
     for y in range(len(cost[0])):
         column = [balls.number(row[y]) for row in reference]
-        output = _dot(law, column)
+        output = balls.dot(law, column)
         if output == 0:
             continue
         log_output = output.log()
@@ -361,11 +360,11 @@ def _add_law_gradient(cost: Balls, weight: arb, law: list[arb], reference: Any) 
 def _add_table_gradient(cost: Balls, weight: arb, table: Balls, reference: Any) -> None:
     """Add w sum_a P(a,x) log( s(a,y) / (pi(a) r(y)) ); nothing where r is 0."""
     used = [line for line in table if not all(entry == 0 for entry in line)]
-    log_prior = [sum(line, arb(0)).log() for line in used]
+    log_prior = [balls.total(line).log() for line in used]
     for y in range(len(cost[0])):
         column = [balls.number(row[y]) for row in reference]
-        joint = [_dot(line, column) for line in used]
-        output = sum(joint, arb(0))
+        joint = [balls.dot(line, column) for line in used]
+        output = balls.total(joint)
         if output == 0:
             continue
         log_output = output.log()
@@ -380,7 +379,7 @@ def _add_posteriors(
     cost: Balls, weight: arb, table: Balls, posteriors: list[list[float]], total: bool
 ) -> None:
     """Add w sum_a P(a,x) log( phi(a|y) / pi(a) ); each column of phi is divided by its sum."""
-    prior = table[0] if total else [sum(line, arb(0)) for line in table]
+    prior = table[0] if total else [balls.total(line) for line in table]
     for y in range(len(cost[0])):
         column = balls.normalized([row[y] for row in posteriors])
         for a, (phi, pi) in enumerate(zip(column, prior, strict=True)):
@@ -415,32 +414,9 @@ def _shares(values: Any, name: str, size: int) -> list[arb]:
 
 def _scaled(shares: list[arb], total: arb) -> list[arb]:
     """Scale multipliers to a sum."""
-    found = sum(shares, arb(0))
+    found = balls.total(shares)
     if total == 0:
         return [arb(0) for _ in shares]
     if not found > 0:
         raise CertificateError("the multipliers are all zero")
     return [share * total / found for share in shares]
-
-
-def _dot(one: list[arb], other: Any) -> arb:
-    return sum((a * b for a, b in zip(one, other, strict=True) if not a == 0), arb(0))
-
-
-def _above(value: arb) -> float:
-    """Round up, but for what is exactly zero."""
-    return 0.0 if value == 0 else balls.round_up(value)
-
-
-def _largest(values: list[arb]) -> arb:
-    result = values[0]
-    for value in values[1:]:
-        result = result.max(value)
-    return result
-
-
-def _least(values: list[arb]) -> arb:
-    result = values[0]
-    for value in values[1:]:
-        result = result.min(value)
-    return result

@@ -81,10 +81,11 @@ def _worst_information(
             upper = max(upper, balls.round_up(balls.mutual_information(joint)))
             continue
         t = balls.normalized(reading.numbers(output, "an output law", len(rows[0])))
-        costs = [_divergence(exact, row, t) for exact, row in zip(channel, rows, strict=True)]
+        logs = balls.logarithms(t)
+        costs = [balls.cross_entropy(row, logs) - balls.entropy(row) for row in rows]
         if any(not cost.is_finite() for cost in costs):
             return math.inf
-        values = [_dot(point, costs) for point in points]
+        values = [balls.dot(point, costs) for point in points]
         values += above_polytopes(part.bodies, costs, support)
         upper = max(upper, *(balls.round_up(value) for value in values))
     return upper
@@ -129,7 +130,7 @@ def _proved(
     law = mixture(parts, proof["mixture"], size) if price else [fmpq(0)] * size
     value = arb(-price * budget)
     for x, p in enumerate(law):
-        value += _least(
+        value += balls.least(
             [
                 g / arb(total) + arb(price * p * d)
                 for g, d in zip(tangent[x], distortion[x], strict=True)
@@ -142,28 +143,3 @@ def _rows(value: Any, size: int, outputs: int) -> list[list[fmpq]]:
     if not isinstance(value, list) or len(value) != size:
         raise CertificateError("a channel does not fit the sources")
     return normalized_rows([reading.numbers(row, "a row", outputs) for row in value])
-
-
-def _divergence(exact: Sequence[fmpq], row: Sequence[arb], t: Sequence[arb]) -> arb:
-    total = arb(0)
-    for q, ball, output in zip(exact, row, t, strict=True):
-        if q == 0:
-            continue
-        if not output > 0:
-            return arb.pos_inf()
-        total += ball * (ball.log() - output.log())
-    return total
-
-
-def _dot(weights: Sequence[arb], values: Sequence[arb]) -> arb:
-    total = arb(0)
-    for weight, value in zip(weights, values, strict=True):
-        total += weight * value
-    return total
-
-
-def _least(values: Sequence[arb]) -> arb:
-    least = values[0]
-    for value in values[1:]:
-        least = least.min(value)
-    return least

@@ -31,7 +31,8 @@ from cvxleak.exact.limits import charge, charge_records
 from cvxleak.exact.packing import unpack
 from cvxleak.model import Mechanism
 from cvxleak.proofs import record_leakage
-from cvxleak.proofs.bounds.outputs import Ball
+from cvxleak.proofs.bounds.adversary_class import check_floor
+from cvxleak.proofs.bounds.outputs import Ball, capacity_above
 
 __all__ = ["SIZE_LIMIT", "about", "contexts_bound", "prove", "prove_lower"]
 
@@ -99,13 +100,7 @@ def prove_lower(mechanism: Mechanism, floor: float, record: int, given: Any) -> 
         balls.normalized(reading.numbers(law, "a law", size))
         for law, size in zip(given, space.shape, strict=True)
     ]
-    entropy = arb(0)
-    for law in laws:
-        entropy += balls.entropy(law)
-    if not entropy >= balls.number(floor):
-        raise CertificateError(
-            f"the witness has entropy {float(entropy.mid())!r}, below the floor {floor!r}"
-        )
+    check_floor(balls.total(map(balls.entropy, laws)), floor)
     rows, row_of_value = mechanism.distinct_rows
     table = row_of_value[mechanism.query.table()].ravel().tolist()
     weights: list[list[Ball]] = [[arb(0)] * len(rows) for _ in laws[record]]
@@ -136,24 +131,11 @@ def contexts_bound(mechanism: Mechanism, record: int, inputs: Any) -> float:
         raise CertificateError("the laws do not fit the contexts")
     charge("steps", inputs.size * mechanism.channel.shape[1], f"{len(lines)} contexts")
     rows = [balls.normalized(row) for row in mechanism.channel.matrix]
-    negentropies = [-balls.entropy(row) for row in rows]
+    entropies = [balls.entropy(row) for row in rows]
     worst = arb(0)
     for line, weights in zip(lines, inputs, strict=True):
-        pi = balls.normalized(weights)
-        logs = []
-        for y in range(len(rows[0])):
-            t = arb(0)
-            for p, place in zip(pi, line, strict=True):
-                t += p * rows[place][y]
-            logs.append(t.log() if t > 0 else None)
-        for place in line:
-            divergence = negentropies[place]
-            for q, log_t in zip(rows[place], logs, strict=True):
-                if not q == 0:
-                    if log_t is None:
-                        raise CertificateError("an input law misses an output of its rows")
-                    divergence -= q * log_t
-            worst = worst.max(divergence)
+        own = [rows[place] for place in line]
+        worst = worst.max(capacity_above(own, [entropies[place] for place in line], weights))
     return balls.round_up(worst)
 
 

@@ -39,7 +39,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from flint import arb, fmpz
+from flint import arb
 
 from cvxleak.core.errors import CertificateError
 from cvxleak.core.numbers import ExactArray, same_numbers, written_law
@@ -51,6 +51,7 @@ from cvxleak.model.knowledge import Knowledge
 from cvxleak.model.knowledge.binding import exchangeable
 from cvxleak.model.restricted import Restricted, restrict
 from cvxleak.proofs.bounds.adversary_class import (
+    check_doubt,
     check_member,
     in_words,
     limits_of,
@@ -58,7 +59,7 @@ from cvxleak.proofs.bounds.adversary_class import (
     read_weights,
 )
 from cvxleak.proofs.bounds.law_slabs import slabs_bound
-from cvxleak.proofs.bounds.outputs import Matrix, rows_by_value
+from cvxleak.proofs.bounds.outputs import Matrix, capacity_above, rows_by_value
 from cvxleak.proofs.bounds.posterior_cells import cells_bound
 from cvxleak.proofs.bounds.time_sharing import sharing_bound
 from cvxleak.proofs.bounds.whole_dataset import dataset_bound
@@ -236,13 +237,7 @@ def prove_lower(lumped: Lumped, floor: float, weights: Sequence[float]) -> float
     """Return a float below I(w), once w is proved to meet the entropy floor."""
     size = len(lumped.multiplicities)
     w = balls.normalized(reading.numbers(weights, "the witness's weights", size))
-    entropy = balls.entropy(w)
-    for share, multiplicity in zip(w, lumped.multiplicities, strict=True):
-        entropy += share * arb(fmpz(multiplicity)).log()
-    if not entropy >= balls.number(floor):
-        raise CertificateError(
-            f"the witness has entropy {float(entropy.mid())!r}, below the floor {floor!r}"
-        )
+    check_doubt(w, lumped.multiplicities, floor)
     return _information_below(lumped, w)
 
 
@@ -296,7 +291,7 @@ def prove_upper(
 
 def _choices_bound(lumped: Lumped, packed: Any) -> float:
     parts = rows_by_value(lumped, [balls.normalized(row) for row in lumped.rows])
-    negentropies = [[-balls.entropy(row) for row in part] for part in parts]
+    entropies = [[balls.entropy(row) for row in part] for part in parts]
     choices = product(*(range(len(part)) for part in parts))
     many = math.prod(len(part) for part in parts)
     charge("steps", many * len(parts) * lumped.rows.shape[1], f"{many} choices of contexts")
@@ -304,19 +299,6 @@ def _choices_bound(lumped: Lumped, packed: Any) -> float:
     worst = arb(0)
     for choice, weights in zip(choices, inputs, strict=True):
         rows = [part[g] for part, g in zip(parts, choice, strict=True)]
-        pi = balls.normalized(weights)
-        logs = []
-        for column in zip(*rows, strict=True):
-            t = arb(0)
-            for p, q in zip(pi, column, strict=True):
-                t += p * q
-            logs.append(t.log() if t > 0 else None)
-        for a, row in enumerate(rows):
-            divergence = negentropies[a][choice[a]]
-            for q, log_t in zip(row, logs, strict=True):
-                if not q == 0:
-                    if log_t is None:
-                        raise CertificateError("an input law misses an output of its rows")
-                    divergence -= q * log_t
-            worst = worst.max(divergence)
+        own = [part[g] for part, g in zip(entropies, choice, strict=True)]
+        worst = worst.max(capacity_above(rows, own, weights))
     return balls.round_up(worst)

@@ -35,10 +35,8 @@ from cvxleak.proofs.bounds.release_law import (
     Ball,
     ReleaseLaw,
     Watcher,
-    dot,
     floats,
     sums,
-    total,
     written,
 )
 from cvxleak.proofs.bounds.simplex_cells import slopes_of_cells
@@ -58,7 +56,7 @@ def prove_distortion(
         raise CertificateError("the distortion does not fit the joint law, or is negative")
     costs = law.mean_costs([[balls.number(d) for d in row] for row in distortion.tolist()])
     kernel = law.kernel(witness, distortion.shape[1])
-    upper = law.paid(kernel) + total(dot(*both) for both in zip(kernel, costs, strict=True))
+    upper = law.paid(kernel) + balls.total(map(balls.dot, kernel, costs))
     lower = _dual(law, costs, proof["coalitions"])
     return balls.round_down(lower), balls.round_up(upper)
 
@@ -138,10 +136,7 @@ def _dual(law: ReleaseLaw, costs: list[list[Ball]], coalitions: Any) -> Ball:
             for j, term in enumerate(terms):
                 row[j] += term
     for row in totals:
-        least = row[0]
-        for value in row[1:]:
-            least = least.min(value)
-        bound += least
+        bound += balls.least(row)
     return bound
 
 

@@ -59,15 +59,9 @@ def about(problem: Mapping[str, Any]) -> str:
 
 def _information(used: Sequence[tuple[arb, Sequence[arb]]], alpha: float) -> arb:
     """Return I_alpha of the inputs of positive probability."""
-    total = arb(0)
     if math.isinf(alpha):
-        for column in zip(*(row for _, row in used), strict=True):
-            most = arb(0)
-            for q in column:
-                most = most.max(q)
-            total += most
-        return total.log()
-    order = balls.number(alpha)
+        return balls.total(map(balls.largest, zip(*(row for _, row in used), strict=True))).log()
+    order, total = balls.number(alpha), arb(0)
     for y in range(len(used[0][1])):
         mass = arb(0)
         for p, row in used:
@@ -88,10 +82,7 @@ def _divergence(row: Sequence[arb], output: Sequence[arb], alpha: float) -> arb:
     if not pairs:
         return arb.pos_inf()
     if math.isinf(alpha):
-        most = pairs[0][0] / pairs[0][1]
-        for q, t in pairs[1:]:
-            most = most.max(q / t)
-        return most.log()
+        return balls.largest(q / t for q, t in pairs).log()
     order = balls.number(alpha)
     total = arb(0)
     for q, t in pairs:

@@ -13,7 +13,7 @@ from scipy.special import entr
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.numbers import integer_law
 from cvxleak.model import Channel, Prior, as_channel
-from cvxleak.model.channel import _below
+from cvxleak.model._sampling import _below
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -262,7 +262,7 @@ class TestSampling:
         channel = Channel([[0.25, 0.0, 0.625, 0.125]], outputs="abcd")
         total = sum(integer_law(channel.row(0)))
         tickets = iter(range(total))
-        monkeypatch.setattr("cvxleak.model.channel._below", lambda *_: next(tickets))
+        monkeypatch.setattr("cvxleak.model._sampling._below", lambda *_: next(tickets))
         drawn = Counter(channel.sample(0, size=total))
         assert {y: Fraction(n, total) for y, n in drawn.items()} == {
             "a": Fraction(1, 4),

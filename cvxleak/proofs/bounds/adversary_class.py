@@ -18,7 +18,7 @@ from flint import arb, fmpq, fmpz
 from cvxleak.core.errors import CertificateError
 from cvxleak.exact import balls, reading
 from cvxleak.exact.limits import charge_records
-from cvxleak.exact.rationals import binary_above, dot, rational
+from cvxleak.exact.rationals import binary_above, dot, from_text, rational
 from cvxleak.model import Limits, Lumped
 from cvxleak.model.knowledge import Knowledge
 from cvxleak.model.knowledge.binding import as_knowledge
@@ -26,6 +26,8 @@ from cvxleak.model.query import Query
 from cvxleak.model.restricted import Reference, Restricted
 
 __all__ = [
+    "check_doubt",
+    "check_floor",
     "check_member",
     "in_words",
     "limits_of",
@@ -141,7 +143,7 @@ def read_weights(values: Any, size: int) -> list[fmpq]:
     """Return weights that a certificate holds as fractions."""
     if not isinstance(values, list) or len(values) != size:
         raise CertificateError(f"the witness's weights: expected a list of {size} fractions")
-    return [_fraction(text) for text in values]
+    return [from_text(text, LONGEST) for text in values]
 
 
 def check_member(restricted: Restricted, floor: float, weights: Sequence[fmpq]) -> list[arb]:
@@ -156,11 +158,7 @@ def check_member(restricted: Restricted, floor: float, weights: Sequence[fmpq]) 
         if not _mean(one.coefficients, weights) <= _fmpq(one.side):
             raise CertificateError("the witness misses an inequality of the adversaries' class")
     w = [arb(weight) for weight in weights]
-    entropy = _entropy(lumped, w)
-    if not entropy >= balls.number(floor):
-        raise CertificateError(
-            f"the witness has entropy {float(entropy.mid())!r}, below the floor {floor!r}"
-        )
+    entropy = check_doubt(w, lumped.multiplicities, floor)
     for ball in restricted.references:
         divergence = -entropy
         for share, log_p in zip(w, _logs(ball), strict=True):
@@ -175,11 +173,25 @@ def check_member(restricted: Restricted, floor: float, weights: Sequence[fmpq]) 
     return w
 
 
-def _entropy(lumped: Lumped, w: Sequence[arb]) -> arb:
-    entropy = balls.entropy(w)
-    for share, multiplicity in zip(w, lumped.multiplicities, strict=True):
-        entropy += share * arb(fmpz(multiplicity)).log()
-    return entropy
+def check_doubt(
+    weights: Sequence[arb],
+    multiplicities: Sequence[int],
+    floor: float | None,
+    who: str = "the witness",
+) -> arb:
+    """Return F(w) = H(w) + sum w log m of lumped weights, once it is proved to meet the floor."""
+    logs = [arb(fmpz(m)).log() for m in multiplicities]
+    doubt = balls.entropy(weights) + balls.dot(weights, logs)
+    check_floor(doubt, floor, who)
+    return doubt
+
+
+def check_floor(entropy: arb, floor: float | None, who: str = "the witness") -> None:
+    """Refuse an adversary whose entropy is not proved to be at least the floor."""
+    if floor is None or not entropy >= balls.number(floor):
+        raise CertificateError(
+            f"{who} has entropy {float(entropy.mid())!r}, below the floor {floor!r}"
+        )
 
 
 def reference_weights(lumped: Lumped, ball: Reference) -> list[fmpq]:
@@ -214,17 +226,3 @@ def _mean(coefficients: Sequence[float], weights: Sequence[fmpq]) -> fmpq:
 
 def _fmpq(number: Fraction) -> fmpq:
     return fmpq(number.numerator, number.denominator)
-
-
-def _fraction(text: Any) -> fmpq:
-    if not isinstance(text, str) or len(text) > LONGEST:
-        raise CertificateError("the witness's weights are written as fractions in text")
-    top, slash, bottom = text.partition("/")
-    if not (top.isascii() and top.isdecimal()) or (
-        slash and not (bottom.isascii() and bottom.isdecimal())
-    ):
-        raise CertificateError(f"{text!r:.40} is not a fraction")
-    denominator = fmpz(bottom) if slash else fmpz(1)
-    if denominator == 0:
-        raise CertificateError("a fraction has the denominator 0")
-    return fmpq(fmpz(top), denominator)

@@ -21,7 +21,7 @@ from cvxleak.exact import balls, reading
 from cvxleak.exact.packing import unpack
 from cvxleak.model import Limits, Lumped
 from cvxleak.proofs.bounds.outputs import Ball, Matrix, merged_rows
-from cvxleak.proofs.bounds.trees import DEPTH_LIMIT, unpack_tree
+from cvxleak.proofs.bounds.trees import replayed, unpack_tree
 
 __all__ = ["slabs_bound"]
 
@@ -87,22 +87,10 @@ class _Laws:
         phi = []
         for groups in self.groups:
             c = [nu[g] - priced[g, 0] for g in groups]
-            if lam == 0:
-                top = c[0]
-                for term in c[1:]:
-                    top = top.max(term)
-                phi.append(top)
-            else:
-                logits = [
-                    x / lam + self.log_multiplicities[g] for x, g in zip(c, groups, strict=True)
-                ]
-                phi.append(lam * balls.log_sum_exp(logits))
-        scale = 1 - q + lam
-        total = -arb(1)
-        for t in tau:
-            total += (t / q).exp()
-        smooth = scale * balls.log_sum_exp([x / scale for x in phi])
-        return smooth + q * total
+            logs = [self.log_multiplicities[g] for g in groups]
+            phi.append(balls.soft_maximum(c, lam, logs))
+        smooth = balls.soft_maximum(phi, 1 - q + lam)
+        return smooth + q * (balls.total((t / q).exp() for t in tau) - 1)
 
 
 def slabs_bound(
@@ -124,7 +112,8 @@ def slabs_bound(
     width = 2 + outputs + size + len(limits.bounds)
     # A cut is met by a segment for each pair of groups on either side of it.
     pairs = lumped.rows.size * int(np.bincount(lumped.value_index).max())
-    nodes, cuts, leaves = unpack_tree(proof, "nodes", (), width, pairs)
+    tree = unpack_tree(proof, "nodes", (), width, pairs)
+    leaves = tree[2]
     if (leaves[:, 0] < 0).any() or (leaves[:, 1] <= 0).any() or (leaves[:, 1] >= 1).any():
         raise CertificateError("a leaf has lam < 0, or q outside (0, 1)")
     if (leaves[:, 2 + outputs + size :] < 0).any():
@@ -135,24 +124,21 @@ def slabs_bound(
         [arb(d) for d in limits.bounds.tolist()],
         limits.shares.tolist(),
     )
-    stack = [[_Interval(None, None)] * k]
-    used_cuts = used_leaves = 0
+
+    def cut(
+        intervals: list[_Interval], a: int, place: float
+    ) -> tuple[list[_Interval], list[_Interval]]:
+        if a >= k:
+            raise CertificateError(f"a cut names value {a} of {k}")
+        # Below and above the place: together they hold the interval, wherever the cut is.
+        below, above = _Interval(intervals[a].low, place), _Interval(place, intervals[a].high)
+        return (
+            [*intervals[:a], below, *intervals[a + 1 :]],
+            [*intervals[:a], above, *intervals[a + 1 :]],
+        )
+
     worst = arb.neg_inf()
-    for a in map(int, nodes):
-        if not 0 < len(stack) <= DEPTH_LIMIT:
-            raise CertificateError("the tree goes on after its last leaf, or is too deep")
-        intervals = stack.pop()
-        if a >= 0:
-            if a >= k:
-                raise CertificateError(f"a cut names value {a} of {k}")
-            where = float(cuts[used_cuts])
-            used_cuts += 1
-            # Below and above `where`: together they hold the interval, wherever the cut is.
-            for part in (_Interval(where, intervals[a].high), _Interval(intervals[a].low, where)):
-                stack.append([*intervals[:a], part, *intervals[a + 1 :]])
-            continue
-        leaf = leaves[used_leaves].tolist()
-        used_leaves += 1
+    for intervals, leaf in replayed([_Interval(None, None)] * k, tree, cut):
         lam, q = arb(leaf[0]), arb(leaf[1])
         tau = [arb(t) for t in leaf[2 : 2 + outputs]]
         nu = [arb(x) for x in leaf[2 + outputs : 2 + outputs + size]]
@@ -165,6 +151,4 @@ def slabs_bound(
             free -= price * bound
             lam += price * share
         worst = worst.max(laws.dual_value(lam, q, tau, nu) - free)
-    if stack or used_leaves != len(leaves):
-        raise CertificateError("the tree's leaves do not cover every law")
     return balls.round_up(worst + slack)

@@ -11,7 +11,7 @@ from cvxleak.core.errors import CertificateError
 from cvxleak.exact import balls, reading
 from cvxleak.model import Lumped
 
-__all__ = ["Ball", "Matrix", "coarse_rows", "merged_rows", "rows_by_value"]
+__all__ = ["Ball", "Matrix", "capacity_above", "coarse_rows", "merged_rows", "rows_by_value"]
 
 Ball = Any
 Matrix = list[list[Ball]]
@@ -23,6 +23,19 @@ def rows_by_value(lumped: Lumped, rows: Matrix) -> list[Matrix]:
     for a, row in zip(lumped.value_index, rows, strict=True):
         parts[int(a)].append(row)
     return parts
+
+
+def capacity_above(rows: Matrix, entropies: Sequence[Ball], weights: Any) -> Ball:
+    """Return max_a D(row_a || sum_a pi_a row_a), which no capacity of the rows exceeds."""
+    pi = balls.normalized(weights)
+    logs = balls.logarithms([balls.dot(pi, column) for column in zip(*rows, strict=True)])
+    most = balls.largest(
+        balls.cross_entropy(row, logs) - entropy
+        for row, entropy in zip(rows, entropies, strict=True)
+    )
+    if not most.is_finite():
+        raise CertificateError("an input law misses an output of its rows")
+    return most
 
 
 def coarse_rows(lumped: Lumped, outputs: Any, output: Sequence[float]) -> tuple[Matrix, list[Ball]]:

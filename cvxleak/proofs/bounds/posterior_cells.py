@@ -26,7 +26,7 @@ from cvxleak.model import Limits, Lumped
 from cvxleak.proofs.bounds.cell_floats import leaf_bounds
 from cvxleak.proofs.bounds.outputs import Ball, Matrix, coarse_rows, merged_rows, rows_by_value
 from cvxleak.proofs.bounds.symmetry import Symmetry, gains, largest_multiplicities, moved_groups
-from cvxleak.proofs.bounds.trees import DEPTH_LIMIT, unpack_tree
+from cvxleak.proofs.bounds.trees import replayed, unpack_tree
 
 __all__ = ["Cell", "CellProof", "cells_bound"]
 
@@ -274,31 +274,25 @@ def cells_bound(
     reading.parts(proof, keys, "the cells", optional={"output", "symmetries"})
     prover = CellProof(lumped, proof, limits)
     k, outputs = prover.values, prover.outputs
-    splits, cuts, leaves = unpack_tree(proof, "splits", (3,), prover.width, lumped.rows.size)
+    tree = unpack_tree(proof, "splits", (3,), prover.width, lumped.rows.size)
+    leaves = tree[2]
     superfluous = leaves[:, 0] < 0
     if (leaves[:, 1:] < 0).any() or leaves[superfluous, 1:].any():
         raise CertificateError("a multiplier is negative, or one of a superfluous leaf is not 0")
     if not np.isin(leaves[superfluous, 0], -1.0 - np.arange(prover.symmetries)).all():
         raise CertificateError("a leaf has lam < 0, and names no symmetry")
-    stack = [prover.root()]
-    used_cuts = used_leaves = 0
+
+    def cut(cells: list[Cell], split: list[int], place: float) -> tuple[list[Cell], list[Cell]]:
+        y, i, j = split
+        if not (y < outputs and 0 <= i < k and 0 <= j < k):
+            raise CertificateError(f"a split names output {y}, edge {i}-{j}")
+        first, second = cells[y].split(i, j, place)
+        return [*cells[:y], first, *cells[y + 1 :]], [*cells[:y], second, *cells[y + 1 :]]
+
     worst, b = arb.neg_inf(), balls.number(floor)
     ends: list[list[Cell]] = []
     kept: list[list[float]] = []
-    for y, i, j in (row.tolist() for row in splits):
-        if not 0 < len(stack) <= DEPTH_LIMIT:
-            raise CertificateError("the tree goes on after its last leaf, or is too deep")
-        cells = stack.pop()
-        if y >= 0:
-            if not (y < outputs and 0 <= i < k and 0 <= j < k):
-                raise CertificateError(f"a split names output {y}, edge {i}-{j}")
-            children = cells[y].split(i, j, float(cuts[used_cuts]))
-            used_cuts += 1
-            for child in reversed(children):
-                stack.append([*cells[:y], child, *cells[y + 1 :]])
-            continue
-        leaf = leaves[used_leaves].tolist()
-        used_leaves += 1
+    for cells, leaf in replayed(prover.root(), tree, cut):
         if leaf[0] < 0:
             prover.check_superfluous(cells, int(-1 - leaf[0]))
         else:
@@ -307,8 +301,6 @@ def cells_bound(
         if len(kept) == prover.chunk:
             worst = worst.max(_worst(prover, ends, kept, b))
             ends, kept = [], []
-    if stack or used_leaves != len(leaves):
-        raise CertificateError("the tree's leaves do not cover every posterior")
     worst = worst.max(_worst(prover, ends, kept, b))
     return balls.round_up(worst + prover.slack)
 
@@ -354,13 +346,7 @@ def _check_superfluous(cells: Sequence[Cell], gain: Sequence[Sequence[int]]) -> 
     """Raise unless T falls short of its value after the symmetry, in all of the cells."""
     total = arb(0)
     for cell, weights in zip(cells, gain, strict=True):
-        most = arb.neg_inf()
-        for vertex in cell.vertices:
-            value = arb(0)
-            for p, weight in zip(vertex, weights, strict=True):
-                value += p * weight
-            most = most.max(value)
-        total += most
+        total += balls.largest(balls.dot(vertex, map(arb, weights)) for vertex in cell.vertices)
     if not total < 0:
         raise CertificateError("a leaf is called superfluous, and is not")
 
@@ -372,15 +358,5 @@ def _dual_value(
     phi = []
     for a, part in enumerate(parts):
         column = part * arb_mat([[row[a]] for row in nu])
-        c = [column[g, 0] for g in range(column.nrows())]
-        if lam == 0:
-            top = c[0]
-            for term in c[1:]:
-                top = top.max(term)
-            phi.append(top)
-        else:
-            phi.append(
-                lam * balls.log_sum_exp([x / lam + m for x, m in zip(c, logs[a], strict=True)])
-            )
-    weight = 1 + lam
-    return weight * balls.log_sum_exp([x / weight for x in phi])
+        phi.append(balls.soft_maximum(column.entries(), lam, logs[a]))
+    return balls.soft_maximum(phi, 1 + lam)

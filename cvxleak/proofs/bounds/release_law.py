@@ -106,7 +106,7 @@ class ReleaseLaw:
         chances = np.array(balls.normalized(law.ravel()), dtype=object).reshape(law.shape)
         self.rows = [(int(z), int(x)) for z, x in np.argwhere(law.sum(axis=0) > 0)]
         self.given = [chances[:, z, x].tolist() for z, x in self.rows]
-        self.weights = [total(given) for given in self.given]
+        self.weights = [balls.total(given) for given in self.given]
         if not isinstance(coalitions, list) or len(coalitions) * self.earlier > SIZE_LIMIT:
             raise CertificateError("the coalitions are no list, or there are too many")
         self.watchers = [Watcher(parts, self.earlier) for parts in coalitions]
@@ -125,7 +125,7 @@ class ReleaseLaw:
         """Return p(z,x) E[ d(R,j) | z, x ] for each row and output j."""
         columns = list(zip(*distortion, strict=True))
         self.allow(len(self.rows) * len(columns) * self.requests)
-        return [[dot(given, column) for column in columns] for given in self.given]
+        return [[balls.dot(given, column) for column in columns] for given in self.given]
 
     def allow(self, size: int) -> None:
         """Refuse what would take too long."""
@@ -223,12 +223,12 @@ class ReleaseLaw:
     def paid(self, kernel: Rows) -> Ball:
         """Return sum_c price_c I(R̂,S_c;X)."""
         priced = [watcher for watcher in self.watchers if watcher.price > 0]
-        return total([balls.number(w.price) * self.leakage(w, kernel) for w in priced])
+        return balls.total([balls.number(w.price) * self.leakage(w, kernel) for w in priced])
 
     def request_information(self, kernel: Rows) -> Ball:
         """Return I(R̂;R)."""
         joint = [
-            [dot(shares, chances) for chances in zip(*self.given, strict=True)]
+            [balls.dot(shares, chances) for chances in zip(*self.given, strict=True)]
             for shares in zip(*kernel, strict=True)
         ]
         return balls.mutual_information(joint)
@@ -283,13 +283,3 @@ def sums(keys: Iterable[Hashable], values: Iterable[Ball]) -> dict[Any, Ball]:
 def entropy_of(parts: Mapping[Any, Ball]) -> Ball:
     """Return -sum x log x."""
     return balls.entropy(parts.values())
-
-
-def total(values: Iterable[Ball]) -> Ball:
-    """Return the sum."""
-    return sum(values, arb(0))
-
-
-def dot(one: Iterable[Ball], other: Iterable[Ball]) -> Ball:
-    """Return the inner product."""
-    return total(a * b for a, b in zip(one, other, strict=True))

@@ -16,7 +16,7 @@ from flint import fmpq
 
 from cvxleak.core.errors import CertificateError
 from cvxleak.exact import reading
-from cvxleak.exact.rationals import dot, normalized_rows, rational
+from cvxleak.exact.rationals import dot, from_text, normalized_rows, rational
 
 __all__ = [
     "Body",
@@ -225,7 +225,7 @@ def _body(value: Any) -> Body:
 
 
 def _law(value: Any, body: Body) -> list[fmpq]:
-    law = [_fraction(text) for text in _listed(value, "a law", len(body.lower))]
+    law = [from_text(text, LONGEST) for text in _listed(value, "a law", len(body.lower))]
     inside = (
         sum(law, fmpq(0)) == 1
         and all(low <= p for low, p in zip(body.lower, law, strict=True))
@@ -237,24 +237,12 @@ def _law(value: Any, body: Body) -> list[fmpq]:
     return law
 
 
-def _fraction(text: Any) -> fmpq:
-    if not isinstance(text, str) or len(text) > LONGEST:
-        raise CertificateError("a law is written as fractions in text")
-    top, slash, bottom = text.removeprefix("-").partition("/")
-    if not _digits(top) or (slash and not _digits(bottom)):
-        raise CertificateError(f"{text!r:.40} is not a fraction")
-    denominator = int(bottom) if slash else 1
-    if denominator == 0:
-        raise CertificateError("a fraction has the denominator 0")
-    return fmpq(-int(top) if text.startswith("-") else int(top), denominator)
-
-
-def _digits(text: str) -> bool:
-    return text.isascii() and text.isdecimal()
-
-
 def _exact_number(value: Any, name: str) -> fmpq:
-    return _fraction(value) if isinstance(value, str) else rational(reading.number(value, name))
+    return (
+        from_text(value, LONGEST)
+        if isinstance(value, str)
+        else rational(reading.number(value, name))
+    )
 
 
 def _listed(value: Any, name: str, size: int | None = None) -> list[Any]:

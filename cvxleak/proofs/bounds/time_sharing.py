@@ -38,7 +38,7 @@ from cvxleak.exact import balls, reading
 from cvxleak.exact.packing import unpack
 from cvxleak.model import Lumped
 from cvxleak.proofs.bounds.outputs import Ball, Matrix, merged_rows, rows_by_value
-from cvxleak.proofs.bounds.trees import DEPTH_LIMIT, unpack_tree
+from cvxleak.proofs.bounds.trees import replayed, unpack_tree
 
 __all__ = ["sharing_bound"]
 
@@ -68,8 +68,12 @@ def sharing_bound(lumped: Lumped, floor: float, proof: Mapping[str, Any]) -> flo
         value = _Value(own, [log for (log,) in of_own], lam, logs_t)
         by_law = isinstance(part, Mapping) and "law" in part
         phi.append(value.by_tangent(part) if by_law else value.by_tree(part))
-    total = lam * balls.log_sum_exp([x / lam for x in phi]) - lam * balls.number(floor)
+    total = balls.soft_maximum(phi, lam) - lam * balls.number(floor)
     return balls.round_up(total + slack)
+
+
+Ends = tuple[float | None, float | None]
+"""Of an interval; None where it was never cut."""
 
 
 class _Value:
@@ -104,61 +108,53 @@ class _Value:
             column[g, 0] + eta * (m - v.log())
             for g, (v, m) in enumerate(zip(law, self._logs, strict=True))
         ]
-        if left == 0:
-            return _largest(terms)
-        return left * balls.log_sum_exp(
-            [x / left + m for x, m in zip(terms, self._logs, strict=True)]
-        )
+        return balls.soft_maximum(terms, left, self._logs)
 
     def _contraction(self) -> Ball:
         """Return eta."""
         if len(self._rows) ** 2 > PAIRS_LIMIT:
             return arb(1)
         roots = arb_mat([[x.sqrt() for x in row] for row in self._rows])
-        least = _least((roots * roots.transpose()).entries())
+        least = balls.least((roots * roots.transpose()).entries())
         return 1 - least * least
 
     def by_tree(self, part: Mapping[str, Any]) -> Ball:
         """Return a bound on phi_a by a tree of intervals of the output's probabilities."""
         reading.parts(part, {"nodes", "cuts", "leaves"}, "the bound of a value")
         outputs = len(self._logs_t)
-        nodes, cuts, leaves = unpack_tree(part, "nodes", (), outputs, outputs * len(self._rows))
+        tree = unpack_tree(part, "nodes", (), outputs, outputs * len(self._rows))
+        nodes, cuts, _ = tree
         if (nodes < -1).any() or (nodes >= outputs).any():
             raise CertificateError("the nodes of a value's tree are malformed")
         if not ((cuts > 0) & (cuts < 1)).all():
             raise CertificateError("the cuts of a value's tree are malformed")
-        # An end is None where it was never cut.
-        stack: list[list[tuple[float | None, float | None]]] = [[(None, None)] * outputs]
-        limits = [_range([row[y] for row in self._rows]) for y in range(outputs)]
-        used_cuts = used_leaves = 0
-        worst = arb.neg_inf()
-        for y in map(int, nodes):
-            if not 0 < len(stack) <= DEPTH_LIMIT:
-                raise CertificateError("a value's tree goes on after its last leaf, or is too deep")
-            ends = stack.pop()
-            if y >= 0:
-                where = float(cuts[used_cuts])
-                used_cuts += 1
-                low, high = ends[y]
-                for interval in ((where, high), (low, where)):
-                    stack.append([*ends[:y], interval, *ends[y + 1 :]])
-                continue
-            worst = worst.max(self._leaf(ends, limits, leaves[used_leaves].tolist()))
-            used_leaves += 1
-        if stack or used_leaves != len(leaves) or not worst.is_finite():
-            raise CertificateError("the leaves of a value's tree do not cover every law")
+
+        def cut(ends: list[Ends], y: int, place: float) -> tuple[list[Ends], list[Ends]]:
+            low, high = ends[y]
+            return (
+                [*ends[:y], (low, place), *ends[y + 1 :]],
+                [*ends[:y], (place, high), *ends[y + 1 :]],
+            )
+
+        limits = [
+            (balls.least(column), balls.largest(column)) for column in zip(*self._rows, strict=True)
+        ]
+        root: list[Ends] = [(None, None)] * outputs
+        worst = balls.largest(
+            self._leaf(ends, limits, nu) for ends, nu in replayed(root, tree, cut)
+        )
+        if not worst.is_finite():
+            raise CertificateError("the leaves of a value's tree do not bound it")
         return worst
 
     def _leaf(
         self,
-        ends: list[tuple[float | None, float | None]],
+        ends: list[Ends],
         limits: list[tuple[Ball, Ball]],
         nu: list[float],
     ) -> Ball:
         column = self._matrix * arb_mat([[x] for x in nu])
-        total = self._lam * balls.log_sum_exp(
-            [column[g, 0] / self._lam + m for g, m in enumerate(self._logs)]
-        )
+        total = balls.soft_maximum(column.entries(), self._lam, self._logs)
         for y, (interval, slope) in enumerate(zip(ends, nu, strict=True)):
             heights = []
             for cut, limit in zip(interval, limits[y], strict=True):
@@ -174,21 +170,3 @@ class _Value:
         if (y, cut) not in self._heights:
             self._heights[y, cut] = balls.x_log_x(r) - r * self._logs_t[y]
         return self._heights[y, cut]
-
-
-def _range(values: list[Ball]) -> tuple[Ball, Ball]:
-    return _least(values), _largest(values)
-
-
-def _least(values: list[Ball]) -> Ball:
-    least = values[0]
-    for value in values[1:]:
-        least = least.min(value)
-    return least
-
-
-def _largest(values: list[Ball]) -> Ball:
-    top = values[0]
-    for value in values[1:]:
-        top = top.max(value)
-    return top

@@ -6,8 +6,8 @@ anything is decompressed, so a small file cannot ask for more memory than its le
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,9 @@ from cvxleak.core.errors import CertificateError
 from cvxleak.exact.limits import charge_leaves
 from cvxleak.exact.packing import declared_shape, unpack
 
-__all__ = ["DEPTH_LIMIT", "unpack_tree"]
+__all__ = ["DEPTH_LIMIT", "replayed", "unpack_tree"]
+
+Part = TypeVar("Part")
 
 DEPTH_LIMIT = 10_000
 """Most open branches of a tree that are kept; one more than the cuts above its deepest leaf."""
@@ -64,3 +66,33 @@ def unpack_tree(
     if int((places.reshape(len(places), -1)[:, 0] >= 0).sum()) != len(cuts):
         raise CertificateError("a tree has another number of cuts than of nodes that are cut")
     return places, cuts, leaves
+
+
+def replayed(
+    root: Part,
+    tree: tuple[NDArray[Any], NDArray[Any], NDArray[Any]],
+    cut: Callable[[Part, Any, float], tuple[Part, Part]],
+) -> Iterator[tuple[Part, list[float]]]:
+    """Yield the part of the root that each leaf of a tree is about, and its multipliers.
+
+    ``cut(part, node, place)`` returns two parts that cover the given one, so the leaves cover the
+    root. `unpack_tree` has counted one node more than twice the cuts: where no node comes too late,
+    none is left waiting after the last.
+
+    Raises
+    ------
+    CertificateError
+        A node after the last leaf, or too many open branches.
+    """
+    nodes, cuts, leaves = tree
+    places, multipliers = iter(cuts.tolist()), iter(leaves.tolist())
+    waiting = [root]
+    for node in nodes.tolist():
+        if not 0 < len(waiting) <= DEPTH_LIMIT:
+            raise CertificateError("the tree goes on after its last leaf, or is too deep")
+        part = waiting.pop()
+        if (node[0] if isinstance(node, list) else node) < 0:
+            yield part, next(multipliers)
+        else:
+            first, second = cut(part, node, next(places))
+            waiting += [second, first]

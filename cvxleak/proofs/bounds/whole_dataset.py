@@ -52,21 +52,11 @@ def dataset_bound(
         c[a].append(term)
         logs[a].append(arb(fmpz(multiplicity)).log() if doubt > 0 else arb(0))
     scale = 1 - q + doubt
-    phi = [_soft_maximum(x, doubt, m) for x, m in zip(c, logs, strict=True)]
-    total = _soft_maximum(phi, scale, [arb(0)] * len(phi)) - lam * balls.number(floor)
+    phi = [balls.soft_maximum(x, doubt, m) for x, m in zip(c, logs, strict=True)]
+    total = balls.soft_maximum(phi, scale) - lam * balls.number(floor)
     for price, bound in zip(kappa, limits.bounds, strict=True):
         total += arb(float(price)) * arb(float(bound))
     return balls.round_up(total)
-
-
-def _soft_maximum(terms: list[arb], scale: arb, logs: list[arb]) -> arb:
-    """Return scale log sum_i exp(terms_i / scale + logs_i), or the largest term if scale is 0."""
-    if scale == 0:
-        top = terms[0]
-        for term in terms[1:]:
-            top = top.max(term)
-        return top
-    return scale * balls.log_sum_exp([x / scale + m for x, m in zip(terms, logs, strict=True)])
 
 
 def _divergences(rows: Array, t: Array) -> Array:

@@ -188,7 +188,7 @@ def test_limits_of_decimals_let_the_exact_members_in():
         (["3/4", "1/4", "0"], "a list of 2 fractions"),
         ({"0": "3/4", "1": "1/4"}, "a list of 2 fractions"),
         ([0.75, 0.25], "written as fractions in text"),
-        (["-3/4", "1/4"], "is not a fraction"),
+        (["+3/4", "1/4"], "is not a fraction"),
         (["3/-4", "1/4"], "is not a fraction"),
         (["3/", "1/4"], "is not a fraction"),
         (["/4", "1/4"], "is not a fraction"),
@@ -266,6 +266,7 @@ def test_the_witness_is_a_member():
     assert lower == pytest.approx(exact, abs=1e-12)
     refused(CLASS, {("witness", "weights"): ["1/2", "1/2"]}, "misses an inequality")
     refused(CLASS, {("witness", "weights"): [0.75, 0.25]}, "written as fractions")
+    refused(CLASS, {("witness", "weights"): ["-1/4", "5/4"]}, "weights are no law")
     refused(CLASS, {("problem", "adversaries"): []}, "a list that is not empty")
     proves_nothing_false(CLASS, exact, LOG_2)
 

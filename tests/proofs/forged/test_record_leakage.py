@@ -16,7 +16,7 @@ from cvxleak.exact.balls import mutual_information, number, precision
 from cvxleak.exact.packing import declared_shape, pack, unpack
 from cvxleak.model import Limits, Lumped, Mechanism
 from cvxleak.proofs import record_leakage
-from cvxleak.proofs.bounds import law_slabs, posterior_cells, time_sharing, trees, whole_dataset
+from cvxleak.proofs.bounds import posterior_cells, time_sharing, trees, whole_dataset
 from cvxleak.proofs.bounds.cell_floats import _inequalities, leaf_bounds
 from cvxleak.proofs.bounds.law_slabs import slabs_bound
 from cvxleak.proofs.bounds.outputs import coarse_rows, merged_rows
@@ -383,8 +383,7 @@ def test_leaves_that_floats_do_not_decide_are_proved_in_balls(monkeypatch, chunk
 
 
 def test_slabs_and_values_have_trees_that_end(monkeypatch):
-    for module in (law_slabs, time_sharing):
-        monkeypatch.setattr(module, "DEPTH_LIMIT", 2)
+    monkeypatch.setattr(trees, "DEPTH_LIMIT", 2)
     row = [0.0, 0.5, *[0.0] * 6]
     deep = slabs_proof(
         nodes=pack(np.array([0, 1, -1, -1, -1]), "<i4"),
@@ -400,15 +399,14 @@ def test_slabs_and_values_have_trees_that_end(monkeypatch):
     assert slabs_bound(PARITY, 0.0, slabs_proof()) < 1.3
     one = [value_tree([0, -1, -1], [0.5], np.zeros((2, 2)))] * 2
     assert sharing_bound(PARITY, 0.0, {**sharing, "values": one}) < 3
-    for module in (law_slabs, time_sharing):
-        monkeypatch.setattr(module, "DEPTH_LIMIT", 3)
+    monkeypatch.setattr(trees, "DEPTH_LIMIT", 3)
     assert slabs_bound(PARITY, 0.0, deep) < 1.3
     assert sharing_bound(PARITY, 0.0, sharing) < 3
 
 
 def test_a_tree_that_only_goes_down_ends_at_the_limit(monkeypatch):
-    for module in (posterior_cells, law_slabs, time_sharing):
-        monkeypatch.setattr(module, "DEPTH_LIMIT", 2)
+    assert trees.DEPTH_LIMIT == 10_000
+    monkeypatch.setattr(trees, "DEPTH_LIMIT", 2)
     deep = cells_proof(
         splits=pack(np.array([[0, 0, 1], [0, 0, 1], [-1] * 3, [-1] * 3, [-1] * 3]), "<i4"),
         cuts=pack(np.array([0.5, 0.5])),
@@ -417,9 +415,8 @@ def test_a_tree_that_only_goes_down_ends_at_the_limit(monkeypatch):
     with pytest.raises(CertificateError, match="too deep"):
         cells_bound(BINARY, 0.0, deep)
     assert cells_bound(BINARY, 0.0, cells_proof(**SPLIT)) < 0.7
-    monkeypatch.setattr(posterior_cells, "DEPTH_LIMIT", 3)
+    monkeypatch.setattr(trees, "DEPTH_LIMIT", 3)
     assert cells_bound(BINARY, 0.0, deep) < 0.7
-    assert trees.DEPTH_LIMIT == 10_000
 
 
 # Symmetries of cells
