@@ -135,6 +135,13 @@ def test_bad_arguments():
         alternating_design(UNIFORM, ERROR, 0.1, 0.0, adversary="none")
     with pytest.raises(ValidationError, match="decrease"):
         adaptive_penalty(UNIFORM, UNIFORM, ERROR, 0.1, decrease="some")
+    for method in (
+        lambda **change: adaptive_penalty(UNIFORM, UNIFORM, ERROR, 0.1, **change),
+        lambda **change: alternating_design(UNIFORM, ERROR, 0.1, 0.0, **change),
+    ):
+        for name in ("max_penalties", "max_steps"):
+            with pytest.raises(ValidationError, match=name):
+                method(**{name: 0})
     with pytest.raises(ValidationError, match="distortion"):
         adaptive_penalty(UNIFORM, UNIFORM, ERROR[0], 0.1)
     with pytest.raises(InfeasibleError, match="least feasible distortion is 1"):

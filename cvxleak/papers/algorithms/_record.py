@@ -16,10 +16,13 @@ from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import Array, frozen_array, probability_rows
 from cvxleak.iterative.formulas import information
 
-__all__ = ["FEASIBILITY", "RecordView", "relative_gain", "tangent_norm", "verdict"]
+__all__ = ["CLIP", "FEASIBILITY", "RecordView", "relative_gain", "tangent_norm", "verdict"]
 
 FEASIBILITY = 1e-9
 """A prior counts as feasible when H(X) is short of the floor by at most this many nats."""
+
+CLIP = 1e-10
+"""Probabilities below it count as it inside logarithms (LEAKAGE 3.4.6)."""
 
 
 @dataclass(frozen=True)
@@ -81,11 +84,13 @@ class RecordView:
         """H(X) = H(X_i) + sum p(x_i) H(X_{-i}|x_i) (LEAKAGE (11))."""
         return float(entr(self.marginal).sum() + self.marginal @ self.row_entropies)
 
-    def log_ratios(self, clip: float) -> Array:
-        """log(p(y|x_i) / p(y)), shape (A, Y), with probabilities below `clip` raised to it."""
+    @property
+    def scores(self) -> Array:
+        """sum_y q(y|x) log(p(y|x_i) / p(y)), shape (A, M): the gradient of I over p(x_i)."""
         laws = self.laws
         output = self.marginal @ laws
-        return np.log(np.maximum(laws, clip)) - np.log(np.maximum(output, clip))
+        ratios = np.log(np.maximum(laws, CLIP)) - np.log(np.maximum(output, CLIP))
+        return np.einsum("amy,ay->am", self.rows, ratios)
 
 
 def relative_gain(objective: list[float]) -> Array:

@@ -12,14 +12,14 @@ from cvxleak.papers.algorithms._record import RecordView
 __all__ = ["block_gaps", "linear_maximum"]
 
 
-def block_gaps(view: RecordView, b: float, clip: float) -> tuple[float, float]:
+def block_gaps(view: RecordView, b: float) -> tuple[float, float]:
     """Return the first-order gains that the marginal alone and the conditionals alone still offer.
 
     Each is the maximum of the linearized I(X_i;Y) over its block under H(X) >= b, less I. Both are
     0 exactly at points that are first-order stationary in each block. The marginal's is an upper
     bound of what can be gained there (I is concave in it), the conditionals' a lower one (convex).
     """
-    scores = np.einsum("amy,ay->am", view.rows, view.log_ratios(clip))
+    scores = view.scores
     floor = min(b, view.entropy)
     means = (view.conditional * scores).sum(axis=1)
     value = float(view.marginal @ means)

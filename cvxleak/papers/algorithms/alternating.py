@@ -37,10 +37,6 @@ def alternating_leakage(
     *,
     start: str | ArrayLike = "uniform",
     rng: int | np.random.Generator | None = 0,
-    alpha: float = 0.1,
-    eta: float = 1.0,
-    beta: float = 0.5,
-    clip: float = 1e-10,
     tol: float = 1e-8,
     max_iterations: int = 100,
     max_combinations: int = 100_000,
@@ -63,12 +59,6 @@ def alternating_leakage(
         the uniform prior as far as the floor needs) or a given one with H(X) >= b.
     rng : int, numpy.random.Generator or None
         Seed of the random start.
-    alpha : float
-        Multiplier step of Algorithm 2.
-    eta, beta : float
-        First step size and backtracking factor of Algorithm 3.
-    clip : float
-        Probabilities below it count as it inside logarithms.
     tol : float
         Stop when a sweep changes the leakage by less than this, in nats; also for Algorithms 2, 3.
     max_iterations : int
@@ -126,19 +116,13 @@ def alternating_leakage(
     q = _full_channel(mechanism)
     shape, size = q.shape[:-1], math.prod(q.shape[:-1])
     b = checked_floor(entropy_floor, math.log(size))
-    steps = {
-        "alpha": real_number(alpha, "alpha", 0, open_low=True),
-        "eta": real_number(eta, "eta", 0, open_low=True),
-        "beta": real_number(beta, "beta", 0, 1, open_low=True, open_high=True),
-    }
-    least = real_number(clip, "clip", 0, 1e-3, open_low=True)
     enough = real_number(tol, "tol", 0)
     cap = whole_number(max_iterations, "max_iterations", 1)
     combinations = whole_number(max_combinations, "max_combinations", 1)
     prior = _starting_prior(start, shape, b, rng)
     views = [RecordView.of(prior, q, i) for i in range(len(shape))]
     record = int(np.argmax([view.information for view in views]))
-    run = _Run(b, least)
+    run = _Run(b, enough, combinations)
     run.note(views[record], record)
     best, best_record, incumbent = views[record], record, -math.inf
     reason = f"max_iterations={cap} reached"
@@ -148,7 +132,7 @@ def alternating_leakage(
         run.shortfall.append(0.0)
         current: tuple[RecordView, int] | None = None
         for i in range(len(shape)):
-            candidate = run.candidate(RecordView.of(prior, q, i), steps, enough, combinations)
+            candidate = run.candidate(RecordView.of(prior, q, i))
             if candidate is not None and candidate.information > incumbent:
                 incumbent, current = candidate.information, (candidate, i)
         if current is not None:
@@ -176,41 +160,25 @@ def alternating_leakage(
 class _Run:
     """The inner algorithms, and what is kept of their runs."""
 
-    def __init__(self, b: float, clip: float) -> None:
-        self.b, self.clip = b, clip
+    def __init__(self, b: float, tol: float, combinations: int) -> None:
+        self.b, self.tol, self.combinations = b, tol, combinations
         self.rows: list[tuple[float, ...]] = []
         self.rejected: list[int] = []
         self.shortfall: list[float] = []
         self.missed_roots = 0
         self.not_exhaustive = 0
 
-    def candidate(
-        self, view: RecordView, steps: dict[str, float], tol: float, combinations: int
-    ) -> RecordView | None:
+    def candidate(self, view: RecordView) -> RecordView | None:
         """Lines 8 to 17 for one record; None if the candidate violates the floor."""
+        conditional, rows = view.conditional, view.rows
         marginal = marginal_blahut_arimoto(
-            view.marginal,
-            view.conditional,
-            view.rows,
-            self.b,
-            alpha=steps["alpha"],
-            clip=self.clip,
-            tol=tol,
+            view.marginal, conditional, rows, self.b, tol=self.tol
         ).point
         if self.b > entr(marginal).sum():
-            run = conditional_gradient_ascent(
-                marginal,
-                view.conditional,
-                view.rows,
-                self.b,
-                eta=steps["eta"],
-                beta=steps["beta"],
-                clip=self.clip,
-                tol=tol,
-            )
+            run = conditional_gradient_ascent(marginal, conditional, rows, self.b, tol=self.tol)
             self.missed_roots += int(run.history["missed_roots"].sum())
         else:
-            run = deterministic_search(marginal, view.rows, max_combinations=combinations)
+            run = deterministic_search(marginal, rows, max_combinations=self.combinations)
             self.not_exhaustive += run.stopped == COORDINATE_WISE
         if run.point is None:
             shortfall = math.inf
@@ -224,14 +192,13 @@ class _Run:
         return None
 
     def note(self, view: RecordView, record: int) -> None:
-        scores = np.einsum("amy,ay->am", view.rows, view.log_ratios(self.clip))
         self.rows.append(
             (
                 view.information,
                 record,
                 view.entropy - self.b,
-                tangent_norm(scores.ravel()),
-                *block_gaps(view, self.b, self.clip),
+                tangent_norm(view.scores.ravel()),
+                *block_gaps(view, self.b),
             )
         )
 

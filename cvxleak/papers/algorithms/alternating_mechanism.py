@@ -24,8 +24,8 @@ from cvxleak.iterative.history import IterativeResult
 from cvxleak.iterative.joint import joint_blahut_arimoto
 from cvxleak.model import Lumped
 from cvxleak.papers.algorithms.alternating import alternating_leakage
-from cvxleak.papers.algorithms.exponentiated import GOALS, Trade
-from cvxleak.papers.algorithms.penalty import Schedule, penalized_design, repaired, starting_channel
+from cvxleak.papers.algorithms.exponentiated import DECREASES, GOALS, Trade
+from cvxleak.papers.algorithms.penalty import penalized_design, repaired, starting_channel
 
 __all__ = ["AlternatingPoint", "alternating_design"]
 
@@ -72,17 +72,9 @@ def alternating_design(
     tol: float = 1e-5,
     max_iterations: int = 30,
     time_limit: float | None = None,
-    penalty: float = 1.0,
-    factor: float = 1.5,
-    margin: float = 0.01,
-    penalty_tol: float = 1e-6,
     max_penalties: int = 30,
     decrease: str = "norm",
-    eta: float = 1.0,
-    beta: float = 0.5,
-    step_tol: float = 1e-8,
     max_steps: int = 200,
-    max_backtracks: int = 40,
 ) -> IterativeResult:
     """Design a mechanism against entropy-constrained adversaries as LEAKAGE Algorithms 6 and 9 do.
 
@@ -119,9 +111,7 @@ def alternating_design(
         Cap on the rounds.
     time_limit : float, optional
         Seconds after which no further round begins.
-    penalty, factor, margin, penalty_tol, max_penalties
-        `penalty`, `factor`, `margin`, `tol` and `max_penalties` of `adaptive_penalty`.
-    decrease, eta, beta, step_tol, max_steps, max_backtracks
+    max_penalties, decrease, max_steps
         As in `adaptive_penalty`.
 
     Returns
@@ -169,19 +159,6 @@ def alternating_design(
     """
     one_of(goal, GOALS, "goal")
     one_of(adversary, ADVERSARIES, "adversary")
-    schedule = Schedule.checked(
-        penalty=penalty,
-        factor=factor,
-        margin=margin,
-        tol=penalty_tol,
-        max_penalties=max_penalties,
-        decrease=decrease,
-        eta=eta,
-        beta=beta,
-        step_tol=step_tol,
-        max_steps=max_steps,
-        max_backtracks=max_backtracks,
-    )
     p0 = frozen_array(source, "source", max(dimensions(source, "source"), 1))
     probability_rows(p0.ravel(), "source", 1)
     trade = Trade.checked(p0, p0, distortion)
@@ -189,6 +166,9 @@ def alternating_design(
     b = checked_floor(entropy_floor, math.log(p0.size))
     enough = real_number(tol, "tol", 0.0)
     cap = whole_number(max_iterations, "max_iterations", 1)
+    one_of(decrease, DECREASES, "decrease")
+    whole_number(max_penalties, "max_penalties", 1)
+    whole_number(max_steps, "max_steps", 1)
     clock = Clock(time_limit)
     opponent = _Adversary(adversary, b, whole_number(starts, "starts", 1), generator(rng))
     q = starting_channel(trade, limit, goal) if start is None else trade.channel(start, "start")
@@ -200,7 +180,7 @@ def alternating_design(
     stopped = f"max_iterations={cap} reached"
     for _ in range(cap):
         facing = Trade.checked(prior, p0, distortion)
-        run = penalized_design(facing, goal, limit, q, schedule)
+        run = penalized_design(facing, goal, limit, q, max_penalties, decrease, max_steps)
         remarks.add(run.stopped)
         reached = run.point
         leaks = float(facing.informations(reached).max())

@@ -14,6 +14,7 @@ from cvxleak.iterative.formulas import information
 from cvxleak.iterative.history import IterativeResult
 from cvxleak.mechanisms.simplex import project_to_simplex
 from cvxleak.papers.algorithms._record import (
+    CLIP,
     FEASIBILITY,
     RecordView,
     relative_gain,
@@ -24,6 +25,11 @@ from cvxleak.papers.algorithms.entropy_projection import NO_ROOT, project_to_ent
 
 __all__ = ["conditional_gradient_ascent"]
 
+ENTROPY_TOLERANCE = 1e-10
+"""Accuracy that is asked of Algorithm 5, in nats."""
+
+MAX_HALVINGS = 30
+
 
 def conditional_gradient_ascent(
     marginal: ArrayLike,
@@ -31,13 +37,8 @@ def conditional_gradient_ascent(
     rows: ArrayLike,
     entropy_floor: float,
     *,
-    eta: float = 1.0,
-    beta: float = 0.5,
-    clip: float = 1e-10,
     tol: float = 1e-8,
-    entropy_tol: float = 1e-10,
     max_iterations: int = 100,
-    max_backtracks: int = 30,
 ) -> IterativeResult:
     """Update p(x_{-i}|x_i) row by row towards max I(X_i;Y) with H(X) >= b (LEAKAGE Algorithm 3).
 
@@ -59,16 +60,10 @@ def conditional_gradient_ascent(
         q(y|x_i, x_{-i}).
     entropy_floor : float
         b, in nats.
-    eta, beta : float
-        First step size of every line search, and the factor that shortens it.
-    clip : float
-        Probabilities below it count as it inside logarithms (LEAKAGE 3.4.6).
     tol : float
         Stop when a sweep changes I(X_i;Y) by at most this, in nats.
-    entropy_tol : float
-        Accuracy of Algorithm 5, in nats.
-    max_iterations, max_backtracks : int
-        Caps on the sweeps and on the steps of one line search.
+    max_iterations : int
+        Cap on the sweeps.
 
     Returns
     -------
@@ -95,7 +90,7 @@ def conditional_gradient_ascent(
     any share c <= 1 of it.
 
     A row with p(x_ik) = 0 becomes the first unit vector: I does not depend on it. Rows with
-    0 < p(x_ik) <= `clip` are left alone, as c_k is a quotient of rounding errors there. The result
+    0 < p(x_ik) <= 1e-10 are left alone, as c_k is a quotient of rounding errors there. The result
     is no stationary point in general: once H(X) = b, each c_k is the entropy that row k has, and
     no sweep moves entropy from one row to another.
 
@@ -113,14 +108,9 @@ def conditional_gradient_ascent(
     """
     view = RecordView.checked(marginal, conditional, rows)
     b = checked_floor(entropy_floor, math.log(view.conditional.size))
-    shrink = real_number(beta, "beta", 0, 1, open_low=True, open_high=True)
-    first = real_number(eta, "eta", 0, open_low=True)
-    least = real_number(clip, "clip", 0, 1e-3, open_low=True)
     enough = real_number(tol, "tol", 0)
-    accuracy = real_number(entropy_tol, "entropy_tol", 0)
     cap = whole_number(max_iterations, "max_iterations", 1)
-    halvings = whole_number(max_backtracks, "max_backtracks", 1)
-    trace = _Trace(b, least)
+    trace = _Trace(b)
     trace.record(view)
     best: RecordView | None = view if trace.slack[-1] >= -FEASIBILITY else None
     reason = f"max_iterations={cap} reached"
@@ -129,9 +119,9 @@ def conditional_gradient_ascent(
         for k, p in enumerate(view.marginal):
             if p == 0:
                 view = _with_row(view, k, np.eye(view.conditional.shape[1])[0])
-            elif p > least:
+            elif p > CLIP:
                 need = _needed_entropy(view, k, b)
-                if need > math.log(view.conditional.shape[1]) + accuracy:
+                if need > math.log(view.conditional.shape[1]) + ENTROPY_TOLERANCE:
                     reason = f"infeasible: row {k} would need an entropy of {need:.6g} nats"
                     return IterativeResult(
                         -math.inf, None, len(trace.objective) - 1, reason, trace.history()
@@ -139,9 +129,7 @@ def conditional_gradient_ascent(
                 if need <= 0:
                     view = _with_row(view, k, _best_unit_vector(view, k))
                 else:
-                    view, misses = _line_search(
-                        view, k, need, first, shrink, least, accuracy, halvings
-                    )
+                    view, misses = _line_search(view, k, need)
                     missed += misses
         trace.record(view)
         trace.missed.append(missed)
@@ -165,8 +153,8 @@ def conditional_gradient_ascent(
 class _Trace:
     """What the history keeps."""
 
-    def __init__(self, b: float, clip: float) -> None:
-        self.b, self.clip = b, clip
+    def __init__(self, b: float) -> None:
+        self.b = b
         self.objective: list[float] = []
         self.slack: list[float] = []
         self.norms: list[float] = []
@@ -175,7 +163,7 @@ class _Trace:
     def record(self, view: RecordView) -> None:
         self.objective.append(view.information)
         self.slack.append(view.entropy - self.b)
-        self.norms.append(tangent_norm(_gradient(view, self.clip)))
+        self.norms.append(tangent_norm(_gradient(view)))
 
     def history(self) -> dict[str, Array]:
         return {
@@ -187,10 +175,9 @@ class _Trace:
         }
 
 
-def _gradient(view: RecordView, clip: float) -> Array:
+def _gradient(view: RecordView) -> Array:
     """Return the derivative of I in p(x_{-i}|x_i), shape (A, M) (LEAKAGE Theorem 8, corrected)."""
-    scores = np.einsum("amy,ay->am", view.rows, view.log_ratios(clip))
-    return view.marginal[:, None] * scores
+    return view.marginal[:, None] * view.scores
 
 
 def _with_row(view: RecordView, k: int, row: Array) -> RecordView:
@@ -212,26 +199,17 @@ def _best_unit_vector(view: RecordView, k: int) -> Array:
     return np.eye(view.rows.shape[1])[np.argmax(information(choices))]
 
 
-def _line_search(
-    view: RecordView,
-    k: int,
-    need: float,
-    eta: float,
-    beta: float,
-    clip: float,
-    accuracy: float,
-    cap: int,
-) -> tuple[RecordView, int]:
+def _line_search(view: RecordView, k: int, need: float) -> tuple[RecordView, int]:
     """Lines 15 to 25 for row k; also the number of times that Algorithm 5 had no root."""
-    gradient, value = _gradient(view, clip)[k], view.information
+    gradient, value = _gradient(view)[k], view.information
     target = min(need, math.log(view.conditional.shape[1]))
-    missed = 0
-    for _ in range(cap):
+    missed, eta = 0, 1.0
+    for _ in range(MAX_HALVINGS):
         stepped = project_to_simplex(view.conditional[k] + eta * gradient)
-        found = project_to_entropy(stepped / stepped.sum(), target, tol=accuracy)
+        found = project_to_entropy(stepped / stepped.sum(), target, tol=ENTROPY_TOLERANCE)
         missed += found.stopped == NO_ROOT
         candidate = _with_row(view, k, found.point)
         if candidate.information >= value:
             return candidate, missed
-        eta *= beta
+        eta /= 2
     return view, missed

@@ -30,6 +30,11 @@ GOALS = ("leakage", "distortion")
 DECREASES = ("norm", "variance")
 """What the line search asks of a step of length eta: see `exponentiated_gradient`."""
 
+MAX_HALVINGS = 40
+
+STILL = 1e-8
+"""A step that moves q by less than this, in the sum of absolute values, is the last one."""
+
 TINY = 1e-300
 
 
@@ -134,16 +139,12 @@ def exponentiated_gradient(
     *,
     goal: str = "leakage",
     decrease: str = "norm",
-    eta: float = 1.0,
-    beta: float = 0.5,
-    tol: float = 1e-8,
     max_iterations: int = 200,
-    max_backtracks: int = 40,
 ) -> IterativeResult:
     """Minimize a penalized design by exponentiated gradient steps (LEAKAGE Algorithms 8 and 11).
 
-    q(y|x) <- q(y|x) exp(-eta dJ/dq(y|x)) / sum, eta = eta_0 / sqrt(t + 1) shortened by beta until
-    the line search is content. J is LEAKAGE (23) for goal "leakage" (Algorithm 8) and (27) with
+    q(y|x) <- q(y|x) exp(-eta dJ/dq(y|x)) / sum, eta = 1 / sqrt(t + 1) halved until the
+    line search is content. J is LEAKAGE (23) for goal "leakage" (Algorithm 8) and (27) with
     (28) for goal "distortion" (Algorithm 11).
 
     Parameters
@@ -164,12 +165,9 @@ def exponentiated_gradient(
         What J must fall by: "norm", eta/2 times the squared Euclidean norm of the gradient, as the
         paper has it; or "variance", half of what the step promises to first order,
         eta/2 sum_x Var_q(.|x)(gradient).
-    eta, beta : float
-        First step size eta_0 and backtracking factor.
-    tol : float
-        Stop when a step moves q by less than this (sum of absolute values).
-    max_iterations, max_backtracks : int
-        Caps on the steps and on the shortenings of one step.
+    max_iterations : int
+        Cap on the steps. The method stops earlier when a step moves q by less than 1e-8 (sum of
+        absolute values), or 40 halvings of one are not enough.
 
     Returns
     -------
@@ -207,47 +205,17 @@ def exponentiated_gradient(
         real_number(budget, "budget", 0.0),
         real_number(penalty, "penalty", 0.0, open_high=True),
     )
-    run = descend(
-        objective, q, Search.checked(decrease, eta, beta, tol, max_iterations, max_backtracks)
-    )
+    one_of(decrease, DECREASES, "decrease")
+    whole_number(max_iterations, "max_iterations", 1)
+    run = descend(objective, q, decrease, max_iterations)
     return IterativeResult(
         run.value, trade.folded(run.point), run.iterations, run.stopped, run.history
     )
 
 
-@dataclass(frozen=True)
-class Search:
-    """The options of `exponentiated_gradient`."""
-
-    decrease: str
-    eta: float
-    beta: float
-    tol: float
-    max_iterations: int
-    max_backtracks: int
-
-    @classmethod
-    def checked(
-        cls,
-        decrease: str,
-        eta: float,
-        beta: float,
-        tol: float,
-        max_iterations: int,
-        max_backtracks: int,
-    ) -> Search:
-        """Return the options, or say which is wrong."""
-        return cls(
-            one_of(decrease, DECREASES, "decrease"),
-            real_number(eta, "eta", 0.0, open_low=True, open_high=True),
-            real_number(beta, "beta", 0.0, 1.0, open_low=True, open_high=True),
-            real_number(tol, "tol", 0.0),
-            whole_number(max_iterations, "max_iterations", 1),
-            whole_number(max_backtracks, "max_backtracks", 1),
-        )
-
-
-def descend(objective: Penalized, channel: Array, search: Search) -> IterativeResult:
+def descend(
+    objective: Penalized, channel: Array, decrease: str, max_iterations: int
+) -> IterativeResult:
     """Run the descent from a channel in matrix form."""
     trade = objective.trade
     fixed = int(trade.informations(channel).argmax()) if objective.goal == "leakage" else None
@@ -259,27 +227,27 @@ def descend(objective: Penalized, channel: Array, search: Search) -> IterativeRe
 
     q, value = channel, objective.value(channel)
     note(q, value)
-    stopped = f"max_iterations={search.max_iterations} reached"
-    for t in range(search.max_iterations):
+    stopped = f"max_iterations={max_iterations} reached"
+    for t in range(max_iterations):
         gradient = objective.gradient(q, fixed)
-        promised = _promised(gradient, q, search.decrease)
+        promised = _promised(gradient, q, decrease)
         logs = np.log(np.maximum(q, TINY))
-        eta = search.eta / math.sqrt(t + 1)
-        for _ in range(search.max_backtracks):
+        eta = 1 / math.sqrt(t + 1)
+        for _ in range(MAX_HALVINGS):
             moved = np.where(q > 0, softmax(logs - eta * gradient, axis=1), 0.0)
             reached = objective.value(moved)
             if reached <= value - eta / 2 * promised:
                 break
-            eta *= search.beta
+            eta /= 2
         else:
-            stopped = f"no step met the Armijo test in {search.max_backtracks} shortenings"
+            stopped = f"no step met the Armijo test in {MAX_HALVINGS} shortenings"
             break
         change = float(np.abs(moved - q).sum())
         q, value = moved, reached
         steps.append(eta)
         note(q, value)
-        if change < search.tol:
-            stopped = f"a step moved q by less than tol={search.tol:g}"
+        if change < STILL:
+            stopped = f"a step moved q by less than {STILL:g}"
             break
     columns = np.array(rows).T
     names = ("objective", "leakage", "distortion")

@@ -12,9 +12,12 @@ from cvxleak.core.validation import real_number, whole_number
 from cvxleak.iterative.entropy_floor import checked_floor
 from cvxleak.iterative.formulas import information
 from cvxleak.iterative.history import IterativeResult
-from cvxleak.papers.algorithms._record import RecordView, relative_gain, tangent_norm, verdict
+from cvxleak.papers.algorithms._record import CLIP, RecordView, relative_gain, tangent_norm, verdict
 
 __all__ = ["marginal_blahut_arimoto"]
+
+ALPHA = 0.1
+"""Step size of the multiplier."""
 
 
 def marginal_blahut_arimoto(
@@ -23,8 +26,6 @@ def marginal_blahut_arimoto(
     rows: ArrayLike,
     entropy_floor: float,
     *,
-    alpha: float = 0.1,
-    clip: float = 1e-10,
     tol: float = 1e-8,
     max_iterations: int = 10_000,
 ) -> IterativeResult:
@@ -33,7 +34,7 @@ def marginal_blahut_arimoto(
     With D_a = sum_y p(y|a) log(p(y|a) / p(y)) and h_a = H(X_{-i}|X_i = a), one update is
 
         p(a) <- p(a) exp( D_a / (1+s) + (h_a - log p(a)) s / (1+s) ), normalized,
-        s <- max(0, s - alpha (H(X) - b)).
+        s <- max(0, s - alpha (H(X) - b)), from s = 0, with alpha = 0.1.
 
     Parameters
     ----------
@@ -45,10 +46,6 @@ def marginal_blahut_arimoto(
         q(y|x_i, x_{-i}).
     entropy_floor : float
         b, in nats.
-    alpha : float
-        Step size of the multiplier s, which starts at 0.
-    clip : float
-        Probabilities below it count as it inside logarithms (LEAKAGE 3.4.6).
     tol : float
         Stop when I(X_i;Y) changes by less than this, in nats.
     max_iterations : int
@@ -85,19 +82,17 @@ def marginal_blahut_arimoto(
     """
     view = RecordView.checked(marginal, conditional, rows)
     b = checked_floor(entropy_floor, math.log(view.conditional.size))
-    rate = real_number(alpha, "alpha", 0, open_low=True)
-    least = real_number(clip, "clip", 0, 1e-3, open_low=True)
     enough = real_number(tol, "tol", 0)
     cap = whole_number(max_iterations, "max_iterations", 1)
     laws, h = view.laws, view.row_entropies
-    log_laws = np.log(np.maximum(laws, least))
+    log_laws = np.log(np.maximum(laws, CLIP))
     p, s = view.marginal, 0.0
     objective: list[float] = []
     slack: list[float] = []
     multiplier: list[float] = []
     norms: list[float] = []
     while True:
-        divergences = (laws * (log_laws - np.log(np.maximum(p @ laws, least)))).sum(axis=1)
+        divergences = (laws * (log_laws - np.log(np.maximum(p @ laws, CLIP)))).sum(axis=1)
         objective.append(float(information(p[:, None] * laws)))
         slack.append(float(entr(p).sum() + p @ h) - b)
         multiplier.append(s)
@@ -109,9 +104,9 @@ def marginal_blahut_arimoto(
         if updates == cap:
             reason = f"max_iterations={cap} reached"
             break
-        log_p = np.log(np.maximum(p, least))
+        log_p = np.log(np.maximum(p, CLIP))
         p = softmax(log_p + (divergences + s * (h - log_p)) / (1 + s))
-        s = max(0.0, s - rate * (float(entr(p).sum() + p @ h) - b))
+        s = max(0.0, s - ALPHA * (float(entr(p).sum() + p @ h) - b))
     return IterativeResult(
         value=objective[-1],
         point=p,

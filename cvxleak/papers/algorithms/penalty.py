@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -12,41 +9,19 @@ from cvxleak.core.errors import InfeasibleError
 from cvxleak.core.validation import one_of, real_number, whole_number
 from cvxleak.iterative.formulas import Array
 from cvxleak.iterative.history import IterativeResult
-from cvxleak.papers.algorithms.exponentiated import GOALS, Penalized, Search, Trade, descend
+from cvxleak.papers.algorithms.exponentiated import DECREASES, GOALS, Penalized, Trade, descend
 
-__all__ = ["Schedule", "adaptive_penalty", "penalized_design", "repaired", "starting_channel"]
+__all__ = ["adaptive_penalty", "penalized_design", "repaired", "starting_channel"]
 
 
-@dataclass(frozen=True)
-class Schedule:
-    """How the penalty moves, and the descent inside."""
+FACTOR = 1.5
+"""mu of the paper: what lambda grows or falls by."""
 
-    penalty: float
-    factor: float
-    margin: float
-    tol: float
-    max_iterations: int
-    search: Search
+MARGIN = 0.01
+"""delta of the paper: lambda stays while the budget is met within this."""
 
-    @classmethod
-    def checked(cls, **given: Any) -> Schedule:
-        """Return the options, or say which is wrong."""
-        search = Search.checked(
-            given["decrease"],
-            given["eta"],
-            given["beta"],
-            given["step_tol"],
-            given["max_steps"],
-            given["max_backtracks"],
-        )
-        return cls(
-            real_number(given["penalty"], "penalty", 0.0, open_low=True, open_high=True),
-            real_number(given["factor"], "factor", 1.0, open_low=True),
-            real_number(given["margin"], "margin", 0.0),
-            real_number(given["tol"], "tol", 0.0),
-            whole_number(given["max_penalties"], "max_penalties", 1),
-            search,
-        )
+EPSILON = 1e-6
+"""epsilon of the paper: the method ends when the budget is met within this."""
 
 
 def adaptive_penalty(
@@ -57,22 +32,15 @@ def adaptive_penalty(
     *,
     goal: str = "leakage",
     start: ArrayLike | None = None,
-    penalty: float = 1.0,
-    factor: float = 1.5,
-    margin: float = 0.01,
-    tol: float = 1e-6,
     max_penalties: int = 60,
     decrease: str = "norm",
-    eta: float = 1.0,
-    beta: float = 0.5,
-    step_tol: float = 1e-8,
     max_steps: int = 200,
-    max_backtracks: int = 40,
 ) -> IterativeResult:
     """Look for the best mechanism against one prior by penalties (LEAKAGE Algorithms 7 and 10).
 
-    `exponentiated_gradient` for one lambda after the other: lambda grows by `factor` while the
-    budget is exceeded by more than `margin`, and falls by it while more than that is left.
+    `exponentiated_gradient` for one lambda after the other, from 1 on: lambda grows by the factor
+    1.5 while the budget is exceeded by more than 0.01, and falls by it while more than that is
+    left. It ends when distortion (or leakage) is within 1e-6 of the budget.
 
     Parameters
     ----------
@@ -83,15 +51,10 @@ def adaptive_penalty(
     start : array_like, shape (n_1, ..., n_n, Y), optional
         Mechanism to start from; if left out, the nearest output mixed with a uniform one, the
         more of it the better within the budget D, half of it for goal "distortion".
-    penalty, factor, margin : float
-        lambda_0, mu and delta of the paper.
-    tol : float
-        epsilon: stop when distortion (or leakage) is within it of the budget.
     max_penalties : int
         Cap on the values of lambda.
-    decrease, eta, beta, step_tol, max_steps, max_backtracks
-        `decrease`, `eta`, `beta`, `tol`, `max_iterations` and `max_backtracks` of
-        `exponentiated_gradient`.
+    decrease, max_steps
+        `decrease` and `max_iterations` of `exponentiated_gradient`.
 
     Returns
     -------
@@ -115,7 +78,7 @@ def adaptive_penalty(
     before, so that its first half says nothing; a slack budget never meets the second. Hence the
     cap, and `stopped` says when it was the cap. q_best is the one of least J although these Js
     belong to different lambdas, also as printed. softplus(0)^2 = (log 2)^2: the penalty is not
-    exact, and lambda is frozen while the budget is met within `margin`.
+    exact, and lambda is frozen while the budget is met within 0.01.
 
     Examples
     --------
@@ -129,38 +92,34 @@ def adaptive_penalty(
     one_of(goal, GOALS, "goal")
     trade = Trade.checked(prior, source, distortion)
     limit = real_number(budget, "budget", 0.0, open_high=True)
-    schedule = Schedule.checked(
-        penalty=penalty,
-        factor=factor,
-        margin=margin,
-        tol=tol,
-        max_penalties=max_penalties,
-        decrease=decrease,
-        eta=eta,
-        beta=beta,
-        step_tol=step_tol,
-        max_steps=max_steps,
-        max_backtracks=max_backtracks,
-    )
+    one_of(decrease, DECREASES, "decrease")
+    whole_number(max_penalties, "max_penalties", 1)
+    whole_number(max_steps, "max_steps", 1)
     q = starting_channel(trade, limit, goal) if start is None else trade.channel(start, "start")
-    run = penalized_design(trade, goal, limit, q, schedule)
+    run = penalized_design(trade, goal, limit, q, max_penalties, decrease, max_steps)
     return IterativeResult(
         run.value, trade.folded(run.point), run.iterations, run.stopped, run.history
     )
 
 
 def penalized_design(
-    trade: Trade, goal: str, budget: float, channel: Array, schedule: Schedule
+    trade: Trade,
+    goal: str,
+    budget: float,
+    channel: Array,
+    max_penalties: int,
+    decrease: str,
+    max_steps: int,
 ) -> IterativeResult:
     """Run the method from a channel in matrix form."""
-    weight = schedule.penalty
+    weight = 1.0
     q = best = channel
     least = np.inf
     rows: list[tuple[float, ...]] = []
     inner: set[str] = set()
-    stopped = f"max_penalties={schedule.max_iterations} reached"
-    for _ in range(schedule.max_iterations):
-        run = descend(Penalized(trade, goal, budget, weight), q, schedule.search)
+    stopped = f"max_penalties={max_penalties} reached"
+    for _ in range(max_penalties):
+        run = descend(Penalized(trade, goal, budget, weight), q, decrease, max_steps)
         inner.add(run.stopped)
         leak, spent = float(run.history["leakage"][-1]), float(run.history["distortion"][-1])
         over = (spent if goal == "leakage" else leak) - budget
@@ -169,12 +128,12 @@ def penalized_design(
         q = run.point
         if run.value < least:
             best, least = q, run.value
-        if over > schedule.margin:
-            weight *= schedule.factor
-        elif over < -schedule.margin:
-            weight /= schedule.factor
-        if abs(over) < schedule.tol:
-            stopped = f"the budget is met within tol={schedule.tol:g}"
+        if over > MARGIN:
+            weight *= FACTOR
+        elif over < -MARGIN:
+            weight /= FACTOR
+        if abs(over) < EPSILON:
+            stopped = f"the budget is met within {EPSILON:g}"
             break
     point = repaired(trade, goal, budget, best)
     value = trade.informations(point).max() if goal == "leakage" else trade.distortion(point)
