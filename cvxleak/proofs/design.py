@@ -377,8 +377,6 @@ def total_above(
     divergences = [balls.cross_entropy(row, logs) - balls.entropy(row) for row in rows]
     if not all(divergence.is_finite() for divergence in divergences):
         raise CertificateError("the output law misses an output")
-    if multiplier == 0:
-        return max(balls.round_up(total) for total in divergences)
     lam = balls.number(multiplier)
     most = balls.soft_maximum(divergences, lam, [arb(fmpz(m)).log() for m in sizes])
     # Above log|X| there are no adversaries, and no leakage is below 0.

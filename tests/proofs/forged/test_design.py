@@ -423,6 +423,9 @@ def test_total_above_is_above():
         )
         wide = Channel([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
         assert total_above([1, 1], wide, 0.0, [0.5, 0.5, 0.0], 0.0) < 0.7
+        for output in ([1.0, 0.0], [0.0, 1.0]):
+            with pytest.raises(CertificateError, match="misses an output"):
+                total_above([1, 1], told, 0.0, output, 0.0)
 
 
 @pytest.fixture
