@@ -26,14 +26,14 @@ from cvxleak.local_dp.linear import Mixture
 from cvxleak.local_dp.proof_candidates import (
     STEPS,
     Attempt,
-    at_least,
     constant,
     flat_channels,
+    summing_to,
     unit_law,
 )
 from cvxleak.sources import SourceSet
 
-__all__ = ["general_attempts"]
+__all__ = ["constant_outputs", "dearest_law", "general_attempts"]
 
 DEFICIT = (0.0, 1e-12, 1e-10)
 """Relative deficits of the budgets that are aimed at, in turn.
@@ -47,6 +47,19 @@ NUDGES = (0.0, *(2.0**-k for k in range(52, 10, -6)))
 """Steps of a mixture towards the source that an output costs most."""
 
 
+def constant_outputs(
+    sources: SourceSet, distortion: Array, budget: float, meets: Callable[[Array], bool]
+) -> Iterator[Attempt]:
+    """Yield the output that alone meets the budget, if one does: at an epsilon of 0."""
+    size, outputs = distortion.shape
+    costs = np.array([sources.worst(column)[0] for column in distortion.T])
+    for y in np.argsort(costs, kind="stable"):
+        certain = np.tile(np.eye(outputs)[y], (size, 1))
+        if costs[y] <= budget * (1 + 1e-12) and meets(certain):
+            yield constant([certain])
+            return
+
+
 def general_attempts(
     sources: SourceSet,
     distortion: Array,
@@ -56,12 +69,7 @@ def general_attempts(
     meets: Callable[[Array], bool],
 ) -> Iterator[Attempt]:
     """Yield attempts until the caller has enough; `meets` judges a channel by the exact budget."""
-    size, outputs = distortion.shape
-    for y in np.argsort([sources.worst(column)[0] for column in distortion.T], kind="stable"):
-        certain = np.tile(np.eye(outputs)[y], (size, 1))
-        if sources.worst(distortion[:, y])[0] <= budget * (1 + 1e-12) and meets(certain):
-            yield constant([certain])
-            return
+    size = len(distortion)
     program = RowProgram(sources, distortion, clock=clock)
     rough = least_distortion_rows(distortion)
     try:
@@ -115,8 +123,8 @@ def _in_floats(
                 yield program.channel(bracket.least / wider, bracket.upper * wider)
 
     def proofs() -> Iterator[dict[str, Any]]:
-        v = at_least(bracket.potentials, budget * bracket.mixture.law, budget)
-        yield {"mixture": bracket.mixture.to_dict(), "potentials": v.tolist()}
+        v = summing_to(bracket.potentials, budget)
+        yield {"mixture": bracket.mixture.to_dict(), "potentials": v}
         yield from _outputs_beyond(sources, distortion, budget, bracket.mixture)
 
     price = 1 / (bracket.slope * bracket.upper) if bracket.slope < 0 else -math.inf
@@ -139,7 +147,7 @@ def _output_beyond(
     exact, wanted = [fraction(c) for c in costs.tolist()], fraction(budget)
     if float(mixture.law @ costs) < budget * (1 - 1e-6):
         return None
-    towards = _dearest(sources, costs)
+    towards = dearest_law(sources, costs)
     for step in NUDGES:
         near = mixture.towards(towards, step) if step else mixture
         potentials = [p * c for p, c in zip(near.exact(sources), exact, strict=True)]
@@ -148,7 +156,7 @@ def _output_beyond(
     return None
 
 
-def _dearest(sources: SourceSet, costs: Array) -> Mixture:
+def dearest_law(sources: SourceSet, costs: Array) -> Mixture:
     """Return the law of the set that has the largest cost, as a mixture."""
     most, best = -math.inf, None
     if len(sources.points):

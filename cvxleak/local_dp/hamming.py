@@ -35,7 +35,6 @@ from cvxleak.sources import SourceSet
 
 __all__ = [
     "channel_of_distortions",
-    "constant_output",
     "distortions_for_budget",
     "distortions_for_ratio",
     "potentials_for_budget",
@@ -46,24 +45,6 @@ __all__ = [
 
 SMALL = 1e-3
 """Budgets below this are tried with the symmetric channel first."""
-
-
-def constant_output(sources: SourceSet) -> tuple[float, Array, Mixture]:
-    """Return the least worst-case distortion of an output that ignores the input, with its law.
-
-    min over laws v of max_P sum_x P(x) (1 - v_x): a matrix game.
-    """
-    size = sources.size
-    # In terms of the distortions 1 - v.
-    best = _worst(
-        sources,
-        np.zeros(size),
-        [(0, 1)] * size,
-        equations=np.ones((1, size)),
-        totals=np.array([size - 1.0]),
-    )
-    law = np.maximum(1 - best.columns[:size], 0.0)
-    return best.value, law / law.sum(), _certain(best)
 
 
 def smallest_probability(sources: SourceSet) -> tuple[float, Mixture]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from cvxleak.core.validation import Array, real_number
 from cvxleak.exact.rationals import float_above
 from cvxleak.local_dp.approximate import approximate_attempts
 from cvxleak.local_dp.general import least_distortion_rows
-from cvxleak.local_dp.general_search import general_attempts
+from cvxleak.local_dp.general_search import constant_outputs, general_attempts
 from cvxleak.local_dp.hamming_search import hamming_attempts
 from cvxleak.local_dp.proof_candidates import Attempt, Best
 from cvxleak.local_dp.statement import (
@@ -76,14 +77,14 @@ class MinLocalDP(BudgetProblem):
     falls to 0 from a positive number. The budget is taken as the float that is stored, and 0.3 is a
     little less than 1 - 0.7: which side it is on is decided in rational arithmetic. The bracket
     stays wide only within rounding of such a border or of the least distortion of all for polytopes
-    with inequalities, for programs of more than some thousand entries, for budgets within a
-    millionth of these borders if delta > 0, and for numbers that no float holds.
+    with inequalities, for budgets within a millionth of these borders if delta > 0, and for
+    probabilities and budgets so small (1e-9 beside 1e-6) that linear programs in floats lose them.
 
     The bound's `upper` is the epsilon of the `witness`, a `Channel` that meets the budget exactly,
     as stored; `lower` is proved by linear programming duality. Both are in the certificate. Both
     are infinite if only channels with zeros beside positive entries meet the budget: the
-    certificate proves that too. With delta = 0 the gap comes out near 1e-14, whatever `tol`.
-    ``shadow_prices["budget"]`` is the derivative in D; `stats` also has the
+    certificate proves that too. With delta = 0 the gap comes out near 1e-14, next to a border below
+    1e-9, whatever `tol`. ``shadow_prices["budget"]`` is the derivative in D; `stats` also has the
     ``worst_source``, the law of the hull that decides. After the time limit no linear program goes
     on; the least distortion, with which every solve begins, and the exact proof of what was found
     come on top.
@@ -201,10 +202,10 @@ class MinLocalDP(BudgetProblem):
         self, costs: Costs, tol: float, clock: Clock, meets: Callable[[Array], bool]
     ) -> Iterator[Attempt]:
         sources, budget, d = self.sources, self.budget, costs.matrix
-        if costs.is_hamming:
-            pure = hamming_attempts(sources, budget, clock, meets)
-        else:
-            pure = general_attempts(sources, d, budget, tol, clock, meets)
+        pure = constant_outputs(sources, d, budget, meets)
+        if costs.is_hamming and budget > 0:
+            pure = itertools.chain(pure, hamming_attempts(sources, budget))
+        pure = itertools.chain(pure, general_attempts(sources, d, budget, tol, clock, meets))
         if self.delta == 0:
             return pure
         return approximate_attempts(sources, d, budget, self.delta, tol, clock, pure)

@@ -25,10 +25,10 @@ __all__ = [
     "STEPS",
     "Attempt",
     "Best",
-    "at_least",
     "constant",
     "flat_channels",
     "labeled_channel",
+    "summing_to",
     "support_mixture",
     "unit_law",
 ]
@@ -243,11 +243,10 @@ def unit_law(sources: SourceSet, place: int) -> Mixture:
     return Mixture(sources.points[place], weights, nothing)
 
 
-def at_least(potentials: Array, direction: Array, total: float) -> Array:
-    """Return the potentials, raised until their exact sum is at least `total`."""
-    wanted = fraction(total)
-    for step in STEPS:
-        raised = potentials + step * direction
-        if sum(map(fraction, raised.tolist())) >= wanted:
-            return raised
-    return potentials
+def summing_to(potentials: Array, total: float) -> list[float | str]:
+    """Return the potentials with what rounding left of `total` on the largest: exact in sum."""
+    place = int(potentials.argmax())
+    rest = sum(map(fraction, np.delete(potentials, place).tolist()), Fraction(0))
+    values: list[float | str] = potentials.tolist()
+    values[place] = str(fraction(total) - rest)
+    return values

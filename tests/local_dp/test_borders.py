@@ -8,7 +8,6 @@ import pytest
 from flint import fmpq
 
 from cvxleak import verify
-from cvxleak.core.clock import Clock
 from cvxleak.core.errors import InfeasibleError, ValidationError
 from cvxleak.exact.rationals import normalized_rows, rational
 from cvxleak.local_dp import (
@@ -17,7 +16,6 @@ from cvxleak.local_dp import (
     class_two_leakage,
     class_two_mechanism,
     classify,
-    exact,
     min_distortion_local_dp,
     min_information,
     min_local_dp,
@@ -72,10 +70,15 @@ def test_hamming(law, budget, value):
     assert bound.upper == pytest.approx(value, rel=2e-4, abs=1e-9)
 
 
-def test_a_small_probability_is_met_by_symmetric_response():
-    # 1e-6 > 2 x 1e-9, so better than symmetric: but never worse.
-    bound = certified(min_local_dp([[1e-9, 0.001, 0.998999999]], 1e-6))
-    assert bound.upper <= math.log(2 * (1 - 1e-6) / 1e-6)
+def test_a_probability_of_a_billionth_is_bracketed():
+    # 1e-6 > 2 x 1e-9, so better than symmetric.
+    bound = min_local_dp([[1e-9, 0.001, 0.998999999]], 1e-6)
+    assert verify(bound.certificate).passed
+    # Best is binary randomized response between the others, with the budget that the first leaves.
+    rest = (1e-6 - 1e-9) / (1 - 1e-9)
+    best = math.log((1 - rest) / rest)
+    assert bound.lower <= best + 1e-12
+    assert best - 1e-12 <= bound.upper <= math.log(2 * (1 - 1e-6) / 1e-6) + 1e-8
     assert exact_distortion(
         [1e-9, 0.001, 0.998999999], bound.certificate.witness["channel"], HAMMING
     ) <= rational(1e-6)
@@ -245,44 +248,27 @@ def test_a_distortion_of_one_and_a_little():
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_rationals_and_floats_agree(seed):
-    rng = np.random.default_rng(seed)
-    P = rng.dirichlet(np.ones(4), size=3)
-    parts = [SourceSet(P), SourceSet.hull(P), SourceSet.box(P.min(axis=0), P.max(axis=0))]
-    for sources in parts:
-        found = exact.least_ratio(sources, rational(0.3), Clock())
-        assert found is not None
-        bound = min_local_dp(sources, 0.3)
-        assert math.log(float(found.ratio.p) / float(found.ratio.q)) == pytest.approx(
-            bound.upper, abs=1e-9
-        )
-        assert sum(found.law) == 1
-        # The worst mixture alone asks for as much, and its potentials prove it.
-        potentials = exact.best_potentials(found.law, rational(0.3))
-        assert sum(potentials) == rational(0.3)
-        gains = [
-            1 + (1 - rational(0.3) - p) / v
-            for p, v in zip(found.law, potentials, strict=True)
-            if v > 0
-        ]
-        assert min(gains) == found.ratio
+@pytest.mark.parametrize("budget", [0.3, 0.55])
+def test_both_programs_agree(seed, budget):
+    """Twice the Hamming distortion is for the program of any distortion."""
+    P = np.random.default_rng(seed).dirichlet(np.ones(4), size=3)
+    for sources in (SourceSet(P), SourceSet.hull(P), SourceSet.box(P.min(axis=0), P.max(axis=0))):
+        bound = certified(min_local_dp(sources, budget))
+        other = certified(min_local_dp(sources, 2 * budget, 2 * (1 - np.eye(4))))
+        assert bound.upper == pytest.approx(other.upper, abs=1e-9)
 
 
-def test_the_simplex_method_ends_where_it_could_cycle():
-    # Beale's example: the largest coefficient alone would go in circles.
-    q = fmpq
-    rows = [
-        [q(1, 4), q(-8), q(-1), q(9)],
-        [q(1, 2), q(-12), q(-1, 2), q(3)],
-        [q(0), q(0), q(1), q(0)],
-    ]
-    value, x, prices = exact.maximize(
-        [q(3, 4), q(-20), q(1, 2), q(-6)], rows, [q(0), q(0), q(1)], Clock()
-    )
-    assert value == q(5, 4)
-    assert x == [1, 0, 1, 0]
-    assert all(p >= 0 for p in prices)
-    assert exact.maximize([q(1)], [[q(-1)]], [q(0)], Clock()) is None
+@pytest.mark.parametrize("top", [68, 57, 90, 55])
+@pytest.mark.parametrize("box", [False, True])
+def test_just_below_a_border_that_python_computes(top, box):
+    """1 - .68 is less than .32 in floats: the limit from below, with outputs 0 and 1 alone."""
+    rest = (100 - top) / 200
+    budget = 1 - top / 100
+    budget = min(budget, math.nextafter((100 - top) / 100, 0))
+    law = [top / 100, rest, rest]
+    sources = SourceSet.box(law, law) if box else [law]
+    bound = certified(min_local_dp(sources, budget))
+    assert bound.upper == pytest.approx(math.log(top / 100 / rest), abs=1e-8)
 
 
 @pytest.mark.parametrize(
