@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -37,20 +36,6 @@ STATUSES = {
     COMPUTED: "a formula, evaluated in floating point: both ends are its value",
     BOUND: "an inequality: the upper end holds for everybody, the lower is what one attains",
 }
-
-
-@dataclass(frozen=True)
-class _Witness:
-    """One adversary as the page shows it."""
-
-    title: str
-    leakage: str
-    entropy: str
-    before: str
-    after: str
-    rows: list[tuple[str, str, str, str]]
-    left_out: int
-    pictures: list[figures.Picture]
 
 
 def check_page() -> None:
@@ -209,8 +194,8 @@ def _percent(share: float, rounding: Callable[[float], int] = round) -> str:
     return percent(share, rounding).replace(" ", NO_BREAK)
 
 
-def _witness(same: Sequence[Quantity], report: Report) -> _Witness:
-    """Return the adversary of consecutive floors."""
+def _witness(same: Sequence[Quantity], report: Report) -> dict[str, Any]:
+    """Return the adversary of consecutive floors, as the page shows it."""
     adversary: Adversary = same[0].witness
     before, after = adversary.guess()
     rows = sorted(adversary.rows(), key=lambda row: -row[-1])
@@ -220,16 +205,16 @@ def _witness(same: Sequence[Quantity], report: Report) -> _Witness:
     ]
     belief = figures.belief(adversary)
     pictures = [figures.posterior(adversary), *([] if belief is None else [belief])]
-    return _Witness(
-        f"{record_name(same[0])}, doubt at least {floors(same)} {report.unit}",
-        ends(same[0])[0],
-        amount(adversary.entropy / unit_scale(report.unit)),
-        _percent(before),
-        _percent(after),
-        shown,
-        len(rows) - len(shown),
-        pictures,
-    )
+    return {
+        "title": f"{record_name(same[0])}, doubt at least {floors(same)} {report.unit}",
+        "leakage": ends(same[0])[0],
+        "entropy": amount(adversary.entropy / unit_scale(report.unit)),
+        "before": _percent(before),
+        "after": _percent(after),
+        "rows": shown,
+        "left_out": len(rows) - len(shown),
+        "pictures": pictures,
+    }
 
 
 def _label(label: object) -> str:

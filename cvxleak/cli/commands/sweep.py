@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,6 +22,8 @@ from cvxleak.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
     from cvxleak.sweeps import SweepRow
 
 __all__ = ["sweep"]
@@ -137,7 +139,12 @@ def sweep(
             allowed = "nothing" if curve is None else f"{curve}, if it is a key of --over"
             raise ValidationError(f"--along: found {along}; of {number} allowed: {allowed}")
         solve = sweeping.SpecPoint(spec_file, number, units.value, tol, time_limit, along)
-        with _connected(cluster) as backend, _Bar(len(points)) as bar, named(OPTIONS):
+        with _connected(cluster) as backend, _bar() as bar, named(OPTIONS):
+            task = bar.add_task("sweep", total=len(points))
+
+            def show(row: SweepRow, done: int, _: int) -> None:
+                bar.update(task, completed=done, description=row.status.lower())
+
             try:
                 found = sweeps.sweep(
                     solve,
@@ -148,14 +155,15 @@ def sweep(
                     path=results,
                     certificates=certificates,
                     title=title,
-                    progress=bar.show,
+                    progress=show,
                 )
             except KeyboardInterrupt:
                 bar.stop()
-                kept = results is not None and bar.done > 0
+                done = int(bar.tasks[task].completed)
+                kept = results is not None and done > 0
                 where = f"; {results} has them, and takes the rest" if kept else ""
-                done = f"after {bar.done} of {counted(len(points), 'point')}"
-                typer.echo(f"cvxleak: interrupted {done}{where}", err=True)
+                after = f"after {done} of {counted(len(points), 'point')}"
+                typer.echo(f"cvxleak: interrupted {after}{where}", err=True)
                 raise typer.Exit(STOPPED) from None
         if len(found.failed) == len(found):
             raise ValidationError(found.failed[0].error)
@@ -175,6 +183,15 @@ def sweep(
         if write_document(document, json_path):
             heading = [spec_file.title, f"{number} at {counted(len(found), 'point')}"]
             render_sweep(found, Console(), heading)
+
+
+def _bar() -> Progress:
+    """Return a progress bar on standard error, which shows if that is a terminal."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    return Progress(console=console, transient=True, disable=not console.is_terminal)
 
 
 @contextmanager
@@ -200,48 +217,3 @@ def _connected(address: str | None) -> Iterator[str | None]:
         if not client.scheduler_info()["workers"]:
             raise ValidationError(f"--cluster: the scheduler at {address} has no workers")
         yield "dask"
-
-
-class _Bar:
-    """A progress bar on standard error, if that is a terminal."""
-
-    def __init__(self, points: int) -> None:
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TextColumn,
-            TimeRemainingColumn,
-        )
-
-        console = Console(stderr=True)
-        self._display = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        )
-        self._task = self._display.add_task("sweep", total=points)
-        self.done = 0
-
-    def __enter__(self) -> Self:
-        self._display.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
-    def stop(self) -> None:
-        """Take the bar away."""
-        self._display.stop()
-
-    def show(self, row: SweepRow, done: int, total: int) -> None:
-        """Move on to so many points of all."""
-        self.done = done
-        self._display.update(
-            self._task, completed=done, total=total, description=row.status.lower()
-        )
