@@ -33,7 +33,7 @@ from cvxleak.local_dp.proof_candidates import (
 )
 from cvxleak.sources import SourceSet
 
-__all__ = ["constant_outputs", "dearest_law", "general_attempts"]
+__all__ = ["NUDGES", "constant_outputs", "dearest_law", "general_attempts"]
 
 DEFICIT = (0.0, 1e-12, 1e-10)
 """Relative deficits of the budgets that are aimed at, in turn.

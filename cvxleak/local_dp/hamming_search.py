@@ -15,15 +15,12 @@ from cvxleak.core.errors import SolverError
 from cvxleak.core.numbers import fraction
 from cvxleak.core.validation import Array
 from cvxleak.local_dp import hamming
-from cvxleak.local_dp.general_search import dearest_law
+from cvxleak.local_dp.general_search import NUDGES, dearest_law
 from cvxleak.local_dp.linear import Mixture
 from cvxleak.local_dp.proof_candidates import STEPS, Attempt, summing_to
 from cvxleak.sources import SourceSet
 
 __all__ = ["hamming_attempts"]
-
-NUDGES = tuple(2.0**-k for k in (50, 40, 30))
-"""Steps of a worst mixture towards a source on which an output costs more."""
 
 
 def hamming_attempts(sources: SourceSet, budget: float) -> Iterator[Attempt]:
@@ -61,7 +58,7 @@ def _proofs(sources: SourceSet, budget: float, worst: Mixture) -> Iterator[dict[
     near = [worst]
     for y in np.flatnonzero([abs(float(rest - p)) < 1e-10 for p in exact]):
         dearest = dearest_law(sources, 1.0 - np.eye(sources.size)[y])
-        near += [worst.towards(dearest, step) for step in NUDGES]
+        near += [worst.towards(dearest, step) for step in NUDGES[1:]]
     for mixture in near:
         room = np.array([float(max(rest - p, 0)) for p in mixture.exact(sources)])
         # A potential of zero claims nothing of its column: right where there is no room.
