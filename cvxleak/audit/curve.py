@@ -342,7 +342,7 @@ def tightened(found: list[tuple[int, Bound]], place: int, floor: float, tol: flo
     if low is high:
         return low
     proof, witness = _certificate(low), _certificate(high)
-    own = next((b for i, b in found if i == place), high)
+    here = next((b for i, b in found if i == place), high)
     certificate = Certificate(
         proof.kind,
         {**proof.problem, "entropy_floor": min(floor, witness.problem["entropy_floor"])},
@@ -358,9 +358,9 @@ def tightened(found: list[tuple[int, Bound]], place: int, floor: float, tol: flo
         tol=tol,
         witness=high.witness,
         certificate=certificate,
-        shadow_prices=own.shadow_prices,
-        stats=own.stats,
-        resume=own._resume,
+        shadow_prices=here.shadow_prices,
+        stats=here.stats,
+        resume=here._resume,
     )
 
 

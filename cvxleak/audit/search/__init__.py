@@ -40,15 +40,15 @@ gets is decided in `AuditedGroup._new_searches`, and in `_turn` how many nodes e
 the next one has its turn. Cells may be of a problem with outputs merged at a price (`coarse`); of
 cells that a symmetry of the problem (`symmetries`) moves onto one another only one is kept.
 
-**The branching rules.** Cells: `cells.split_points`, which output's cell is cut, and on which edge
-where. Slabs: `LawSearch._cut`. Time sharing: `ValueSearch._cuts`. Any rule is sound: a certificate
-holds the cuts that were made, and its checker replays them. Slabs and intervals are one kind of
-region, in `intervals`.
+**The branching rules.** Cells: `cell_search.split_points`, which output's cell is cut, and on which
+edge where. Slabs: `LawSearch._cut`. Time sharing: `ValueSearch._cuts`. Any rule is sound: a
+certificate holds the cuts that were made, and its checker replays them. Slabs and intervals are one
+kind of region, in `intervals`.
 
 **Many floors at once.** `audited_floors.AuditedFloors` serves the curve over floors: the local
-search of all floors is one (`joint_floors`), and so is the tree of cells (`floors_search`); what of
-the tree each floor needs, `floors_proof` finds and proves. `turns` shares the time of several
-audits.
+search of all floors is one (`climb_at_floors`, beside it), and so is the tree of cells
+(`floors_search`); what of the tree each floor needs, `floors_proof` finds and proves. `turns`
+shares the time of several audits.
 
 **Numerics.** `means` has logarithms of means of exponentials without cancellation, `systems` the
 linear systems and the step lengths of interior-point methods, `slabs` the vertices of slabs.

@@ -20,19 +20,21 @@ from cvxleak.audit.search.audit import (
     prove_lower,
 )
 from cvxleak.audit.search.audited_group import AuditedGroup
-from cvxleak.audit.search.joint_floors import climb_at_floors
 from cvxleak.capacities.outputs import merge_outputs
 from cvxleak.core.clock import Stop
 from cvxleak.core.validation import Array
 from cvxleak.exact import balls
 from cvxleak.exact.packing import pack
+from cvxleak.iterative.entropy_floor import least_mixture, rounding
+from cvxleak.iterative.formulas import information
+from cvxleak.iterative.joint_update import Updater, ascend
 from cvxleak.measures import lumped_entropy, lumped_information
 from cvxleak.model import Lumped
 from cvxleak.problem.bound import ABSOLUTE_TOLERANCE, Bound
 from cvxleak.proofs import Certificate
 from cvxleak.proofs import record_leakage as prover
 
-__all__ = ["AuditedFloors"]
+__all__ = ["AuditedFloors", "climb_at_floors"]
 
 STARTS = 6
 """Random starts of the local search at each floor."""
@@ -159,8 +161,10 @@ class AuditedFloors:
                 return
             weights, values = found
             best = values.reshape(len(places), -1).argmax(axis=1)
-            own = weights.reshape(len(places), -1, weights.shape[1])[rows, best]
-            near = np.stack([own, np.roll(own, 1, axis=0), np.roll(own, -1, axis=0)], axis=1)
+            best_here = weights.reshape(len(places), -1, weights.shape[1])[rows, best]
+            near = np.stack(
+                [best_here, np.roll(best_here, 1, axis=0), np.roll(best_here, -1, axis=0)], axis=1
+            )
             flat = near.reshape(-1, weights.shape[1])
             found = self._climb(group, np.repeat(places, 3), flat, LONGER)
 
@@ -354,3 +358,34 @@ class AuditedFloors:
                 tol=tol, time_limit=time_limit, rng=self._rng
             ),
         )
+
+
+def climb_at_floors(
+    lumped: Lumped, floors: Array, starts: Array, *, max_iterations: int, tol: float
+) -> tuple[Array, Array, Array]:
+    """Follow lumped priors, shape (S, N), to better ones that meet the floors, shape (S,).
+
+    The method is that of `joint_blahut_arimoto`. Returned are the priors, their information and the
+    floors' multipliers.
+    """
+    updater = Updater(lumped, 0.0)
+    margin = rounding(lumped.max_entropy)
+    # A little more than the floor, so that rounding does not miss it.
+    aims = np.minimum(floors + 2 * margin, lumped.max_entropy)
+    loose = aims < lumped.max_entropy - margin
+    uniform = lumped.uniform()
+    weights = np.tile(uniform, (len(starts), 1))
+    values = np.tile(information(updater.joint(weights[:1])), len(starts))
+    multipliers = np.zeros(len(starts))
+    if loose.any():
+        count = int(loose.sum())
+        current = updater.update(
+            updater.joint(starts[loose]), np.full(count, 0.1), np.ones(count), aims[loose]
+        )
+        ascend(updater, current, aims[loose], max_updates=max_iterations, least_gain=tol)
+        weights[loose] = [
+            least_mixture(w, uniform, lumped.log_multiplicity, b)
+            for w, b in zip(current.weights, floors[loose].tolist(), strict=True)
+        ]
+        values[loose], multipliers[loose] = current.value, current.multiplier
+    return weights, values, multipliers

@@ -84,11 +84,11 @@ class FloorsTree:
 
     def needed(self, floors: Places, targets: Array) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return by node and floor who is part of the least proof, and who is a leaf of it."""
-        own = np.full((len(self.child), len(floors)), np.inf)
+        least = np.full((len(self.child), len(floors)), np.inf)
         starts = np.flatnonzero(np.diff(self.nodes, prepend=-1))
-        own[self.nodes[starts]] = np.minimum.reduceat(self.rows[:, floors], starts)
-        done = (own <= targets) | ((self.superfluous >= 0) | (self.child < 0))[:, None]
-        reached = np.zeros(own.shape, dtype=bool)
+        least[self.nodes[starts]] = np.minimum.reduceat(self.rows[:, floors], starts)
+        done = (least <= targets) | ((self.superfluous >= 0) | (self.child < 0))[:, None]
+        reached = np.zeros(least.shape, dtype=bool)
         reached[0] = True
         for inner, first in self._inner():
             reached[first] = reached[first + 1] = reached[inner] & ~done[inner]

@@ -10,8 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cvxleak.audit.search.cell_search import STARTING_LAM, CellSearch, halved
-from cvxleak.audit.search.cells import Split, split_points
+from cvxleak.audit.search.cell_search import (
+    STARTING_LAM,
+    CellSearch,
+    Split,
+    halved,
+    split_points,
+)
 from cvxleak.audit.search.floors_proof import FloorsTree, prove_floors
 from cvxleak.audit.search.means import entropy_surplus, first_multiplier
 from cvxleak.audit.search.node_dual import Cells
@@ -106,11 +111,11 @@ class FloorsSearch:
 
     def _own(self) -> Array:
         """Return the least bound that a node's own multipliers prove, by node and floor."""
-        own = np.full((self._size, len(self.floors)), np.inf)
+        least = np.full((self._size, len(self.floors)), np.inf)
         for node, tangents in self._tangents.items():
             for tangent in tangents:
-                np.minimum(own[node], tangent.row, out=own[node])
-        return own
+                np.minimum(least[node], tangent.row, out=least[node])
+        return least
 
     def run(
         self,

@@ -313,9 +313,11 @@ class LawDual:
                 below = np.where(self.x[groups] < where[a], mass, 0.0)
                 sides = [below @ self.rows[groups], (mass - below) @ self.rows[groups]]
             else:
-                own = np.where(self._value[vertices.first] == a, theta, 0.0)
-                below = np.where(place < where[a], own, 0.0)
-                sides = [vertices.spread(part, size) @ self.rows for part in (below, own - below)]
+                of_value = np.where(self._value[vertices.first] == a, theta, 0.0)
+                below = np.where(place < where[a], of_value, 0.0)
+                sides = [
+                    vertices.spread(part, size) @ self.rows for part in (below, of_value - below)
+                ]
             both = np.add(*sides)
             gains[a] = sum(_negentropy(side) for side in sides) - _negentropy(both)
         return gains, where

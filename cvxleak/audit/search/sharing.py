@@ -284,11 +284,11 @@ class SharingSearch:
         # The least bound by a tangent so far, and the law that it touches at.
         self._tangents: list[tuple[float, Array]] = []
         for a in range(len(lumped.values)):
-            own = lumped.value_index == a
-            mass = float(weights[own].sum())
-            law = weights[own] / mass if mass > 0 else np.exp(log_shares[own])
+            groups = lumped.value_index == a
+            mass = float(weights[groups].sum())
+            law = weights[groups] / mass if mass > 0 else np.exp(log_shares[groups])
             tree = None if like is None else like._values[a]
-            value = ValueSearch(rows[own], log_shares[own], self.output, self.lam, law, tree)
+            value = ValueSearch(rows[groups], log_shares[groups], self.output, self.lam, law, tree)
             self._values.append(value)
             self._tangents.append((np.inf, np.empty(0)))
             self._touch(a)

@@ -68,9 +68,12 @@ def one_group_per_value(lumped: Lumped, entropy_floor: float) -> Array:
     least = np.minimum(entropy_floor - math.log(k), largest) - 1e-12
     groups = np.flatnonzero(log_m >= least[lumped.value_index])
     search = _ChoiceSearch(lumped.rows[groups], np.bincount(lumped.value_index[groups]))
-    own = np.flatnonzero(lumped.value_index[groups] == 0)
+    of_first = np.flatnonzero(lumped.value_index[groups] == 0)
     # The group with most contexts, and those whose outputs are least random.
-    firsts = [own[log_m[groups[own]].argmax()], *own[np.argsort(search.noise[own], kind="stable")]]
+    firsts = [
+        of_first[log_m[groups[of_first]].argmax()],
+        *of_first[np.argsort(search.noise[of_first], kind="stable")],
+    ]
     best, weights = -math.inf, np.zeros(0)
     for first in list(dict.fromkeys(map(int, firsts)))[:FIRSTS]:
         if len(weights) and search.work > CHOICE_WORK:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cvxleak.audit.search.joint_floors import climb_at_floors
+from cvxleak.audit.search.audited_floors import climb_at_floors
 from cvxleak.iterative import joint_blahut_arimoto
 from cvxleak.measures import lumped_entropy, lumped_information
 from cvxleak.mechanisms import random_rounding, truncated_geometric

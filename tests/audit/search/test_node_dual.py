@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import entr
 
-from cvxleak.audit.search.cells import split_points
+from cvxleak.audit.search.cell_search import split_points
 from cvxleak.audit.search.node_dual import Cells, NodeDual, Task
 from cvxleak.audit.search.systems import solved
 from cvxleak.model import Lumped, Mechanism, RecordSpace
