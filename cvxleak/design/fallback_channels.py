@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import NoReturn
 
 import numpy as np
 
@@ -50,7 +51,9 @@ class FallbackChannels:
         self.constant: Array | None = np.tile(self.costs.constant()[0], (rows, 1))
         self.fallback_audit: Audited | None = None
         if data.half_spaces is not None:
-            found = conic.least_worst(self.costs.table)
+            # Solvers want numbers near 1.
+            unit = float(self.costs.price.max()) or 1.0
+            found = conic.least_worst(self.costs.table / unit)
             near = [found, *in_decimals(found)]
             meant = [q for q in near if self.affordable(q) and data.half_spaces.inside.met(q)]
             self.least_distortion = meant[0] if meant else snapped(found)
@@ -62,22 +65,27 @@ class FallbackChannels:
         if self.capped:
             least, given = max(self.costs.exact(self.least_distortion)), rational(budget)
             if given < least:
-                # With user constraints it is that of a channel inside, as near as a solver gets.
-                which = (
-                    "of a channel that meets the constraints"
-                    if self.constrained
-                    else "of any channel"
-                )
-                raise InfeasibleError(
-                    f"budget: found {budget!r}; the least distortion {which} is "
-                    f"{'about ' if self.constrained else ''}{float_above(least)!r}"
-                )
+                self._refuse(data, float_above(least))
             room = budget - self.costs.worst(self.least_distortion)
             if len(self.costs.table) == 1 and not self.constrained:
                 excess = self.costs.table - self.costs.table.min(axis=2, keepdims=True)
                 cheapest = float(excess[excess > 0].min(initial=np.inf))
                 self.tight = given == least or room <= THIN * cheapest
             self.thin = not self.tight and room <= THIN * max(budget, float(self.costs.table.max()))
+
+    def _refuse(self, data: DesignData, least: float) -> NoReturn:
+        """Say that no channel is within the budget, or that none was found."""
+        found = f"budget: found {self.budget!r};"
+        if data.half_spaces is None:
+            raise InfeasibleError(f"{found} the least distortion of any channel is {least!r}")
+        # `least` is that of a channel inside, as near as a solver gets.
+        which = "the least distortion of a channel that meets the constraints is"
+        proved = max(data.half_spaces.least(table).least for table in self.costs.table)
+        if self.budget < proved * (1 - 1e-12):
+            raise InfeasibleError(f"{found} {which} about {least!r}")
+        raise SolverError(
+            f"{found} no channel within it was found; {which} between {proved!r} and {least!r}"
+        )
 
     @property
     def capped(self) -> bool:

@@ -171,11 +171,11 @@ def solve_with_user_constraints(
         )
         if found is not None:
             return _shown(found, half_spaces, solver)
-    if clock.late or (minimize == "information" and stated.channel.value is not None):
+    if clock.late or status not in (cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE):
         # The budget is the least possible, or nearly: less than that is what solvers are off by.
         least = conic.least_worst(_costs(statement) / unit)
         channels = [least, *in_decimals(least)]
-        law = conic.constant(_costs(statement) / unit) if clock.late else None
+        law = conic.constant(_costs(statement) / unit)
         if law is not None:
             channels.append(np.tile(law, (len(least), 1)))
         for channel in channels:

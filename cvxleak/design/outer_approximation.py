@@ -9,7 +9,9 @@ set are enough, and then at the linear program's own minimizers (Kelley 1960), w
 are. No solver is trusted: a poor point gives a weaker bound.
 
 Constraints of other kinds (power cones, complex numbers) have no half-spaces here, and what they
-would add to the lower end is left out: the bracket is valid, and it is wider.
+would add to the lower end is left out: the bracket is valid, and it is wider. So have atoms whose
+gradient CVXPY does not know, and those whose gradient is none: each half-space is compared with the
+constraint itself at points around, where a convex function is never below its tangent.
 
 A certificate states every affine constraint, whether or not the lower end needs it, and those
 supporting half-spaces that the lower end needs. If all constraints are affine, the witness's end is
@@ -58,12 +60,19 @@ CLOSE = 1e-9
 NEARER = (1.0, 0.03, 1e-3)
 """Where half-spaces are taken on the way from the conic solver's point to a linear program's."""
 
+SAME = 1e-9
+"""How far below a tangent, relative to its terms, rounding may put a convex function."""
+
 OUTWARD = 1e-13
 """How far a supporting half-space is moved outward, relative to the terms of its offset."""
 
 NEGLIGIBLE = (1e-11, 1e-9, 1e-7)
 """Multipliers below the first are left out; below the next where what is left does not cancel: a
 further variable that only a rounding error touches."""
+
+AROUND = (1e-3, 1e-3, 1e-3, 1e-3, 1e-1, 1e-1, 1e-1, 1e-1)
+"""How far, on the way to a random channel, the points are at which a half-space is tried. A wrong
+gradient is seen at about every second one of them, at every point where half-spaces are taken."""
 
 FAR = 1e6
 """Bounds of further variables while supporting half-spaces are looked for."""
@@ -94,6 +103,10 @@ class Implied:
         return {"own": self.multipliers} | ({"balance": self.balance} if self.balance else {})
 
 
+class _NoGradientError(Exception):
+    """What CVXPY says is a gradient of a constraint is none."""
+
+
 class _Rows(NamedTuple):
     """matrix v >= at_least for v = (channel by columns, further variables); = where `equal`."""
 
@@ -122,6 +135,7 @@ class HalfSpaces:
         )
         self._size = int(sum(sizes))
         self._curved: list[Any] = []
+        self._rng = np.random.default_rng(0)
         self._complete = all(_only_signed(v) for v in self._variables[1:])
         found = [self._signs()]
         for constraint in self._constraints:
@@ -182,16 +196,25 @@ class HalfSpaces:
 
         `extra` has further rows A (q, t) <= b, with q by rows and variables t of their own.
         """
+        while True:
+            try:
+                return self._least(slope, extra)
+            except _NoGradientError:  # without that constraint
+                continue
+
+    def _least(self, slope: Array, extra: tuple[csr_array, Array] | None) -> Implied:
         size = float(np.abs(slope).max()) or 1.0
         wanted, target, center = np.inf, slope / size, None
         rows = self._rows
         if self._curved:
             q, problem = self._channel, cp.Minimize(cp.sum(cp.multiply(target, self._channel)))
             rules = [q >= 0, cp.sum(q, axis=1) == 1, *self._constraints]
+            if extra is not None:
+                others = cp.Variable(cast(tuple[int, int], extra[0].shape)[1] - q.size)
+                rules.append(extra[0] @ cp.hstack([cp.vec(q, order="C"), others]) <= extra[1])
             attempt(cp.Problem(problem, rules))
             if all(v.value is not None for v in self._variables):
-                if extra is None:
-                    wanted = float((target * np.asarray(q.value)).sum())
+                wanted = float((target * np.asarray(q.value)).sum())
                 center = self._point()
                 rows = _joined([rows, *self._supports()])
         for _ in range(ROUNDS if self._curved else 0):
@@ -317,12 +340,15 @@ class HalfSpaces:
         found = []
         values = [np.array(v.value) for v in self._variables]
         inside = np.full(self._shape, 1 / self._shape[1])
-        for curved in self._curved:
+        for curved in tuple(self._curved):
             for share in (0.0, 1e-12, 1e-9, 1e-6):
                 # Logarithms have no gradient where a probability is zero.
                 self._channel.save_value((1 - share) * np.maximum(values[0], 0) + share * inside)
                 rows = self._matrix(curved) if isinstance(curved, PSD) else self._tangents(curved)
                 if rows is not None:
+                    if not isinstance(curved, PSD) and not self._below(curved, rows):
+                        self._curved.remove(curved)
+                        raise _NoGradientError
                     found.append(rows)
                     break
         for v, value in zip(self._variables, values, strict=True):
@@ -333,13 +359,17 @@ class HalfSpaces:
         self, expression: Any, equal: bool = False, *, exact: bool = False
     ) -> _Rows | None:
         """Return g(v) + <grad g(v), u - v> <= 0 for each entry g of an expression."""
-        with np.errstate(all="ignore"), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            value, slopes = expression.value, expression.grad
-        if value is None or any(slope is None for slope in slopes.values()):
+        try:
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                value, slopes = expression.value, expression.grad
+            if value is None or any(slope is None for slope in slopes.values()):
+                return None
+            value = np.ravel(np.asarray(value, dtype=float), order="F")
+            matrix = self._gathered(slopes, len(value))
+        except Exception:
+            # Whatever an atom of CVXPY raises that has no gradient, or fails to compute one.
             return None
-        value = np.ravel(np.asarray(value, dtype=float), order="F")
-        matrix = self._gathered(slopes, len(value))
         if not (np.isfinite(value).all() and np.isfinite(matrix.data).all()):
             return None
         point = self._point()
@@ -347,6 +377,28 @@ class HalfSpaces:
         if not exact:
             offset -= OUTWARD * (1 + np.abs(value) + abs(matrix) @ np.abs(point))
         return _Rows(-matrix, offset, np.full(len(value), equal))
+
+    def _below(self, expression: Any, rows: _Rows) -> bool:
+        """Whether an expression is no less than its tangent at points around the one in place."""
+        here, below = self._point(), True
+        cells = self._shape[0] * self._shape[1]
+        for share in AROUND:
+            other = here + self._rng.normal(size=len(here)) * (1 + np.abs(here))
+            other[:cells] = self._rng.dirichlet(np.ones(self._shape[1]), self._shape[0]).ravel("F")
+            point = (1 - share) * here + share * other
+            self._place(point)
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                inside = all(float(np.max(c.violation())) <= 0 for c in expression.domain)
+                value = expression.value if inside else None
+            if value is None:
+                continue
+            value = np.ravel(np.asarray(value, dtype=float), order="F")
+            tangent = rows.at_least - rows.matrix @ point
+            allowed = SAME * (1 + np.abs(value) + abs(rows.matrix) @ np.abs(point))
+            below &= not bool((value < tangent - allowed).any())
+        self._place(here)
+        return below
 
     def _gathered(self, slopes: Any, entries: int) -> csr_array:
         blocks = []
@@ -394,10 +446,10 @@ class HalfSpaces:
 
 
 def _only_signed(variable: cp.Variable) -> bool:
-    """Whether nothing was declared of a further variable but its sign, which is an affine row."""
+    """Whether what was declared of a further variable is affine rows: signs, bounds, symmetry."""
     attributes = variable.attributes.items()
     declared = {name for name, value in attributes if value is not None and value is not False}
-    return declared <= {"nonneg", "nonpos", "pos", "neg"}
+    return declared <= {"nonneg", "nonpos", "pos", "neg", "bounds", "symmetric"}
 
 
 def _written(rows: _Rows, shape: tuple[int, int]) -> list[dict[str, Any]]:

@@ -177,10 +177,12 @@ class UserConstraints:
         # Finite bounds: CVXPY multiplies bounds by constants, and infinity by 0 is not a number.
         bounds = [0, 1] if widest is None else [-widest, widest]
         self.channel = cp.Variable(shape, bounds=bounds, name="channel")
-        self._parts = [
-            _checked(list(_flat(_asked(rule, self.channel, place), place)), self.channel, place)
-            for place, rule in enumerate(as_rules(rules))
-        ]
+        self._parts = [self._stated(rule, place) for place, rule in enumerate(as_rules(rules))]
+
+    def _stated(self, rule: Rule, place: int) -> list[cp.Constraint]:
+        """Return what a callable states, aloud and by its atoms and variables."""
+        part = _checked(list(_flat(_asked(rule, self.channel, place), place)), self.channel, place)
+        return part + _implicit(part, self.channel, place)
 
     def __bool__(self) -> bool:
         return bool(self._parts)
@@ -201,9 +203,7 @@ class UserConstraints:
         """Return these constraints and those of one more callable, on the same variables."""
         more = copy(self)
         more.__dict__.pop("variables", None)
-        place = len(self._parts)
-        found = _checked(list(_flat(_asked(rule, self.channel, place), place)), self.channel, place)
-        more._parts = [*self._parts, found]
+        more._parts = [*self._parts, self._stated(rule, len(self._parts))]
         return more
 
     def violations(self, matrix: Array, solver: str | None = None) -> dict[str, float]:
@@ -215,6 +215,31 @@ class UserConstraints:
             f"constraints[{place}]": max(map(_violation, part), default=0.0)
             for place, part in enumerate(self._parts)
         }
+
+
+def _implicit(part: list[cp.Constraint], channel: cp.Variable, place: int) -> list[cp.Constraint]:
+    """Return what constraints state without saying so.
+
+    That is the domains of their atoms, outside of which a value means nothing (x^2/y for y < 0),
+    and bounds, symmetry and definiteness of further variables.
+    """
+    found: dict[str, cp.Constraint] = {}
+    for constraint in part:
+        for argument in constraint.args:
+            for domain in argument.domain:
+                known = isinstance(domain, Inequality) and domain.expr.is_nonpos()
+                if not known and not any(side is channel for side in domain.args):
+                    found[str(domain)] = domain
+    further = {v.id: v for one in part for v in one.variables() if v.id != channel.id}
+    for v in further.values():
+        if v.attributes.get("diag"):
+            raise ValidationError(
+                f"constraints[{place}]: found a further variable with diag=True; declare a vector "
+                "z and write cp.diag(z)"
+            )
+        if any(v.attributes.get(name) for name in ("symmetric", "PSD", "NSD")):
+            found[str(v.id)] = v == v.T
+    return list(found.values())
 
 
 def user_violations(constraints: UserRules, matrix: ArrayLike) -> dict[str, float]:

@@ -136,7 +136,8 @@ def test_equations_are_met_exactly_or_in_fractions():
         (lambda q: cp.norm(q - np.eye(2), "fro") <= 0.3, "half-spaces"),
         (lambda q: cp.diag(q[0]) >> 0.05 * np.eye(2), "half-spaces"),
         (lambda q: cp.constraints.PowCone3D(q[0, 0], q[1, 1], q[0, 1] + 0.1, 0.5), "half-spaces"),
-        (lambda q: [q[0, 1] <= cp.Variable(bounds=[0, 0.05])], "half-spaces"),
+        (lambda q: [q[0, 1] <= cp.Variable(bounds=[0, 0.05])], "problem"),
+        (lambda q: [q == 0.5 + cp.Variable((2, 2), PSD=True)], "half-spaces"),
     ],
 )
 def test_what_the_witness_end_is_about(constraints, about):
