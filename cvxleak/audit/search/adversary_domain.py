@@ -9,7 +9,7 @@ import numpy as np
 from flint import fmpq, fmpq_mat
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.linalg import qr
+from scipy.linalg import null_space, qr
 from scipy.optimize import linprog, minimize
 from scipy.special import entr, logsumexp
 
@@ -18,6 +18,8 @@ from cvxleak.core.errors import CertificateError, InfeasibleError, SolverError
 from cvxleak.core.validation import Array
 from cvxleak.exact.balls import precision
 from cvxleak.exact.rationals import dot, rational
+from cvxleak.iterative.formulas import information
+from cvxleak.iterative.joint_update import Updater
 from cvxleak.model import Limits
 from cvxleak.model.restricted import Linear, Restricted
 from cvxleak.proofs.bounds.adversary_class import check_member, limits_of, reference_weights
@@ -40,6 +42,16 @@ POINT = 1e-10
 
 NEGLIGIBLE = 1e-30
 """Weights of a witness up to this are left out."""
+
+
+SEGMENT_SIZE = 10**6
+"""Most coefficients of the equations for which it is looked whether they leave a segment."""
+
+GRID, ZOOMS = 201, 8
+"""Points of a grid on a segment, and how often it is made finer: 100 times each."""
+
+ON_SEGMENT = 1e-12
+"""How far a point of a segment may miss a constraint, by rounding; it is moved inside later."""
 
 
 class Domain:
@@ -75,6 +87,12 @@ class Domain:
             np.vstack([self._C, -self._log_p]), np.concatenate([self._d, self._radii]), shares
         )
         self.center = self._doubtful()
+        table = np.vstack([np.ones(len(self._possible)), self._E])[:, self._possible]
+        directions = null_space(table) if table.size <= SEGMENT_SIZE else np.zeros((0, 0))
+        self._direction: Array | None = None
+        if directions.shape[1] == 1:
+            self._direction = np.zeros(len(self._possible))
+            self._direction[self._possible] = directions[:, 0]
         exact = self.exact(self.center)
         if exact is None:
             raise InfeasibleError(
@@ -98,19 +116,21 @@ class Domain:
         lumped = self.lumped
         if self._room <= MARGIN * (1 + lumped.max_entropy):
             return []  # F is strictly concave: there is no other prior than the center
+        if self._direction is not None:
+            return [self._best_on_segment(self._direction)]
         if isinstance(starts, (int, np.integer)):
             # A value's mass goes to random rows, half of the time nearly all of it to one; the
             # groups with equal rows share it as they do at the center.
             weights = np.tile(self.center, (int(starts), 1))
             for a in range(len(lumped.values)):
-                groups = np.flatnonzero(lumped.value_index == a)
-                row_of = np.unique(lumped.rows[groups], axis=0, return_inverse=True)[1].ravel()
-                total = np.bincount(row_of, weights=self.center[groups])
+                own = np.flatnonzero(lumped.value_index == a)
+                row_of = np.unique(lumped.rows[own], axis=0, return_inverse=True)[1].ravel()
+                total = np.bincount(row_of, weights=self.center[own])
                 share = rng.dirichlet(np.full(len(total), 0.3), size=int(starts))
                 chosen = rng.integers(len(total), size=(int(starts) + 1) // 2)
                 share[::2] = 0.02 * share[::2] + 0.98 * np.eye(len(total))[chosen]
                 scale = share * total.sum() / np.maximum(total, 1e-300)
-                weights[:, groups] *= scale[:, row_of]
+                weights[:, own] *= scale[:, row_of]
         else:
             weights = np.asarray(starts)
         weights = weights / weights.sum(axis=1, keepdims=True)
@@ -133,6 +153,46 @@ class Domain:
         )
         order = np.argsort(-values)
         return [(found[i], float(lams[i])) for i in order if np.isfinite(values[i])]
+
+    def _best_on_segment(self, direction: Array) -> tuple[Array, float]:
+        """Return the prior that leaks most where the equations leave a segment, and its multiplier.
+
+        On a grid, and again around its best point.
+        """
+        # The priors are center + t direction with A (center + t direction) <= a.
+        A = np.vstack([self._C, -np.eye(len(direction))])
+        room = np.concatenate([self._d, np.zeros(len(direction))]) - A @ self.center
+        slope = A @ direction
+        low = float((room[slope < 0] / slope[slope < 0]).max(initial=-np.inf))
+        high = float((room[slope > 0] / slope[slope > 0]).min(initial=np.inf))
+        updater = Updater(self.lumped, self.floor)
+
+        def leakage(t: Array) -> Array:
+            return information(updater.joint(self._along(direction, t)))
+
+        ends = low, high
+        best = 0.0
+        for _ in range(ZOOMS):
+            t = np.linspace(low, high, GRID)
+            inside = [self._misses(w) <= ON_SEGMENT for w in self._along(direction, t)]
+            t = np.append(t[inside], best)
+            best = float(t[leakage(t).argmax()])
+            step = (high - low) / (GRID - 1)
+            low, high = max(ends[0], best - step), min(ends[1], best + step)
+        near = best + np.array([0.0, 1e-6, -1e-6]) * (ends[1] - ends[0])
+        values, points = leakage(near), self._along(direction, near)
+        doubts = entr(points).sum(axis=1) + points @ self.lumped.log_multiplicity
+        multiplier = 0.0
+        if doubts[0] <= self.floor * (1 + 1e-6):
+            # The leakage rises where the doubt falls.
+            side = 1 if doubts[1] < doubts[0] else 2
+            multiplier = max(
+                0.0, float(values[side] - values[0]) / max(doubts[0] - doubts[side], 1e-300)
+            )
+        return points[0], multiplier
+
+    def _along(self, direction: Array, t: Array) -> Array:
+        return np.maximum(self.center + t[:, None] * direction, 0.0)
 
     def meet(self, weights: Array) -> Array:
         """Return the first prior of the class (up to rounding) on the way to its center."""
