@@ -25,10 +25,10 @@ from rich.console import Console
 from rich.table import Table
 
 from cvxleak.capacities import Capacity, capacity
+from cvxleak.capacities.enclosure import Enclosure
 from cvxleak.iterative import blahut_arimoto
 from cvxleak.mechanisms import discretized_gaussian
 from cvxleak.model import Channel, Prior
-from cvxleak.proofs.capacity import Enclosure
 
 Array = NDArray[np.float64]
 Method = Callable[[Channel, float], Array]
