@@ -33,7 +33,7 @@ from flint import fmpq, fmpz
 from numpy.typing import NDArray
 
 from cvxleak.core.errors import CertificateError
-from cvxleak.core.numbers import integer_law
+from cvxleak.core.numbers import written_law
 from cvxleak.exact import reading
 from cvxleak.exact.rationals import (
     exp_above,
@@ -177,11 +177,14 @@ def _shape(problem: Parts) -> str:
 
 def _laws(rows: list[list[float]], name: str) -> Integers:
     """Return laws as whole numbers in the ratios of their probabilities."""
-    if not rows or not all(row and all(0 <= p < math.inf for p in row) for row in rows):
-        raise CertificateError(f"{name}: expected non-negative numbers")
-    if not all(map(any, rows)):
+    found, _ = _integers(rows, name)
+    if not found.any(axis=1).all():
         raise CertificateError("a law must not sum to zero")
-    return np.array([integer_law(row) for row in rows], dtype=object)
+    for place, row in enumerate(rows):
+        written = written_law(row)
+        if written is not None:
+            found[place] = written
+    return found
 
 
 def _integers(rows: list[list[float]], name: str) -> tuple[Integers, int]:
