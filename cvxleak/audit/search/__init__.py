@@ -40,8 +40,8 @@ gets is decided in `AuditedGroup._new_searches`, and in `_turn` how many nodes e
 the next one has its turn. Cells may be of a problem with outputs merged at a price (`coarse`); of
 cells that a symmetry of the problem (`symmetries`) moves onto one another only one is kept.
 
-**The branching rules.** Cells: `cell_search.split_points`, which output's cell is cut, and on which
-edge where. Slabs: `LawSearch._cut`. Time sharing: `ValueSearch._cuts`. Any rule is sound: a
+**The branching rules.** Cells: `cell_search.branch`, which output's cell is cut, and on which
+edge where. Slabs: `LawSearch._branch`. Time sharing: `ValueSearch._branch`. Any rule is sound: a
 certificate holds the cuts that were made, and its checker replays them. Slabs and intervals are one
 kind of region, in `intervals`.
 

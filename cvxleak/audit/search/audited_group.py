@@ -351,7 +351,7 @@ class AuditedGroup:
         return entry, proved
 
     def _bounds(self) -> list[tuple[str, float]]:
-        """Return all bounds by name, those first that are the simplest to prove."""
+        """Return all bounds by name (as `_entry` stores them), the simplest to prove first."""
         bounds = [("alphabet", self._alphabet)]
         if self._choices is not None:
             bounds.append(("choices", self._choices.upper))
@@ -360,7 +360,10 @@ class AuditedGroup:
         return bounds + [(search.kind, search.upper) for search in self.searches]
 
     def _entry(self, dtype: str) -> dict[str, Any]:
-        """Return what proves the least bound, and the one without a floor if there is one."""
+        """Return what proves the least bound, and the one without a floor if there is one.
+
+        The checker proves it again in `record_leakage.prove_upper`, which reads the same names.
+        """
         entry: dict[str, Any] = {"records": list(self.records)}
         if self._choices is not None and self._choices.upper < self._alphabet:
             entry["choices"] = pack(self._choices.inputs)

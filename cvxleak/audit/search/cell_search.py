@@ -18,7 +18,7 @@ from cvxleak.model import Limits, Lumped
 from cvxleak.proofs.bounds.symmetry import Symmetry, gains, largest_multiplicities, moved_groups
 from cvxleak.solvers.best_first import BestFirst, Bounded
 
-__all__ = ["CellLeaf", "CellSearch", "Split", "halved", "split_points"]
+__all__ = ["CellLeaf", "CellSearch", "Split", "branch", "halved"]
 
 Split = tuple[int, int, int, float]
 """(y, i, j, t): the cell of output y is cut at the point (1 - t) V_i + t V_j of its edge i-j; the
@@ -53,7 +53,7 @@ class CellLeaf:
     kappa: Array
 
 
-def split_points(cells: Cells, joint: Array) -> list[Split]:
+def branch(cells: Cells, joint: Array) -> list[Split]:
     """Return for each node the split that removes most of its interpolation gap.
 
     The gap of output y at the relaxation's solution is s_y (H(rho_y) - interpolation of H). With
@@ -242,7 +242,7 @@ class CellSearch(BestFirst[Array, CellLeaf, Split]):
                 found.lam,
                 found.mu,
                 found.kappa,
-                split_points(cells, found.joint),
+                branch(cells, found.joint),
                 found.weights,
                 strict=True,
             )

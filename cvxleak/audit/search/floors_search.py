@@ -14,8 +14,8 @@ from cvxleak.audit.search.cell_search import (
     STARTING_LAM,
     CellSearch,
     Split,
+    branch,
     halved,
-    split_points,
 )
 from cvxleak.audit.search.floors_proof import FloorsTree, prove_floors
 from cvxleak.audit.search.means import entropy_surplus, first_multiplier
@@ -201,7 +201,7 @@ class FloorsSearch:
             self._open[places[i]] = _Open(nodes[i].region, float(lam[i]), mu[i], rows[i])
             still_open.append(places[i])
         factors = excess[is_open & ~split].tolist()
-        cuts = split_points(cells, found.joint)
+        cuts = branch(cells, found.joint)
         chosen = np.flatnonzero(split)
         regions, multipliers = halved(cells.vertices[chosen], mu[chosen], [cuts[i] for i in chosen])
         for half, i in enumerate(chosen.tolist()):

@@ -63,10 +63,10 @@ class LawSearch(IntervalSearch[LawSolution]):
         results = []
         for ends, leaf, accuracy in zip(regions, leaves, accuracies, strict=True):
             found = self._dual.solve(ends, leaf, threshold, accuracy=accuracy, stop=stop)
-            results.append(Bounded(found, self._cut(ends, found), found.weights))
+            results.append(Bounded(found, self._branch(ends, found), found.weights))
         return results
 
-    def _cut(self, ends: Array, solution: LawSolution) -> Cut:
+    def _branch(self, ends: Array, solution: LawSolution) -> Cut:
         """Return the branching rule: the slab and the place where a cut gains most."""
         low, high = ends.T
         a = int(np.argmax(solution.gains + 1e-12 * (high - low)))

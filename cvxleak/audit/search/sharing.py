@@ -170,7 +170,7 @@ class ValueSearch(IntervalSearch[NuLeaf]):
         found, bounds, laws = self._minimize(
             ends, np.stack([leaf.nu for leaf in leaves]), np.array(accuracies), threshold, stop
         )
-        splits = self._cuts(ends, laws @ self._rows)
+        splits = self._branch(ends, laws @ self._rows)
         return [
             Bounded(NuLeaf(float(bound), nu), split, law)
             for bound, nu, split, law in zip(bounds, found, splits, laws, strict=True)
@@ -236,7 +236,7 @@ class ValueSearch(IntervalSearch[NuLeaf]):
         value = self._lam * total + blur * smooth.sum(axis=1)
         return value, law, np.exp(at_ends[..., 1] - smooth)
 
-    def _cuts(self, ends: Array, means: Array) -> list[Cut]:
+    def _branch(self, ends: Array, means: Array) -> list[Cut]:
         """Return the branching rule: the output, for each node, whose chord is farthest off."""
         low, high = ends[..., 0], ends[..., 1]
         width = high - low

@@ -37,6 +37,7 @@ Number = Annotated[float, PlainValidator(_number)]
 """A number as written: a number of TOML, or text such as "1/3"."""
 
 Label = Annotated[Any, AfterValidator(_label)]
+"""A name of an input, an output or a value: text, a number, true or false."""
 
 
 class Section(BaseModel):

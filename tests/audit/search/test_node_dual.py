@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import entr
 
-from cvxleak.audit.search.cell_search import split_points
+from cvxleak.audit.search.cell_search import branch
 from cvxleak.audit.search.node_dual import Cells, NodeDual, Task
 from cvxleak.audit.search.systems import solved
 from cvxleak.model import Lumped, Mechanism, RecordSpace
@@ -148,7 +148,7 @@ def test_splits_cut_the_cell_in_two(seed, k, depth):
     lumped = problem(seed, k, 3, 3)
     cells = Cells.of(random_cells(rng, 3, k, depth)[None])
     joint = joint_of(lumped, rng.dirichlet(np.ones(3 * k)))[None]
-    ((y, i, j, t),) = split_points(cells, joint)
+    ((y, i, j, t),) = branch(cells, joint)
     assert i != j
     assert 0.1 <= t <= 0.9
     parent = cells.vertices[0, y]
@@ -195,4 +195,4 @@ def test_a_cell_as_narrow_as_rounding_proves_nothing_and_stops_no_other(k):
     assert found.bound[1] == np.inf
     assert np.isfinite(found.weights).all()
     assert dual.value(cells, *multipliers)[1] == np.inf
-    assert len(split_points(cells, found.joint)) == 2
+    assert len(branch(cells, found.joint)) == 2
