@@ -5,6 +5,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PYRIGHT := $(BIN)/pyright --pythonpath $(BIN)/python
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
 
 # One BLAS thread: our matrices are small, and the tests already use every core.
@@ -12,10 +13,14 @@ export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
 export MKL_NUM_THREADS := 1
 
+# Bytecode is kept whatever the shell says: without it every worker rewrites the tests' asserts anew
+# (two thirds of collecting), and every program that a test starts compiles the package.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
 # Two pips at once in one environment would trip over each other.
 .NOTPARALLEL:
-.PHONY: help audit test test-slow coverage test-wheel mutate lint bench docs clean
+.PHONY: help audit test test-slow coverage test-wheel mutate lint style bench docs clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,8 +28,11 @@ help: ## show this list
 audit: $(VENV)/.installed-base ## what a real rounding mechanism tells about one person
 	$(BIN)/cvxleak audit examples/rounded_count.toml
 
-test: lint ## lint, then every test but the slow ones, doctests included
-	$(BIN)/python -m pytest -n 2 -m "not slow"
+test: style ## lint, and every test but the slow ones, doctests included
+	@# Pyright uses one core: it runs beside the tests, and has its say after them.
+	$(PYRIGHT) >$(VENV)/pyright.log 2>&1 & pyright=$$!; trap "kill $$pyright" INT TERM; \
+	  $(BIN)/python -m pytest -n 2 -m "not slow"; tests=$$?; \
+	  wait $$pyright; types=$$?; cat $(VENV)/pyright.log; [ "$$tests $$types" = "0 0" ]
 
 test-slow: $(VENV)/.installed-test ## the slow tests
 	$(BIN)/python -m pytest -n 2 -m slow
@@ -38,10 +46,12 @@ test-wheel: ## build a release, install its wheel afresh, test that (PYTHON=pyth
 mutate: $(VENV)/.installed-test ## change the checker in one place at a time: a test has to fail (ARGS="--only user_rows")
 	$(BIN)/python -m tests.mutation $(ARGS)
 
-lint: $(VENV)/.installed-test ## style, types, and which room may import which
+lint: style ## style, which room may import which, and types
+	$(PYRIGHT)
+
+style: $(VENV)/.installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
 
 bench: $(VENV)/.installed-bench ## measure against other programs, as ratios
