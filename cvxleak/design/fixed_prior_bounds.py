@@ -4,20 +4,18 @@ What `cvxleak.proofs.fixed_prior` computes in ball arithmetic, some thirty times
 fast; it never claims more than that confirms.
 
 Every quantity is a sum of terms, each a product of data and at most two logarithms. Let N be the
-number of inputs, outputs, values of secrets, secrets and sources together, and u the unit roundoff.
+number of inputs, outputs, laws and sources together, and u the unit roundoff.
 A sum of at most N non-negative products of data (an output's probability, the sum of a law) has a
 relative error below (N + 4) u, so its logarithm is off by at most (N + 4) u + 4 u (1 + |log|), and
 a term, with the sums that it is divided by, by at most (3 N + 24) u |coefficient| (1 + |logs|).
-Adding at most N terms twice (over y or the secrets, then over x) costs 2 N u times their size, and
-the sizes themselves are right within 1%. So 8 (N + 16) u times the sum of |coefficient| (1 +
-|logs|)
+Adding at most N terms twice (over y or the laws, then over x) costs 2 N u times their size, and the
+sizes themselves are right within 1%. So 8 (N + 16) u times the sum of |coefficient| (1 + |logs|)
 bounds all errors; what is below 2^-900 is left out, which costs less than the last term.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,21 +27,23 @@ __all__ = ["distortions_above", "dual_below", "information_above"]
 Array = NDArray[np.float64]
 
 
-def information_above(secrets: Sequence[Array], channel: Array) -> Array:
-    """Return I_k of a channel whose rows are divided by their sums, rounded up, shape (K,).
+def information_above(laws: Array, channel: Array) -> Array:
+    """Return I_k(X;Y) of a channel whose rows are divided by their sums, rounded up, shape (K,).
 
-    `secrets` are laws of the input, shape (n,), or tables P_k(a, x), divided by their sums.
+    `laws`, shape (K, n), are divided by their sums.
 
     Examples
     --------
     >>> import numpy as np
     >>> from cvxleak.design.fixed_prior_bounds import information_above
-    >>> fair, noisy = np.array([0.5, 0.5]), np.array([[0.75, 0.25], [0.25, 0.75]])
-    >>> float(np.abs(information_above([fair], noisy) - 0.13081203594113697)[0]) < 1e-13
+    >>> fair, noisy = np.array([[0.5, 0.5]]), np.array([[0.75, 0.25], [0.25, 0.75]])
+    >>> float(np.abs(information_above(fair, noisy) - 0.13081203594113697)[0]) < 1e-13
     True
     """
     rows = channel / channel.sum(axis=1, keepdims=True)
-    return np.array([_information(table / table.sum(), rows) for table in secrets])
+    rows = np.where(rows >= SMALLEST, rows, 0.0)
+    logs = logarithm(np.where(rows > 0, rows, 1.0))
+    return np.array([_information(law / law.sum(), rows, logs) for law in laws])
 
 
 def distortions_above(sources: Array, channel: Array, distortion: Array) -> Array:
@@ -55,7 +55,7 @@ def distortions_above(sources: Array, channel: Array, distortion: Array) -> Arra
 
 
 def dual_below(
-    secrets: Sequence[Array],
+    laws: Array,
     sources: Array,
     distortion: Array,
     reference: Array,
@@ -67,59 +67,31 @@ def dual_below(
     G_k is the gradient of I_k at the reference. -inf where the reference is too small to tell.
     """
     n, m = distortion.shape
-    laws = sources / sources.sum(axis=1, keepdims=True)
-    charge = prices @ laws
+    charge = prices @ (sources / sources.sum(axis=1, keepdims=True))
     cost = charge[:, None] * distortion
     size = cost.copy()
-    count = n + m + len(sources) + sum(1 if table.ndim == 1 else len(table) for table in secrets)
-    for weight, table in zip(weights, secrets, strict=True):
-        shares = table / table.sum()
-        used = shares > 0 if table.ndim == 1 else shares.sum(axis=0) > 0
-        if (reference[used] < SMALLEST).any():
+    count = n + m + len(sources) + len(laws)
+    for weight, law in zip(weights, laws, strict=True):
+        shares = law / law.sum()
+        used = shares > 0
+        output = shares @ reference
+        if (reference[used] < SMALLEST).any() or (output < SMALLEST).any():
             return -math.inf
-        if table.ndim == 1:
-            output = shares @ reference
-            if (output < SMALLEST).any():
-                return -math.inf
-            logs = logarithm(np.where(used[:, None], reference, 1.0))
-            log_output = logarithm(output)
-            cost += weight * shares[:, None] * (logs - log_output)
-            size += weight * shares[:, None] * (1 + np.abs(logs) + np.abs(log_output))
-        else:
-            shares = shares[shares.sum(axis=1) > 0]
-            joint = shares @ reference
-            if (joint < SMALLEST).any():
-                return -math.inf
-            logs, log_output = logarithm(joint), logarithm(joint.sum(axis=0))
-            log_prior = logarithm(shares.sum(axis=1))[:, None]
-            cost += weight * (shares.T @ (logs - log_prior - log_output))
-            extent = 1 + np.abs(logs) + np.abs(log_prior) + np.abs(log_output)
-            size += weight * (shares.T @ extent)
+        logs = logarithm(np.where(used[:, None], reference, 1.0))
+        log_output = logarithm(output)
+        cost += weight * shares[:, None] * (logs - log_output)
+        size += weight * shares[:, None] * (1 + np.abs(logs) + np.abs(log_output))
     error = 8 * (count + 16) * UNIT_ROUNDOFF
     below = (cost - error * size).min(axis=1)
     total = float(below.sum())
     return total - error * float(np.abs(below).sum()) - 2.0**-800
 
 
-def _information(table: Array, rows: Array) -> float:
-    n, m = rows.shape
-    rows = np.where(rows >= SMALLEST, rows, 0.0)
-    if table.ndim == 1:
-        joint, prior = table[:, None] * rows, None
-        output = joint.sum(axis=0)
-        logs = logarithm(np.where(rows > 0, rows, 1.0))
-        count = n + m
-    else:
-        table = table[table.sum(axis=1) > 0]
-        joint, prior = table @ rows, table.sum(axis=1)
-        joint = np.where(joint >= SMALLEST, joint, 0.0)
-        output = joint.sum(axis=0)
-        logs = logarithm(np.where(joint > 0, joint, 1.0)) - logarithm(prior)[:, None]
-        count = n + m + len(table)
+def _information(law: Array, rows: Array, logs: Array) -> float:
+    joint = law[:, None] * rows
+    output = joint.sum(axis=0)
     log_output = logarithm(np.where(output >= SMALLEST, output, 1.0))
     extent = joint * (1 + np.abs(logs) + np.abs(log_output))
-    if prior is not None:
-        extent += joint * 2 * np.abs(logarithm(prior))[:, None]
     value = float((joint * (logs - log_output)).sum())
-    error = 8 * (count + 16) * UNIT_ROUNDOFF * float(extent.sum())
+    error = 8 * (sum(rows.shape) + 16) * UNIT_ROUNDOFF * float(extent.sum())
     return max(math.nextafter(value + error, math.inf), 0.0) + 2.0**-800

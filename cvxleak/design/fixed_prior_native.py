@@ -110,7 +110,7 @@ def _plausible(statement: Statement, minimize: str, number: float, channel: Arra
         values = distortions_above(statement.sources, channel, statement.distortion)
         unit = _unit(statement, "distortion")
     else:
-        values, unit = information_above(list(statement.laws), channel), 1.0
+        values, unit = information_above(statement.laws, channel), 1.0
     return float(values.max()) <= number * (1 + 1e-9) + 1e-9 * unit
 
 
@@ -243,7 +243,7 @@ def _repaired(
             values = distortions_above(statement.sources, rows, statement.distortion)
             least = distortions_above(statement.sources, target, statement.distortion)
         else:
-            values, least = information_above(list(statement.laws), rows), np.zeros(1)
+            values, least = information_above(statement.laws, rows), np.zeros(1)
         over = values - number
         if (over <= 0).all():
             return rows
@@ -267,7 +267,7 @@ def _fast_ends(
     else:
         weights = weights / weights.sum()
         prices = prices * (number / prices.sum()) if prices.sum() > 0 else prices
-    leaks = information_above(list(statement.laws), channel)
+    leaks = information_above(statement.laws, channel)
     spent = distortions_above(statement.sources, channel, statement.distortion)
     offset = {
         "information": float(prices.sum()) * number,
@@ -285,7 +285,7 @@ def _fast_ends(
         return None
     reference = np.array(proof["reference"])
     below = dual_below(
-        list(statement.laws), statement.sources, statement.distortion, reference, weights, prices
+        statement.laws, statement.sources, statement.distortion, reference, weights, prices
     )
     if below == -math.inf:
         return None

@@ -53,9 +53,6 @@ LARGEST = 13.0
 DUST = 1e-7
 """Columns below this are a solver's noise."""
 
-SILENT = 1e8
-"""Weight of an information that has to be 0: its tangents and its multiplier agree to 1e-8."""
-
 LEAST_WEIGHT = 1e-9
 TINY = 1e-250
 
@@ -103,7 +100,7 @@ def program(
     if minimize == "information":
         rest.append(spent <= number - margin * scale)
     elif minimize == "distortion" and leaks:
-        rest.append(level <= number - margin)
+        rest.append(level <= max(number - margin, 0.0))
     rest += user.constraints
     problem = cp.Problem(cp.Minimize(objective), [*leaks, *cones, *costs, *rest])
     return Program(problem, q, leaks, costs, cones)
@@ -146,10 +143,6 @@ def solve_with_user_constraints(
         blind = _blind(statement, number, conic, half_spaces)
         if blind is not None:
             return blind
-    if minimize == "distortion" and number == 0 and measure == INFORMATION:
-        silent = _silent(statement, conic, half_spaces, clock)
-        if silent is not None:
-            return silent
     status = "not solved"
     inside = SlaterRepair(user.also(_budget(statement, measure, minimize, number)))
     stated, unit = _in_units(statement, measure, minimize, number, user)
@@ -231,59 +224,6 @@ def _blind(
     return _shown((Solution(channel, proof, *ends, 0.0, {}), content), half_spaces)
 
 
-def _silent(
-    statement: Statement, conic: Conic, half_spaces: HalfSpaces, clock: Clock
-) -> tuple[Solution, dict[str, Any]] | None:
-    """Return the best output that does not look at the input, where nothing may leak.
-
-    A channel leaks nothing if each joint law s(x,y) is p(x) r(y). With multipliers v(x,y) of these
-    equations, <v, s> takes the place of the information: the tangent at phi = p e^(v/w) is
-    <v, s>/w less terms of order v^2/w^2, so that w times it comes near for a large weight w.
-    """
-    law = conic.constant(_costs(statement))
-    if law is None:
-        return None
-    (n, m), scale = statement.distortion.shape, float(statement.distortion.max()) or 1.0
-    q = half_spaces.user.channel
-    spent = cp.Constant(_costs(statement).reshape(-1, n * m) / scale) @ cp.vec(q, order="C")
-    level = cp.Variable()
-    equations = []
-    for prior in statement.laws:
-        joint, seen = _joint(prior, q)
-        equations.append(joint == cp.outer(seen, cp.Variable(m, bounds=[0, 1])))
-    costs = spent <= level
-    rules = [cp.sum(q, axis=1) == 1, *half_spaces.user.constraints]
-    status = attempt(cp.Problem(cp.Minimize(level), [costs, *equations, *rules]), clock=clock)
-    weight, prices = SILENT * scale, np.zeros(len(statement.sources))
-    priors = [np.array(_posteriors_of_nothing(prior, m)) for prior in statement.laws]
-    if costs.dual_value is not None:
-        prices = np.maximum(np.ravel(np.asarray(costs.dual_value, dtype=float)), 0.0)
-        for phi, equation in zip(priors, equations, strict=True):
-            used = phi[:, 0] > 0
-            tilt = np.asarray(equation.dual_value) * (scale / weight)
-            phi[used] = softmax(np.log(phi[used] / phi[used].sum(axis=0)) + tilt, axis=0)
-    prices = prices / prices.sum() if prices.sum() > 0 else prices + 1 / len(prices)
-    laws = statement.sources / statement.sources.sum(axis=1, keepdims=True)
-    matrix = (prices @ laws)[:, None] * statement.distortion
-    for prior, phi in zip(statement.laws, priors, strict=True):
-        matrix = matrix + weight * _slope(prior, phi)
-    implied = half_spaces.least(matrix)
-    channel = np.tile(law, (n, 1))
-    proof: dict[str, Any] = {
-        "weights": [weight] * len(priors),
-        "prices": prices.tolist(),
-        "posteriors": [phi.tolist() for phi in priors],
-    } | implied.proof()
-    content = statement.content("distortion", "budget", 0.0) | {"own": implied.half_spaces}
-    try:
-        with precision():
-            ends = bracket(content, {"channel": channel.tolist()}, proof)
-    except CertificateError:
-        return None
-    found = Solution(channel, proof, *ends, math.nan, {"solver_status": status})
-    return _shown((found, content), half_spaces)
-
-
 def _costs(statement: Statement) -> Array:
     """Return p_j(x) d(x,y), shape (J, n, m)."""
     laws = statement.sources / statement.sources.sum(axis=1, keepdims=True)
@@ -350,7 +290,8 @@ def _ends(
         if not information
         else {
             "information": -float(prices.sum()),
-            "distortion": -float(weights.sum()),
+            # The first nat saves a distortion at an infinite rate, or nothing.
+            "distortion": -float(weights.sum()) if number > 0 else math.nan,
             "sum": float((laws @ (channel * statement.distortion).sum(axis=1)).max()),
         }[minimize]
     )

@@ -8,10 +8,11 @@ solver finds for the linear function to be bounded, where by the KKT conditions 
 set are enough, and then at the linear program's own minimizers (Kelley 1960), where the others
 are. No solver is trusted: a poor point gives a weaker bound.
 
-Constraints of other kinds (power cones, complex numbers) have no half-spaces here, and what they
-would add to the lower end is left out: the bracket is valid, and it is wider. So have atoms whose
-gradient CVXPY does not know, and those whose gradient is none: each half-space is compared with the
-constraint itself at points around, where a convex function is never below its tangent.
+Constraints of other kinds (matrices, power cones, complex numbers) have no half-spaces here, and
+what they would add to the lower end is left out: the bracket is valid, and it is wider. So have
+atoms whose gradient CVXPY does not know, and those whose gradient is none: each half-space is
+compared with the constraint itself at points around, where a convex function is never below its
+tangent.
 
 A certificate states every affine constraint, whether or not the lower end needs it, and those
 supporting half-spaces that the lower end needs. If all constraints are affine, the witness's end is
@@ -26,7 +27,6 @@ from typing import Any, NamedTuple, cast
 
 import cvxpy as cp
 import numpy as np
-from cvxpy.constraints.psd import PSD
 from numpy.typing import NDArray
 from scipy.linalg import qr
 from scipy.optimize import linprog
@@ -148,8 +148,6 @@ class HalfSpaces:
                     found += [] if rows is None else [rows]
                 else:
                     self._curved.append(expression)
-            if isinstance(constraint, PSD) and not constraint.args[0].is_complex():
-                self._curved.append(constraint)
             self._complete &= bool(sides)
         self._complete &= not self._curved
         self._rows = _joined(found)
@@ -344,9 +342,9 @@ class HalfSpaces:
             for share in (0.0, 1e-12, 1e-9, 1e-6):
                 # Logarithms have no gradient where a probability is zero.
                 self._channel.save_value((1 - share) * np.maximum(values[0], 0) + share * inside)
-                rows = self._matrix(curved) if isinstance(curved, PSD) else self._tangents(curved)
+                rows = self._tangents(curved)
                 if rows is not None:
-                    if not isinstance(curved, PSD) and not self._below(curved, rows):
+                    if not self._below(curved, rows):
                         self._curved.remove(curved)
                         raise _NoGradientError
                     found.append(rows)
@@ -412,24 +410,6 @@ class HalfSpaces:
                 )
                 blocks.append(csr_array(dense.T))
         return csr_array(block_array([blocks]))
-
-    def _matrix(self, constraint: PSD) -> _Rows | None:
-        """Return e' M e >= 0 for the eigenvectors e that M's least eigenvalues belong to."""
-        expression = constraint.args[0]
-        here = np.asarray(expression.value, dtype=float)
-        values, vectors = np.linalg.eigh((here + here.T) / 2)
-        few = values <= values[0] + 1e-4 * max(1.0, float(np.abs(values).max()))
-        point = self._point()
-        self._place(np.zeros(self._size))
-        entries = self._tangents(expression, exact=True)
-        self._place(point)
-        if entries is None:
-            return None
-        squares = np.array([np.outer(e, e).ravel(order="F") for e in vectors.T[few]])
-        matrix = csr_array(squares @ -entries.matrix)
-        offset = -(squares @ entries.at_least)
-        offset -= OUTWARD * (1 + np.abs(squares) @ np.abs(entries.at_least))
-        return _Rows(matrix, offset, np.zeros(len(offset), dtype=bool))
 
     def _signs(self) -> _Rows:
         """Return the signs that further variables were declared with."""
