@@ -177,13 +177,6 @@ OWN: dict[str, dict[str, Any]] = {
         "mu_2": [0.3],
         "max_iterations": 100,
     },
-    "release.release_interior_point": {
-        "law": np.ones((2, 2)) / 4,
-        "cost": np.ones((2, 2, 2)),
-        "coalitions": [[0, 0]],
-        "rooms": [0.1],
-        "prices": [0.1],
-    },
     "papers.algorithms.release_search": {"joint": RELEASE, "delta": 0.3, "max_rounds": 3},
     "local_dp.class_two_distortions": {"sources": [[0.5, 0.3, 0.2]]},
     "local_dp.class_two_leakage": {"sources": [[0.5, 0.3, 0.2]]},

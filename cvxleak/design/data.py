@@ -18,6 +18,7 @@ from cvxleak.design.outer_approximation import HalfSpaces
 from cvxleak.design.symmetry import find_rows
 from cvxleak.design.user_constraints import Rule, UserConstraints
 from cvxleak.model import Channel, Distortion, Mechanism, Query
+from cvxleak.problem.candidates import candidate_array
 from cvxleak.proofs.bounds.design_rows import Law, Rows
 
 __all__ = ["STATED_ROWS", "DesignData"]
@@ -121,23 +122,9 @@ class DesignData:
             wanted = rows.values if known >= set(rows.values) else query.values
             given = candidate.select(wanted, outputs, "candidate").matrix
         else:
-            try:
-                given = np.asarray(candidate, dtype=float)
-            except (TypeError, ValueError) as error:
-                raise ValidationError(f"candidate: expected a matrix ({error})") from error
-        sizes = {len(rows.values), len(query.values)}
-        if space.size <= STATED_ROWS:
-            sizes.add(space.size)
-        if (
-            given.ndim != 2
-            or given.shape[0] not in sizes
-            or given.shape[1] != len(outputs)
-            or not np.isfinite(given).all()
-        ):
-            raise ValidationError(
-                f"candidate: found shape {given.shape}; finite numbers of one of the shapes "
-                f"{sorted((size, len(outputs)) for size in sizes)} are needed"
-            )
+            sizes = {len(rows.values), len(query.values)}
+            sizes |= {space.size} if space.size <= STATED_ROWS else set()
+            given = candidate_array(candidate, {(size, len(outputs)) for size in sizes})
         if len(given) == len(rows.values):
             return self, given
         if len(given) == len(query.values):

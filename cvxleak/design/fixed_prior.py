@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from cvxleak.core.clock import Clock
@@ -21,12 +20,12 @@ from cvxleak.design.fixed_prior_statement import (
     Statement,
     amount,
     read_priors,
-    stochastic,
 )
 from cvxleak.design.private_utility import private_content, private_excess, solve_private
 from cvxleak.measures import mutual_information
 from cvxleak.model import Channel, Distortion, Prior
 from cvxleak.problem import Bound, Gap, Problem, Stopped
+from cvxleak.problem.candidates import read_rows
 from cvxleak.problem.problem import Found, Once
 
 if TYPE_CHECKING:
@@ -267,11 +266,7 @@ class DesignForPrior(Problem):
 
     def _measure(self, candidate: Channel | ArrayLike) -> tuple[float, dict[str, float]]:
         matrix = self._statement.candidate(candidate)
-        violations = {
-            "entries are non-negative": max(0.0, -float(matrix.min())),
-            "rows sum to 1": float(np.abs(matrix.sum(axis=1) - 1).max()),
-        }
-        rows = stochastic(matrix)
+        rows, violations = read_rows(matrix)
         leak, spent = self._measured(rows)
         if self._goal == "information":
             value = leak

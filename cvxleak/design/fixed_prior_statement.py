@@ -13,7 +13,7 @@ from cvxleak.core.errors import ValidationError
 from cvxleak.core.numbers import stacked
 from cvxleak.core.validation import Array, real_number
 from cvxleak.model import Channel, Distortion, Prior, as_prior
-from cvxleak.problem.candidates import positive_part
+from cvxleak.problem.candidates import candidate_array, positive_part
 
 __all__ = ["INFORMATION", "PRIVACY", "Statement", "amount", "read_priors", "stochastic"]
 
@@ -71,18 +71,7 @@ class Statement:
         """Return the matrix that somebody proposes; it need not be stochastic."""
         if isinstance(candidate, Channel):
             return candidate.select(self.inputs, self.outputs, "candidate").matrix
-        try:
-            matrix = np.asarray(candidate, dtype=float)
-        except (TypeError, ValueError) as error:
-            raise ValidationError(f"candidate: expected a matrix ({error})") from error
-        if matrix.shape != self.distortion.shape or not np.isfinite(matrix).all():
-            raise ValidationError(
-                f"candidate: found shape {matrix.shape}; finite numbers of shape "
-                f"{self.distortion.shape} are needed"
-            )
-        if not (matrix > 0).any(axis=1).all():
-            raise ValidationError("candidate: found a row without a positive entry")
-        return matrix
+        return candidate_array(candidate, [self.distortion.shape])
 
     def content(self, minimize: str, name: str, amount: float) -> dict[str, Any]:
         """Return what a certificate says about a problem about information."""

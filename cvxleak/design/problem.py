@@ -37,6 +37,7 @@ from cvxleak.design.user_constraints import (
 from cvxleak.model import Distortion, Prior, Query, as_prior
 from cvxleak.model.prior import has_labels
 from cvxleak.problem import Problem
+from cvxleak.problem.candidates import read_rows
 from cvxleak.problem.problem import TIME_LIMIT
 from cvxleak.proofs.bounds.design_rows import Law
 from cvxleak.sources import SourceSet
@@ -163,13 +164,7 @@ class DesignProblem(Problem):
 
     def _measure(self, candidate: Any) -> tuple[float, dict[str, float]]:
         data, matrix = self.data.candidate(candidate)
-        violations = {
-            "probabilities are non-negative": max(0.0, -float(matrix.min())),
-            "rows sum to 1": float(np.abs(matrix.sum(axis=1) - 1).max()),
-        }
-        positive = np.maximum(matrix, 0.0)
-        if not (positive.sum(axis=1) > 0).all():
-            raise ValidationError("candidate: found a row without a positive entry")
+        positive, violations = read_rows(matrix)
         if data.rules:
             found = user_violations(data.rules, matrix)
             violations |= {f"{name} is met": value for name, value in found.items()}

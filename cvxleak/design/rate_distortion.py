@@ -19,7 +19,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import entr
 
 from cvxleak.core.clock import Clock
@@ -253,18 +252,7 @@ class _CentralPath:
         self.information = level - self.s * self.spent + math.log(self.r.sum())
 
     def _starting_slope(self) -> float:
-        """Return the slope that fits a uniform r, if there is one."""
+        """Return the slope that is given, or one of the order of the distortions."""
         if self.minimize == "sum":
             return min(self.target, self.steepest)
-        mean = float(self.p @ self.d.mean(axis=1)) or 1.0
-
-        def excess(log_s: float) -> float:
-            tilt = np.exp(-math.exp(log_s) * self.d)
-            return float(self.p @ ((tilt * self.d).sum(axis=1) / tilt.sum(axis=1))) - self.target
-
-        low, high = math.log(1e-3 / mean), math.log(self.steepest)
-        if excess(low) <= 0:
-            return 1 / mean
-        if excess(high) >= 0:
-            return self.steepest
-        return math.exp(float(brentq(excess, low, high, xtol=1e-2)))  # pyright: ignore[reportArgumentType]
+        return min(1 / (float(self.p @ self.d.mean(axis=1)) or 1.0), self.steepest)

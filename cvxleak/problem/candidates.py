@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,35 @@ from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import Array, short
 from cvxleak.model import Prior, as_prior
 
-__all__ = ["candidate_weights", "law_violations", "positive_part", "read_rows"]
+__all__ = [
+    "candidate_array",
+    "candidate_weights",
+    "law_violations",
+    "positive_part",
+    "read_rows",
+]
+
+
+def candidate_array(candidate: ArrayLike, shapes: Collection[tuple[int, ...]]) -> Array:
+    """Return a candidate as an array of one of some shapes.
+
+    Raises
+    ------
+    ValidationError
+        What is no array of numbers, or has another shape or numbers that are not finite.
+    """
+    try:
+        found = np.asarray(candidate, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValidationError(
+            f"candidate: expected an array of numbers, found {short(candidate)}"
+        ) from error
+    if found.shape not in shapes or not np.isfinite(found).all():
+        allowed = " or ".join(str(shape) for shape in sorted(shapes))
+        raise ValidationError(
+            f"candidate: found shape {found.shape}; finite numbers of shape {allowed} are needed"
+        )
+    return found
 
 
 def candidate_weights(

@@ -4,7 +4,6 @@ from cvxleak.release.coalitions import Coalition, any_of
 from cvxleak.release.constructors import release_lagrangian, release_problem
 from cvxleak.release.distortion import ReleaseDistortion
 from cvxleak.release.information import ReleaseInformation
-from cvxleak.release.interior_point import ReleasePoint, release_interior_point
 from cvxleak.release.joint import ReleaseJoint
 from cvxleak.release.sequence import release_sequence, release_surface
 from cvxleak.release.statement import ReleaseProblem
@@ -14,10 +13,8 @@ __all__ = [
     "ReleaseDistortion",
     "ReleaseInformation",
     "ReleaseJoint",
-    "ReleasePoint",
     "ReleaseProblem",
     "any_of",
-    "release_interior_point",
     "release_lagrangian",
     "release_problem",
     "release_sequence",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -45,9 +44,6 @@ class ReleaseDistortion(ReleaseProblem):
     `upper` is attained, in units of d; `lower` is proved by multipliers. Among kernels of nearly
     equal distortion the witness is one that leaks little: a coalition with room to spare has a
     small price, so a request that comes again gets the old answer.
-
-    Option of `solve`: ``start``, a kernel to start near, array_like of the shape of the witness:
-    that of a similar problem.
 
     Examples
     --------
@@ -156,15 +152,14 @@ class ReleaseDistortion(ReleaseProblem):
 
         return conic_program(self, self.distortion.matrix)
 
-    def _search(self, *, start: ArrayLike | None = None) -> Search:
-        kernel = None if start is None else self.read_kernel(start, "start")
-        return Once(partial(self._run, kernel))
+    def _search(self) -> Search:
+        return Once(self._run)
 
-    def _run(self, start: Array | None, gap: Gap, clock: Clock) -> tuple[Found, Stopped]:
+    def _run(self, gap: Gap, clock: Clock) -> tuple[Found, Stopped]:
         distortion, inner = self.distortion.matrix, KernelProgram(self, clock)
         tol = gap.absolute / self.scale
         # The gap is far below what a nudge may cost, or nudging would not be noticed.
-        solved = inner.solve(distortion, 1e-4 * tol, nudge=0.1 * tol, start=start)
+        solved = inner.solve(distortion, 1e-4 * tol, nudge=0.1 * tol)
         stopped = Stopped.TIME_LIMIT if clock.late else Stopped.NO_PROGRESS
         kernel = inner.cleaned(solved.point.kernel, distortion, 0.1 * gap.absolute)
         statement = inner.statement() | {"distortion": pack_written(distortion)}

@@ -125,7 +125,7 @@ class _Search:
         self, problem: ReleaseInformation, restarts: int, rng: np.random.Generator
     ) -> None:
         self.problem = problem
-        self.inner = KernelProgram(problem)
+        self.inner = KernelProgram(problem, Clock())
         self.requests = len(problem.joint.requests)
         self._restarts, self._rng = restarts, rng
         self._request: Array = self.inner.joint.sum(axis=(1, 2))
@@ -194,10 +194,6 @@ class _Search:
         """Return 0: the proof comes on top of the time limit."""
         return 0.0
 
-    @property
-    def _late(self) -> bool:
-        return self.inner.clock is not None and self.inner.clock.late
-
     def _open(self, gap: Gap) -> bool:
         return not gap.closed(self.value, self.upper)
 
@@ -224,7 +220,7 @@ class _Search:
             laws, masses = self._posteriors(self._relaxed)
             slack = masses * ((laws * tree.slopes).sum(axis=1) + entr(laws).sum(axis=1))
             total = float(slack.sum())
-            if self._late or (total <= 0.5 * tol and self._sharpness <= 0.1 * tol):
+            if self.inner.clock.late or (total <= 0.5 * tol and self._sharpness <= 0.1 * tol):
                 return
             if self.upper - self.value <= 0.5 * tol:
                 return
@@ -309,7 +305,7 @@ class _Search:
             solved = self.inner.solve(-np.log(np.where(positive, ratio, 1.0)).T, 0.01 * tol)
             self.steps += 1
             before, value = value, self.offer(self.inner.terms.rows(solved.point.kernel))
-            if value - before <= 0.1 * tol or self._late:
+            if value - before <= 0.1 * tol or self.inner.clock.late:
                 return
             laws, _ = self._posteriors(self.inner.terms.rows(solved.point.kernel))
 

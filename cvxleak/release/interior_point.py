@@ -7,22 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array, hstack
 from scipy.sparse.linalg import splu
 
 from cvxleak.core.clock import Clock
-from cvxleak.core.errors import ValidationError
-from cvxleak.core.validation import (
-    Array,
-    frozen_array,
-    in_order,
-    plain_array,
-    probability_rows,
-    real_number,
-    short,
-    whole_number,
-)
+from cvxleak.core.validation import Array
 from cvxleak.iterative.release_terms import Coalition, Groups, ReleaseTerms
 
 __all__ = ["ReleasePoint", "release_interior_point"]
@@ -34,8 +24,7 @@ Longer steps reach the optimal value sooner, but outputs that die out then leave
 and with it the posteriors that the dual bound rests on.
 """
 CENTERING = 0.2
-WARM = 0.01
-"""Complementarity, as a share of the range of the cost, at which a given start begins."""
+MAX_ITERATIONS = 100
 DENSE = 300
 """Up to this many unknowns a dense factorization is quicker than a sparse one."""
 NEGLIGIBLE = 1e-300
@@ -58,17 +47,6 @@ class ReleasePoint:
         For each coalition the log ratios log( w(x|r̂,s) / p(x|s) ) of its reference posteriors w,
         or the free multipliers nu(r̂,s,x) of a coalition without room.
     iterations : int
-    stopped : str
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cvxleak.release import release_interior_point
-    >>> cost = 1 - np.eye(2)[None]
-    >>> point = release_interior_point(np.array([[0.5, 0.5]]), cost, [np.array([0])], [np.inf])
-    >>> point.kernel.round(6)
-    array([[[1., 0.],
-            [0., 1.]]])
     """
 
     kernel: Array
@@ -77,7 +55,6 @@ class ReleasePoint:
     multipliers: Array
     references: tuple[Array, ...]
     iterations: int
-    stopped: str
 
 
 def release_interior_point(
@@ -85,12 +62,9 @@ def release_interior_point(
     cost: Array,
     coalitions: Sequence[NDArray[np.integer]],
     rooms: Sequence[float],
-    prices: Sequence[float] | None = None,
-    *,
-    start: Array | None = None,
-    tol: float = 1e-10,
-    max_iterations: int = 100,
-    time_limit: float | None = None,
+    prices: Sequence[float],
+    tol: float,
+    clock: Clock,
 ) -> ReleasePoint:
     r"""Minimize E c(R̂;Z,X) + sum_c kappa_c I(R̂;X|S_c) subject to I(R̂;X|S_c) <= rooms[c].
 
@@ -109,25 +83,17 @@ def release_interior_point(
     rooms : sequence of float
         What the release may add to each coalition's knowledge, in nats. 0 means that R̂ and X are
         independent given s; infinity, no budget.
-    prices : sequence of float, optional
-        kappa >= 0 for each coalition, in units of cost per nat; 0 if left out.
-    start : array, shape (Z, X, outputs), optional
-        A kernel to start from, blended with the uniform one as far as it has to be.
+    prices : sequence of float
+        kappa >= 0 for each coalition, in units of cost per nat.
     tol : float
         Gap at which to stop, in units of cost.
-    max_iterations : int
-    time_limit : float, optional
-        In seconds.
+    clock : Clock
+        When to stop in any case.
 
     Returns
     -------
     ReleasePoint
         Whenever it stops, the kernel is feasible and the lower bound holds, up to rounding.
-
-    Raises
-    ------
-    ValidationError
-        Arguments that do not fit each other, or are outside their range.
 
     Notes
     -----
@@ -150,93 +116,34 @@ def release_interior_point(
     A fair bit told with Hamming cost within log 2 - h(0.1) nats is wrong with probability 0.1:
 
     >>> import numpy as np
-    >>> from cvxleak.release import release_interior_point
-    >>> room = np.log(2) + 0.1 * np.log(0.1) + 0.9 * np.log(0.9)
+    >>> from cvxleak.core.clock import Clock
+    >>> from cvxleak.release.interior_point import release_interior_point
+    >>> room, cost = np.log(2) + 0.1 * np.log(0.1) + 0.9 * np.log(0.9), 1 - np.eye(2)[None]
     >>> point = release_interior_point(
-    ...     np.array([[0.5, 0.5]]), 1 - np.eye(2)[None], [np.array([0])], [room]
+    ...     np.array([[0.5, 0.5]]), cost, [np.array([0])], [room], [0.0], 1e-10, Clock()
     ... )
     >>> round(point.value, 6), round(point.lower, 6)
     (0.1, 0.1)
     """
-    enough = real_number(tol, "tol", 0.0)
-    cap = whole_number(max_iterations, "max_iterations", 1)
-    clock = Clock(time_limit)
-    p, costs, classes = _checked(law, cost, coalitions)
-    budgets, kappa = _per_coalition(rooms, "rooms", len(classes)), None
-    if prices is not None:
-        kappa = _per_coalition(prices, "prices", len(classes))
-    terms = ReleaseTerms(p, classes)
-    solver = _Newton(terms, terms.rows(costs), budgets, kappa, _start(start, costs))
-    stopped = "max_iterations reached"
+    terms = ReleaseTerms(law, coalitions)
+    newton = _Newton(terms, terms.rows(cost), np.array(rooms), np.array(prices))
     iterations = 0
-    for iterations in range(1, cap + 1):  # noqa: B007
-        solver.step()
-        if solver.gap <= enough:
-            stopped = "the gap is within tol"
-            break
-        if solver.exhausted:
-            stopped = "no digits left"
-            break
+    while iterations < MAX_ITERATIONS and not (newton.gap <= tol or newton.exhausted):
+        newton.step()
+        iterations += 1
         if clock.late:
-            stopped = "time_limit reached"
             break
     return ReleasePoint(
-        terms.kernel(solver.kernel),
-        solver.value,
-        solver.lower,
-        solver.multipliers,
+        terms.kernel(newton.kernel),
+        newton.value,
+        newton.lower,
+        newton.multipliers,
         tuple(
             terms.by_class(own, reference)
-            for own, reference in zip(classes, solver.references, strict=True)
+            for own, reference in zip(coalitions, newton.references, strict=True)
         ),
         iterations,
-        stopped,
     )
-
-
-def _checked(
-    law: ArrayLike, cost: ArrayLike, coalitions: Sequence[ArrayLike]
-) -> tuple[Array, Array, list[NDArray[np.intp]]]:
-    """Return law, cost and classes as arrays, or say what is wrong with them."""
-    p = frozen_array(law, "law", 2)
-    probability_rows(p.ravel(), "law", 1)
-    costs = frozen_array(cost, "cost", 3)
-    if costs.shape[:2] != p.shape or costs.size == 0 or not np.isfinite(costs).all():
-        raise ValidationError(
-            f"cost: found shape {costs.shape}; finite numbers of shape "
-            f"({p.shape[0]}, {p.shape[1]}, outputs) are needed"
-        )
-    classes = []
-    for c, given in enumerate(in_order(coalitions, "coalitions")):
-        array = plain_array(given, f"coalitions[{c}]")
-        fits = array.shape == p.shape[:1] and array.dtype.kind in "iu"
-        if not fits or array.min() < 0 or array.max() >= len(p):
-            raise ValidationError(
-                f"coalitions[{c}]: found {short(given)}; {len(p)} integers from 0 to "
-                f"{len(p) - 1} are needed, the class of every z"
-            )
-        classes.append(array.astype(np.intp))
-    return p, costs, classes
-
-
-def _per_coalition(values: ArrayLike, name: str, count: int) -> Array:
-    array = frozen_array(values, name, 1)
-    if len(array) != count or (array < 0).any() or (name == "prices" and np.isinf(array).any()):
-        raise ValidationError(
-            f"{name}: found {short(values)}; {count} numbers >= 0 are needed, one per coalition"
-        )
-    return array
-
-
-def _start(start: ArrayLike | None, cost: Array) -> Array | None:
-    if start is None:
-        return None
-    kernel = frozen_array(start, "start", 3)
-    if kernel.shape != cost.shape or (kernel < 0).any() or not np.isfinite(kernel).all():
-        raise ValidationError(
-            f"start: found shape {kernel.shape}; numbers >= 0 of shape {cost.shape} are needed"
-        )
-    return kernel
 
 
 class _Newton:
@@ -247,13 +154,12 @@ class _Newton:
         terms: ReleaseTerms,
         cost: Array,
         rooms: Array,
-        prices: Array | None,
-        start: Array | None,
+        prices: Array,
     ) -> None:
         self.terms, self.cost, self.rooms = terms, cost, rooms
         n, outputs = cost.shape
         self.weights = terms.weights[:, None]
-        self.prices = np.zeros(len(rooms)) if prices is None else prices
+        self.prices = prices
         self.budgets = np.flatnonzero((rooms > 0) & np.isfinite(rooms))
         # Where s determines x, nothing is left to be independent of.
         spread = np.array([c.pairs.size > c.classes.size for c in terms.coalitions], dtype=bool)
@@ -265,16 +171,11 @@ class _Newton:
         self._nu = [np.zeros(size) for size in self._sizes]
         cells = np.arange(n * outputs)
         self._row_sums = csr_array((np.ones(len(cells)), (cells, cells // outputs)))
-        uniform = np.full((n, outputs), 1 / outputs)
-        self._k = uniform if start is None else self._interior(terms.rows(start), uniform)
+        self._k = np.full((n, outputs), 1 / outputs)
         self._room = rooms - terms.information(self._k)
+        self._zeta = np.full((n, outputs), self.scale)
         self._mu = np.zeros(len(rooms))
-        if self._k is uniform:
-            self._zeta = np.full((n, outputs), self.scale)
-            self._mu[self.budgets] = self.scale
-        else:
-            self._zeta = WARM * self.scale / self._k
-            self._mu[self.budgets] = WARM * self.scale / self._room[self.budgets]
+        self._mu[self.budgets] = self.scale
         self._centering, self._stalled = CENTERING, 0
         self.exhausted = False
         self.value, self.kernel = math.inf, self._k
@@ -284,14 +185,6 @@ class _Newton:
     @property
     def gap(self) -> float:
         return self.value - self.lower
-
-    def _interior(self, rows: Array, uniform: Array) -> Array:
-        for share in (0.01, 0.1, 0.5):
-            blend = (1 - share) * rows + share * uniform
-            left = self.rooms - self.terms.information(blend)
-            if not len(self.exact) and (left[self.budgets] > 0.01 * self.rooms[self.budgets]).all():
-                return blend
-        return uniform
 
     def _independent(self, kernel: Array) -> Array:
         """Take back what rounding has added to the knowledge of coalitions without room."""

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cvxleak.core.clock import Clock
 from cvxleak.core.errors import CertificateError, ValidationError
@@ -28,10 +27,6 @@ SHARES = (0.0, 1e-15, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3, 1.0)
 """Shares of a constant release that are added in turn until the budgets are proved to be met."""
 
 
-TINY = 1e-8
-"""Room, in nats, below which the interior-point method may run out of digits."""
-
-
 class Solved(NamedTuple):
     """A point of the inner problem and what proves its bound."""
 
@@ -45,11 +40,11 @@ class KernelProgram:
     Parameters
     ----------
     problem : ReleaseProblem
-    clock : Clock, optional
+    clock : Clock
         When to stop.
     """
 
-    def __init__(self, problem: ReleaseProblem, clock: Clock | None = None) -> None:
+    def __init__(self, problem: ReleaseProblem, clock: Clock) -> None:
         self.problem = problem
         cells = int((problem.joint.flat.sum(axis=0) > 0).sum()) * len(problem.outputs)
         size = cells * max(1 + len(problem.coalitions), len(problem.joint.requests))
@@ -70,9 +65,7 @@ class KernelProgram:
             np.moveaxis(law, 0, 2) / np.where(self.law > 0, self.law, 1.0)[..., None]
         )
 
-    def solve(
-        self, distortion: Array, gap: float, *, nudge: float = 0.0, start: Array | None = None
-    ) -> Solved:
+    def solve(self, distortion: Array, gap: float, *, nudge: float = 0.0) -> Solved:
         """Minimize E d(R,j) + prices over kernels onto the columns j, to a gap of about `gap`.
 
         Budgets get a price of their own, which costs `nudge` at most: where one does not bind, or
@@ -84,14 +77,7 @@ class KernelProgram:
         rooms = np.where(self.rooms >= most, math.inf, self.rooms)
         bounded = np.isfinite(rooms) & (rooms > 0)
         extra = np.where(bounded, nudge * scale / (most * max(1, int(bounded.sum()))), 0.0)
-        point = self._point(distortion, rooms, extra, gap * scale, start)
-        tiny = bounded & (rooms < TINY)
-        if tiny.any() and point.value - point.lower > TINY * scale:
-            # Too little room for the digits there are: without any, and what a little is worth.
-            shut = self._point(distortion, np.where(tiny, 0.0, rooms), extra, gap * scale, None)
-            opened = self._opened(shut, rooms, tiny)
-            if opened.value - opened.lower < point.value - point.lower:
-                point = opened
+        point = self._point(distortion, rooms, extra, gap * scale)
         proof = []
         for c, (room, reference) in enumerate(zip(rooms, point.references, strict=True)):
             multiplier = 0.0
@@ -103,9 +89,7 @@ class KernelProgram:
             )
         return Solved(point, proof)
 
-    def _point(
-        self, distortion: Array, rooms: Array, extra: Array, gap: float, start: Array | None
-    ) -> ReleasePoint:
+    def _point(self, distortion: Array, rooms: Array, extra: Array, gap: float) -> ReleasePoint:
         """Solve with one coalition, the tightest, for all that see the same; all are paid."""
         found: dict[tuple[int, ...], list[int]] = {}
         for c, coalition in enumerate(self.problem.coalitions):
@@ -117,9 +101,8 @@ class KernelProgram:
             [self.problem.coalitions[group[0]].array for group in groups],
             [float(rooms[group[0]]) for group in groups],
             [float((self.prices + extra)[group].sum()) for group in groups],
-            tol=gap,
-            start=start,
-            time_limit=None if self.clock is None else self.clock.limit,
+            gap,
+            self.clock,
         )
         multipliers = np.zeros(len(rooms))
         references: dict[int, Array] = {}
@@ -131,22 +114,6 @@ class KernelProgram:
             references[group[0]] = reference
         ordered = tuple(references[c] for c in range(len(rooms)))
         return replace(point, multipliers=multipliers, references=ordered)
-
-    def _opened(self, point: ReleasePoint, rooms: Array, tiny: NDArray[np.bool_]) -> ReleasePoint:
-        """Return a point for no room as one for a little: the references nu as log ratios nu / mu.
-
-        That costs mu room + Var(nu) / (2 mu) to second order, which is least at the mu chosen.
-        """
-        multipliers, references = point.multipliers.copy(), list(point.references)
-        lower = point.lower
-        for c in np.flatnonzero(tiny):
-            nu = references[c][self.problem.coalitions[c].array[self.terms.z], self.terms.x]
-            output = self.terms.rows(point.kernel) * self.terms.weights[:, None]
-            variance = float((output * nu**2).sum())
-            multipliers[c] = max(math.sqrt(variance / (2 * rooms[c])), 1e-300)
-            references[c] = references[c] / multipliers[c]
-            lower -= math.sqrt(2 * variance * rooms[c])
-        return replace(point, lower=lower, multipliers=multipliers, references=tuple(references))
 
     def cleaned(self, kernel: Array, distortion: Array, tolerance: float) -> Array:
         """Return the kernel without outputs that it hardly uses, if it gets no worse by that."""

@@ -96,7 +96,7 @@ def release_surface(
     unit: str = "nats",
     tol: float = 1e-7,
 ) -> tuple[tuple[Bound | None, ...], ...]:
-    """Return D(epsilon, delta) at all pairs, each solve starting near the one before.
+    """Return D(epsilon, delta) at all pairs.
 
     Parameters
     ----------
@@ -129,7 +129,6 @@ def release_surface(
     rows = []
     for own in frozen_array(epsilon, "epsilon", 1).tolist():
         row: list[Bound | None] = []
-        start = None
         for everybody in everybodys:
             found = None
             if own <= everybody or math.isinf(own):
@@ -137,8 +136,7 @@ def release_surface(
                     law, own, everybody, "distortion", distortion, None, outputs, unit
                 )
                 try:
-                    found = problem.solve(tol=tol, start=start)
-                    start = found.witness
+                    found = problem.solve(tol=tol)
                 except InfeasibleError:
                     pass
             row.append(found)

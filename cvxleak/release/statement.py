@@ -5,17 +5,17 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from cvxleak.core.errors import InfeasibleError, ValidationError
-from cvxleak.core.validation import Array, label_tuple, short, whole_number
+from cvxleak.core.validation import Array, label_tuple, whole_number
 from cvxleak.iterative.release_terms import ReleaseTerms
 from cvxleak.problem import Problem
 from cvxleak.problem.bound import unit_scale
-from cvxleak.problem.candidates import read_rows
+from cvxleak.problem.candidates import candidate_array, read_rows
 from cvxleak.release.coalitions import Coalition
 from cvxleak.release.joint import ReleaseJoint
 
@@ -118,26 +118,12 @@ class ReleaseProblem(Problem):
         terms, law = self.terms(), self.joint.flat / self.joint.flat.sum()
         return rows.T @ np.moveaxis(law, 0, 2)[terms.z, terms.x]
 
-    def read_kernel(self, candidate: Any, name: str) -> Array:
-        """Return finite numbers of a kernel's shape as an array of shape (Z, X, R̂)."""
-        _, sizes, datasets = self.joint.shape
-        shape = (*sizes, datasets, len(self.outputs))
-        flat = (self.joint.flat.shape[1], *shape[-2:])
-        try:
-            kernel = np.asarray(candidate, dtype=float)
-        except (TypeError, ValueError) as error:
-            raise ValidationError(
-                f"{name}: expected an array of numbers, found {short(candidate)}"
-            ) from error
-        if kernel.shape not in (shape, flat):
-            raise ValidationError(f"{name}: found shape {kernel.shape}; {shape} is needed")
-        if not np.isfinite(kernel).all():
-            raise ValidationError(f"{name}: found numbers that are not finite")
-        return kernel.reshape(flat)
-
     def _measure(self, candidate: ArrayLike) -> tuple[float, dict[str, float]]:
         terms = self.terms()
-        kernel, violations = read_rows(terms.rows(self.read_kernel(candidate, "candidate")))
+        _, sizes, datasets = self.joint.shape
+        flat = (*self.joint.flat.shape[1:], len(self.outputs))
+        given = candidate_array(candidate, {(*sizes, datasets, len(self.outputs)), flat})
+        kernel, violations = read_rows(terms.rows(given.reshape(flat)))
         scale = unit_scale(self.budget_unit)
         leakages = terms.information(kernel)
         for coalition, room, leakage in zip(self.coalitions, self.rooms(), leakages, strict=True):

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from cvxleak.core.clock import Clock
 from cvxleak.measures import mutual_information
-from cvxleak.release import release_interior_point
+from cvxleak.release.interior_point import release_interior_point
 
 
 def random_joint(seed, shape, sparse=False):
@@ -25,7 +26,8 @@ def test_interior_point_solves_the_rate_distortion_problem():
 
     room = entropy(p) - entropy(crossover)
     law = np.array([[1 - p, p]])
-    point = release_interior_point(law, (1 - np.eye(2))[None], [np.array([0])], [room])
+    cost, told = (1 - np.eye(2))[None], [np.array([0])]
+    point = release_interior_point(law, cost, told, [room], [0.0], 1e-10, Clock())
     assert point.value == pytest.approx(crossover, abs=1e-9)
     assert point.lower == pytest.approx(crossover, abs=1e-9)
     # The slope of the rate is log(D / (1 - D)).
@@ -38,8 +40,9 @@ def test_interior_point_stops_in_time_with_a_valid_bracket():
     law = joint.sum(axis=0)
     cost = np.einsum("rzx,rq->zxq", joint, 1 - np.eye(3)) / law[:, :, None]
     classes = [np.zeros(20, dtype=int), np.arange(20)]
-    point = release_interior_point(law, cost, classes, [0.1, 0.2], time_limit=0.0)
-    assert point.stopped == "time_limit reached"
-    best = release_interior_point(law, cost, classes, [0.1, 0.2])
+    problem = law, cost, classes, [0.1, 0.2], [0.0, 0.0], 1e-10
+    point = release_interior_point(*problem, Clock(0.0))
+    assert point.iterations == 1
+    best = release_interior_point(*problem, Clock())
     assert point.lower <= best.value
     assert best.lower <= point.value
