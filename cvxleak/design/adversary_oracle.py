@@ -58,14 +58,8 @@ FEW = 20
 QUICK = 0.9
 """Largest relative tolerance of an audit."""
 
-STAGES = (0.01, 0.002)
-"""Sharp audits come in stages: nodes are first bounded no better than the stage needs."""
-
 PATIENCE = 16
 """Batches of nodes of an audit before adversaries are looked for other than the known one."""
-
-SHARP = 20.0
-"""How much coarser a stage has to be, to be worth one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,7 +203,7 @@ class Audit:
         return self._state
 
     def _run(self, tol: float, work: float, clock: Clock) -> Bound:
-        """Run the engine, in stages where `tol` is sharp."""
+        """Run the engine."""
         if self._engine is None:
             mechanism = Mechanism(self._oracle.rows.query, self._channel.matrix)
             problem = RecordLeakage(mechanism, self._oracle.floor, size=self._oracle.size)
@@ -217,17 +211,13 @@ class Audit:
         engine = self._engine
         engine.enough = engine.work + work
         bound = self._bound
-        for stage in (*(stage for stage in STAGES if stage > SHARP * tol), tol):
-            if bound is None or bound.gap > stage * bound.upper:
-                try:
-                    bound = engine.reached(Gap(stage), clock.limit)
-                    self.stopped = bound.stats["stopped"]
-                except SolveInterrupted as error:
-                    bound, self.stopped = error.bound, Stopped.INTERRUPTED
-                self._bound = bound
-            if self.stopped is not Stopped.TOLERANCE:
-                break
-        assert bound is not None  # at least one stage is run
+        if bound is None or bound.gap > tol * bound.upper:
+            try:
+                bound = engine.reached(Gap(tol), clock.limit)
+                self.stopped = bound.stats["stopped"]
+            except SolveInterrupted as error:
+                bound, self.stopped = error.bound, Stopped.INTERRUPTED
+        self._bound = bound
         return bound
 
 

@@ -3,9 +3,7 @@
 What an audit proves is always an upper end. Least leakage: the channel is within its budget, and
 leaks at most U. Least distortion: if U is above the budget L, the mixture of the channel with one
 of constant output that has the share L / U leaks at most L, by convexity, and its distortion is an
-upper end. So an audit can stop at any time, and go on later. Channels that were audited for other
-budgets prove something for this one in the same way: the best of their mixtures is that of a linear
-program.
+upper end. So an audit can stop at any time, and go on later.
 
 The gap of a design has two parts: from the lower end to what the best channel known is worth if
 local searches missed nothing (cuts close it), and from there to what is proved (audits do). Work
@@ -16,9 +14,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-
-import numpy as np
-from scipy.optimize import linprog
 
 from cvxleak.core.clock import Clock
 from cvxleak.core.validation import Array
@@ -35,13 +30,10 @@ from cvxleak.problem.bound import Stopped
 from cvxleak.proofs.bounds.design_mixtures import mixture_above
 from cvxleak.proofs.design import most_values
 
-__all__ = ["AuditedChannel", "Audits", "Candidate"]
+__all__ = ["Audits", "Candidate"]
 
 CLOSED = 0.3
 """Part of the tolerance to which the cuts close the gap before the last audit."""
-
-ROUNDING = 1e-10
-"""What a mixture keeps off the budget, relative; smaller shares are left out."""
 
 ROUGH = 0.25
 """Relative gap of the cuts above which no channel is worth an audit yet."""
@@ -82,11 +74,9 @@ class Audits:
         data: DesignData,
         oracle: AdversaryOracle,
         fallbacks: FallbackChannels,
-        earlier: list[AuditedChannel],
         work: Work,
     ) -> None:
         self.data, self.oracle, self.fallbacks = data, oracle, fallbacks
-        self._earlier = earlier  # of this and other budgets
         self.goal, self.costs = fallbacks.goal, data.costs
         self.best: Upper | None = None
         self.work, self._all = 0.0, work
@@ -178,48 +168,10 @@ class Audits:
 
     def offer(self, matrix: Array, audited: Audited) -> None:
         """Take a channel, made feasible if need be, as the witness if it is the best so far."""
-        if self.oracle.priors is None and self.oracle.size > 0:
-            if self._earlier and self._earlier[-1][0] is matrix:
-                self._earlier.pop()
-            self._earlier.append((matrix, audited))
         if self.goal is Goal.LEAKAGE or audited.upper <= self.fallbacks.budget:
             self._take((matrix, audited))
         else:
-            self._take(self.mixed([(self.fallbacks.share(audited.upper), matrix, audited)]))
-
-    def inherit(self) -> None:
-        """Take the best mixture of all channels that were audited, if it is better."""
-        if self.fallbacks.constrained or not self._earlier:
-            return
-        budget = self.fallbacks.budget * (1 - ROUNDING)
-        leaked = [audited.upper for _, audited in self._earlier] + [0.0]
-        channels = [matrix for matrix, _ in self._earlier] + [self.fallbacks.fallback]
-        spent = np.array([np.tensordot(self.costs.table, q, 2) for q in channels]).T
-        sources, many = spent.shape
-        # Shares of the channels, and the objective.
-        if self.goal is Goal.LEAKAGE:
-            above = np.column_stack([spent, np.zeros(sources)])
-            above, limits = np.vstack([above, [*leaked, -1.0]]), [budget] * sources + [0.0]
-        else:
-            above = np.column_stack([spent, -np.ones(sources)])
-            above, limits = np.vstack([above, [*leaked, 0.0]]), [0.0] * sources + [budget]
-        found = linprog(
-            np.append(np.zeros(many), 1.0),
-            A_ub=above,
-            b_ub=limits,
-            A_eq=np.append(np.ones(many), 0.0)[None],
-            b_eq=[1.0],
-            method="highs",
-        )
-        if found.x is None:
-            return  # all of them are over the budget
-        shares = found.x[: many - 1].tolist()
-        parts = [
-            (share, *earlier)
-            for share, earlier in zip(shares, self._earlier, strict=True)
-            if share > ROUNDING
-        ]
-        self._take(self.mixed(parts))
+            self._take(self.mixed(self.fallbacks.share(audited.upper), matrix, audited))
 
     def _take(self, found: AuditedChannel | None) -> None:
         """Take a channel within the budgets as the witness if it is the best so far."""
@@ -234,13 +186,13 @@ class Audits:
         if value < self.value and audited.upper <= self.fallbacks.budget:
             self.best = Upper(value, matrix, audited)
 
-    def mixed(self, parts: list[tuple[float, Array, Audited]]) -> AuditedChannel | None:
-        """Return a mixture of audited channels and the fallback, and what it is proved to leak."""
+    def mixed(self, share: float, matrix: Array, audited: Audited) -> AuditedChannel | None:
+        """Return a channel mixed with the fallback, and what the mixture is proved to leak."""
         law: Array | None = self.fallbacks.fallback[0]
+        parts = [(share, matrix, audited)]
         if self.fallbacks.fallback_audit is not None:
             law = None
-            left = 1.0 - sum(share for share, _, _ in parts)
-            parts = [*parts, (left, self.fallbacks.fallback, self.fallbacks.fallback_audit)]
+            parts.append((1.0 - share, self.fallbacks.fallback, self.fallbacks.fallback_audit))
         parts = [part for part in parts if part[0] > 0]
         if not parts:
             return None

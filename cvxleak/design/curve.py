@@ -21,12 +21,6 @@ from cvxleak.problem.problem import TIME_LIMIT
 
 __all__ = ["DesignCurve", "design_curve"]
 
-STRIDE = 4
-"""Steps of the first pass over the budgets."""
-
-SHARPER = 0.7
-"""Part of the tolerance to which the passes before the last are worked out."""
-
 
 @dataclass(frozen=True)
 class DesignCurve:
@@ -87,9 +81,7 @@ def design_curve(
     """Solve a design problem for many budgets; adversaries that were met once are met for all.
 
     A cut is an adversary, and what an adversary learns does not depend on the budget. So each
-    point starts with the cuts of its neighbor, and needs a few rounds only. Channels that were
-    audited for other budgets are mixed: by convexity this proves an upper end, and where the curve
-    is nearly straight, between its neighbors, a point needs no audit of its own.
+    point starts with the cuts of its neighbor, and needs a few rounds only.
 
     Parameters
     ----------
@@ -129,43 +121,15 @@ def design_curve(
     learned = Learned(problem.data, problem.goal, rng)
     clock = Clock(time_limit)
     bounds: dict[float, Bound] = {}
-    last = set(points[1:-1:2])  # those of the last pass
     options = Options(solver=solver, solver_options=dict(solver_options or {}), verbose=verbose)
-    for done, budget in enumerate(_in_passes(points)):
-        # What is proved of the neighbors has to leave room for the bend between them.
-        part = 1.0 if budget in last else SHARPER
+    for done, budget in enumerate(points):
         limit = None if clock.limit is None else clock.left / (len(points) - done)
         try:
             point = replace(problem, budget=budget)
-            begin = partial(point.search, learned, replace(options, part=part))
-            bounds[budget] = point.go_on(begin, tol, limit)
+            bounds[budget] = point.go_on(partial(point.search, learned, options), tol, limit)
         except SolveInterrupted as error:
             if error.bound is not None:
                 bounds[budget] = error.bound
-            reached = sorted(bounds)
-            points_done = tuple(bounds[budget] for budget in reached)
-            curve = DesignCurve(tuple(reached), points_done, clock.seconds)
-            raise SolveInterrupted(curve if reached else None) from error
-    found = tuple(bounds[budget] for budget in points)
-    return DesignCurve(tuple(points), found, clock.seconds)
-
-
-def _in_passes(points: list[float]) -> list[float]:
-    """Return budgets in the order in which they are solved: each pass lies between the last one's.
-
-    Within a pass neighbors follow one another.
-
-    Examples
-    --------
-    >>> from cvxleak.design.curve import _in_passes
-    >>> _in_passes([0.0, 1.0, 2.0, 3.0, 4.0, 5.0])
-    [0.0, 4.0, 5.0, 2.0, 1.0, 3.0]
-    """
-    order: dict[float, None] = {}
-    step = STRIDE
-    while step:
-        order |= dict.fromkeys(points[::step])
-        if step == STRIDE:
-            order[points[-1]] = None
-        step //= 2
-    return list(order)
+            curve = DesignCurve(tuple(bounds), tuple(bounds.values()), clock.seconds)
+            raise SolveInterrupted(curve if bounds else None) from error
+    return DesignCurve(tuple(bounds), tuple(bounds.values()), clock.seconds)

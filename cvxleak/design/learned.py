@@ -7,7 +7,6 @@ from functools import cached_property
 import numpy as np
 
 from cvxleak.design.adversary_oracle import AdversaryOracle
-from cvxleak.design.audits import AuditedChannel
 from cvxleak.design.cuts import Cuts
 from cvxleak.design.data import DesignData
 from cvxleak.design.goal import Goal
@@ -25,8 +24,6 @@ class Learned:
     ----------
     known : Cuts
         The adversaries that masters know.
-    audited : list
-        The channels that were audited, and what was proved of them.
     work : Work
         What all of that took.
     """
@@ -41,7 +38,6 @@ class Learned:
     ) -> None:
         self.data, self.goal = data, goal
         self.work = work or Work()
-        self.audited: list[AuditedChannel] = []
         self._rng, self._oracle = rng, oracle
 
     @cached_property

@@ -72,13 +72,12 @@ LAST = 0.3
 
 @dataclass(frozen=True)
 class Options:
-    """How a search is run; it works to `part` of the tolerance."""
+    """How a search is run."""
 
     strategy: str = "cutting_set"
     solver: str | None = None
     solver_options: dict[str, Any] = field(default_factory=dict)
     verbose: bool = False
-    part: float = 1.0
 
 
 class Run:
@@ -128,7 +127,7 @@ class Run:
         if self.goal is Goal.DISTORTION:
             self.aim = max(self.budget, FIRST_LEAKAGE)
         self.candidate: Candidate | None = None  # the best channel so far, as far as is known
-        self.audits = Audits(self.data, self.oracle, self.fallbacks, learned.audited, learned.work)
+        self.audits = Audits(self.data, self.oracle, self.fallbacks, learned.work)
         self._ends_tried = False  # of the trade-off
         # Masters are solved in this unit; multipliers of user constraints keep theirs.
         rules = self.data.rules
@@ -163,7 +162,7 @@ class Run:
     def target(self) -> float:
         """The gap to reach, a little inside the tolerance."""
         best = min(self.ends[1], self.promise)
-        relative = 0.9 * self.options.part * self.gap.tol * best if math.isfinite(best) else 0.0
+        relative = 0.9 * self.gap.tol * best if math.isfinite(best) else 0.0
         return max(relative, 0.8 * self.gap.absolute)
 
     @property
@@ -232,8 +231,6 @@ class Run:
         matrix = self.fallbacks.first()
         if self.learned.known:
             matrix = self._master().channel
-            if self.audited:
-                self.audits.inherit()
             if self._done():
                 self._log()
                 return Stopped.TOLERANCE
