@@ -443,22 +443,23 @@ def change(place, number, edit):
 
 @pytest.mark.parametrize("mode", ["ex_ante", "realized"])
 def test_a_changed_ledger_does_not_verify(place, mode):
-    def fill():
-        place.unlink(missing_ok=True)
-        desk = new(place, mode=mode)
-        desk.request("Ann", SEX, 0.1, 0.2, x=TRUTH)
-        desk.request("Bob", ANSWER, x=TRUTH)
-        desk.request("Bob", SEX, x=TRUTH, epsilon=0.2)
-        assert desk.verify().passed
-        return desk
+    desk = new(place, mode=mode)
+    desk.request("Ann", SEX, 0.1, 0.2, x=TRUTH)
+    desk.request("Bob", ANSWER, x=TRUTH)
+    desk.request("Bob", SEX, x=TRUTH, epsilon=0.2)
+    assert desk.verify().passed
+    unchanged = place.read_bytes()
 
-    desk = fill()
+    def restored():
+        place.write_bytes(unchanged)
+        return ReleaseDesk(place)
+
     connection = sqlite3.connect(place)
     connection.execute("UPDATE release SET content = replace(content, 'Bob', 'Cyd')")
     connection.commit()
     connection.close()
     assert any("was changed after" in error for error in desk.verify().errors)
-    desk = fill()
+    desk = restored()
     connection = sqlite3.connect(place)
     connection.execute("DELETE FROM release WHERE number = 2")
     connection.commit()
@@ -484,7 +485,7 @@ def test_a_changed_ledger_does_not_verify(place, mode):
         (1, lambda data: data.update(output=7)),
         (2, lambda data: data.update(copy_of=1)),
     ):
-        desk = fill()
+        desk = restored()
         change(place, number, edit)
         assert not desk.verify().passed
 
