@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 
 from cvxleak.core.errors import SolverError
 from cvxleak.core.validation import Array
-from cvxleak.exact.rationals import normalized_rows, rational
+from cvxleak.proofs.design import exact_distortions
 
 __all__ = ["Costs", "blended", "in_decimals", "least_worst", "snapped"]
 
@@ -41,17 +41,7 @@ class Costs:
 
     def exact(self, matrix: Array) -> list[fmpq]:
         """Return the exact expected distortion under each source."""
-        paid = []
-        for row, costs in zip(normalized_rows(matrix.tolist()), self.price.tolist(), strict=True):
-            total = fmpq(0)
-            for q, d in zip(row, costs, strict=True):
-                if q and d:
-                    total += q * rational(d)
-            paid.append(total)
-        return [
-            sum((mass * spent for mass, spent in zip(law, paid, strict=True)), fmpq(0))
-            for law in self.masses
-        ]
+        return exact_distortions(self.masses, self.price.tolist(), matrix)
 
     def worst(self, matrix: Array) -> float:
         """Return the largest expected distortion, in floating point."""

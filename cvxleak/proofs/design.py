@@ -52,9 +52,10 @@ from flint import arb, fmpq, fmpz
 
 from cvxleak.core.errors import CertificateError
 from cvxleak.core.numbers import same_numbers
+from cvxleak.core.validation import Array
 from cvxleak.exact import balls, reading
 from cvxleak.exact.limits import ENTRY, charge, charge_records
-from cvxleak.exact.rationals import float_above, normalized_rows, rational
+from cvxleak.exact.rationals import dot, float_above, normalized_rows, rational
 from cvxleak.model import Channel, Distortion, Mechanism, Query
 from cvxleak.model._groups import kinds_of_groups
 from cvxleak.proofs import record_leakage
@@ -181,7 +182,8 @@ class Statement:
 
     def distortions(self, channel: Channel) -> list[fmpq]:
         """Return the exact expected distortion under each source."""
-        return exact_distortions(self.rows, self.sources, self.cost.tolist(), channel)
+        masses = [self.rows.masses(law) for law in self.sources]
+        return exact_distortions(masses, self.cost.tolist(), channel.matrix)
 
     def leakage_above(self, channel: Channel, proof: Any) -> float:
         """Return a float above the leakage of a channel."""
@@ -288,23 +290,17 @@ class Statement:
 
 
 def exact_distortions(
-    rows: Rows, sources: Sequence[Law], cost: Sequence[Sequence[float]], channel: Channel
+    sources: Sequence[Sequence[fmpq]], cost: Sequence[Sequence[float]], matrix: Array
 ) -> list[fmpq]:
-    """Return the exact expected distortion of a channel on `rows` under each source."""
+    """Return the exact expected distortion of a channel under each source, a mass for each row."""
     price = []
-    for row, costs in zip(normalized_rows(channel.matrix.tolist()), cost, strict=True):
+    for row, costs in zip(normalized_rows(matrix.tolist()), cost, strict=True):
         total = fmpq(0)
         for q, d in zip(row, costs, strict=True):
             if q != 0 and d != 0:
                 total += q * rational(d)
         price.append(total)
-    result = []
-    for law in sources:
-        total = fmpq(0)
-        for mass, spent in zip(rows.masses(law), price, strict=True):
-            total += mass * spent
-        result.append(total)
-    return result
+    return [dot(masses, price) for masses in sources]
 
 
 def leakage_of_priors(rows: Rows, priors: Sequence[Law], size: int, channel: Channel) -> float:

@@ -295,8 +295,9 @@ def test_the_largest_distortion_counts_and_is_rounded_up():
     odd = Channel([[0.5, 0.5], [1 / 3, 2 / 3]]).to_dict()
     upper = ends(tampered(parts, {("witness", "channel"): odd}))[1]
     rows = Rows(parity(1), parity(1), "query")
-    given = [Law("values", (0.75, 0.25))]
-    (exact,) = exact_distortions(rows, given, [[0.0, 1.0], [1.0, 0.0]], Channel.from_dict(odd))
+    masses = rows.masses(Law("values", (0.75, 0.25)))
+    matrix = Channel.from_dict(odd).matrix
+    (exact,) = exact_distortions([masses], [[0.0, 1.0], [1.0, 0.0]], matrix)
     assert rational(upper) >= exact
     assert rational(math.nextafter(upper, 0)) < exact
 
