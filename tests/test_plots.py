@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from cvxleak import Channel, Mechanism, Prior, capacity, record_leakage
 from cvxleak.audit import leakage_curve
+from cvxleak.capacities import Capacity
 from cvxleak.core.errors import ValidationError
 from cvxleak.design import MinLeakage, design_curve
 from cvxleak.envelope import envelope_curve, pml_envelope
@@ -17,6 +18,7 @@ from cvxleak.plots import (
     plot_adversary,
     plot_bracket,
     plot_channel,
+    plot_convergence,
     plot_curve,
     plot_envelope,
     plot_posterior,
@@ -24,6 +26,7 @@ from cvxleak.plots import (
     plot_sources,
     plot_sweep,
 )
+from cvxleak.problem import verify_iterates
 from cvxleak.queries import count, parity
 from cvxleak.sources import SourceSet
 from cvxleak.sweeps import Sweep, SweepRow, sweep
@@ -241,3 +244,14 @@ def test_source_sets_in_the_triangle():
     assert len(both.patches) == 1
     with pytest.raises(ValidationError, match="found 2 outcomes"):
         plot_sources(SourceSet([[0.5, 0.5]]))
+
+
+def test_the_convergence_of_an_iteration():
+    problem = Capacity([[0.9, 0.1], [0.2, 0.8]])
+    report = verify_iterates(problem, [[0.2, 0.8], [0.3, 0.8], [0.5, 0.5]])
+    axes = plot_convergence(report)
+    assert axes.get_yscale() == "log"
+    most = [check.shortfall[1] for check in report.checks]
+    np.testing.assert_allclose(axes.lines[0].get_ydata(), most)
+    assert list(axes.lines[1].get_xdata()) == [1]  # the one that is no law
+    assert "nats" in axes.get_ylabel()

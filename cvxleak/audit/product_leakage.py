@@ -25,7 +25,7 @@ from cvxleak.measures import mutual_information
 from cvxleak.model import Mechanism, Prior
 from cvxleak.problem import Bound, Gap, Problem, Stopped
 from cvxleak.problem.candidates import candidate_weights, law_violations, positive_part
-from cvxleak.problem.problem import Found
+from cvxleak.problem.problem import Found, Toward, mixtures
 from cvxleak.proofs import product_leakage as prover
 
 __all__ = ["IndependentAdversary", "ProductLeakage", "product_leakage"]
@@ -204,6 +204,30 @@ class ProductLeakage(Problem):
             **{name: max(one[name] for one in off) for name in off[0]},
             "entropy is at least the floor": short_of,
         }
+
+    def _toward(
+        self, candidate: IndependentAdversary | Sequence[Prior | ArrayLike], bound: Bound
+    ) -> Toward:
+        given: Any = candidate
+        records = self.attacked
+        if isinstance(given, IndependentAdversary):
+            given, records = given.laws, given.records
+        laws = [
+            positive_part(candidate_weights(law, len(values), values, "value of the record"))
+            for law, values in zip(given, self.mechanism.space.alphabets, strict=True)
+        ]
+        record = max(records, key=lambda i: _value(self.mechanism, i, laws))
+        ends = np.cumsum(self.mechanism.space.shape)[:-1]
+
+        def parts(point: Array) -> list[list[float]]:
+            return [law.tolist() for law in np.split(point, ends)]
+
+        return mixtures(
+            np.concatenate(laws),
+            np.concatenate([np.full(n, 1 / n) for n in self.mechanism.space.shape]),
+            lambda p: IndependentAdversary(self.mechanism, (record,), tuple(map(tuple, parts(p)))),
+            lambda p: {"record": record, "laws": parts(p)},
+        )
 
 
 class _Search:

@@ -16,16 +16,16 @@ from cvxleak.audit.search.audit import Audit, Progress, Reporter
 from cvxleak.audit.search.turns import audit_in_turns
 from cvxleak.core.clock import Clock
 from cvxleak.core.errors import InfeasibleError, SolveInterrupted, ValidationError
-from cvxleak.core.validation import instance, real_number, short, whole_number
+from cvxleak.core.validation import Array, instance, real_number, short, whole_number
 from cvxleak.measures import entropy, lumped_entropy, lumped_information
 from cvxleak.model import Mechanism, Prior
 from cvxleak.model.knowledge import Knowledge
 from cvxleak.model.knowledge.binding import as_knowledge
-from cvxleak.model.knowledge.violations import violations_of_prior, violations_of_weights
+from cvxleak.model.knowledge.violations import lump, violations_of_prior, violations_of_weights
 from cvxleak.model.restricted import restrict
 from cvxleak.problem import Bound, Check, Gap, Problem, Status, Stopped
 from cvxleak.problem.candidates import candidate_weights, law_violations, positive_part
-from cvxleak.problem.problem import TIME_LIMIT
+from cvxleak.problem.problem import TIME_LIMIT, Toward, mixtures
 from cvxleak.proofs import Certificate
 
 __all__ = ["RecordLeakage", "balance", "balance_of", "group_leakage", "record_leakage"]
@@ -208,12 +208,7 @@ class RecordLeakage(Problem):
             uncertainty = lumped_entropy(law, view.lumped)
             missed = violations_of_weights(view, law, self.adversaries)
         else:
-            needed = mechanism.space.size
-            named = isinstance(candidate, Prior) or hasattr(candidate, "reindex")
-            labels = None
-            if named and len(candidate) == needed:  # pyright: ignore[reportArgumentType]
-                labels = tuple(mechanism.space.datasets())
-            p = candidate_weights(candidate, needed, labels, "dataset")
+            p = self._weights(candidate)
             law = positive_part(p)
             # A full prior need not respect the symmetry of the query: look at every record.
             groups = combinations(range(mechanism.space.records), self.size)
@@ -227,6 +222,41 @@ class RecordLeakage(Problem):
         short_of = max(self.entropy_floor - uncertainty, 0.0)
         violations = law_violations(p) | {"entropy is at least the floor": short_of} | missed
         return value, violations
+
+    def _weights(self, candidate: Prior | ArrayLike) -> Array:
+        """Return a candidate's weights on the datasets, in product order."""
+        space = self.mechanism.space
+        named = isinstance(candidate, Prior) or hasattr(candidate, "reindex")
+        if not named and np.shape(candidate) == space.shape:
+            candidate = np.ravel(candidate)  # one axis for each record
+        labels = None
+        if named and len(candidate) == space.size:  # pyright: ignore[reportArgumentType]
+            labels = tuple(space.datasets())
+        return candidate_weights(candidate, space.size, labels, "dataset")
+
+    def _toward(self, candidate: Adversary | Prior | ArrayLike, bound: Bound) -> Toward:
+        mechanism, known = self.mechanism, self.adversaries
+        if isinstance(candidate, Adversary):
+            self._measure(candidate)  # or it is of another problem
+            group, weights = candidate.records, candidate.weights
+        else:
+            law = positive_part(self._weights(candidate))
+            groups = combinations(range(mechanism.space.records), self.size)
+            group = max(
+                groups if self.records is None else [self.records],
+                key=lambda g: lumped_information(mechanism.lump(g, law), mechanism.lumped(g)),
+            )
+            weights = lump(restrict(mechanism, group, known), law)
+        lumped = restrict(mechanism, group, known).lumped
+        center, worst = lumped.uniform(), bound.witness
+        if known:  # what is inside of a class, its search knows; a point of it will do
+            center = worst.weights if worst.records == group else weights
+        return mixtures(
+            weights,
+            center,
+            lambda w: Adversary(mechanism, group, w, known),
+            lambda w: {"records": list(group), "weights": w.tolist()},
+        )
 
 
 def record_leakage(

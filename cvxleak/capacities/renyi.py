@@ -17,7 +17,7 @@ from cvxleak.exact.balls import precision
 from cvxleak.model import Channel, Prior, as_channel
 from cvxleak.problem import Bound, Gap, Problem, Stopped
 from cvxleak.problem.candidates import candidate_weights, law_violations, positive_part
-from cvxleak.problem.problem import Found, Once, Search
+from cvxleak.problem.problem import Found, Once, Search, Toward
 from cvxleak.proofs.renyi_capacity import prove
 
 if TYPE_CHECKING:
@@ -75,6 +75,7 @@ class RenyiCapacity(Problem):
     name = "Rényi capacity"
     maximize = True
     tolerance = 1e-9
+    convex = True
 
     channel: Channel
     alpha: float
@@ -153,6 +154,11 @@ class RenyiCapacity(Problem):
             total = _outputs(law[law > 0], used, self.alpha).sum()
             value = self.alpha / (self.alpha - 1) * math.log(total)
         return value, law_violations(weights)
+
+    def _toward(self, candidate: Prior | ArrayLike, bound: Bound) -> Toward:
+        inputs = self.channel.inputs
+        law = positive_part(candidate_weights(candidate, len(inputs), inputs, "input"))
+        return lambda share: (Prior(law, inputs), {"input": law.tolist()})
 
 
 def renyi_capacity(channel: Channel | ArrayLike, alpha: float, **options: Any) -> Bound:

@@ -17,7 +17,7 @@ from cvxleak.model import Channel, Prior, as_channel
 from cvxleak.problem import Gap
 from cvxleak.problem.bound import Bound, Stopped
 from cvxleak.problem.candidates import candidate_weights, law_violations, positive_part
-from cvxleak.problem.problem import Found, Once, Problem, Search
+from cvxleak.problem.problem import Found, Once, Problem, Search, Toward
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -74,6 +74,7 @@ class Capacity(Problem):
     name = "capacity"
     maximize = True
     tolerance = 1e-9
+    convex = True
 
     channel: Channel
 
@@ -116,6 +117,11 @@ class Capacity(Problem):
         inputs = self.channel.inputs
         weights = candidate_weights(candidate, len(inputs), inputs, "input")
         return mutual_information(positive_part(weights), self.channel), law_violations(weights)
+
+    def _toward(self, candidate: Prior | ArrayLike, bound: Bound) -> Toward:
+        inputs = self.channel.inputs
+        law = positive_part(candidate_weights(candidate, len(inputs), inputs, "input"))
+        return lambda share: (Prior(law, inputs), {"input": law.tolist()})
 
     def to_cvxpy(self) -> cp.Problem:
         """Return the problem in plain CVXPY, with the input law as its variable ``input``.

@@ -1,5 +1,6 @@
 """Mechanism design: the channel of least leakage, or of least distortion, that budgets allow."""
 
+from cvxleak.design.alternation import Alternation, Opponent
 from cvxleak.design.calibration import Calibration, calibrate
 from cvxleak.design.curve import DesignCurve, design_curve
 from cvxleak.design.designed import Design, Round
@@ -8,12 +9,14 @@ from cvxleak.design.fixed_prior import DesignForPrior, design_for_prior
 from cvxleak.design.leakage import MinLeakage, min_leakage
 
 __all__ = [
+    "Alternation",
     "Calibration",
     "Design",
     "DesignCurve",
     "DesignForPrior",
     "MinDistortion",
     "MinLeakage",
+    "Opponent",
     "Round",
     "calibrate",
     "design_curve",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from cvxleak.core.clock import Clock
@@ -26,7 +27,7 @@ from cvxleak.measures import mutual_information
 from cvxleak.model import Channel, Distortion, Prior
 from cvxleak.problem import Bound, Gap, Problem, Stopped
 from cvxleak.problem.candidates import read_rows
-from cvxleak.problem.problem import Found, Once
+from cvxleak.problem.problem import Found, Once, Toward, mixtures
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -138,6 +139,7 @@ class DesignForPrior(Problem):
     """
 
     maximize = False
+    convex = True
     information = ("budget", "slope")
 
     prior: tuple[Prior, ...]
@@ -285,6 +287,22 @@ class DesignForPrior(Problem):
 
             violations |= user_violations(self.constraints, matrix)
         return value, violations
+
+    def _toward(self, candidate: Channel | ArrayLike, bound: Bound) -> Toward:
+        statement = self._statement
+        rows, _ = read_rows(statement.candidate(candidate))
+        costs = statement.distortion
+        center = np.zeros_like(rows)
+        if self._goal == "distortion":
+            center[:, costs.sum(axis=0).argmin()] = 1.0
+        else:
+            center[np.arange(len(rows)), costs.argmin(axis=1)] = 1.0
+        if self.constraints:  # what else meets them nobody knows
+            center = bound.witness.matrix
+        further = {} if bound.certificate is None else bound.certificate.witness
+        return mixtures(
+            rows, center, statement.channel, lambda q: {**further, "channel": q.tolist()}
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.constraints:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -36,9 +37,9 @@ from cvxleak.design.user_constraints import (
 )
 from cvxleak.model import Distortion, Prior, Query, as_prior
 from cvxleak.model.prior import has_labels
-from cvxleak.problem import Problem
+from cvxleak.problem import Bound, Gap, Problem
 from cvxleak.problem.candidates import read_rows
-from cvxleak.problem.problem import TIME_LIMIT
+from cvxleak.problem.problem import TIME_LIMIT, Found, Toward
 from cvxleak.proofs.bounds.design_rows import Law
 from cvxleak.sources import SourceSet
 
@@ -66,6 +67,8 @@ class DesignProblem(Problem):
     goal: ClassVar[Goal]
     maximize = False
     tolerance = 1e-3
+    convex = True
+    accuracy = CHECKED
 
     query: Query
     distortion: Distortion
@@ -177,6 +180,23 @@ class DesignProblem(Problem):
             value, other, limited = spent, leaks, "leakage"
         violations[f"{limited} is within the budget"] = max(other - self.budget, 0.0)
         return value, violations
+
+    def _near(self, candidate: Any, bound: Bound) -> Found:
+        """Return a channel near a candidate that meets the budgets, with an audit of its own."""
+        data, matrix = self.data.candidate(candidate)
+        search = self.search(Learned(data, self.goal, 0), Options())
+        gap, clock = Gap(self.tolerance), Clock(TIME_LIMIT)
+        audits = search.run(gap, clock).audits
+        channel = audits.fallbacks.repaired(np.maximum(matrix, 0.0), 0.0)
+        if data.half_spaces is not None:
+            channel = data.half_spaces.inside.repaired(channel)
+        audits.once(channel, CHECKED, math.inf, clock)
+        found = search.found(gap)
+        about = {"upper": found.about.get("upper", "problem")}
+        return replace(found, lower=bound.lower, about=about)
+
+    def _toward(self, candidate: Any, bound: Bound) -> Toward:
+        raise NotImplementedError("a channel needs an audit of its own: see `_near`")
 
 
 def _floor(query: Query, entropy_floor: float | None) -> float | None:

@@ -21,7 +21,7 @@ from cvxleak.measures.pointwise import pml_right_quantile
 from cvxleak.measures.privacy import TIE
 from cvxleak.model import Channel, Prior, as_channel, as_prior
 from cvxleak.problem import Bound, Gap, Problem, Stopped
-from cvxleak.problem.problem import Found, Once, Search
+from cvxleak.problem.problem import Found, Once, Search, Toward
 from cvxleak.proofs.envelope import prove_envelope
 
 if TYPE_CHECKING:
@@ -148,6 +148,16 @@ class PMLEnvelope(Problem):
         channel, violations = read_candidate(candidate, self.channel.outputs)
         after = self.channel.then(channel)
         return float(pml_right_quantile(self.prior, after, self.delta)), violations
+
+    def _toward(self, candidate: Channel | ArrayLike, bound: Bound) -> Toward:
+        channel, _ = read_candidate(candidate, self.channel.outputs)
+        delta = self.delta * (1 - self.tie)
+        data = Data(self.prior, self.channel, delta or 1e-15)
+        level = self._measure(channel)[0] - 1e-12
+        stored = data.symbols(channel.matrix, level)
+        if delta > 1 - TIE:
+            stored = data.completed(stored)
+        return lambda share: (channel, stored)
 
     def to_cvxpy(self, epsilon: float) -> cp.Problem:
         """Return the linear program at one level in plain CVXPY, for reference.

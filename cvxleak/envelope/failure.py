@@ -18,7 +18,7 @@ from cvxleak.measures.pointwise import pml_failure_probability, pml_limit
 from cvxleak.measures.privacy import TIE
 from cvxleak.model import Channel, Prior, as_channel, as_prior
 from cvxleak.problem import Bound, Gap, Problem, Stopped
-from cvxleak.problem.problem import Found, Once, Search
+from cvxleak.problem.problem import Found, Once, Search, Toward
 from cvxleak.proofs.envelope import prove_failure_probability
 
 if TYPE_CHECKING:
@@ -173,6 +173,11 @@ class FailureProbability(Problem):
             tie=self.tie,
         )
         return value, violations
+
+    def _toward(self, candidate: Channel | ArrayLike, bound: Bound) -> Toward:
+        channel, _ = read_candidate(candidate, self.channel.outputs)
+        data = Data(self.prior, self.channel)
+        return lambda share: (channel, data.symbols(channel.matrix, self.threshold))
 
     def to_cvxpy(self) -> cp.Problem:
         """Return the linear program in plain CVXPY, with the variable ``weights``, for reference.

@@ -21,7 +21,7 @@ from cvxleak.measures.leakage import pml
 from cvxleak.measures.pointwise import pml_limit
 from cvxleak.model import Channel, Prior, as_prior
 from cvxleak.problem import Bound, Gap, Problem, Stopped
-from cvxleak.problem.problem import Found, Once, Search
+from cvxleak.problem.problem import Found, Once, Search, Toward, mixtures
 from cvxleak.proofs.pml_mechanism import prove
 
 if TYPE_CHECKING:
@@ -99,6 +99,7 @@ class PMLMechanism(Problem):
     unit = "utility"
     maximize = True
     tolerance = 1e-9
+    convex = True
     information = ("epsilon",)
 
     prior: Prior
@@ -173,6 +174,17 @@ class PMLMechanism(Problem):
         value = float(self.prior.probabilities @ (channel.matrix * self.utility).sum(axis=1))
         excess = float(pml(self.prior, channel).max()) - self.epsilon
         return value, violations | {"leakage is at most epsilon": max(excess, 0.0)}
+
+    def _toward(self, candidate: Channel | ArrayLike, bound: Bound) -> Toward:
+        rows = read_candidate(candidate, self.prior.labels)[0].matrix
+        # Of every output a part, so that specks of one input alone are soon drowned.
+        constant = (self.prior.probabilities @ rows + 1 / rows.shape[1]) / 2
+        return mixtures(
+            rows,
+            np.tile(constant, (len(rows), 1)),
+            lambda matrix: Channel(matrix, self.prior.labels, self.outputs),
+            lambda matrix: {"matrix": matrix.tolist()},
+        )
 
     def to_cvxpy(self) -> cp.Problem:
         """Return the problem in plain CVXPY, with the channel as its variable ``channel``.

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.validation import short
+from cvxleak.core.validation import Array, short
 from cvxleak.envelope.program import Program, Vertex
 from cvxleak.model import Channel, Prior, as_channel, as_prior
 from cvxleak.problem.candidates import read_rows
@@ -56,6 +56,30 @@ class Data:
             "inputs": self._inputs[vertex.inputs].tolist(),
             "outputs": self._outputs[vertex.outputs].tolist(),
             "weights": weights.tolist(),
+        }
+
+    def symbols(self, rows: Array, level: float) -> dict[str, Any]:
+        """Return a post-processing as a witness: the symbols that leak more than `level` nats.
+
+        A symbol points to the input of which it tells most; those of one input are merged, which
+        leaves their leakage between the least and the largest of theirs.
+        """
+        law = self.prior.probabilities
+        joint = self.channel.matrix @ rows
+        mass = law @ joint
+        used = np.flatnonzero(mass > 0)
+        possible = np.flatnonzero(law)
+        ratios = joint[np.ix_(possible, used)] / mass[used]
+        best, most = possible[ratios.argmax(axis=0)], ratios.max(axis=0)
+        weights = np.zeros((len(self.channel.inputs), len(self.channel.outputs)))
+        for z, x in zip(used[most > np.exp(level)], best[most > np.exp(level)], strict=True):
+            weights[x] += rows[:, z]
+        weights[:, law @ self.channel.matrix == 0] = 0.0
+        inputs, outputs = np.nonzero(weights)
+        return {
+            "inputs": inputs.tolist(),
+            "outputs": outputs.tolist(),
+            "weights": (weights[inputs, outputs] * SHRINK).tolist(),
         }
 
     def completed(self, witness: dict[str, Any]) -> dict[str, Any]:

@@ -191,26 +191,7 @@ class InformationSearch:
             return None
 
     def _witness(self, channel: Array, outputs: Array | None) -> dict[str, Any]:
-        cost = (channel * self._costs.matrix).sum(axis=1)
-        laws, bounds = [], []
-        for k, part in enumerate(self._sources.parts):
-            t = channel.mean(axis=0) if outputs is None else outputs[k]
-            laws.append(None if part.is_point else t.tolist())
-            alone = SourceSet._of([part], self._sources.labels)
-            bounds.append(
-                [
-                    {key: entry[key] for key in ("level", "multipliers")}
-                    for entry in supports(alone, divergences(channel, t))
-                ]
-                if part.polytopes
-                else []
-            )
-        return {
-            "channel": channel.tolist(),
-            "supports": supports(self._sources, cost),
-            "outputs": laws,
-            "output_supports": bounds,
-        }
+        return stored_channel(self._sources, self._costs, channel, outputs)
 
 
 def _vertices(part: Part, law: Mixture) -> Array:
@@ -228,3 +209,29 @@ def _shares(law: Mixture) -> Array:
 def _outputs(law: Any, channel: Array) -> Array:
     """Return output laws: those given, or those of the parts' worst laws."""
     return law if isinstance(law, np.ndarray) else np.array([one.law @ channel for one in law])
+
+
+def stored_channel(
+    sources: SourceSet, costs: Costs, channel: Array, outputs: Array | None
+) -> dict[str, Any]:
+    """Return a channel, and an output law for each part of the set, as a certificate holds them."""
+    cost = (channel * costs.matrix).sum(axis=1)
+    laws, bounds = [], []
+    for k, part in enumerate(sources.parts):
+        t = channel.mean(axis=0) if outputs is None else outputs[k]
+        laws.append(None if part.is_point else t.tolist())
+        alone = SourceSet._of([part], sources.labels)
+        bounds.append(
+            [
+                {key: entry[key] for key in ("level", "multipliers")}
+                for entry in supports(alone, divergences(channel, t))
+            ]
+            if part.polytopes
+            else []
+        )
+    return {
+        "channel": channel.tolist(),
+        "supports": supports(sources, cost),
+        "outputs": laws,
+        "output_supports": bounds,
+    }

@@ -28,7 +28,7 @@ from cvxleak.local_dp.statement import (
 from cvxleak.measures import local_dp_epsilon, privacy_profile
 from cvxleak.model import Channel, Distortion
 from cvxleak.problem import Bound, Gap, Stopped
-from cvxleak.problem.problem import Found, Once, Search
+from cvxleak.problem.problem import Found, Once, Search, Toward, mixtures
 from cvxleak.proofs.local_dp import prove_distortion
 
 if TYPE_CHECKING:
@@ -91,6 +91,7 @@ class MinDistortionLocalDP(SourceProblem):
     unit = "distortion"
     maximize = False
     tolerance = 1e-8
+    convex = True
     information = ("epsilon",)
 
     epsilon: float
@@ -154,6 +155,12 @@ class MinDistortionLocalDP(SourceProblem):
             over = privacy_profile(channel, self.epsilon) - self.delta
             violations["delta within the budget"] = max(0.0, over)
         return self.worst_distortion(channel.matrix), violations
+
+    def _toward(self, candidate: Channel | ArrayLike, bound: Bound) -> Toward:
+        rows = candidate_channel(candidate, self.sources, self.costs)[0].matrix
+        law = self.sources.worst(np.zeros(len(rows)))[1].probabilities
+        constant = np.tile(law @ rows, (len(rows), 1))
+        return mixtures(rows, constant, self._labeled, self._stored)
 
     def _attempts(self, costs: Costs, clock: Clock) -> Iterator[Attempt]:
         """Yield channels and proofs to try: the program's own, and those of constant outputs."""

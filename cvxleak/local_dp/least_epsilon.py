@@ -117,6 +117,7 @@ class MinLocalDP(BudgetProblem):
     name = "local DP"
     maximize = False
     tolerance = 1e-9
+    convex = True
 
     delta: float
 

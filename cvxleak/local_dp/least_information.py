@@ -7,17 +7,19 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from cvxleak.core.clock import Clock
 from cvxleak.core.errors import SolverError
+from cvxleak.core.validation import Array
 from cvxleak.exact.rationals import float_above
 from cvxleak.local_dp.general import RowProgram
 from cvxleak.local_dp.information_program import Saddle, information_program, saddle_point
-from cvxleak.local_dp.information_search import InformationSearch
+from cvxleak.local_dp.information_search import InformationSearch, stored_channel
 from cvxleak.local_dp.proof_candidates import flat_channels
 from cvxleak.local_dp.statement import BudgetProblem, Sources, distance_from_hull, read_budget
-from cvxleak.local_dp.worst_information import worst_information
+from cvxleak.local_dp.worst_information import worst_information, worst_laws
 from cvxleak.model import Channel, Distortion, Prior
 from cvxleak.problem import Bound, Gap, Stopped
 from cvxleak.problem.problem import Found, Once, Search
@@ -106,6 +108,7 @@ class MinInformation(BudgetProblem):
     name = "information"
     maximize = False
     tolerance = 1e-7
+    convex = True
 
     def __init__(
         self,
@@ -180,6 +183,10 @@ class MinInformation(BudgetProblem):
             raise self._unmet(least)
         stopped = Stopped.TIME_LIMIT if clock.late else Stopped.NO_PROGRESS
         return search.found(costs.outputs), stopped
+
+    def _stored(self, rows: Array) -> dict[str, Any]:
+        outputs = [law @ rows for _, law in worst_laws(self.sources, self._labeled(rows))]
+        return stored_channel(self.sources, self.costs, rows, np.array(outputs))
 
     def _leakage(self, channel: Channel) -> float:
         return worst_information(self.sources, channel)

@@ -18,10 +18,12 @@ from cvxleak.core.errors import InfeasibleError, ValidationError
 from cvxleak.core.numbers import same_numbers, smallest
 from cvxleak.core.validation import Array, read_only, real_number, short
 from cvxleak.exact.rationals import float_above, rational
+from cvxleak.local_dp.general import least_distortion_rows
 from cvxleak.local_dp.linear import SourceProgram, supports
 from cvxleak.model import Channel, Distortion, Prior, as_prior
 from cvxleak.problem import Bound, Check, Problem
 from cvxleak.problem.candidates import read_rows
+from cvxleak.problem.problem import Toward, mixtures
 from cvxleak.proofs.bounds.source_sets import read_parts, worst_case
 from cvxleak.sources import SourceSet, as_sources
 
@@ -85,6 +87,14 @@ class SourceProblem(Problem):
         object.__setattr__(self, "distortion", given)
         return costs
 
+    def _labeled(self, rows: Array) -> Channel:
+        return Channel(rows, self.sources.labels, self.costs.outputs)
+
+    def _stored(self, rows: Array) -> dict[str, Any]:
+        """Return a channel as certificates hold it."""
+        cost = (rows * self.costs.matrix).sum(axis=1)
+        return {"channel": rows.tolist(), "supports": supports(self.sources, cost)}
+
     @property
     def costs(self) -> Costs:
         """The distortion as an array, and its outputs."""
@@ -138,6 +148,10 @@ class BudgetProblem(SourceProblem):
         over = self.worst_distortion(channel.matrix) - self.budget
         violations["worst-case distortion within the budget"] = max(0.0, over)
         return self._leakage(channel), violations
+
+    def _toward(self, candidate: Channel | ArrayLike, bound: Bound) -> Toward:
+        rows = candidate_channel(candidate, self.sources, self.costs)[0].matrix
+        return mixtures(rows, least_distortion_rows(self.costs.matrix), self._labeled, self._stored)
 
     @abstractmethod
     def _leakage(self, channel: Channel) -> float:

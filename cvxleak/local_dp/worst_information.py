@@ -12,23 +12,29 @@ from cvxleak.measures import mutual_information
 from cvxleak.model import Channel
 from cvxleak.sources import SourceSet
 
-__all__ = ["divergences", "worst_information"]
+__all__ = ["divergences", "worst_information", "worst_laws"]
 
 
 def worst_information(sources: SourceSet, channel: Channel) -> float:
     """Return max over the set of I(P;Q); on parts that are not single laws an upper end of it."""
-    values = []
+    return max(value for value, _ in worst_laws(sources, channel))
+
+
+def worst_laws(sources: SourceSet, channel: Channel) -> list[tuple[float, Array]]:
+    """Return for each part of the set an upper end of I(P;Q) on it, and a law that is near it."""
+    found = []
     for part in sources.parts:
         if part.is_point:
-            values.append(mutual_information(part.points[0] / part.points[0].sum(), channel))
+            law = part.points[0] / part.points[0].sum()
+            found.append((mutual_information(law, channel), law))
         else:
             alone = SourceSet._of([part], sources.labels)
-            values.append(_largest_information(alone, channel.matrix))
-    return max(values)
+            found.append(_largest_information(alone, channel.matrix))
+    return found
 
 
-def _largest_information(sources: SourceSet, matrix: Array) -> float:
-    """Maximize the concave I(P;Q) by Frank and Wolfe's method; return its least upper end."""
+def _largest_information(sources: SourceSet, matrix: Array) -> tuple[float, Array]:
+    """Maximize the concave I(P;Q) by Frank and Wolfe's method: its least upper end, the law."""
     from scipy.optimize import minimize_scalar
 
     p, least = sources.worst(np.zeros(sources.size))[1].probabilities, math.inf
@@ -47,7 +53,7 @@ def _largest_information(sources: SourceSet, matrix: Array) -> float:
 
         step: Any = minimize_scalar(loss, bounds=(0.0, 1.0), method="bounded")
         p = p + float(step.x) * direction
-    return least
+    return least, p
 
 
 def divergences(matrix: Array, t: Array) -> Array:

@@ -7,6 +7,7 @@ from cvxleak.plots._axes import rise_from_zero
 from cvxleak.plots.curves import (
     plot_bracket,
     plot_brackets,
+    plot_convergence,
     plot_curve,
     plot_envelope,
     plot_sweep,
@@ -24,6 +25,7 @@ __all__ = [
     "plot_bracket",
     "plot_brackets",
     "plot_channel",
+    "plot_convergence",
     "plot_curve",
     "plot_envelope",
     "plot_posterior",

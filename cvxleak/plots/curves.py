@@ -16,13 +16,24 @@ from cvxleak.envelope import EnvelopeCurve, envelope_upper_bound, tail_average_b
 from cvxleak.measures import event_envelope, pml_right_quantile
 from cvxleak.model import Channel, Prior
 from cvxleak.plots._axes import INK, READABLE, checked_axes, rise_from_zero
+from cvxleak.problem import IterateReport
 from cvxleak.problem.bound import unit_scale
 from cvxleak.sweeps import Sweep
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_bracket", "plot_brackets", "plot_curve", "plot_envelope", "plot_sweep"]
+__all__ = [
+    "plot_bracket",
+    "plot_brackets",
+    "plot_convergence",
+    "plot_curve",
+    "plot_envelope",
+    "plot_sweep",
+]
+
+LEAST = 1e-16
+"""What is drawn of a distance of 0 on a log scale."""
 
 POINTS = 400
 """At how many deltas an envelope is drawn, plateaus apart."""
@@ -217,6 +228,46 @@ def plot_envelope(
     axes.set_ylabel(f"pointwise maximal leakage ({unit})")
     rise_from_zero(axes)
     axes.legend(frameon=False, fontsize=8)
+    return axes
+
+
+def plot_convergence(report: IterateReport, *, ax: Axes | None = None) -> Axes:
+    """Draw how far the points of an iterative solver are from the proved optimum, on a log scale.
+
+    The line is the most that a point falls short by, the shade reaches down to the least; circles
+    are points that are not feasible. What is less than a float tells is drawn at 1e-16.
+
+    Parameters
+    ----------
+    report : IterateReport
+        What `cvxleak.problem.verify_iterates` returned.
+    ax
+        As for `plot_bracket`.
+
+    Examples
+    --------
+    >>> from cvxleak.capacities import Capacity
+    >>> from cvxleak.plots import plot_convergence
+    >>> from cvxleak.problem import verify_iterates
+    >>> channel = [[0.9, 0.1], [0.2, 0.8]]
+    >>> report = verify_iterates(Capacity(channel), [[0.2, 0.8], [0.4, 0.6], [0.5, 0.5]])
+    >>> plot_convergence(report).get_yscale()
+    'log'
+    """
+    checks = instance(report, IterateReport, "report").checks
+    points = np.arange(len(checks))
+    least, most = np.maximum(np.array([check.shortfall for check in checks]), LEAST).T
+    axes = checked_axes(ax)
+    axes.fill_between(points, least, most, color=INK, alpha=0.25, linewidth=0)
+    axes.plot(points, most, color=INK, linewidth=1.4, marker="." if len(points) <= READABLE else "")
+    outside = np.array([not check.feasible for check in checks])
+    if outside.any():
+        style: dict[str, Any] = {"color": "C3", "markerfacecolor": "none", "linestyle": "none"}
+        axes.plot(points[outside], most[outside], marker="o", label="not feasible", **style)
+        axes.legend(frameon=False, fontsize="small")
+    axes.set_yscale("log")
+    axes.set_xlabel("point")
+    axes.set_ylabel(f"short of the optimum ({report.last.bound.unit})")
     return axes
 
 

@@ -9,17 +9,19 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, Self
 
 from cvxleak.core.clock import Clock, Stop
-from cvxleak.core.errors import CvxleakError, SolveInterrupted
+from cvxleak.core.errors import CertificateError, CvxleakError, SolveInterrupted
 from cvxleak.core.numbers import as_written
-from cvxleak.core.validation import instance
+from cvxleak.core.validation import Array, instance
 from cvxleak.core.value import Value
+from cvxleak.exact.balls import precision
 from cvxleak.problem.bound import Bound, Status, Stopped, converted
 from cvxleak.problem.check import Check
 from cvxleak.problem.gap import Gap
 from cvxleak.problem.interrupts import Interrupts
 from cvxleak.proofs import Certificate
+from cvxleak.proofs.checker import PROVERS
 
-__all__ = ["Found", "Problem", "Search"]
+__all__ = ["Found", "Problem", "Search", "Toward", "mixtures"]
 
 
 TIME_LIMIT = 60.0
@@ -61,6 +63,32 @@ class Found:
     stats: Mapping[str, Any] = field(default_factory=dict)
     feasible: bool = True
     about: Mapping[str, str] = field(default_factory=dict)
+
+
+Toward = Callable[[float], tuple[Any, Mapping[str, Any]]]
+"""From a share s in [0, 1] to the point (1 - s) candidate + s center of a feasible set, the center
+inside of it: as the user gets it, and as a certificate holds it."""
+
+ROUNDING = 1e-13
+"""What a sum of probabilities may be off by in floats."""
+
+STEPS = (0.0, 1e-15, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3)
+"""How far beyond the border in floats a repaired candidate goes in turn, until it is proved."""
+
+
+def mixtures(
+    point: Array,
+    center: Array,
+    witness: Callable[[Array], Any],
+    stored: Callable[[Array], Mapping[str, Any]],
+) -> Toward:
+    """Return the way from a point to a center, by what makes the witness and its stored form."""
+
+    def at(share: float) -> tuple[Any, Mapping[str, Any]]:
+        mixed = (1 - share) * point + share * center
+        return witness(mixed), stored(mixed)
+
+    return at
 
 
 class Search(Protocol):
@@ -131,6 +159,12 @@ class Problem(Value, ABC):
         `tol` of `solve`, if it is left out.
     information : tuple of str
         Which of the data are an amount of information, in nats: a spec may give them in bits.
+    convex : bool
+        Whether a candidate that is best among those near to it is best among all (problems that are
+        convex, or quasi-convex, in their candidates).
+    accuracy : float
+        To what part of itself, or of `scale`, the value of a candidate is known: by rounding alone,
+        unless it takes a search.
 
     Examples
     --------
@@ -150,6 +184,8 @@ class Problem(Value, ABC):
     maximize: bool
     tolerance: float
     information: ClassVar[tuple[str, ...]] = ()
+    convex: ClassVar[bool] = False
+    accuracy: ClassVar[float] = 1e-12
 
     @property
     def scale(self) -> float:
@@ -237,6 +273,104 @@ class Problem(Value, ABC):
         value, violations = self._measure(candidate)
         found = self.solve(**options) if bound is None else instance(bound, Bound, "bound")
         return Check(value, violations, found.to(self._information_unit), self.maximize)
+
+    def repair(self, candidate: Any, *, bound: Bound | None = None, **options: Any) -> Bound:
+        """Return the bracket with a feasible point near a candidate as its witness, proved.
+
+        A candidate that misses constraints is moved in a straight line towards a point inside, as
+        far as the checker asks for; one that meets them stays where it is. Its attained end and the
+        optimum's proved one are the ends of the result, which is CERTIFIED if the candidate is as
+        good as the tolerance asks for. If only a point that is no better than a constant channel
+        (a uniform prior, ...) can be proved, the result says so by its value.
+
+        Parameters
+        ----------
+        candidate, bound, **options
+            As for `check`.
+
+        Raises
+        ------
+        ValidationError
+            As `check`.
+
+        Examples
+        --------
+        >>> from cvxleak.audit import RecordLeakage
+        >>> from cvxleak.mechanisms import binary_symmetric
+        >>> from cvxleak.model import Mechanism
+        >>> from cvxleak.queries import parity
+        >>> problem = RecordLeakage(Mechanism(parity(2), binary_symmetric(0.1)), 0.6, 0)
+        >>> found = problem.repair([0.6, 0.0, 0.4, 0.0], bound=problem.solve())
+        >>> round(found.lower, 4), round(found.upper, 4), problem.check(found.witness).feasible
+        (0.3552, 0.3681, True)
+        """
+        solved = self.solve(**options) if bound is None else instance(bound, Bound, "bound")
+        solved = solved.to("nats")
+        found = self._near(candidate, solved)
+        problem, witness, proof = found.parts
+        claimed = set(found.about) or {"lower", "upper"}
+        lower, upper = found.lower, found.upper
+        if self.maximize:
+            upper = solved.upper
+        else:
+            lower = solved.lower
+        old = solved.certificate
+        assert old is not None
+        closed = found.feasible and Gap(self.tolerance, self.scale).closed(lower, upper)
+        return Bound(
+            self.name,
+            lower,
+            upper,
+            Status.CERTIFIED if closed else Status.BRACKETED,
+            solved.unit,
+            found.witness,
+            Certificate(
+                self.kind,
+                problem,
+                lower if "lower" in claimed else None,
+                upper if "upper" in claimed else None,
+                witness,
+                proof,
+                unit=old.unit,
+                about=found.about,
+            ),
+        ).to(self._information_unit)
+
+    def _near(self, candidate: Any, bound: Bound) -> Found:
+        """Return a feasible point near a candidate, proved by what proves `bound`."""
+        certificate = bound.certificate
+        assert certificate is not None
+        prove, toward = PROVERS[self.kind].prove, self._toward(candidate, bound)
+
+        def met(share: float) -> bool:
+            violations = self._measure(toward(share)[0])[1]
+            return all(missed <= ROUNDING for missed in violations.values())
+
+        outside, inside = 0.0, 1.0
+        if met(0.0):
+            inside = 0.0
+        while inside - outside > 1e-15 * inside:
+            middle = (outside + inside) / 2
+            if not outside < middle < inside:
+                break
+            outside, inside = (outside, middle) if met(middle) else (middle, inside)
+        for step in (*STEPS, 1.0):
+            witness, stored = toward(min(inside + step, 1.0))
+            try:
+                with precision():
+                    ends = prove(certificate.problem, stored, certificate.proof)
+            except CertificateError:
+                continue
+            attained = ends[0] if self.maximize else ends[1]
+            if abs(attained) < float("inf"):
+                parts = (certificate.problem, stored, certificate.proof)
+                return Found(*ends[:2], witness, parts, about=certificate.about)
+        parts = (certificate.problem, certificate.witness, certificate.proof)
+        return Found(bound.lower, bound.upper, bound.witness, parts, about=certificate.about)
+
+    @abstractmethod
+    def _toward(self, candidate: Any, bound: Bound) -> Toward:
+        """Return the way from a candidate (a law, rows) to a point inside the feasible set."""
 
     @abstractmethod
     def _search(self, *args: Any, **options: Any) -> Search:

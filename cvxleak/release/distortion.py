@@ -15,13 +15,13 @@ from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import Array
 from cvxleak.exact.packing import pack, pack_written
 from cvxleak.model import Distortion
-from cvxleak.problem import Gap, Stopped
+from cvxleak.problem import Bound, Gap, Stopped
 from cvxleak.problem.bound import unit_scale
-from cvxleak.problem.problem import Found, Once, Search
+from cvxleak.problem.problem import Found, Once, Search, Toward
 from cvxleak.proofs.release import prove_distortion
 from cvxleak.release.coalitions import Coalition, Coalitions, named_coalitions
 from cvxleak.release.joint import ReleaseJoint
-from cvxleak.release.kernel_program import KernelProgram, proved
+from cvxleak.release.kernel_program import KernelProgram, proved, toward_constant
 from cvxleak.release.statement import ReleaseProblem, output_labels
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ class ReleaseDistortion(ReleaseProblem):
     unit = "distortion"
     maximize = False
     tolerance = 1e-7
+    convex = True
 
     distortion: Distortion
 
@@ -124,6 +125,9 @@ class ReleaseDistortion(ReleaseProblem):
     def scale(self) -> float:
         """The range of d."""
         return float(np.ptp(self.distortion.matrix)) or 1.0
+
+    def _toward(self, candidate: ArrayLike, bound: Bound) -> Toward:
+        return toward_constant(self, candidate)
 
     def value(self, rows: Array) -> float:
         """Return the expected distortion at a kernel's rows, and what the leakages cost."""

@@ -15,9 +15,9 @@ from scipy.special import entr, rel_entr
 from cvxleak.core.clock import Clock, Stop
 from cvxleak.core.validation import Array, generator, whole_number
 from cvxleak.exact.packing import pack
-from cvxleak.problem import Gap, Stopped
+from cvxleak.problem import Bound, Gap, Stopped
 from cvxleak.problem.bound import unit_scale
-from cvxleak.problem.problem import Found, Search
+from cvxleak.problem.problem import Found, Search, Toward
 from cvxleak.proofs.release import prove_information
 from cvxleak.release.cells import CellTree
 from cvxleak.release.coalitions import (
@@ -28,7 +28,7 @@ from cvxleak.release.coalitions import (
     named_coalitions,
 )
 from cvxleak.release.joint import ReleaseJoint
-from cvxleak.release.kernel_program import KernelProgram, Solved, proved
+from cvxleak.release.kernel_program import KernelProgram, Solved, proved, toward_constant
 from cvxleak.release.statement import ReleaseProblem, joint_information, output_labels
 
 __all__ = ["ReleaseInformation"]
@@ -105,6 +105,9 @@ class ReleaseInformation(ReleaseProblem):
     def unit(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
         """The unit of the budgets."""
         return self.budget_unit
+
+    def _toward(self, candidate: ArrayLike, bound: Bound) -> Toward:
+        return toward_constant(self, candidate)
 
     def value(self, rows: Array) -> float:
         """Return I(R̂;R) at a kernel's rows, less what the leakages cost."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from cvxleak.core.clock import Clock
 from cvxleak.core.errors import CertificateError, ValidationError
@@ -16,12 +17,13 @@ from cvxleak.exact import balls
 from cvxleak.exact.packing import pack, pack_written
 from cvxleak.iterative.release_terms import ReleaseTerms
 from cvxleak.problem.bound import unit_scale
+from cvxleak.problem.problem import Toward
 from cvxleak.proofs.bounds.release_law import SIZE_LIMIT, common_classes
 from cvxleak.proofs.release import LEAST
 from cvxleak.release.interior_point import ReleasePoint, release_interior_point
 from cvxleak.release.statement import ReleaseProblem
 
-__all__ = ["KernelProgram", "Solved", "proved"]
+__all__ = ["KernelProgram", "Solved", "proved", "toward_constant"]
 
 SHARES = (0.0, 1e-15, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3, 1.0)
 """Shares of a constant release that are added in turn until the budgets are proved to be met."""
@@ -189,6 +191,19 @@ class KernelProgram:
             elif math.isfinite(room):
                 found[coalition.name] = float(mu) * scale
         return found
+
+
+def toward_constant(problem: ReleaseProblem, candidate: ArrayLike) -> Toward:
+    """Return the way from a candidate to a constant release."""
+    rows, _ = problem.read_rows(candidate)
+    program = KernelProgram(problem, Clock())
+    kernel = program.terms.kernel(rows)
+
+    def at(share: float) -> tuple[Array, Mapping[str, Any]]:
+        feasible = program.feasible(kernel, share)
+        return problem.shaped(feasible), {"kernel": pack(feasible)}
+
+    return at
 
 
 def proved(

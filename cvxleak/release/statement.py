@@ -118,12 +118,16 @@ class ReleaseProblem(Problem):
         terms, law = self.terms(), self.joint.flat / self.joint.flat.sum()
         return rows.T @ np.moveaxis(law, 0, 2)[terms.z, terms.x]
 
-    def _measure(self, candidate: ArrayLike) -> tuple[float, dict[str, float]]:
-        terms = self.terms()
+    def read_rows(self, candidate: ArrayLike) -> tuple[Array, dict[str, float]]:
+        """Return a candidate's rows, one for each (z, x) of positive probability, as laws."""
         _, sizes, datasets = self.joint.shape
         flat = (*self.joint.flat.shape[1:], len(self.outputs))
         given = candidate_array(candidate, {(*sizes, datasets, len(self.outputs)), flat})
-        kernel, violations = read_rows(terms.rows(given.reshape(flat)))
+        return read_rows(self.terms().rows(given.reshape(flat)))
+
+    def _measure(self, candidate: ArrayLike) -> tuple[float, dict[str, float]]:
+        kernel, violations = self.read_rows(candidate)
+        terms = self.terms()
         scale = unit_scale(self.budget_unit)
         leakages = terms.information(kernel)
         for coalition, room, leakage in zip(self.coalitions, self.rooms(), leakages, strict=True):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cvxleak import Bound, Mechanism, Status, Stopped, release_problem, verify
-from cvxleak.audit import ProductLeakage, RecordLeakage
+from cvxleak.audit import Adversary, IndependentAdversary, ProductLeakage, RecordLeakage
 from cvxleak.capacities import Capacity, RenyiCapacity
 from cvxleak.core import SolveInterrupted, ValidationError
 from cvxleak.design import DesignForPrior, MinDistortion, MinLeakage
@@ -127,6 +127,42 @@ def test_its_own_witness_is_feasible_and_attains_its_end(make: Callable[[], Any]
     attained = bound.lower if problem.maximize else bound.upper
     assert check.value == pytest.approx(attained, abs=1e-7 * problem.scale)
     assert problem.check(bound.witness).bound == bound
+
+
+def array_of(witness: Any) -> Any:
+    """Return the numbers of a witness, as somebody else's solver would have them."""
+    if isinstance(witness, IndependentAdversary):
+        return [np.array(law) for law in witness.laws]
+    if isinstance(witness, Adversary):
+        return witness.expand().probabilities
+    channel = getattr(witness, "channel", witness)
+    return np.array(getattr(channel, "matrix", getattr(channel, "probabilities", channel)))
+
+
+def test_a_candidate_is_repaired_and_proved(make: Callable[[], Any], bound: Bound):
+    problem, rng = make(), np.random.default_rng(1)
+    same = problem.repair(bound.witness, bound=bound)
+    assert same.status is Status.CERTIFIED
+    assert (same.lower, same.upper) == pytest.approx((bound.lower, bound.upper), abs=1e-9)
+    given = array_of(bound.witness)
+    for noise in (1e-9, 0.05):
+        if isinstance(given, list):
+            moved: Any = [law + noise * rng.random(len(law)) for law in given]
+        else:
+            moved = given + noise * rng.random(given.shape)
+        found = problem.repair(moved, bound=bound)
+        check = problem.check(found.witness, bound=bound)
+        attained = found.lower if problem.maximize else found.upper
+        assert check.feasible, str(check)
+        assert check.value == pytest.approx(attained, abs=1e-6 * problem.scale)
+        assert found.gap >= bound.gap - 1e-12 or found.status is Status.CERTIFIED
+        answer = verify(found.certificate)
+        assert answer.passed, answer.reason
+        if noise < 1e-6:  # repaired by no more than it was moved
+            end = bound.lower if problem.maximize else bound.upper
+            assert attained == pytest.approx(end, abs=1e-3 * problem.scale)
+    with pytest.raises(ValidationError, match="candidate"):
+        problem.repair("none", bound=bound)
 
 
 def test_ctrl_c_before_the_search_still_gives_a_bracket(make: Callable[[], Any], monkeypatch):

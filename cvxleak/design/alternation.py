@@ -1,0 +1,203 @@
+"""`Alternation`: the alternating method for designs, whose steps anybody can replace."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import cvxpy as cp
+import numpy as np
+
+from cvxleak import constraints
+from cvxleak.core.errors import SolverError, ValidationError
+from cvxleak.core.validation import Array, generator, whole_number
+from cvxleak.design.distortion import MinDistortion
+from cvxleak.design.leakage import MinLeakage
+from cvxleak.design.user_constraints import UserConstraints
+from cvxleak.iterative import IterativeResult, joint_blahut_arimoto
+from cvxleak.model import Mechanism, Query
+
+__all__ = ["Alternation", "Opponent"]
+
+
+class Opponent(NamedTuple):
+    """A prior that a channel has to withstand, and the record that it is after.
+
+    Attributes
+    ----------
+    prior : array, shape (|X|,)
+        On the datasets, in product order.
+    record : int
+    leakage : float
+        I(X_i;Y) through the channel for which it was found, in nats.
+
+    Examples
+    --------
+    >>> from cvxleak.design import Opponent
+    >>> Opponent([0.5, 0.0, 0.5, 0.0], record=0, leakage=0.3681).record
+    0
+    """
+
+    prior: Array
+    record: int
+    leakage: float
+
+
+@dataclass(eq=False)
+class Alternation:
+    """Alternates between the worst adversary that is found for a channel, and a channel for those.
+
+    In turn: `adversary_step` looks for the worst prior with H(X) >= b for the present channel, by
+    joint Blahut–Arimoto iterations from random starts; `master_step` solves for the best channel
+    against the adversaries found so far, a convex program. `stop` ends it. Each can be replaced in
+    a subclass: a master that remembers the last adversary only is LEAKAGE's Algorithm 6 or 9, one
+    that remembers all is a cutting-set method.
+
+    Nothing that comes out is proved, since the adversary step ends at local optima:
+    `cvxleak.problem.verify_iterates` says what the channels are worth.
+
+    Parameters
+    ----------
+    problem : MinLeakage or MinDistortion
+        On records, one at a time, with an entropy floor; small enough that priors on the datasets
+        can be written out. Constraints of the user are part of the master.
+    starts : int
+        Random starts of the adversary step, for each record.
+    rng : int, numpy.random.Generator or None
+        Seed of these.
+
+    Attributes
+    ----------
+    query : Query
+        Whose values have a row of the channel each.
+    opponents : list of Opponent
+        All that were found, in their order.
+
+    Raises
+    ------
+    ValidationError
+        A problem of another kind.
+
+    Notes
+    -----
+    LEAKAGE Algorithms 6 and 9 (`cvxleak.papers.algorithms.alternating_design` has them as printed).
+
+    Examples
+    --------
+    The parity of two bits, told wrongly with probability .2 at most: log 2 - h(.2) = .1927 leaks.
+
+    >>> from cvxleak.design import Alternation, MinLeakage
+    >>> from cvxleak.model import Distortion
+    >>> from cvxleak.problem import verify_iterates
+    >>> from cvxleak.queries import parity
+    >>> problem = MinLeakage(
+    ...     parity(2), distortion=Distortion.hamming([0, 1]), budget=0.2, entropy_floor=0.5
+    ... )
+    >>> run = Alternation(problem).run()
+    >>> round(run.value, 4)
+    0.1927
+    >>> verify_iterates(problem, run.history["channel"]).optimal
+    True
+    """
+
+    problem: MinLeakage | MinDistortion
+    starts: int = 10
+    rng: int | np.random.Generator | None = 0
+
+    def __post_init__(self) -> None:
+        problem = self.problem
+        if not isinstance(problem, MinLeakage | MinDistortion):
+            found = type(problem).__name__
+            raise ValidationError(f"problem: found {found}; MinLeakage or MinDistortion is needed")
+        if problem.size != 1 or problem.entropy_floor is None or problem.priors is not None:
+            raise ValidationError(
+                "problem: found one without an entropy floor, with given priors or about groups; "
+                "single records and a floor are needed"
+            )
+        whole_number(self.starts, "starts", 1)
+        self.rng = generator(self.rng)
+        self.query: Query = problem.data.rows.query
+        self.opponents: list[Opponent] = []
+
+    def start(self) -> Array:
+        """Return the first channel: that of least distortion, a row for each value of `query`."""
+        price = self.problem.data.costs.price
+        return np.eye(price.shape[1])[price.argmin(axis=1)]
+
+    def adversary_step(self, channel: Array) -> Opponent:
+        """Return the worst adversary that is found for a channel."""
+        mechanism, floor = Mechanism(self.query, channel), self.problem.entropy_floor
+        assert floor is not None  # checked
+        found = []
+        for record in range(self.query.space.records):
+            lumped = mechanism.lumped(record)
+            run = joint_blahut_arimoto(lumped, floor, starts=self.starts, rng=self.rng)
+            prior = mechanism.expand((record,), run.point)
+            found.append(Opponent(prior.probabilities, record, run.value))
+        return max(found, key=lambda opponent: opponent.leakage)
+
+    def master_step(self, opponents: Sequence[Opponent]) -> Array:
+        """Return the best channel against some adversaries.
+
+        Of `MinLeakage`, minimize max_k I_k(X_i;Y) within the distortion's budget; of
+        `MinDistortion`, minimize the distortion with every I_k(X_i;Y) within the leakage's budget.
+
+        Raises
+        ------
+        SolverError
+            The solver has no answer.
+        """
+        problem, costs = self.problem, self.problem.data.costs
+        user = UserConstraints(costs.price.shape, problem.constraints)
+        channel, leak = user.channel, cp.Variable(name="leakage")
+        spent = cp.max(cp.hstack([cp.sum(cp.multiply(part, channel)) for part in costs.table]))
+        rules = [*constraints.row_stochastic(channel), *user.constraints]
+        for prior, record, _ in opponents:
+            rules += constraints.record_mi_budget(prior, self.query, channel, record, leak)
+        if isinstance(problem, MinLeakage):
+            goal, rules = leak, [*rules, spent <= problem.budget]
+        else:
+            goal, rules = spent, [*rules, leak <= problem.budget]
+        cp.Problem(cp.Minimize(goal), rules).solve(solver="CLARABEL")
+        if channel.value is None:
+            raise SolverError("master: the solver has no channel")
+        rows = np.maximum(channel.value, 0.0)
+        return rows / rows.sum(axis=1, keepdims=True)
+
+    def stop(self, channels: Sequence[Array], values: Sequence[float]) -> bool:
+        """Whether to end: the last two channels differ by 1e-6 at most."""
+        return len(channels) > 1 and float(np.abs(channels[-1] - channels[-2]).max()) <= 1e-6
+
+    def run(self, max_iterations: int = 50) -> IterativeResult:
+        """Alternate until `stop` says so.
+
+        Returns
+        -------
+        IterativeResult
+            `point`: the last channel; `value`: its leakage under the worst adversary found, or, of
+            `MinDistortion`, its distortion. `history`: ``channel``, ``objective`` and the
+            ``leakage`` that the adversary step found for each.
+
+        Raises
+        ------
+        SolverError
+            As `master_step`.
+        """
+        channels, values, leaks = [self.start()], [], []
+        while True:
+            self.opponents.append(self.adversary_step(channels[-1]))
+            leaks.append(self.opponents[-1].leakage)
+            values.append(self._value(channels[-1], leaks[-1]))
+            ended = self.stop(channels, values)
+            if ended or len(channels) > max_iterations:
+                break
+            channels.append(np.asarray(self.master_step(self.opponents), dtype=float))
+        history = {"channel": channels, "objective": values, "leakage": leaks}
+        why = "the stopping rule is met" if ended else f"max_iterations={max_iterations} reached"
+        return IterativeResult(values[-1], channels[-1], len(channels) - 1, why, history)
+
+    def _value(self, channel: Array, leak: float) -> float:
+        if isinstance(self.problem, MinLeakage):
+            return leak
+        return max(float((law * channel).sum()) for law in self.problem.data.costs.table)

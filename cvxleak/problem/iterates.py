@@ -1,0 +1,341 @@
+"""Verify an iterative solver: its points, its claims and its last point against the bracket."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import instance, whole_number
+from cvxleak.core.value import Value
+from cvxleak.problem.bound import Bound
+from cvxleak.problem.check import Check
+from cvxleak.problem.gap import Gap
+from cvxleak.problem.problem import Problem
+
+__all__ = ["IterateReport", "Iterates", "verify_iterates"]
+
+CLAIM = 1e-6
+"""Part of the scale by which a claimed value may differ from that of its point: solvers and float32
+report no more digits."""
+
+STANDING = 1e-3
+"""A last step that gains less than this part of what is missing counts as standing still."""
+
+
+class Iterates:
+    """A callback for somebody's own loop: keeps its points, and verifies them when it is over.
+
+    Parameters
+    ----------
+    problem : Problem
+    every : int
+        Keep every so many points only, and the last one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.special import rel_entr
+    >>> from cvxleak.capacities import Capacity
+    >>> from cvxleak.problem import Iterates
+    >>> Q = np.array([[0.8, 0.2], [0.3, 0.7]])
+    >>> watch, p = Iterates(Capacity(Q)), np.array([0.9, 0.1])
+    >>> for _ in range(60):
+    ...     divergences = rel_entr(Q, p @ Q).sum(axis=1)
+    ...     watch(p, p @ divergences)
+    ...     p = p * np.exp(divergences)
+    ...     p = p / p.sum()
+    >>> report = watch.verify()
+    >>> report.optimal, report.first_setback, report.first_wrong_claim
+    (True, None, None)
+    """
+
+    def __init__(self, problem: Problem, *, every: int = 1) -> None:
+        self.problem = instance(problem, Problem, "problem")
+        self.every = whole_number(every, "every", 1)
+        self.points: list[Any] = []
+        self.claimed: list[float | None] = []
+        self._seen = 0
+
+    def __call__(self, candidate: Any, value: Any = None) -> None:
+        """Keep a copy of a point, and the value that the loop has for it, if it has one."""
+        if self.points and (self._seen - 1) % self.every:
+            self.points.pop()  # the last one is kept only as long as it is the last
+            self.claimed.pop()
+        self._seen += 1
+        self.points.append(plain(candidate))
+        self.claimed.append(None if value is None else float(plain(value)))
+
+    def verify(self, *, bound: Bound | None = None, **options: Any) -> IterateReport:
+        """Return what `verify_iterates` says of the points."""
+        return verify_iterates(self.problem, self.points, self.claimed, bound=bound, **options)
+
+
+@dataclass(frozen=True, eq=False)
+class IterateReport(Value):
+    """What can be said of the points of an iterative solver.
+
+    Attributes
+    ----------
+    checks : tuple of Check
+        Of each point: value, violations, and distance to the bracket (`Check.shortfall`).
+    claimed : tuple of (float or None)
+        What the solver says its values are.
+    repaired : Bound
+        The feasible point nearest to the last one, with a certificate of its value.
+    convex : bool
+        Whether the problem is convex in its candidates, and so has no local optima.
+    scale : float
+        What counts as 1 for the problem.
+    tolerance : float
+        The relative gap at which a point counts as optimal: that of the problem.
+    accuracy : float
+        To what part of itself, or of the scale, a value is known: a smaller step back is none.
+
+    Examples
+    --------
+    >>> from cvxleak.capacities import Capacity
+    >>> from cvxleak.problem import verify_iterates
+    >>> channel = [[0.9, 0.1], [0.1, 0.9]]
+    >>> report = verify_iterates(Capacity(channel), [[0.4, 0.6], [0.3, 0.7]], [0.3528, 0.3052])
+    >>> report.last.feasible, report.first_setback, report.first_wrong_claim, report.optimal
+    (True, 1, 0, False)
+    """
+
+    checks: tuple[Check, ...]
+    claimed: tuple[float | None, ...]
+    repaired: Bound
+    convex: bool
+    scale: float
+    tolerance: float
+    accuracy: float
+
+    @property
+    def last(self) -> Check:
+        """The last point's check."""
+        return self.checks[-1]
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        """The value of each point, in the problem's unit."""
+        return tuple(check.value for check in self.checks)
+
+    @property
+    def better(self) -> Any:
+        """The witness of the bracket: a proved point that is no worse than any other known."""
+        return self.last.bound.witness
+
+    @property
+    def first_setback(self) -> int | None:
+        """The first point that is worse than the one before, by more than rounding; None if none.
+
+        A method that is claimed to be monotone has none. Points that are not feasible count too.
+        """
+        steps = np.diff(self.values) * (1 if self.last.maximize else -1)
+        back = np.flatnonzero(steps < -self.accuracy * max(self.scale, *map(abs, self.values)))
+        return int(back[0]) + 1 if back.size else None
+
+    @property
+    def first_wrong_claim(self) -> int | None:
+        """The first point whose value is not what was claimed; None if there is none."""
+        for place, (claim, value) in enumerate(zip(self.claimed, self.values, strict=True)):
+            if claim is not None and not abs(claim - value) <= CLAIM * max(self.scale, abs(value)):
+                return place
+        return None
+
+    @property
+    def optimal(self) -> bool:
+        """Whether the last point is feasible, and as good as the tolerance asks for."""
+        most, bound = self.last.shortfall[1], self.last.bound
+        allowed = Gap(self.tolerance, self.scale).allowed(bound.upper) + bound.gap
+        return self.last.feasible and max(most, 0.0) <= allowed
+
+    @property
+    def verdict(self) -> str:
+        """What to think of the last point, in a sentence."""
+        check, bound = self.last, self.last.bound
+        least, most = check.shortfall
+        if not check.feasible:
+            missed, by = max(check.violations.items(), key=lambda pair: pair[1])
+            gained = ", and so better than anything feasible" if most < 0 else ""
+            attained = self.repaired.lower if check.maximize else self.repaired.upper
+            return (
+                f"not feasible ({missed}: violated by {by:.3g}){gained}; the nearest feasible "
+                f"point, in `repaired`, has the value {attained:.7g} {bound.unit}"
+            )
+        if self.optimal:
+            return f"optimal: at most {max(most, 0.0):.2g} {bound.unit} short of the proved optimum"
+        reference = abs(bound.lower if check.maximize else bound.upper) or self.scale
+        if least <= 0:
+            return (
+                f"as good as any point known, at most {_share(most, reference)} short: the bracket "
+                "does not tell; a smaller `tol` may"
+            )
+        return (
+            f"stopped {_share(least, reference)} short: {self._why}; a better point is in `better`"
+        )
+
+    @property
+    def _why(self) -> str:
+        least = self.last.shortfall[0]
+        if len(self.values) == 1:
+            return "one point does not tell why"
+        if abs(self.values[-1] - self.values[-2]) > STANDING * least:
+            return "it was still moving"
+        if self.convex:
+            return (
+                "it stands still, and this problem is convex, without local optima, so a step of "
+                "the method is wrong or far too small"
+            )
+        return "it stands still, at a local optimum or a point where its steps vanish"
+
+    def __str__(self) -> str:
+        lines = [self.verdict, *str(self.last).splitlines()[1:]]
+        setback, wrong = self.first_setback, self.first_wrong_claim
+        if setback is not None:
+            before, after = self.values[setback - 1 : setback + 1]
+            lines.append(
+                f"not monotone: point {setback} has the value {after:.9g}, the one before "
+                f"{before:.9g}"
+            )
+        elif len(self.values) > 1:
+            lines.append(f"monotone over all {len(self.values)} points")
+        if wrong is not None:
+            lines.append(
+                f"wrong value: {self.claimed[wrong]:.9g} is claimed for point {wrong}, which has "
+                f"{self.values[wrong]:.9g}"
+            )
+        return "\n".join(lines)
+
+    def to_frame(self) -> Any:
+        """Return a pandas DataFrame with a row for each point (needs pandas)."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "value": check.value,
+                "claimed": claim,
+                "feasible": check.feasible,
+                "violation": max(check.violations.values(), default=0.0),
+                "shortfall_least": check.shortfall[0],
+                "shortfall_most": check.shortfall[1],
+            }
+            for check, claim in zip(self.checks, self.claimed, strict=True)
+        )
+
+
+def verify_iterates(
+    problem: Problem,
+    iterates: Any,
+    claimed: Any = None,
+    *,
+    bound: Bound | None = None,
+    **options: Any,
+) -> IterateReport:
+    """Judge what an iterative solver found: one point, or all points that it went through.
+
+    Parameters
+    ----------
+    problem : Problem
+        What the solver is to solve.
+    iterates : object or sequence
+        A candidate, as `Problem.check` takes it, or several in their order; or `Iterates`. NumPy,
+        PyTorch and JAX arrays as they are.
+    claimed : float or sequence of float, optional
+        The values that the solver has for its points.
+    bound : Bound, optional
+        An earlier result of `solve`; computed with `options` if left out.
+
+    Returns
+    -------
+    IterateReport
+        Value and violations of each point, its distance to the proved bracket, whether the values
+        are monotone and as claimed, the feasible point nearest to the last one with a certificate,
+        and a verdict.
+
+    Raises
+    ------
+    ValidationError
+        No points, one of another shape, or another number of claims than points.
+
+    Examples
+    --------
+    >>> from cvxleak.local_dp import MinLocalDP
+    >>> from cvxleak.mechanisms import randomized_response
+    >>> from cvxleak.problem import verify_iterates
+    >>> problem = MinLocalDP([[0.6, 0.3, 0.1], [0.5, 0.3, 0.2]], 0.3)
+    >>> path = [randomized_response(3, epsilon) for epsilon in (2.0, 1.7, 1.6)]
+    >>> print(verify_iterates(problem, path))
+    stopped 3.87 % short: it was still moving; a better point is in `better`
+    proved optimum: 1.540445 to 1.540445 nats; the candidate falls short by 0.05955496 to 0.05955496
+    monotone over all 3 points
+    """
+    instance(problem, Problem, "problem")
+    if isinstance(iterates, Iterates):
+        iterates, claimed = iterates.points, iterates.claimed
+    points, measured = _measured(problem, iterates)
+    claims = _claims(claimed, len(points))
+    found = problem.solve(**options) if bound is None else instance(bound, Bound, "bound")
+    repaired = problem.repair(points[-1], bound=found)
+    found = found.to(problem._information_unit)
+    return IterateReport(
+        tuple(Check(value, missed, found, problem.maximize) for value, missed in measured),
+        claims,
+        repaired,
+        problem.convex,
+        problem.scale,
+        problem.tolerance,
+        problem.accuracy,
+    )
+
+
+def plain(value: Any) -> Any:
+    """Return a copy of an array of any library as NumPy's; other objects as they are."""
+    if hasattr(value, "detach"):  # PyTorch
+        value = value.detach().cpu()
+    if hasattr(value, "__array__") and not hasattr(value, "iloc"):
+        return np.array(value)
+    if isinstance(value, list | tuple):
+        return type(value)(map(plain, value)) if type(value) in (list, tuple) else value
+    return value
+
+
+def _measured(
+    problem: Problem, iterates: Any
+) -> tuple[list[Any], list[tuple[float, dict[str, float]]]]:
+    """Return the points with value and violations: one if it can be read as one, or all."""
+    given = plain(iterates)
+    try:
+        return [given], [problem._measure(given)]
+    except (ValidationError, TypeError, ValueError) as error:
+        if isinstance(given, Mapping | str) or not isinstance(given, Iterable):
+            raise
+        points = list(given)
+        if not points:
+            raise ValidationError("iterates: found none; at least one point is needed") from error
+    found = []
+    for place, point in enumerate(points):
+        try:
+            found.append(problem._measure(point))
+        except ValidationError as error:
+            detail = str(error).removeprefix("candidate: ")
+            raise ValidationError(f"iterates[{place}]: {detail}") from error
+    return points, found
+
+
+def _claims(claimed: Any, points: int) -> tuple[float | None, ...]:
+    if claimed is None:
+        return (None,) * points
+    given: Any = plain(claimed)
+    given = [given] if np.ndim(given) == 0 else list(given)
+    claims = [None if claim is None else float(claim) for claim in given]
+    if len(claims) != points:
+        raise ValidationError(f"claimed: found {len(claims)} values; there are {points} points")
+    return tuple(claims)
+
+
+def _share(short: float, reference: float) -> str:
+    return f"{short / reference * 100:.3g} %"

@@ -1,0 +1,206 @@
+"""What is said of somebody else's iterates: values, claims, steps back, and the verdict."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.special import rel_entr
+
+from cvxleak import Mechanism, verify
+from cvxleak.audit import RecordLeakage
+from cvxleak.capacities import Capacity
+from cvxleak.core import ValidationError
+from cvxleak.iterative import blahut_arimoto
+from cvxleak.local_dp import MinLocalDP
+from cvxleak.mechanisms import binary_symmetric, random_rounding
+from cvxleak.papers.algorithms import alternating_leakage
+from cvxleak.problem import Iterates, verify_iterates
+from cvxleak.queries import count, parity
+from cvxleak.release import release_problem
+
+Q = np.array([[0.8, 0.15, 0.05], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4]])
+
+
+def updates(steps: int, power: float = 1.0, clip: float = 0.0):
+    """Yield Blahut and Arimoto's laws and their values, with two ways to have them wrong."""
+    p = np.array([0.1, 0.1, 0.8])
+    for _ in range(steps):
+        divergences = rel_entr(Q, p @ Q).sum(axis=1)
+        yield p, float(p @ divergences)
+        p = p * np.exp(power * divergences)
+        p = np.maximum(p / p.sum(), clip)
+        p = p / p.sum()
+
+
+def test_a_sound_iteration_is_optimal_and_monotone():
+    points, values = zip(*updates(3000), strict=True)
+    report = verify_iterates(Capacity(Q), np.array(points), np.array(values))
+    assert report.optimal
+    assert report.verdict.startswith("optimal")
+    assert report.first_setback is None
+    assert report.first_wrong_claim is None
+    assert "monotone over all 3000 points" in str(report)
+    np.testing.assert_allclose(report.values, values, atol=1e-12)
+    answer = verify(report.repaired.certificate)
+    assert answer.passed
+    assert answer.lower == pytest.approx(report.values[-1], abs=1e-9)
+
+
+def test_a_bug_is_found_by_the_place_where_the_method_stands_still():
+    points = [p for p, _ in updates(2000, clip=0.2)]  # a floor that is no part of the problem
+    report = verify_iterates(Capacity(Q), points)
+    assert not report.optimal
+    assert "stands still" in report.verdict
+    assert "convex" in report.verdict
+    least, most = report.last.shortfall
+    assert 0 < least <= most
+    assert report.better == report.last.bound.witness
+
+
+def test_a_step_back_and_a_wrong_value_are_placed():
+    points, values = map(list, zip(*updates(30), strict=True))
+    points[20], values[20] = points[5], values[5]
+    values[7] = values[7] + 0.01
+    report = verify_iterates(Capacity(Q), points, values)
+    assert report.first_setback == 20
+    assert report.first_wrong_claim == 7
+    text = str(report)
+    assert "not monotone: point 20" in text
+    assert "wrong value" in text
+
+
+def test_rounding_is_no_step_back():
+    point = np.full(3, 1 / 3)
+    report = verify_iterates(Capacity(Q), [point, point - np.array([1e-17, 0, 0]), point])
+    assert report.first_setback is None
+
+
+def test_steps_of_a_minimum_are_read_the_other_way_round():
+    problem = MinLocalDP([[0.6, 0.3, 0.1]], 0.3)
+    bound = problem.solve()
+    channels = [np.full((3, 3), (1 - t) / 3) + t * np.eye(3) for t in (0.9, 0.8, 0.7)]
+    assert verify_iterates(problem, channels, bound=bound).first_setback is None
+    assert verify_iterates(problem, channels[::-1], bound=bound).first_setback == 1
+
+
+def test_the_papers_method_is_told_from_a_worse_one():
+    problem = RecordLeakage(Mechanism(count(4), random_rounding(4, base=3)), 2.4)
+    run = alternating_leakage(problem.mechanism, 2.4, start="random", rng=0)
+    report = verify_iterates(problem, run.point, run.value)
+    assert report.first_wrong_claim is None
+    assert report.verdict.startswith("stopped")
+    least, _ = report.last.shortfall
+    assert least == pytest.approx(problem.solve().lower - run.value, abs=1e-9)
+    assert report.repaired.lower == pytest.approx(run.value, abs=1e-6)
+    assert verify(report.repaired.certificate).passed
+
+
+def test_a_point_outside_is_no_better_than_what_is_nearest():
+    problem = RecordLeakage(Mechanism(parity(2), binary_symmetric(0.1)), 0.9)
+    report = verify_iterates(problem, [0.5, 0.0, 0.5, 0.0], 0.3681)
+    assert report.verdict.startswith("not feasible (entropy is at least the floor: violated by")
+    assert "and so better than anything feasible" in report.verdict
+    assert report.repaired.lower < 0.3681 <= report.values[0] + 1e-4
+    assert verify(report.repaired.certificate).passed
+    assert problem.check(report.repaired.witness).feasible
+
+
+def test_one_point_is_a_history_of_one():
+    report = verify_iterates(Capacity(Q), [0.5, 0.25, 0.25])
+    assert len(report.checks) == 1
+    assert "one point does not tell why" in report.verdict
+
+
+def test_a_callback_keeps_copies_and_the_last_point():
+    watch, p = Iterates(Capacity(Q), every=10), np.full(3, 1 / 3)
+    for step in range(25):
+        watch(p, step)
+        p[:] = [0.2 + 0.01 * step, 0.3, 0.5 - 0.01 * step]  # in place, as loops do
+    assert watch.claimed == [0.0, 10.0, 20.0, 24.0]
+    np.testing.assert_allclose(watch.points[-1], [0.43, 0.3, 0.27])
+    assert verify_iterates(Capacity(Q), watch).values == watch.verify().values
+
+
+class Tensor:
+    """What PyTorch's tensors are like: no numbers without `detach` and `cpu`."""
+
+    def __init__(self, array: Any, ready: int = 0) -> None:
+        self.array, self.ready = array, ready
+
+    def detach(self) -> "Tensor":
+        return Tensor(self.array, 1)
+
+    def cpu(self) -> "Tensor":
+        return Tensor(self.array, self.ready + 1)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        if self.ready < 2:
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad")
+        return np.array(self.array, dtype=dtype)
+
+    def __iter__(self):
+        return (Tensor(row) for row in self.array)
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+
+def test_arrays_of_other_libraries_are_taken_as_they_come():
+    laws = np.array([[0.2, 0.3, 0.5], [0.3, 0.3, 0.4]], dtype=np.float32)
+    wanted = verify_iterates(Capacity(Q), laws).values
+    for given in (Tensor(laws), [Tensor(law) for law in laws], laws.tolist()):
+        assert verify_iterates(Capacity(Q), given).values == pytest.approx(wanted)
+    torch = pytest.importorskip("torch")
+    grown = torch.tensor(laws, requires_grad=True)
+    assert verify_iterates(Capacity(Q), grown).values == pytest.approx(wanted)
+
+
+def test_a_library_of_another_field_finds_a_release():
+    # Sinkhorn scaling of a kernel to uniform outputs, as optimal transport has it, meets no
+    # constraint on what coalitions learn.
+    joint = np.array([[[0.024, 0.228], [0.063, 0.203]], [[0.203, 0.013], [0.228, 0.038]]])
+    problem = release_problem(joint, 0.05, 0.1)
+    kernel = np.exp(-3.0 * (1 - np.eye(2)))[None].repeat(2, axis=0)
+    for _ in range(50):
+        kernel = kernel / kernel.sum(axis=1, keepdims=True)
+        kernel = kernel / kernel.sum(axis=2, keepdims=True)
+    report = verify_iterates(problem, kernel)
+    assert not report.last.feasible
+    assert verify(report.repaired.certificate).passed
+    assert report.repaired.upper >= report.last.bound.lower
+
+
+def test_our_own_iteration_claims_its_values():
+    run = blahut_arimoto(Q)
+    report = verify_iterates(Capacity(Q), run.point, run.value)
+    assert report.first_wrong_claim is None
+    assert report.last.feasible
+
+
+def test_a_table_has_a_row_for_each_point():
+    pytest.importorskip("pandas")
+    points, values = zip(*updates(4), strict=True)
+    frame = verify_iterates(Capacity(Q), points, values).to_frame()
+    assert list(frame["value"]) == pytest.approx(values)
+    assert frame["feasible"].all()
+
+
+@pytest.mark.parametrize(
+    ("iterates", "claimed", "words"),
+    [
+        ([], None, "iterates: found none"),
+        ([[0.5, 0.5, 0.0], [0.5, 0.5]], None, r"iterates\[1\]: found shape"),
+        ([[0.5, 0.5, 0.0], [0.5, np.nan, 0.0]], None, r"iterates\[1\]: found nan"),
+        ([[0.5, 0.5, 0.0]], [1.0, 2.0], "claimed: found 2 values"),
+        ("a file", None, "candidate"),
+    ],
+)
+def test_what_cannot_be_read_is_named(iterates: Any, claimed: Any, words: str):
+    with pytest.raises(ValidationError, match=words):
+        verify_iterates(Capacity(Q), iterates, claimed)
+
+
+def test_something_else_than_a_problem_is_refused():
+    with pytest.raises(ValidationError, match="problem"):
+        verify_iterates(SimpleNamespace(), [0.5, 0.5])  # pyright: ignore[reportArgumentType]
