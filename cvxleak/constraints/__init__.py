@@ -8,12 +8,14 @@ Lists add up: ``row_stochastic(Q) + local_dp(Q, 1.0) + [Q[0, 0] >= 0.5]``. Budge
 
 from cvxleak.constraints.channels import joint_law, output_support, row_stochastic
 from cvxleak.constraints.distortion import distortion_budget
+from cvxleak.constraints.divergences import divergence_budget, renyi_dp, zcdp
 from cvxleak.constraints.leakage import maximal_leakage, mi_budget, pml, record_mi_budget
 from cvxleak.constraints.priors import entropy_floor, ordered_prior, prior_polytope
 from cvxleak.constraints.privacy import local_dp, record_dp
 
 __all__ = [
     "distortion_budget",
+    "divergence_budget",
     "entropy_floor",
     "joint_law",
     "local_dp",
@@ -25,5 +27,7 @@ __all__ = [
     "prior_polytope",
     "record_dp",
     "record_mi_budget",
+    "renyi_dp",
     "row_stochastic",
+    "zcdp",
 ]

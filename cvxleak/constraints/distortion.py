@@ -7,8 +7,8 @@ from collections.abc import Iterable
 import cvxpy as cp
 from numpy.typing import ArrayLike
 
-from cvxleak.constraints._budgets import Budget, ceiling
 from cvxleak.expressions.arguments import Law, Rows
+from cvxleak.expressions.budgets import Budget, ceiling
 from cvxleak.expressions.distortion import distortions
 from cvxleak.model import Distortion
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import cvxpy as cp
 import numpy as np
 
-from cvxleak.constraints._budgets import Budget, ceiling, exponential, is_number
 from cvxleak.core.errors import ValidationError
 from cvxleak.expressions import exp_maximal_leakage
 from cvxleak.expressions.arguments import Law, Rows, is_fixed, matched, support
+from cvxleak.expressions.budgets import Budget, ceiling, exponential, is_number
 from cvxleak.expressions.joint import Joint, input_joint, record_joint
 from cvxleak.model import Query
 

@@ -8,11 +8,11 @@ import cvxpy as cp
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak.constraints._budgets import Budget, floor
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import in_order, plain_array, short, whole_number
 from cvxleak.expressions import entropy, lumped_entropy
 from cvxleak.expressions.arguments import Law, is_fixed, law_expression
+from cvxleak.expressions.budgets import Budget, floor
 from cvxleak.model import Lumped
 
 __all__ = ["entropy_floor", "ordered_prior", "prior_polytope"]

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import combinations
-
 import cvxpy as cp
 import numpy as np
-from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
-from cvxleak.constraints._budgets import Budget, ceiling, exponential, is_number
 from cvxleak.core.errors import ValidationError
-from cvxleak.expressions.arguments import Rows, matched_query, rows_expression
+from cvxleak.expressions.arguments import Rows, rows_expression
+from cvxleak.expressions.budgets import Budget, ceiling, exponential, is_number
+from cvxleak.expressions.pairs import neighbors_of, row_pairs
 from cvxleak.model import Query, RecordSpace
 
 __all__ = ["local_dp", "record_dp"]
@@ -61,7 +58,7 @@ def local_dp(channel: Rows, epsilon: Budget, delta: Budget = 0.0) -> list[cp.Con
     k, m = q.shape
     factor, slack = exponential(epsilon, "epsilon"), _probability(delta, "delta")
     if not is_number(slack, 0.0):
-        return _compared(q, list(combinations(range(k), 2)), factor, slack)
+        return _compared(q, None, factor, slack)
     least = cp.outer(np.ones(k), cp.Variable(m))
     return [q == least] if is_number(factor, 1.0) else [least <= q, q <= factor * least]
 
@@ -115,51 +112,24 @@ def record_dp(
     >>> round(float(cp.Problem(cp.Maximize(cp.min(cp.diag(Q))), private).solve()), 6)
     0.5
     """
-    if isinstance(query, RecordSpace):
-        q = rows_expression(channel)
-        if q.shape[0] != query.size:
-            raise ValidationError(
-                f"channel: found {q.shape[0]} rows; the space has {query.size} datasets"
-            )
-        pairs = _dataset_pairs(query)
-    else:
-        q = matched_query(query, channel)
-        pairs = sorted(query.neighbor_pairs())
     factor, slack = exponential(epsilon, "epsilon"), _probability(delta, "delta")
-    return _compared(q, pairs, factor, slack)
+    return _compared(channel, neighbors_of(query), factor, slack)
 
 
 def _compared(
-    q: cp.Expression, pairs: list[tuple[int, int]], factor: Budget, slack: Budget
+    channel: Rows, query: Query | RecordSpace | None, factor: Budget, slack: Budget
 ) -> list[cp.Constraint]:
     """Compare the rows of each pair, both ways."""
-    if not pairs:
+    equal = is_number(factor, 1.0) and is_number(slack, 0.0)
+    pairs = row_pairs(channel, query, both=not equal)
+    if pairs is None:
         return []
-    u, v = np.array(pairs).T
-    if is_number(factor, 1.0) and is_number(slack, 0.0):
-        return [_rows(q, u) == _rows(q, v)]
-    one = _rows(q, np.concatenate([u, v]))
-    other = _rows(q, np.concatenate([v, u]))
+    one, other = pairs
+    if equal:
+        return [one == other]
     if is_number(slack, 0.0):
         return [one <= factor * other]
     return [cp.pos(one - factor * other).sum(axis=1) <= slack]
-
-
-def _rows(q: cp.Expression, places: NDArray[np.intp]) -> cp.Expression:
-    select = csr_array(
-        (np.ones(len(places)), (np.arange(len(places)), places)), shape=(len(places), q.shape[0])
-    )
-    return select @ q
-
-
-def _dataset_pairs(space: RecordSpace) -> list[tuple[int, int]]:
-    index = np.arange(space.size).reshape(space.shape)
-    found = []
-    for axis, size in enumerate(space.shape):
-        lines = np.moveaxis(index, axis, 0).reshape(size, -1)
-        for a, b in combinations(range(size), 2):
-            found.append(np.stack([lines[a], lines[b]], axis=1))
-    return [(int(x), int(y)) for x, y in np.concatenate(found)] if found else []
 
 
 def _probability(given: Budget, name: str) -> Budget:

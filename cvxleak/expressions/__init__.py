@@ -1,11 +1,13 @@
 """Measures once more, as CVXPY expressions for a channel, joint law or prior that may vary.
 
-`entropy`, `lumped_entropy`, `mutual_information`, `expected_distortion` and `worst_case_distortion`
-take the arguments of the functions of the same name in `cvxleak.measures`. So do
-`record_information` and `mechanism_distortion`, except that a query and a channel stand in place of
-the mechanism, because the channel may vary. `exp_maximal_leakage` is e to the power of
-`cvxleak.measures.maximal_leakage`. `conditional_entropy` and `joint_information` have no
-counterpart: the first is an entropy minus an information, the second takes the joint law.
+Most take the arguments of the function of the same name in `cvxleak.measures`; where the measure
+takes a mechanism (`record_information`, `mechanism_distortion`, `record_privacy_profile`), a query
+and a channel stand in its place, because the channel may vary. Three kinds differ:
+
+- `exp_maximal_leakage` and `exp_renyi_divergence` are exponentials of a measure that is quasiconvex
+  only;
+- `conditional_entropy` is an entropy minus an information;
+- `joint_information` is `mutual_information` for a variable that is the joint law.
 
 The prior and the channel may each be data, a `cp.Parameter`, a `cp.Variable` or an affine
 expression, as far as each function says. The result is a plain `cp.Expression` of CVXPY's own
@@ -21,6 +23,7 @@ from cvxleak.expressions.distortion import (
     mechanism_distortion,
     worst_case_distortion,
 )
+from cvxleak.expressions.divergences import exp_renyi_divergence, f_divergence
 from cvxleak.expressions.information import (
     conditional_entropy,
     entropy,
@@ -30,16 +33,21 @@ from cvxleak.expressions.information import (
     record_information,
 )
 from cvxleak.expressions.leakage import exp_maximal_leakage
+from cvxleak.expressions.privacy import privacy_profile, record_privacy_profile
 
 __all__ = [
     "conditional_entropy",
     "entropy",
     "exp_maximal_leakage",
+    "exp_renyi_divergence",
     "expected_distortion",
+    "f_divergence",
     "joint_information",
     "lumped_entropy",
     "mechanism_distortion",
     "mutual_information",
+    "privacy_profile",
     "record_information",
+    "record_privacy_profile",
     "worst_case_distortion",
 ]

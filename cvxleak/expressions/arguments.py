@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -11,10 +12,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.validation import Array, frozen_array, instance, probability_rows, short
+from cvxleak.core.validation import (
+    Array,
+    frozen_array,
+    instance,
+    probability_rows,
+    real_number,
+    short,
+)
 from cvxleak.model import Channel, Mechanism, Prior, Query, RecordSpace, as_channel, as_prior
 from cvxleak.model.channel import Labels
 from cvxleak.model.labels import channel_labels
+
+LARGEST_TERM = 1024
+"""Largest numerator or denominator of a power that CVXPY does not round."""
 
 Law = Prior | ArrayLike | cp.Expression
 """A distribution: a `Prior`, an array, or an affine CVXPY expression (variable, parameter)."""
@@ -97,6 +108,18 @@ def matched_query(query: Query, channel: Rows) -> cp.Expression:
     return q
 
 
+def rational_order(alpha: float) -> Fraction:
+    """Return an order that CVXPY's atoms take exactly: they round other powers to such a ratio."""
+    order = real_number(alpha, "alpha", 0.0, open_low=True, open_high=True)
+    found = Fraction(order).limit_denominator(LARGEST_TERM)
+    if order == 1 or max(found.as_integer_ratio()) > LARGEST_TERM or float(found) != order:
+        raise ValidationError(
+            f"alpha: found {short(alpha)}; a ratio of whole numbers up to {LARGEST_TERM} is "
+            "needed, and not 1 (the builders of cvxleak.constraints take any order)"
+        )
+    return found
+
+
 def is_fixed(expression: cp.Expression) -> bool:
     """Whether the expression holds no variables: data, or a function of Parameters."""
     return not expression.variables()
@@ -123,11 +146,12 @@ def derived(
 ) -> cp.Expression:
     """Return function(source) of a fixed source: a constant, or a Parameter that follows it.
 
-    A nonlinear function of a Parameter is not DPP; a Parameter that is computed from it is.
+    A nonlinear function of a Parameter is not DPP; a Parameter that is computed from it is. All
+    values of the function are non-negative.
     """
     if is_known(source):
         return cp.Constant(function(value(source)))
-    return cp.CallbackParam(partial(_follow, source, function), shape)
+    return cp.CallbackParam(partial(_follow, source, function), shape, nonneg=True)
 
 
 def _follow(source: cp.Expression, function: Callable[[Array], Any]) -> Any:

@@ -14,6 +14,13 @@ from cvxleak.measures.distortion import (
     mechanism_distortion,
     worst_case_distortion,
 )
+from cvxleak.measures.divergences import (
+    f_divergence,
+    renyi_divergence,
+    renyi_dp_epsilon,
+    row_divergence,
+    zcdp_rho,
+)
 from cvxleak.measures.doubt import SuggestedFloor, suggested_floor
 from cvxleak.measures.entropy import entropy, lumped_entropy
 from cvxleak.measures.events import binary_envelope, event_envelope, event_leakage
@@ -87,6 +94,7 @@ __all__ = [
     "event_envelope",
     "event_leakage",
     "expected_distortion",
+    "f_divergence",
     "group_budget",
     "group_chain_rule",
     "group_information",
@@ -120,7 +128,11 @@ __all__ = [
     "record_information",
     "record_max_information",
     "record_privacy_profile",
+    "renyi_divergence",
+    "renyi_dp_epsilon",
+    "row_divergence",
     "suggested_floor",
     "unrestricted_budget",
     "worst_case_distortion",
+    "zcdp_rho",
 ]

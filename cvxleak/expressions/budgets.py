@@ -29,10 +29,10 @@ def floor(given: Budget, name: str) -> Budget:
     return _budget(given, name, "convex")
 
 
-def exponential(given: Budget, name: str) -> Budget:
-    """Return e^budget, as a number or as a Parameter that follows the given one."""
+def exponential(given: Budget, name: str, times: float = 1.0) -> Budget:
+    """Return e^(times budget), as a number or as a Parameter that follows the given one."""
     if not isinstance(given, cp.Expression):
-        return exp(real_number(given, name, 0.0, LARGEST_LOG))
+        return exp(times * real_number(given, name, 0.0, LARGEST_LOG / max(times, 1.0)))
     _check_scalar(given, name)
     if not is_fixed(given):
         raise ValidationError(
@@ -40,9 +40,9 @@ def exponential(given: Budget, name: str) -> Budget:
             "Parameter"
         )
     if is_known(given):
-        return exponential(float(value(given)), name)
+        return exponential(float(value(given)), name, times)
     # e^Parameter is not DPP, but a Parameter that is computed from it is.
-    return cp.CallbackParam(partial(_follow, given, name))
+    return cp.CallbackParam(partial(_follow, given, name, times))
 
 
 def is_number(given: Budget, number: float) -> bool:
@@ -68,7 +68,7 @@ def _check_scalar(given: cp.Expression, name: str) -> None:
         )
 
 
-def _follow(source: cp.Expression, name: str) -> Any:
+def _follow(source: cp.Expression, name: str, times: float) -> Any:
     if source.value is None:
         return None
-    return exponential(float(value(source)), name)
+    return exponential(float(value(source)), name, times)

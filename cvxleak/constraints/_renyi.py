@@ -1,0 +1,41 @@
+"""The cone that Rényi's divergence and information share."""
+
+from __future__ import annotations
+
+import math
+
+import cvxpy as cp
+
+
+def renyi_at_most_zero(
+    one: cp.Expression, other: cp.Expression, alpha: float
+) -> list[cp.Constraint]:
+    """Return D_alpha(one || other) <= 0 for every row; those of `one` have mass 1.
+
+    As D_alpha(P || c R) = D_alpha(P || R) - log c, ``other = e^epsilon R`` gives any budget, which
+    may then be a Parameter. The sum over y of one_y^alpha other_y^(1-alpha) is at most 1 for
+    alpha > 1, and at least 1 for alpha < 1: one power cone per cell, second-order cones instead
+    where alpha is a power of 2, exponential cones at 1, and no cones at inf.
+    """
+    if alpha == 1:
+        return [cp.rel_entr(one, other).sum(axis=1) <= 0]
+    if alpha == math.inf:
+        return [one <= other]
+    power = cp.Variable(one.shape)
+    if alpha < 1:
+        return [cp.PowCone3D(one, other, power, alpha), power.sum(axis=1) >= 1]
+    rules: list[cp.Constraint] = [power.sum(axis=1) <= 1]
+    while alpha >= 2:
+        # one^alpha other^(1-alpha) = (one^(alpha/2) other^(1-alpha/2))^2 / other: solvers have
+        # more trouble with a high power than with a few quadratic cones.
+        alpha /= 2
+        root = one if alpha == 1 else cp.Variable(one.shape)
+        rules.append(hyperbola(power, other, root))
+        power = root
+    return rules if alpha == 1 else [*rules, cp.PowCone3D(power, other, one, 1 / alpha)]
+
+
+def hyperbola(x: cp.Expression, y: cp.Expression, z: cp.Expression) -> cp.Constraint:
+    """Return x, y >= 0 and x y >= z^2, for every cell."""
+    cells = cp.vstack([cp.vec(2 * z, order="C"), cp.vec(x - y, order="C")])
+    return cp.SOC(cp.vec(x + y, order="C"), cells, axis=0)

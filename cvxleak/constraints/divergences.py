@@ -1,0 +1,238 @@
+"""Ceilings on divergences between the rows of a channel: f-divergences, Rényi and zCDP."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from itertools import pairwise
+
+import cvxpy as cp
+
+from cvxleak.constraints._renyi import hyperbola, renyi_at_most_zero
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import in_order, one_of, real_number, short
+from cvxleak.expressions.arguments import Rows
+from cvxleak.expressions.budgets import Budget, ceiling, exponential, is_number
+from cvxleak.expressions.pairs import row_pairs
+from cvxleak.measures.divergences import DIVERGENCES
+from cvxleak.model import Query, RecordSpace
+
+__all__ = ["divergence_budget", "renyi_dp", "zcdp"]
+
+ORDERS = (1.05, 1.1, 1.2, 1.4, 1.7, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0)
+"""Orders at which `zcdp` compares rows: Clarabel loses its footing at much higher ones."""
+
+
+def divergence_budget(
+    channel: Rows, divergence: str, budget: Budget, query: Query | RecordSpace | None = None
+) -> list[cp.Constraint]:
+    """Return D( q(.|x) || q(.|x') ) <= B for every pair of rows: convex in the channel.
+
+    Parameters
+    ----------
+    channel : cp.Expression, shape (k, m)
+        The rows q(y|x).
+    divergence : str
+        "relative-entropy" (in nats), "total-variation", "chi-square" or "squared-hellinger", as in
+        `cvxleak.measures.f_divergence`.
+    budget : float or cp.Expression
+        B >= 0; a concave expression keeps the set convex.
+    query : Query or RecordSpace, optional
+        Which pairs are compared: with a query f the channel is q(y|f(x)), and the pairs are the
+        values that datasets one record apart can have; with a space the channel has one row per
+        dataset, in product order. All pairs of inputs if left out.
+
+    Returns
+    -------
+    list of cp.Constraint
+        Empty if there is no pair.
+
+    Raises
+    ------
+    ValidationError
+        Arguments that do not fit, another name, or a negative number.
+
+    See Also
+    --------
+    cvxleak.expressions.f_divergence : Between two laws, such as that of the output and a reference.
+
+    Notes
+    -----
+    k (k - 1) m cells, half as many for the two divergences that are symmetric; exponential cones
+    for the relative entropy, second-order cones for "chi-square" and "squared-hellinger", a linear
+    program for the total variation. DPP when the budget is a Parameter.
+
+    Examples
+    --------
+    >>> import cvxpy as cp
+    >>> from cvxleak.constraints import divergence_budget, row_stochastic
+    >>> Q = cp.Variable((3, 3))
+    >>> private = row_stochastic(Q) + divergence_budget(Q, "total-variation", 0.4)
+    >>> round(float(cp.Problem(cp.Maximize(cp.trace(Q)), private).solve()), 6)
+    1.8
+    """
+    name, most = one_of(divergence, DIVERGENCES, "divergence"), ceiling(budget, "budget")
+    symmetric = name in {"squared-hellinger", "total-variation"}
+    pairs = row_pairs(channel, query, both=not symmetric)
+    if pairs is None:
+        return []
+    one, other = pairs
+    if name == "relative-entropy":
+        return [cp.rel_entr(one, other).sum(axis=1) <= most]
+    if name == "total-variation":
+        return [cp.abs(one - other).sum(axis=1) <= 2 * most]
+    cells = cp.Variable(one.shape)
+    if name == "squared-hellinger":
+        return [hyperbola(one, other, cells), 1 - cells.sum(axis=1) <= most]
+    return [hyperbola(cells, other, one - other), cells.sum(axis=1) <= most]
+
+
+def renyi_dp(
+    channel: Rows, alpha: float, epsilon: Budget, query: Query | RecordSpace | None = None
+) -> list[cp.Constraint]:
+    """Return (alpha, epsilon)-Rényi differential privacy: D_alpha( q(.|x) || q(.|x') ) <= epsilon.
+
+    For alpha > 1 it says that sum_y q(y|x)^alpha q(y|x')^(1-alpha) <= e^((alpha-1) epsilon), which
+    is jointly convex in the two rows; for alpha < 1 the sum is concave, and at least that.
+
+    Parameters
+    ----------
+    channel : cp.Expression, shape (k, m)
+        The rows q(y|x).
+    alpha : float
+        The order, positive. At 1 it is the relative entropy; at inf, differential privacy, for
+        which `local_dp` and `record_dp` are cheaper.
+    epsilon : float or cp.Parameter
+        In nats, from 0 to 700.
+    query : Query or RecordSpace, optional
+        Which pairs of rows are compared, as in `divergence_budget`; all pairs of inputs (local
+        privacy) if left out.
+
+    Returns
+    -------
+    list of cp.Constraint
+        Empty if there is no pair.
+
+    Raises
+    ------
+    ValidationError
+        Arguments that do not fit, or a number that is out of range.
+
+    Notes
+    -----
+    Mironov, "Rényi differential privacy", CSF 2017, Definition 4. Its measure is
+    `cvxleak.measures.renyi_dp_epsilon`. DPP when epsilon is a Parameter. k (k - 1) m power cones,
+    which Clarabel and SCS take; at alpha = 2 second-order cones, which ECOS takes too.
+
+    Examples
+    --------
+    >>> import cvxpy as cp
+    >>> import numpy as np
+    >>> from cvxleak.constraints import renyi_dp, row_stochastic
+    >>> Q = cp.Variable((2, 2))
+    >>> private = row_stochastic(Q) + renyi_dp(Q, 2, np.log(7 / 3))
+    >>> round(float(cp.Problem(cp.Maximize(cp.trace(Q) / 2), private).solve()), 4)
+    0.75
+    """
+    order = real_number(alpha, "alpha", 0.0, open_low=True)
+    return _renyi_dp(channel, query, order, exponential(epsilon, "epsilon"))
+
+
+def zcdp(
+    channel: Rows,
+    rho: Budget,
+    query: Query | RecordSpace | None = None,
+    *,
+    orders: Iterable[float] = ORDERS,
+) -> list[cp.Constraint]:
+    """Return constraints that are sufficient for rho-zCDP: D_alpha <= rho alpha for all alpha > 1.
+
+    That is a continuum of convex constraints. A finite list of orders alone would be necessary
+    only; here it is tightened until it is sufficient, and so the set is smaller than all of
+    rho-zCDP. With the orders a_1 < ... < a_r and pairs of rows as below,
+
+    - D_alpha <= (rho / s) alpha at each of the orders;
+    - D_inf <= rho a_r, which is rho a_r-differential privacy: it serves all orders above a_r;
+    - s is the largest of a_1, and of 1 + max (alpha - a) (b - alpha) / (alpha (alpha - 1)) over the
+      alpha between neighboring orders a < b. As (alpha - 1) D_alpha is convex in alpha, it is
+      between them at most its chord, which exceeds (rho / s) alpha (alpha - 1) by no more than that
+      factor; and below a_1, D_alpha is at most that of a_1.
+
+    Necessary, and not sufficient, is ``renyi_dp(channel, alpha, rho * alpha)`` at any orders: an
+    optimum over these is a bound on that over all channels with rho-zCDP.
+
+    Parameters
+    ----------
+    channel : cp.Expression, shape (k, m)
+        The rows q(y|x).
+    rho : float or cp.Parameter
+        In nats, not negative; rho a_r is at most 700.
+    query : Query or RecordSpace, optional
+        Which pairs of rows are compared, as in `divergence_budget`; all pairs of inputs if left
+        out.
+    orders : iterable of float
+        Rising orders, above 1; more of them make s smaller, and a higher last one loosens the
+        second condition (sqrt(2 rho)-differential privacy alone is sufficient too, and looser
+        than the second condition where a_r < sqrt(2 / rho)). The default has eleven, from 1.05 to
+        12, for which s is 1.072.
+
+    Returns
+    -------
+    list of cp.Constraint
+        Empty if there is no pair.
+
+    Raises
+    ------
+    ValidationError
+        Arguments that do not fit, a number that is out of range, or orders that do not rise.
+
+    Notes
+    -----
+    Bun and Steinke, "Concentrated differential privacy", TCC 2016, Definition 1.1. Its measure is
+    `cvxleak.measures.zcdp_rho`. DPP when rho is a Parameter. k (k - 1) m power cones for each
+    order, which Clarabel and SCS take.
+
+    Examples
+    --------
+    >>> import cvxpy as cp
+    >>> import numpy as np
+    >>> from cvxleak.constraints import row_stochastic, zcdp
+    >>> from cvxleak.measures import zcdp_rho
+    >>> Q = cp.Variable((2, 2))
+    >>> problem = cp.Problem(cp.Maximize(cp.trace(Q)), row_stochastic(Q) + zcdp(Q, 0.2))
+    >>> value = problem.solve(solver="CLARABEL")
+    >>> rows = np.maximum(Q.value, 0)
+    >>> 0.17 < zcdp_rho(rows / rows.sum(axis=1, keepdims=True)) < 0.2
+    True
+    """
+    given = tuple(
+        real_number(order, "orders", 1.0, open_low=True, open_high=True)
+        for order in in_order(orders, "orders")
+    )
+    if not given or any(a >= b for a, b in pairwise(given)):
+        raise ValidationError(f"orders: found {short(given)}; rising orders above 1 are needed")
+    slack = max(given[0], *(_chord_factor(a, b) for a, b in pairwise(given)), 1.0)
+    budgets = [(a, a / slack) for a in given] + [(math.inf, given[-1])]
+    return [
+        rule
+        for order, times in budgets
+        for rule in _renyi_dp(channel, query, order, exponential(rho, "rho", times))
+    ]
+
+
+def _renyi_dp(
+    channel: Rows, query: Query | RecordSpace | None, order: float, factor: Budget
+) -> list[cp.Constraint]:
+    equal = is_number(factor, 1.0)
+    pairs = row_pairs(channel, query, both=not equal)
+    if pairs is None:
+        return []
+    one, other = pairs
+    return [one == other] if equal else renyi_at_most_zero(one, factor * other, order)
+
+
+def _chord_factor(a: float, b: float) -> float:
+    """Return the largest ratio of the chord of alpha (alpha - 1) from a to b to the function."""
+    # Where the derivative vanishes: (a + b - 1) alpha^2 - 2 a b alpha + a b = 0.
+    worst = (a * b + math.sqrt(a * b * (a - 1) * (b - 1))) / (a + b - 1)
+    return 1.0 + (worst - a) * (b - worst) / (worst * (worst - 1))

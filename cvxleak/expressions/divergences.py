@@ -1,0 +1,171 @@
+"""Divergences of two laws that may both vary."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import cvxpy as cp
+import numpy as np
+
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import Array, one_of
+from cvxleak.expressions.arguments import Law, derived, is_fixed, law_expression, rational_order
+from cvxleak.measures.divergences import DIVERGENCES
+
+__all__ = ["exp_renyi_divergence", "f_divergence"]
+
+
+def f_divergence(law: Law, reference: Law, divergence: str) -> cp.Expression:
+    """Return a divergence D(P || R) of two laws: jointly convex in both.
+
+    - "relative-entropy": sum_y P(y) log( P(y) / R(y) ), in nats;
+    - "total-variation": sum_y abs(P(y) - R(y)) / 2;
+    - "chi-square": sum_y (P(y) - R(y))^2 / R(y);
+    - "squared-hellinger": 1 - sum_y sqrt(P(y) R(y)).
+
+    Parameters
+    ----------
+    law : Prior, array_like or cp.Expression, shape (m,)
+        The law P: a row of a channel, or the law of its output, ``p @ Q``.
+    reference : Prior, array_like or cp.Expression, shape (m,)
+        The law R; matched to P by position.
+    divergence : str
+        One of the four names.
+
+    Raises
+    ------
+    ValidationError
+        Laws that do not fit each other, another name, or a reference that excludes outcomes, for
+        "chi-square".
+
+    See Also
+    --------
+    cvxleak.constraints.divergence_budget : For all pairs of rows of a channel.
+
+    Notes
+    -----
+    The twin of `cvxleak.measures.f_divergence`. DPP when one of the laws is a Parameter. Where both
+    vary, the last two are made of one atom per outcome, which is slow from some hundreds on.
+
+    Examples
+    --------
+    The outputs are to look as if they were uniform, whatever the source:
+
+    >>> import cvxpy as cp
+    >>> import numpy as np
+    >>> from cvxleak.constraints import row_stochastic
+    >>> from cvxleak.expressions import f_divergence
+    >>> Q, p = cp.Variable((2, 2)), np.array([0.9, 0.1])
+    >>> seen = f_divergence(p @ Q, [0.5, 0.5], "total-variation")
+    >>> problem = cp.Problem(cp.Maximize(cp.trace(Q)), row_stochastic(Q) + [seen <= 0.1])
+    >>> round(float(problem.solve()), 4)
+    1.6667
+    """
+    p, r = _laws(law, reference)
+    name = one_of(divergence, DIVERGENCES, "divergence")
+    if name == "relative-entropy":
+        return cp.rel_entr(p, r).sum()
+    if name == "total-variation":
+        return cp.abs(p - r).sum() / 2
+    if name == "squared-hellinger":
+        return 1 - _powers(p, r, Fraction(1, 2))
+    if is_fixed(r):
+        # (P - R)^2 / R = P^2 / R - 2 P + R; a Parameter in a denominator would not be DPP.
+        scale = derived(r, _inverse_root, r.shape)
+        return cp.sum_squares(cp.multiply(scale, p)) - 2 * p.sum() + r.sum()
+    return cp.hstack([cp.quad_over_lin(p[y] - r[y], r[y]) for y in range(p.shape[0])]).sum()
+
+
+def exp_renyi_divergence(law: Law, reference: Law, alpha: float) -> cp.Expression:
+    """Return e^((alpha - 1) D_alpha(P || R)) = sum_y P(y)^alpha R(y)^(1-alpha).
+
+    Jointly convex in both laws for alpha > 1, and jointly concave for alpha < 1. The divergence
+    itself is quasiconvex for alpha > 1, so bound or minimize this instead; for alpha < 1 it is
+    ``-cp.log(exp_renyi_divergence(...)) / (1 - alpha)``, which is convex. For alpha = 1 it is the
+    relative entropy: `f_divergence`.
+
+    Parameters
+    ----------
+    law, reference
+        As in `f_divergence`.
+    alpha : float
+        The order: positive, not 1, and a ratio of whole numbers up to 1024 (CVXPY's atoms round
+        other powers, and so would compute another order).
+
+    Raises
+    ------
+    ValidationError
+        Laws that do not fit each other, or such an order.
+
+    See Also
+    --------
+    cvxleak.constraints.renyi_dp : For all pairs of rows of a channel, and any order.
+
+    Notes
+    -----
+    In terms of measures it is ``exp((alpha - 1) * renyi_divergence(law, reference, alpha))``. DPP
+    when one of the laws is a Parameter. Where both vary it is made of atoms for each outcome, and
+    its own ``value`` is NaN at laws with exact zeros (a solver's points have none).
+
+    Examples
+    --------
+    >>> import cvxpy as cp
+    >>> from cvxleak.expressions import exp_renyi_divergence
+    >>> P = cp.Variable(2)
+    >>> divergence = exp_renyi_divergence(P, [0.25, 0.75], 2)
+    >>> P.value = [0.75, 0.25]
+    >>> divergence.is_convex(), round(float(divergence.value), 6)  # 0.75^2/0.25 + 0.25^2/0.75
+    (True, 2.333333)
+    """
+    return _powers(*_laws(law, reference), rational_order(alpha))
+
+
+def _powers(p: cp.Expression, r: cp.Expression, alpha: Fraction) -> cp.Expression:
+    """Return sum_y p^alpha r^(1-alpha)."""
+    if is_fixed(r):
+        weight = derived(r, lambda law: _power(law, float(1 - alpha)), r.shape)
+        return (cp.multiply(weight, cp.power(p, alpha))).sum()
+    if is_fixed(p):
+        weight = derived(p, lambda law: _power(law, float(alpha)), p.shape)
+        return (cp.multiply(weight, cp.power(r, 1 - alpha))).sum()
+    return cp.hstack([_cell(p[y], r[y], alpha) for y in range(p.shape[0])]).sum()
+
+
+def _cell(p: cp.Expression, r: cp.Expression, alpha: Fraction) -> cp.Expression:
+    """Return p^alpha r^(1-alpha) of two scalars."""
+    if alpha > 2:
+        return cp.quad_over_lin(_cell(p, r, alpha / 2), r)
+    if alpha == 2:
+        return cp.quad_over_lin(p, r)
+    weights = (alpha, 1 - alpha) if alpha < 1 else (2 - alpha, alpha - 1)
+    mean = cp.geo_mean(cp.hstack([p, r]), weights, max_denom=alpha.denominator)
+    return mean if alpha < 1 else cp.quad_over_lin(p, mean)
+
+
+def _power(law: Array, exponent: float) -> Array:
+    if exponent < 0:
+        _check_positive(law)
+    return law**exponent
+
+
+def _inverse_root(law: Array) -> Array:
+    _check_positive(law)
+    return law**-0.5
+
+
+def _check_positive(law: Array) -> None:
+    if not (law > 0).all():
+        raise ValidationError(
+            f"reference: found probability {float(law.min())!r} at index {int(np.argmin(law))}; "
+            "every outcome needs a positive one, or the divergence is infinite"
+        )
+
+
+def _laws(law: Law, reference: Law) -> tuple[cp.Expression, cp.Expression]:
+    p, r = law_expression(law, "law"), law_expression(reference, "reference")
+    if p.shape != r.shape:
+        raise ValidationError(
+            f"reference: found {r.shape[0]} outcomes; the law has {p.shape[0]}, and as many are "
+            "needed"
+        )
+    return p, r

@@ -1,0 +1,103 @@
+"""Differential privacy of what is still a variable."""
+
+from __future__ import annotations
+
+import cvxpy as cp
+
+from cvxleak.expressions.arguments import Rows
+from cvxleak.expressions.budgets import Budget, exponential
+from cvxleak.expressions.pairs import neighbors_of, row_pairs
+from cvxleak.model import Query, RecordSpace
+
+__all__ = ["privacy_profile", "record_privacy_profile"]
+
+
+def privacy_profile(channel: Rows, epsilon: Budget) -> cp.Expression:
+    """Return delta*(epsilon), the least delta for (epsilon, delta)-local DP: convex in the channel.
+
+    max over inputs x, x' of sum_y max(0, q(y|x) - e^epsilon q(y|x')). Piecewise linear, so a linear
+    program is enough: k (k - 1) m rows. At epsilon = 0 it is the largest total variation distance
+    between two rows.
+
+    Parameters
+    ----------
+    channel : Channel, array_like or cp.Expression, shape (k, m)
+        The rows q(y|x).
+    epsilon : float or cp.Parameter
+        In nats, from 0 to 700. DPP when it is a Parameter.
+
+    Raises
+    ------
+    ValidationError
+        Not a matrix, or a number that is out of range.
+
+    See Also
+    --------
+    cvxleak.constraints.local_dp : The least epsilon is quasiconvex only: bound it.
+
+    Notes
+    -----
+    ENVELOPE Definition 2 and (3). The twin of `cvxleak.measures.privacy_profile`. The other failure
+    probability, `cvxleak.measures.dp_failure_probability`, is not convex, and post-processing can
+    raise it.
+
+    Examples
+    --------
+    The failure probability that is left when a bit must be true in 9 of 10 cases:
+
+    >>> import cvxpy as cp
+    >>> import numpy as np
+    >>> from cvxleak.constraints import row_stochastic
+    >>> from cvxleak.expressions import privacy_profile
+    >>> Q = cp.Variable((2, 2))
+    >>> delta = privacy_profile(Q, np.log(3))
+    >>> problem = cp.Problem(cp.Minimize(delta), row_stochastic(Q) + [cp.diag(Q) >= 0.9])
+    >>> round(float(problem.solve()), 6)  # 0.9 - 3 * 0.1
+    0.6
+    """
+    return _profile(channel, None, epsilon)
+
+
+def record_privacy_profile(
+    query: Query | RecordSpace, channel: Rows, epsilon: Budget
+) -> cp.Expression:
+    """Return delta*(epsilon) for datasets one record apart: convex in the channel.
+
+    max over neighboring datasets x, x' of sum_y max(0, q(y|x) - e^epsilon q(y|x')).
+
+    Parameters
+    ----------
+    query : Query or RecordSpace
+        With a query f the channel is q(y|f(x)), and only the pairs of values that neighbors can
+        have are compared. With a space the channel has one row per dataset, in product order.
+    channel : Channel, array_like or cp.Expression, shape (values of f or datasets, outputs)
+        The rows of the mechanism.
+    epsilon : float or cp.Parameter
+        In nats, from 0 to 700. DPP when it is a Parameter.
+
+    Raises
+    ------
+    ValidationError
+        Arguments that do not fit, or a number that is out of range.
+
+    Notes
+    -----
+    The twin of `cvxleak.measures.record_privacy_profile`.
+
+    Examples
+    --------
+    >>> from cvxleak.expressions import record_privacy_profile
+    >>> from cvxleak.model import AdditiveQuery, RecordSpace
+    >>> parity = AdditiveQuery(RecordSpace.binary(4), [(0, 1)] * 4, modulus=2)
+    >>> float(record_privacy_profile(parity, [[0.75, 0.25], [0.25, 0.75]], 0.0).value)
+    0.5
+    """
+    return _profile(channel, neighbors_of(query), epsilon)
+
+
+def _profile(channel: Rows, query: Query | RecordSpace | None, epsilon: Budget) -> cp.Expression:
+    factor, pairs = exponential(epsilon, "epsilon"), row_pairs(channel, query)
+    if pairs is None:
+        return cp.Constant(0.0)
+    one, other = pairs
+    return cp.max(cp.pos(one - factor * other).sum(axis=1))
