@@ -98,6 +98,7 @@ FITTING: dict[str, Any] = {
     "floored_capacity": 0.1,
     "free": FREE,
     "function": sum,
+    "gain": np.eye(4),
     "given": 1,
     "group_sizes": [1],
     "joint": np.ones((4, 4)) / 16,

@@ -9,11 +9,24 @@ Lists add up: ``row_stochastic(Q) + local_dp(Q, 1.0) + [Q[0, 0] >= 0.5]``. Budge
 from cvxleak.constraints.channels import joint_law, output_support, row_stochastic
 from cvxleak.constraints.distortion import distortion_budget
 from cvxleak.constraints.divergences import divergence_budget, renyi_dp, zcdp
-from cvxleak.constraints.leakage import maximal_leakage, mi_budget, pml, record_mi_budget
+from cvxleak.constraints.leakage import (
+    capacity_budget,
+    conditional_maximal_leakage,
+    conditional_record_mi_budget,
+    maximal_leakage,
+    mi_budget,
+    pml,
+    record_mi_budget,
+    sibson_budget,
+    vulnerability_budget,
+)
 from cvxleak.constraints.priors import entropy_floor, ordered_prior, prior_polytope
 from cvxleak.constraints.privacy import local_dp, record_dp
 
 __all__ = [
+    "capacity_budget",
+    "conditional_maximal_leakage",
+    "conditional_record_mi_budget",
     "distortion_budget",
     "divergence_budget",
     "entropy_floor",
@@ -29,5 +42,7 @@ __all__ = [
     "record_mi_budget",
     "renyi_dp",
     "row_stochastic",
+    "sibson_budget",
+    "vulnerability_budget",
     "zcdp",
 ]

@@ -6,15 +6,33 @@ from collections.abc import Sequence
 
 import cvxpy as cp
 import numpy as np
+from numpy.typing import ArrayLike
 
+from cvxleak.constraints._renyi import renyi_at_most_zero
 from cvxleak.core.errors import ValidationError
-from cvxleak.expressions import exp_maximal_leakage
-from cvxleak.expressions.arguments import Law, Rows, is_fixed, matched, support
+from cvxleak.core.validation import real_number
+from cvxleak.expressions import (
+    exp_conditional_maximal_leakage,
+    exp_maximal_leakage,
+    posterior_bayes_vulnerability,
+    posterior_gain_vulnerability,
+)
+from cvxleak.expressions.arguments import Law, Rows, is_fixed, matched, rows_expression, support
 from cvxleak.expressions.budgets import Budget, ceiling, exponential, is_number
-from cvxleak.expressions.joint import Joint, input_joint, record_joint
+from cvxleak.expressions.joint import Joint, conditional_joint, input_joint, record_joint
 from cvxleak.model import Query
 
-__all__ = ["maximal_leakage", "mi_budget", "pml", "record_mi_budget"]
+__all__ = [
+    "capacity_budget",
+    "conditional_maximal_leakage",
+    "conditional_record_mi_budget",
+    "maximal_leakage",
+    "mi_budget",
+    "pml",
+    "record_mi_budget",
+    "sibson_budget",
+    "vulnerability_budget",
+]
 
 
 def mi_budget(prior: Law, channel: Rows, budget: Budget) -> list[cp.Constraint]:
@@ -92,6 +110,232 @@ def record_mi_budget(
     0.9
     """
     return _information(record_joint(prior, query, channel, records), budget)
+
+
+def conditional_record_mi_budget(
+    prior: Law,
+    query: Query,
+    channel: Rows,
+    records: int | Sequence[int],
+    given: int | Sequence[int],
+    budget: Budget,
+) -> list[cp.Constraint]:
+    """Return I(X_I;Y|X_G) <= L for a fixed adversary who knows records G: convex in the channel.
+
+    Parameters
+    ----------
+    prior, query, channel, records, given
+        As in `cvxleak.expressions.conditional_record_information`.
+    budget : float or cp.Expression
+        L >= 0, in nats; a concave expression keeps the set convex.
+
+    Raises
+    ------
+    ValidationError
+        Arguments that do not fit, a prior with variables, or a negative number.
+
+    Notes
+    -----
+    DPP when prior and budget are Parameters.
+
+    Examples
+    --------
+    >>> import cvxpy as cp
+    >>> from cvxleak.constraints import conditional_record_mi_budget, row_stochastic
+    >>> from cvxleak.model import AdditiveQuery, RecordSpace
+    >>> parity = AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2, modulus=2)
+    >>> Q = cp.Variable((2, 2))
+    >>> private = row_stochastic(Q)
+    >>> private += conditional_record_mi_budget([0.25] * 4, parity, Q, 0, 1, 0.368064)
+    >>> round(float(cp.Problem(cp.Maximize(cp.trace(Q) / 2), private).solve()), 3)
+    0.9
+    """
+    return _information(conditional_joint(prior, query, channel, records, given), budget)
+
+
+def sibson_budget(prior: Law, channel: Rows, alpha: float, budget: Budget) -> list[cp.Constraint]:
+    """Return I_alpha(X;Y) <= L, Sibson's information for a fixed prior: convex in the channel.
+
+    I_alpha is the least Rényi divergence of p(x) q(y|x) from p(x) r(y) over all laws r, so that one
+    auxiliary variable r and k m cones say it.
+
+    Parameters
+    ----------
+    prior : Prior, array_like or cp.Expression without variables, shape (k,)
+        The law of the input.
+    channel : cp.Expression, shape (k, m)
+        The rows q(y|x).
+    alpha : float
+        The order, positive; inf is the maximal leakage, for which `maximal_leakage` is cheaper. At
+        1 `mi_budget` says the same, and its budget may be a variable.
+    budget : float or cp.Parameter
+        L, in nats, from 0 to 700.
+
+    Raises
+    ------
+    ValidationError
+        Arguments that do not fit, a prior with variables, or a number that is out of range.
+
+    Notes
+    -----
+    Sibson, Z. Wahrscheinlichkeitstheorie 14 (1969). Its measure is
+    `cvxleak.measures.sibson_information`. DPP when prior and budget are Parameters. Power cones,
+    which Clarabel and SCS take; second-order cones where alpha is a power of 2.
+
+    Examples
+    --------
+    >>> import cvxpy as cp
+    >>> import numpy as np
+    >>> from cvxleak.constraints import row_stochastic, sibson_budget
+    >>> Q = cp.Variable((2, 2))
+    >>> private = row_stochastic(Q) + sibson_budget([0.5, 0.5], Q, 2, np.log(1.64))
+    >>> round(float(cp.Problem(cp.Maximize(cp.trace(Q) / 2), private).solve()), 4)
+    0.9
+    """
+    order = real_number(alpha, "alpha", 0.0, open_low=True)
+    p, q = matched(prior, channel)
+    _check_fixed(is_fixed(p))
+    seen = support(p)
+    law, size = p[seen], len(seen) * q.shape[1]
+    output = cp.Variable(q.shape[1], nonneg=True)
+    joint = cp.multiply(cp.outer(law, np.ones(q.shape[1])), q[seen])
+    apart = cp.outer(law, output)
+    return [
+        output.sum() <= exponential(budget, "budget"),
+        *renyi_at_most_zero(
+            cp.reshape(joint, (1, size), order="C"), cp.reshape(apart, (1, size), order="C"), order
+        ),
+    ]
+
+
+def capacity_budget(channel: Rows, budget: Budget, alpha: float = 1.0) -> list[cp.Constraint]:
+    """Return C <= L: the information under every prior at once is bounded; convex in the channel.
+
+    The capacity is the least radius: max_p I(X;Y) = min_r max_x D( q(.|x) || r ) over laws r, with
+    Rényi's divergence of order alpha and Sibson's information. So one auxiliary variable r and k m
+    cones say it, and no prior is needed.
+
+    Parameters
+    ----------
+    channel : cp.Expression, shape (k, m)
+        The rows q(y|x).
+    budget : float or cp.Parameter
+        L, in nats, from 0 to 700.
+    alpha : float
+        The order, positive: 1 is Shannon's capacity; inf, the maximal leakage.
+
+    Raises
+    ------
+    ValidationError
+        Not a matrix, or a number that is out of range.
+
+    See Also
+    --------
+    cvxleak.capacities.capacity : The capacity of a fixed channel, with a certificate.
+
+    Notes
+    -----
+    Csiszár, IEEE Trans. Inf. Theory 41 (1995), Proposition 1. DPP when the budget is a Parameter.
+    Exponential cones at order 1, power cones at others (Clarabel and SCS), second-order cones where
+    alpha is a power of 2.
+
+    Examples
+    --------
+    >>> import cvxpy as cp
+    >>> from cvxleak.constraints import capacity_budget, row_stochastic
+    >>> Q = cp.Variable((2, 2))
+    >>> private = row_stochastic(Q) + capacity_budget(Q, 0.368064)  # log 2 - h(0.1)
+    >>> round(float(cp.Problem(cp.Maximize(cp.trace(Q) / 2), private).solve()), 3)
+    0.9
+    """
+    order = real_number(alpha, "alpha", 0.0, open_low=True)
+    q = rows_expression(channel)
+    output = cp.Variable(q.shape[1], nonneg=True)
+    everywhere = cp.outer(np.ones(q.shape[0]), output)
+    return [
+        output.sum() <= exponential(budget, "budget"),
+        *renyi_at_most_zero(q, everywhere, order),
+    ]
+
+
+def vulnerability_budget(
+    prior: Law, channel: Rows, budget: Budget, gain: ArrayLike | None = None
+) -> list[cp.Constraint]:
+    """Return sum_y max_w sum_x p(x) q(y|x) g(w, x) <= V: what an adversary gains by the output.
+
+    Parameters
+    ----------
+    prior : Prior, array_like or cp.Expression, shape (k,)
+        The law of the secret.
+    channel : Channel, array_like or cp.Expression, shape (k, m)
+        The rows q(y|x). Either it or the prior may hold variables.
+    budget : float or cp.Expression
+        V >= 0; a concave expression keeps the set convex.
+    gain : array_like, shape (actions, k), optional
+        g(w, x) >= 0, what action w gains if the secret is x; a guess that is right gains 1 if left
+        out (Bayes vulnerability).
+
+    Raises
+    ------
+    ValidationError
+        Arguments that do not fit, or a negative number.
+
+    Notes
+    -----
+    A linear program is enough. Its measures are `cvxleak.measures.posterior_gain_vulnerability` and
+    `cvxleak.measures.posterior_bayes_vulnerability`. DPP when prior and budget are Parameters.
+
+    Examples
+    --------
+    >>> import cvxpy as cp
+    >>> from cvxleak.constraints import row_stochastic, vulnerability_budget
+    >>> Q = cp.Variable((2, 2))
+    >>> private = row_stochastic(Q) + vulnerability_budget([0.4, 0.6], Q, 0.7)
+    >>> round(float(cp.Problem(cp.Maximize(0.4 * Q[0, 0] + 0.6 * Q[1, 1]), private).solve()), 6)
+    0.7
+    """
+    after = (
+        posterior_bayes_vulnerability(prior, channel)
+        if gain is None
+        else posterior_gain_vulnerability(prior, channel, gain)
+    )
+    return [after <= ceiling(budget, "budget")]
+
+
+def conditional_maximal_leakage(
+    prior: Law, first: Rows, second: Sequence[Rows], budget: Budget
+) -> list[cp.Constraint]:
+    """Return L(X -> Y2 | Y1) <= L: what a second release tells to one who saw the first.
+
+    Parameters
+    ----------
+    prior, first, second
+        As in `cvxleak.expressions.exp_conditional_maximal_leakage`.
+    budget : float or cp.Parameter
+        L, in nats, from 0 to 700.
+
+    Raises
+    ------
+    ValidationError
+        Arguments that do not fit, or a number that is out of range.
+
+    Notes
+    -----
+    ENVELOPE section IV-A, after Theorem 3. DPP when the budget is a Parameter.
+
+    Examples
+    --------
+    >>> import cvxpy as cp
+    >>> import numpy as np
+    >>> from cvxleak.constraints import conditional_maximal_leakage, row_stochastic
+    >>> Q = cp.Variable((2, 2))
+    >>> private = row_stochastic(Q)
+    >>> private += conditional_maximal_leakage([0.5, 0.5], np.ones((2, 1)), [Q], np.log(1.5))
+    >>> round(float(cp.Problem(cp.Maximize(cp.trace(Q)), private).solve()), 6)
+    1.5
+    """
+    leakage = exp_conditional_maximal_leakage(prior, first, second)
+    return [leakage <= exponential(budget, "budget")]
 
 
 def maximal_leakage(prior: Law, channel: Rows, budget: Budget) -> list[cp.Constraint]:
@@ -175,7 +419,7 @@ def pml(prior: Law, channel: Rows, epsilon: Budget) -> list[cp.Constraint]:
 
 def _information(joint: Joint, budget: Budget) -> list[cp.Constraint]:
     _check_fixed(joint.entropy is not None)
-    output = cp.Variable(joint.cells.shape[1])
+    output = cp.Variable((joint.known, joint.cells.shape[1]))
     information = joint.entropy + joint.negative_equivocation(output)
     return [output == joint.output, information <= ceiling(budget, "budget")]
 

@@ -1,11 +1,10 @@
 """Measures once more, as CVXPY expressions for a channel, joint law or prior that may vary.
 
-Most take the arguments of the function of the same name in `cvxleak.measures`; where the measure
-takes a mechanism (`record_information`, `mechanism_distortion`, `record_privacy_profile`), a query
-and a channel stand in its place, because the channel may vary. Three kinds differ:
+Most take the arguments of the function of the same name in `cvxleak.measures`. Where the measure
+takes a mechanism (`record_information`, `mechanism_distortion` and others), a query and a channel
+stand in its place, because the channel may vary. Three kinds differ:
 
-- `exp_maximal_leakage` and `exp_renyi_divergence` are exponentials of a measure that is quasiconvex
-  only;
+- those whose name begins with `exp_` are exponentials of a measure that is quasiconvex only;
 - `conditional_entropy` is an entropy minus an information;
 - `joint_information` is `mutual_information` for a variable that is the joint law.
 
@@ -26,26 +25,45 @@ from cvxleak.expressions.distortion import (
 from cvxleak.expressions.divergences import exp_renyi_divergence, f_divergence
 from cvxleak.expressions.information import (
     conditional_entropy,
+    conditional_record_information,
     entropy,
+    exp_sibson_information,
+    group_information,
     joint_information,
     lumped_entropy,
     mutual_information,
     record_information,
 )
-from cvxleak.expressions.leakage import exp_maximal_leakage
+from cvxleak.expressions.leakage import exp_conditional_maximal_leakage, exp_maximal_leakage
 from cvxleak.expressions.privacy import privacy_profile, record_privacy_profile
+from cvxleak.expressions.vulnerability import (
+    bayes_vulnerability,
+    gain_vulnerability,
+    multiplicative_bayes_capacity,
+    posterior_bayes_vulnerability,
+    posterior_gain_vulnerability,
+)
 
 __all__ = [
+    "bayes_vulnerability",
     "conditional_entropy",
+    "conditional_record_information",
     "entropy",
+    "exp_conditional_maximal_leakage",
     "exp_maximal_leakage",
     "exp_renyi_divergence",
+    "exp_sibson_information",
     "expected_distortion",
     "f_divergence",
+    "gain_vulnerability",
+    "group_information",
     "joint_information",
     "lumped_entropy",
     "mechanism_distortion",
+    "multiplicative_bayes_capacity",
     "mutual_information",
+    "posterior_bayes_vulnerability",
+    "posterior_gain_vulnerability",
     "privacy_profile",
     "record_information",
     "record_privacy_profile",

@@ -120,6 +120,11 @@ def rational_order(alpha: float) -> Fraction:
     return found
 
 
+def raised(probabilities: Array, exponent: float) -> Array:
+    """Return probabilities to a power: what a fixed law or channel contributes to such a sum."""
+    return probabilities**exponent
+
+
 def is_fixed(expression: cp.Expression) -> bool:
     """Whether the expression holds no variables: data, or a function of Parameters."""
     return not expression.variables()

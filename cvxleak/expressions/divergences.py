@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 
 import cvxpy as cp
 import numpy as np
 
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import Array, one_of
-from cvxleak.expressions.arguments import Law, derived, is_fixed, law_expression, rational_order
+from cvxleak.expressions.arguments import (
+    Law,
+    derived,
+    is_fixed,
+    law_expression,
+    raised,
+    rational_order,
+)
 from cvxleak.measures.divergences import DIVERGENCES
 
 __all__ = ["exp_renyi_divergence", "f_divergence"]
@@ -71,7 +79,7 @@ def f_divergence(law: Law, reference: Law, divergence: str) -> cp.Expression:
         return 1 - _powers(p, r, Fraction(1, 2))
     if is_fixed(r):
         # (P - R)^2 / R = P^2 / R - 2 P + R; a Parameter in a denominator would not be DPP.
-        scale = derived(r, _inverse_root, r.shape)
+        scale = derived(r, partial(_power, exponent=-0.5), r.shape)
         return cp.sum_squares(cp.multiply(scale, p)) - 2 * p.sum() + r.sum()
     return cp.hstack([cp.quad_over_lin(p[y] - r[y], r[y]) for y in range(p.shape[0])]).sum()
 
@@ -123,10 +131,10 @@ def exp_renyi_divergence(law: Law, reference: Law, alpha: float) -> cp.Expressio
 def _powers(p: cp.Expression, r: cp.Expression, alpha: Fraction) -> cp.Expression:
     """Return sum_y p^alpha r^(1-alpha)."""
     if is_fixed(r):
-        weight = derived(r, lambda law: _power(law, float(1 - alpha)), r.shape)
+        weight = derived(r, partial(_power, exponent=float(1 - alpha)), r.shape)
         return (cp.multiply(weight, cp.power(p, alpha))).sum()
     if is_fixed(p):
-        weight = derived(p, lambda law: _power(law, float(alpha)), p.shape)
+        weight = derived(p, partial(raised, exponent=float(alpha)), p.shape)
         return (cp.multiply(weight, cp.power(r, 1 - alpha))).sum()
     return cp.hstack([_cell(p[y], r[y], alpha) for y in range(p.shape[0])]).sum()
 
@@ -143,22 +151,12 @@ def _cell(p: cp.Expression, r: cp.Expression, alpha: Fraction) -> cp.Expression:
 
 
 def _power(law: Array, exponent: float) -> Array:
-    if exponent < 0:
-        _check_positive(law)
-    return law**exponent
-
-
-def _inverse_root(law: Array) -> Array:
-    _check_positive(law)
-    return law**-0.5
-
-
-def _check_positive(law: Array) -> None:
-    if not (law > 0).all():
+    if exponent < 0 and not (law > 0).all():
         raise ValidationError(
             f"reference: found probability {float(law.min())!r} at index {int(np.argmin(law))}; "
             "every outcome needs a positive one, or the divergence is infinite"
         )
+    return raised(law, exponent)
 
 
 def _laws(law: Law, reference: Law) -> tuple[cp.Expression, cp.Expression]:

@@ -3,19 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from itertools import combinations
+from typing import Any
 
 import cvxpy as cp
+import numpy as np
 from scipy.special import entr
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.validation import Array, instance
-from cvxleak.expressions.arguments import Law, Rows, derived, is_fixed, law_expression, matched
-from cvxleak.expressions.joint import Joint, input_joint, record_joint, stated_joint
+from cvxleak.core.validation import Array, instance, whole_number
+from cvxleak.expressions.arguments import (
+    Law,
+    Rows,
+    derived,
+    is_fixed,
+    law_expression,
+    matched,
+    raised,
+    rational_order,
+    support,
+)
+from cvxleak.expressions.joint import (
+    Joint,
+    conditional_joint,
+    input_joint,
+    record_joint,
+    stated_joint,
+)
 from cvxleak.model import Lumped, Query
 
 __all__ = [
     "conditional_entropy",
+    "conditional_record_information",
     "entropy",
+    "exp_sibson_information",
+    "group_information",
     "joint_information",
     "lumped_entropy",
     "mutual_information",
@@ -245,6 +268,139 @@ def record_information(
     0.368064
     """
     return _information(record_joint(prior, query, channel, records))
+
+
+def conditional_record_information(
+    prior: Law,
+    query: Query,
+    channel: Rows,
+    records: int | Sequence[int],
+    given: int | Sequence[int],
+) -> cp.Expression:
+    """Return I(X_I;Y|X_G), in nats: convex in the noise channel q(y|f(x)).
+
+    What the output tells about records to one who knows others: H(X_I|X_G) minus
+    H(X_I|X_G, Y), whose joint laws are linear in the channel.
+
+    Parameters
+    ----------
+    prior : Prior, array_like or cp.Expression without variables
+        As in `record_information`; the law W is that of the records I, then G, taken as one group.
+    query, channel
+        As in `record_information`.
+    records, given : int or sequence of int
+        The records I asked about and the records G known; they must not overlap.
+
+    Raises
+    ------
+    ValidationError
+        Arguments that do not fit, or a prior with variables.
+
+    Notes
+    -----
+    The twin of `cvxleak.measures.conditional_record_information`. DPP when the prior is a
+    Parameter.
+
+    Examples
+    --------
+    >>> from cvxleak.expressions import conditional_record_information
+    >>> from cvxleak.model import AdditiveQuery, RecordSpace
+    >>> parity = AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2, modulus=2)
+    >>> flip = [[0.9, 0.1], [0.1, 0.9]]
+    >>> told = conditional_record_information([0.25] * 4, parity, flip, 0, given=1)
+    >>> round(float(told.value), 6)
+    0.368064
+    """
+    return _information(conditional_joint(prior, query, channel, records, given))
+
+
+def group_information(prior: Law, query: Query, channel: Rows, size: int) -> cp.Expression:
+    """Return max over groups I of `size` records of I(X_I;Y), in nats: convex in the channel.
+
+    Parameters
+    ----------
+    prior : Prior, array_like or cp.Expression without variables, shape (|X|,)
+        The adversary's knowledge, on the datasets in product order. DPP when it is a Parameter.
+    query, channel
+        As in `record_information`.
+    size : int
+        Size of the groups, from 1 to the number of records.
+
+    Raises
+    ------
+    ValidationError
+        Arguments that do not fit, a prior with variables, or a size that is out of range.
+
+    Notes
+    -----
+    DALENIUS Definition 15 for one adversary. The twin of `cvxleak.measures.group_information`.
+
+    Examples
+    --------
+    >>> from cvxleak.expressions import group_information
+    >>> from cvxleak.model import AdditiveQuery, RecordSpace
+    >>> parity = AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2, modulus=2)
+    >>> round(float(group_information([0.25] * 4, parity, [[0.9, 0.1], [0.1, 0.9]], 2).value), 6)
+    0.368064
+    """
+    n = instance(query, Query, "query").space.records
+    groups = combinations(range(n), whole_number(size, "size", 1, n))
+    told = [record_information(prior, query, channel, group) for group in groups]
+    return cp.max(cp.hstack(told))
+
+
+def exp_sibson_information(prior: Law, channel: Rows, alpha: float) -> cp.Expression:
+    """Return e^((alpha-1)/alpha I_alpha(X;Y)) = sum_y ( sum_x p(x) q(y|x)^alpha )^(1/alpha).
+
+    - For alpha > 1 convex in the channel for a fixed prior (a sum of norms), and concave in the
+      prior for a fixed channel.
+    - For alpha < 1 concave in the channel, and convex in the prior.
+
+    Sibson's information itself is quasiconvex in the channel, for alpha < 1 even convex, as
+    ``-alpha / (1 - alpha) * cp.log(exp_sibson_information(...))``.
+
+    Parameters
+    ----------
+    prior : Prior, array_like or cp.Expression, shape (k,)
+        The law of the input.
+    channel : Channel, array_like or cp.Expression, shape (k, m)
+        The rows q(y|x).
+    alpha : float
+        The order: positive, not 1, and a ratio of whole numbers up to 1024 (CVXPY's atoms round
+        other powers, and so would compute another order). At 1 take `mutual_information`, at inf
+        `exp_maximal_leakage`.
+
+    Raises
+    ------
+    ValidationError
+        Arguments that do not fit, are not stochastic, or both hold variables; such an order.
+
+    See Also
+    --------
+    cvxleak.constraints.sibson_budget : A ceiling on it, of any order.
+
+    Notes
+    -----
+    In terms of measures it is ``exp((alpha - 1) / alpha * sibson_information(...))``. DPP both ways
+    when what is fixed is a Parameter. One atom per output.
+
+    Examples
+    --------
+    >>> from cvxleak.expressions import exp_sibson_information
+    >>> noisy = [[0.9, 0.1], [0.1, 0.9]]
+    >>> round(float(exp_sibson_information([0.5, 0.5], noisy, 2).value), 6)  # sqrt(1.64)
+    1.280625
+    """
+    order = rational_order(alpha)
+    p, q = matched(prior, channel)
+    if is_fixed(q):
+        powers = derived(q, partial(raised, exponent=float(order)), q.shape)
+        return cp.power(p @ powers, 1 / order).sum()
+    seen = support(p)
+    roots = derived(p, partial(raised, exponent=float(1 / order)), p.shape)[seen]
+    cells = cp.multiply(cp.outer(roots, np.ones(q.shape[1])), q[seen])
+    power: Any = float(order)  # CVXPY takes any number, and annotates whole ones
+    return cp.hstack([cp.pnorm(cells[:, y], power) for y in range(q.shape[1])]).sum()
 
 
 def _information(joint: Joint) -> cp.Expression:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 import cvxpy as cp
@@ -44,17 +45,21 @@ class Joint(NamedTuple):
     cells: cp.Expression
     possible: NDArray[np.bool_]
     entropy: cp.Expression | None
-    """H(A), if the law of A is fixed."""
+    """H(A), or H(A|G), if the law of A is fixed."""
+    known: int = 1
+    """How many values a second secret G has, which is known: rows are pairs (a, g), g fastest."""
 
     @property
     def output(self) -> cp.Expression:
-        """The law of the output, shape (outputs,)."""
-        return self.cells.sum(axis=0)
+        """The law of the output, or the joint law of G and the output, shape (known, outputs)."""
+        rows = self.cells.shape[0]
+        collect = csr_array((np.ones(rows), (np.arange(rows) % self.known, np.arange(rows))))
+        return collect @ self.cells
 
     def negative_equivocation(self, output: cp.Expression) -> cp.Expression:
         """Return -H(A|Y) = sum s(a,y) log( s(a,y) / p(y) ), with p(y) taken from `output`."""
         a, y = np.nonzero(self.possible)
-        return cp.rel_entr(self.cells[a, y], output[y]).sum()
+        return cp.rel_entr(self.cells[a, y], output[a % self.known, y]).sum()
 
 
 def input_joint(prior: Law, channel: Rows) -> Joint:
@@ -91,6 +96,24 @@ def record_joint(prior: Law, query: Query, channel: Rows, records: int | Sequenc
     return Joint(law @ q, _possible(own, q.shape[1]), _entropy(own))
 
 
+def conditional_joint(
+    prior: Law,
+    query: Query,
+    channel: Rows,
+    records: int | Sequence[int],
+    given: int | Sequence[int],
+) -> Joint:
+    """Return the joint law of a group of records and the output, given other records."""
+    q = matched_query(query, channel)
+    asked, known = query.space.group(records), query.space.group(given)
+    if set(asked) & set(known):
+        raise ValidationError(f"given: found {given!r}; it must not overlap records {records!r}")
+    law = _record_law(prior, query, asked + known)
+    own, size = law.sum(axis=1), len(query.space.values(known))
+    entropy = derived(own, partial(_conditional_shannon, known=size))
+    return Joint(law @ q, _possible(own, q.shape[1]), entropy, size)
+
+
 def _possible(p: cp.Expression, outputs: int) -> NDArray[np.bool_]:
     cells = np.zeros((p.shape[0], outputs), dtype=bool)
     cells[support(p)] = True
@@ -103,6 +126,10 @@ def _entropy(p: cp.Expression) -> cp.Expression:
 
 def _shannon(p: Array) -> float:
     return float(entr(p).sum())
+
+
+def _conditional_shannon(p: Array, known: int) -> float:
+    return max(0.0, _shannon(p) - _shannon(p.reshape(-1, known).sum(axis=0)))
 
 
 def _record_law(prior: Law, query: Query, records: int | Sequence[int]) -> cp.Expression:

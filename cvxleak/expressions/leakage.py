@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import cvxpy as cp
+import numpy as np
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.expressions.arguments import Law, Rows, is_known, matched, support
+from cvxleak.core.validation import in_order
+from cvxleak.expressions.arguments import (
+    Law,
+    Rows,
+    is_known,
+    matched,
+    rows_expression,
+    support,
+    value,
+)
 
-__all__ = ["exp_maximal_leakage"]
+__all__ = ["exp_conditional_maximal_leakage", "exp_maximal_leakage"]
 
 
 def exp_maximal_leakage(prior: Law, channel: Rows) -> cp.Expression:
@@ -44,3 +56,63 @@ def exp_maximal_leakage(prior: Law, channel: Rows) -> cp.Expression:
             "prior: found variables or Parameters; its support must be known, so data is needed"
         )
     return q[support(p)].max(axis=0).sum()
+
+
+def exp_conditional_maximal_leakage(
+    prior: Law, first: Rows, second: Sequence[Rows]
+) -> cp.Expression:
+    """Return e^L(X -> Y2 | Y1) = max_y1 sum_y2 max_x q2(y2|x, y1): convex in the second channels.
+
+    The outer maximum is over the outputs y1 that can occur, the inner one over the inputs with
+    p(x|y1) > 0. Its logarithm is quasiconvex. Piecewise linear, so a linear program is enough.
+
+    Parameters
+    ----------
+    prior : Prior or array_like, shape (k,)
+        The law of X. It is known data, not a Parameter.
+    first : Channel or array_like, shape (k, m1)
+        The first release, q1(y1|x); known data too.
+    second : sequence of m1 Channels, arrays or cp.Expressions, each of shape (k, m2)
+        The second release, one channel for each output of the first. DPP when they hold Parameters.
+
+    Raises
+    ------
+    ValidationError
+        Arguments that do not fit, a prior or a first channel that is not data, or not one second
+        channel per output of the first.
+
+    Notes
+    -----
+    ENVELOPE section IV-A, after Theorem 3. Its logarithm is the twin of
+    `cvxleak.measures.conditional_maximal_leakage`.
+
+    Examples
+    --------
+    >>> from cvxleak.expressions import exp_conditional_maximal_leakage
+    >>> erasure = [[0.5, 0.0, 0.5], [0.0, 0.5, 0.5]]
+    >>> noisy = [[0.9, 0.1], [0.1, 0.9]]
+    >>> float(exp_conditional_maximal_leakage([0.5, 0.5], erasure, [noisy] * 3).value)
+    1.8
+    """
+    p, q = matched(prior, first)
+    if not is_known(p) or not is_known(q):
+        raise ValidationError(
+            "first: found variables or Parameters in it or in the prior; which inputs are possible "
+            "must be known, so data is needed"
+        )
+    given = in_order(second, "second")
+    channels = [rows_expression(rows, f"second[{y}]") for y, rows in enumerate(given)]
+    if len(channels) != q.shape[1]:
+        raise ValidationError(
+            f"second: found {len(channels)} channels; the first has {q.shape[1]} outputs"
+        )
+    possible = (value(p)[:, None] > 0) & (value(q) > 0)
+    totals = []
+    for y, then in enumerate(channels):
+        if then.shape[0] != len(possible):
+            raise ValidationError(
+                f"second[{y}]: found {then.shape[0]} rows; the prior has {len(possible)} outcomes"
+            )
+        if possible[:, y].any():
+            totals.append(then[np.flatnonzero(possible[:, y])].max(axis=0).sum())
+    return cp.max(cp.hstack(totals))

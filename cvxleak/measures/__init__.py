@@ -41,6 +41,7 @@ from cvxleak.measures.information import (
     lumped_information,
     mutual_information,
     record_information,
+    sibson_information,
 )
 from cvxleak.measures.leakage import (
     conditional_maximal_leakage,
@@ -69,8 +70,10 @@ from cvxleak.measures.privacy import (
 )
 from cvxleak.measures.vulnerability import (
     bayes_vulnerability,
+    gain_vulnerability,
     multiplicative_bayes_capacity,
     posterior_bayes_vulnerability,
+    posterior_gain_vulnerability,
 )
 
 __all__ = [
@@ -95,6 +98,7 @@ __all__ = [
     "event_leakage",
     "expected_distortion",
     "f_divergence",
+    "gain_vulnerability",
     "group_budget",
     "group_chain_rule",
     "group_information",
@@ -118,6 +122,7 @@ __all__ = [
     "pml_limit",
     "pml_right_quantile",
     "posterior_bayes_vulnerability",
+    "posterior_gain_vulnerability",
     "privacy_profile",
     "product_max_information",
     "psi_1",
@@ -131,6 +136,7 @@ __all__ = [
     "renyi_divergence",
     "renyi_dp_epsilon",
     "row_divergence",
+    "sibson_information",
     "suggested_floor",
     "unrestricted_budget",
     "worst_case_distortion",

@@ -3,7 +3,19 @@ import numpy as np
 import pytest
 
 from cvxleak import measures
-from cvxleak.constraints import maximal_leakage, mi_budget, pml, record_mi_budget, row_stochastic
+from cvxleak.capacities import capacity, renyi_capacity
+from cvxleak.constraints import (
+    capacity_budget,
+    conditional_maximal_leakage,
+    conditional_record_mi_budget,
+    maximal_leakage,
+    mi_budget,
+    pml,
+    record_mi_budget,
+    row_stochastic,
+    sibson_budget,
+    vulnerability_budget,
+)
 from cvxleak.core.errors import ValidationError
 from cvxleak.expressions import mutual_information
 from cvxleak.model import AdditiveQuery, Mechanism, RecordSpace
@@ -133,6 +145,93 @@ def test_maximal_leakage_is_what_guessing_gains(budget, solver, best):
     assert best(cp.trace(Q), rules, solver) == pytest.approx(np.exp(budget), abs=1e-3)
 
 
+ORDERS = [0.5, 1, 1.5, 2, 5, np.inf]
+
+
+def most_on_the_way(build, middle, end):
+    """How far one can go from a constant channel through another one within a set."""
+    step = cp.Variable()
+    rules = build(middle + step * (end - middle))
+    return cp.Problem(cp.Maximize(step), rules).solve(solver="CLARABEL")
+
+
+@pytest.mark.parametrize("alpha", ORDERS)
+def test_sibson_and_capacity_budgets_hold_from_the_measure_on(alpha):
+    rng = np.random.default_rng(8)
+    p, q = rng.dirichlet(np.full(3, 3.0)), rng.dirichlet(np.full(4, 2.0), size=3)
+    middle = np.full((3, 4), 0.25)
+    told = measures.sibson_information(p, q, alpha)
+    way = most_on_the_way(lambda Q: sibson_budget(p, Q, alpha, told), middle, q)
+    assert way == pytest.approx(1.0, abs=1e-4)
+    if alpha == np.inf:
+        most = measures.maximal_leakage(p, q)
+    else:
+        most = (capacity(q) if alpha == 1 else renyi_capacity(q, alpha)).upper
+    way = most_on_the_way(lambda Q: capacity_budget(Q, most, alpha), middle, q)
+    assert way == pytest.approx(1.0, abs=1e-3)
+
+
+@pytest.mark.parametrize("power_solver", ["CLARABEL", "SCS"])
+@pytest.mark.parametrize("alpha", ORDERS)
+def test_truth_under_sibson_and_capacity_budgets(alpha, power_solver, best):
+    k = 3
+    p, symmetric = np.full(k, 1 / k), np.where(np.eye(k), 0.6, 0.2)
+    budget = measures.sibson_information(p, symmetric, alpha)
+    Q = cp.Variable((k, k))
+    for rules in (sibson_budget(p, Q, alpha, budget), capacity_budget(Q, budget, alpha)):
+        truth = best(cp.trace(Q) / k, row_stochastic(Q) + rules, power_solver)
+        assert truth == pytest.approx(0.6, abs=2e-3)
+
+
+def test_inputs_that_never_occur_do_not_count_for_sibson(best):
+    p = np.array([0.5, 0.5, 0.0])
+    Q = cp.Variable((3, 2))
+    for law in (p, cp.Parameter(3, nonneg=True, value=p)):
+        rules = row_stochastic(Q) + sibson_budget(law, Q, np.inf, np.log(1.2))
+        assert best(Q[0, 0] + Q[1, 1] + Q[2, 0], rules) == pytest.approx(2.2, abs=1e-5)
+
+
+def test_vulnerability_budget_holds_from_the_measure_on(random_case):
+    p, q = random_case
+    gain = np.random.default_rng(1).random((3, len(p)))
+    for given, truth in [
+        (None, measures.posterior_bayes_vulnerability(p, q)),
+        (gain, measures.posterior_gain_vulnerability(p, q, gain)),
+    ]:
+        least = least_budget(lambda budget, g=given: vulnerability_budget(p, q, budget, g))
+        assert least == pytest.approx(truth, abs=1e-6)
+
+
+def test_a_prior_may_be_held_to_a_vulnerability(solver, best):
+    p = cp.Variable(2)
+    rules = [p >= 0, cp.sum(p) == 1, *vulnerability_budget(p, [[0.9, 0.1], [0.1, 0.9]], 0.9)]
+    # max(0.9 p, 0.1 (1 - p)) + max(0.1 p, 0.9 (1 - p)) is 0.9 until p = 0.9, and then p.
+    assert best(p[0], rules, solver) == pytest.approx(0.9, abs=1e-3)
+
+
+def test_conditional_maximal_leakage_holds_from_the_measure_on(holds):
+    rng = np.random.default_rng(2)
+    p, first = rng.dirichlet(np.ones(3)), rng.dirichlet(np.ones(2), size=3)
+    second = [rng.dirichlet(np.ones(3), size=3) for _ in range(2)]
+    truth = measures.conditional_maximal_leakage(p, first, second)
+    assert holds(conditional_maximal_leakage(p, first, second, truth + 1e-4))
+    assert not holds(conditional_maximal_leakage(p, first, second, truth - 1e-4))
+
+
+def test_conditional_record_mi_budget_holds_from_the_measure_on():
+    rng = np.random.default_rng(3)
+    count = AdditiveQuery(RecordSpace.binary(3), [(0, 1)] * 3)
+    p, q = rng.dirichlet(np.ones(8)), rng.dirichlet(np.ones(3), size=4)
+    for records, given in [(1, 0), (0, (1, 2)), ((0, 2), 1)]:
+        truth = measures.conditional_record_information(p, Mechanism(count, q), records, given)
+        least = least_budget(
+            lambda budget, a=records, g=given: conditional_record_mi_budget(
+                p, count, q, a, g, budget
+            )
+        )
+        assert least == pytest.approx(truth, abs=1e-6)
+
+
 def test_no_channel_is_useful_and_silent():
     Q = cp.Variable((3, 3))
     useful = [*row_stochastic(Q), cp.trace(Q) >= 2.0]
@@ -162,6 +261,12 @@ def test_budgets_and_priors_as_parameters_are_followed():
         (lambda prior, b: pml(prior, Q, b), p),
         (lambda prior, b: maximal_leakage(known, Q, b), p),
         (lambda prior, b: record_mi_budget(prior, count, Q, 0, b), w),
+        (lambda prior, b: conditional_record_mi_budget(prior, count, Q, 0, 1, b), w),
+        *((lambda prior, b, a=a: sibson_budget(prior, Q, a, b), p) for a in ORDERS),
+        *((lambda prior, b, a=a: capacity_budget(Q, b, a), p) for a in ORDERS),
+        (lambda prior, b: vulnerability_budget(prior, Q, b + 0.6), p),
+        (lambda prior, b: vulnerability_budget(prior, Q, b + 0.6, np.eye(3)), p),
+        (lambda prior, b: conditional_maximal_leakage(known, np.ones((3, 1)), [Q], b), p),
     ]
     for build, prior in builders:
         problem = cp.Problem(gain, row_stochastic(Q) + build(prior, budget))
@@ -188,6 +293,24 @@ Q32, P3 = cp.Variable((3, 2)), np.full(3, 1 / 3)
         (lambda: pml(P3, Q32, -0.5), "epsilon: found -0.5"),
         (lambda: pml(cp.Variable(3), np.eye(3), 1.0), "prior: found variables"),
         (lambda: pml(P3, Q32, cp.Variable()), "epsilon: found variables"),
+        (lambda: sibson_budget(cp.Variable(3), np.eye(3), 2, 1.0), "prior: found variables"),
+        (lambda: sibson_budget(P3, Q32, 0, 1.0), "alpha: found 0"),
+        (lambda: sibson_budget(P3, Q32, 2, cp.Variable()), "budget: found variables"),
+        (lambda: capacity_budget(Q32, -1.0), "budget: found -1.0"),
+        (lambda: capacity_budget(Q32, 1.0, -1), "alpha: found -1"),
+        (lambda: vulnerability_budget(P3, Q32, -1.0), "budget: found -1.0"),
+        (lambda: vulnerability_budget(P3, Q32, 1.0, np.eye(2)), "gain: found shape"),
+        (
+            lambda: conditional_record_mi_budget(
+                np.full(4, 0.25),
+                AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2),
+                Q32,
+                0,
+                (0, 1),
+                1.0,
+            ),
+            "given: found .* must not overlap",
+        ),
         (lambda: maximal_leakage(P3, Q32, -0.5), "budget: found -0.5"),
         (lambda: maximal_leakage(P3, Q32, 1e4), "budget: found 10000.0"),
         (lambda: maximal_leakage(cp.Parameter(3), Q32, 1.0), "prior: found variables or Param"),

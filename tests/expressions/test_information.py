@@ -81,6 +81,48 @@ def test_lumped_entropy_is_the_measure(hold):
         assert twin.value == pytest.approx(measures.lumped_entropy(w, lumped), rel=1e-12)
 
 
+@pytest.mark.parametrize("alpha", [0.5, 1.5, 2, 5])
+def test_exp_sibson_information_is_the_measure(case, kinds, hold, alpha):
+    p, q = case
+    twin = expressions.exp_sibson_information(hold(p, kinds[0]), hold(q, kinds[1]), alpha)
+    truth = np.exp((alpha - 1) / alpha * measures.sibson_information(p, q, alpha))
+    assert twin.value == pytest.approx(truth, rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["array", "parameter"])
+def test_what_records_and_groups_tell_is_the_measure(kind, hold):
+    for query in queries():
+        rng = np.random.default_rng(3)
+        p = rng.dirichlet(np.full(query.space.size, 0.5))
+        p[:2] = 0.0
+        p /= p.sum()
+        q = rng.dirichlet(np.ones(3), size=len(query.values))
+        mechanism = Mechanism(query, q)
+        for size in (1, 2):
+            twin = expressions.group_information(hold(p, kind), query, hold(q, "variable"), size)
+            truth = measures.group_information(p, mechanism, size)
+            assert twin.value == pytest.approx(truth, abs=1e-12)
+        n = query.space.records
+        for records, given in [(0, 1), (1, 0), (n - 1, 0), *([((0, 2), 1)] if n > 2 else [])]:
+            twin = expressions.conditional_record_information(
+                hold(p, kind), query, hold(q, "variable"), records, given
+            )
+            truth = measures.conditional_record_information(p, mechanism, records, given)
+            assert twin.value == pytest.approx(truth, abs=1e-12)
+
+
+def test_conditional_information_takes_the_law_of_records_and_query_value(hold):
+    query = queries()[0]
+    rng = np.random.default_rng(5)
+    p, q = rng.dirichlet(np.ones(8)), rng.dirichlet(np.ones(2), size=4)
+    law = np.zeros((4, 4))
+    for mass, x in zip(p, query.space.datasets(), strict=True):
+        law[2 * x[2] + x[0], query.values.index(query(x))] += mass
+    twin = expressions.conditional_record_information(hold(law, "parameter"), query, q, 2, 0)
+    truth = measures.conditional_record_information(p, Mechanism(query, q), 2, 0)
+    assert twin.value == pytest.approx(truth)
+
+
 def queries():
     mixed = RecordSpace([(0, 1, 2), ("no", "yes")])
     return [
@@ -178,6 +220,30 @@ def test_curvature_in_the_prior(kind):
     ):
         assert twin.is_concave()
         assert not twin.is_convex()
+        assert twin.is_dpp()
+
+
+@pytest.mark.parametrize("kind", ["data", "parameter"])
+def test_curvature_of_sibsons_information(kind):
+    p, q = leaves(kind)
+    P, Q = cp.Variable(3), cp.Variable((3, 4))
+    for alpha, in_channel, in_prior in [(0.5, "CONCAVE", "CONVEX"), (3, "CONVEX", "CONCAVE")]:
+        for twin, curvature in [
+            (expressions.exp_sibson_information(p, Q, alpha), in_channel),
+            (expressions.exp_sibson_information(P, q, alpha), in_prior),
+        ]:
+            assert twin.curvature == curvature
+            assert twin.is_dpp()
+
+
+def test_curvature_of_what_groups_tell():
+    Q, p = cp.Variable((4, 3)), cp.Parameter(8, nonneg=True)
+    for twin in (
+        expressions.group_information(p, queries()[0], Q, 2),
+        expressions.conditional_record_information(p, queries()[0], Q, 0, (1, 2)),
+    ):
+        assert twin.is_convex()
+        assert not twin.is_concave()
         assert twin.is_dpp()
 
 
@@ -310,6 +376,38 @@ def test_parity_hides_least_when_it_flips_most():
     leak = expressions.record_information([0.5, 0.0, 0.5, 0.0], parity, Q, 0)
     problem = cp.Problem(cp.Minimize(leak), [*rules, cp.trace(Q) >= 1.6])
     assert problem.solve(solver="CLARABEL") == pytest.approx(np.log(2) - h(0.2), abs=1e-6)
+
+
+@pytest.mark.parametrize("alpha", [0.5, 2, 3])
+def test_renyi_capacity_of_the_binary_symmetric_channel(alpha, solver):
+    """Its best prior is uniform, at every order."""
+    p = cp.Variable(2)
+    rows = np.array([[0.8, 0.2], [0.2, 0.8]])
+    power = expressions.exp_sibson_information(p, rows, alpha)
+    sense = cp.Maximize(power) if alpha > 1 else cp.Minimize(power)
+    found = cp.Problem(sense, [p >= 0, cp.sum(p) == 1]).solve(solver=solver)
+    truth = measures.sibson_information([0.5, 0.5], rows, alpha)
+    assert alpha / (alpha - 1) * np.log(found) == pytest.approx(truth, abs=1e-4)
+
+
+@pytest.mark.parametrize("alpha", [0.5, 3])
+def test_the_least_sibson_information_of_a_truthful_bit(alpha, solver):
+    Q, rules = channel_set(2)
+    power = expressions.exp_sibson_information([0.5, 0.5], Q, alpha)
+    sense = cp.Minimize(power) if alpha > 1 else cp.Maximize(power)
+    found = cp.Problem(sense, [*rules, cp.trace(Q) >= 1.6]).solve(solver=solver)
+    truth = measures.sibson_information([0.5, 0.5], [[0.8, 0.2], [0.2, 0.8]], alpha)
+    assert alpha / (alpha - 1) * np.log(found) == pytest.approx(truth, abs=1e-3)
+
+
+def test_one_who_knows_the_other_bit_of_a_parity(solver):
+    parity = AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2, modulus=2)
+    Q, rules = channel_set(2)
+    leak = expressions.conditional_record_information(np.full(4, 0.25), parity, Q, 0, 1)
+    whole = expressions.group_information(np.full(4, 0.25), parity, Q, 2)
+    for told in (leak, whole):
+        least = cp.Problem(cp.Minimize(told), [*rules, cp.trace(Q) >= 1.6]).solve(solver=solver)
+        assert least == pytest.approx(np.log(2) - h(0.2), abs=1e-4)
 
 
 @pytest.mark.parametrize("zero", [False, True])

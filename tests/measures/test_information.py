@@ -3,6 +3,8 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.special import entr
 
 from cvxleak.core.errors import ValidationError
@@ -15,11 +17,15 @@ from cvxleak.measures import (
     lumped_channel,
     lumped_information,
     max_information,
+    maximal_leakage,
     mutual_information,
     record_channel,
     record_information,
+    renyi_divergence,
+    sibson_information,
 )
 from cvxleak.model import AdditiveQuery, Channel, Mechanism, Prior, RecordSpace
+from tests.measures.test_laws import channels, few, pairs
 from tests.reference import binary_entropy as h
 
 
@@ -250,3 +256,39 @@ def test_pandas():
     assert mutual_information(series, channel) == right
     assert mutual_information(series, channel.to_pandas()) == right
     assert entropy(series) == entropy([0.9, 0.1])
+
+
+@pytest.mark.parametrize("alpha", [0.25, 0.5, 1.5, 2, 3.7, 40])
+def test_sibson_is_the_least_divergence_from_a_product(alpha):
+    rng = np.random.default_rng(7)
+    for _ in range(5):
+        p, q = rng.dirichlet(np.ones(3)), rng.dirichlet(np.ones(4), size=3)
+        value = sibson_information(p, q, alpha)
+        joint = (p[:, None] * q).ravel()
+        # Sibson's minimizer, and others around it.
+        best = (p @ q**alpha) ** (1 / alpha)
+        best /= best.sum()
+        at_best = renyi_divergence(joint, np.outer(p, best).ravel(), alpha)
+        assert value == pytest.approx(at_best, abs=1e-10)
+        for r in rng.dirichlet(np.ones(4), size=20):
+            assert renyi_divergence(joint, np.outer(p, r).ravel(), alpha) >= value - 1e-12
+
+
+@few
+@given(st.data())
+def test_sibson_rises_with_the_order_and_falls_with_processing(data):
+    p, q = data.draw(pairs())
+    less = q.then(data.draw(channels(inputs=q.shape[1])))
+    before = 0.0
+    for alpha in (0.3, 0.999999, 1, 1.000001, 2, 30, 3000, math.inf):
+        value = sibson_information(p, q, alpha)
+        assert value >= before - 1e-9
+        assert sibson_information(p, less, alpha) <= value + 1e-9
+        before = value
+    assert sibson_information(p, q, math.inf) == pytest.approx(maximal_leakage(p, q), abs=1e-12)
+    assert sibson_information(p, q, 1.000001) == pytest.approx(mutual_information(p, q), abs=1e-4)
+
+
+def test_sibson_refuses_an_order_that_is_not_positive():
+    with pytest.raises(ValidationError, match="alpha: found 0"):
+        sibson_information([0.5, 0.5], np.eye(2), 0)
