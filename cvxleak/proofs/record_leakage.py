@@ -17,13 +17,13 @@ proof: {"groups": [one entry per class]}. An entry bounds its group by the least
 - "choices": for every choice of one context group per value an input law pi; the capacity of the
   chosen rows is at most max_a D(row_a || sum pi row), and the leakage at most the largest of these
   (DALENIUS Theorem 2), whatever the floor;
-- "cells": a tree of posterior cells with multipliers (lam, mu) at each leaf (see
-  `cvxleak.audit.search`), whose bounds U(lam, mu) >= the leakage in the leaf for any
+- "cells": a tree of posterior cells with multipliers (lam, mu) at each leaf, whose bounds
+  U(lam, mu) (`cvxleak.proofs.bounds.posterior_cells`) are above the leakage in the leaf for any
   multipliers >= 0; the splits are replayed, so the leaves cover every posterior. Outputs listed
   together in "outputs" are merged first, at the price of the largest log-ratio of the merged
   columns, since I(A;Y) <= I(A;Y') + I(A;Y|Y'), or at a price that a law on the outputs proves;
-- "slabs": a tree of slabs of the conditional laws with multipliers at each leaf, the second bound
-  of `cvxleak.audit.search`;
+- "slabs": a tree of slabs of the conditional laws with multipliers at each leaf
+  (`cvxleak.proofs.bounds.law_slabs`);
 - "sharing": the time-sharing bound, with a small problem for each value
   (`cvxleak.proofs.bounds.time_sharing`);
 - "dataset": multipliers of the bound I(A;Y) <= (1 - q) H(A) + q I(X;Y), without any tree.

@@ -64,7 +64,7 @@ class PosteriorCellRelaxation(Relaxation):
     Notes
     -----
     The audit computes the same bound, in about a millisecond, by its own method
-    (`cvxleak.audit.search.node_dual`); this one is for constraints of one's own.
+    (`cvxleak.audit.search.cell_dual`); this one is for constraints of one's own.
 
     Examples
     --------

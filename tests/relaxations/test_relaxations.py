@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.special import entr
 
-from cvxleak.audit.search.node_dual import Cells, NodeDual
+from cvxleak.audit.search.cell_dual import CellDual, Cells
 from cvxleak.core.errors import InfeasibleError, SolverError, ValidationError
 from cvxleak.iterative import joint_blahut_arimoto, meet_entropy_floor
 from cvxleak.measures import lumped_entropy, lumped_information
@@ -67,7 +67,7 @@ def test_the_node_program_and_the_native_dual_agree(solver, k, floor):
     rng = np.random.default_rng(k)
     lumped = random_lumped(rng, k, 3, 3)
     program = PosteriorCellRelaxation(lumped, floor)
-    native = NodeDual(lumped, floor)
+    native = CellDual(lumped, floor)
     accuracy = 1e-3 if solver == "SCS" else 1e-5
     for w in random_adversaries(lumped, floor, 4):
         cells = cells_around(rng, lumped, w)

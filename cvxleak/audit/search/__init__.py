@@ -25,10 +25,10 @@ name        made by                          why it holds
 `alphabet`  ``AuditedGroup``                 I(A;Y) <= log k
 `choices`   ``choices.bound_choices``        the capacities of all choices of one group per value
 `dataset`   ``whole_dataset``, by            I(A;Y) <= (1 - q) H(A) + q I(X;Y)
-            ``law_dual`` where it is small
-`cells`     ``cell_search.CellSearch``       a tree of cells of the posteriors; ``node_dual``
+            ``slab_dual`` where it is small
+`cells`     ``cell_search.CellSearch``       a tree of cells of the posteriors; ``cell_dual``
                                              bounds a node
-`slabs`     ``law_search.LawSearch``         a tree of slabs of the contexts' laws; ``law_dual``
+`slabs`     ``slab_search.SlabSearch``         a tree of slabs of the contexts' laws; ``slab_dual``
                                              bounds a node
 `sharing`   ``sharing.SharingSearch``        time sharing; for each value, a tree of intervals of
                                              the output's probabilities bounds phi_a
@@ -40,10 +40,10 @@ gets is decided in `AuditedGroup._new_searches`, and in `_turn` how many nodes e
 the next one has its turn. Cells may be of a problem with outputs merged at a price (`coarse`); of
 cells that a symmetry of the problem (`symmetries`) moves onto one another only one is kept.
 
-**The branching rules.** Cells: `cell_search.branch`, which output's cell is cut, and on which
-edge where. Slabs: `LawSearch._branch`. Time sharing: `ValueSearch._branch`. Any rule is sound: a
-certificate holds the cuts that were made, and its checker replays them. Slabs and intervals are one
-kind of region, in `intervals`.
+**The branching rules.** Cells: `cell_search.branch`, for `FloorsSearch` too, which output's cell
+is cut, and on which edge where. Slabs: `SlabSearch._branch`. Time sharing: `SharingTree._branch`.
+Any rule is sound: a certificate holds the cuts that were made, and its checker replays them. Slabs
+and intervals are one kind of region, in `intervals`.
 
 **Many floors at once.** `audited_floors.AuditedFloors` serves the curve over floors: the local
 search of all floors is one (`climb_at_floors`, beside it), and so is the tree of cells
@@ -58,8 +58,8 @@ from cvxleak.audit.search.cell_search import CellSearch
 from cvxleak.audit.search.choices import Choices, bound_choices
 from cvxleak.audit.search.coarse import Coarse, coarsen
 from cvxleak.audit.search.floors_search import FloorsSearch
-from cvxleak.audit.search.law_search import LawSearch
 from cvxleak.audit.search.sharing import SharingSearch
+from cvxleak.audit.search.slab_search import SlabSearch
 from cvxleak.audit.search.symmetries import find_symmetries
 from cvxleak.audit.search.whole_dataset import WholeDataset, bound_by_dataset
 
@@ -68,8 +68,8 @@ __all__ = [
     "Choices",
     "Coarse",
     "FloorsSearch",
-    "LawSearch",
     "SharingSearch",
+    "SlabSearch",
     "WholeDataset",
     "bound_by_dataset",
     "bound_choices",

@@ -12,8 +12,8 @@ from cvxleak.audit.search import (
     CellSearch,
     Choices,
     Coarse,
-    LawSearch,
     SharingSearch,
+    SlabSearch,
     WholeDataset,
     bound_by_dataset,
     bound_choices,
@@ -427,7 +427,7 @@ class AuditedGroup:
             # Values that are many make many cells, but no deeper trees of their own.
             searches.insert(0 if len(merged.values) > 2 else 1, sharing)
         if groups + outputs <= SLABS_LIMIT:
-            searches.append(LawSearch(merged, self.floor, self.weights, self.limits))
+            searches.append(SlabSearch(merged, self.floor, self.weights, self.limits))
         if self.small:
             # Two values make few cells: their tree may well be done before the others begin.
             late = [s for s in searches[1:] if s.kind == "slabs" or len(merged.values) == 2]

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from scipy.special import entr
 
+from cvxleak.audit.search.cell_dual import CellDual, Cells
 from cvxleak.audit.search.coarse import Coarse
 from cvxleak.audit.search.means import first_multiplier
-from cvxleak.audit.search.node_dual import Cells, NodeDual
 from cvxleak.core.validation import Array
 from cvxleak.exact.packing import pack
 from cvxleak.model import Limits, Lumped
@@ -141,7 +141,7 @@ class CellSearch(BestFirst[Array, CellLeaf, Split]):
         self._gains = gains(self.symmetries, k, outputs)
         self.problem = replace(lumped, multiplicities=largest)
         price = None if coarse is None else coarse.price
-        self.dual = NodeDual(self.problem, entropy_floor, limits, price)
+        self.dual = CellDual(self.problem, entropy_floor, limits, price)
         self.batch = min(BATCH, self.dual.batch)
         # U(0, 0) = log k at the root, where every cell is the whole simplex.
         super().__init__(

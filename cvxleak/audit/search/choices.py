@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 from scipy.special import rel_entr
 
-from cvxleak.audit.search.node_dual import never
+from cvxleak.audit.search.cell_dual import never
 from cvxleak.core.validation import Array
 from cvxleak.model import Lumped
 

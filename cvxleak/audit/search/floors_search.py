@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cvxleak.audit.search.cell_dual import Cells
 from cvxleak.audit.search.cell_search import (
     STARTING_LAM,
     CellSearch,
@@ -19,7 +20,6 @@ from cvxleak.audit.search.cell_search import (
 )
 from cvxleak.audit.search.floors_proof import FloorsTree, prove_floors
 from cvxleak.audit.search.means import entropy_surplus, first_multiplier
-from cvxleak.audit.search.node_dual import Cells
 from cvxleak.core.validation import Array
 from cvxleak.model import Lumped
 from cvxleak.proofs.bounds.posterior_cells import CellProof

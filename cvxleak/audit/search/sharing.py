@@ -24,7 +24,7 @@ r_y in [l_y, u_y], for every nu
              + sum_y max(h_y(l_y) - nu_y l_y, h_y(u_y) - nu_y u_y),
 
 since a convex function is largest at an end. In floating point all is relative to the uniform
-prior, as in `cvxleak.audit.search.node_dual`.
+prior, as in `cvxleak.audit.search.cell_dual`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from cvxleak.model import Lumped
 from cvxleak.proofs.bounds.time_sharing import PAIRS_LIMIT
 from cvxleak.solvers.best_first import Bounded
 
-__all__ = ["SharingSearch", "ValueSearch"]
+__all__ = ["SharingSearch", "SharingTree"]
 
 BATCH_SIZE = 1 << 22
 """About how many numbers the largest array of a batch may have."""
@@ -75,7 +75,7 @@ class NuLeaf:
     nu: Array
 
 
-class ValueSearch(IntervalSearch[NuLeaf]):
+class SharingTree(IntervalSearch[NuLeaf]):
     """Upper bounds on max_v D(v R || t) - lam D(v || s), for one value of the record.
 
     A region is an array of the ends of one interval per output, shape (|Y|, 2). `attained` is the
@@ -92,7 +92,7 @@ class ValueSearch(IntervalSearch[NuLeaf]):
         t: Array,
         lam: float,
         law: Array,
-        like: ValueSearch | None = None,
+        like: SharingTree | None = None,
     ) -> None:
         self._rows, self._log_shares, self._t, self._lam = rows, log_shares, t, lam
         self.contraction = _contraction(rows)
@@ -280,7 +280,7 @@ class SharingSearch:
         self.output /= self.output.sum()
         log_shares, self._log_values = lumped.log_shares
         self._surplus = entropy_surplus(lumped, entropy_floor)
-        self._values: list[ValueSearch] = []
+        self._values: list[SharingTree] = []
         # The least bound by a tangent so far, and the law that it touches at.
         self._tangents: list[tuple[float, Array]] = []
         for a in range(len(lumped.values)):
@@ -288,7 +288,7 @@ class SharingSearch:
             mass = float(weights[groups].sum())
             law = weights[groups] / mass if mass > 0 else np.exp(log_shares[groups])
             tree = None if like is None else like._values[a]
-            value = ValueSearch(rows[groups], log_shares[groups], self.output, self.lam, law, tree)
+            value = SharingTree(rows[groups], log_shares[groups], self.output, self.lam, law, tree)
             self._values.append(value)
             self._tangents.append((np.inf, np.empty(0)))
             self._touch(a)
@@ -336,7 +336,7 @@ class SharingSearch:
                 return
             batches = 0
 
-            def climb(laws: Array, value: ValueSearch = value) -> None:
+            def climb(laws: Array, value: SharingTree = value) -> None:
                 nonlocal batches
                 batches += 1
                 if batches & (batches - 1) == 0:

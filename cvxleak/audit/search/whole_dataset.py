@@ -9,9 +9,9 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import entr, rel_entr, softmax
 
-from cvxleak.audit.search.law_dual import LawDual
+from cvxleak.audit.search.cell_dual import never
 from cvxleak.audit.search.means import entropy_surplus, log_mean_exp, log_mean_exp_by_value
-from cvxleak.audit.search.node_dual import never
+from cvxleak.audit.search.slab_dual import SlabDual
 from cvxleak.core.validation import Array
 from cvxleak.model import Limits, Lumped
 
@@ -83,7 +83,7 @@ def bound_by_dataset(
     """
     limits = Limits.none(lumped) if limits is None else limits
     if by_newton(lumped):
-        dual = LawDual(lumped, entropy_floor, np.zeros(len(lumped.rows)), limits)
+        dual = SlabDual(lumped, entropy_floor, np.zeros(len(lumped.rows)), limits)
         found = dual.solve(dual.whole(), dual.start(weights), -np.inf, accuracy=accuracy, stop=stop)
         t = np.exp(found.tau / found.q)
         return bound_by_output_law(

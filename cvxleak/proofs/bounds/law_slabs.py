@@ -2,7 +2,7 @@
 
 Each value a of A has a functional x on its context groups; a leaf confines the mean of x under the
 adversary's law given a to an interval, and its multipliers (lam, q, tau, nu) prove U for it
-(`cvxleak.audit.search.law_dual` derives U) once <P, nu_a> >= -q H(P R_a) holds at every vertex
+(`cvxleak.audit.search.slab_dual` derives U) once <P, nu_a> >= -q H(P R_a) holds at every vertex
 P of the slab: groups inside, and pairs mixed to lie on an end. The cuts are replayed from the root,
 whose intervals hold every law.
 """

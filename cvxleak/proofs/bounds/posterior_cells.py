@@ -1,7 +1,7 @@
 """What a tree of posterior cells proves: the bounds of its leaves, and that they cover.
 
 Each leaf confines the posterior of A given output y to a simplex with vertices V_y, and its
-multipliers (lam, mu) prove U(lam, mu) for it (`cvxleak.audit.search.node_dual` derives U); any
+multipliers (lam, mu) prove U(lam, mu) for it (`cvxleak.audit.search.cell_dual` derives U); any
 multipliers >= 0 do. The splits are replayed from the root, whose cells are whole simplices, so the
 leaves cover every posterior. A leaf with lam = -1 - i instead is one that symmetry i makes
 superfluous (`cvxleak.proofs.bounds.symmetry`).

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import entr
 
-from cvxleak.audit.search import CellSearch, LawSearch, bound_by_dataset
-from cvxleak.audit.search.law_dual import LawDual
-from cvxleak.audit.search.node_dual import Cells, NodeDual, Task
+from cvxleak.audit.search import CellSearch, SlabSearch, bound_by_dataset
+from cvxleak.audit.search.cell_dual import CellDual, Cells, Task
+from cvxleak.audit.search.slab_dual import SlabDual
 from cvxleak.audit.search.slabs import principal_functional
 from cvxleak.core.errors import CertificateError, ValidationError
 from cvxleak.exact.balls import precision
@@ -44,8 +44,8 @@ def test_any_multipliers_bound_every_adversary_within_the_limits(seed, k, lam):
     kappa = rng.exponential(size=2)
     cells = Cells.of(np.broadcast_to(np.eye(k), (1, 3, k, k)))
     mu = rng.exponential(size=(1, 3, k))
-    cell = NodeDual(lumped, floor, limits).value(cells, np.array([lam]), mu, kappa[None])[0]
-    dual = LawDual(lumped, floor, principal_functional(lumped, w), limits)
+    cell = CellDual(lumped, floor, limits).value(cells, np.array([lam]), mu, kappa[None])[0]
+    dual = SlabDual(lumped, floor, principal_functional(lumped, w), limits)
     q = rng.uniform(0.1, 0.9)
     slab = dual.value(lam, q, rng.normal(size=3), q * dual.negentropy, kappa)
     assert lumped_information(w, lumped) <= min(cell, slab) + 1e-12 * (1 + lam)
@@ -55,12 +55,12 @@ def test_derivatives_with_limits():
     lumped = problem(3, 3, 4)
     rng = np.random.default_rng(0)
     limits = met_by(lumped.uniform(), rng, 2)
-    dual = NodeDual(lumped, 1.5, limits)
+    dual = CellDual(lumped, 1.5, limits)
     cells = Cells.of(np.broadcast_to(np.eye(3), (2, 3, 3, 3)))
     z = rng.uniform(0.1, 0.6, size=(2, 1 + 9 + 2))
     task = Task(cells, np.full(2, dual.surplus), np.full(2, 0.01))
     point = dual._point(task, z)
-    law = LawDual(lumped, 1.5, principal_functional(lumped, lumped.uniform()), limits)
+    law = SlabDual(lumped, 1.5, principal_functional(lumped, lumped.uniform()), limits)
     free, fixed = np.arange(4), np.arange(4, 12)
     y = np.concatenate([[0.2, 0.7], rng.normal(size=3), rng.uniform(size=2), rng.normal(size=4)])
 
@@ -120,7 +120,7 @@ def test_trees_under_a_limit_close_on_what_is_attained_and_are_proved(seed):
     assert lumped_entropy(attains, lumped) >= floor
     best = lumped_information(attains, lumped)
     cells = run(CellSearch(lumped, floor, limits), 0.0)
-    slabs = LawSearch(lumped, floor, lumped.uniform(), limits)
+    slabs = SlabSearch(lumped, floor, lumped.uniform(), limits)
     run(slabs, 0.0)
     dataset = bound_by_dataset(lumped, floor, lumped.uniform(), limits)
     free = run(CellSearch(lumped, floor), 0.0)

@@ -12,8 +12,8 @@ from scipy.optimize import minimize_scalar
 from scipy.special import rel_entr
 
 from cvxleak.audit.search import CellSearch, bound_by_dataset, bound_choices
+from cvxleak.audit.search.cell_dual import CellDual, Cells
 from cvxleak.audit.search.choices import CHOICE_LIMIT
-from cvxleak.audit.search.node_dual import Cells, NodeDual
 from cvxleak.audit.search.whole_dataset import knows_most
 from cvxleak.capacities.outputs import merge_outputs
 from cvxleak.iterative import joint_blahut_arimoto
@@ -62,7 +62,7 @@ def test_upper_falls_and_every_leaf_keeps_its_promise():
             stack.append(child)
     assert not stack
     assert len(cells) == len(multipliers)
-    values = NodeDual(lumped, 2.3).value(
+    values = CellDual(lumped, 2.3).value(
         Cells.of(np.stack(cells)),
         np.array([leaf.lam for leaf in multipliers]),
         np.stack([leaf.mu for leaf in multipliers]),

@@ -10,7 +10,7 @@ from scipy.special import rel_entr
 
 from cvxleak.audit import group_leakage, record_leakage
 from cvxleak.audit.search import audited_group
-from cvxleak.audit.search.sharing import SharingSearch, ValueSearch
+from cvxleak.audit.search.sharing import SharingSearch, SharingTree
 from cvxleak.exact.balls import precision
 from cvxleak.iterative import joint_blahut_arimoto, meet_entropy_floor
 from cvxleak.measures import lumped_information
@@ -79,7 +79,7 @@ def test_a_value_is_bounded_for_every_law(seed, lam):
     rng = np.random.default_rng(seed)
     rows, shares = rng.dirichlet(np.ones(3), size=4), rng.dirichlet(np.ones(4))
     t = rng.dirichlet(np.ones(3))
-    value = ValueSearch(rows, np.log(shares), t, lam, rng.dirichlet(np.ones(4)))
+    value = SharingTree(rows, np.log(shares), t, lam, rng.dirichlet(np.ones(4)))
     value.run(
         lambda: value.attained + 1e-3,
         resolution=1e-3,

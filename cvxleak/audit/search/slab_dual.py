@@ -19,7 +19,7 @@ lam >= 0, q in (0, 1], tau, and nu (both scaled by q) with
 bounds it (maxima in place of the sums where their scale is zero). Limits <C_j, w> <= d_j + t_j F(w)
 on the adversary add multipliers kappa >= 0: sum_j kappa_j C_{j,a,g} is taken from the exponent's
 numerator, <kappa, d> added to U, and lam + <kappa, t> takes the place of lam (but for lam b). As in
-`node_dual`, U is computed from means over the uniform prior s = m / |X|, with
+`cell_dual`, U is computed from means over the uniform prior s = m / |X|, with
 phi_a - (1 - q) log s_a in the outer one, so that nothing large cancels.
 
 With no slab cut and q = 1 it is the capacity of the whole dataset's channel under the floor; the
@@ -36,18 +36,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
+from cvxleak.audit.search.cell_dual import never
 from cvxleak.audit.search.means import (
     entropy_surplus,
     first_multiplier,
     log_mean_exp,
     log_mean_exp_by_value,
 )
-from cvxleak.audit.search.node_dual import never
 from cvxleak.audit.search.slabs import Slab, slab_vertices
 from cvxleak.audit.search.systems import longest, opposites, without_shared
 from cvxleak.model import Limits, Lumped
 
-__all__ = ["LawDual", "LawSolution"]
+__all__ = ["SlabDual", "SlabSolution"]
 
 Array = NDArray[Any]
 TINY = 1e-150
@@ -61,7 +61,7 @@ Ends = NDArray[Any]
 
 
 @dataclass(frozen=True)
-class LawSolution:
+class SlabSolution:
     """Multipliers, the bound U that they prove, and the relaxed maximizer w.
 
     `gains[a]` is what cutting the slab of the value a at `means[a]` takes from the envelope's gap.
@@ -112,7 +112,7 @@ class _Vertices:
         )
 
 
-class LawDual:
+class SlabDual:
     """Minimizes U for one node at a time, by a primal-dual interior-point method."""
 
     def __init__(
@@ -141,7 +141,7 @@ class LawDual:
         """Return the slabs that hold every law."""
         return np.array([[self.x[g].min(), self.x[g].max()] for g in self.groups])
 
-    def start(self, weights: Array) -> LawSolution:
+    def start(self, weights: Array) -> SlabSolution:
         """Return multipliers that are valid for `whole()`, from a guess at the maximizer."""
         lam, q = first_multiplier(self.surplus), 0.9
         tau = q * np.log(np.maximum(weights @ self.rows, 1e-12))
@@ -149,7 +149,7 @@ class LawDual:
         kappa = np.zeros(len(self.limits.bounds))
         bound = self.value(lam, q, tau, nu, kappa)
         none = np.zeros(len(self.groups))
-        return LawSolution(bound, lam, q, tau, nu, kappa, weights, none, none)
+        return SlabSolution(bound, lam, q, tau, nu, kappa, weights, none, none)
 
     def value(
         self, lam: float, q: float, tau: Array, nu: Array, kappa: Array | None = None
@@ -180,13 +180,13 @@ class LawDual:
     def solve(
         self,
         ends: Ends,
-        start: LawSolution,
+        start: SlabSolution,
         threshold: float,
         *,
         accuracy: float,
         stop: Callable[[], bool] = never,
         max_iterations: int = 60,
-    ) -> LawSolution:
+    ) -> SlabSolution:
         """Minimize U over the multipliers that are valid for the slabs, from valid ones.
 
         Stops when U is at most `threshold` or the duality gap at most `accuracy`, or `stop()` says

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import entr
 
+from cvxleak.audit.search.cell_dual import CellDual, Cells, Task
 from cvxleak.audit.search.cell_search import branch
-from cvxleak.audit.search.node_dual import Cells, NodeDual, Task
 from cvxleak.audit.search.systems import solved
 from cvxleak.model import Lumped, Mechanism, RecordSpace
 
@@ -74,7 +74,7 @@ def test_any_multipliers_bound_every_adversary_in_the_cells(seed, k, outputs, ze
         seen += 1
         # The adversary is feasible at its own entropy, and at any lower floor.
         floor = entropy(lumped, w) * rng.choice([1.0, 0.5])
-        bound = NodeDual(lumped, floor).value(cells, np.array([lam]), mu)
+        bound = CellDual(lumped, floor).value(cells, np.array([lam]), mu)
         assert information(joint) <= bound[0] + 1e-9 * (1 + lam)
     if depth == 0:
         assert seen == 200
@@ -84,7 +84,7 @@ def test_any_multipliers_bound_every_adversary_in_the_cells(seed, k, outputs, ze
 def test_derivatives(k):
     rng = np.random.default_rng(k)
     lumped = problem(k, k, 4, 3)
-    dual = NodeDual(lumped, 0.6 * lumped.max_entropy)
+    dual = CellDual(lumped, 0.6 * lumped.max_entropy)
     vertices = np.stack([random_cells(rng, 3, k, 4) for _ in range(3)])
     cells = Cells.of(vertices)
     z = rng.uniform(0.05, 0.5, size=(3, 1 + 3 * k))
@@ -116,7 +116,7 @@ def test_minimum_is_tight_where_the_cells_are_small():
             [np.stack([1 - low, low], axis=1), np.stack([1 - high, high], axis=1)], axis=1
         )
         cells = Cells.of(vertices[None])
-        dual = NodeDual(lumped, floor)
+        dual = CellDual(lumped, floor)
         solution = dual.solve(
             cells, np.array([0.1]), np.full((1, 3, 2), 1e-3), -np.inf, accuracy=1e-9
         )
@@ -133,7 +133,7 @@ def _padded(lumped: Lumped, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 def test_lam_zero_is_the_limit():
     lumped = problem(2, 3, 3, 3)
-    dual = NodeDual(lumped, 1.0)
+    dual = CellDual(lumped, 1.0)
     cells = Cells.of(random_cells(np.random.default_rng(2), 3, 3, 3)[None])
     mu = np.full((1, 3, 3), 0.1)
     exact = dual.value(cells, np.array([0.0]), mu)
@@ -185,7 +185,7 @@ def test_a_cell_as_narrow_as_rounding_proves_nothing_and_stops_no_other(k):
     whole = np.broadcast_to(np.eye(k), (3, k, k))
     narrow = whole.copy()
     narrow[1] = 1 / k
-    dual = NodeDual(lumped, 1.0)
+    dual = CellDual(lumped, 1.0)
     multipliers = np.full(2, 0.1), np.full((2, 3, k), 0.1)
     cells = Cells.of(np.stack([whole, narrow]))
     found = dual.solve(cells, *multipliers, -np.inf, accuracy=1e-9)

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import entr, xlogy
 
-from cvxleak.audit.search.law_dual import LawDual
-from cvxleak.audit.search.law_search import LawSearch
+from cvxleak.audit.search.slab_dual import SlabDual
+from cvxleak.audit.search.slab_search import SlabSearch
 from cvxleak.audit.search.slabs import principal_functional, slab_vertices
 from cvxleak.iterative import joint_blahut_arimoto
 from cvxleak.measures import lumped_entropy, lumped_information
@@ -66,12 +66,12 @@ def test_any_valid_multipliers_bound_every_adversary_in_the_slabs(seed, k, lam, 
     lumped = problem(seed, k, 4, 3)
     x = principal_functional(lumped, lumped.uniform())
     size = len(lumped.rows)
-    ends = LawDual(lumped, 0.0, x).whole()
+    ends = SlabDual(lumped, 0.0, x).whole()
     if cut:
         for a in range(k):
             low, high = np.sort(rng.uniform(*ends[a], size=2))
             ends[a] = low, high
-    dual = LawDual(lumped, 0.0, x)
+    dual = SlabDual(lumped, 0.0, x)
     vertices = dual._vertices(ends)
     tau = rng.normal(size=3)
     nu = q * dual.negentropy + rng.exponential(size=size) * 0.3
@@ -83,14 +83,14 @@ def test_any_valid_multipliers_bound_every_adversary_in_the_slabs(seed, k, lam, 
         inside = all(ends[a, 0] - 1e-12 <= means[a] <= ends[a, 1] + 1e-12 for a in range(k))
         if inside:
             floor = lumped_entropy(w, lumped)
-            bound = LawDual(lumped, floor, x).value(lam, q, tau, nu)
+            bound = SlabDual(lumped, floor, x).value(lam, q, tau, nu)
             assert lumped_information(w, lumped) <= bound + 1e-9 * (1 + lam)
 
 
 def test_derivatives():
     lumped = problem(3, 2, 4, 3)
     rng = np.random.default_rng(3)
-    dual = LawDual(lumped, 1.2, principal_functional(lumped, lumped.uniform()))
+    dual = SlabDual(lumped, 1.2, principal_functional(lumped, lumped.uniform()))
     free, fixed = np.arange(4), np.arange(4, 8)
     base = np.concatenate([[0.2, 0.7], rng.normal(size=3), rng.normal(size=4)])
 
@@ -119,7 +119,7 @@ def test_root_is_the_capacity_of_the_dataset_channel_under_the_floor():
     lumped = geometric_count(8, 0.3)
     floor = 4.5
     weights = joint_blahut_arimoto(lumped, floor).point
-    search = LawSearch(lumped, floor, weights)
+    search = SlabSearch(lumped, floor, weights)
     search.run(
         lambda: 0.0,
         resolution=1e-8,
@@ -139,7 +139,7 @@ def test_root_is_the_capacity_of_the_dataset_channel_under_the_floor():
 def test_many_noisy_outputs_close_where_posterior_cells_do_not():
     lumped = geometric_count(30, 0.1)
     run = joint_blahut_arimoto(lumped, 15.0)
-    search = LawSearch(lumped, 15.0, run.point)
+    search = SlabSearch(lumped, 15.0, run.point)
     uppers = []
     for limit in (1, 5, 20, 60):
         search.run(

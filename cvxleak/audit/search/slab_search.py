@@ -1,4 +1,4 @@
-"""`LawSearch`: branch and bound on slabs of the conditional laws."""
+"""`SlabSearch`: branch and bound on slabs of the conditional laws."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 
 from cvxleak.audit.search.intervals import Cut, IntervalSearch, kept_apart
-from cvxleak.audit.search.law_dual import LawDual, LawSolution
+from cvxleak.audit.search.slab_dual import SlabDual, SlabSolution
 from cvxleak.audit.search.slabs import principal_functional
 from cvxleak.core.validation import Array
 from cvxleak.exact.packing import pack
 from cvxleak.model import Limits, Lumped
 from cvxleak.solvers.best_first import Bounded
 
-__all__ = ["LawSearch"]
+__all__ = ["SlabSearch"]
 
 
-class LawSearch(IntervalSearch[LawSolution]):
+class SlabSearch(IntervalSearch[SlabSolution]):
     """Upper bounds like those of `CellSearch`, by slabs of the laws of the contexts.
 
     A region is an array of the ends of one slab per value, shape (k, 2). `weights` is a guess at
@@ -35,7 +35,7 @@ class LawSearch(IntervalSearch[LawSolution]):
         limits: Limits | None = None,
     ) -> None:
         self.functional = principal_functional(lumped, weights)
-        self._dual = LawDual(lumped, entropy_floor, self.functional, limits)
+        self._dual = SlabDual(lumped, entropy_floor, self.functional, limits)
         super().__init__(self._dual.whole(), self._dual.start(weights))
 
     def encoded(self, outputs: Sequence[Sequence[int]], dtype: str) -> dict[str, Any]:
@@ -55,18 +55,18 @@ class LawSearch(IntervalSearch[LawSolution]):
     def _bound(
         self,
         regions: Sequence[Array],
-        leaves: Sequence[LawSolution],
+        leaves: Sequence[SlabSolution],
         threshold: float,
         accuracies: Sequence[float],
         stop: Callable[[], bool],
-    ) -> list[Bounded[LawSolution, Cut]]:
+    ) -> list[Bounded[SlabSolution, Cut]]:
         results = []
         for ends, leaf, accuracy in zip(regions, leaves, accuracies, strict=True):
             found = self._dual.solve(ends, leaf, threshold, accuracy=accuracy, stop=stop)
             results.append(Bounded(found, self._branch(ends, found), found.weights))
         return results
 
-    def _branch(self, ends: Array, solution: LawSolution) -> Cut:
+    def _branch(self, ends: Array, solution: SlabSolution) -> Cut:
         """Return the branching rule: the slab and the place where a cut gains most."""
         low, high = ends.T
         a = int(np.argmax(solution.gains + 1e-12 * (high - low)))

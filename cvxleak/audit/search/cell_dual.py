@@ -21,7 +21,7 @@ C_{j,a,g} is taken from c_{a,g}, <kappa, d> added to U, and lam + <kappa, t> tak
 added to c.
 
 Any multipliers give a valid bound, so nothing here has to converge for the search to be right.
-`NodeDual` minimizes U for many nodes at once with a primal-dual interior-point method.
+`CellDual` minimizes U for many nodes at once with a primal-dual interior-point method.
 
 In floating point U is computed from means instead of sums. With s_{a,g} = m_{a,g} / |X| the uniform
 prior and s_a its marginal,
@@ -46,7 +46,7 @@ from cvxleak.audit.search.systems import longest, opposites, solved, without_sha
 from cvxleak.core.validation import Array
 from cvxleak.model import Limits, Lumped
 
-__all__ = ["Cells", "NodeDual", "NodeSolution"]
+__all__ = ["CellDual", "CellSolution", "Cells"]
 
 
 LARGEST_LAM = 1e9
@@ -133,8 +133,8 @@ class Task:
 
 
 @dataclass
-class NodeSolution:
-    """What `NodeDual.solve` found for each node of a batch.
+class CellSolution:
+    """What `CellDual.solve` found for each node of a batch.
 
     Attributes
     ----------
@@ -171,7 +171,7 @@ class _Point:
     weights: Array
 
 
-class NodeDual:
+class CellDual:
     """Minimizes U for batches of nodes of one lumped problem, perhaps under linear limits."""
 
     def __init__(
@@ -259,7 +259,7 @@ class NodeDual:
         surplus: Array | None = None,
         stop: Callable[[], bool] = never,
         max_iterations: int = 60,
-    ) -> NodeSolution:
+    ) -> CellSolution:
         """Minimize U from the given multipliers, all nodes at once.
 
         A node stops when U is at most `threshold` (it is pruned), when U minus the duality gap is
@@ -272,7 +272,7 @@ class NodeDual:
         accuracy = np.broadcast_to(accuracy, size)
         if kappa is None:
             kappa = np.zeros((size, len(self.limits.bounds)))
-        best = NodeSolution(
+        best = CellSolution(
             bound=np.full(size, np.inf),
             lam=lam.copy(),
             mu=mu.copy(),
@@ -376,7 +376,7 @@ class NodeDual:
             slack = np.clip(slack, tau / (CENTERED * trial), CENTERED * tau / trial)
         return trial, slack, new
 
-    def _try_zero(self, best: NodeSolution, active: NDArray[np.intp], task: Task) -> None:
+    def _try_zero(self, best: CellSolution, active: NDArray[np.intp], task: Task) -> None:
         """Use lam = 0 where it is better: the floor does not bind there."""
         if len(active) == 0:
             return
@@ -388,7 +388,7 @@ class NodeDual:
 
     def _record(
         self,
-        best: NodeSolution,
+        best: CellSolution,
         active: NDArray[np.intp],
         z: Array,
         task: Task,
