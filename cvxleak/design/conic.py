@@ -22,8 +22,9 @@ from cvxleak.design.goal import Goal
 from cvxleak.design.interior import Master, MasterPoint
 from cvxleak.design.outer_approximation import HalfSpaces, Implied
 from cvxleak.design.slater_repair import SlaterRepair
-from cvxleak.design.user_constraints import TIGHT, UserConstraints, attempt, check_solver
+from cvxleak.design.user_constraints import UserConstraints
 from cvxleak.design.work import PROGRAM, STEP
+from cvxleak.solvers.conic import SOLVERS, attempt, check_solver
 
 __all__ = ["Conic", "OutOfTimeError"]
 
@@ -155,7 +156,7 @@ class Conic:
         # what its value is off by. CVXPY's own choice where there are matrices is SCS, which is
         # too coarse to come first.
         attempts: list[tuple[str, dict[str, Any]]] = [
-            ("CLARABEL", TIGHT | self._options),
+            ("CLARABEL", {**SOLVERS["CLARABEL"].sharp, **self._options}),
             ("CLARABEL", self._options),
             ("SCS", {}),
         ]

@@ -18,6 +18,7 @@ from cvxleak.design.learned import Learned
 from cvxleak.design.run import Options
 from cvxleak.problem import Bound
 from cvxleak.problem.problem import TIME_LIMIT
+from cvxleak.solvers.conic import as_options
 
 __all__ = ["DesignCurve", "design_curve"]
 
@@ -121,7 +122,7 @@ def design_curve(
     learned = Learned(problem.data, problem.goal, rng)
     clock = Clock(time_limit)
     bounds: dict[float, Bound] = {}
-    options = Options(solver=solver, solver_options=dict(solver_options or {}), verbose=verbose)
+    options = Options(solver=solver, solver_options=as_options(solver_options), verbose=verbose)
     for done, budget in enumerate(points):
         limit = None if clock.limit is None else clock.left / (len(points) - done)
         try:

@@ -28,6 +28,7 @@ from cvxleak.model import Channel, Distortion, Prior
 from cvxleak.problem import Bound, Gap, Problem, Stopped
 from cvxleak.problem.candidates import read_rows
 from cvxleak.problem.problem import Found, Once, Toward, mixtures
+from cvxleak.solvers.conic import as_options
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -244,7 +245,7 @@ class DesignForPrior(Problem):
     def _search(
         self, *, solver: str | None = None, solver_options: Mapping[str, Any] | None = None
     ) -> Once:
-        options = dict(solver_options or {})
+        options = as_options(solver_options)
         return Once(lambda gap, clock: self._run(gap, clock, solver, options))
 
     def _run(

@@ -33,14 +33,10 @@ from cvxleak.design.private_utility import (
     private_content,
 )
 from cvxleak.design.slater_repair import SlaterRepair
-from cvxleak.design.user_constraints import (
-    Rule,
-    UserConstraints,
-    attempt,
-    check_solver,
-)
+from cvxleak.design.user_constraints import Rule, UserConstraints
 from cvxleak.exact.balls import precision
 from cvxleak.proofs.fixed_prior import bracket
+from cvxleak.solvers.conic import attempt, check_solver
 
 __all__ = ["Program", "program", "solve_with_user_constraints"]
 

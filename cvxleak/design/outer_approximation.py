@@ -38,16 +38,15 @@ from cvxleak.design.exact_values import exactly_met
 from cvxleak.design.shown import Shown
 from cvxleak.design.slater_repair import SlaterRepair
 from cvxleak.design.user_constraints import (
-    SHARP,
     UserConstraints,
     as_expressions,
-    attempt,
     choose_further,
 )
 from cvxleak.exact.balls import precision
 from cvxleak.exact.rationals import normalized_rows
 from cvxleak.proofs.bounds.user_rows import BALANCED, missed, priced, read_own
 from cvxleak.proofs.format import HALF_SPACES, PROBLEM
+from cvxleak.solvers.conic import SOLVERS, attempt
 
 __all__ = ["HalfSpaces", "Implied"]
 
@@ -265,7 +264,7 @@ class HalfSpaces:
             b_eq=np.append(np.ones(runs), rows.at_least[tight]),
             bounds=bounds,
             method="highs",
-            options=SHARP,
+            options=dict(SOLVERS["HIGHS"].sharp),
         )
 
     def _implied(

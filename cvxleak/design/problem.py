@@ -41,6 +41,7 @@ from cvxleak.problem import Bound, Gap, Problem
 from cvxleak.problem.candidates import read_rows
 from cvxleak.problem.problem import TIME_LIMIT, Found, Toward
 from cvxleak.proofs.bounds.design_rows import Law
+from cvxleak.solvers.conic import as_options
 from cvxleak.sources import SourceSet
 
 __all__ = ["OBJECTIVES", "STRATEGIES", "AnyLaw", "AnyLaws", "DesignProblem", "Objective"]
@@ -154,7 +155,7 @@ class DesignProblem(Problem):
         verbose: bool = False,
     ) -> DesignSearch:
         one_of(strategy, STRATEGIES, "strategy")
-        options = Options(strategy, solver, dict(solver_options or {}), verbose)
+        options = Options(strategy, solver, as_options(solver_options), verbose)
         return self.search(Learned(self.data, self.goal, rng), options)
 
     def search(self, learned: Learned, options: Options) -> DesignSearch:

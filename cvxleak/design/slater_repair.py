@@ -29,10 +29,10 @@ from cvxleak.core.validation import Array
 from cvxleak.design.user_constraints import (
     UserConstraints,
     as_expressions,
-    attempt,
     choose_further,
     relaxed,
 )
+from cvxleak.solvers.conic import attempt
 
 __all__ = ["SlaterRepair"]
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pickle
-import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from functools import cached_property
 from typing import Any
@@ -18,21 +17,17 @@ from cvxpy.constraints.second_order import SOC
 from cvxpy.constraints.zero import Equality, Zero
 from numpy.typing import ArrayLike
 
-from cvxleak.core.clock import Clock
 from cvxleak.core.errors import CvxleakError, SolverError, ValidationError
 from cvxleak.core.validation import Array, frozen_array, in_order, short
+from cvxleak.solvers.conic import attempt
 
 __all__ = [
-    "SHARP",
-    "TIGHT",
     "Rule",
     "UserConstraints",
     "UserRules",
     "as_expressions",
     "as_rules",
-    "attempt",
     "check_picklable",
-    "check_solver",
     "choose_further",
     "relaxed",
     "user_violations",
@@ -43,15 +38,6 @@ Rule = Callable[[cp.Variable], cp.Constraint | Iterable[Any]]
 
 UserRules = Rule | Sequence[Rule]
 """What the argument `constraints` of a design problem may be."""
-
-TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
-"""Options of CLARABEL: where it stops short of them, it says so and its point is still used."""
-
-SHARP = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
-"""Options of HiGHS."""
-
-LIMITS = {"CLARABEL": "time_limit", "SCS": "time_limit_secs"}
-"""How solvers call the seconds that they may take."""
 
 _HOW = "write it as a function of the channel variable, for example lambda Q: [Q[0, 0] >= 0.5]"
 
@@ -110,26 +96,6 @@ def check_picklable(rules: Sequence[Rule]) -> None:
             raise pickle.PicklingError(
                 f"constraints[{place}]: it cannot be pickled; define it with def in a module"
             ) from error
-
-
-def check_solver(solver: str | None) -> str | None:
-    """Return the name of a solver that CVXPY can call here, or None for its choice.
-
-    Raises
-    ------
-    ValidationError
-        A solver that is not installed, or not known.
-
-    Examples
-    --------
-    >>> from cvxleak.design.user_constraints import check_solver
-    >>> check_solver("CLARABEL")
-    'CLARABEL'
-    """
-    known = cp.installed_solvers()
-    if solver is not None and solver not in known:
-        raise ValidationError(f"solver: found {short(solver)}; installed: {sorted(known)}")
-    return solver
 
 
 class UserConstraints:
@@ -444,41 +410,3 @@ def choose_further(
 
 def _violation(constraint: cp.Constraint) -> float:
     return float(np.max(constraint.violation()))
-
-
-def attempt(
-    problem: cp.Problem,
-    solver: str | None = None,
-    options: Mapping[str, Any] | None = None,
-    clock: Clock | None = None,
-) -> str:
-    """Solve, and return the status or the solver's complaint; without an answer no values are left.
-
-    Accuracy is not taken on trust: whoever calls evaluates what is found. With neither a solver nor
-    options HiGHS gets linear programs and CLARABEL the others, with sharp tolerances. CLARABEL and
-    SCS get the time that a clock has left.
-
-    Examples
-    --------
-    >>> import cvxpy as cp
-    >>> from cvxleak.design.user_constraints import attempt
-    >>> x = cp.Variable()
-    >>> attempt(cp.Problem(cp.Minimize(x), [x >= 1, x <= 0]))
-    'infeasible'
-    >>> x.value is None
-    True
-    """
-    for v in problem.variables():
-        v.save_value(None)
-    options = dict(options or {})
-    if solver is None and not options:
-        solver, options = ("HIGHS", SHARP) if problem.is_lp() else ("CLARABEL", TIGHT)
-    if clock is not None and clock.limit is not None and solver in LIMITS:
-        options = {LIMITS[solver]: clock.limit} | options
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Solution may be inaccurate", UserWarning)
-            problem.solve(solver=solver, **options)
-    except cp.SolverError as error:
-        return str(error)
-    return str(problem.status)

@@ -22,6 +22,7 @@ from cvxleak.local_dp.general import least_distortion_rows
 from cvxleak.local_dp.infinite_epsilon import comparisons_to_list, infinite_epsilon_proof
 from cvxleak.local_dp.linear import Mixture, SourceProgram
 from cvxleak.local_dp.proof_candidates import STEPS, Attempt
+from cvxleak.solvers.linear import LinearSolver
 from cvxleak.sources import SourceSet
 
 __all__ = [
@@ -78,7 +79,7 @@ class ApproximateProgram:
         distortion: Array,
         delta: float,
         *,
-        clock: Clock | None = None,
+        solver: LinearSolver | None = None,
     ) -> None:
         k, m = distortion.shape
         self._d, self._delta = distortion, delta
@@ -94,7 +95,7 @@ class ApproximateProgram:
         )
         ceiling = np.zeros(k * m + pairs * m + 1)
         ceiling[-1] = 1.0
-        self._program = SourceProgram(sources, cost, ceiling, clock=clock)
+        self._program = SourceProgram(sources, cost, ceiling, solver=solver)
         row = np.arange(self._slacks)
         y = np.tile(np.arange(m), pairs)
         shape = (self._slacks, k * m)
@@ -209,7 +210,7 @@ def approximate_attempts(
     budget: float,
     delta: float,
     tol: float,
-    clock: Clock,
+    solver: LinearSolver,
     pure: Iterable[Attempt],
 ) -> Iterator[Attempt]:
     """Yield what the steps over the full linear program find, then what `pure` privacy does.
@@ -221,7 +222,8 @@ def approximate_attempts(
     if unbounded is not None:
         yield Attempt([least_distortion_rows(distortion)], [unbounded[0]], unbounded[1], -math.inf)
         return
-    program = ApproximateProgram(sources, distortion, delta, clock=clock)
+    program = ApproximateProgram(sources, distortion, delta, solver=solver)
+    clock = solver.clock
     for less in (0.0, *DEFICIT):
         try:
             found = least_ratio_for_budget(program, budget * (1 - less), max(tol / 2, 1e-10), clock)

@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import brentq
 
-from cvxleak.core.clock import Clock
 from cvxleak.core.errors import SolverError
 from cvxleak.core.validation import Array
 from cvxleak.local_dp.linear import Mixture, SourceProgram
+from cvxleak.solvers.linear import LinearSolver
 from cvxleak.sources import SourceSet
 
 __all__ = ["Optimum", "RowProgram", "least_distortion_rows"]
@@ -66,9 +66,9 @@ class RowProgram:
     """The program above for one source set and one distortion d, shape (k, m)."""
 
     def __init__(
-        self, sources: SourceSet, distortion: Array, *, clock: Clock | None = None
+        self, sources: SourceSet, distortion: Array, *, solver: LinearSolver | None = None
     ) -> None:
-        self._sources, self._clock = sources, clock or Clock()
+        self._sources, self._solver = sources, solver
         self._d = distortion
         self._order = np.argsort(distortion, axis=1, kind="stable")
         self._sorted = np.take_along_axis(distortion, self._order, axis=1)
@@ -88,7 +88,7 @@ class RowProgram:
         # Columns c (k), v = ratio u (m), theta: v is of size 1 whatever the ratio.
         cost = sparse.hstack([sparse.eye_array(k), sparse.csr_array((k, m + 1))])
         ceiling = np.append(np.zeros(k + m), 1.0)
-        program = SourceProgram(self._sources, cost, ceiling, clock=self._clock)
+        program = SourceProgram(self._sources, cost, ceiling, solver=self._solver)
         mass = np.concatenate([np.zeros(k), np.ones(m), [0.0]])
         bounds = [(0.0, None)] * (k + m) + [(None, None)]
         objective = np.append(np.zeros(k + m), 1.0)

@@ -31,6 +31,7 @@ from cvxleak.local_dp.proof_candidates import (
     summing_to,
     unit_law,
 )
+from cvxleak.solvers.linear import LinearSolver
 from cvxleak.sources import SourceSet
 
 __all__ = ["NUDGES", "constant_outputs", "dearest_law", "general_attempts"]
@@ -65,17 +66,17 @@ def general_attempts(
     distortion: Array,
     budget: float,
     tol: float,
-    clock: Clock,
+    solver: LinearSolver,
     meets: Callable[[Array], bool],
 ) -> Iterator[Attempt]:
     """Yield attempts until the caller has enough; `meets` judges a channel by the exact budget."""
     size = len(distortion)
-    program = RowProgram(sources, distortion, clock=clock)
+    program = RowProgram(sources, distortion, solver=solver)
     rough = least_distortion_rows(distortion)
     try:
         flat = program.at(1.0)
     except SolverError:
-        if not clock.late:
+        if not solver.clock.late:
             raise
         yield Attempt([rough], programs=0)
         return
@@ -92,7 +93,7 @@ def general_attempts(
         yield Attempt([rough], [proof], mixture, -math.inf)
     for less in DEFICIT:
         aim = budget * (1 - less)
-        yield _in_floats(program, sources, distortion, budget, aim, tol, flat, clock)
+        yield _in_floats(program, sources, distortion, budget, aim, tol, flat, solver.clock)
     yield Attempt([rough], programs=0)
 
 

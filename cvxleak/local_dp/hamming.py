@@ -27,10 +27,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cvxleak.core.clock import Clock
 from cvxleak.core.errors import SolverError
 from cvxleak.core.validation import Array
 from cvxleak.local_dp.linear import Mixture, Solution, SourceProgram
+from cvxleak.solvers.linear import LinearSolver
 from cvxleak.sources import SourceSet
 
 __all__ = [
@@ -67,7 +67,7 @@ def smallest_probability(sources: SourceSet) -> tuple[float, Mixture]:
 
 
 def distortions_for_budget(
-    sources: SourceSet, budget: float
+    sources: SourceSet, budget: float, solver: LinearSolver | None = None
 ) -> tuple[Array, Mixture, float] | None:
     """Return the distortions of an optimal channel, the worst mixture, and the price of distortion.
 
@@ -81,7 +81,8 @@ def distortions_for_budget(
         if budget <= (size - 1) * least:
             return np.full(size, budget), mixture, -(size - 1) / budget / budget
     # Columns z and t.
-    program = SourceProgram(sources, np.eye(size, size + 1), np.append(np.zeros(size), budget))
+    ceiling = np.append(np.zeros(size), budget)
+    program = SourceProgram(sources, np.eye(size, size + 1), ceiling, solver=solver)
     rows = np.zeros((size + 1, size + 1))
     rows[:size, :size], rows[:size, size] = np.eye(size), -1.0
     rows[size, :size], rows[size, size] = 1.0, 1.0 - size
@@ -98,7 +99,7 @@ def distortions_for_budget(
 
 
 def distortions_for_ratio(
-    sources: SourceSet, ratio: float, clock: Clock | None = None
+    sources: SourceSet, ratio: float, solver: LinearSolver | None = None
 ) -> tuple[Array, Mixture, float]:
     """Return the distortions of a channel of least worst-case distortion, given e^epsilon > 1.
 
@@ -117,7 +118,7 @@ def distortions_for_ratio(
         [(0, 1)] * size,
         rows=np.vstack([rows, whole]),
         sides=np.append(sides, size - 1.0),
-        clock=clock,
+        solver=solver,
     )
     distortions = best.columns[:size]
     return distortions, _certain(best), -float(best.rows[:size] @ distortions) / scale
@@ -200,12 +201,12 @@ def _worst(
     sides: Array | None = None,
     equations: Array | None = None,
     totals: Array | None = None,
-    clock: Clock | None = None,
+    solver: LinearSolver | None = None,
 ) -> Solution:
     """Minimize objective . a + max_P P . a subject to linear rows on a."""
     size = sources.size
     ceiling = np.append(np.zeros(size), 1.0)
-    program = SourceProgram(sources, np.eye(size, size + 1), ceiling, clock=clock)
+    program = SourceProgram(sources, np.eye(size, size + 1), ceiling, solver=solver)
     best = program.minimize(
         np.append(objective, 1.0),
         [*bounds, (None, None)],

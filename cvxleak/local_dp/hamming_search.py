@@ -18,16 +18,19 @@ from cvxleak.local_dp import hamming
 from cvxleak.local_dp.general_search import NUDGES, dearest_law
 from cvxleak.local_dp.linear import Mixture
 from cvxleak.local_dp.proof_candidates import STEPS, Attempt, summing_to
+from cvxleak.solvers.linear import LinearSolver
 from cvxleak.sources import SourceSet
 
 __all__ = ["hamming_attempts"]
 
 
-def hamming_attempts(sources: SourceSet, budget: float) -> Iterator[Attempt]:
+def hamming_attempts(
+    sources: SourceSet, budget: float, solver: LinearSolver | None = None
+) -> Iterator[Attempt]:
     """Yield what the program finds for a budget > 0; nothing if a constant output may meet it."""
     size = sources.size
     try:
-        found = hamming.distortions_for_budget(sources, budget)
+        found = hamming.distortions_for_budget(sources, budget, solver)
     except SolverError:  # at a border
         return
     if found is None:

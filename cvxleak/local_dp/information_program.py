@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from cvxleak.core.errors import SolverError
 from cvxleak.core.validation import Array
 from cvxleak.local_dp.linear import Mixture
 from cvxleak.local_dp.statement import Costs, worst_case_rows
+from cvxleak.solvers.conic import attempt
 from cvxleak.sources import SourceSet
 from cvxleak.sources.parts import Part
 
@@ -24,9 +24,6 @@ __all__ = ["Program", "Saddle", "information_program", "saddle_point"]
 
 SMALLEST = 1e-9
 """Share of the weights below which a multiplier is the solver's rounding."""
-
-LIMITS = {"CLARABEL": "time_limit", "SCS": "time_limit_secs"}
-"""How solvers call their time limit."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +91,6 @@ def saddle_point(
     budget: float,
     solver: str,
     options: Mapping[str, Any],
-    verbose: bool,
     clock: Clock,
 ) -> Saddle:
     """Return the solver's optimum with its multipliers.
@@ -104,27 +100,14 @@ def saddle_point(
     SolverError
         The solver came to no end, or time is up.
     """
-    import cvxpy as cp
-
     program = information_program(sources, costs, budget)
-    given = dict(options)
-    if clock.limit is not None:
-        if clock.late:
-            raise SolverError("time_limit: no time is left for the solver")
-        name = LIMITS.get(solver)
-        if name is not None:
-            given.setdefault(name, clock.left)
-    try:
-        with warnings.catch_warnings():
-            # What is inaccurate is repaired, and what it proves is checked.
-            warnings.filterwarnings("ignore", message="Solution may be inaccurate")
-            program.problem.solve(solver=solver, verbose=verbose, **given)
-    except cp.SolverError as error:
-        raise SolverError(f"solver: {error}") from error
+    if clock.late:
+        raise SolverError("time_limit: no time is left for the solver")
+    status = attempt(program.problem, solver, options, clock)
     Q = program.problem.var_dict["channel"].value
     # Where time is all but up it ends at its start, which may be zero.
     if Q is None or not np.isfinite(Q).all() or not (Q.max(axis=1) > 0).all():
-        raise SolverError(f"solver: {solver} ended with {program.problem.status}")
+        raise SolverError(f"solver: {solver} ended with {status}")
     outputs = np.array([np.maximum(np.asarray(t.value), 1e-300) for t in program.laws])
     found = [
         _multipliers(part, rows) for part, rows in zip(sources.parts, program.private, strict=True)

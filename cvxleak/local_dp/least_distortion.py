@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +30,8 @@ from cvxleak.model import Channel, Distortion
 from cvxleak.problem import Bound, Gap, Stopped
 from cvxleak.problem.problem import Found, Once, Search, Toward, mixtures
 from cvxleak.proofs.local_dp import prove_distortion
+from cvxleak.solvers.conic import as_options
+from cvxleak.solvers.linear import LinearSolver
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -126,10 +128,13 @@ class MinDistortionLocalDP(SourceProblem):
         """
         return private_program(self.sources, self.costs, self.epsilon, self.delta)
 
-    def _search(self) -> Search:
-        return Once(self._run)
+    def _search(
+        self, *, solver: str | None = None, solver_options: Mapping[str, Any] | None = None
+    ) -> Search:
+        by = LinearSolver(name=solver, options=as_options(solver_options))
+        return Once(lambda gap, clock: self._run(replace(by, clock=clock), gap, clock))
 
-    def _run(self, gap: Gap, clock: Clock) -> tuple[Found, Stopped]:
+    def _run(self, solver: LinearSolver, gap: Gap, clock: Clock) -> tuple[Found, Stopped]:
         costs = self.costs
         stored = {
             "sources": self.sources.parts_to_list(),
@@ -140,7 +145,7 @@ class MinDistortionLocalDP(SourceProblem):
         # An output that ignores the input is private whatever epsilon is.
         flat = np.full(costs.matrix.shape, 1 / costs.matrix.shape[1])
         best = Best(prove_distortion, stored, self.sources, costs.matrix, flat, gap, clock)
-        best.search(self._attempts(costs, clock))
+        best.search(self._attempts(costs, solver))
         if best.channel is None:
             raise SolverError("no channel was found that is private in exact arithmetic")
         found = best.found(costs.outputs, {"epsilon": float(best.price * math.exp(self.epsilon))})
@@ -162,15 +167,15 @@ class MinDistortionLocalDP(SourceProblem):
         constant = np.tile(law @ rows, (len(rows), 1))
         return mixtures(rows, constant, self._labeled, self._stored)
 
-    def _attempts(self, costs: Costs, clock: Clock) -> Iterator[Attempt]:
+    def _attempts(self, costs: Costs, solver: LinearSolver) -> Iterator[Attempt]:
         """Yield channels and proofs to try: the program's own, and those of constant outputs."""
         ratio = math.exp(self.epsilon)
-        program = RowProgram(self.sources, costs.matrix, clock=clock)
+        program = RowProgram(self.sources, costs.matrix, solver=solver)
         makers: list[Callable[[], Attempt]] = []
         if self.delta > 0:
-            makers.append(lambda: self._approximate(costs, ratio, clock))
+            makers.append(lambda: self._approximate(costs, ratio, solver))
         elif costs.is_hamming and ratio > 1:
-            makers.append(lambda: self._hamming(ratio, clock))
+            makers.append(lambda: self._hamming(ratio, solver))
         # Steps of e^epsilon from 1 that a float hardly holds change the optimum as little.
         makers += [lambda: self._general(program, ratio), lambda: self._general(program, 1.0)]
         for maker in makers:
@@ -182,16 +187,16 @@ class MinDistortionLocalDP(SourceProblem):
         y = int(np.argmin([self.sources.worst(column)[0] for column in costs.matrix.T]))
         yield Attempt([np.tile(np.eye(outputs)[y], (self.sources.size, 1))], programs=0)
 
-    def _approximate(self, costs: Costs, ratio: float, clock: Clock) -> Attempt:
-        program = ApproximateProgram(self.sources, costs.matrix, self.delta, clock=clock)
+    def _approximate(self, costs: Costs, ratio: float, solver: LinearSolver) -> Attempt:
+        program = ApproximateProgram(self.sources, costs.matrix, self.delta, solver=solver)
         found = program.at(ratio)
         flat = np.full(found.channel.shape, 1 / found.channel.shape[1])
         proof = {"mixture": found.mixture.to_dict(), "comparisons": found.to_list()}
         mixed = ((1 - step) * found.channel + step * flat for step in STEPS)
         return Attempt(mixed, [proof], found.mixture, found.slope)
 
-    def _hamming(self, ratio: float, clock: Clock) -> Attempt:
-        distortions, mixture, slope = hamming.distortions_for_ratio(self.sources, ratio, clock)
+    def _hamming(self, ratio: float, solver: LinearSolver) -> Attempt:
+        distortions, mixture, slope = hamming.distortions_for_ratio(self.sources, ratio, solver)
         v = hamming.potentials_for_ratio(mixture.law, ratio)
         # Towards a constant output, for which the distortions sum to k - 1.
         room = self.sources.size - 1 - float(distortions.sum())

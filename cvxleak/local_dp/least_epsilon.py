@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +32,8 @@ from cvxleak.model import Channel, Distortion, Prior
 from cvxleak.problem import Bound, Gap, Stopped
 from cvxleak.problem.problem import Found, Once, Search
 from cvxleak.proofs.local_dp import prove
+from cvxleak.solvers.conic import as_options
+from cvxleak.solvers.linear import LinearSolver
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -156,10 +158,13 @@ class MinLocalDP(BudgetProblem):
         """
         return private_program(self.sources, self.costs, epsilon, self.delta)
 
-    def _search(self) -> Search:
-        return Once(self._run)
+    def _search(
+        self, *, solver: str | None = None, solver_options: Mapping[str, Any] | None = None
+    ) -> Search:
+        by = LinearSolver(name=solver, options=as_options(solver_options))
+        return Once(lambda gap, clock: self._run(replace(by, clock=clock), gap, clock))
 
-    def _run(self, gap: Gap, clock: Clock) -> tuple[Found, Stopped]:
+    def _run(self, solver: LinearSolver, gap: Gap, clock: Clock) -> tuple[Found, Stopped]:
         costs, least = self.costs, self._least_budget()
         rough = least_distortion_rows(costs.matrix)
         stored = {
@@ -169,7 +174,7 @@ class MinLocalDP(BudgetProblem):
             "budget": self.budget,
         }
         best = Best(prove, stored, self.sources, costs.matrix, rough, gap, clock)
-        best.search(self._attempts(costs, gap.absolute, clock, best.meets))
+        best.search(self._attempts(costs, gap.absolute, solver, best.meets))
         if best.upper == math.inf and not best.done:
             best.improve(self._blended(rough, float_above(least)))
         if best.channel is None:
@@ -200,16 +205,16 @@ class MinLocalDP(BudgetProblem):
         return {"law in the sources' hull": away}
 
     def _attempts(
-        self, costs: Costs, tol: float, clock: Clock, meets: Callable[[Array], bool]
+        self, costs: Costs, tol: float, solver: LinearSolver, meets: Callable[[Array], bool]
     ) -> Iterator[Attempt]:
         sources, budget, d = self.sources, self.budget, costs.matrix
         pure = constant_outputs(sources, d, budget, meets)
         if costs.is_hamming and budget > 0:
-            pure = itertools.chain(pure, hamming_attempts(sources, budget))
-        pure = itertools.chain(pure, general_attempts(sources, d, budget, tol, clock, meets))
+            pure = itertools.chain(pure, hamming_attempts(sources, budget, solver))
+        pure = itertools.chain(pure, general_attempts(sources, d, budget, tol, solver, meets))
         if self.delta == 0:
             return pure
-        return approximate_attempts(sources, d, budget, self.delta, tol, clock, pure)
+        return approximate_attempts(sources, d, budget, self.delta, tol, solver, pure)
 
     def _blended(self, rough: Array, least: float) -> Attempt:
         """Return the channel of least distortion with as much noise as the budget allows."""

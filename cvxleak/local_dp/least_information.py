@@ -23,6 +23,7 @@ from cvxleak.local_dp.worst_information import worst_information, worst_laws
 from cvxleak.model import Channel, Distortion, Prior
 from cvxleak.problem import Bound, Gap, Stopped
 from cvxleak.problem.problem import Found, Once, Search
+from cvxleak.solvers.conic import SOLVERS, as_options, check_solver
 from cvxleak.sources import SourceSet
 
 if TYPE_CHECKING:
@@ -35,9 +36,6 @@ Solved = Callable[[float, Mapping[str, Any], Clock], Saddle]
 
 ROOMS = (1e-7, 1e-5, 1e-3)
 """Shares of the way to a constant output's distortion that the solver gets at least, in turn."""
-
-TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
-"""What CLARABEL is asked for where its usual tolerances leave too wide a gap."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,14 +136,16 @@ class MinInformation(BudgetProblem):
         solver_options: Mapping[str, Any] | None = None,
         verbose: bool = False,
     ) -> Search:
-        given = dict(solver_options or {})
+        check_solver(solver)
+        given = {"verbose": verbose, **as_options(solver_options)}
 
         def solved(budget: float, options: Mapping[str, Any], clock: Clock) -> Saddle:
             return saddle_point(
-                self.sources, self.costs, budget, solver, {**options, **given}, verbose, clock
+                self.sources, self.costs, budget, solver, {**options, **given}, clock
             )
 
-        return Once(partial(self._run, solved, TIGHT if solver == "CLARABEL" else {}))
+        sharp = SOLVERS[solver].sharp if solver in SOLVERS else {}
+        return Once(partial(self._run, solved, sharp))
 
     def _run(
         self, solved: Solved, tight: Mapping[str, Any], gap: Gap, clock: Clock

@@ -19,18 +19,13 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.optimize import linprog
 
-from cvxleak.core.clock import Clock
-from cvxleak.core.errors import SolverError
 from cvxleak.core.numbers import exact_law, fraction
 from cvxleak.core.validation import Array
+from cvxleak.solvers.linear import LinearSolver
 from cvxleak.sources import SourceSet
 
 __all__ = ["Mixture", "Solution", "SourceProgram", "supports"]
-
-TOLERANCES = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
-"""The tightest that HiGHS takes."""
 
 
 @dataclass(frozen=True)
@@ -125,14 +120,13 @@ class SourceProgram:
         rows are arrays.
     ceiling : ndarray, shape (columns,)
         theta as a linear function of them.
-    clock : Clock, optional
-        When it is late, programs fail.
+    solver : LinearSolver, optional
     """
 
     def __init__(
-        self, sources: SourceSet, cost: Any, ceiling: Array, *, clock: Clock | None = None
+        self, sources: SourceSet, cost: Any, ceiling: Array, *, solver: LinearSolver | None = None
     ) -> None:
-        self._sources, self._clock = sources, clock or Clock()
+        self._sources, self._solver = sources, solver or LinearSolver()
         size, columns = sources.size, len(ceiling)
         points, bodies = sources.points, sources.polytopes
         self._columns, self._extra = columns, 0
@@ -176,13 +170,8 @@ class SourceProgram:
         Raises
         ------
         SolverError
-            HiGHS came to no end, or time is up.
+            The solver came to no end, or time is up.
         """
-        options: dict[str, float] = dict(TOLERANCES)
-        if self._clock.late:
-            raise SolverError("HiGHS: no time is left")
-        if self._clock.limit is not None:
-            options["time_limit"] = self._clock.left
         pad = self._extra
         count = 0 if sides is None else len(sides)
         if isinstance(self._rows, np.ndarray):
@@ -191,7 +180,7 @@ class SourceProgram:
             padded = [] if rows is None else [_padded(rows, pad)]
             top = sparse.csr_array(sparse.vstack([*padded, self._rows]))
         right = np.concatenate([np.zeros(0) if sides is None else sides, np.zeros(self.height)])
-        program = (
+        answer = self._solver.minimize(
             np.concatenate([objective, np.zeros(pad)]),
             top,
             right,
@@ -199,19 +188,11 @@ class SourceProgram:
             totals,
             [*bounds, *self._bounds],
         )
-        answer = linprog(*program, method="highs", options=options)
-        if answer.status not in (0, 1):
-            # Presolving can take programs without much room for ones without any.
-            answer = linprog(*program, method="highs", options={**options, "presolve": False})
-        if answer.status in (2, 3):
+        if answer is None:
             return None
-        if answer.status != 0:
-            raise SolverError(f"HiGHS: {answer.message}")
-        multipliers = np.maximum(-answer.ineqlin.marginals, 0.0)
-        price, mixture = self._mixture(multipliers[count:])
-        return Solution(
-            float(answer.fun), answer.x[: self._columns], price, mixture, multipliers[:count]
-        )
+        price, mixture = self._mixture(answer.multipliers[count:])
+        columns, own = answer.point[: self._columns], answer.multipliers[:count]
+        return Solution(answer.value, columns, price, mixture, own)
 
     @property
     def height(self) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cvxleak import verify
-from cvxleak.core.errors import InfeasibleError, SolverError, ValidationError
+from cvxleak.core.errors import InfeasibleError, ValidationError
 from cvxleak.iterative import information_saddle
 from cvxleak.local_dp import (
     MinInformation,
@@ -156,7 +156,7 @@ def test_complaints():
         min_information([SIX], 2)
     with pytest.raises(InfeasibleError, match="least worst-case distortion"):
         min_information([[0.5, 0.5]], 0.1, [[1, 2], [1, 3]])
-    with pytest.raises(SolverError, match="solver"):
+    with pytest.raises(ValidationError, match="solver: found 'HIGHS', which cannot take"):
         min_information([SIX], 0.1, solver="HIGHS")
 
 
