@@ -75,6 +75,10 @@ class MinDistortionLocalDP(SourceProblem):
     After the time limit no linear program goes on; the witness can then be an output that ignores
     the input, and the lower end 0. A candidate for `check` is a channel.
 
+    Options of `solve`: ``solver``, a solver of CVXPY for the search's linear programs (HiGHS
+    without CVXPY, if left out), and ``solver_options``, a mapping of what it gets besides. What a
+    coarse solver finds is proved all the same; the bracket is then wider.
+
     Examples
     --------
     >>> import math

@@ -91,6 +91,10 @@ class MinLocalDP(BudgetProblem):
     on; the least distortion, with which every solve begins, and the exact proof of what was found
     come on top.
 
+    Options of `solve`: ``solver``, a solver of CVXPY for the search's linear programs (HiGHS
+    without CVXPY, if left out), and ``solver_options``, a mapping of what it gets besides. What a
+    coarse solver finds is proved all the same; the bracket is then wider.
+
     A candidate for `check` is a channel, whose value is its own epsilon at this delta; or a law
     that is claimed to be the worst source, whose value is the least epsilon for this law alone.
 

@@ -132,19 +132,17 @@ class MinInformation(BudgetProblem):
     def _search(
         self,
         *,
-        solver: str = "CLARABEL",
+        solver: str | None = None,
         solver_options: Mapping[str, Any] | None = None,
         verbose: bool = False,
     ) -> Search:
-        check_solver(solver)
+        name = check_solver(solver) or "CLARABEL"
         given = {"verbose": verbose, **as_options(solver_options)}
 
         def solved(budget: float, options: Mapping[str, Any], clock: Clock) -> Saddle:
-            return saddle_point(
-                self.sources, self.costs, budget, solver, {**options, **given}, clock
-            )
+            return saddle_point(self.sources, self.costs, budget, name, {**options, **given}, clock)
 
-        sharp = SOLVERS[solver].sharp if solver in SOLVERS else {}
+        sharp = SOLVERS[name].sharp if name in SOLVERS else {}
         return Once(partial(self._run, solved, sharp))
 
     def _run(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 import cvxpy as cp
@@ -13,9 +13,11 @@ from cvxpy.constraints.zero import Equality, Zero
 from cvxpy.settings import INF_OR_UNB
 from scipy.special import logsumexp
 
+from cvxleak.core.clock import Clock
 from cvxleak.core.errors import InfeasibleError, SolverError, ValidationError
 from cvxleak.core.validation import Array, in_order, instance, real_number
 from cvxleak.model import Lumped
+from cvxleak.solvers.conic import as_options, attempt
 
 __all__ = ["Relaxation"]
 
@@ -123,23 +125,38 @@ class Relaxation(ABC):
         self._extra += added
         self.problem = cp.Problem(self.problem.objective, [*self.problem.constraints, *added])
 
-    def solve(self, **options: Any) -> float:
+    def solve(
+        self,
+        *,
+        time_limit: float | None = None,
+        solver: str | None = None,
+        solver_options: Mapping[str, Any] | None = None,
+    ) -> float:
         """Solve the program and return `upper()`.
 
         Parameters
         ----------
-        **options
-            As for `cvxpy.Problem.solve`: `solver` and its options.
+        time_limit : float, optional
+            Seconds for the solver, if it takes a limit. Where it stops early the bound is wider.
+        solver : str, optional
+            Any of CVXPY that takes exponential cones; CLARABEL if left out.
+        solver_options : mapping, optional
+            What the solver gets besides.
 
         Raises
         ------
+        ValidationError
+            A solver that is not installed or takes no exponential cones, or options that it does
+            not have.
         InfeasibleError
             No adversary meets the constraints, says the solver.
         SolverError
             The solver gave no point, and so no multipliers.
         """
-        self.problem.solve(**options)
-        if self.problem.status in INF_OR_UNB:
+        if (
+            attempt(self.problem, solver, as_options(solver_options), Clock(time_limit))
+            in INF_OR_UNB
+        ):
             raise InfeasibleError("no prior meets the entropy floor and the constraints")
         return self.upper()
 

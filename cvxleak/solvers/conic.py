@@ -57,23 +57,23 @@ SOLVERS: Mapping[str, Solver] = MappingProxyType(
         "CLARABEL": Solver(
             "every convex program: linear, second-order, exponential, power and semidefinite cones",
             {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11},
+            1e-9,
             1e-7,
-            1e-6,
             "time_limit",
         ),
         "ECOS": Solver(
             "linear, second-order and exponential cones",
             {"abstol": 1e-11, "reltol": 1e-11, "feastol": 1e-11},
+            1e-9,
             1e-7,
-            1e-6,
             None,
             "it has no wheels for Python 3.13 and later",
         ),
         "SCS": Solver(
             "every convex program, as CLARABEL",
             {"eps_abs": 1e-8, "eps_rel": 1e-8, "max_iters": 100_000},
-            1e-5,
-            1e-3,
+            1e-7,
+            1e-4,
             "time_limit_secs",
         ),
         "HIGHS": Solver(
@@ -87,9 +87,10 @@ SOLVERS: Mapping[str, Solver] = MappingProxyType(
 )
 """The solvers that every program of this library is tested with, to the accuracies stated here.
 
-An interior-point method (CLARABEL, ECOS) ends where rounding stops it, and a value whose slope is
-infinite at the border (an entropy) loses half of the digits there; a first-order method (SCS) pays
-for digits with iterations; HiGHS ends at a vertex, exact up to rounding.
+Each accuracy is the tolerance that the solver works to, with a digit or two to spare: the programs'
+values are near 1 and so are their multipliers, which say what a missed constraint is worth.
+Interior-point methods (CLARABEL, ECOS) come to where rounding stops them, a first-order method
+(SCS) pays for each digit with iterations, and HiGHS ends at a vertex, right up to rounding.
 """
 
 LEAST_SECONDS = 1e-3

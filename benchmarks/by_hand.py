@@ -1,0 +1,236 @@
+"""The constraint sets as somebody writes them in plain CVXPY, against the builders.
+
+``python -m benchmarks by_hand`` prints the tables; ``python -m benchmarks.by_hand`` writes them
+into docs/solvers.md. Both sides state the same set, minimize the same objective with the same
+solver and are timed from the arrays to the value: stating, compiling and solving, in seconds of the
+processor, each in a process of its own. A row is a set, its columns the sizes n of an n x n
+channel; the laws are Dirichlet(1) and the distortions uniform on [0, 1].
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+import warnings
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks._pages import replace_section, table
+from cvxleak import constraints
+from cvxleak.design import design_for_prior
+from cvxleak.measures import expected_distortion
+from cvxleak.queries import count
+
+Array = NDArray[np.float64]
+
+LIMIT = 60.0
+SIZES = (10, 50, 200)
+EPSILON = 1.0
+LEAKS = 0.5
+
+
+@dataclass(frozen=True)
+class Case:
+    """A law, and what confusing two symbols costs."""
+
+    p: Array
+    d: Array
+
+    @classmethod
+    def of(cls, n: int) -> Case:
+        rng = np.random.default_rng(n)
+        return cls(rng.dirichlet(np.ones(n)), rng.random((n, n)))
+
+    @property
+    def budget(self) -> float:
+        """Half-way between the least distortion and that of the best constant output."""
+        return float(0.5 * (self.p @ self.d.min(axis=1)) + 0.5 * (self.p @ self.d).min())
+
+    def spent(self, q: Any) -> Any:
+        return cp.sum(cp.multiply(self.p[:, None] * self.d, q))
+
+
+Rules = Callable[[Case, Any], list[Any]]
+
+
+def product(case: Case, q: Any) -> tuple[Any, Any]:
+    joint = cp.multiply(case.p[:, None], q)
+    return joint, cp.outer(case.p, case.p @ q)
+
+
+def information(case: Case, q: Any) -> Any:
+    return cp.sum(cp.kl_div(*product(case, q)))
+
+
+def all_pairs(case: Case, q: Any) -> list[Any]:
+    n, factor = len(case.p), np.exp(EPSILON)
+    return [q[x] <= factor * q[other] for x in range(n) for other in range(n) if x != other]
+
+
+def neighbors(case: Case, q: Any) -> list[Any]:
+    pairs = [(x, x + 1) for x in range(len(case.p) - 1)]
+    factor = np.exp(EPSILON)
+    return [q[x] <= factor * q[y] for x, y in pairs] + [q[y] <= factor * q[x] for x, y in pairs]
+
+
+SETS: dict[str, tuple[Rules, Rules]] = {
+    "local DP: all pairs": (
+        lambda case, q: constraints.local_dp(q, EPSILON),
+        all_pairs,
+    ),
+    "DP of a count: all neighbors": (
+        lambda case, q: constraints.record_dp(count(len(case.p) - 1), q, EPSILON),
+        neighbors,
+    ),
+    "information budget: `kl_div` of the joint law and `p @ Q`": (
+        lambda case, q: constraints.mi_budget(case.p, q, LEAKS),
+        lambda case, q: [information(case, q) <= LEAKS],
+    ),
+    "pointwise maximal leakage: `p @ Q` in every row": (
+        lambda case, q: constraints.pml(case.p, q, EPSILON),
+        lambda case, q: [row <= np.exp(EPSILON) * (case.p @ q) for row in q],
+    ),
+    "maximal leakage: `sum(max(Q))`": (
+        lambda case, q: constraints.maximal_leakage(case.p, q, EPSILON),
+        lambda case, q: [cp.sum(cp.max(q, axis=0)) <= np.exp(EPSILON)],
+    ),
+}
+"""Name -> ours, by hand: least expected distortion within the set, by CLARABEL."""
+
+
+def with_builder(name: str, case: Case) -> float:
+    q = cp.Variable(case.d.shape)
+    rules = constraints.row_stochastic(q) + SETS[name][0](case, q)
+    return value(cp.Problem(cp.Minimize(case.spent(q)), rules))
+
+
+def by_hand(name: str, case: Case) -> float:
+    q = cp.Variable(case.d.shape, nonneg=True)
+    rules = [cp.sum(q, axis=1) == 1, *SETS[name][1](case, q)]
+    return value(cp.Problem(cp.Minimize(case.spent(q)), rules))
+
+
+def value(problem: cp.Problem) -> float:
+    problem.solve(solver="CLARABEL")
+    if problem.status != cp.OPTIMAL:
+        raise RuntimeError(problem.status)
+    return float(problem.value)  # pyright: ignore[reportArgumentType]
+
+
+def rate_distortion(case: Case) -> float:
+    bound = design_for_prior(case.p, case.d, case.budget)
+    assert expected_distortion(case.p, bound.witness, case.d) <= case.budget * (1 + 1e-12)
+    return bound.upper
+
+
+def rate_distortion_with_builder(case: Case) -> float:
+    q, t = cp.Variable(case.d.shape), cp.Variable()
+    rules = constraints.row_stochastic(q) + constraints.mi_budget(case.p, q, t)
+    return value(cp.Problem(cp.Minimize(t), [*rules, case.spent(q) <= case.budget]))
+
+
+def rate_distortion_by_hand(solver: str | None) -> Callable[[Case], float]:
+    def method(case: Case) -> float:
+        q = cp.Variable(case.d.shape, nonneg=True)
+        rules = [cp.sum(q, axis=1) == 1, case.spent(q) <= case.budget]
+        problem = cp.Problem(cp.Minimize(information(case, q)), rules)
+        problem.solve(solver=solver)
+        if problem.status != cp.OPTIMAL:
+            raise RuntimeError(problem.status)
+        return float(problem.value)  # pyright: ignore[reportArgumentType]
+
+    return method
+
+
+CURVE: dict[str, Callable[[Case], float]] = {
+    "`design_for_prior`, proved": rate_distortion,
+    "`mi_budget`, CLARABEL": rate_distortion_with_builder,
+    **{f"by hand, {name}": rate_distortion_by_hand(name) for name in ("CLARABEL", "ECOS", "SCS")},
+}
+"""The least information within a distortion budget."""
+
+
+def measure(name: str, kind: str, n: int) -> tuple[float, float | None, str]:
+    """Return seconds, the value and why there is none."""
+    case = Case.of(n)
+    solve = {"ours": with_builder, "by hand": by_hand}.get(kind)
+    times, found = [], None
+    while len(times) < 3 and sum(times) < 0.5:
+        begin = time.process_time()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                found = CURVE[name](case) if solve is None else solve(name, case)
+            except (cp.SolverError, RuntimeError) as error:
+                return time.process_time() - begin, None, f"failed: {error!s:.40}"
+        times.append(time.process_time() - begin)
+    return min(times), found, ""
+
+
+def with_limit(name: str, kind: str, n: int, limit: float) -> tuple[float, float | None, str]:
+    with closing(multiprocessing.get_context("spawn").Pool(1)) as pool:
+        # Importing and the first compilation are nobody's running time.
+        pool.apply(measure, (name, kind, 3))
+        try:
+            return pool.apply_async(measure, (name, kind, n)).get(limit)
+        except multiprocessing.TimeoutError:
+            pool.terminate()
+            return limit, None, "out of time"
+
+
+def ratio(seconds: float, ours: float) -> str:
+    x = seconds / ours
+    return f"{x:.0f}×" if x >= 99.5 else f"{x:.2g}×"
+
+
+def sets(limit: float) -> str:
+    rows = []
+    for name in SETS:
+        cells = []
+        for n in SIZES:
+            ours, mine, why = with_limit(name, "ours", n, limit)
+            seconds, theirs, reason = with_limit(name, "by hand", n, limit)
+            if mine is not None and theirs is not None:
+                assert abs(mine - theirs) < 1e-5, (name, n, mine, theirs)
+            cells += [why or f"{ours:.3g} s"]
+            if reason == "out of time":
+                cells += [f"> {ratio(seconds, ours)}"]
+            else:
+                cells += ["failed" if reason else ratio(seconds, ours)]
+        rows.append([name, *cells])
+        print(rows[-1], flush=True)
+    headings = [heading for n in SIZES for heading in (f"n = {n}", "by hand")]
+    return table(["set: what one writes by hand", *headings], rows)
+
+
+def curve(limit: float) -> str:
+    runs = {name: [with_limit(name, "curve", n, limit) for n in SIZES] for name in CURVE}
+    ours = runs["`design_for_prior`, proved"]
+    rows = []
+    for name, found in runs.items():
+        cells = []
+        for (seconds, value, why), (reference, truth, _) in zip(found, ours, strict=True):
+            if value is None or truth is None:
+                cells.append(f"> {ratio(seconds, reference)}" if why == "out of time" else "failed")
+            elif found is ours:
+                cells.append(f"{seconds:.3g} s")
+            else:
+                cells.append(f"{ratio(seconds, reference)}, off by {value - truth:+.0e}")
+        rows.append([name, *cells])
+        print(rows[-1], flush=True)
+    return table(["least information within a distortion", *(f"n = {n}" for n in SIZES)], rows)
+
+
+def main(limit: float = LIMIT) -> None:
+    print(sets(limit), curve(limit), sep="\n\n")
+
+
+if __name__ == "__main__":
+    replace_section("solvers.md", "sets", sets(LIMIT))
+    replace_section("solvers.md", "rate-distortion", curve(LIMIT))
