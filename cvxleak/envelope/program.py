@@ -371,11 +371,18 @@ def _solver() -> highspy.Highs:
     # Here, so that `cvxleak.envelope` can be imported where HiGHS is not installed.
     import highspy
 
-    solver = highspy.Highs()
+    class Quiet(highspy.Highs):
+        def __init__(self) -> None:
+            # Without callbacks: to install them, highspy 1.16 prints a banner on standard output.
+            super(highspy.Highs, self).__init__()
+
+    solver = Quiet()
     options = {
         "output_flag": False,
         "presolve": "off",
-        "threads": 1,
+        # Not a number of threads: HiGHS solves nothing where another program of the process, one of
+        # CVXPY's, say, has begun with another number.
+        "parallel": "off",
         "primal_feasibility_tolerance": 1e-10,
         "dual_feasibility_tolerance": 1e-10,
         "small_matrix_value": 1e-12,

@@ -1,5 +1,7 @@
 """The runner of CVXPY's solvers: what it complains about, and what reaches the solver."""
 
+import subprocess
+import sys
 from typing import Any
 
 import cvxpy as cp
@@ -93,3 +95,27 @@ def test_linear_programs_with_equations_and_bounds(name: str | None):
     assert found.value == pytest.approx(0, abs=1e-8)
     assert found.point == pytest.approx([1.5, 1.5], abs=1e-8)
     assert found.multipliers == pytest.approx([0], abs=1e-8)
+
+
+BOTH = """
+import cvxpy as cp
+from cvxleak.envelope import envelope_curve
+from cvxleak.mechanisms import truncated_geometric
+
+x = cp.Variable(nonneg=True)
+print(cp.Problem(cp.Minimize(x), [x >= 1]).solve(solver="HIGHS"))
+print(envelope_curve([0.25] * 4, truncated_geometric(3, 1.0)))
+"""
+
+
+def test_highs_serves_cvxpy_and_the_envelope_in_one_process():
+    """Another number of threads than the first of both asks for made the second go on forever."""
+    subprocess.run([sys.executable, "-c", BOTH], check=True, timeout=100, capture_output=True)
+
+
+def test_the_envelope_s_highs_prints_nothing():
+    program = (
+        "from cvxleak.envelope import pml_envelope as e; e([0.4, 0.6], [[0.8, 0.2], [0, 1]], 0.1)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
+    assert done.stdout == b""
