@@ -31,6 +31,8 @@ PARITY = AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2, modulus=2)
 COUNT = AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2)
 TOLD = LOG2 - float(entr([0.1, 0.9]).sum())
 """What a bit tells that is wrong with probability .1."""
+TILTED = 0.7**1.5 / 0.3**0.5 + 0.3**1.5 / 0.7**0.5
+"""e to half of the Rényi divergence of order 3/2, of a bit that is wrong with probability .3."""
 
 
 def installed(name: str) -> Any:
@@ -103,6 +105,12 @@ LINEAR: dict[str, tuple[Callable[[], cp.Problem], float]] = {
         ),
         0.5,
     ),
+    "divergence_budget": (
+        lambda: channel(
+            cp.trace, lambda q: constraints.divergence_budget(q, "total-variation", 0.4), 3
+        ),
+        1.8,
+    ),
     "prior_polytope": (
         lambda: largest(
             lambda p: -p[0],
@@ -132,6 +140,12 @@ CURVED: dict[str, tuple[Callable[[], cp.Problem], float]] = {
         ),
         0.9,
     ),
+    # Of the second order, a^2 / (1 - a) + (1 - a)^2 / a, and of infinite order at 2 rho.
+    "renyi_dp": (lambda: channel(right, lambda q: constraints.renyi_dp(q, 2, np.log(7 / 3))), 0.75),
+    "zcdp": (
+        lambda: channel(right, lambda q: constraints.zcdp(q, 0.2, orders=[2])),
+        1 / (1 + np.exp(-0.4)),
+    ),
     "entropy_floor": (
         lambda: prior(
             lambda p: p[0],
@@ -141,7 +155,15 @@ CURVED: dict[str, tuple[Callable[[], cp.Problem], float]] = {
         0.8,
     ),
 }
-"""The same for those that take exponential cones."""
+"""The same for those that take second-order or exponential cones."""
+
+POWER: dict[str, tuple[Callable[[], cp.Problem], float]] = {
+    "renyi_dp of order 3/2": (
+        lambda: channel(right, lambda q: constraints.renyi_dp(q, 1.5, 2 * np.log(TILTED))),
+        0.7,
+    ),
+}
+"""The same for those that take power cones."""
 
 EXPONENTIAL = {
     "capacity",
@@ -187,7 +209,7 @@ def refused(problem: cp.Problem, solver: str) -> None:
 
 
 def test_no_builder_is_left_out():
-    tested = {name.partition(" ")[0] for name in (*LINEAR, *CURVED)}
+    tested = {name.partition(" ")[0] for name in (*LINEAR, *CURVED, *POWER)}
     assert tested == set(constraints.__all__)
 
 
@@ -200,9 +222,19 @@ def test_linear_builders(name: str, solver: str):
 
 @each_solver
 @pytest.mark.parametrize("name", CURVED)
-def test_builders_with_exponential_cones(name: str, solver: str):
+def test_builders_with_curved_cones(name: str, solver: str):
     make, value = CURVED[name]
     if solver == "HIGHS":
+        refused(make(), solver)
+    else:
+        check(make(), solver, value)
+
+
+@each_solver
+@pytest.mark.parametrize("name", POWER)
+def test_builders_with_power_cones(name: str, solver: str):
+    make, value = POWER[name]
+    if solver in ("ECOS", "HIGHS"):
         refused(make(), solver)
     else:
         check(make(), solver, value)
