@@ -111,6 +111,22 @@ LINEAR: dict[str, tuple[Callable[[], cp.Problem], float]] = {
         ),
         1.8,
     ),
+    "vulnerability_budget": (
+        lambda: channel(
+            lambda q: 0.4 * q[0, 0] + 0.6 * q[1, 1],
+            lambda q: constraints.vulnerability_budget([0.4, 0.6], q, 0.7),
+        ),
+        0.7,
+    ),
+    "conditional_maximal_leakage": (
+        lambda: channel(
+            cp.trace,
+            lambda q: constraints.conditional_maximal_leakage(
+                [0.5, 0.5], np.ones((2, 1)), [q], np.log(1.5)
+            ),
+        ),
+        1.5,
+    ),
     "prior_polytope": (
         lambda: largest(
             lambda p: -p[0],
@@ -138,6 +154,21 @@ CURVED: dict[str, tuple[Callable[[], cp.Problem], float]] = {
             right,
             lambda q: constraints.record_mi_budget([0.5, 0.0, 0.5, 0.0], PARITY, q, 0, TOLD),
         ),
+        0.9,
+    ),
+    "conditional_record_mi_budget": (
+        lambda: channel(
+            right,
+            lambda q: constraints.conditional_record_mi_budget([0.25] * 4, PARITY, q, 0, 1, TOLD),
+        ),
+        0.9,
+    ),
+    "capacity_budget": (
+        lambda: channel(right, lambda q: constraints.capacity_budget(q, TOLD)),
+        0.9,
+    ),
+    "sibson_budget": (
+        lambda: channel(right, lambda q: constraints.sibson_budget([0.5, 0.5], q, 2, np.log(1.64))),
         0.9,
     ),
     # Of the second order, a^2 / (1 - a) + (1 - a)^2 / a, and of infinite order at 2 rho.
