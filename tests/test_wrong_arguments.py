@@ -190,6 +190,7 @@ OWN: dict[str, dict[str, Any]] = {
     "measures.group_chain_rule": {"first": 0, "second": 1},
     "envelope.output_count_bound": {"outputs": 3},
     "problem.problem_class": {"name": "capacity"},
+    "problem.verify_iterates": {"problem": Capacity(GEOMETRIC), "iterates": FOUR},
     "mechanisms.rank_exponential": {"distortion": np.array([[0, 1, 2], [1, 0, 2], [2, 1, 0]])},
     "mechanisms.column_symmetric_bound": {"subject": randomized_response(3, 1.0)},
     "model.as_prior": {"size": 4},

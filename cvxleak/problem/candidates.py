@@ -31,7 +31,7 @@ def candidate_array(candidate: ArrayLike, shapes: Collection[tuple[int, ...]]) -
     """
     try:
         found = np.asarray(candidate, dtype=float)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValidationError(
             f"candidate: expected an array of numbers, found {short(candidate)}"
         ) from error
@@ -62,7 +62,7 @@ def candidate_weights(
         values = values.reindex(list(labels))
     try:
         weights = np.asarray(values, dtype=float)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValidationError(
             f"candidate: expected a vector of numbers, found {short(candidate)}"
         ) from error

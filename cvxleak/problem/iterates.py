@@ -85,7 +85,7 @@ class IterateReport(Value):
     claimed : tuple of (float or None)
         What the solver says its values are.
     repaired : Bound
-        The feasible point nearest to the last one, with a certificate of its value.
+        A feasible point near the last one, with a certificate of its value (`Problem.repair`).
     convex : bool
         Whether the problem is convex in its candidates, and so has no local optima.
     scale : float
@@ -151,7 +151,12 @@ class IterateReport(Value):
         """Whether the last point is feasible, and as good as the tolerance asks for."""
         most, bound = self.last.shortfall[1], self.last.bound
         allowed = Gap(self.tolerance, self.scale).allowed(bound.upper) + bound.gap
-        return self.last.feasible and max(most, 0.0) <= allowed
+        return self.last.feasible and not self._beyond and max(most, 0.0) <= allowed
+
+    @property
+    def _beyond(self) -> bool:
+        """Whether the last point is better than the proved optimum by more than rounding."""
+        return self.last.shortfall[1] < -CLAIM * max(self.scale, abs(self.last.value))
 
     @property
     def verdict(self) -> str:
@@ -163,8 +168,13 @@ class IterateReport(Value):
             gained = ", and so better than anything feasible" if most < 0 else ""
             attained = self.repaired.lower if check.maximize else self.repaired.upper
             return (
-                f"not feasible ({missed}: violated by {by:.3g}){gained}; the nearest feasible "
-                f"point, in `repaired`, has the value {attained:.7g} {bound.unit}"
+                f"not feasible ({missed}: violated by {by:.3g}){gained}; a feasible point near "
+                f"it, in `repaired`, has the value {attained:.7g} {bound.unit}"
+            )
+        if self._beyond:
+            return (
+                f"better than the proved optimum by {-most:.3g} {bound.unit}, though feasible: "
+                "`bound` is that of another problem, or the point meets constraints by rounding"
             )
         if self.optimal:
             return f"optimal: at most {max(most, 0.0):.2g} {bound.unit} short of the proved optimum"
@@ -253,8 +263,8 @@ def verify_iterates(
     -------
     IterateReport
         Value and violations of each point, its distance to the proved bracket, whether the values
-        are monotone and as claimed, the feasible point nearest to the last one with a certificate,
-        and a verdict.
+        are monotone and as claimed, a feasible point near the last one with a certificate, and a
+        verdict.
 
     Raises
     ------
@@ -293,10 +303,12 @@ def verify_iterates(
 
 
 def plain(value: Any) -> Any:
-    """Return a copy of an array of any library as NumPy's; other objects as they are."""
+    """Return a copy of an array of any library as NumPy's; what has labels as it is."""
+    if isinstance(value, Value) or hasattr(value, "iloc"):
+        return value
     if hasattr(value, "detach"):  # PyTorch
         value = value.detach().cpu()
-    if hasattr(value, "__array__") and not hasattr(value, "iloc"):
+    if hasattr(value, "__array__"):
         return np.array(value)
     if isinstance(value, list | tuple):
         return type(value)(map(plain, value)) if type(value) in (list, tuple) else value
@@ -311,11 +323,15 @@ def _measured(
     try:
         return [given], [problem._measure(given)]
     except (ValidationError, TypeError, ValueError) as error:
-        if isinstance(given, Mapping | str) or not isinstance(given, Iterable):
+        if isinstance(given, Mapping | str | Value) or not isinstance(given, Iterable):
+            raise
+        if isinstance(given, np.ndarray) and not given.ndim:
             raise
         points = list(given)
         if not points:
             raise ValidationError("iterates: found none; at least one point is needed") from error
+        if all(np.isscalar(number) for number in points):  # one point, and a wrong one
+            raise
     found = []
     for place, point in enumerate(points):
         try:

@@ -9,7 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, Self
 
 from cvxleak.core.clock import Clock, Stop
-from cvxleak.core.errors import CertificateError, CvxleakError, SolveInterrupted
+from cvxleak.core.errors import (
+    CertificateError,
+    CvxleakError,
+    SolveInterrupted,
+    ValidationError,
+)
 from cvxleak.core.numbers import as_written
 from cvxleak.core.validation import Array, instance
 from cvxleak.core.value import Value
@@ -280,8 +285,8 @@ class Problem(Value, ABC):
         A candidate that misses constraints is moved in a straight line towards a point inside, as
         far as the checker asks for; one that meets them stays where it is. Its attained end and the
         optimum's proved one are the ends of the result, which is CERTIFIED if the candidate is as
-        good as the tolerance asks for. If only a point that is no better than a constant channel
-        (a uniform prior, ...) can be proved, the result says so by its value.
+        good as the tolerance asks for. It need not be the nearest feasible point. If nothing on the
+        line can be proved, the result has the witness of `bound`.
 
         Parameters
         ----------
@@ -291,7 +296,7 @@ class Problem(Value, ABC):
         Raises
         ------
         ValidationError
-            As `check`.
+            As `check`, and a bound of another kind of problem.
 
         Examples
         --------
@@ -305,7 +310,12 @@ class Problem(Value, ABC):
         (0.3552, 0.3681, True)
         """
         solved = self.solve(**options) if bound is None else instance(bound, Bound, "bound")
-        solved = solved.to("nats")
+        solved, old = solved.to("nats"), solved.certificate
+        if old is None or old.kind != self.kind:
+            kind = None if old is None else old.kind
+            raise ValidationError(
+                f"bound: found a certificate of {kind!r}; {self.kind!r} is needed"
+            )
         found = self._near(candidate, solved)
         problem, witness, proof = found.parts
         claimed = set(found.about) or {"lower", "upper"}
@@ -314,8 +324,6 @@ class Problem(Value, ABC):
             upper = solved.upper
         else:
             lower = solved.lower
-        old = solved.certificate
-        assert old is not None
         closed = found.feasible and Gap(self.tolerance, self.scale).closed(lower, upper)
         return Bound(
             self.name,

@@ -14,6 +14,7 @@ from cvxleak.core import ValidationError
 from cvxleak.iterative import blahut_arimoto
 from cvxleak.local_dp import MinLocalDP
 from cvxleak.mechanisms import binary_symmetric, random_rounding
+from cvxleak.model import Channel, Prior
 from cvxleak.papers.algorithms import alternating_leakage
 from cvxleak.problem import Iterates, verify_iterates
 from cvxleak.queries import count, parity
@@ -106,6 +107,25 @@ def test_a_point_outside_is_no_better_than_what_is_nearest():
     assert problem.check(report.repaired.witness).feasible
 
 
+def test_a_bound_of_another_problem_is_noticed():
+    mechanism = Mechanism(parity(2), binary_symmetric(0.1))
+    bound = RecordLeakage(mechanism, 1.3).solve()
+    report = verify_iterates(RecordLeakage(mechanism, 0.5), [0.5, 0.5, 0.0, 0.0], bound=bound)
+    assert report.last.feasible
+    assert not report.optimal
+    assert "`bound` is that of another problem" in report.verdict
+    with pytest.raises(ValidationError, match="bound: found a certificate of"):
+        verify_iterates(Capacity(Q), [0.5, 0.25, 0.25], bound=bound)
+
+
+def test_labels_are_heeded():
+    channel = Channel(Q, "abc", "xyz")
+    law = {"a": 0.2, "b": 0.3, "c": 0.5}
+    turned = Prior([law[x] for x in "cab"], list("cab"))
+    report = verify_iterates(Capacity(channel), [turned, Prior(list(law.values()), "abc")])
+    assert report.values[0] == pytest.approx(report.values[1])
+
+
 def test_one_point_is_a_history_of_one():
     report = verify_iterates(Capacity(Q), [0.5, 0.25, 0.25])
     assert len(report.checks) == 1
@@ -194,6 +214,7 @@ def test_a_table_has_a_row_for_each_point():
         ([[0.5, 0.5, 0.0], [0.5, np.nan, 0.0]], None, r"iterates\[1\]: found nan"),
         ([[0.5, 0.5, 0.0]], [1.0, 2.0], "claimed: found 2 values"),
         ("a file", None, "candidate"),
+        ([0.5, 0.5], None, r"candidate: found shape \(2,\)"),
     ],
 )
 def test_what_cannot_be_read_is_named(iterates: Any, claimed: Any, words: str):
