@@ -135,6 +135,7 @@ FITTING: dict[str, Any] = {
     "sources": [HALVES],
     "space": MECHANISM.space,
     "subject": GEOMETRIC,
+    "symmetries": [([1, 0, 2, 3], [0, 1, 2, 3])],
     "table": list(range(8)),
     "target": 0.3,
     "tol": 1e-6,

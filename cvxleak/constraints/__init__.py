@@ -6,7 +6,14 @@ Lists add up: ``row_stochastic(Q) + local_dp(Q, 1.0) + [Q[0, 0] >= 0.5]``. Budge
 `row_stochastic`, that a vector is a law is `prior_polytope`.
 """
 
-from cvxleak.constraints.channels import joint_law, output_support, row_stochastic
+from cvxleak.constraints.channels import (
+    joint_law,
+    monotone_noise,
+    output_support,
+    post_processed,
+    row_stochastic,
+    symmetric,
+)
 from cvxleak.constraints.distortion import distortion_budget
 from cvxleak.constraints.divergences import divergence_budget, renyi_dp, zcdp
 from cvxleak.constraints.leakage import (
@@ -34,15 +41,18 @@ __all__ = [
     "local_dp",
     "maximal_leakage",
     "mi_budget",
+    "monotone_noise",
     "ordered_prior",
     "output_support",
     "pml",
+    "post_processed",
     "prior_polytope",
     "record_dp",
     "record_mi_budget",
     "renyi_dp",
     "row_stochastic",
     "sibson_budget",
+    "symmetric",
     "vulnerability_budget",
     "zcdp",
 ]

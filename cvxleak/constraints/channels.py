@@ -1,22 +1,34 @@
-"""What makes a matrix of variables a channel."""
+"""What makes a matrix of variables a channel, and what shape its noise may have."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
 
 import cvxpy as cp
 import numpy as np
 from numpy.typing import ArrayLike
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.validation import plain_array
+from cvxleak.core.validation import in_order, plain_array, short, whole_number
 from cvxleak.expressions.arguments import (
     Law,
     Rows,
+    is_fixed,
     law_expression,
     rows_expression,
     table_expression,
 )
+from cvxleak.model import Distortion
+from cvxleak.model.labels import channel_labels, distortion_matrix
 
-__all__ = ["joint_law", "output_support", "row_stochastic"]
+__all__ = [
+    "joint_law",
+    "monotone_noise",
+    "output_support",
+    "post_processed",
+    "row_stochastic",
+    "symmetric",
+]
 
 
 def row_stochastic(channel: Rows) -> list[cp.Constraint]:
@@ -129,3 +141,160 @@ def output_support(channel: Rows, allowed: ArrayLike) -> list[cp.Constraint]:
         raise ValidationError(f"allowed: row {row} allows no output; at least one is needed")
     x, y = np.nonzero(~mask)
     return [q[x, y] == 0] if len(x) else []
+
+
+def monotone_noise(channel: Rows, distortion: Distortion | ArrayLike) -> list[cp.Constraint]:
+    """Return q(y|x) >= q(z|x) wherever d(x,y) < d(x,z): what is farther off is not likelier.
+
+    Nothing is said of two outputs that are equally far. One auxiliary variable between any two
+    neighboring distances of a row, so that there are at most 2 k m inequalities.
+
+    Parameters
+    ----------
+    channel : cp.Expression, shape (k, m)
+        The rows q(y|x).
+    distortion : Distortion or array_like
+        How far y is from x, as in `cvxleak.expressions.expected_distortion`.
+
+    Returns
+    -------
+    list of cp.Constraint
+        Empty if all outputs are equally far from each input.
+
+    Raises
+    ------
+    ValidationError
+        Arguments that do not fit.
+
+    Examples
+    --------
+    >>> import cvxpy as cp
+    >>> from cvxleak.constraints import monotone_noise, row_stochastic
+    >>> from cvxleak.model import Distortion
+    >>> Q = cp.Variable((3, 3))
+    >>> usual = row_stochastic(Q) + monotone_noise(Q, Distortion.absolute(range(3)))
+    >>> round(float(cp.Problem(cp.Maximize(Q[0, 2]), usual).solve()), 6)
+    0.333333
+    """
+    q = rows_expression(channel)
+    d = distortion_matrix(distortion, (q.shape[0], q.shape[1]), *channel_labels(channel))
+    near: list[tuple[int, int, int]] = []
+    far: list[tuple[int, int, int]] = []
+    steps = 0
+    for x, row in enumerate(d):
+        levels = np.unique(row)
+        for y, level in enumerate(np.searchsorted(levels, row)):
+            if level < len(levels) - 1:
+                near.append((x, y, steps + int(level)))
+            if level > 0:
+                far.append((x, y, steps + int(level) - 1))
+        steps += len(levels) - 1
+    if not steps:
+        return []
+    between = cp.Variable(steps)
+    x, y, step = np.array(near).T
+    inner = q[x, y] >= between[step]
+    x, y, step = np.array(far).T
+    return [inner, q[x, y] <= between[step]]
+
+
+def symmetric(
+    channel: Rows, symmetries: Iterable[tuple[Sequence[int], Sequence[int]]]
+) -> list[cp.Constraint]:
+    """Return q(T y | S x) = q(y|x) for permutations S of the inputs and T of the outputs.
+
+    If a convex problem has symmetries, one of its best channels has them too: the average of any
+    best channel over the group. The generators of a group are enough.
+
+    Parameters
+    ----------
+    channel : cp.Expression, shape (k, m)
+        The rows q(y|x).
+    symmetries : iterable of (S, T)
+        S a permutation of 0, ..., k - 1, T one of 0, ..., m - 1: S[x] is where x goes.
+
+    Returns
+    -------
+    list of cp.Constraint
+        One for each pair.
+
+    Raises
+    ------
+    ValidationError
+        Not pairs of permutations.
+
+    Examples
+    --------
+    A channel of three values that a rotation leaves as it is:
+
+    >>> import cvxpy as cp
+    >>> from cvxleak.constraints import row_stochastic, symmetric
+    >>> Q = cp.Variable((3, 3))
+    >>> circular = row_stochastic(Q) + symmetric(Q, [([1, 2, 0], [1, 2, 0])])
+    >>> problem = cp.Problem(cp.Maximize(Q[0, 1]), [*circular, Q[1, 1] >= 0.4])
+    >>> round(float(problem.solve()), 6)
+    0.6
+    """
+    q = rows_expression(channel)
+    rules = []
+    for index, given in enumerate(in_order(symmetries, "symmetries")):
+        name = f"symmetries[{index}]"
+        pair = in_order(given, name)
+        if len(pair) != 2:
+            raise ValidationError(f"{name}: found {short(given)}; a pair of permutations is needed")
+        rows, columns = (permutation(p, n, name) for p, n in zip(pair, q.shape, strict=True))
+        rules.append(q[rows][:, columns] == q)
+    return rules
+
+
+def post_processed(channel: Rows, first: Rows) -> list[cp.Constraint]:
+    """Return that a channel is a fixed one followed by some other: C = D R, R stochastic.
+
+    Whatever such a channel tells, D tells too (C is a degradation, or garbling, of D).
+
+    Parameters
+    ----------
+    channel : cp.Expression, shape (k, m)
+        The rows of C.
+    first : Channel, array_like or cp.Expression without variables, shape (k, m1)
+        The rows of D. DPP when it is a Parameter.
+
+    Raises
+    ------
+    ValidationError
+        Arguments that do not fit, or a first channel with variables.
+
+    Notes
+    -----
+    m1 m further variables, in a linear program.
+
+    Examples
+    --------
+    What was told once with probability 0.9 is not told any better by a second desk:
+
+    >>> import cvxpy as cp
+    >>> from cvxleak.constraints import post_processed
+    >>> C = cp.Variable((2, 2))
+    >>> after = post_processed(C, [[0.9, 0.1], [0.1, 0.9]])
+    >>> round(float(cp.Problem(cp.Maximize(cp.trace(C) / 2), after).solve()), 6)
+    0.9
+    """
+    q, before = rows_expression(channel), rows_expression(first, "first")
+    if before.shape[0] != q.shape[0]:
+        raise ValidationError(f"first: found {before.shape[0]} rows; the channel has {q.shape[0]}")
+    if not is_fixed(before):
+        raise ValidationError(
+            "first: found variables; D R is not convex in both, so D must be data or a Parameter"
+        )
+    after = cp.Variable((before.shape[1], q.shape[1]))
+    return [*row_stochastic(after), q == before @ after]
+
+
+def permutation(given: Iterable[int], size: int, name: str) -> list[int]:
+    """Return the places of a permutation of 0, ..., size - 1, or say what is wrong."""
+    places = [whole_number(place, name, 0, size - 1) for place in in_order(given, name)]
+    if sorted(places) != list(range(size)):
+        raise ValidationError(
+            f"{name}: found {short(places)}; a permutation of 0 to {size - 1} is needed"
+        )
+    return places

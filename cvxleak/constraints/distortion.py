@@ -9,14 +9,19 @@ from numpy.typing import ArrayLike
 
 from cvxleak.expressions.arguments import Law, Rows
 from cvxleak.expressions.budgets import Budget, ceiling
-from cvxleak.expressions.distortion import distortions
-from cvxleak.model import Distortion
+from cvxleak.expressions.distortion import costs_of_inputs, distortions
+from cvxleak.model import Distortion, Prior, as_prior
+from cvxleak.model.channel import Labels
+from cvxleak.sources import SourceSet
 
 __all__ = ["distortion_budget"]
 
 
 def distortion_budget(
-    priors: Iterable[Law], channel: Rows, distortion: Distortion | ArrayLike, budget: Budget
+    priors: Iterable[Law] | SourceSet,
+    channel: Rows,
+    distortion: Distortion | ArrayLike,
+    budget: Budget,
 ) -> list[cp.Constraint]:
     """Return sum_{x,y} P(x) q(y|x) d(x,y) <= D for every source P of a set.
 
@@ -24,8 +29,10 @@ def distortion_budget(
 
     Parameters
     ----------
-    priors : iterable of Prior, array_like or cp.Expression, each of shape (k,)
-        The possible true laws of the input, at least one.
+    priors : iterable of Prior, array_like or cp.Expression, each of shape (k,), or SourceSet
+        The possible true laws of the input, at least one. The polytopes of a `SourceSet` need no
+        vertices: by LP duality, an auxiliary variable per inequality and outcome says that the
+        worst law of the polytope is within the budget.
     channel : cp.Expression, shape (k, m)
         The rows q(y|x).
     distortion : Distortion or array_like
@@ -40,7 +47,11 @@ def distortion_budget(
 
     Notes
     -----
-    HAMMING Definition 2. DPP when sources and budget are Parameters.
+    HAMMING Definition 2. DPP when sources and budget are Parameters. For a polytope of the laws p
+    with l <= p <= u and A p <= b, and with c(x) the distortion of input x,
+
+    max_p c . p = min over v >= 0 and w of b . v + w + sum_x max( l(x) r(x), u(x) r(x) ), with
+    r = c - A^T v - w.
 
     Examples
     --------
@@ -52,5 +63,39 @@ def distortion_budget(
     >>> useful += distortion_budget([[0.5, 0.5], [0.1, 0.9]], Q, Distortion.hamming([0, 1]), 0.2)
     >>> round(float(cp.Problem(cp.Maximize(Q[0, 1] + Q[1, 0]), useful).solve()), 6)
     0.4
+
+    A source of which an interval is known:
+
+    >>> from cvxleak.sources import SourceSet
+    >>> between = SourceSet.box([0.1, 0.5], [0.5, 0.9])
+    >>> useful = row_stochastic(Q)
+    >>> useful += distortion_budget(between, Q, Distortion.hamming([0, 1]), 0.2)
+    >>> round(float(cp.Problem(cp.Maximize(Q[0, 1] + Q[1, 0]), useful).solve()), 6)
+    0.4
     """
-    return [distortions(priors, channel, distortion) <= ceiling(budget, "budget")]
+    most = ceiling(budget, "budget")
+    if not isinstance(priors, SourceSet):
+        return [distortions(priors, channel, distortion) <= most]
+    cost, labels = costs_of_inputs(channel, distortion)
+    sources = _in_order_of(labels, priors, cost.shape[0])
+    rules: list[cp.Constraint] = []
+    if len(sources.points):
+        rules.append(sources.points @ cost <= most)
+    for polytope in sources.polytopes:
+        prices, level = cp.Variable(len(polytope.bound)), cp.Variable()
+        excess = cp.Variable(cost.shape[0])
+        ends = cp.maximum(cp.multiply(polytope.lower, excess), cp.multiply(polytope.upper, excess))
+        rules += [
+            prices >= 0,
+            excess + prices @ polytope.matrix + level == cost,
+            prices @ polytope.bound + level + ends.sum() <= most,
+        ]
+    return rules
+
+
+def _in_order_of(labels: Labels | None, sources: SourceSet, size: int) -> SourceSet:
+    """Return the set with its outcomes in the order of the channel's inputs."""
+    as_prior(Prior.uniform(sources.labels), size, "priors", labels)  # refuses what does not fit
+    if labels is None or set(labels) != set(sources.labels):
+        return sources
+    return sources.relabeled([sources.labels.index(label) for label in labels])

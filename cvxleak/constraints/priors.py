@@ -8,8 +8,9 @@ import cvxpy as cp
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cvxleak.constraints.channels import permutation
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.validation import in_order, plain_array, short, whole_number
+from cvxleak.core.validation import in_order, plain_array, short
 from cvxleak.expressions import entropy, lumped_entropy
 from cvxleak.expressions.arguments import Law, is_fixed, law_expression
 from cvxleak.expressions.budgets import Budget, floor
@@ -163,10 +164,7 @@ def ordered_prior(prior: Law, order: Sequence[int] | None = None) -> list[cp.Con
     """
     p = law_expression(prior)
     k = p.shape[0]
-    given = range(k) if order is None else in_order(order, "order")
-    places = [whole_number(place, "order", 0, k - 1) for place in given]
-    if sorted(places) != list(range(k)):
-        raise ValidationError(f"order: found {places}; a permutation of 0 to {k - 1} is needed")
+    places = permutation(range(k) if order is None else order, k, "order")
     return [p[places[:-1]] >= p[places[1:]]] if k > 1 else []
 
 

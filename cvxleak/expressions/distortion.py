@@ -16,6 +16,7 @@ from cvxleak.expressions.arguments import (
     dataset_law,
     matched,
     matched_query,
+    rows_expression,
 )
 from cvxleak.model import Distortion, Prior, Query
 from cvxleak.model.channel import Labels
@@ -162,6 +163,15 @@ def distortions(
         raise ValidationError("priors: found none; at least one source is needed")
     sources = cp.vstack([p for p, _ in pairs])
     return sources @ _cost_of_inputs(pairs[0][1], distortion, *channel_labels(channel))
+
+
+def costs_of_inputs(
+    channel: Rows, distortion: Distortion | ArrayLike
+) -> tuple[cp.Expression, Labels | None]:
+    """Return sum_y q(y|x) d(x,y) for each input x, and the labels of the inputs, if any."""
+    inputs, outputs = channel_labels(channel)
+    cost = _cost_of_inputs(rows_expression(channel), distortion, inputs, outputs)
+    return cost, inputs or _input_labels(distortion)
 
 
 def _cost_of_inputs(
