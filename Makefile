@@ -20,7 +20,7 @@ export PYTHONDONTWRITEBYTECODE :=
 .DEFAULT_GOAL := help
 # Two pips at once in one environment would trip over each other.
 .NOTPARALLEL:
-.PHONY: help audit test test-slow coverage test-wheel mutate lint style bench docs clean
+.PHONY: help audit test test-slow test-wheel mutate lint style bench docs clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,17 +28,14 @@ help: ## show this list
 audit: $(VENV)/.installed-base ## what a real rounding mechanism tells about one person
 	$(BIN)/cvxleak audit examples/rounded_count.toml
 
-test: style ## lint, and every test but the slow ones, doctests included
+test: style ## lint, and every test but the slow ones, doctests included (ARGS="--cov=cvxleak" for coverage)
 	@# Pyright uses one core: it runs beside the tests, and has its say after them.
 	$(PYRIGHT) >$(VENV)/pyright.log 2>&1 & pyright=$$!; trap "kill $$pyright" INT TERM; \
-	  $(BIN)/python -m pytest -n 2 -m "not slow"; tests=$$?; \
+	  $(BIN)/python -m pytest -n 2 -m "not slow" $(ARGS); tests=$$?; \
 	  wait $$pyright; types=$$?; cat $(VENV)/pyright.log; [ "$$tests $$types" = "0 0" ]
 
 test-slow: $(VENV)/.installed-test ## the slow tests
 	$(BIN)/python -m pytest -n 2 -m slow
-
-coverage: $(VENV)/.installed-test ## the tests of `make test`, with the lines that none of them runs
-	$(BIN)/python -m pytest -n 2 -m "not slow" --cov=cvxleak --cov-report=term-missing:skip-covered $(ARGS)
 
 test-wheel: ## build a release, install its wheel afresh, test that (PYTHON=python3.12)
 	.ci/test-wheel $(PYTHON) -n 2 -m "not slow"
