@@ -20,7 +20,7 @@ export PYTHONDONTWRITEBYTECODE :=
 .DEFAULT_GOAL := help
 # Two pips at once in one environment would trip over each other.
 .NOTPARALLEL:
-.PHONY: help audit test test-slow test-wheel mutate lint style bench docs clean
+.PHONY: help audit test test-slow test-wheel mutate lint style bench docs notebooks clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,6 +57,9 @@ bench: $(VENV)/.installed-bench ## measure against other programs, as ratios
 docs: $(VENV)/.installed-docs ## build the documentation into docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
+
+notebooks: $(VENV)/.installed-notebooks ## the tutorials as notebooks, run, into docs/_build/notebooks
+	$(BIN)/python docs/notebooks.py docs/_build/notebooks docs/tutorials/own_*.md docs/tutorials/relaxations.md
 
 clean: ## remove everything that these targets make, .venv too
 	rm -rf $(VENV) dist docs/_build .coverage .hypothesis .import_linter_cache .pytest_cache .ruff_cache

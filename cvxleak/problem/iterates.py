@@ -168,8 +168,8 @@ class IterateReport(Value):
             gained = ", and so better than anything feasible" if most < 0 else ""
             attained = self.repaired.lower if check.maximize else self.repaired.upper
             return (
-                f"not feasible ({missed}: violated by {by:.3g}){gained}; a feasible point near "
-                f"it, in `repaired`, has the value {attained:.7g} {bound.unit}"
+                f"not feasible ({missed}: violated by {by:.3g}){gained}; the feasible point "
+                f"in `repaired` has the value {attained:.7g} {bound.unit}"
             )
         if self._beyond:
             return (
