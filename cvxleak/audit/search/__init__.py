@@ -28,7 +28,7 @@ name        made by                          why it holds
             ``slab_dual`` where it is small
 `cells`     ``cell_search.CellSearch``       a tree of cells of the posteriors; ``cell_dual``
                                              bounds a node
-`slabs`     ``slab_search.SlabSearch``         a tree of slabs of the contexts' laws; ``slab_dual``
+`slabs`     ``slab_search.SlabSearch``       a tree of slabs of the contexts' laws; ``slab_dual``
                                              bounds a node
 `sharing`   ``sharing.SharingSearch``        time sharing; for each value, a tree of intervals of
                                              the output's probabilities bounds phi_a
