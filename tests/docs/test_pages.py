@@ -14,7 +14,7 @@ DOCS = ROOT / "docs"
 ELSEWHERE = {"certificates.md", "relaxations.md"}
 
 # Longer than a few seconds.
-SLOW = {"design.md", "theory/design.md"}
+SLOW = {"design.md", "theory/design.md", "tutorials/own_alternation.md"}
 
 
 def load() -> ModuleType:

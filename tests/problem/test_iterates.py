@@ -191,6 +191,25 @@ def test_a_library_of_another_field_finds_a_release():
     assert report.repaired.upper >= report.last.bound.lower
 
 
+@pytest.mark.parametrize(
+    ("law", "bits", "short"),
+    [
+        # dit 2.3, dit.algorithms.channelcapacity.channel_capacity(Q)
+        ([0.44476920284457, 0.45532383785837144, 0.09990695929705852], 0.4146160145114366, 1.1e-7),
+        # qif 1.6.0, qif.measure.shannon.add_capacity(Q, 1e-6)
+        ([0.4449538864212039, 0.4555878342805104, 0.09945827929828575], 0.4146161899433355, 3e-12),
+    ],
+    ids=["dit", "qif"],
+)
+def test_what_other_programs_find(law: list[float], bits: float, short: float):
+    report = verify_iterates(Capacity(Q), law, bits * np.log(2))
+    assert report.last.feasible
+    assert report.first_wrong_claim is None
+    assert report.last.shortfall[1] == pytest.approx(short, rel=0.1, abs=1e-11)
+    assert report.optimal == (short < 1e-9)
+    assert verify(report.repaired.certificate).passed
+
+
 def test_our_own_iteration_claims_its_values():
     run = blahut_arimoto(Q)
     report = verify_iterates(Capacity(Q), run.point, run.value)
