@@ -212,7 +212,9 @@ def zcdp(
     if not given or any(a >= b for a, b in pairwise(given)):
         raise ValidationError(f"orders: found {short(given)}; rising orders above 1 are needed")
     slack = max(given[0], *(_chord_factor(a, b) for a, b in pairwise(given)), 1.0)
-    budgets = [(a, a / slack) for a in given] + [(math.inf, given[-1])]
+    budgets = [(math.inf, given[-1])]
+    if not is_number(rho, 0.0):
+        budgets += [(a, a / slack) for a in given]
     return [
         rule
         for order, times in budgets

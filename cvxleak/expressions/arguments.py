@@ -147,16 +147,20 @@ def support(p: cp.Expression) -> NDArray[np.intp]:
 
 
 def derived(
-    source: cp.Expression, function: Callable[[Array], Any], shape: tuple[int, ...] = ()
+    source: cp.Expression,
+    function: Callable[[Array], Any],
+    shape: tuple[int, ...] = (),
+    *,
+    nonneg: bool = False,
 ) -> cp.Expression:
     """Return function(source) of a fixed source: a constant, or a Parameter that follows it.
 
-    A nonlinear function of a Parameter is not DPP; a Parameter that is computed from it is. All
-    values of the function are non-negative.
+    A nonlinear function of a Parameter is not DPP; a Parameter that is computed from it is.
+    `nonneg` says that the function has no negative values, where a sign is needed.
     """
     if is_known(source):
         return cp.Constant(function(value(source)))
-    return cp.CallbackParam(partial(_follow, source, function), shape, nonneg=True)
+    return cp.CallbackParam(partial(_follow, source, function), shape, nonneg=nonneg)
 
 
 def _follow(source: cp.Expression, function: Callable[[Array], Any]) -> Any:

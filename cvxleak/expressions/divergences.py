@@ -79,7 +79,7 @@ def f_divergence(law: Law, reference: Law, divergence: str) -> cp.Expression:
         return 1 - _powers(p, r, Fraction(1, 2))
     if is_fixed(r):
         # (P - R)^2 / R = P^2 / R - 2 P + R; a Parameter in a denominator would not be DPP.
-        scale = derived(r, partial(_power, exponent=-0.5), r.shape)
+        scale = derived(r, partial(_power, exponent=-0.5), r.shape, nonneg=True)
         return cp.sum_squares(cp.multiply(scale, p)) - 2 * p.sum() + r.sum()
     return cp.hstack([cp.quad_over_lin(p[y] - r[y], r[y]) for y in range(p.shape[0])]).sum()
 
@@ -103,7 +103,8 @@ def exp_renyi_divergence(law: Law, reference: Law, alpha: float) -> cp.Expressio
     Raises
     ------
     ValidationError
-        Laws that do not fit each other, or such an order.
+        Laws that do not fit each other, another order, or a fixed reference that excludes outcomes,
+        for alpha > 1.
 
     See Also
     --------
@@ -131,10 +132,10 @@ def exp_renyi_divergence(law: Law, reference: Law, alpha: float) -> cp.Expressio
 def _powers(p: cp.Expression, r: cp.Expression, alpha: Fraction) -> cp.Expression:
     """Return sum_y p^alpha r^(1-alpha)."""
     if is_fixed(r):
-        weight = derived(r, partial(_power, exponent=float(1 - alpha)), r.shape)
+        weight = derived(r, partial(_power, exponent=float(1 - alpha)), r.shape, nonneg=True)
         return (cp.multiply(weight, cp.power(p, alpha))).sum()
     if is_fixed(p):
-        weight = derived(p, partial(raised, exponent=float(alpha)), p.shape)
+        weight = derived(p, partial(raised, exponent=float(alpha)), p.shape, nonneg=True)
         return (cp.multiply(weight, cp.power(r, 1 - alpha))).sum()
     return cp.hstack([_cell(p[y], r[y], alpha) for y in range(p.shape[0])]).sum()
 
