@@ -82,14 +82,15 @@ def distortion_budget(
     if len(sources.points):
         rules.append(sources.points @ cost <= most)
     for polytope in sources.polytopes:
-        prices, level = cp.Variable(len(polytope.bound)), cp.Variable()
-        excess = cp.Variable(cost.shape[0])
+        excess, level = cp.Variable(cost.shape[0]), cp.Variable()
         ends = cp.maximum(cp.multiply(polytope.lower, excess), cp.multiply(polytope.upper, excess))
-        rules += [
-            prices >= 0,
-            excess + prices @ polytope.matrix + level == cost,
-            prices @ polytope.bound + level + ends.sum() <= most,
-        ]
+        covered, worst = excess + level, level + ends.sum()
+        if len(polytope.bound):  # a box has no inequalities, and older CVXPY no empty variables
+            prices = cp.Variable(len(polytope.bound))
+            rules.append(prices >= 0)
+            covered += prices @ polytope.matrix
+            worst += prices @ polytope.bound
+        rules += [covered == cost, worst <= most]
     return rules
 
 
