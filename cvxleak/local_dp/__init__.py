@@ -1,7 +1,13 @@
 """Channels that are useful for every source of a set and leak as little as possible (HAMMING)."""
 
 from cvxleak.local_dp.classification import Classification, classify
-from cvxleak.local_dp.folding import FoldedSets, FoldingBounds, fold, folding_bounds
+from cvxleak.local_dp.folding import (
+    FoldedSets,
+    FoldingBounds,
+    fold,
+    folding_bounds,
+    folding_program,
+)
 from cvxleak.local_dp.least_distortion import MinDistortionLocalDP, min_distortion_local_dp
 from cvxleak.local_dp.least_epsilon import MinLocalDP, min_local_dp
 from cvxleak.local_dp.least_information import MinInformation, min_information
@@ -12,6 +18,7 @@ from cvxleak.local_dp.theorems import (
     class_two_distortions,
     class_two_leakage,
     class_two_mechanism,
+    class_two_program,
     distortion_thresholds,
 )
 
@@ -28,12 +35,14 @@ __all__ = [
     "class_two_distortions",
     "class_two_leakage",
     "class_two_mechanism",
+    "class_two_program",
     "classify",
     "colors",
     "critical_pairs",
     "distortion_thresholds",
     "fold",
     "folding_bounds",
+    "folding_program",
     "is_staircase",
     "min_distortion_local_dp",
     "min_information",

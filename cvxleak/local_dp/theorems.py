@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.optimize import linprog
@@ -21,12 +22,16 @@ from cvxleak.local_dp.classification import classify
 from cvxleak.local_dp.statement import Sources, read_sources
 from cvxleak.sources import SourceSet
 
+if TYPE_CHECKING:
+    import cvxpy as cp
+
 __all__ = [
     "class_one_information",
     "class_one_leakage",
     "class_two_distortions",
     "class_two_leakage",
     "class_two_mechanism",
+    "class_two_program",
     "distortion_thresholds",
     "ordered_leakage",
     "worst_tails",
@@ -170,6 +175,57 @@ def class_two_distortions(
     D = real_number(budget, "budget", 0.0, 1.0, open_low=True)
     count = whole_number(removed, "removed", 0, max(known.size - 2, 0))
     return ordered_leakage(known, D, removed=count, ordered=ordered)
+
+
+def class_two_program(
+    sources: Sources, budget: float, *, removed: int = 0, ordered: bool = True
+) -> cp.Problem:
+    """Return the linear program of `class_two_distortions` in plain CVXPY.
+
+    Its value is e^epsilon, its variables are ``ratios``, D_i / D_1 for i <= M - l, and ``scale``,
+    1 / D_1.
+
+    Parameters
+    ----------
+    sources, budget, removed, ordered
+        As for `class_two_distortions`.
+
+    Raises
+    ------
+    ValidationError
+        Not a Class II set, a set with polytopes, or an argument out of range.
+
+    Notes
+    -----
+    HAMMING (11), corrected as in `class_two_distortions`.
+
+    Examples
+    --------
+    >>> import math
+    >>> from cvxleak.local_dp.theorems import class_two_program
+    >>> table = [[0.7, 0.15, 0.06, 0.04, 0.03, 0.02]]
+    >>> round(math.log(class_two_program(table, 0.25).solve(solver="HIGHS")), 6)
+    2.014903
+    """
+    # Here, so that everything else works where CVXPY is not installed.
+    import cvxpy as cp
+
+    known = _class_two(sources)
+    if known.polytopes:
+        raise ValidationError("sources: polytopes are for MinLocalDP; here laws are needed")
+    D = real_number(budget, "budget", 0.0, 1.0, open_low=True)
+    kept = known.size - whole_number(removed, "removed", 0, max(known.size - 2, 0))
+    z, t = cp.Variable(kept, nonneg=True, name="ratios"), cp.Variable(nonneg=True, name="scale")
+    head, tail = known.points[:, :kept], known.points[:, kept:].sum(axis=1)
+    rules: list[Any] = [
+        head @ z + tail * t <= D * t,
+        cp.sum(z) <= (kept - 1) * t,
+        z <= t,
+        z[0] == 1,
+    ]
+    if ordered:
+        rules.append(cp.diff(z) >= 0)
+    return cp.Problem(cp.Minimize((kept - 1) * t - cp.sum(z[1:])), rules)
 
 
 def class_two_leakage(sources: Sources, budget: float) -> float:

@@ -34,8 +34,8 @@ class Solver:
         Options that make it as accurate as it gets; where it stops short of them, it says so and
         its point is still used.
     accuracy : float
-        What its value is off by at most with these options, on the small programs of the tests,
-        whose values are near 1.
+        What its value is off by at most with these options, on the small programs of the tests;
+        relative to the value where that is above 1.
     as_it_comes : float
         The same with its own tolerances.
     time_limit : str or None

@@ -17,12 +17,14 @@ from cvxleak.local_dp import (
     class_two_distortions,
     class_two_leakage,
     class_two_mechanism,
+    class_two_program,
     classify,
     colors,
     critical_pairs,
     distortion_thresholds,
     fold,
     folding_bounds,
+    folding_program,
     is_staircase,
     min_information,
     min_local_dp,
@@ -320,3 +322,24 @@ def test_complaints():
         class_two_distortions([SIX], 0.2, removed=5)
     with pytest.raises(ValidationError, match="distortions"):
         class_two_mechanism([0.5, 1.0, 1.0])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_programs_in_cvxpy_are_those_of_the_theorems(seed):
+    rng = np.random.default_rng(seed)
+    laws = -np.sort(-rng.dirichlet(np.ones(5), size=3), axis=1)
+    for budget in (0.2, 0.35):
+        for removed in (0, 1):
+            for ordered in (True, False):
+                epsilon, _ = class_two_distortions(laws, budget, removed=removed, ordered=ordered)
+                program = class_two_program(laws, budget, removed=removed, ordered=ordered)
+                value = program.solve(solver="HIGHS")
+                if math.isinf(epsilon):
+                    assert program.status == "infeasible"
+                elif epsilon > 0:
+                    assert math.log(value) == pytest.approx(epsilon, abs=1e-8)
+        swapped = [*laws, *laws[:, [1, 0, 2, 3, 4]]]
+        upper = folding_bounds(swapped, budget).upper
+        if laws[:, -1].max() <= budget and upper > 0:
+            value = folding_program(swapped, budget).solve(solver="HIGHS")
+            assert math.log(value) == pytest.approx(upper, abs=1e-8)
