@@ -183,6 +183,7 @@ OWN: dict[str, dict[str, Any]] = {
     },
     "papers.algorithms.release_search": {"joint": RELEASE, "delta": 0.3, "max_rounds": 3},
     "local_dp.class_two_distortions": {"sources": [[0.5, 0.3, 0.2]]},
+    "local_dp.class_two_program": {"sources": [[0.5, 0.3, 0.2]]},
     "local_dp.class_two_leakage": {"sources": [[0.5, 0.3, 0.2]]},
     "local_dp.class_two_mechanism": {"distortions": [0.25, 0.25, 1.0], "removed": 1},
     "local_dp.distortion_thresholds": {"sources": [[0.5, 0.3, 0.2]]},

@@ -119,6 +119,26 @@ LINEAR: dict[str, tuple[Callable[[], cp.Problem], float]] = {
         ),
         1.8,
     ),
+    "monotone_noise": (
+        lambda: channel(
+            lambda q: q[0, 2],
+            lambda q: constraints.monotone_noise(q, Distortion.absolute(range(3))),
+            3,
+        ),
+        1 / 3,
+    ),
+    "symmetric": (
+        lambda: channel(
+            lambda q: q[0, 1],
+            lambda q: [*constraints.symmetric(q, [([1, 2, 0], [1, 2, 0])]), q[1, 1] >= 0.4],
+            3,
+        ),
+        0.6,
+    ),
+    "post_processed": (
+        lambda: channel(right, lambda q: constraints.post_processed(q, [[0.9, 0.1], [0.1, 0.9]])),
+        0.9,
+    ),
     "vulnerability_budget": (
         lambda: channel(
             lambda q: 0.4 * q[0, 0] + 0.6 * q[1, 1],
