@@ -212,14 +212,11 @@ def zcdp(
     if not given or any(a >= b for a, b in pairwise(given)):
         raise ValidationError(f"orders: found {short(given)}; rising orders above 1 are needed")
     slack = max(given[0], *(_chord_factor(a, b) for a, b in pairwise(given)), 1.0)
-    budgets = [(math.inf, given[-1])]
-    if not is_number(rho, 0.0):
-        budgets += [(a, a / slack) for a in given]
-    return [
-        rule
-        for order, times in budgets
-        for rule in _renyi_dp(channel, query, order, exponential(rho, "rho", times))
-    ]
+    tail = exponential(rho, "rho", given[-1])
+    budgets = [(math.inf, tail)]
+    if not is_number(tail, 1.0):
+        budgets += [(a, exponential(rho, "rho", a / slack)) for a in given]
+    return [rule for order, most in budgets for rule in _renyi_dp(channel, query, order, most)]
 
 
 def _renyi_dp(
