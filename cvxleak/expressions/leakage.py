@@ -55,7 +55,10 @@ def exp_maximal_leakage(prior: Law, channel: Rows) -> cp.Expression:
         raise ValidationError(
             "prior: found variables or Parameters; its support must be known, so data is needed"
         )
-    return q[support(p)].max(axis=0).sum()
+    seen = support(p)
+    # Without an index where all inputs count: CVXPY takes a sixth more time with one.
+    rows = q if len(seen) == q.shape[0] else q[seen]
+    return rows.max(axis=0).sum()
 
 
 def exp_conditional_maximal_leakage(
