@@ -25,6 +25,7 @@ from benchmarks._pages import replace_section, table
 from cvxleak import constraints
 from cvxleak.design import design_for_prior
 from cvxleak.measures import expected_distortion
+from cvxleak.model import Query
 from cvxleak.queries import count
 
 Array = NDArray[np.float64]
@@ -79,6 +80,42 @@ def neighbors(case: Case, q: Any) -> list[Any]:
     return [q[x] <= factor * q[y] for x, y in pairs] + [q[y] <= factor * q[x] for x, y in pairs]
 
 
+def scale(case: Case) -> Query:
+    """Return the query whose datasets are neighbors like the values of a count."""
+    return count(len(case.p) - 1)
+
+
+def guess(case: Case) -> float:
+    return float(0.5 + 0.5 * case.p.max())
+
+
+def capacity(case: Case, q: Any) -> list[Any]:
+    r = cp.Variable(len(case.p))
+    return [cp.sum(r) == 1, *(cp.sum(cp.kl_div(row, r)) <= LEAKS for row in q)]
+
+
+def each_way(case: Case) -> list[tuple[int, int]]:
+    ways = [(x, x + 1) for x in range(len(case.p) - 1)]
+    return ways + [(y, x) for x, y in ways]
+
+
+def chi_square(case: Case, q: Any) -> list[Any]:
+    columns = range(len(case.p))
+    return [
+        cp.sum([cp.quad_over_lin(q[x, c] - q[y, c], q[y, c]) for c in columns]) <= LEAKS
+        for x, y in each_way(case)
+    ]
+
+
+def renyi(case: Case, q: Any) -> list[Any]:
+    # Order 2: E_Q[(P / Q)^2] <= e^epsilon.
+    columns, most = range(len(case.p)), np.exp(LEAKS)
+    return [
+        cp.sum([cp.quad_over_lin(q[x, c], q[y, c]) for c in columns]) <= most
+        for x, y in each_way(case)
+    ]
+
+
 SETS: dict[str, tuple[Rules, Rules]] = {
     "local DP: all pairs": (
         lambda case, q: constraints.local_dp(q, EPSILON),
@@ -99,6 +136,32 @@ SETS: dict[str, tuple[Rules, Rules]] = {
     "maximal leakage: `sum(max(Q))`": (
         lambda case, q: constraints.maximal_leakage(case.p, q, EPSILON),
         lambda case, q: [cp.sum(cp.max(q, axis=0)) <= np.exp(EPSILON)],
+    ),
+    "chance of a guess: `sum(max(p * Q))`": (
+        lambda case, q: constraints.vulnerability_budget(case.p, q, guess(case)),
+        lambda case, q: [cp.sum(cp.max(cp.multiply(case.p[:, None], q), axis=0)) <= guess(case)],
+    ),
+    "capacity: `kl_div` of each row and a law": (
+        lambda case, q: constraints.capacity_budget(q, LEAKS),
+        capacity,
+    ),
+    "total variation of neighbors: `norm1`": (
+        lambda case, q: constraints.divergence_budget(q, "total-variation", LEAKS / 5, scale(case)),
+        lambda case, q: [
+            cp.norm1(q[x] - q[x + 1]) / 2 <= LEAKS / 5 for x in range(len(case.p) - 1)
+        ],
+    ),
+    "relative entropy of neighbors: `kl_div`": (
+        lambda case, q: constraints.divergence_budget(q, "relative-entropy", LEAKS, scale(case)),
+        lambda case, q: [cp.sum(cp.kl_div(q[x], q[y])) <= LEAKS for x, y in each_way(case)],
+    ),
+    "chi-square of neighbors: `quad_over_lin` of each entry": (
+        lambda case, q: constraints.divergence_budget(q, "chi-square", LEAKS, scale(case)),
+        chi_square,
+    ),
+    "Rényi's divergence of order 2 of neighbors: `quad_over_lin` of each entry": (
+        lambda case, q: constraints.renyi_dp(q, 2.0, LEAKS, scale(case)),
+        renyi,
     ),
 }
 """Name -> ours, by hand: least expected distortion within the set, by CLARABEL."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from cvxleak import constraints
 from cvxleak.core.errors import SolverError, ValidationError
-from cvxleak.core.validation import Array, generator, whole_number
+from cvxleak.core.validation import Array, generator, instance, whole_number
 from cvxleak.design.distortion import MinDistortion
 from cvxleak.design.leakage import MinLeakage
 from cvxleak.design.user_constraints import UserConstraints
@@ -183,10 +183,15 @@ class Alternation:
         ------
         SolverError
             As `master_step`.
+        ValidationError
+            `max_iterations` is no whole number, or a step of one's own returns something else than
+            it should.
         """
+        whole_number(max_iterations, "max_iterations", 0)
         channels, values, leaks = [self.start()], [], []
         while True:
-            self.opponents.append(self.adversary_step(channels[-1]))
+            found = self.adversary_step(channels[-1])
+            self.opponents.append(instance(found, Opponent, "adversary_step's answer"))
             leaks.append(self.opponents[-1].leakage)
             values.append(self._value(channels[-1], leaks[-1]))
             ended = self.stop(channels, values)

@@ -298,12 +298,35 @@ class DesignForPrior(Problem):
             center[:, costs.sum(axis=0).argmin()] = 1.0
         else:
             center[np.arange(len(rows)), costs.argmin(axis=1)] = 1.0
-        if self.constraints:  # what else meets them nobody knows
+        if self.constraints:
+            return self._toward_inside(rows, bound)
+        return mixtures(rows, center, statement.channel, lambda q: {"channel": q.tolist()})
+
+    def _toward_inside(self, rows: Array, bound: Bound) -> Toward:
+        """Return the way, along the user's equations, to a channel that meets all with room."""
+        from cvxleak.design.fixed_prior_user import inside_of
+        from cvxleak.design.outer_approximation import HalfSpaces
+        from cvxleak.design.user_constraints import UserConstraints
+
+        statement, shape = self._statement, rows.shape
+        inside = inside_of(statement, self.measure, self._goal, self._number, self.constraints)
+        center = inside.center
+        if self._goal == "distortion" and self.measure == INFORMATION:
+            # Inside of the information's budget, too: the one that tells least.
+            most = float(statement.distortion.max())
+            own = DesignForPrior(self.prior, self.distortion, most, constraints=self.constraints)
+            center = own.solve().witness.matrix
+        if center is None:
             center = bound.witness.matrix
-        further = {} if bound.certificate is None else bound.certificate.witness
-        return mixtures(
-            rows, center, statement.channel, lambda q: {**further, "channel": q.tolist()}
-        )
+        half_spaces = HalfSpaces(UserConstraints(shape, self.constraints))
+        assert bound.certificate is not None
+        stated = bound.certificate.problem["own"]
+
+        def stored(channel: Array) -> dict[str, Any]:
+            further = half_spaces.shown(channel, stated).witness
+            return {**further, "channel": channel.tolist()}
+
+        return mixtures(inside.on_equations(rows), center, statement.channel, stored)
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.constraints:

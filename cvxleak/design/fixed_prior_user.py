@@ -140,7 +140,7 @@ def solve_with_user_constraints(
         if blind is not None:
             return blind
     status = "not solved"
-    inside = SlaterRepair(user.also(_budget(statement, measure, minimize, number)))
+    inside = inside_of(statement, measure, minimize, number, rules)
     stated, unit = _in_units(statement, measure, minimize, number, user)
     for margin in (*MARGINS, 0.0):
         if clock.late:
@@ -296,6 +296,14 @@ def _ends(
         name = solver or stated.problem.solver_stats.solver_name
         stats = {"solver": name, "solver_status": stated.problem.status}
     return Solution(channel, proof, lower, upper, price, stats), content
+
+
+def inside_of(
+    statement: Statement, measure: str, minimize: str, number: float, rules: tuple[Rule, ...]
+) -> SlaterRepair:
+    """Return the channels that meet the user's constraints and the budget, if that is convex."""
+    user = UserConstraints(statement.distortion.shape, rules)
+    return SlaterRepair(user.also(_budget(statement, measure, minimize, number)))
 
 
 def _budget(statement: Statement, measure: str, minimize: str, number: float) -> Rule:

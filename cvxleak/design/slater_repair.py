@@ -101,6 +101,16 @@ class SlaterRepair:
             share = max(4 * share, 1e-12)  # curved constraints, and rounding
         return self._matrix(center) if self._settled(center) else matrix
 
+    def on_equations(self, matrix: Array) -> Array:
+        """Return the nearest channel that meets the equations among the constraints."""
+        point = self._lifted(matrix)
+        return matrix if point is None else self._matrix(self._projected(point))
+
+    @property
+    def center(self) -> Array | None:
+        """A channel that has room wherever some channel has; None if none was found."""
+        return None if self._center is None else self._matrix(self._center)
+
     def met(self, matrix: Array) -> bool:
         """Whether a channel meets the constraints up to rounding.
 

@@ -168,8 +168,9 @@ class MinDistortionLocalDP(SourceProblem):
     def _toward(self, candidate: Channel | ArrayLike, bound: Bound) -> Toward:
         rows = candidate_channel(candidate, self.sources, self.costs)[0].matrix
         law = self.sources.worst(np.zeros(len(rows)))[1].probabilities
-        constant = np.tile(law @ rows, (len(rows), 1))
-        return mixtures(rows, constant, self._labeled, self._stored)
+        # Of every output a part, so that specks of one input alone are soon drowned.
+        constant = (law @ rows + 1 / rows.shape[1]) / 2
+        return mixtures(rows, np.tile(constant, (len(rows), 1)), self._labeled, self._stored)
 
     def _attempts(self, costs: Costs, solver: LinearSolver) -> Iterator[Attempt]:
         """Yield channels and proofs to try: the program's own, and those of constant outputs."""

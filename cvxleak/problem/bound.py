@@ -276,7 +276,7 @@ class Bound:
         return (
             all(getattr(self, part) == getattr(other, part) for part in parts)
             and dict(self.shadow_prices) == dict(other.shadow_prices)
-            and _same(self.witness, other.witness)
+            and same(self.witness, other.witness)
         )
 
     def __hash__(self) -> int:
@@ -286,7 +286,8 @@ class Bound:
         return f"{self.name}: {self.lower:.7g} to {self.upper:.7g} {self.unit} ({self.verdict})"
 
 
-def _same(one: Any, other: Any) -> bool:
+def same(one: Any, other: Any) -> bool:
+    """Whether two witnesses are the same."""
     if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
         return np.array_equal(one, other)
     return one == other

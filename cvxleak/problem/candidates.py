@@ -35,10 +35,15 @@ def candidate_array(candidate: ArrayLike, shapes: Collection[tuple[int, ...]]) -
         raise ValidationError(
             f"candidate: expected an array of numbers, found {short(candidate)}"
         ) from error
-    if found.shape not in shapes or not np.isfinite(found).all():
+    if found.shape not in shapes:
         allowed = " or ".join(str(shape) for shape in sorted(shapes))
         raise ValidationError(
             f"candidate: found shape {found.shape}; finite numbers of shape {allowed} are needed"
+        )
+    if not np.isfinite(found).all():
+        place = tuple(int(i) for i in np.argwhere(~np.isfinite(found))[0])
+        raise ValidationError(
+            f"candidate: found {found[place]} at index {place}; every number must be finite"
         )
     return found
 

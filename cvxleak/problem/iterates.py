@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.validation import instance, whole_number
+from cvxleak.core.validation import instance, real_number, whole_number
 from cvxleak.core.value import Value
-from cvxleak.problem.bound import Bound
-from cvxleak.problem.check import Check
+from cvxleak.problem.bound import Bound, same
+from cvxleak.problem.check import FEASIBILITY_TOLERANCE, Check
 from cvxleak.problem.gap import Gap
 from cvxleak.problem.problem import Problem
 
@@ -61,13 +61,20 @@ class Iterates:
         self._seen = 0
 
     def __call__(self, candidate: Any, value: Any = None) -> None:
-        """Keep a copy of a point, and the value that the loop has for it, if it has one."""
+        """Keep a copy of a point, and the value that the loop has for it, if it has one.
+
+        Raises
+        ------
+        ValidationError
+            A value that is no number.
+        """
+        claim = None if value is None else _claim(plain(value), "value")
         if self.points and (self._seen - 1) % self.every:
             self.points.pop()  # the last one is kept only as long as it is the last
             self.claimed.pop()
         self._seen += 1
         self.points.append(plain(candidate))
-        self.claimed.append(None if value is None else float(plain(value)))
+        self.claimed.append(claim)
 
     def verify(self, *, bound: Bound | None = None, **options: Any) -> IterateReport:
         """Return what `verify_iterates` says of the points."""
@@ -134,8 +141,11 @@ class IterateReport(Value):
 
         A method that is claimed to be monotone has none. Points that are not feasible count too.
         """
-        steps = np.diff(self.values) * (1 if self.last.maximize else -1)
-        back = np.flatnonzero(steps < -self.accuracy * max(self.scale, *map(abs, self.values)))
+        values = np.array(self.values) * (1 if self.last.maximize else -1)
+        sizes = np.abs(values[np.isfinite(values)])
+        rounding = self.accuracy * max(self.scale, sizes.max(initial=0.0))
+        with np.errstate(invalid="ignore"):  # from infinity to infinity is no step
+            back = np.flatnonzero(np.diff(values) < -rounding)
         return int(back[0]) + 1 if back.size else None
 
     @property
@@ -148,15 +158,22 @@ class IterateReport(Value):
 
     @property
     def optimal(self) -> bool:
-        """Whether the last point is feasible, and as good as the tolerance asks for."""
+        """Whether the last point is feasible, and proved as good as the tolerance asks for."""
         most, bound = self.last.shortfall[1], self.last.bound
-        allowed = Gap(self.tolerance, self.scale).allowed(bound.upper) + bound.gap
+        allowed = Gap(self.tolerance, self.scale).allowed(bound.upper) + self._rounding
         return self.last.feasible and not self._beyond and max(most, 0.0) <= allowed
+
+    @property
+    def _rounding(self) -> float:
+        """What the last point's numbers may be off by: more in float32."""
+        value = self.last.value
+        size = abs(value) if np.isfinite(value) else 0.0
+        return max(self.accuracy, self.last.tolerance) * max(self.scale, size)
 
     @property
     def _beyond(self) -> bool:
         """Whether the last point is better than the proved optimum by more than rounding."""
-        return self.last.shortfall[1] < -CLAIM * max(self.scale, abs(self.last.value))
+        return self.last.shortfall[1] < -max(CLAIM * self.scale, CLAIM * abs(self.last.value))
 
     @property
     def verdict(self) -> str:
@@ -165,12 +182,12 @@ class IterateReport(Value):
         least, most = check.shortfall
         if not check.feasible:
             missed, by = max(check.violations.items(), key=lambda pair: pair[1])
-            gained = ", and so better than anything feasible" if most < 0 else ""
+            gained = ", and so better than anything feasible" if most < -self._rounding else ""
             attained = self.repaired.lower if check.maximize else self.repaired.upper
-            return (
-                f"not feasible ({missed}: violated by {by:.3g}){gained}; the feasible point "
-                f"in `repaired` has the value {attained:.7g} {bound.unit}"
-            )
+            near = f"the feasible point in `repaired` has the value {attained:.7g} {bound.unit}"
+            if same(self.repaired.witness, self.better):
+                near = "no feasible point near it was proved, so `repaired` has that of `better`"
+            return f"not feasible ({missed}: violated by {by:.3g}){gained}; {near}"
         if self._beyond:
             return (
                 f"better than the proved optimum by {-most:.3g} {bound.unit}, though feasible: "
@@ -178,8 +195,10 @@ class IterateReport(Value):
             )
         if self.optimal:
             return f"optimal: at most {max(most, 0.0):.2g} {bound.unit} short of the proved optimum"
+        if not np.isfinite(check.value):
+            return "its value is infinite, and the optimum is not; a better point is in `better`"
         reference = abs(bound.lower if check.maximize else bound.upper) or self.scale
-        if least <= 0:
+        if least <= self._rounding:
             return (
                 f"as good as any point known, at most {_share(most, reference)} short: the bracket "
                 "does not tell; a smaller `tol` may"
@@ -198,7 +217,7 @@ class IterateReport(Value):
         if self.convex:
             return (
                 "it stands still, and this problem is convex, without local optima, so a step of "
-                "the method is wrong or far too small"
+                "the method is wrong or far too small, or its start excludes what is missing"
             )
         return "it stands still, at a local optimum or a point where its steps vanish"
 
@@ -253,7 +272,8 @@ def verify_iterates(
         What the solver is to solve.
     iterates : object or sequence
         A candidate, as `Problem.check` takes it, or several in their order; or `Iterates`. NumPy,
-        PyTorch and JAX arrays as they are.
+        PyTorch and JAX arrays as they are; in single precision (float32) a constraint may be
+        missed by 1e-6, in double precision by 1e-9.
     claimed : float or sequence of float, optional
         The values that the solver has for its points.
     bound : Bound, optional
@@ -269,7 +289,8 @@ def verify_iterates(
     Raises
     ------
     ValidationError
-        No points, one of another shape, or another number of claims than points.
+        No points, one of another shape, another number of claims than points, claims that are no
+        numbers, or a bound of another problem.
 
     Examples
     --------
@@ -288,11 +309,14 @@ def verify_iterates(
         iterates, claimed = iterates.points, iterates.claimed
     points, measured = _measured(problem, iterates)
     claims = _claims(claimed, len(points))
-    found = problem.solve(**options) if bound is None else instance(bound, Bound, "bound")
+    found = problem.solve(**options) if bound is None else problem.own_bound(bound)
     repaired = problem.repair(points[-1], bound=found)
     found = found.to(problem._information_unit)
     return IterateReport(
-        tuple(Check(value, missed, found, problem.maximize) for value, missed in measured),
+        tuple(
+            Check(value, missed, found, problem.maximize, _tolerance(point))
+            for point, (value, missed) in zip(points, measured, strict=True)
+        ),
         claims,
         repaired,
         problem.convex,
@@ -332,26 +356,51 @@ def _measured(
             raise ValidationError("iterates: found none; at least one point is needed") from error
         if all(np.isscalar(number) for number in points):  # one point, and a wrong one
             raise
+        alone = error
     found = []
     for place, point in enumerate(points):
         try:
             found.append(problem._measure(point))
         except ValidationError as error:
             detail = str(error).removeprefix("candidate: ")
-            raise ValidationError(f"iterates[{place}]: {detail}") from error
+            message = f"iterates[{place}]: {detail}"
+            if place == 0:  # perhaps a single point was meant
+                message += f"; as a single point: {str(alone).removeprefix('candidate: ')}"
+            raise ValidationError(message) from error
     return points, found
+
+
+def _tolerance(point: Any) -> float:
+    """Return by how much a point may miss constraints: what sums of its numbers may be off by."""
+    kind = getattr(point, "dtype", None)
+    if isinstance(kind, np.dtype) and kind.kind == "f":
+        return max(FEASIBILITY_TOLERANCE, 10 * float(np.finfo(kind).eps))
+    return FEASIBILITY_TOLERANCE
+
+
+def _claim(value: Any, name: str) -> float:
+    """Return a claimed value, which may be infinite or NaN, as a float."""
+    found = value.item() if getattr(value, "size", 0) == 1 else value
+    if isinstance(found, float) and not np.isfinite(found):
+        return found
+    return real_number(found, name)
 
 
 def _claims(claimed: Any, points: int) -> tuple[float | None, ...]:
     if claimed is None:
         return (None,) * points
     given: Any = plain(claimed)
-    given = [given] if np.ndim(given) == 0 else list(given)
-    claims = [None if claim is None else float(claim) for claim in given]
+    alone = not isinstance(given, list | tuple) and np.ndim(given) == 0
+    given = [given] if alone else list(given)
+    claims = [
+        None if claim is None else _claim(claim, f"claimed[{place}]")
+        for place, claim in enumerate(given)
+    ]
     if len(claims) != points:
         raise ValidationError(f"claimed: found {len(claims)} values; there are {points} points")
     return tuple(claims)
 
 
 def _share(short: float, reference: float) -> str:
-    return f"{short / reference * 100:.3g} %"
+    share = short / reference * 100
+    return f"{share:.3g} %" if share < 1000 else f"{share:.0f} %"

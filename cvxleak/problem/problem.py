@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -74,8 +75,14 @@ Toward = Callable[[float], tuple[Any, Mapping[str, Any]]]
 """From a share s in [0, 1] to the point (1 - s) candidate + s center of a feasible set, the center
 inside of it: as the user gets it, and as a certificate holds it."""
 
+WITNESS = 1e-6
+"""Part of the scale by which a witness may differ from the attained end of its bound, at least."""
+
 ROUNDING = 1e-13
 """What a sum of probabilities may be off by in floats."""
+
+FURTHER = 1e-9
+"""What constraints of the user's may be missed by, while a repaired candidate is sought."""
 
 STEPS = (0.0, 1e-15, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3)
 """How far beyond the border in floats a repaired candidate goes in turn, until it is proved."""
@@ -276,17 +283,57 @@ class Problem(Value, ABC):
             A candidate of another shape, or with entries that are not finite.
         """
         value, violations = self._measure(candidate)
-        found = self.solve(**options) if bound is None else instance(bound, Bound, "bound")
+        found = self.solve(**options) if bound is None else self.own_bound(bound)
         return Check(value, violations, found.to(self._information_unit), self.maximize)
+
+    def own_bound(self, bound: Bound) -> Bound:
+        """Return a bound that is this problem's, as far as its witness tells.
+
+        Raises
+        ------
+        ValidationError
+            Not a bound, one of another kind of problem, or one whose witness has another value
+            here than the bound says.
+
+        Examples
+        --------
+        >>> from cvxleak.capacities import Capacity
+        >>> clean = Capacity([[1.0, 0.0], [0.0, 1.0]]).solve()
+        >>> Capacity([[0.9, 0.1], [0.1, 0.9]]).own_bound(clean)
+        Traceback (most recent call last):
+        cvxleak.core.errors.ValidationError: bound: found one of another problem: ...
+        """
+        found = instance(bound, Bound, "bound")
+        certificate = found.certificate
+        if certificate is not None and certificate.kind != self.kind:
+            raise ValidationError(
+                f"bound: found a certificate of {certificate.kind!r}; {self.kind!r} is needed"
+            )
+        if found.witness is None:
+            return found
+        own = found.to(self._information_unit)
+        attained = own.lower if self.maximize else own.upper
+        try:
+            value = self._measure(found.witness)[0]
+        except ValidationError as error:
+            raise ValidationError(f"bound: found one of another problem: {error}") from error
+        size = max(self.scale, abs(value)) if math.isfinite(value) else 0.0
+        if value != attained and not abs(value - attained) <= max(WITNESS, self.tolerance) * size:
+            raise ValidationError(
+                f"bound: found one of another problem: the value of its witness is {attained:.9g} "
+                f"there, and {value:.9g} here"
+            )
+        return found
 
     def repair(self, candidate: Any, *, bound: Bound | None = None, **options: Any) -> Bound:
         """Return the bracket with a feasible point near a candidate as its witness, proved.
 
         A candidate that misses constraints is moved in a straight line towards a point inside, as
-        far as the checker asks for; one that meets them stays where it is. Its attained end and the
-        optimum's proved one are the ends of the result, which is CERTIFIED if the candidate is as
-        good as the tolerance asks for. It need not be the nearest feasible point. If nothing on the
-        line can be proved, the result has the witness of `bound`.
+        far as the checker asks for; one that meets them stays where it is, unless its value is
+        infinite. The attained end of the point so found and the optimum's proved one are the ends
+        of the result, which is CERTIFIED if that point is as good as the tolerance asks for. It
+        need not be the nearest feasible point. If nothing on the line can be proved, the result has
+        the witness of `bound`.
 
         Parameters
         ----------
@@ -309,13 +356,10 @@ class Problem(Value, ABC):
         >>> round(found.lower, 4), round(found.upper, 4), problem.check(found.witness).feasible
         (0.3552, 0.3681, True)
         """
-        solved = self.solve(**options) if bound is None else instance(bound, Bound, "bound")
+        solved = self.solve(**options) if bound is None else self.own_bound(bound)
         solved, old = solved.to("nats"), solved.certificate
-        if old is None or old.kind != self.kind:
-            kind = None if old is None else old.kind
-            raise ValidationError(
-                f"bound: found a certificate of {kind!r}; {self.kind!r} is needed"
-            )
+        if old is None:
+            raise ValidationError(f"bound: found no certificate; one of {self.kind!r} is needed")
         found = self._near(candidate, solved)
         problem, witness, proof = found.parts
         claimed = set(found.about) or {"lower", "upper"}
@@ -352,7 +396,11 @@ class Problem(Value, ABC):
 
         def met(share: float) -> bool:
             violations = self._measure(toward(share)[0])[1]
-            return all(missed <= ROUNDING for missed in violations.values())
+            # What further variables of the user's are worth, a solver finds: less sharply.
+            return all(
+                missed <= (FURTHER if name.startswith("constraints[") else ROUNDING)
+                for name, missed in violations.items()
+            )
 
         outside, inside = 0.0, 1.0
         if met(0.0):

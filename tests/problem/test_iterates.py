@@ -10,9 +10,11 @@ from scipy.special import rel_entr
 from cvxleak import Mechanism, verify
 from cvxleak.audit import RecordLeakage
 from cvxleak.capacities import Capacity
+from cvxleak.constraints import local_dp
 from cvxleak.core import ValidationError
+from cvxleak.design import DesignForPrior
 from cvxleak.iterative import blahut_arimoto
-from cvxleak.local_dp import MinLocalDP
+from cvxleak.local_dp import MinDistortionLocalDP, MinLocalDP
 from cvxleak.mechanisms import binary_symmetric, random_rounding
 from cvxleak.model import Channel, Prior
 from cvxleak.papers.algorithms import alternating_leakage
@@ -116,6 +118,72 @@ def test_a_bound_of_another_problem_is_noticed():
     assert "`bound` is that of another problem" in report.verdict
     with pytest.raises(ValidationError, match="bound: found a certificate of"):
         verify_iterates(Capacity(Q), [0.5, 0.25, 0.25], bound=bound)
+
+
+def test_a_bound_of_another_instance_is_refused():
+    clean = Capacity(np.eye(3)).solve()
+    for judge in (Capacity(Q).check, Capacity(Q).repair, lambda p, bound: judged(p, bound)):
+        with pytest.raises(ValidationError, match="bound: found one of another problem"):
+            judge([0.4, 0.4, 0.2], bound=clean)
+
+
+def judged(point: Any, bound: Any):
+    return verify_iterates(Capacity(Q), point, bound=bound)
+
+
+def test_a_wide_bracket_makes_nothing_optimal():
+    problem = RecordLeakage(Mechanism(count(4), random_rounding(4, base=3)), 2.0)
+    wide = problem.solve(tol=0.9)
+    report = verify_iterates(problem, wide.witness, bound=wide)
+    assert not report.optimal
+    assert report.verdict.startswith("as good as any point known")
+    assert verify_iterates(problem, wide.witness).verdict.startswith("stopped")
+
+
+def test_single_precision_is_no_violation():
+    found = Capacity(Q).solve().witness.probabilities.astype(np.float32)
+    report = verify_iterates(Capacity(Q), found)
+    assert report.last.feasible
+    assert report.optimal
+    assert not verify_iterates(Capacity(Q), found.astype(float) + 1e-4).last.feasible
+
+
+def test_infinite_values_are_steps_too():
+    def response(share: float):
+        return np.full((3, 3), (1 - share) / 3) + share * np.eye(3)
+
+    problem = MinLocalDP([[0.5, 0.3, 0.2]], 0.25)
+    report = verify_iterates(problem, [response(share) for share in (1.0, 0.7, 0.9, 0.8)])
+    assert report.first_setback == 2
+    report = verify_iterates(problem, [response(0.7), response(1.0)])
+    assert report.first_setback == 1
+    assert report.verdict.startswith("its value is infinite")
+
+
+def test_a_point_is_repaired_near_itself_under_own_constraints():
+    problem = DesignForPrior(
+        [0.5, 0.3, 0.2],
+        1 - np.eye(3),
+        0.45,
+        constraints=[lambda q: local_dp(q, 0.8), lambda q: q[0, 2] == q[1, 2]],
+    )
+    bound = problem.solve()
+    far = problem.repair(np.eye(3), bound=bound)
+    assert verify(far.certificate).passed
+    assert problem.check(far.witness, bound=bound).feasible
+    assert far.upper > 1.01 * bound.upper  # the point's own value, and not the optimum's
+    better = 0.9 * bound.witness.matrix + 0.1 * far.witness.matrix
+    kept = problem.repair(better, bound=bound)
+    np.testing.assert_allclose(kept.witness.matrix, better, atol=1e-6)
+
+
+def test_specks_do_not_move_a_point_far():
+    problem = MinDistortionLocalDP([[0.55, 0.4, 0.05]], 1.0)
+    bound = problem.solve()
+    point = np.array(bound.witness.matrix)
+    point[2, 2] += 1e-9
+    found = problem.repair(point / point.sum(axis=1, keepdims=True), bound=bound)
+    assert found.upper == pytest.approx(bound.upper, abs=1e-6)
 
 
 def test_labels_are_heeded():
@@ -232,6 +300,9 @@ def test_a_table_has_a_row_for_each_point():
         ([[0.5, 0.5, 0.0], [0.5, 0.5]], None, r"iterates\[1\]: found shape"),
         ([[0.5, 0.5, 0.0], [0.5, np.nan, 0.0]], None, r"iterates\[1\]: found nan"),
         ([[0.5, 0.5, 0.0]], [1.0, 2.0], "claimed: found 2 values"),
+        ([[0.5, 0.5, 0.0]], "much", r"claimed\[0\]: expected a number"),
+        ([[0.5, 0.5, 0.0]], {"value": 1.0}, r"claimed\[0\]: expected a number"),
+        (np.eye(2), None, "as a single point: found shape"),
         ("a file", None, "candidate"),
         ([0.5, 0.5], None, r"candidate: found shape \(2,\)"),
     ],
@@ -239,6 +310,11 @@ def test_a_table_has_a_row_for_each_point():
 def test_what_cannot_be_read_is_named(iterates: Any, claimed: Any, words: str):
     with pytest.raises(ValidationError, match=words):
         verify_iterates(Capacity(Q), iterates, claimed)
+
+
+def test_a_callback_refuses_a_wrong_value_at_once():
+    with pytest.raises(ValidationError, match="value: expected a number"):
+        Iterates(Capacity(Q))([0.5, 0.5, 0.0], "much")
 
 
 def test_something_else_than_a_problem_is_refused():
