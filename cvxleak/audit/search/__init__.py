@@ -30,8 +30,10 @@ name        made by                          why it holds
                                              bounds a node
 `slabs`     ``slab_search.SlabSearch``       a tree of slabs of the contexts' laws; ``slab_dual``
                                              bounds a node
-`sharing`   ``sharing.SharingSearch``        time sharing; for each value, a tree of intervals of
-                                             the output's probabilities bounds phi_a
+`sharing`   ``sharing.SharingSearch``        time sharing; for each value a tree bounds phi_a, of
+                                             intervals of the output's probabilities, or of
+                                             boxes of the contexts' law (``law_boxes``) where
+                                             that has fewer numbers
 =========== ================================ ===================================================
 
 All trees are a `cvxleak.solvers.BestFirst`, which has the loop of branch and bound for one floor;
@@ -41,7 +43,8 @@ the next one has its turn. Cells may be of a problem with outputs merged at a pr
 cells that a symmetry of the problem (`symmetries`) moves onto one another only one is kept.
 
 **The branching rules.** Cells: `cell_search.branch`, for `FloorsSearch` too, which output's cell
-is cut, and on which edge where. Slabs: `SlabSearch._branch`. Time sharing: `SharingTree._branch`.
+is cut, and on which edge where. Slabs: `SlabSearch._branch`. Time sharing: `SharingTree._branch`
+and `LawBoxes._branch`.
 Any rule is sound: a certificate holds the cuts that were made, and its checker replays them. Slabs
 and intervals are one kind of region, in `intervals`.
 

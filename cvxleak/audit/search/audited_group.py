@@ -77,10 +77,10 @@ UNIFORM_PRICE = 1e-3
 SLABS_LIMIT = 700
 """Most groups and outputs together for which slabs are tried: a Newton step solves for them all."""
 
-NODES = {"cells": 1000, "slabs": 15, "sharing": 2000}
+NODES = {"cells": 1000, "slabs": 15, "sharing": 2000, "boxes": 20_000}
 """Most nodes that are bounded in one turn."""
 
-FIRST_NODES = {"cells": 1000, "slabs": 15, "sharing": 200}
+FIRST_NODES = {"cells": 1000, "slabs": 15, "sharing": 200, "boxes": 2000}
 """Most nodes in the first turn; each turn may take twice as many as have been bounded so far."""
 
 TURN = 10**9
@@ -91,6 +91,9 @@ SMALL = 2 * 10**6
 
 NEWTON_STEPS = 15
 """About how many Newton steps a node takes."""
+
+BOX_STEPS = 200
+"""About how often a node of boxes goes through the rows of a value."""
 
 CALIBRATION = {"cells": 100, "slabs": 5, "sharing": 100}
 """Leaves of the tree whose proof is timed, so that the whole proof ends within the time limit."""
@@ -157,7 +160,7 @@ class AuditedGroup:
     def work(self) -> float:
         """About how many multiplications these nodes took."""
         return float(
-            sum(s.nodes * self._work(s.kind, len(self._outputs(s))) for s in self.searches)
+            sum(s.nodes * self._work(_rule(s), len(self._outputs(s))) for s in self.searches)
         )
 
     @property
@@ -422,10 +425,12 @@ class AuditedGroup:
                     0,
                     SharingSearch(merged, self.floor, merged.uniform(), self._uniform_multiplier()),
                 )
-        elif self.limits is None and self.multiplier > 0 and outputs <= SHARING_LIMIT:
+        elif self.limits is None and self.multiplier > 0:
             sharing = SharingSearch(merged, self.floor, self.weights, self.multiplier)
             # Values that are many make many cells, but no deeper trees of their own.
-            searches.insert(0 if len(merged.values) > 2 else 1, sharing)
+            first = len(merged.values) > 2 or (sharing.by_boxes and not self.small)
+            if sharing.by_boxes or outputs <= SHARING_LIMIT:
+                searches.insert(0 if first else 1, sharing)
         if groups + outputs <= SLABS_LIMIT:
             searches.append(SlabSearch(merged, self.floor, self.weights, self.limits))
         if self.small:
@@ -479,13 +484,16 @@ class AuditedGroup:
         self.searches.insert(0, search)
 
     def _turn(self, search: Search) -> int:
-        work = self._work(search.kind, len(self._outputs(search)))
-        most = np.clip(2 * search.nodes, FIRST_NODES[search.kind], NODES[search.kind])
+        kind = _rule(search)
+        work = self._work(kind, len(self._outputs(search)))
+        most = np.clip(2 * search.nodes, FIRST_NODES[kind], NODES[kind])
         return int(np.clip(TURN / work, 1, most))
 
     def _work(self, kind: str, outputs: int) -> int:
         """Return about how many multiplications a node takes."""
         groups = len(self.lumped.rows)
+        if kind == "boxes":
+            return BOX_STEPS * groups * outputs // len(self.lumped.values)
         if kind == "sharing":
             return NEWTON_STEPS * (outputs**3 + groups * outputs**2 // len(self.lumped.values))
         if kind == "cells":
@@ -493,3 +501,8 @@ class AuditedGroup:
             return NEWTON_STEPS * (size**3 + groups * outputs**2)
         size = groups + outputs
         return NEWTON_STEPS * (size**3 + groups * size**2)
+
+
+def _rule(search: Search) -> str:
+    """Return what a search branches by: of time sharing, there are two rules."""
+    return "boxes" if isinstance(search, SharingSearch) and search.by_boxes else search.kind

@@ -10,7 +10,7 @@ The values are coupled by lam and t alone. Minimized over both the bound is the 
 adversaries who draw a V besides, under the floor on average: it is sharp where no V helps, which is
 the rule near log|X| and for groups of records.
 
-A maximum phi_a is bounded in one of two ways. The rows bring laws closer together,
+A maximum phi_a is bounded in one of three ways. The rows bring laws closer together,
 D(v R_a || v0 R_a) <= eta D(v || v0) with an eta < 1 (`cvxleak.proofs.bounds.time_sharing`), so
 eta H(v) - H(v R_a) is concave, and for lam >= eta (near log|X| above all, or with much noise) the
 tangent at any law v0 gives, with r0 = v0 R_a,
@@ -23,7 +23,8 @@ r_y in [l_y, u_y], for every nu
     phi_a <= lam log sum_g m_{a,g} exp(<R_{a,g}, nu> / lam)
              + sum_y max(h_y(l_y) - nu_y l_y, h_y(u_y) - nu_y u_y),
 
-since a convex function is largest at an end. In floating point all is relative to the uniform
+since a convex function is largest at an end; or over boxes of v (`law_boxes`), where that has fewer
+numbers than r_a. In floating point all is relative to the uniform
 prior, as in `cvxleak.audit.search.cell_dual`.
 """
 
@@ -36,13 +37,14 @@ from typing import Any
 import numpy as np
 from scipy.special import rel_entr
 
-from cvxleak.audit.search.intervals import Cut, IntervalSearch, kept_apart
+from cvxleak.audit.search.intervals import Cut, kept_apart
+from cvxleak.audit.search.law_boxes import LawBoxes, fits_boxes
 from cvxleak.audit.search.means import entropy_surplus, log_mean_exp, tilted
 from cvxleak.audit.search.systems import solved
+from cvxleak.audit.search.value_tree import SMALLEST, ValueTree
 from cvxleak.core.validation import Array
 from cvxleak.exact.packing import pack
 from cvxleak.model import Lumped
-from cvxleak.proofs.bounds.time_sharing import PAIRS_LIMIT
 from cvxleak.solvers.best_first import Bounded
 
 __all__ = ["SharingSearch", "SharingTree"]
@@ -51,18 +53,6 @@ BATCH_SIZE = 1 << 22
 """About how many numbers the largest array of a batch may have."""
 
 NEWTON_STEPS = 25
-
-STARTS = 100
-"""Most laws from which the inner maximum is looked for."""
-
-CLIMBS = 300
-"""Most steps of the search for an inner maximum."""
-
-CLIMB_WORK = 5 * 10**7
-"""About how many numbers it may touch."""
-
-SMALLEST = 1e-200
-"""Probabilities of a reference law are not below this: their logarithms are taken."""
 
 LEAST_LAM, MOST_LAM = 1e-6, 1e9
 
@@ -75,64 +65,20 @@ class NuLeaf:
     nu: Array
 
 
-class SharingTree(IntervalSearch[NuLeaf]):
+class SharingTree(ValueTree[NuLeaf]):
     """Upper bounds on max_v D(v R || t) - lam D(v || s), for one value of the record.
 
-    A region is an array of the ends of one interval per output, shape (|Y|, 2). `attained` is the
-    largest value found, at `law`. The search starts from the tree of another one, `like`, if there
-    is one for the same rows: its cuts serve other t and lam as well.
+    A region is an array of the ends of one interval per output, shape (|Y|, 2).
     """
 
-    kind = "value"
-
-    def __init__(
-        self,
-        rows: Array,
-        log_shares: Array,
-        t: Array,
-        lam: float,
-        law: Array,
-        like: SharingTree | None = None,
-    ) -> None:
-        self._rows, self._log_shares, self._t, self._lam = rows, log_shares, t, lam
-        self.contraction = _contraction(rows)
-        self.attained, self.law = -np.inf, law
-        starts = int(np.clip(CLIMB_WORK // 20 // rows.size, 3, STARTS))
-        self.climb(np.concatenate([law[None], np.eye(min(len(rows), starts), len(rows))]))
-        outputs = rows.shape[1]
-        self.batch = int(np.clip(BATCH_SIZE // (len(rows) * outputs + outputs**2), 1, 512))
+    def _root(self) -> tuple[Array, NuLeaf]:
+        groups, outputs = self._rows.shape
+        self.batch = int(np.clip(BATCH_SIZE // (groups * outputs + outputs**2), 1, 512))
         # A hair wider than the rows: rounding must not matter for what a certificate recomputes.
-        ends = np.stack([rows.min(axis=0) * (1 - 1e-12), rows.max(axis=0) * (1 + 1e-12)], axis=1)
+        least, most = self._rows.min(axis=0), self._rows.max(axis=0)
+        ends = np.stack([least * (1 - 1e-12), most * (1 + 1e-12)], axis=1)
         nu = self._slopes(self.law)
-        super().__init__(ends, NuLeaf(float(self._values(ends[None], nu[None])[0]), nu))
-        if like is not None:
-            self.adopt(like, self._renewed)
-
-    def tangent(self) -> float:
-        """Return the bound by the tangent at `law`: for lam >= `contraction`."""
-        law = np.maximum(self.law, SMALLEST)
-        law /= law.sum()
-        eta = self.contraction
-        x = self._rows @ self._slopes(law) + eta * (self._log_shares - np.log(law))
-        left = self._lam - eta
-        return float(x.max() if left == 0 else left * log_mean_exp(x / left, self._log_shares))
-
-    def climb(self, laws: Array) -> None:
-        """Look for larger values: D is convex, so its tangent's maximizer is a step up."""
-        work = len(laws) * self._rows.size
-        for _ in range(int(np.clip(CLIMB_WORK // work, 5, CLIMBS))):
-            before = laws
-            x = (self._slopes(laws) @ self._rows.T) / self._lam + self._log_shares
-            # SciPy's softmax takes several times as long on arrays as small as these.
-            laws = np.exp(x - x.max(axis=1, keepdims=True))
-            laws /= laws.sum(axis=1, keepdims=True)
-            if np.abs(laws - before).max() < 1e-14:
-                break
-        spread = rel_entr(laws, np.exp(self._log_shares)).sum(axis=1)
-        values = rel_entr(laws @ self._rows, self._t).sum(axis=1) - self._lam * spread
-        best = int(values.argmax())
-        if values[best] > self.attained:
-            self.attained, self.law = float(values[best]), laws[best]
+        return ends, NuLeaf(float(self._values(ends[None], nu[None])[0]), nu)
 
     def encoded(self, outputs: Sequence[Sequence[int]], dtype: str) -> dict[str, Any]:
         """Return the tree as `cvxleak.proofs.bounds.time_sharing` reads it."""
@@ -143,9 +89,6 @@ class SharingTree(IntervalSearch[NuLeaf]):
         nu = np.stack([leaf.nu for leaf in leaves])
         bounds = self._values(np.stack(regions), nu)
         return [NuLeaf(float(bound), one) for bound, one in zip(bounds, nu, strict=True)]
-
-    def _slopes(self, laws: Array) -> Array:
-        return np.log(np.maximum(laws @ self._rows, SMALLEST) / self._t)
 
     def _ends(self, ends: Array, nu: Array) -> Array:
         """Return h(r) - nu r at both ends."""
@@ -249,14 +192,6 @@ class SharingTree(IntervalSearch[NuLeaf]):
         return [(int(i), float(where[b, i])) for b, i in enumerate(y)]
 
 
-def _contraction(rows: Array) -> float:
-    """Return eta with D(v R || v0 R) <= eta D(v || v0), a hair above what a checker finds."""
-    if len(rows) ** 2 > PAIRS_LIMIT:
-        return 1.0
-    roots = np.sqrt(rows)
-    return min(1.0, 1 + 1e-12 - float((roots @ roots.T).min()) ** 2)
-
-
 class SharingSearch:
     """The bound at the lam and the output law of an adversary who is (nearly) the worst.
 
@@ -280,15 +215,19 @@ class SharingSearch:
         self.output /= self.output.sum()
         log_shares, self._log_values = lumped.log_shares
         self._surplus = entropy_surplus(lumped, entropy_floor)
-        self._values: list[SharingTree] = []
+        self._values: list[ValueTree[Any]] = []
         # The least bound by a tangent so far, and the law that it touches at.
         self._tangents: list[tuple[float, Array]] = []
+        # Whether all trees are of boxes, whose nodes take little time.
+        self.by_boxes = True
         for a in range(len(lumped.values)):
             groups = lumped.value_index == a
             mass = float(weights[groups].sum())
             law = weights[groups] / mass if mass > 0 else np.exp(log_shares[groups])
             tree = None if like is None else like._values[a]
-            value = SharingTree(rows[groups], log_shares[groups], self.output, self.lam, law, tree)
+            kind = LawBoxes if fits_boxes(rows[groups]) else SharingTree
+            value = kind(rows[groups], log_shares[groups], self.output, self.lam, law, tree)
+            self.by_boxes = self.by_boxes and kind is LawBoxes
             self._values.append(value)
             self._tangents.append((np.inf, np.empty(0)))
             self._touch(a)
@@ -336,7 +275,7 @@ class SharingSearch:
                 return
             batches = 0
 
-            def climb(laws: Array, value: SharingTree = value) -> None:
+            def climb(laws: Array, value: ValueTree[Any] = value) -> None:
                 nonlocal batches
                 batches += 1
                 if batches & (batches - 1) == 0:

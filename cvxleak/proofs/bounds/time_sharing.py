@@ -6,8 +6,9 @@ For lam > 0 and any law t of the outputs, with r_a the output law given the valu
     phi_a = max_v D(v R_a || t) + lam (H(v) + <v, log m_a>).
 
 Each value has a law v0, whose tangent bounds phi_a for lam >= eta_a, or a tree of intervals of the
-r_{a,y} with a nu at each leaf (`cvxleak.audit.search.sharing` derives both). The cuts are
-replayed from the root, where each interval runs from the least to the largest entry of the rows.
+r_{a,y} with a nu at each leaf (`cvxleak.audit.search.sharing` derives both), or a tree of boxes of
+the law v (`cvxleak.proofs.bounds.law_boxes`). The cuts are replayed from the root, where each
+interval runs from the least to the largest entry of the rows, and from 0 to 1 for v.
 
 **eta_a** is such that relative entropy contracts: D(v R || v0 R) <= eta D(v || v0) for all laws, by
 eta = 1 - min (sum_y sqrt(P_y Q_y))^2 over pairs of rows P, Q of R. Seen along the segment from v0
@@ -31,16 +32,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 from flint import arb, arb_mat, fmpz
 
 from cvxleak.core.errors import CertificateError
 from cvxleak.exact import balls, reading
 from cvxleak.exact.packing import unpack
 from cvxleak.model import Lumped
+from cvxleak.proofs.bounds.law_boxes import GRID, LEAST_ENTRY, box_bounds
 from cvxleak.proofs.bounds.outputs import Ball, Matrix, merged_rows, rows_by_value
 from cvxleak.proofs.bounds.trees import replayed, unpack_tree
 
 __all__ = ["sharing_bound"]
+
+GROUPS_LIMIT = 2**13
+"""Most groups of a value in boxes, whose ends are added up without rounding."""
 
 PAIRS_LIMIT = 10**5
 """Most pairs of rows of a value that are compared; past it eta = 1."""
@@ -66,14 +72,22 @@ def sharing_bound(lumped: Lumped, floor: float, proof: Mapping[str, Any]) -> flo
         parts, rows_by_value(lumped, rows), rows_by_value(lumped, logs), strict=True
     ):
         value = _Value(own, [log for (log,) in of_own], lam, logs_t)
-        by_law = isinstance(part, Mapping) and "law" in part
-        phi.append(value.by_tangent(part) if by_law else value.by_tree(part))
+        keys = part if isinstance(part, Mapping) else {}
+        if "law" in keys:
+            phi.append(value.by_tangent(part))
+        elif "groups" in keys:
+            phi.append(value.by_boxes(part))
+        else:
+            phi.append(value.by_tree(part))
     total = balls.soft_maximum(phi, lam) - lam * balls.number(floor)
     return balls.round_up(total + slack)
 
 
 Ends = tuple[float | None, float | None]
 """Of an interval; None where it was never cut."""
+
+
+Box = tuple[list[float], list[float]]
 
 
 class _Value:
@@ -146,6 +160,43 @@ class _Value:
         if not worst.is_finite():
             raise CertificateError("the leaves of a value's tree do not bound it")
         return worst
+
+    def by_boxes(self, part: Mapping[str, Any]) -> Ball:
+        """Return a bound on phi_a by a tree of boxes of the law of the contexts."""
+        reading.parts(part, {"groups", "cuts", "leaves"}, "the bound of a value")
+        size, outputs = len(self._rows), len(self._logs_t)
+        if size > GROUPS_LIMIT:
+            raise CertificateError(f"boxes are of at most {GROUPS_LIMIT} groups, not of {size}")
+        tree = unpack_tree(part, "groups", (), 1 + size, size * outputs)
+        groups, cuts, leaves = tree
+        if (groups < -1).any() or (groups >= size).any():
+            raise CertificateError("the nodes of a value's tree are malformed")
+        if not ((cuts > 0) & (cuts < 1) & (cuts % GRID == 0)).all():
+            raise CertificateError("the cuts of a value's tree are malformed")
+        if (leaves < 0).any():
+            raise CertificateError("a leaf of a value's tree is negative")
+        rows = np.array([[float(x.mid()) for x in row] for row in self._rows])
+        zero = [[x == 0 for x in row] for row in self._rows]
+        if not ((rows >= LEAST_ENTRY) | np.array(zero)).all():
+            raise CertificateError("a probability is too small for boxes")
+        logs = np.array([float(x.mid()) for x in self._logs])
+        logs_t = np.array([float(x.mid()) for x in self._logs_t])
+
+        def cut(box: Box, g: int, place: float) -> tuple[Box, Box]:
+            low, high = box
+            inside = min(max(place, low[g]), high[g])
+            return (
+                (low, [*high[:g], inside, *high[g + 1 :]]),
+                ([*low[:g], inside, *low[g + 1 :]], high),
+            )
+
+        boxes = [box for box, _ in replayed(([0.0] * size, [1.0] * size), tree, cut)]
+        low, high = (np.array([box[end] for box in boxes]) for end in (0, 1))
+        lam = float(self._lam.mid())
+        bounds = box_bounds(rows, logs, logs_t, lam, low, high, leaves.astype(float))
+        if np.isnan(bounds).any():
+            raise CertificateError("the leaves of a value's tree do not bound it")
+        return arb(float(bounds.max()))
 
     def _leaf(
         self,
