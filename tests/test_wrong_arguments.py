@@ -59,6 +59,7 @@ FOUR = np.ones(4) / 4
 HALVES = [0.5, 0.5]
 ERROR = 1.0 - np.eye(2)
 RELEASE = np.array([[[0.45, 0.05]], [[0.05, 0.45]]])
+PTABLE = Path(__file__).parents[1] / "examples" / "ptable.csv"
 DESIGN = {
     "query": parity(2),
     "distortion": ERROR,
@@ -290,6 +291,7 @@ METHODS: dict[str, tuple[object, dict[str, dict[str, Any]]]] = {
         MECHANISM,
         {
             "from_channel": {"space": SPACE, "channel": GEOMETRIC},
+            "from_ptable": {"path": PTABLE, "query": 2, "cycle": 1},
             "then": {"channel": GEOMETRIC},
             "product": {"mechanism": MECHANISM},
             "lumped": {"records": 0},

@@ -110,9 +110,16 @@ def write_table(path: str | os.PathLike[str], rows: Iterable[Iterable[object]]) 
     write_atomic(path, buffer.getvalue())
 
 
-def read_table(path: str | os.PathLike[str]) -> list[tuple[int, list[str]]]:
-    """Return (line number, stripped cells) of the non-blank lines of a CSV file, equally long."""
-    reader = csv.reader(io.StringIO(read_text(path)), skipinitialspace=True)
+def read_table(
+    path: str | os.PathLike[str], semicolons: bool = False
+) -> list[tuple[int, list[str]]]:
+    """Return (line number, stripped cells) of the non-blank lines of a CSV file, equally long.
+
+    With `semicolons`, a file whose first line has one is separated by them.
+    """
+    text = read_text(path)
+    delimiter = ";" if semicolons and ";" in text.partition("\n")[0] else ","
+    reader = csv.reader(io.StringIO(text), skipinitialspace=True, delimiter=delimiter)
     try:
         rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader]
     except csv.Error as error:

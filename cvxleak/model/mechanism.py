@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +16,7 @@ from cvxleak.core.validation import Array, in_order, instance, short, whole_numb
 from cvxleak.core.value import Stored, check_keys
 from cvxleak.model._groups import kinds_of_groups
 from cvxleak.model._matrix import distinct_rows
+from cvxleak.model.additive import AdditiveQuery
 from cvxleak.model.channel import Channel, as_channel
 from cvxleak.model.joint import joint_query
 from cvxleak.model.lumping import Lumped
@@ -110,6 +112,80 @@ class Mechanism(Stored):
             elif space.records == 1 and set(labels) == set(space.alphabets[0]):
                 labels = space.alphabets[0]
         return cls(TableQuery(space, np.arange(space.size), labels), given)
+
+    @classmethod
+    def from_ptable(
+        cls,
+        path: str | os.PathLike[str],
+        query: Query | int | None = None,
+        cycle: int | None = None,
+    ) -> Self:
+        r"""Return the mechanism of a statistical office's perturbation table, as it is written.
+
+        A table (*ptable*) of the cell key method gives the law of the noise for each true count.
+        The file is CSV, separated by commas or semicolons, with a header; two forms are read:
+
+        - ``pcv, ckey, pvalue`` (the Office for National Statistics): `pvalue` is added to a count
+          of `pcv` whose cell key is `ckey`. Cell keys are uniform on 0, ..., the largest, so that
+          the probability of a perturbation is its share of the keys. Every key is needed, once.
+        - ``i, j, p`` (the R packages ptable and cellKey, and tau-ARGUS): a count of i is published
+          as j with probability p. If there is a column ``p_int_ub`` (``p_kum_o``) with the upper
+          ends of the intervals of cell keys, these are the table, because they are what the
+          packages look up, and p must agree with them within the digits that both print. Columns
+          ``v`` (``diff``), ``p_int_lb`` (``p_kum_u``) and ``type`` are checked if there are any.
+
+        A count of 0 without rows stays 0. Counts beyond the last row reuse the last rows.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        query : Query or int, optional
+            The count that is published, or the number of people who are counted; the largest
+            count that has rows of its own if left out.
+        cycle : int, optional
+            How many of the last rows counts beyond the table take in turn: 1 for ``i, j, p``, 250
+            for a table of ``pcv`` 1 to 750 (a count of 751, 1001, ... takes row 501). A table that
+            ends elsewhere has no such rule, and needs one for larger counts.
+
+        Raises
+        ------
+        ValidationError
+            A file that cannot be read, columns that are missing or unknown, rows twice or not at
+            all, a number that does not belong in its column, a published count below 0,
+            probabilities that do not sum to exactly 1 (rows are not rescaled), a query whose values
+            are no counts.
+
+        References
+        ----------
+        G. Thompson, S. Broadfoot, D. Elazar, Methodology for the automatic confidentialisation of
+        statistical outputs from remote servers at the Australian Bureau of Statistics, UNECE work
+        session on statistical data confidentiality, 2013. ONS, cell key perturbation, method
+        specification 1.1. S. Giessing, Computational issues in the design of transition
+        probabilities and disclosure risk estimation for additive noise, PSD 2016.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> from cvxleak.model import Mechanism
+        >>> table = "i,j,p\n1,0,1/3\n1,1,1/2\n1,3,1/6\n2,1,1/4\n2,2,1/2\n2,3,1/4\n"
+        >>> with TemporaryDirectory() as folder:
+        ...     path = Path(folder, "ptable.csv")
+        ...     _ = path.write_text(table)
+        ...     mechanism = Mechanism.from_ptable(path, 4)
+        >>> mechanism.channel.inputs, mechanism.channel.outputs
+        ((0, 1, 2, 3, 4), (0, 1, 2, 3, 4, 5))
+        >>> mechanism.channel.row(1).tolist()
+        [1/3, 0.5, 0.0, 1/6, 0.0, 0.0]
+        """
+        from cvxleak.model._ptable import read_ptable
+
+        table = read_ptable(path)
+        if not isinstance(query, Query):
+            n = table.last if query is None else whole_number(query, "query", 1)
+            query = AdditiveQuery(RecordSpace.binary(n), [(0, 1)] * n)
+        return cls(query, table.channel(query.values, cycle))
 
     @property
     def space(self) -> RecordSpace:

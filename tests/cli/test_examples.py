@@ -13,7 +13,7 @@ from cvxleak.cli.spec_file import SpecFile
 from cvxleak.model import Channel
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-SPECS = ["krr.toml", "parity4_laplace.toml", "rounded_count.toml", "warner.toml"]
+SPECS = ["krr.toml", "parity4_laplace.toml", "ptable.toml", "rounded_count.toml", "warner.toml"]
 
 
 def audit(name: str) -> dict[str, list[dict]]:
@@ -50,6 +50,16 @@ def test_rounded_count():
     # The first floor at which the adversary cannot be sure.
     assert [q["lower"] > 0.9999 for q in found["guess after"]] == [True] * 3 + [False] * 3
     assert found["worst-case distortion"][0]["upper"] == pytest.approx(4 / 3)
+
+
+def test_ptable():
+    found = audit("ptable.toml")
+    # A count of 0 is published as 0, and a count of 1 with probability 102/256.
+    assert found["record DP epsilon"][0]["upper"] == "inf"
+    assert found["worst-case distortion"][0]["upper"] == pytest.approx((102 + 50 + 2 * 26) / 256)
+    assert [q["lower"] > math.log(2) - 1e-6 for q in found["record leakage"]] == [True] * 2 + [
+        False
+    ] * 2
 
 
 def test_parity_is_what_the_plateau_says():

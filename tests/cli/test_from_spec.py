@@ -140,6 +140,40 @@ def test_matrix_with_labels_may_be_in_any_order(write: Write, tmp_path: Path):
     assert given.files == {"data/m.csv": hashlib.sha256(file.read_bytes()).hexdigest()}
 
 
+def test_ptable(write: Write, tmp_path: Path):
+    (tmp_path / "p.csv").write_text("pcv,ckey,pvalue\n1,0,-1\n1,1,1\n2,0,0\n2,1,2\n")
+    found = channel(write(COUNT, noise("ptable", file="p.csv", cycle=2)))
+    assert found.outputs == (0, 2, 4, 6)
+    expected = [
+        [1, 0, 0, 0],
+        [0.5, 0.5, 0, 0],
+        [0, 0.5, 0.5, 0],
+        [0, 0.5, 0.5, 0],
+        [0, 0, 0.5, 0.5],
+    ]
+    np.testing.assert_array_equal(found.matrix, expected)
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ([COUNT, noise("ptable", file="p.csv", cycle=2)], "mechanism.cycle: found 2"),
+        ([COUNT, noise("ptable", file="p.csv")], "mechanism: cycle: is missing; the count 2 "),
+        ([COUNT, noise("ptable", file="no.csv")], r"mechanism: .*no.csv: No such file"),
+        (
+            [COUNT, noise("ptable", file="q.csv")],
+            "mechanism: line 1 of .* the columns are 'i', 'p'",
+        ),
+        ([LOCAL, noise("ptable", file="p.csv")], "mechanism: query: values that are .* 'x'"),
+    ],
+)
+def test_bad_ptables(write: Write, tmp_path: Path, parts: list[str], message: str):
+    (tmp_path / "p.csv").write_text("pcv,ckey,pvalue\n1,0,0\n")
+    (tmp_path / "q.csv").write_text("i,p\n1,1\n")
+    with pytest.raises(ValidationError, match=message):
+        task_of(write(*parts))
+
+
 def test_bare_matrix_is_in_the_order_of_the_values(write: Write, tmp_path: Path):
     (tmp_path / "m.csv").write_text("1,0\n0.5,0.5\n0.1,0.9\n")
     found = channel(write(LOCAL, noise("matrix", file="m.csv")))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from cvxleak import mechanisms
+from cvxleak import mechanisms, model
 from cvxleak.cli.spec.section import Number, Section, is_bare, numbers
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.tables import numbers_from_text, read_table
@@ -201,6 +201,18 @@ class RandomRounding(Noise):
         return mechanisms.random_rounding(to.largest, self.base)
 
 
+class Ptable(Noise):
+    """A statistical office's perturbation table in a CSV file."""
+
+    kind: Literal["ptable"]
+    file: str
+    cycle: int | None = None
+
+    def channel(self, to: Setting) -> Channel:
+        """Return the channel."""
+        return model.Mechanism.from_ptable(to.file(self.file), to.query, self.cycle).channel
+
+
 class PmlExtremal(Noise):
     """The mechanism with pointwise maximal leakage epsilon for every output, for [prior]."""
 
@@ -259,6 +271,7 @@ Mechanism = (
     | RankExponential
     | TruncatedGeometric
     | RandomRounding
+    | Ptable
     | PmlExtremal
     | Identity
     | Constant
