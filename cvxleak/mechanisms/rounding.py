@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from fractions import Fraction
+
 import numpy as np
 
-from cvxleak.core.validation import SIZE_LIMIT, check_cells, whole_number
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.numbers import exact_law, fraction
+from cvxleak.core.validation import SIZE_LIMIT, check_cells, in_order, real_number, whole_number
 from cvxleak.model import Channel
 
 __all__ = ["random_rounding"]
 
 
-def random_rounding(n: int, base: int) -> Channel:
-    """Return unbiased random rounding of a count to a multiple of `base`.
+def random_rounding(n: int, base: int, up: Sequence[float] | None = None) -> Channel:
+    """Return random rounding of a count to a multiple of `base`, unbiased if not said otherwise.
 
-    With r = v mod base, the count v becomes v - r with probability 1 - r / base and
-    v - r + base with probability r / base. So multiples of the base stay as they are, and
-    E[Y | v] = v. Base 3 is what the published tables of Statistics New Zealand use: a count that
-    is no multiple of 3 goes to the nearer one with probability 2/3, to the other with 1/3.
+    With r = v mod base, the count v becomes v - r + base with probability u(r), r / base if left
+    out, and v - r otherwise, exactly. So multiples of the base stay as they are, and with
+    u(r) = r / base E[Y | v] = v. Base 3 is what the published tables of Statistics New Zealand use:
+    a count that is no multiple of 3 goes to the nearer one with probability 2/3, to the other with
+    1/3.
 
     Guarantee: none that holds for every adversary. Neighboring counts can exclude each other's
     outputs, so the level of differential privacy is infinite (for a base of 2 and more the same
@@ -29,6 +35,8 @@ def random_rounding(n: int, base: int) -> Channel:
         Largest count, at least 1.
     base : int
         At least 1.
+    up : sequence of float, optional
+        u(1), ..., u(base - 1): an office's own probabilities of rounding up.
 
     Returns
     -------
@@ -38,7 +46,7 @@ def random_rounding(n: int, base: int) -> Channel:
     Raises
     ------
     ValidationError
-        An argument is not a positive integer.
+        A size that is not a positive integer, or `up` is not base - 1 probabilities.
 
     References
     ----------
@@ -56,14 +64,44 @@ def random_rounding(n: int, base: int) -> Channel:
            [0.333, 0.667, 0.   ],
            [0.   , 1.   , 0.   ],
            [0.   , 0.667, 0.333]])
+    >>> random_rounding(2, 3, up=["1/4", "3/4"]).matrix
+    array([[1.  , 0.  ],
+           [0.75, 0.25],
+           [0.25, 0.75]])
     """
     size, step = whole_number(n, "n", 1, SIZE_LIMIT), whole_number(base, "base", 1, SIZE_LIMIT)
     outputs = range(0, size + step, step)
     check_cells(size + 1, len(outputs), "n")
+    law = _laws(step, min(size, step - 1), up)
     counts = np.arange(size + 1)
-    matrix = np.zeros((size + 1, len(outputs)))
     below, rest = np.divmod(counts, step)
+    matrix = np.full((size + 1, len(outputs)), 0.0, dtype=law.dtype)
+    matrix[counts, below] = law[rest, 0]
     moved = rest > 0
-    matrix[counts, below] = (step - rest) / step
-    matrix[counts[moved], below[moved] + 1] = rest[moved] / step
+    matrix[counts[moved], below[moved] + 1] = law[rest[moved], 1]
     return Channel(matrix, outputs=outputs)
+
+
+def _laws(base: int, largest: int, up: Sequence[float] | None) -> np.ndarray:
+    """Return for the rests 0, ..., `largest` the probabilities of going down and up.
+
+    They are floats where these stand for the exact numbers, as thirds and decimals do.
+    """
+    if up is None:
+        shares = [Fraction(rest, base) for rest in range(largest + 1)]
+    else:
+        given = in_order(up, "up")
+        if len(given) != base - 1:
+            raise ValidationError(
+                f"up: found {len(given)} probabilities; {base - 1} are needed, for the rests from "
+                "1 to base - 1"
+            )
+        shares = [
+            fraction(real_number(value, f"up[{i}]", 0.0, 1.0)) for i, value in enumerate(given)
+        ]
+        shares = [Fraction(0), *shares[:largest]]
+    laws = [(1 - share, share) for share in shares]
+    floats = np.array(laws, dtype=float)
+    if all(exact_law(row) == law for row, law in zip(floats.tolist(), laws, strict=True)):
+        return floats
+    return np.array(laws, dtype=object)

@@ -91,6 +91,11 @@ def test_queries(write: Write, spec: str, query: Query):
         ),
         (COUNT, noise("truncated_geometric", epsilon=0.7), mechanisms.truncated_geometric(4, 0.7)),
         (COUNT, noise("random_rounding", base=3), mechanisms.random_rounding(4, 3)),
+        (
+            COUNT,
+            noise("random_rounding", base=3, up=[0.25, "4/5"]),
+            mechanisms.random_rounding(4, 3, [0.25, 0.8]),
+        ),
         (COUNT, noise("identity"), mechanisms.identity(5)),
         (COUNT, noise("constant"), mechanisms.constant(5, [1.0])),
     ],

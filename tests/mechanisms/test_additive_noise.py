@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import laplace
 
+from cvxleak.core.numbers import exact_law
 from cvxleak.measures import record_dp_epsilon
 from cvxleak.mechanisms import (
     discretized_laplace,
@@ -125,6 +126,26 @@ def test_rounding_to_base_3_as_published():
     for v, row in enumerate(matrix):
         nearest = (v + 1) // 3
         assert row[nearest] == pytest.approx(float(Fraction(2, 3)) if v % 3 else 1, abs=1e-15)
+
+
+@pytest.mark.parametrize("base", [2, 3, 5, 6, 7, 49])
+def test_rounding_is_exact(base):
+    channel = random_rounding(2 * base, base)
+    for v in channel.inputs:
+        law = exact_law(channel.row(v).tolist())
+        up = Fraction(v % base, base)
+        assert law[v // base] == 1 - up
+        assert up == 0 or law[v // base + 1] == up
+
+
+def test_rounding_with_probabilities_of_an_office():
+    channel = random_rounding(7, 3, up=["0.3", Fraction(5, 7)])
+    assert channel.row(1).tolist() == [0.7, 0.3, 0, 0]
+    assert exact_law(channel.row(5).tolist()) == (0, Fraction(2, 7), Fraction(5, 7), 0)
+    assert channel.row(6).tolist() == [0, 0, 1, 0]
+    assert random_rounding(7, 3, up=["1/3", "2/3"]) == random_rounding(7, 3)
+    # Counts that never leave the first step need the whole list all the same.
+    assert random_rounding(1, 3, up=[0.5, 0]).matrix.tolist() == [[1, 0], [0.5, 0.5]]
 
 
 def test_rounding_discloses_a_record_to_whom_knows_the_others(individual_capacity, record_level):

@@ -191,14 +191,15 @@ class TruncatedGeometric(Noise):
 
 
 class RandomRounding(Noise):
-    """Unbiased random rounding of a count to a multiple of `base`."""
+    """Random rounding of a count to a multiple of `base`, unbiased without `up`."""
 
     kind: Literal["random_rounding"]
     base: int
+    up: list[Number] | None = None
 
     def channel(self, to: Setting) -> Channel:
         """Return the channel."""
-        return mechanisms.random_rounding(to.largest, self.base)
+        return mechanisms.random_rounding(to.largest, self.base, self.up)
 
 
 class Ptable(Noise):
