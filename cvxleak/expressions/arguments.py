@@ -115,7 +115,7 @@ def rational_order(alpha: float) -> Fraction:
     if order == 1 or max(found.as_integer_ratio()) > LARGEST_TERM or float(found) != order:
         raise ValidationError(
             f"alpha: found {short(alpha)}; a ratio of whole numbers up to {LARGEST_TERM} is "
-            "needed, and not 1 (the builders of cvxleak.constraints take any order)"
+            "needed, and not 1 (the builders of cvxleak.constraints take any order from 0.2 on)"
         )
     return found
 

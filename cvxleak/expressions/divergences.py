@@ -17,6 +17,7 @@ from cvxleak.expressions.arguments import (
     law_expression,
     raised,
     rational_order,
+    support,
 )
 from cvxleak.measures.divergences import DIVERGENCES
 
@@ -114,7 +115,7 @@ def exp_renyi_divergence(law: Law, reference: Law, alpha: float) -> cp.Expressio
     -----
     In terms of measures it is ``exp((alpha - 1) * renyi_divergence(law, reference, alpha))``. DPP
     when one of the laws is a Parameter. Where both vary it is made of atoms for each outcome, and
-    its own ``value`` is NaN at laws with exact zeros (a solver's points have none).
+    its own ``value`` is NaN where both laws have an exact zero (a solver's points have none).
 
     Examples
     --------
@@ -135,6 +136,9 @@ def _powers(p: cp.Expression, r: cp.Expression, alpha: Fraction) -> cp.Expressio
         weight = derived(r, partial(_power, exponent=float(1 - alpha)), r.shape, nonneg=True)
         return (cp.multiply(weight, cp.power(p, alpha))).sum()
     if is_fixed(p):
+        # 0 r^(1-alpha) is not 0 to a solver, and 0 / 0 where both laws are 0.
+        seen = support(p)
+        p, r = p[seen], r[seen]
         weight = derived(p, partial(raised, exponent=float(alpha)), p.shape, nonneg=True)
         return (cp.multiply(weight, cp.power(r, 1 - alpha))).sum()
     return cp.hstack([_cell(p[y], r[y], alpha) for y in range(p.shape[0])]).sum()

@@ -4,6 +4,7 @@ import pytest
 
 from cvxleak import measures
 from cvxleak.constraints import (
+    capacity_budget,
     divergence_budget,
     local_dp,
     record_dp,
@@ -69,6 +70,16 @@ def test_the_most_truthful_channel_under_renyi_dp(alpha, solver, best):
     epsilon = measures.renyi_dp_epsilon(np.where(np.eye(k), 0.6, 0.2), alpha)
     rules = row_stochastic(Q) + renyi_dp(Q, alpha, epsilon)
     assert best(cp.trace(Q) / k, rules, solver) == pytest.approx(0.6, abs=2e-3)
+
+
+@pytest.mark.parametrize(("alpha", "stated"), [(1 - 1e-9, 1), (1 + 1e-9, 1.01)])
+def test_orders_near_one_are_raised(alpha, stated, best):
+    Q = cp.Variable((3, 3))
+    for build in (renyi_dp, lambda Q, a, b: capacity_budget(Q, b, a)):
+        near, at = (
+            best(cp.trace(Q), row_stochastic(Q) + build(Q, a, 0.05)) for a in (alpha, stated)
+        )
+        assert near == pytest.approx(at, abs=1e-5)
 
 
 def test_order_two_needs_no_power_cone(best):
@@ -141,7 +152,7 @@ Q32 = cp.Variable((3, 2))
         (lambda: divergence_budget(Q32, "chi-square", -1.0), "budget: found -1.0"),
         (lambda: divergence_budget(Q32, "chi-square", cp.exp(cp.Variable())), "not concave"),
         (lambda: divergence_budget(Q32, "chi-square", 1.0, COUNT.space), "3 rows; the space has 4"),
-        (lambda: renyi_dp(Q32, 0, 1.0), "alpha: found 0"),
+        (lambda: renyi_dp(Q32, 0.1, 1.0), r"alpha: found 0.1; it must be in \[0.2, inf\)"),
         (lambda: renyi_dp(Q32, 2, -1.0), "epsilon: found -1.0"),
         (lambda: renyi_dp(Q32, 2, cp.Variable()), "epsilon: found variables"),
         (lambda: zcdp(Q32, 60.0), r"rho: found 60.0; it must be in \[0, 58.3"),

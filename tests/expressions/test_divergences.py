@@ -40,6 +40,16 @@ def test_exp_renyi_divergence_is_the_measure(alpha, kinds, hold):
         assert twin.value == pytest.approx(truth, rel=1e-9)
 
 
+@pytest.mark.parametrize("alpha", [0.5, 2])
+def test_outcomes_that_a_law_does_not_have_count_for_nothing(alpha):
+    R = cp.Variable(3, value=[0.5, 0.5, 0.0])
+    twin = expressions.exp_renyi_divergence([0.5, 0.5, 0.0], R, alpha)
+    assert twin.value == pytest.approx(1.0)
+    rules = [R >= 0, cp.sum(R) == 1]
+    sense = cp.Minimize(twin) if alpha > 1 else cp.Maximize(twin)
+    assert cp.Problem(sense, rules).solve(solver="CLARABEL") == pytest.approx(1.0, abs=1e-6)
+
+
 @pytest.mark.parametrize("reference", [cp.Variable(3), cp.Parameter(3), np.full(3, 1 / 3)])
 def test_curvature(reference):
     P = cp.Variable(3)
