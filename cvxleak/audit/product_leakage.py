@@ -1,10 +1,17 @@
-"""The worst adversary with independent records: a local search below, two proved bounds above."""
+"""The worst adversary with independent records.
+
+Where each law is known to be in a polytope, the maximum is over finitely many cases
+(`cvxleak.audit.cases`). Under a floor on the sum of the entropies there is a local search below,
+and two proved bounds above.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -13,20 +20,30 @@ from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 from scipy.special import entr, rel_entr
 
+from cvxleak.audit.cases import (
+    interval,
+    known_laws,
+    law_leakage,
+    mixed_laws,
+    per_record,
+    weights_of,
+    worst_case,
+)
 from cvxleak.audit.record_leakage import TOLERANCE, RecordLeakage
 from cvxleak.audit.search.audit import Audit
-from cvxleak.core.clock import Stop
+from cvxleak.core.clock import Clock, Stop
 from cvxleak.core.errors import InfeasibleError, ValidationError
+from cvxleak.core.numbers import to_json
 from cvxleak.core.validation import Array, generator, in_order, instance, real_number, short
 from cvxleak.core.value import Value
 from cvxleak.exact import balls
 from cvxleak.exact.packing import pack
-from cvxleak.measures import mutual_information
 from cvxleak.model import Mechanism, Prior
 from cvxleak.problem import Bound, Gap, Problem, Stopped
 from cvxleak.problem.candidates import candidate_weights, law_violations, positive_part
-from cvxleak.problem.problem import Found, Toward, mixtures
+from cvxleak.problem.problem import Found, Once, Search, Toward, mixtures
 from cvxleak.proofs import product_leakage as prover
+from cvxleak.proofs.bounds.independent import IndependentRecords
 
 __all__ = ["IndependentAdversary", "ProductLeakage", "product_leakage"]
 
@@ -70,8 +87,7 @@ class IndependentAdversary(Value):
     def leakage(self) -> float:
         """I(X_i;Y) under this prior, in nats (floating point)."""
         (record,) = self.records
-        channel = _channel(_rows(self.mechanism), [np.array(p) for p in self.laws], record)
-        return float(mutual_information(np.array(self.laws[record]), channel))
+        return law_leakage(self.mechanism, record, self.laws)
 
     @property
     def entropy(self) -> float:
@@ -88,33 +104,51 @@ class IndependentAdversary(Value):
 
 @dataclass(frozen=True, eq=False)
 class ProductLeakage(Problem):
-    """The problem max over records i and over product priors with H(X) >= b of I(X_i;Y).
+    """The problem max over records i and over product priors of a class of I(X_i;Y).
 
-    DALENIUS Definition 5 for the class of adversaries to whom the records are independent.
+    DALENIUS Definition 5 for adversaries to whom the records are independent, and who know of each
+    law that it is in a polytope, or of all of them that H(X) >= b.
 
     Parameters
     ----------
     mechanism : Mechanism
-        On at most 2^16 datasets.
-    entropy_floor : float
-        b, in nats, from 0 to log|X|.
+        With a floor b > 0 on at most 2^16 datasets; thousands of records of an additive query
+        otherwise.
+    entropy_floor : float, optional
+        b, in nats, from 0 to log|X|. 0 if left out.
     records : int, optional
         The record that is attacked, one at a time; the worst of all if left out.
+    laws : array_like or sequence of array_like, optional
+        Each record's law, that of record i too, is any mixture of these: shape (V, k) for all
+        records, or such an array for each.
+    least_probability : float, optional
+        alpha, from 0 to 1/k: each record but i has each of its k values with this probability at
+        least; the law of record i is any.
+    record_floor : float, optional
+        h, in nats, from 0 to log 2: each record but i, of two values, has H(X_j) >= h; the law of
+        record i is any.
 
     Raises
     ------
     ValidationError
-        Arguments of the wrong kind, or too many datasets.
+        Arguments of the wrong kind, several of those that say what is known, or too many datasets,
+        totals or cases.
     InfeasibleError
-        b above log|X|.
+        b above log|X|, or h above log 2.
 
     Notes
     -----
-    The class is not convex. For the law of record i and of all others but one, I(X_i;Y) is convex
-    in the law of that one; so without a floor the others may be taken to be known, and the leakage
-    is max_z of the capacity of q(.|., z), exactly. With a floor this is an upper end, and so is the
-    leakage without independence (`RecordLeakage`); the lower end is the best of a local search. The
-    bracket is proved, but nothing makes it close: where it does not, it is BRACKETED.
+    For fixed laws of record i and of all others but one, I(X_i;Y) is convex in the law of that one.
+    So with laws in polytopes the maximum over the others is attained at vertices, jointly. Records
+    that add the same to the query's total are counted: for a count of n binary records each with
+    p_j in [alpha, 1 - alpha] there are n cases, and in each a concave maximum over p_i. Without
+    anything known the others' values may be taken to be known, as differential privacy does; that
+    is not `RecordLeakage` at floor 0, where what is known of the others may depend on record i.
+
+    With a floor b > 0 the class is no product. The largest capacity of q(.|., z) is an upper end,
+    and so is the leakage without independence (`RecordLeakage`); the lower end is the best of a
+    local search. The bracket is proved, but nothing makes it close: where it does not, it is
+    BRACKETED.
 
     The bound's `witness` is an `IndependentAdversary`. The option `rng` of `solve` is for the
     random starts of the local search. What a time limit does not leave out: the capacities of
@@ -133,17 +167,22 @@ class ProductLeakage(Problem):
     >>> mechanism = Mechanism(parity(3), binary_symmetric(0.1))
     >>> print(ProductLeakage(mechanism, 0.6).solve())
     leakage to product priors: 0.36806... to 0.36806... nats (CERTIFIED)
+    >>> print(ProductLeakage(mechanism, least_probability=0.1).solve())
+    leakage to product priors: 0.13750... to 0.13750... nats (CERTIFIED)
     """
 
     kind = "product-leakage"
     name = "leakage to product priors"
     maximize = True
     tolerance = TOLERANCE
-    information = ("entropy_floor",)
+    information = ("entropy_floor", "record_floor")
 
     mechanism: Mechanism
-    entropy_floor: float
+    entropy_floor: float = 0.0
     records: int | Sequence[int] | None = None
+    laws: Any = field(default=None, kw_only=True)
+    least_probability: float | None = field(default=None, kw_only=True)
+    record_floor: float | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         mechanism = instance(self.mechanism, Mechanism, "mechanism")
@@ -154,13 +193,6 @@ class ProductLeakage(Problem):
                 f"entropy_floor: found {floor!r} nats; no prior has more than log|X| = "
                 f"{space.max_entropy!r} nats"
             )
-        cells = space.size * len(mechanism.outputs)
-        if space.size > prover.SIZE_LIMIT or cells > TABLE_LIMIT:
-            raise ValidationError(
-                f"mechanism: found {short(space.size)} datasets and {len(mechanism.outputs)} "
-                f"outputs; product priors are searched on at most {prover.SIZE_LIMIT} datasets "
-                f"and {TABLE_LIMIT} probabilities"
-            )
         if self.records is not None:
             records = space.group(self.records)
             if len(records) > 1:
@@ -169,6 +201,28 @@ class ProductLeakage(Problem):
                 )
             object.__setattr__(self, "records", records)
         object.__setattr__(self, "entropy_floor", floor)
+        given = {
+            name: getattr(self, name)
+            for name in ("laws", "least_probability", "record_floor")
+            if getattr(self, name) is not None
+        }
+        if len(given) + (floor > 0) > 1:
+            names = [*given, *(["entropy_floor"] if floor else [])]
+            raise ValidationError(f"{names[0]}: found {', '.join(names[1:])} beside it; give one")
+        for name, value in given.items():
+            object.__setattr__(self, name, known_laws(space, name, value))
+        if not floor:
+            cases = self._cases
+            for i in cases.attacked(self._record):
+                cases.cases(i)
+            return
+        cells = space.size * len(mechanism.outputs)
+        if space.size > prover.SIZE_LIMIT or cells > TABLE_LIMIT:
+            raise ValidationError(
+                f"mechanism: found {short(space.size)} datasets and {len(mechanism.outputs)} "
+                f"outputs; product priors under a floor are searched on at most "
+                f"{prover.SIZE_LIMIT} datasets and {TABLE_LIMIT} probabilities"
+            )
 
     @property
     def attacked(self) -> tuple[int, ...]:
@@ -176,8 +230,74 @@ class ProductLeakage(Problem):
         space = self.mechanism.space
         return tuple(range(space.records)) if self.records is None else space.group(self.records)
 
-    def _search(self, *, rng: int | np.random.Generator | None = 0) -> _Search:
-        return _Search(self, generator(rng))
+    @property
+    def _record(self) -> int | None:
+        return None if self.records is None else self.attacked[0]
+
+    @property
+    def _known(self) -> dict[str, Any]:
+        """What is known of the laws, as a certificate says it."""
+        if self.laws is not None:
+            runs = groupby(per_record(self.mechanism.space, self.laws))
+            return {"vertices": [[to_json(laws), len(list(run))] for laws, run in runs]}
+        if self.record_floor is not None:
+            return {"record_floor": to_json(self.record_floor)}
+        return {"least_probability": to_json(self.least_probability or 0.0)}
+
+    @cached_property
+    def _least(self) -> tuple[float, float] | tuple[None, None]:
+        """Least probabilities that a record floor allows, a little less and a little more."""
+        return (None, None) if self.record_floor is None else interval(self.record_floor)
+
+    def _setting(self, least: float | None) -> IndependentRecords:
+        space = self.mechanism.space
+        return IndependentRecords(self.mechanism, *prover.hulls(space, self._known, least))
+
+    @cached_property
+    def _cases(self) -> IndependentRecords:
+        return self._setting(self._least[0])
+
+    def _search(self, *, rng: int | np.random.Generator | None = 0) -> Search:
+        random = generator(rng)
+        return _Search(self, random) if self.entropy_floor else Once(self._run)
+
+    def _run(self, gap: Gap, clock: Clock) -> tuple[Found, Stopped]:
+        """Go through the cases, and prove both ends."""
+        inside, outside = self._setting(self._least[1]), self._cases
+        audited = outside.attacked(self._record)
+        found = [worst_case(outside, i, clock) for i in audited]
+        best = max(range(len(found)), key=lambda place: found[place].value)
+        record, case = audited[best], found[best]
+        weights = case.spread_over(inside, record)
+        problem = {
+            "mechanism": self.mechanism.to_dict(),
+            "record": self._record,
+            "laws": self._known,
+        }
+        witness = self._stored(record, weights)
+        proof = {
+            "inputs": [pack(one.inputs) for one in found],
+            "least_probability": to_json(self._least[0]),
+        }
+        with balls.precision():
+            lower, upper = prover.prove(problem, witness, proof)
+        stopped = Stopped.TIME_LIMIT if any(one.late for one in found) else Stopped.ROUNDING
+        adversary = self._adversary(inside, record, weights)
+        return Found(lower, upper, adversary, (problem, witness, proof)), stopped
+
+    def _stored(self, record: int, weights: Sequence[tuple[float, ...]]) -> dict[str, Any]:
+        runs = [[list(one), len(list(run))] for one, run in groupby(weights)]
+        return {
+            "record": record,
+            "weights": runs,
+            "least_probability": to_json(self._least[1]),
+        }
+
+    def _adversary(
+        self, inside: IndependentRecords, record: int, weights: Sequence[tuple[float, ...]]
+    ) -> IndependentAdversary:
+        laws = mixed_laws(inside, record, weights)
+        return IndependentAdversary(self.mechanism, (record,), laws)
 
     def _measure(
         self, candidate: IndependentAdversary | Sequence[Prior | ArrayLike]
@@ -199,11 +319,33 @@ class ProductLeakage(Problem):
             for law, values in zip(given, space.alphabets, strict=True)
         ]
         laws, off = [positive_part(law) for law in weights], [law_violations(w) for w in weights]
-        short_of = max(self.entropy_floor - float(sum(entr(law).sum() for law in laws)), 0.0)
-        return max(_value(self.mechanism, i, laws) for i in records), {
-            **{name: max(one[name] for one in off) for name in off[0]},
-            "entropy is at least the floor": short_of,
-        }
+        missed = {name: max(one[name] for one in off) for name in off[0]}
+        if self.entropy_floor:
+            short_of = max(self.entropy_floor - float(sum(entr(law).sum() for law in laws)), 0.0)
+            value = max(_value(self.mechanism, i, laws) for i in records)
+            return value, {**missed, "entropy is at least the floor": short_of}
+        written = [tuple(law.tolist()) for law in laws]
+        record = self._worst(records, written)
+        off_by = max(w[1] for w in self._weights(self._cases, record, written))
+        value = law_leakage(self.mechanism, record, written)
+        return value, {**missed, "laws are in their polytopes": off_by}
+
+    def _worst(self, records: Sequence[int], laws: list[tuple[float, ...]]) -> int:
+        """Return which of the records leaks most."""
+        codes = self._cases.codes
+        # Those that add the same to the total and have the same law leak alike.
+        alike = {(codes[i], laws[i]): i for i in reversed(records)}
+        return max(alike.values(), key=lambda i: law_leakage(self.mechanism, i, laws))
+
+    def _weights(
+        self, setting: IndependentRecords, record: int, laws: list[tuple[float, ...]]
+    ) -> list[tuple[Array, float]]:
+        """Return each record's weights on its vertices, and how far they are from its law."""
+        vertices = [*setting.hulls]
+        vertices[record] = setting.own[record]
+        pairs = list(zip(laws, vertices, strict=True))
+        known = {pair: weights_of(np.array(pair[0]), pair[1]) for pair in set(pairs)}
+        return [known[pair] for pair in pairs]
 
     def _toward(
         self, candidate: IndependentAdversary | Sequence[Prior | ArrayLike], bound: Bound
@@ -212,21 +354,40 @@ class ProductLeakage(Problem):
         records = self.attacked
         if isinstance(given, IndependentAdversary):
             given, records = given.laws, given.records
+        space = self.mechanism.space
         laws = [
             positive_part(candidate_weights(law, len(values), values, "value of the record"))
-            for law, values in zip(given, self.mechanism.space.alphabets, strict=True)
+            for law, values in zip(given, space.alphabets, strict=True)
         ]
+        if not self.entropy_floor:
+            return self._toward_center(records, [tuple(law.tolist()) for law in laws])
         record = max(records, key=lambda i: _value(self.mechanism, i, laws))
-        ends = np.cumsum(self.mechanism.space.shape)[:-1]
+        ends = np.cumsum(space.shape)[:-1]
 
         def parts(point: Array) -> list[list[float]]:
             return [law.tolist() for law in np.split(point, ends)]
 
         return mixtures(
             np.concatenate(laws),
-            np.concatenate([np.full(n, 1 / n) for n in self.mechanism.space.shape]),
+            np.concatenate([np.full(n, 1 / n) for n in space.shape]),
             lambda p: IndependentAdversary(self.mechanism, (record,), tuple(map(tuple, parts(p)))),
             lambda p: {"record": record, "laws": parts(p)},
+        )
+
+    def _toward_center(self, records: Sequence[int], laws: list[tuple[float, ...]]) -> Toward:
+        inside = self._setting(self._least[1])
+        record = self._worst(records, laws)
+        weights = [found for found, _ in self._weights(inside, record, laws)]
+        ends = np.cumsum([len(one) for one in weights])[:-1]
+
+        def parts(point: Array) -> list[tuple[float, ...]]:
+            return [tuple(one.tolist()) for one in np.split(point, ends)]
+
+        return mixtures(
+            np.concatenate(weights),
+            np.concatenate([np.full(len(one), 1 / len(one)) for one in weights]),
+            lambda p: self._adversary(inside, record, parts(p)),
+            lambda p: self._stored(record, parts(p)),
         )
 
 
@@ -328,11 +489,18 @@ class _Search:
 
 def product_leakage(
     mechanism: Mechanism,
-    entropy_floor: float,
+    entropy_floor: float = 0.0,
     records: int | Sequence[int] | None = None,
+    *,
+    laws: Any = None,
+    least_probability: float | None = None,
+    record_floor: float | None = None,
     **options: Any,
 ) -> Bound:
     """Return the leakage to adversaries with independent records: `ProductLeakage(...).solve(...)`.
+
+    With a least probability of alpha, n times what an exact count of n tells of a record approaches
+    1 / (8 alpha (1 - alpha)).
 
     Examples
     --------
@@ -343,7 +511,15 @@ def product_leakage(
     >>> print(product_leakage(Mechanism(parity(2), binary_symmetric(0.1)), entropy_floor=0.0))
     leakage to product priors: 0.36806... to 0.36806... nats (CERTIFIED)
     """
-    return ProductLeakage(mechanism, entropy_floor, records).solve(**options)
+    problem = ProductLeakage(
+        mechanism,
+        entropy_floor,
+        records,
+        laws=laws,
+        least_probability=least_probability,
+        record_floor=record_floor,
+    )
+    return problem.solve(**options)
 
 
 def _rows(mechanism: Mechanism) -> Array:
@@ -460,7 +636,7 @@ def _met(laws: list[Array], uniform: list[Array], floor: float) -> list[Array]:
     def mixed(share: float) -> list[Array]:
         return [(1 - share) * p + share * u for p, u in zip(laws, uniform, strict=True)]
 
-    target = floor + 1e-13 * (1 + floor) if floor else -1.0
+    target = floor + 1e-13 * (1 + floor)
     if sum(entr(p).sum() for p in laws) >= target:
         return laws
     low, high = 0.0, 1.0

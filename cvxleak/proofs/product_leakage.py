@@ -15,6 +15,25 @@ proof: {"contexts", "audit"}, null for what is not used; the upper end is the le
   without a floor all of them may be taken to be known: it is at most max_z of the capacity of
   q(.|., z), and each capacity at most max_a D(row_a || sum_a pi_a row_a).
 - "audit": witness and proof of a record leakage at the same floor. Product priors are priors.
+
+Without a floor on the sum, each law may be known to be in a polytope instead:
+
+problem: {"mechanism", "record", "laws"}; "laws" is one of
+
+- {"least_probability": a}: each other record has each of its values with probability a at least;
+- {"record_floor": h}: each other record is binary and has H(X_j) >= h;
+- {"vertices": [[laws, how many records in a row], ...]}: each law, that of record i too, is a
+  mixture of these.
+
+witness: {"record": i, "weights": [[weights on the vertices, how many records in a row], ...],
+"least_probability"}.
+
+proof: {"inputs", "least_probability"}; "inputs" are, for each audited record, a packed array with
+weights on the vertices of its own law for each case. How the cases prove both ends is said at
+`cvxleak.proofs.bounds.independent`.
+
+"least_probability" is null but for a record floor: H(X_j) >= h is an interval [a, 1 - a], and the
+witness has an a with h(a) >= h, the proof one with h(a) <= h.
 """
 
 from __future__ import annotations
@@ -23,36 +42,42 @@ from collections.abc import Mapping
 from itertools import product
 from typing import Any
 
+import numpy as np
 from flint import arb
 
 from cvxleak.core.errors import CertificateError
+from cvxleak.core.numbers import fraction
 from cvxleak.exact import balls, reading
 from cvxleak.exact.limits import charge, charge_records
 from cvxleak.exact.packing import unpack
-from cvxleak.model import Mechanism
+from cvxleak.model import Mechanism, RecordSpace
+from cvxleak.model.query import runs_to_list
 from cvxleak.proofs import record_leakage
+from cvxleak.proofs.bounds import independent
 from cvxleak.proofs.bounds.adversary_class import check_floor
 from cvxleak.proofs.bounds.outputs import Ball, capacity_above
 
-__all__ = ["SIZE_LIMIT", "about", "contexts_bound", "prove", "prove_lower"]
+__all__ = ["SIZE_LIMIT", "about", "contexts_bound", "hulls", "prove", "prove_lower"]
 
 SIZE_LIMIT = 1 << 16
 """Most datasets that a witness's output laws are added up over."""
+
+KINDS = {"vertices", "least_probability", "record_floor"}
+"""What may be known of the laws."""
 
 
 def prove(
     problem: Mapping[str, Any], witness: Mapping[str, Any], proof: Mapping[str, Any]
 ) -> tuple[float, float]:
     """Return proved lower and upper ends of the leakage to product priors, in nats."""
+    if "laws" in problem:
+        return _prove_cases(problem, witness, proof)
     reading.parts(problem, {"mechanism", "entropy_floor", "record"}, "the problem")
     charge_records(problem["mechanism"])
     mechanism = Mechanism.from_dict(problem["mechanism"])
     floor = reading.number(problem["entropy_floor"], "the entropy floor")
-    given = problem["record"]
-    if given is None:
-        audited = [group[0] for group in mechanism.groups(1)]
-    else:
-        audited = [mechanism.space.group(reading.count(given, "the record"))[0]]
+    given = _record(problem, mechanism)
+    audited = [group[0] for group in mechanism.groups(1)] if given is None else [given]
     reading.parts(witness, {"record", "laws"}, "the witness")
     record = reading.count(witness["record"], "the witness's record")
     if record not in audited:
@@ -84,9 +109,150 @@ def prove(
 
 def about(problem: Mapping[str, Any]) -> str:
     """Say what a problem that `prove` has read is about."""
-    record, floor = problem["record"], reading.number(problem["entropy_floor"], "the entropy floor")
+    record = problem["record"]
     who = "the worst record" if record is None else f"record {record}"
-    return f"{who}, product priors of at least {floor:.12g} nats of doubt"
+    if "laws" not in problem:
+        floor = reading.number(problem["entropy_floor"], "the entropy floor")
+        return f"{who}, product priors of at least {floor:.12g} nats of doubt"
+    ((kind, known),) = problem["laws"].items()
+    if kind == "vertices":
+        return f"{who}, product priors whose laws are mixtures of given ones"
+    words = {
+        "least_probability": "each value of each other record has a probability of",
+        "record_floor": "each other record's entropy in nats is",
+    }
+    return f"{who}, product priors; {words[kind]} at least {reading.number(known, kind):.12g}"
+
+
+def hulls(
+    space: RecordSpace, laws: Mapping[str, Any], least: float | None
+) -> tuple[list[independent.Vertices], list[independent.Vertices]]:
+    """Return for each record the vertices of its law, and those where it is the one attacked.
+
+    `laws` is that of a problem, `least` the least probability for a record floor.
+    """
+    if not isinstance(laws, Mapping) or len(laws) != 1 or not set(laws) <= KINDS:
+        raise CertificateError(f"the laws: expected one of {sorted(KINDS)}")
+    if "vertices" in laws:
+        found = runs_to_list(laws["vertices"], "the vertices", space.records)
+        if len(found) != space.records:
+            raise CertificateError(f"the vertices: {space.records} records need them")
+        known: dict[tuple[int, int], independent.Vertices] = {}
+        for given, size in zip(found, space.shape, strict=True):
+            if (id(given), size) not in known:
+                known[id(given), size] = _vertices(given, size)
+        each = [known[id(given), size] for given, size in zip(found, space.shape, strict=True)]
+        return each, each
+    if "record_floor" in laws and set(space.shape) != {2}:
+        raise CertificateError("a record floor is for records of two values")
+    if "least_probability" in laws:
+        least = reading.number(laws["least_probability"], "the least probability")
+    if least is None:
+        raise CertificateError("a record floor needs a least probability")
+    boxes: dict[int, independent.Vertices] = {}
+    for size in set(space.shape):
+        if not 0 <= fraction(least) * size <= 1:
+            raise CertificateError(f"the least probability: found {least!r} for {size} values")
+        boxes[size] = independent.box(size, least)
+    whole = {size: independent.simplex(size) for size in boxes}
+    return [boxes[size] for size in space.shape], [whole[size] for size in space.shape]
+
+
+def _vertices(laws: Any, size: int) -> independent.Vertices:
+    if not isinstance(laws, list) or not laws:
+        raise CertificateError("the vertices of a law: expected a list that is not empty")
+    found = tuple(tuple(reading.numbers(law, "a vertex", size)) for law in laws)
+    for law in found:
+        balls.normalized(law)
+    return found
+
+
+def _prove_cases(
+    problem: Mapping[str, Any], witness: Mapping[str, Any], proof: Mapping[str, Any]
+) -> tuple[float, float]:
+    reading.parts(problem, {"mechanism", "record", "laws"}, "the problem")
+    reading.parts(witness, {"record", "weights", "least_probability"}, "the witness")
+    reading.parts(proof, {"inputs", "least_probability"}, "the proof")
+    charge_records(problem["mechanism"])
+    mechanism = Mechanism.from_dict(problem["mechanism"])
+    given = _record(problem, mechanism)
+    sides = (("the witness", witness, 1), ("the proof", proof, -1))
+    inner, outer = (
+        independent.IndependentRecords(
+            mechanism, *hulls(mechanism.space, problem["laws"], _least(problem["laws"], *side))
+        )
+        for side in sides
+    )
+    record = reading.count(witness["record"], "the witness's record")
+    if record not in ([given] if given is not None else range(mechanism.space.records)):
+        raise CertificateError(f"the witness is about record {record}, which is not audited")
+    lower = _attained(inner, record, witness["weights"])
+    audited, inputs = outer.attacked(given), proof["inputs"]
+    if not isinstance(inputs, list) or len(inputs) != len(audited):
+        raise CertificateError(f"the proof does not bound each of {len(audited)} records")
+    return lower, max(_cases_bound(outer, i, x) for i, x in zip(audited, inputs, strict=True))
+
+
+def _least(laws: Any, name: str, part: Mapping[str, Any], side: int) -> float | None:
+    """Return the least probability of a record floor: above the true one for a witness."""
+    least = part["least_probability"]
+    if not isinstance(laws, Mapping) or set(laws) != {"record_floor"}:
+        if least is not None:
+            raise CertificateError(f"{name}: a least probability is for a record floor")
+        return None
+    floor = balls.number(reading.number(laws["record_floor"], "the record floor"))
+    found = reading.number(least, f"{name}: the least probability")
+    share = balls.number(found)
+    doubt = balls.entropy([share, 1 - share])
+    if not (0 <= found <= 0.5 and (doubt >= floor if side > 0 else doubt <= floor)):
+        raise CertificateError(f"{name}: {found!r} is on the wrong side of the record floor")
+    return found
+
+
+def _attained(setting: independent.IndependentRecords, record: int, weights: Any) -> float:
+    """Return a float below what the record leaks under mixtures of the vertices."""
+    records = setting.mechanism.space.records
+    runs = runs_to_list(weights, "the weights", records)
+    if len(runs) != records:
+        raise CertificateError(f"the weights: {records} records need them")
+    known: dict[tuple[int, int], tuple[tuple[float, ...], int]] = {}
+    laws, roundings = [], 0
+    for j, given in enumerate(runs):
+        vertices = setting.own[j] if j == record else setting.hulls[j]
+        key = id(given), id(vertices)
+        if key not in known:
+            mixture = reading.numbers(given, "the weights", len(vertices))
+            balls.normalized(mixture)
+            law = independent.floats([mixture])[0] @ independent.floats(vertices)
+            known[key] = tuple(law.tolist()), 2 * independent.LAW_ROUNDINGS + len(vertices)
+        laws.append(known[key][0])
+        roundings = max(roundings, known[key][1])
+    found = setting.at(record, laws, roundings)
+    return independent.attained(found, np.array(laws[record]), roundings)
+
+
+def _cases_bound(setting: independent.IndependentRecords, record: int, packed: Any) -> float:
+    """Return a float above what the record leaks in every case."""
+    cases, own = setting.cases(record), independent.floats(setting.own[record])
+    entries = len(own[0]) * setting.mechanism.channel.shape[1]
+    charge("steps", cases * (64 + (entries + setting.totals) // 256), f"{cases} cases")
+    weights = np.asarray(unpack(packed, (cases, len(own))), dtype=float)
+    if not (np.isfinite(weights).all() and (weights >= 0).all() and (weights <= 1).all()):
+        raise CertificateError("the weights on the vertices are from 0 to 1")
+    worst, start = 0.0, 0
+    for block in setting.blocks(record):
+        ends = independent.upper_ends(block, weights[start : start + len(block.rows)], own)
+        if not np.isfinite(ends).all():
+            raise CertificateError("an input law misses an output of its rows")
+        worst, start = max(worst, float(ends.max())), start + len(ends)
+    return min(worst, _log(len(own[0])))
+
+
+def _record(problem: Mapping[str, Any], mechanism: Mechanism) -> int | None:
+    given = problem["record"]
+    if given is None:
+        return None
+    return mechanism.space.group(reading.count(given, "the record"))[0]
 
 
 def prove_lower(mechanism: Mechanism, floor: float, record: int, given: Any) -> float:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Sequence
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
+from flint import arb, arb_poly
 from scipy.special import entr
 
 from cvxleak.audit import (
@@ -18,16 +21,19 @@ from cvxleak.audit import (
 )
 from cvxleak.core.errors import CvxleakError, InfeasibleError, ValidationError
 from cvxleak.exact.balls import precision
+from cvxleak.exact.packing import pack
 from cvxleak.measures import lumped_information
 from cvxleak.mechanisms import binary_symmetric, random_rounding
-from cvxleak.model import Mechanism, RecordSpace
+from cvxleak.model import AdditiveQuery, Mechanism, RecordSpace
 from cvxleak.problem.bound import Status, Stopped
 from cvxleak.proofs import verify
+from cvxleak.proofs.bounds.independent import IndependentRecords, box, simplex
 from cvxleak.proofs.product_leakage import prove
-from cvxleak.queries import count, parity
+from cvxleak.queries import count, from_table, parity
 from tests.reference import information
 
 LOG2 = math.log(2)
+PARTS = ("problem", "witness", "proof")
 
 
 def h(p: float) -> float:
@@ -161,4 +167,281 @@ def test_arguments():
         with pytest.raises(ValidationError, match=name):
             product_leakage(mechanism, 0.0, **{name: value})
     with pytest.raises(ValidationError, match="datasets"):
-        ProductLeakage(Mechanism(parity(40), binary_symmetric(0.1)), 0.0)
+        ProductLeakage(Mechanism(parity(40), binary_symmetric(0.1)), 1.0)
+
+
+def every_product(
+    mechanism: Mechanism, own: np.ndarray, laws: Sequence[np.ndarray], record: int = 0
+) -> float:
+    """The largest leakage of a record over grids of its own law and of each other's."""
+    shape = mechanism.space.shape
+    matrix = mechanism.to_channel().matrix.reshape(*shape, -1)
+    best = 0.0
+    for others in product(*laws):
+        rows = np.moveaxis(matrix, record, 0)
+        for law in others:
+            rows = np.tensordot(rows, law, axes=(1, 0))
+        best = max(best, *(information(p[:, None] * rows) for p in own))
+    return best
+
+
+def binary(low: float, high: float, points: int = 21) -> np.ndarray:
+    grid = np.linspace(low, high, points)
+    return np.array([1 - grid, grid]).T
+
+
+def random_sum(seed: int, records: int) -> Mechanism:
+    rows = np.random.default_rng(seed).dirichlet(np.full(4, 0.4), size=records + 1)
+    return Mechanism(count(records), rows)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.05, 0.3, 0.5])
+@pytest.mark.parametrize("records", [2, 3, 4])
+def test_least_probabilities_against_brute_force(alpha, records):
+    for seed in range(3):
+        mechanism = random_sum(seed, records)
+        bound = product_leakage(mechanism, least_probability=alpha)
+        assert bound.status is Status.CERTIFIED
+        points = 7 if records == 4 else 15
+        found = every_product(
+            mechanism, binary(0, 1, 201), [binary(alpha, 1 - alpha, points)] * (records - 1)
+        )
+        # The corners are on the grid; only the record's own law is a little off.
+        assert 0.999 * bound.upper <= found <= bound.upper
+        assert bound.upper - bound.lower <= 1e-9
+        assert bound.witness.leakage == pytest.approx(bound.lower, abs=1e-9)
+        assert verify(bound.certificate).passed
+        for j, law in enumerate(bound.witness.laws):
+            assert j == bound.witness.records[0] or min(law) >= alpha - 1e-15
+
+
+def test_polytopes_of_several_values_against_brute_force():
+    rng = np.random.default_rng(0)
+    simplex = [np.array([i, j, 6 - i - j]) / 6 for i in range(7) for j in range(7 - i)]
+    for _ in range(4):
+        table = rng.integers(0, 4, size=(2, 3, 2))
+        table.ravel()[:4] = np.arange(4)
+        query = from_table(RecordSpace([(0, 1), (0, 1, 2), (0, 1)]), table)
+        mechanism = Mechanism(query, rng.dirichlet(np.ones(3), size=4))
+        corners = [rng.dirichlet(np.ones(size), size=3) for size in (2, 3, 2)]
+        inside = [np.array([w @ laws for w in simplex]) for laws in corners]
+        for record in range(3):
+            bound = product_leakage(mechanism, records=record, laws=corners)
+            others = [inside[j] for j in range(3) if j != record]
+            found = every_product(mechanism, inside[record], others, record)
+            assert found <= bound.upper
+            assert bound.lower <= 1.05 * found + 1e-6
+            assert bound.status is Status.CERTIFIED
+            assert verify(bound.certificate).passed
+        worst = product_leakage(mechanism, laws=corners)
+        each = [product_leakage(mechanism, records=i, laws=corners) for i in range(3)]
+        assert worst.upper == pytest.approx(max(bound.upper for bound in each))
+
+
+def test_a_point_is_a_prior_and_a_smaller_set_leaks_less():
+    mechanism = random_sum(1, 3)
+    laws = [[0.3, 0.7], [0.6, 0.4], [0.1, 0.9]]
+    known = product_leakage(mechanism, laws=[[law] for law in laws], records=1)
+    prior = IndependentAdversary(mechanism, (1,), tuple(map(tuple, laws)))
+    assert known.lower == pytest.approx(prior.leakage, abs=1e-12)
+    joint = prior.expand().probabilities.reshape(2, 2, 2)
+    matrix = mechanism.to_channel().matrix.reshape(2, 2, 2, -1)
+    exact = information(np.einsum("abc,abcy->by", joint, matrix))
+    assert known.lower <= exact <= known.upper
+    wide = product_leakage(mechanism, laws=[[0.1, 0.9], [0.6, 0.4]], records=1)
+    assert known.upper < wide.lower
+    ends = [product_leakage(mechanism, least_probability=a).upper for a in (0, 0.1, 0.2, 0.4)]
+    assert ends == sorted(ends, reverse=True)
+
+
+def test_a_law_in_a_polytope_that_its_best_law_is_not_in():
+    bound = product_leakage(Mechanism(count(1), [[0.9, 0.1], [0.2, 0.8]]), laws=[[0.9, 0.1]])
+    rows = np.array([[0.9, 0.1], [0.2, 0.8]])
+    assert bound.lower == pytest.approx(information(np.array([[0.9], [0.1]]) * rows), abs=1e-12)
+    end = product_leakage(Mechanism(count(1), rows), laws=[[0.9, 0.1], [0.99, 0.01]])
+    assert (end.lower, end.upper) == pytest.approx((bound.lower, bound.upper), abs=1e-9)
+
+
+def test_a_record_floor_is_the_interval_of_that_entropy(tmp_path):
+    mechanism = random_sum(2, 4)
+    for alpha in (0.01, 0.2, 0.45):
+        by_floor = product_leakage(mechanism, record_floor=h(alpha))
+        by_alpha = product_leakage(mechanism, least_probability=alpha)
+        assert by_floor.lower == pytest.approx(by_alpha.lower, abs=1e-7)
+        assert by_floor.upper == pytest.approx(by_alpha.upper, abs=1e-7)
+        doubts = [entr(law).sum() for law in by_floor.witness.laws]
+        del doubts[by_floor.witness.records[0]]
+        assert min(doubts) >= h(alpha) - 1e-15
+        by_floor.certificate.save(tmp_path / "file.json")
+        assert verify(tmp_path / "file.json").passed
+    free, none = (product_leakage(mechanism, record_floor=x) for x in (0.0, LOG2))
+    assert free.lower == pytest.approx(product_leakage(mechanism).lower, abs=1e-7)
+    assert none.upper == pytest.approx(
+        product_leakage(mechanism, least_probability=0.5).upper, abs=1e-7
+    )
+
+
+def test_exact_counts_leak_as_the_variance_of_the_others_says():
+    for alpha in (0.1, 0.3, 0.5):
+        limit = 1 / (8 * alpha * (1 - alpha))
+        off = []
+        for n in (50, 200, 800):
+            bound = product_leakage(Mechanism(count(n), np.eye(n + 1)), least_probability=alpha)
+            assert bound.status is Status.CERTIFIED
+            off.append(abs(n * bound.upper / limit - 1))
+        assert off == sorted(off, reverse=True)
+        assert off[-1] < 0.05
+
+
+def test_ten_thousand_people():
+    n = 10_000
+    # To the 101 multiples of 100, right on average.
+    below, share = np.divmod(np.arange(n + 1), 100)
+    rows = np.zeros((n + 1, 101))
+    rows[np.arange(n + 1), below] = 1 - share / 100
+    rows[np.arange(n), below[:-1] + 1] += share[:-1] / 100
+    bound = product_leakage(Mechanism(count(n), rows), least_probability=0.1)
+    assert bound.status is Status.CERTIFIED
+    assert verify(bound.certificate).passed
+    # Less than the count as it is, by the noise that rounding adds to the others' variance.
+    assert 0 < n * bound.upper < 1 / (8 * 0.1 * 0.9)
+    assert bound.witness.leakage == pytest.approx(bound.lower, rel=1e-4)
+    assert len(str(bound.certificate.proof)) < 100_000
+
+
+def test_sums_of_several_parts_and_remainders():
+    """Totals with several digits, and ones that wrap around, against the same query as a table."""
+    rng = np.random.default_rng(3)
+    space = RecordSpace([(0, 1, 2), (0, 1), (0, 1, 2)])
+    parts = [[(0, 2), (4, 0), (8, 2)], [(0, 0), (4, 4)], [(0, 2), (4, 0), (8, 2)]]
+    for modulus in (None, 6):
+        query = AdditiveQuery(space, parts, modulus=modulus)
+        mechanism = Mechanism(query, rng.dirichlet(np.ones(4), size=len(query.values)))
+        same = Mechanism(from_table(space, query.table()), mechanism.channel.matrix)
+        for known in ({}, {"least_probability": 0.2}):
+            one, other = product_leakage(mechanism, **known), product_leakage(same, **known)
+            assert one.lower == pytest.approx(other.lower, abs=1e-10)
+            assert one.upper == pytest.approx(other.upper, abs=1e-10)
+
+
+def test_what_is_known_of_laws_is_named_if_it_is_wrong():
+    mechanism = random_sum(0, 3)
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"least_probability": 0.6}, r"least_probability: .*0\.5"),
+        ({"least_probability": -0.1}, "least_probability"),
+        ({"least_probability": "few"}, "least_probability"),
+        ({"record_floor": -1}, "record_floor"),
+        ({"laws": []}, "laws: found none"),
+        ({"laws": [[], [], []]}, r"laws\[0\]: .* must not be empty"),
+        ({"laws": [[[0.5, 0.5]], [], [[0.5, 0.5]]]}, r"laws\[1\]: found none"),
+        ({"laws": [[0.5, 0.5], [1.0]]}, r"laws\[1\]"),
+        ({"laws": {(0.5, 0.5)}}, "laws: found a set"),
+        ({"laws": "known"}, "laws"),
+        ({"laws": [[0.5, 0.2]]}, r"laws\[0\]"),
+        ({"laws": [[0.2, 0.3, 0.5]]}, r"laws\[0\]"),
+        ({"laws": [[[0.5, 0.5]]] * 2}, "laws: found 2 sets"),
+        ({"laws": 0.5}, "laws"),
+        ({"laws": [[0.5, 0.5]], "least_probability": 0.1}, "found least_probability beside it"),
+        ({"record_floor": 0.1, "entropy_floor": 0.5}, "found entropy_floor beside it"),
+    ]
+    for known, reason in wrong:
+        with pytest.raises(ValidationError, match=reason):
+            ProductLeakage(mechanism, **known)
+    with pytest.raises(InfeasibleError, match="record_floor"):
+        ProductLeakage(mechanism, record_floor=0.7)
+    with pytest.raises(ValidationError, match="record_floor: record 1 has 3 values"):
+        ProductLeakage(random_mechanism(0), record_floor=0.1)
+    wide = RecordSpace([tuple(range(5))] * 60)
+    sums = AdditiveQuery(wide, [tuple(range(5))] * 60)
+    with pytest.raises(ValidationError, match=r"mechanism: found \d+ cases"):
+        ProductLeakage(Mechanism(sums, np.eye(len(sums.values))))
+    far = AdditiveQuery(RecordSpace.binary(2), [(1, 0), (0, 10**7)])
+    with pytest.raises(ValidationError, match=r"mechanism: found \d+ totals"):
+        ProductLeakage(Mechanism(far, np.eye(len(far.values))))
+
+
+def test_candidates_of_polytopes():
+    mechanism = random_sum(4, 3)
+    problem = ProductLeakage(mechanism, least_probability=0.2)
+    bound = problem.solve()
+    found = problem.check(bound.witness, bound=bound)
+    assert found.feasible
+    assert found.value == pytest.approx(bound.lower, abs=1e-9)
+    off = problem.check([[0.5, 0.5], [0.1, 0.9], [0.5, 0.5]], bound=bound)
+    assert off.violations["laws are in their polytopes"] == pytest.approx(0.1)
+    near = problem.repair([[0.5, 0.5], [0.15, 0.85], [0.5, 0.5]], bound=bound)
+    assert verify(near.certificate).passed
+    assert near.lower <= bound.upper
+
+
+def test_forged_cases_are_refused():
+    alpha = product_leakage(random_sum(0, 3), least_probability=0.2).certificate
+    floor = product_leakage(random_sum(0, 3), record_floor=0.5).certificate
+    given = product_leakage(random_sum(0, 3), laws=[[0.2, 0.8], [0.5, 0.5]]).certificate
+    changes: list[tuple[Any, str, tuple[Any, ...], Any, str]] = [
+        (alpha, "problem", ("laws",), {}, "expected one of"),
+        (alpha, "problem", ("laws",), {"least_probability": 0.6}, "the least probability"),
+        (alpha, "problem", ("laws",), {"least_probability": -0.1}, "the least probability"),
+        (alpha, "problem", ("record",), 7, "record"),
+        (alpha, "problem", ("entropy_floor",), 0.0, "the problem: expected the parts"),
+        (alpha, "witness", ("record",), 3, "not audited"),
+        (alpha, "witness", ("least_probability",), 0.2, "is for a record floor"),
+        (alpha, "proof", ("least_probability",), 0.2, "is for a record floor"),
+        (alpha, "witness", ("weights",), [[[0.5, 0.5], 2]], "3 records need them"),
+        (alpha, "witness", ("weights",), [[[0.5, 0.5], 4]], "weights"),
+        (alpha, "witness", ("weights",), [[[1.5, -0.5], 3]], "non-negative"),
+        (alpha, "proof", ("inputs",), [], "does not bound each"),
+        (alpha, "proof", ("inputs",), [pack(np.full((2, 2), 0.5))], "does not fit"),
+        (alpha, "proof", ("inputs",), [pack(np.full((3, 2), -0.5))], "from 0 to 1"),
+        (alpha, "proof", ("inputs",), [pack(np.full((3, 2), np.nan))], "from 0 to 1"),
+        (alpha, "proof", ("inputs",), [pack(np.zeros((3, 2)))], "misses an output"),
+        (floor, "problem", ("laws", "record_floor"), 0.6, "wrong side"),
+        (floor, "problem", ("laws", "record_floor"), 0.4, "wrong side"),
+        (floor, "witness", ("least_probability",), 0.1, "wrong side"),
+        (floor, "proof", ("least_probability",), 0.4, "wrong side"),
+        (floor, "proof", ("least_probability",), None, "expected a number"),
+        (given, "problem", ("laws", "vertices"), [[[], 3]], "expected a list that is not empty"),
+        (given, "problem", ("laws", "vertices"), [[[[0.5, 0.5]], 2]], "3 records need them"),
+        (given, "problem", ("laws", "vertices"), [[[[1.5, -0.5]], 3]], "non-negative"),
+        (given, "problem", ("laws", "vertices"), [[[[1.0]], 3]], "a vertex"),
+    ]
+    for certificate, part, keys, value, reason in changes:
+        parts = copy.deepcopy({name: getattr(certificate, name) for name in PARTS})
+        place = parts[part]
+        for key in keys[:-1]:
+            place = place[key]
+        place[keys[-1]] = value
+        with precision(), pytest.raises(CvxleakError, match=reason):
+            prove(*(parts[name] for name in PARTS))
+
+
+def test_an_output_law_that_is_far_off_proves_a_weak_end():
+    certificate = product_leakage(random_sum(0, 3), least_probability=0.2).certificate
+    parts = [copy.deepcopy(getattr(certificate, name)) for name in PARTS]
+    parts[2]["inputs"] = [pack(np.tile([0.99, 0.01], (3, 1)))]
+    with precision():
+        lower, upper = prove(*parts)
+    assert lower == certificate.lower
+    assert certificate.upper < upper
+
+
+def test_floats_below_and_above_the_truth_in_balls():
+    """Rows of one case, times their share, against the same sums in ball arithmetic."""
+    n, alpha = 300, 0.3
+    mechanism = Mechanism(count(n), np.eye(n + 1))
+    setting = IndependentRecords(mechanism, [box(2, alpha)] * n, [simplex(2)] * n)
+    blocks = list(setting.blocks(0))
+    rows = np.concatenate([block.rows for block in blocks])
+    share = min(block.share for block in blocks)
+    assert 1 - 1e-10 < share < 1
+    with precision(256):
+        low = arb_poly([arb(7) / 10, arb(3) / 10])
+        high = arb_poly([arb(3) / 10, arb(7) / 10])
+        for k in (0, 1, 77, 150, 299):
+            # `box` has the vertex (1 - alpha, alpha) first.
+            exact = low**k * high ** (n - 1 - k)
+            for a in (0, 1):
+                for y in range(n + 1):
+                    truth = exact[y - a] if y >= a else arb(0)
+                    assert share * rows[k, a, y] <= truth or rows[k, a, y] == 0
+                    assert rows[k, a, y] >= truth * (1 - 1e-9) - 1e-25

@@ -53,6 +53,21 @@ SPECS: dict[str, tuple[str, dict[str, Any], str]] = {
         {"entropy_floor": Nats(1.2), "records": 0},
         NOISY_PARITY,
     ),
+    "product-leakage, uncertain records": (
+        "product-leakage",
+        {"least_probability": 0.2, "records": 0},
+        NOISY_PARITY,
+    ),
+    "product-leakage, record floor": (
+        "product-leakage",
+        {"record_floor": Nats(0.5)},
+        NOISY_PARITY,
+    ),
+    "product-leakage, laws": (
+        "product-leakage",
+        {"laws": [[0.2, 0.8], [0.5, 0.5]]},
+        NOISY_PARITY,
+    ),
     "capacity": ("capacity", {"channel": CHANNEL}, ""),
     "renyi-capacity": ("renyi-capacity", {"channel": CHANNEL, "alpha": 2}, ""),
     "failure-probability": (

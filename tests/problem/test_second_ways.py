@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog
+from scipy.optimize import brentq, linprog
 from scipy.special import entr
 
 from cvxleak import Bound, check
@@ -72,6 +72,24 @@ def every_product(problem: Any) -> float:
     return best
 
 
+def every_bounded_product(problem: Any) -> float:
+    """The largest leakage of the first of three exchangeable binary records over a grid."""
+    own, ends = (0.0, 1.0), (0.2, 0.8)
+    if problem.laws is not None:
+        own = ends = (0.2, 0.7)
+    if problem.record_floor is not None:
+        doubt = problem.record_floor
+        least = brentq(lambda p: entr([p, 1 - p]).sum() - doubt, 0.0, 0.5)
+        ends = (least, 1 - least)
+    matrix = problem.mechanism.to_channel().matrix.reshape(2, 2, 2, -1)
+    laws, others = (
+        np.array([1 - grid, grid]).T for grid in (np.linspace(*own, 401), np.linspace(*ends, 7))
+    )
+    pairs = itertools.product(others, repeat=2)
+    channels = [np.einsum("abcy,b,c->ay", matrix, *pair) for pair in pairs]
+    return max(information(law[:, None] * rows) for rows in channels for law in laws)
+
+
 def renyi(problem: Any) -> float:
     """Sibson's I_alpha over a grid of input laws."""
     a = problem.alpha
@@ -115,6 +133,9 @@ WAYS: dict[tuple[str, str], tuple[Way, float]] = {
         1e-4,
     ),
     ("product leakage", "brute force"): (every_product, 5e-3),
+    ("independent records", "brute force"): (every_bounded_product, 1e-5),
+    ("independent records of an entropy", "brute force"): (every_bounded_product, 1e-5),
+    ("independent records of laws", "brute force"): (every_bounded_product, 1e-5),
     ("design for a prior", "CVXPY"): (convex, 1e-5),
     ("design for a prior", "iteration"): (rate_distortion, 1e-5),
     ("least epsilon", "CVXPY"): (lambda p: level(p, lambda v: v > p.budget + 1e-9), 1e-6),
