@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import cvxpy as cp
@@ -16,7 +17,16 @@ from cvxleak.expressions import (
     posterior_bayes_vulnerability,
     posterior_gain_vulnerability,
 )
-from cvxleak.expressions.arguments import Law, Rows, is_fixed, matched, rows_expression, support
+from cvxleak.expressions.arguments import (
+    Law,
+    Rows,
+    is_fixed,
+    is_known,
+    matched,
+    rows_expression,
+    support,
+    value,
+)
 from cvxleak.expressions.budgets import Budget, ceiling, exponential, is_number
 from cvxleak.expressions.joint import Joint, conditional_joint, input_joint, record_joint
 from cvxleak.model import Query
@@ -203,7 +213,7 @@ def sibson_budget(prior: Law, channel: Rows, alpha: float, budget: Budget) -> li
     joint = cp.multiply(cp.outer(law, np.ones(q.shape[1])), q[seen])
     apart = cp.outer(law, output)
     return [
-        output.sum() <= exponential(budget, "budget"),
+        output.sum() <= exponential(budget, "budget", most=min(len(seen), q.shape[1])),
         *renyi_at_most_zero(
             cp.reshape(joint, (1, size), order="C"), cp.reshape(apart, (1, size), order="C"), order
         ),
@@ -258,7 +268,7 @@ def capacity_budget(channel: Rows, budget: Budget, alpha: float = 1.0) -> list[c
     output = cp.Variable(q.shape[1], nonneg=True)
     everywhere = cp.outer(np.ones(q.shape[0]), output)
     return [
-        output.sum() <= exponential(budget, "budget"),
+        output.sum() <= exponential(budget, "budget", most=min(q.shape)),
         *renyi_at_most_zero(q, everywhere, order),
     ]
 
@@ -390,7 +400,8 @@ def pml(prior: Law, channel: Rows, epsilon: Budget) -> list[cp.Constraint]:
     channel : cp.Expression, shape (k, m)
         The rows q(y|x).
     epsilon : float or cp.Parameter
-        In nats, from 0 to 700. Nothing is constrained from log 1/min p(x) on.
+        In nats, from 0 to 700. Nothing is constrained from log 1/min p(x) on; where the prior is a
+        Parameter, stay below that: solvers fail at epsilons that are much larger.
 
     Raises
     ------
@@ -416,7 +427,9 @@ def pml(prior: Law, channel: Rows, epsilon: Budget) -> list[cp.Constraint]:
     seen = support(p)
     output = cp.Variable(q.shape[1])
     everywhere = cp.outer(np.ones(len(seen)), output)
-    factor = exponential(epsilon, "epsilon")
+    law = p[seen]
+    least = value(law).min() if is_known(law) else 0.0
+    factor = exponential(epsilon, "epsilon", most=1 / least if least else math.inf)
     if is_number(factor, 1.0):
         return [q[seen] == everywhere]
     return [output == p @ q, q[seen] <= factor * everywhere]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import cvxpy as cp
 import numpy as np
 
@@ -12,6 +14,9 @@ from cvxleak.expressions.pairs import neighbors_of, row_pairs
 from cvxleak.model import Query, RecordSpace
 
 __all__ = ["local_dp", "record_dp"]
+
+MOST = math.exp(20)
+"""Largest factor between rows: solvers fail at e^50, and from e^20 on no channel is missed."""
 
 
 def local_dp(channel: Rows, epsilon: Budget, delta: Budget = 0.0) -> list[cp.Constraint]:
@@ -27,7 +32,8 @@ def local_dp(channel: Rows, epsilon: Budget, delta: Budget = 0.0) -> list[cp.Con
     channel : cp.Expression, shape (k, m)
         The rows q(y|x).
     epsilon : float or cp.Parameter
-        In nats, from 0 to 700.
+        In nats, from 0 to 700; from 20 on, 20 is stated, which is sufficient. A channel that this
+        excludes is within it once mixed with at most m e^-20 (2.1e-9 m) of uniform noise.
     delta : float or cp.Expression
         From 0 to 1; a concave expression keeps the set convex.
 
@@ -56,7 +62,7 @@ def local_dp(channel: Rows, epsilon: Budget, delta: Budget = 0.0) -> list[cp.Con
     """
     q = rows_expression(channel)
     k, m = q.shape
-    factor, slack = exponential(epsilon, "epsilon"), _probability(delta, "delta")
+    factor, slack = exponential(epsilon, "epsilon", most=MOST), _probability(delta, "delta")
     if not is_number(slack, 0.0):
         return _compared(q, None, factor, slack)
     least = cp.outer(np.ones(k), cp.Variable(m))
@@ -79,7 +85,8 @@ def record_dp(
     channel : cp.Expression, shape (values of f or datasets, outputs)
         The rows of the mechanism.
     epsilon : float or cp.Parameter
-        In nats, from 0 to 700.
+        In nats, from 0 to 700; from 20 on, 20 is stated, which is sufficient. A channel that this
+        excludes is within it once mixed with at most m e^-20 (2.1e-9 m) of uniform noise.
     delta : float or cp.Expression
         From 0 to 1; a concave expression keeps the set convex.
 
@@ -112,7 +119,7 @@ def record_dp(
     >>> round(float(cp.Problem(cp.Maximize(cp.min(cp.diag(Q))), private).solve()), 6)
     0.5
     """
-    factor, slack = exponential(epsilon, "epsilon"), _probability(delta, "delta")
+    factor, slack = exponential(epsilon, "epsilon", most=MOST), _probability(delta, "delta")
     return _compared(channel, neighbors_of(query), factor, slack)
 
 

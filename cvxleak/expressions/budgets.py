@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
-from math import exp
 from typing import Any
 
 import cvxpy as cp
@@ -29,10 +29,14 @@ def floor(given: Budget, name: str) -> Budget:
     return _budget(given, name, "convex")
 
 
-def exponential(given: Budget, name: str, times: float = 1.0) -> Budget:
-    """Return e^(times budget), as a number or as a Parameter that follows the given one."""
+def exponential(given: Budget, name: str, times: float = 1.0, most: float = math.inf) -> Budget:
+    """Return min(e^(times budget), most), as a number or as a Parameter that follows the given one.
+
+    Solvers fail at coefficients such as e^50, so builders stop where nothing is left to constrain.
+    """
     if not isinstance(given, cp.Expression):
-        return exp(times * real_number(given, name, 0.0, LARGEST_LOG / max(times, 1.0)))
+        log = times * real_number(given, name, 0.0, LARGEST_LOG / max(times, 1.0))
+        return min(math.exp(log), most)
     _check_scalar(given, name)
     if not is_fixed(given):
         raise ValidationError(
@@ -40,9 +44,9 @@ def exponential(given: Budget, name: str, times: float = 1.0) -> Budget:
             "Parameter"
         )
     if is_known(given):
-        return exponential(float(value(given)), name, times)
+        return exponential(float(value(given)), name, times, most)
     # e^Parameter is not DPP, but a Parameter that is computed from it is.
-    return cp.CallbackParam(partial(_follow, given, name, times))
+    return cp.CallbackParam(partial(_follow, given, name, times, most))
 
 
 def is_number(given: Budget, number: float) -> bool:
@@ -68,7 +72,7 @@ def _check_scalar(given: cp.Expression, name: str) -> None:
         )
 
 
-def _follow(source: cp.Expression, name: str, times: float) -> Any:
+def _follow(source: cp.Expression, name: str, times: float, most: float) -> Any:
     if source.value is None:
         return None
-    return exponential(float(value(source)), name, times)
+    return exponential(float(value(source)), name, times, most)

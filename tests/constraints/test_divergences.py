@@ -7,9 +7,11 @@ from cvxleak.constraints import (
     capacity_budget,
     divergence_budget,
     local_dp,
+    pml,
     record_dp,
     renyi_dp,
     row_stochastic,
+    sibson_budget,
     zcdp,
 )
 from cvxleak.core.errors import ValidationError
@@ -80,6 +82,22 @@ def test_orders_near_one_are_raised(alpha, stated, best):
             best(cp.trace(Q), row_stochastic(Q) + build(Q, a, 0.05)) for a in (alpha, stated)
         )
         assert near == pytest.approx(at, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("build", "least"),
+    [
+        (lambda Q, b: renyi_dp(Q, 8, b), 2.9999),
+        (lambda Q, b: zcdp(Q, b / 20), 2.55),
+        (lambda Q, b: local_dp(Q, b + 20), 2.9999),
+        (lambda Q, b: pml(np.full(3, 1 / 3), Q, b + 20), 2.9999),
+        (lambda Q, b: capacity_budget(Q, b), 2.9999),
+        (lambda Q, b: sibson_budget(np.full(3, 1 / 3), Q, 2, b), 2.9999),
+    ],
+)
+def test_large_budgets_are_stated_within_a_solver_s_reach(build, least, best):
+    Q = cp.Variable((3, 3))
+    assert best(cp.trace(Q), row_stochastic(Q) + build(Q, 40.0)) > least
 
 
 def test_order_two_needs_no_power_cone(best):

@@ -42,7 +42,8 @@ def test_exp_renyi_divergence_is_the_measure(alpha, kinds, hold):
 
 @pytest.mark.parametrize("alpha", [0.5, 2])
 def test_outcomes_that_a_law_does_not_have_count_for_nothing(alpha):
-    R = cp.Variable(3, value=[0.5, 0.5, 0.0])
+    R = cp.Variable(3)
+    R.value = [0.5, 0.5, 0.0]
     twin = expressions.exp_renyi_divergence([0.5, 0.5, 0.0], R, alpha)
     assert twin.value == pytest.approx(1.0)
     rules = [R >= 0, cp.sum(R) == 1]
