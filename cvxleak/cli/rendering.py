@@ -42,6 +42,7 @@ IN_TABLES = {
     *(names.GUESS_BEFORE, names.GUESS_AFTER, names.FANO, names.PINSKER),
     names.BALANCE,
     names.PML,
+    names.POSTERIOR,
     names.ENVELOPE,
     *ENVELOPE_BOUNDS,
     *FAILURES,
@@ -58,7 +59,7 @@ ENVELOPE_NOTE = (
     "event: the most that the news of an event of probability delta or more leaks, a lower bound. "
     "tail average, Theorem 3: upper bounds."
 )
-WORDS = ("record", "output", "unit", "status")
+WORDS = ("record", "output", "value", "unit", "status")
 """Heads of columns that hold no numbers."""
 
 Columns = dict[str, Callable[[Any], "str | Text"]]
@@ -80,6 +81,12 @@ def render(
         page.entries(others)
     if tables and report.named(names.PML):
         _outcomes(page, report)
+    if tables and (rows := report.named(names.POSTERIOR)):
+        columns = {"value": lambda q: Text(str(q.value)), "probability": lambda q: f"{q.upper:.6f}"}
+        for outcome in dict.fromkeys(q.outcome for q in rows):
+            given = [q for q in rows if q.outcome == outcome]
+            page.table(f"What the record is if the output is {outcome}", given, columns)
+            page.write(f"First line: {given[0].meaning}", indent="  ")
     if any(quantity.open for quantity in report.quantities):
         page.write(_why_open(report))
 

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import in_order, label_tuple, real_number
 from cvxleak.model import Channel, Distortion, Mechanism, Prior
 from cvxleak.problem.bound import unit_scale
 from cvxleak.report import names
 from cvxleak.report import sentences as say
-from cvxleak.report.formulas import computed, distortions, under_prior, whole_dataset
+from cvxleak.report.formulas import (
+    computed,
+    distortions,
+    posteriors,
+    profile,
+    under_prior,
+    whole_dataset,
+)
 from cvxleak.report.progress import Progress, as_progress, solved
 from cvxleak.report.quantity import Quantity, Report
 from cvxleak.report.searches import Searches
@@ -26,6 +35,8 @@ def audit_report(
     distortion: Distortion | None = None,
     records: Sequence[int] | None = None,
     group_sizes: Sequence[int] = (1,),
+    epsilons: Sequence[float] = (),
+    outputs: Sequence[Hashable] = (),
     tol: float | None = None,
     time_limit: float | None = 60.0,
     progress: Progress | None = None,
@@ -50,6 +61,12 @@ def audit_report(
     group_sizes : sequence of int
         For each size, the worst group of so many records is audited (the record itself for 1).
         Only with `records` left out.
+    epsilons : sequence of float
+        Adds the least delta of (epsilon, delta)-differential privacy for each of these, in nats
+        whatever the unit: e^epsilon is a factor.
+    outputs : sequence of hashable
+        Adds the probability of each value of the record once one of these was the output. Only
+        with `prior`.
     tol : float, optional
         Relative gap that each search for a leakage aims at; that of `RecordLeakage` if left out.
     time_limit : float or None
@@ -84,12 +101,19 @@ def audit_report(
     progress = as_progress(progress)
     targets = check_targets(mechanism, records, group_sizes)
     floors = check_floors(mechanism, entropy_floors, unit)
+    given = in_order(epsilons, "epsilons")
+    levels = sorted({real_number(level, "epsilons", 0.0, open_high=True) for level in given})
+    shown = label_tuple(outputs, len(in_order(outputs, "outputs")), "outputs")
+    if shown and prior is None:
+        raise ValidationError("outputs: what they say of the record needs its prior")
     # What is quick comes first, so that nothing wrong shows up after a minute of search.
     bound = solved(progress, names.CAPACITY, Capacity(mechanism.channel).solve)
     others = [Quantity.of_bound(names.CAPACITY, bound, unit, say.CAPACITY)]
     others += computed(whole_dataset(mechanism), unit, progress)
+    others += profile(mechanism, levels, unit)
     if prior is not None:
         others += under_prior(mechanism, prior, unit, progress)
+        others += posteriors(mechanism, prior, shown)
     if distortion is not None:
         others += computed(distortions(mechanism, distortion, prior), unit, progress)
     found = list(Searches(mechanism, unit, tol, time_limit, progress).run(targets, floors))

@@ -4,22 +4,31 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from cvxleak import measures
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.validation import Array, instance
-from cvxleak.model import Distortion, Mechanism, Prior
+from cvxleak.core.validation import Array, instance, short
+from cvxleak.core.value import preview
+from cvxleak.model import Channel, Distortion, Mechanism, Prior
 from cvxleak.problem.bound import unit_scale
 from cvxleak.report import names
 from cvxleak.report import sentences as say
 from cvxleak.report.progress import Progress
 from cvxleak.report.quantity import Quantity
 
-__all__ = ["Formula", "computed", "distortions", "under_prior", "whole_dataset"]
+__all__ = [
+    "Formula",
+    "computed",
+    "distortions",
+    "posteriors",
+    "profile",
+    "under_prior",
+    "whole_dataset",
+]
 
 
 class Formula(NamedTuple):
@@ -113,6 +122,45 @@ def under_prior(
             value = float(leakage) / unit_scale(unit)
             meaning = say.pml(outcome, float(leakage))
             yield Quantity.computed(names.PML, value, unit, meaning, outcome=outcome)
+
+
+def profile(mechanism: Mechanism, epsilons: Iterable[float], unit: str) -> Iterator[Quantity]:
+    """Yield the least delta of (epsilon, delta)-differential privacy, each epsilon in nats."""
+    for epsilon in epsilons:
+        delta = measures.record_privacy_profile(mechanism, epsilon)
+        yield Quantity.computed(
+            names.RECORD_DELTA,
+            delta,
+            names.PROBABILITY,
+            say.record_delta(epsilon, delta),
+            epsilon=epsilon / unit_scale(unit),
+        )
+
+
+def posteriors(
+    mechanism: Mechanism, prior: Prior, outputs: Iterable[Hashable]
+) -> Iterator[Quantity]:
+    """Yield the probability of each value of the only record that can occur, given each output."""
+    law = _law(mechanism, prior)
+    values = mechanism.space.alphabets[0]
+    posterior = Channel(mechanism.to_channel().matrix, values, mechanism.outputs).posterior(law)
+    for outcome in outputs:
+        if outcome not in posterior.inputs:
+            raise ValidationError(
+                f"outputs: found {short(outcome)}; the outputs that can occur under the prior are "
+                f"{preview(posterior.inputs)}"
+            )
+        for value, before, after in zip(values, law, posterior.row(outcome), strict=True):
+            if before > 0:
+                meaning = say.posterior(outcome, value, before, after)
+                yield Quantity.computed(
+                    names.POSTERIOR,
+                    float(after),
+                    names.PROBABILITY,
+                    meaning,
+                    outcome=outcome,
+                    value=value,
+                )
 
 
 def distortions(mechanism: Mechanism, distortion: Distortion, prior: Prior | None) -> list[Formula]:

@@ -63,6 +63,8 @@ def about(quantity: Quantity, unit: str) -> str:
         parts.append(f"doubt at least {quantity.entropy_floor:g} {unit}")
     if quantity.outcome is not None:
         parts.append(f"output {quantity.outcome}")
+    if quantity.value is not None:
+        parts.append(f"value {quantity.value}")
     if quantity.delta is not None:
         parts.append(f"delta {quantity.delta:g}")
     if quantity.epsilon is not None:

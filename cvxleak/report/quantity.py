@@ -44,6 +44,8 @@ class Quantity:
         Least entropy of the adversaries that it is about, in the report's unit.
     outcome : hashable or None
         The output that it is about.
+    value : hashable or None
+        The value of the record that it is about.
     epsilon : float or None
         The level of leakage that it is about, in the report's unit.
     delta : float or None
@@ -74,6 +76,7 @@ class Quantity:
     record: int | tuple[int, ...] | None = None
     entropy_floor: float | None = None
     outcome: Hashable | None = None
+    value: Hashable | None = None
     epsilon: float | None = None
     delta: float | None = None
     stopped: Stopped | None = None
@@ -100,14 +103,14 @@ class Quantity:
         )
 
     @classmethod
-    def computed(cls, name: str, value: float, unit: str, meaning: str, **about: Any) -> Self:
+    def computed(cls, name: str, value: float, unit: str, meaning: str, /, **about: Any) -> Self:
         """Return the value of a formula, which both ends have."""
         return cls(name, value, value, unit, COMPUTED, meaning, **about)
 
     @property
     def subject(self) -> tuple[Any, ...]:
         """Whom and what it is about: equal for quantities about the same."""
-        return self.record, self.entropy_floor, self.outcome, self.epsilon, self.delta
+        return self.record, self.entropy_floor, self.outcome, self.value, self.epsilon, self.delta
 
     @property
     def open(self) -> bool:
@@ -128,7 +131,7 @@ class Quantity:
         }
         if self.open:
             data["stopped"] = self.stopped.name if self.stopped else None
-        for key in ("entropy_floor", "outcome", "delta", "epsilon"):
+        for key in ("entropy_floor", "outcome", "value", "delta", "epsilon"):
             if getattr(self, key) is not None:
                 data[key] = getattr(self, key)
         return data

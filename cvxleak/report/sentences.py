@@ -131,6 +131,14 @@ def record_dp(nats: float) -> str:
     )
 
 
+def record_delta(epsilon: float, delta: float) -> str:
+    """Sentence for the differential privacy of records with a delta, at one epsilon in nats."""
+    return (
+        f"With epsilon {epsilon:g}, changing one record multiplies the chance of any set of "
+        f"outputs by at most {_factor(epsilon)} and adds at most {delta:.6g} to it."
+    )
+
+
 def local_dp(nats: float) -> str:
     """Sentence for the differential privacy of whole datasets."""
     if nats == math.inf:
@@ -162,6 +170,16 @@ def pml(outcome: Hashable, nats: float) -> str:
     return (
         f"Under the given prior the output {outcome!r} multiplies the gain that any adversary can "
         f"expect by at most {_factor(nats)}."
+    )
+
+
+def posterior(outcome: Hashable, value: Hashable, before: float, after: float) -> str:
+    """Sentence for the probability of a value of the record, given one output."""
+    if after == 0:
+        return f"The output {outcome!r} excludes that the record is {value!r}."
+    return (
+        f"Somebody who knows the given prior and sees the output {outcome!r} finds that the record "
+        f"is {value!r} with probability {percent(after)}; it was {percent(before)} before."
     )
 
 

@@ -182,8 +182,9 @@ def test_json_keys_are_pinned(run: Run, write: Write):
 
 def test_documented_names_are_the_real_ones(run: Run, write: Write):
     text = (ROOT / "docs" / "cli.md").read_text()
-    group = "[audit]\ngroup_sizes = [1, 2]\n"
-    names = {name for name, _ in quantities(run("audit", write(LOCAL), "--json", "-"))}
+    group = "[audit]\ngroup_sizes = [1, 2]\nepsilons = [1]\n"
+    local = write(LOCAL, "[audit]\noutputs = ['x']\n")
+    names = {name for name, _ in quantities(run("audit", local, "--json", "-"))}
     spec = write(COUNT, ROUNDING, FLOORS, group, name="group.toml")
     short = run("audit", spec, "--time-limit", "0", "--json", "-")
     names |= {name for name, _ in quantities(short)}
@@ -224,6 +225,14 @@ def test_local_mechanism(run: Run, write: Write):
     table = run("audit", write(LOCAL)).stdout
     assert "Prior: Made up" in table
     assert "Pointwise maximal leakage of each output" in table
+
+
+@pytest.mark.parametrize(("key", "value"), [("epsilons", "[-1]"), ("outputs", "['w']")])
+def test_what_else_is_asked_is_named_by_its_key(run: Run, write: Write, key: str, value: str):
+    path = write(LOCAL, f"[audit]\n{key} = {value}\n")
+    result = run("audit", path)
+    assert result.exit_code == 2
+    assert f"{path}: audit.{key}: found " in result.stderr.replace("\n", "")
 
 
 def test_many_outcomes_are_cut_short(run: Run, write: Write):

@@ -13,7 +13,14 @@ from cvxleak.cli.spec_file import SpecFile
 from cvxleak.model import Channel
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-SPECS = ["krr.toml", "parity4_laplace.toml", "ptable.toml", "rounded_count.toml", "warner.toml"]
+SPECS = [
+    "krr.toml",
+    "parity4_laplace.toml",
+    "ptable.toml",
+    "published_count.toml",
+    "rounded_count.toml",
+    "warner.toml",
+]
 
 
 def audit(name: str) -> dict[str, list[dict]]:
@@ -56,10 +63,28 @@ def test_ptable():
     found = audit("ptable.toml")
     # A count of 0 is published as 0, and a count of 1 with probability 102/256.
     assert found["record DP epsilon"][0]["upper"] == "inf"
+    assert {q["upper"] for q in found["record DP delta"]} == {154 / 256}
     assert found["worst-case distortion"][0]["upper"] == pytest.approx((102 + 50 + 2 * 26) / 256)
     assert [q["lower"] > math.log(2) - 1e-6 for q in found["record leakage"]] == [True] * 2 + [
         False
     ] * 2
+
+
+def test_published_count():
+    found = audit("published_count.toml")
+    law = dict(zip(range(7), (729, 1458, 1215, 540, 135, 18, 1), strict=True))
+    # In 256ths, for the counts with a row of their own; the last one serves all others.
+    rows = {
+        0: {0: 256},
+        1: {-1: 102, 0: 78, 1: 50, 2: 26},
+        2: {-2: 16, -1: 64, 0: 96, 1: 64, 2: 16},
+    }
+    joint = {count: p * rows[min(count, 2)].get(3 - count, 0) for count, p in law.items()}
+    after = {q["value"]: q["upper"] for q in found["posterior probability"]}
+    assert after == pytest.approx({count: p / sum(joint.values()) for count, p in joint.items()})
+    assert [count for count, p in after.items() if p] == [1, 2, 3, 4, 5]
+    (leakage,) = [q for q in found["pointwise maximal leakage"] if q["outcome"] == 3]
+    assert leakage["upper"] == pytest.approx(math.log(96 * 4096 / sum(joint.values())))
 
 
 def test_parity_is_what_the_plateau_says():

@@ -2,6 +2,7 @@
 
 import io
 import math
+import re
 from decimal import ROUND_CEILING, ROUND_FLOOR
 
 import pytest
@@ -47,6 +48,8 @@ def everything() -> Report:
         [0.5, 1.3],
         prior=Prior([0.4, 0.3, 0.2, 0.1], labels),
         distortion=Distortion.hamming(labels),
+        epsilons=[0.5],
+        outputs=labels[:2],
     )
 
 
@@ -60,11 +63,18 @@ def test_no_line_is_too_long(everything: Report, width: int):
 def test_every_quantity_is_shown_with_its_meaning(everything: Report):
     text = " ".join(page(everything).split())
     for quantity in everything.quantities:
-        if quantity.name.startswith(("guess", "pointwise")):
+        if quantity.name.startswith(("guess", "pointwise", "posterior probability")):
             continue
         assert " ".join(quantity.meaning.split()) in text, quantity.name
         if quantity.name not in {"record leakage", "balance"}:
             assert f"{quantity.name} {amount(quantity.lower, ROUND_FLOOR)[:-1]}" in text
+
+
+def test_an_output_says_what_the_record_is(everything: Report):
+    text = page(everything)
+    assert "What the record is if the output is b\n" in text
+    after = 0.1 / (0.3 * math.e + 0.7)
+    assert re.search(rf"^\[red\]d\[/red\] +{after:.6f}$", text, re.MULTILINE)
 
 
 def test_labels_are_not_markup(everything: Report):

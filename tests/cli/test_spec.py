@@ -155,7 +155,12 @@ def test_byte_order_mark_is_fine():
 def test_defaults():
     spec = check_spec(read_toml(f"version = 1\n{COUNT}{ROUNDING}".encode(), "s"), "s")
     assert dict(spec.adversary) == {"entropy_floors": [0.0], "unit": None}
-    assert dict(spec.audit) == {"records": None, "group_sizes": [1]}
+    assert dict(spec.audit) == {
+        "records": None,
+        "group_sizes": [1],
+        "epsilons": [],
+        "outputs": [],
+    }
 
 
 def sections() -> dict[str, list[type[BaseModel]]]:

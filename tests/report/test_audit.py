@@ -208,6 +208,49 @@ def test_bad_arguments(options: dict, message: str):
         audit_report(Mechanism(count(2), identity(3)), **options)
 
 
+def test_privacy_profile():
+    mechanism = Mechanism(count(4), random_rounding(4, 3))
+    report = audit_report(mechanism, unit="bits", epsilons=[1, "1/2", 1])
+    found = report.named("record DP delta")
+    assert [q.epsilon for q in found] == pytest.approx([0.5 / math.log(2), 1 / math.log(2)])
+    for quantity, epsilon in zip(found, (0.5, 1.0), strict=True):
+        assert quantity.upper == measures.record_privacy_profile(mechanism, epsilon)
+        assert quantity.unit == "probability"
+        assert quantity.to_dict()["epsilon"] == quantity.epsilon
+    assert not audit_report(mechanism).named("record DP delta")
+
+
+def test_what_one_output_says():
+    # 1/2 and 1/4 of the counts 0 and 1 are published as 1, and none of the count 2.
+    channel = Channel([[0.5, 0.5, 0], [0.25, 0.25, 0.5], [0, 0, 1]], [0, 1, 2], [0, 1, 2])
+    mechanism = Mechanism.from_channel(RecordSpace([(0, 1, 2, 3)]), [*channel.matrix, [0, 0, 1]])
+    prior = Prior([0.25, 0.5, 0.25, 0.0], range(4))
+    found = audit_report(mechanism, prior=prior, outputs=[1]).named("posterior probability")
+    assert [(q.outcome, q.value, q.upper) for q in found] == [(1, 0, 0.5), (1, 1, 0.5), (1, 2, 0)]
+    assert "is 0 with probability 50.0 %; it was 25.0 % before" in found[0].meaning
+    assert found[2].meaning == "The output 1 excludes that the record is 2."
+    assert found[2].to_dict()["value"] == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"outputs": [5]}, r"outputs: found 5; .* under the prior are \[0\]"),
+        ({"outputs": [1]}, r"outputs: found 1; .* under the prior are \[0\]"),
+        ({"outputs": [0, 0]}, "outputs: found 0 and 0"),
+        ({"outputs": 0}, "outputs: expected a sequence"),
+        ({"outputs": [0], "prior": None}, "outputs: .* needs its prior"),
+        ({"epsilons": [-1]}, "epsilons: found -1"),
+        ({"epsilons": [math.inf]}, "epsilons: found inf"),
+        ({"epsilons": 1}, "epsilons: expected a sequence"),
+    ],
+)
+def test_bad_epsilons_and_outputs(options: dict, message: str):
+    mechanism = Mechanism(count(1), identity(2))
+    with pytest.raises(ValidationError, match=f"^{message}"):
+        audit_report(mechanism, **{"prior": Prior([1, 0]), **options})
+
+
 def test_prior_with_other_labels():
     mechanism = Mechanism(count(1), identity(2))
     with pytest.raises(ValidationError, match="they must be the values of the record"):

@@ -75,6 +75,7 @@ def audit(
         return Asked(
             functools.partial(audit_report, task.mechanism, floors, **rest),
             lambda _: _about(spec_file, task.mechanism),
+            places={key: f"{spec_file.path}: audit.{key}" for key in ("epsilons", "outputs")},
         )
 
     options = {"json_path": json_path, "html": html, "certificate": certificate}

@@ -36,10 +36,12 @@ class Adversary(Section):
 
 
 class Audit(Section):
-    """[audit]: whose leakage is asked for: the worst record if nothing is said."""
+    """[audit]: whose leakage is asked for, the worst record's if nothing is said, and what else."""
 
     records: list[int] | None = Field(default=None, min_length=1)
     group_sizes: list[int] = Field(default=[1], min_length=1)
+    epsilons: list[Number] = Field(default=[])
+    outputs: list[Label] = Field(default=[])
 
 
 class Source(Section):
