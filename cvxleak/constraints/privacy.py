@@ -7,7 +7,7 @@ import math
 import cvxpy as cp
 import numpy as np
 
-from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import real_number
 from cvxleak.expressions.arguments import Rows, rows_expression
 from cvxleak.expressions.budgets import Budget, ceiling, exponential, is_number
 from cvxleak.expressions.pairs import neighbors_of, row_pairs
@@ -16,7 +16,7 @@ from cvxleak.model import Query, RecordSpace
 __all__ = ["local_dp", "record_dp"]
 
 MOST = math.exp(20)
-"""Largest factor between rows: solvers fail at e^50, and from e^20 on no channel is missed."""
+"""Largest factor between rows: solvers fail at e^50, and e^20 excludes hardly a channel."""
 
 
 def local_dp(channel: Rows, epsilon: Budget, delta: Budget = 0.0) -> list[cp.Constraint]:
@@ -140,7 +140,5 @@ def _compared(
 
 
 def _probability(given: Budget, name: str) -> Budget:
-    slack = ceiling(given, name)
-    if not isinstance(slack, cp.Expression) and slack > 1:
-        raise ValidationError(f"{name}: found {slack!r}; it must be in [0, 1]")
-    return slack
+    slack = given if isinstance(given, (int, float)) else ceiling(given, name)
+    return slack if isinstance(slack, cp.Expression) else real_number(slack, name, 0.0, 1.0)

@@ -207,7 +207,7 @@ Q32, BIT = cp.Variable((3, 2)), RecordSpace.binary(1)
         (lambda: local_dp(Q32, cp.Constant(-1.0)), "epsilon: found -1.0"),
         (lambda: local_dp(Q32, cp.Parameter(2)), "epsilon: expected a real scalar"),
         (lambda: local_dp(Q32, cp.Variable()), "epsilon: found variables"),
-        (lambda: local_dp(Q32, 1.0, -0.1), "delta: found -0.1"),
+        (lambda: local_dp(Q32, 1.0, -0.1), r"delta: found -0.1; it must be in \[0, 1\]"),
         (lambda: local_dp(Q32, 1.0, 1.1), "delta: found 1.1"),
         (lambda: local_dp(Q32, 1.0, cp.square(cp.Variable())), "delta: .* not concave"),
         (lambda: local_dp(cp.Variable(3), 1.0), "channel: expected 2 dimension"),
