@@ -42,13 +42,17 @@ STEPS = 3
 
 LEAST_WEIGHT = 1e-30
 
+MOST_GROUPS = 12
+"""Most groups of a value for boxes: with 5 they take hundreds of nodes, with 8 ten thousand."""
+
 NEAR_ZERO = 0.05
 """An interval from 0 to more than this is cut at a third: most of it is of no account."""
 
 
 def fits_boxes(rows: Array) -> bool:
-    """Whether a value's laws have fewer numbers than the output's, and boxes can be proved."""
-    return len(rows) <= rows.shape[1] and float(rows[rows > 0].min()) > 2 * LEAST_ENTRY
+    """Whether a value's laws have few numbers, no more than the output's, that can be proved."""
+    groups, outputs = rows.shape
+    return groups <= min(outputs, MOST_GROUPS) and float(rows[rows > 0].min()) > 2 * LEAST_ENTRY
 
 
 @dataclass(frozen=True)

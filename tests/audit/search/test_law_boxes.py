@@ -10,7 +10,7 @@ from scipy.special import rel_entr
 from scipy.stats import norm
 
 from cvxleak.audit import record_leakage
-from cvxleak.audit.search.law_boxes import LawBoxes
+from cvxleak.audit.search.law_boxes import MOST_GROUPS, LawBoxes, fits_boxes
 from cvxleak.audit.search.sharing import SharingSearch, SharingTree
 from cvxleak.core.validation import Array
 from cvxleak.exact.balls import precision
@@ -126,3 +126,21 @@ def test_smooth_noise_with_many_outputs(n: int, sigma: float, floor: float, leak
     assert bound.certificate is not None
     assert all("groups" in v for v in bound.certificate.proof["groups"][0]["sharing"]["values"])
     assert verify(bound.certificate).passed
+
+
+@pytest.mark.parametrize(
+    ("groups", "outputs", "least", "fits"),
+    [
+        (3, 3, 0.0, True),
+        (3, 3, 1e-300, False),
+        (4, 3, 0.0, False),
+        (MOST_GROUPS, 20, 0.0, True),
+        (MOST_GROUPS + 1, 20, 0.0, False),
+    ],
+)
+def test_few_groups_and_no_tiny_probabilities_fit(
+    groups: int, outputs: int, least: float, fits: bool
+) -> None:
+    rows = np.full((groups, outputs), 1 / outputs)
+    rows[0, 0] = least
+    assert fits_boxes(rows) == fits
