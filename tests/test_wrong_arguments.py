@@ -194,6 +194,7 @@ OWN: dict[str, dict[str, Any]] = {
     "envelope.output_count_bound": {"outputs": 3},
     "problem.problem_class": {"name": "capacity"},
     "problem.verify_iterates": {"problem": Capacity(GEOMETRIC), "iterates": FOUR},
+    "mechanisms.random_rounding": {"up": [0.5, 0.5]},
     "mechanisms.rank_exponential": {"distortion": np.array([[0, 1, 2], [1, 0, 2], [2, 1, 0]])},
     "mechanisms.column_symmetric_bound": {"subject": randomized_response(3, 1.0)},
     "model.as_prior": {"size": 4},
@@ -221,6 +222,7 @@ OWN: dict[str, dict[str, Any]] = {
     "report.design_report": {"problem": SMALL},
     "report.local_dp_report": {"problem": MinLocalDP([[0.7, 0.3]], 0.2)},
     "report.envelope_report": {"delta": [0.1]},
+    "report.audit_report": {"epsilons": [0.5], "outputs": []},
     "report.html_page": {"report": audit_report(Mechanism(parity(2), binary_symmetric(0.2)))},
 }
 

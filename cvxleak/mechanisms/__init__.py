@@ -29,6 +29,8 @@ Noise for a query's values goes between `Query` and `Mechanism`:
 >>> from cvxleak.queries import parity
 >>> Mechanism(parity(4), binary_symmetric(0.3))
 Mechanism(4 records, 2 query values -> 2 outputs)
+
+A statistical office's perturbation table is read by `Mechanism.from_ptable`.
 """
 
 from cvxleak.mechanisms.column_symmetry import (
