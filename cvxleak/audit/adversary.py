@@ -15,7 +15,7 @@ from cvxleak.measures import (
     lumped_information,
     posterior_bayes_vulnerability,
 )
-from cvxleak.model import Lumped, Mechanism, Prior
+from cvxleak.model import ChannelSet, Lumped, Mechanism, Prior
 from cvxleak.model.knowledge import Knowledge
 from cvxleak.model.knowledge.violations import expand
 from cvxleak.model.restricted import Restricted, restrict
@@ -30,6 +30,7 @@ class Adversary(Value):
     Attributes
     ----------
     mechanism : Mechanism
+        If its channel lies in a set, what is said of leakage and guesses is about the center.
     records : tuple of int
         The record, or group of records, that is attacked.
     weights : array, shape (N,)
@@ -65,6 +66,8 @@ class Adversary(Value):
         """The lumped problem that `weights` lives on."""
         if self.adversaries:
             return self._restricted.lumped
+        if isinstance(self.mechanism.noise, ChannelSet):
+            return self.mechanism.lumped_set(self._named).center
         return self.mechanism.lumped(self._named)
 
     @property

@@ -17,7 +17,7 @@ from cvxleak.audit.search.turns import in_turns
 from cvxleak.core.clock import Clock, Stop
 from cvxleak.core.errors import CertificateError, SolveInterrupted, ValidationError
 from cvxleak.core.validation import Array, generator, in_order, real_number
-from cvxleak.model import Mechanism
+from cvxleak.model import ChannelSet, Mechanism
 from cvxleak.model.knowledge import Knowledge
 from cvxleak.problem import Bound, Gap, Status, Stopped
 from cvxleak.problem.interrupts import Interrupts
@@ -137,6 +137,7 @@ def leakage_curve(
     Parameters
     ----------
     mechanism : Mechanism
+        If its channel is only known to lie in a `ChannelSet`, each floor is audited for itself.
     entropy_floors : iterable of float
         b, in nats, strictly increasing, from 0 to log|X|.
     records : int or sequence of int, optional
@@ -195,6 +196,8 @@ def leakage_curve(
     real_number(tol, "tol", 0.0, 1.0, open_high=True)
     known = tuple(adversaries) if isinstance(adversaries, Iterable) else adversaries
     problems = [RecordLeakage(mechanism, b, records, adversaries=known) for b in floors]
+    if isinstance(mechanism.noise, ChannelSet):
+        return _floor_by_floor(problems, tol, clock, generator(rng))
     search = _Search(problems, tol, generator(rng))
     found, stopped = search.run(clock)
     bounds = tuple(
@@ -205,6 +208,18 @@ def leakage_curve(
     if stopped is Stopped.INTERRUPTED:
         raise SolveInterrupted(curve)
     return curve
+
+
+def _floor_by_floor(
+    problems: list[RecordLeakage], tol: float, clock: Clock, rng: np.random.Generator
+) -> LeakageCurve:
+    """Return the brackets for a set of channels, each found for itself."""
+    bounds: list[Bound] = []
+    for place, problem in enumerate(problems):
+        share = None if clock.limit is None else clock.left / (len(problems) - place)
+        bounds.append(problem.solve(tol=tol, time_limit=share, rng=rng))
+    floors = tuple(problem.entropy_floor for problem in problems)
+    return LeakageCurve(floors, tuple(bounds), (True,) * len(floors), clock.seconds)
 
 
 class _Search:

@@ -13,12 +13,13 @@ from numpy.typing import ArrayLike
 
 from cvxleak.audit.adversary import Adversary
 from cvxleak.audit.search.audit import Audit, Progress, Reporter
+from cvxleak.audit.search.set_audit import SetAudit
 from cvxleak.audit.search.turns import audit_in_turns
 from cvxleak.core.clock import Clock
 from cvxleak.core.errors import InfeasibleError, SolveInterrupted, ValidationError
 from cvxleak.core.validation import Array, instance, real_number, short, whole_number
 from cvxleak.measures import entropy, lumped_entropy, lumped_information
-from cvxleak.model import Mechanism, Prior
+from cvxleak.model import ChannelSet, Lumped, Mechanism, Prior
 from cvxleak.model.knowledge import Knowledge
 from cvxleak.model.knowledge.binding import as_knowledge
 from cvxleak.model.knowledge.violations import lump, violations_of_prior, violations_of_weights
@@ -43,7 +44,10 @@ class RecordLeakage(Problem):
     Parameters
     ----------
     mechanism : Mechanism
-        The query and its noise channel.
+        The query and its noise channel. If that is only known to lie in a `ChannelSet`, every
+        channel of the set leaks at least `lower` and none more than `upper`. CERTIFIED is then
+        about the gap that the search has to close, between `upper` and ``bound.attained``; the
+        rest is what the set leaves open, ``bound.set_width``.
     entropy_floor : float
         b, in nats, from 0 to log|X|: the adversary's least uncertainty about the whole dataset.
     records : int or sequence of int, optional
@@ -133,6 +137,11 @@ class RecordLeakage(Problem):
         object.__setattr__(self, "records", group)
         object.__setattr__(self, "size", size)
         known = as_knowledge(adversaries, mechanism.query)
+        if known and isinstance(mechanism.noise, ChannelSet):
+            raise ValidationError(
+                "adversaries: found knowledge of the priors beside a channel that is only known to "
+                "lie in a set; audit members of the set, Mechanism(query, noise.center) say"
+            )
         object.__setattr__(self, "adversaries", known)
         name = "record leakage" if size == 1 else f"leakage about {size} records"
         object.__setattr__(self, "name", name)
@@ -143,8 +152,11 @@ class RecordLeakage(Problem):
         rng: int | np.random.Generator | None = 0,
         verbose: bool = False,
         progress: Progress | None = None,
-    ) -> Audit:
-        return Audit(self, rng, Reporter(verbose, progress))
+    ) -> Audit | SetAudit:
+        report = Reporter(verbose, progress)
+        if isinstance(self.mechanism.noise, ChannelSet):
+            return SetAudit(self, rng, report)
+        return Audit(self, rng, report)
 
     def check(
         self,
@@ -188,9 +200,9 @@ class RecordLeakage(Problem):
         records: int | Sequence[int] | None = None,
         lumped: bool = False,
     ) -> tuple[float, dict[str, float]]:
-        mechanism = self.mechanism
+        mechanism = self._center
         if isinstance(candidate, Adversary):
-            if candidate.mechanism != mechanism or candidate.adversaries != self.adversaries:
+            if candidate.mechanism != self.mechanism or candidate.adversaries != self.adversaries:
                 raise ValidationError("candidate: found an Adversary of another problem")
             candidate, records, lumped = candidate.weights, candidate.records, True
         group = self.records if records is None else mechanism.space.group(records)
@@ -201,12 +213,14 @@ class RecordLeakage(Problem):
         if lumped and group is None:
             raise ValidationError("records: lumped weights are about one record; name it")
         if lumped and group:
-            view = restrict(mechanism, group, self.adversaries)
-            p = candidate_weights(candidate, len(view.lumped.rows), None, "group of contexts")
+            lumped_problem, missed = self._lumped(group), {}
+            p = candidate_weights(candidate, len(lumped_problem.rows), None, "group of contexts")
             law = positive_part(p)
-            value = lumped_information(law, view.lumped)
-            uncertainty = lumped_entropy(law, view.lumped)
-            missed = violations_of_weights(view, law, self.adversaries)
+            value = lumped_information(law, lumped_problem)
+            uncertainty = lumped_entropy(law, lumped_problem)
+            if self.adversaries:
+                view = restrict(mechanism, group, self.adversaries)
+                missed = violations_of_weights(view, law, self.adversaries)
         else:
             p = self._weights(candidate)
             law = positive_part(p)
@@ -223,6 +237,20 @@ class RecordLeakage(Problem):
         violations = law_violations(p) | {"entropy is at least the floor": short_of} | missed
         return value, violations
 
+    @property
+    def _center(self) -> Mechanism:
+        """The mechanism, or that of the center of a set of channels."""
+        noise = self.mechanism.noise
+        if isinstance(noise, ChannelSet):
+            return Mechanism(self.mechanism.query, noise.center)
+        return self.mechanism
+
+    def _lumped(self, group: tuple[int, ...]) -> Lumped:
+        """Return the lumped problem that an adversary's weights live on."""
+        if isinstance(self.mechanism.noise, ChannelSet):
+            return self.mechanism.lumped_set(group).center
+        return restrict(self.mechanism, group, self.adversaries).lumped
+
     def _weights(self, candidate: Prior | ArrayLike) -> Array:
         """Return a candidate's weights on the datasets, in product order."""
         space = self.mechanism.space
@@ -235,7 +263,7 @@ class RecordLeakage(Problem):
         return candidate_weights(candidate, space.size, labels, "dataset")
 
     def _toward(self, candidate: Adversary | Prior | ArrayLike, bound: Bound) -> Toward:
-        mechanism, known = self.mechanism, self.adversaries
+        mechanism, known = self._center, self.adversaries
         if isinstance(candidate, Adversary):
             self._measure(candidate)  # or it is of another problem
             group, weights = candidate.records, candidate.weights
@@ -246,15 +274,18 @@ class RecordLeakage(Problem):
                 groups if self.records is None else [self.records],
                 key=lambda g: lumped_information(mechanism.lump(g, law), mechanism.lumped(g)),
             )
-            weights = lump(restrict(mechanism, group, known), law)
-        lumped = restrict(mechanism, group, known).lumped
+            if known:
+                weights = lump(restrict(mechanism, group, known), law)
+            else:
+                weights = self.mechanism.lump(group, law)
+        lumped = self._lumped(group)
         center, worst = lumped.uniform(), bound.witness
         if known:  # what is inside of a class, its search knows; a point of it will do
             center = worst.weights if worst.records == group else weights
         return mixtures(
             weights,
             center,
-            lambda w: Adversary(mechanism, group, w, known),
+            lambda w: Adversary(self.mechanism, group, w, known),
             lambda w: {"records": list(group), "weights": w.tolist()},
         )
 

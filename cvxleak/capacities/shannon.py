@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cvxleak.capacities.channel_sets import capacity_of_set
 from cvxleak.capacities.enclosure import Enclosure
 from cvxleak.capacities.outputs import merged_columns, proportional_columns
 from cvxleak.core.clock import Clock
 from cvxleak.iterative.interior_point import FLOOR, capacity_interior_point
 from cvxleak.measures import mutual_information
-from cvxleak.model import Channel, Prior, as_channel
+from cvxleak.model import Channel, ChannelSet, Prior, as_channel
 from cvxleak.problem import Gap
 from cvxleak.problem.bound import Bound, Stopped
 from cvxleak.problem.candidates import candidate_weights, law_violations, positive_part
@@ -37,8 +38,9 @@ class Capacity(Problem):
 
     Parameters
     ----------
-    channel : Channel or array_like, shape (inputs, outputs)
-        Its rows are meant as written.
+    channel : Channel, ChannelSet or array_like, shape (inputs, outputs)
+        Its rows are meant as written. Of a `ChannelSet` every member has a capacity of at least
+        `lower`, and none of more than `upper`; ``bound.set_width`` is what the set leaves open.
 
     Raises
     ------
@@ -55,7 +57,8 @@ class Capacity(Problem):
     checker computes the same two numbers again in ball arithmetic and so confirms them.
 
     A candidate for `check` is a law of the input: weights in the order of the channel's inputs, or
-    labeled by them. Its value is that of its positive part divided by its sum.
+    labeled by them. Its value is that of its positive part divided by its sum, at the center of a
+    set.
 
     Examples
     --------
@@ -76,15 +79,18 @@ class Capacity(Problem):
     tolerance = 1e-9
     convex = True
 
-    channel: Channel
+    channel: Channel | ChannelSet
 
-    def __init__(self, channel: Channel | ArrayLike) -> None:
-        object.__setattr__(self, "channel", as_channel(channel))
+    def __init__(self, channel: Channel | ChannelSet | ArrayLike) -> None:
+        known = channel if isinstance(channel, ChannelSet) else as_channel(channel)
+        object.__setattr__(self, "channel", known)
 
     def _search(self) -> Search:
         return Once(self._run)
 
     def _run(self, gap: Gap, clock: Clock) -> tuple[Found, Stopped]:
+        if isinstance(self.channel, ChannelSet):
+            return capacity_of_set(self.channel, gap, clock)
         matrix = self.channel.matrix
         # Equal rows and proportional outputs are one each: they change nothing but the work.
         sums = matrix.sum(axis=1)
@@ -116,7 +122,12 @@ class Capacity(Problem):
     def _measure(self, candidate: Prior | ArrayLike) -> tuple[float, dict[str, float]]:
         inputs = self.channel.inputs
         weights = candidate_weights(candidate, len(inputs), inputs, "input")
-        return mutual_information(positive_part(weights), self.channel), law_violations(weights)
+        return mutual_information(positive_part(weights), self._center), law_violations(weights)
+
+    @property
+    def _center(self) -> Channel:
+        """The channel, or the center of the set."""
+        return self.channel.center if isinstance(self.channel, ChannelSet) else self.channel
 
     def _toward(self, candidate: Prior | ArrayLike, bound: Bound) -> Toward:
         inputs = self.channel.inputs
@@ -126,8 +137,9 @@ class Capacity(Problem):
     def to_cvxpy(self) -> cp.Problem:
         """Return the problem in plain CVXPY, with the input law as its variable ``input``.
 
-        Maximize I(p, Q) = H(Q'p) + sum_x p_x sum_y q log q over the simplex. What a solver returns
-        is a point and a number, neither of them proved: give the point to `check`.
+        Maximize I(p, Q) = H(Q'p) + sum_x p_x sum_y q log q over the simplex, for the center of a
+        set. What a solver returns is a point and a number, neither of them proved: give the point
+        to `check`.
 
         Examples
         --------
@@ -146,16 +158,17 @@ class Capacity(Problem):
 
         p = cp.Variable(len(self.channel.inputs), nonneg=True, name="input")
         constraints: list[Any] = [cp.sum(p) == 1]
-        return cp.Problem(cp.Maximize(expressions.mutual_information(p, self.channel)), constraints)
+        told = expressions.mutual_information(p, self._center)
+        return cp.Problem(cp.Maximize(told), constraints)
 
 
-def capacity(channel: Channel | ArrayLike, **options: Any) -> Bound:
+def capacity(channel: Channel | ChannelSet | ArrayLike, **options: Any) -> Bound:
     """Return the Shannon capacity of a channel as a proved bracket: `Capacity(channel).solve(...)`.
 
     Parameters
     ----------
-    channel : Channel or array_like, shape (inputs, outputs)
-        The rows q(y|x).
+    channel : Channel, ChannelSet or array_like, shape (inputs, outputs)
+        The rows q(y|x), or intervals for them: the bracket then holds for every channel of the set.
     **options
         As for `Problem.solve`.
 

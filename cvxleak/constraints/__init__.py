@@ -7,6 +7,7 @@ Lists add up: ``row_stochastic(Q) + local_dp(Q, 1.0) + [Q[0, 0] >= 0.5]``. Budge
 """
 
 from cvxleak.constraints.channels import (
+    in_channel_set,
     joint_law,
     monotone_noise,
     output_support,
@@ -37,6 +38,7 @@ __all__ = [
     "distortion_budget",
     "divergence_budget",
     "entropy_floor",
+    "in_channel_set",
     "joint_law",
     "local_dp",
     "maximal_leakage",

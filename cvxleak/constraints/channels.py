@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.validation import in_order, plain_array, short, whole_number
+from cvxleak.core.validation import in_order, instance, plain_array, short, whole_number
 from cvxleak.expressions.arguments import (
     Law,
     Rows,
@@ -18,10 +18,11 @@ from cvxleak.expressions.arguments import (
     rows_expression,
     table_expression,
 )
-from cvxleak.model import Distortion
+from cvxleak.model import ChannelSet, Distortion
 from cvxleak.model.labels import channel_labels, distortion_matrix
 
 __all__ = [
+    "in_channel_set",
     "joint_law",
     "monotone_noise",
     "output_support",
@@ -56,6 +57,40 @@ def row_stochastic(channel: Rows) -> list[cp.Constraint]:
     """
     q = rows_expression(channel)
     return [q >= 0, q.sum(axis=1) == 1]
+
+
+def in_channel_set(channel: Rows, channels: ChannelSet) -> list[cp.Constraint]:
+    """Return l(y|x) <= q(y|x) <= u(y|x): with `row_stochastic`, the channels of a set.
+
+    Parameters
+    ----------
+    channel : cp.Expression, shape (k, m)
+        The rows q(y|x).
+    channels : ChannelSet
+        Intervals for them.
+
+    Raises
+    ------
+    ValidationError
+        Not affine, not a set of channels, or one of another shape.
+
+    Examples
+    --------
+    Of all channels that are printed like this, how much may two rows differ?
+
+    >>> import cvxpy as cp
+    >>> from cvxleak.constraints import in_channel_set, row_stochastic
+    >>> from cvxleak.model import ChannelSet
+    >>> printed = ChannelSet.from_printed([[0.67, 0.33], [0.25, 0.75]], digits=2)
+    >>> Q = cp.Variable((2, 2))
+    >>> rules = row_stochastic(Q) + in_channel_set(Q, printed)
+    >>> round(float(cp.Problem(cp.Maximize(Q[0, 0] - Q[1, 0]), rules).solve()), 6)
+    0.43
+    """
+    q, known = rows_expression(channel), instance(channels, ChannelSet, "channels")
+    if q.shape != known.shape:
+        raise ValidationError(f"channels: found shape {known.shape}; the channel has {q.shape}")
+    return [q >= known.lower, q <= known.upper]
 
 
 def joint_law(prior: Law, joint: Law) -> list[cp.Constraint]:
@@ -170,7 +205,7 @@ def monotone_noise(channel: Rows, distortion: Distortion | ArrayLike) -> list[cp
     --------
     >>> import cvxpy as cp
     >>> from cvxleak.constraints import monotone_noise, row_stochastic
-    >>> from cvxleak.model import Distortion
+    >>> from cvxleak.model import ChannelSet, Distortion
     >>> Q = cp.Variable((3, 3))
     >>> usual = row_stochastic(Q) + monotone_noise(Q, Distortion.absolute(range(3)))
     >>> round(float(cp.Problem(cp.Maximize(Q[0, 2]), usual).solve()), 6)

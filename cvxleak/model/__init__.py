@@ -2,6 +2,7 @@
 
 from cvxleak.model.additive import AdditiveQuery
 from cvxleak.model.channel import Channel, as_channel
+from cvxleak.model.channel_set import ChannelSet, LumpedSet
 from cvxleak.model.distortion import Distortion
 from cvxleak.model.knowledge import Expectation, Knowledge, KnownMarginals, RelativeEntropyBall
 from cvxleak.model.lumping import Limits, Lumped
@@ -14,12 +15,14 @@ from cvxleak.model.table import TableQuery
 __all__ = [
     "AdditiveQuery",
     "Channel",
+    "ChannelSet",
     "Distortion",
     "Expectation",
     "Knowledge",
     "KnownMarginals",
     "Limits",
     "Lumped",
+    "LumpedSet",
     "Mechanism",
     "Prior",
     "Query",

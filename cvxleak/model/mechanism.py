@@ -18,6 +18,7 @@ from cvxleak.model._groups import kinds_of_groups
 from cvxleak.model._matrix import distinct_rows
 from cvxleak.model.additive import AdditiveQuery
 from cvxleak.model.channel import Channel, as_channel
+from cvxleak.model.channel_set import ChannelSet, LumpedSet
 from cvxleak.model.joint import joint_query
 from cvxleak.model.lumping import Lumped
 from cvxleak.model.prior import Prior, as_prior, has_labels
@@ -36,7 +37,7 @@ class Mechanism(Stored):
     ----------
     query : Query
         The function f of the dataset.
-    channel : Channel, pandas.DataFrame or array_like
+    channel : Channel, ChannelSet, pandas.DataFrame or array_like
         One row per value of the query, matched by label (in the order of `query.values` if an
         array is given). A channel may have inputs that the query never takes, in any order; what
         is stored as `channel` has exactly the rows of `query.values`, in that order. The inputs
@@ -59,21 +60,43 @@ class Mechanism(Stored):
     """
 
     query: Query
-    channel: Channel
+    noise: Channel | ChannelSet
 
-    def __init__(self, query: Query, channel: Channel | ArrayLike) -> None:
+    def __init__(self, query: Query, channel: Channel | ChannelSet | ArrayLike) -> None:
         values = instance(query, Query, "query").values
-        given = as_channel(channel)
-        if has_labels(channel):
+        given = channel if isinstance(channel, ChannelSet) else as_channel(channel)
+        if has_labels(given if isinstance(channel, ChannelSet) else channel):
             given = given.select(values, name="channel")
-        elif given.shape[0] == len(values):
-            given = Channel(given.matrix, values, given.outputs)
-        else:
+        elif given.shape[0] != len(values):
             raise ValidationError(
                 f"channel: found {given.shape[0]} rows; the query has {len(values)} values"
             )
+        elif isinstance(given, ChannelSet):
+            given = ChannelSet(given.lower, given.upper, values, given.outputs)
+        else:
+            given = Channel(given.matrix, values, given.outputs)
         object.__setattr__(self, "query", query)
-        object.__setattr__(self, "channel", given)
+        object.__setattr__(self, "noise", given)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.query, self.noise)
+
+    @property
+    def channel(self) -> Channel:
+        """The noise channel, if it is known exactly.
+
+        Raises
+        ------
+        ValidationError
+            It is only known to lie in a set of channels.
+        """
+        if isinstance(self.noise, ChannelSet):
+            raise ValidationError(
+                "mechanism: its channel is only known to lie in a set; record_leakage, "
+                "group_leakage, leakage_curve and capacity hold for all of the set, and "
+                "Mechanism(query, noise.center) is about one member"
+            )
+        return self.noise
 
     @classmethod
     def from_channel(cls, space: RecordSpace, channel: Channel | ArrayLike) -> Self:
@@ -195,7 +218,7 @@ class Mechanism(Stored):
     @property
     def outputs(self) -> tuple[Hashable, ...]:
         """Output labels."""
-        return self.channel.outputs
+        return self.noise.outputs
 
     def then(self, channel: Channel) -> Mechanism:
         """Return this mechanism with its output post-processed by `channel`.
@@ -255,26 +278,44 @@ class Mechanism(Stored):
         ValidationError
             Not distinct indices of records, or a group with too many joint values.
         """
+        return self._lumped(records, self.channel.matrix, self.distinct_rows[1])[0]
+
+    def lumped_set(self, records: int | Sequence[int]) -> LumpedSet:
+        """Return the lumped problem of a mechanism whose channel lies in a set.
+
+        Raises
+        ------
+        ValidationError
+            As `lumped`, and a channel that is known exactly.
+        """
+        noise = instance(self.noise, ChannelSet, "channel")
+        center, firsts = self._lumped(records, noise.center.matrix, self.distinct_rows[1])
+        return LumpedSet(center, noise.lower[firsts], noise.upper[firsts])
+
+    def _lumped(
+        self, records: int | Sequence[int], matrix: Array, row_of_value: NDArray[np.intp]
+    ) -> tuple[Lumped, list[int]]:
+        """Return the lumped problem, and for each group the first row in it."""
         group = self.space.group(records)
-        rows, row_of_value = self.distinct_rows
         value_index, row_index, multiplicities, contexts = [], [], [], []
         for a, fiber in enumerate(self.query.fibers(group)):
             merged: dict[int, list[int]] = {}
             for place in fiber:
                 merged.setdefault(int(row_of_value[place]), []).append(place)
-            for row, places in sorted(merged.items()):
+            for _, places in sorted(merged.items()):
                 value_index.append(a)
-                row_index.append(row)
+                row_index.append(places[0])
                 multiplicities.append(sum(fiber[place] for place in places))
                 contexts.append(tuple(self.query.values[place] for place in places))
-        return Lumped(
+        lumped = Lumped(
             values=self.space.values(records),
             outputs=self.outputs,
             value_index=np.array(value_index, dtype=np.intp),
-            rows=rows[row_index],
+            rows=matrix[row_index],
             multiplicities=multiplicities,
             contexts=contexts,
         )
+        return lumped, row_index
 
     def groups(
         self, size: int = 1, parts: Sequence[Sequence[int]] | None = None
@@ -369,7 +410,8 @@ class Mechanism(Stored):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the mechanism as plain lists, ready for JSON (floats round-trip exactly)."""
-        return {"query": self.query.to_dict(), "channel": self.channel.to_dict()}
+        key = "channel_set" if isinstance(self.noise, ChannelSet) else "channel"
+        return {"query": self.query.to_dict(), key: self.noise.to_dict()}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -380,12 +422,20 @@ class Mechanism(Stored):
         ValidationError
             A key is missing or unknown, or a value is not valid.
         """
+        if isinstance(data, Mapping) and "channel_set" in data:
+            check_keys(data, {"query", "channel_set"})
+            return cls(Query.from_dict(data["query"]), ChannelSet.from_dict(data["channel_set"]))
         check_keys(data, {"query", "channel"})
         return cls(Query.from_dict(data["query"]), Channel.from_dict(data["channel"]))
 
     @cached_property
     def distinct_rows(self) -> tuple[Array, NDArray[np.intp]]:
-        """The distinct rows in lexicographic order, and which one each query value has."""
+        """The distinct rows in lexicographic order, and which one each query value has.
+
+        Of a set of channels: the distinct boxes, lower ends beside upper ones.
+        """
+        if isinstance(self.noise, ChannelSet):
+            return distinct_rows(np.hstack([self.noise.lower, self.noise.upper]))
         return distinct_rows(self.channel.matrix)
 
     def _group_of_dataset(self, records: int | Sequence[int]) -> NDArray[np.intp]:

@@ -131,6 +131,10 @@ class Bound:
     stats : mapping
         Seconds, iterations, nodes and whatever else the method reports; under ``"stopped"`` why the
         search ended, a `Stopped`.
+    attained : float, optional
+        Of a set of channels, for all of which `lower` and `upper` hold: the most that was found for
+        rows within it. CERTIFIED is about the gap between it and `upper`, which the search has to
+        close; the rest of the bracket is what the set leaves open, `set_width`.
 
     Examples
     --------
@@ -150,6 +154,7 @@ class Bound:
     shadow_prices: Mapping[str, float] = field(default_factory=dict)
     stats: Mapping[str, Any] = field(default_factory=dict)
     _resume: Resume | None = field(default=None, repr=False, compare=False)
+    attained: float | None = None
 
     def __post_init__(self) -> None:
         instance(self.name, str, "name")
@@ -193,6 +198,11 @@ class Bound:
         return 0.0 if self.lower == self.upper else self.upper - self.lower
 
     @property
+    def set_width(self) -> float:
+        """What a set of channels leaves open, however long the search; 0 for one channel."""
+        return 0.0 if self.attained is None else self.attained - self.lower
+
+    @property
     def verdict(self) -> str:
         """Name of the status; for an open bracket also why the search ended, where that is known.
 
@@ -228,6 +238,7 @@ class Bound:
             upper=_rounded(self.upper * scale, math.inf),
             unit=unit,
             _resume=None if resume is None else lambda *args: resume(*args).to(unit),
+            attained=None if self.attained is None else self.attained * scale,
         )
 
     def refine(self, tol: float, time_limit: float | None = None) -> Bound:
@@ -267,12 +278,14 @@ class Bound:
             self.certificate,
             dict(self.shadow_prices),
             dict(self.stats),
+            None,
+            self.attained,
         )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Bound):
             return NotImplemented
-        parts = ("name", "lower", "upper", "status", "unit", "certificate")
+        parts = ("name", "lower", "upper", "status", "unit", "certificate", "attained")
         return (
             all(getattr(self, part) == getattr(other, part) for part in parts)
             and dict(self.shadow_prices) == dict(other.shadow_prices)
@@ -283,7 +296,10 @@ class Bound:
         return hash((self.name, self.lower, self.upper, self.status, self.unit))
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.lower:.7g} to {self.upper:.7g} {self.unit} ({self.verdict})"
+        verdict = self.verdict
+        if self.attained is not None:
+            verdict += f"; the set of channels leaves {self.set_width:.3g} open"
+        return f"{self.name}: {self.lower:.7g} to {self.upper:.7g} {self.unit} ({verdict})"
 
 
 def same(one: Any, other: Any) -> bool:

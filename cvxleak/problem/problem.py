@@ -59,6 +59,8 @@ class Found:
     about : mapping
         What the certificate's ends are about (`Certificate.about`); an end that it leaves out is
         not claimed. Empty if both are claimed of the problem.
+    attained : float, optional
+        Of a set of channels: what some rows within it attain. The search closes the gap to it.
     """
 
     lower: float
@@ -69,6 +71,18 @@ class Found:
     stats: Mapping[str, Any] = field(default_factory=dict)
     feasible: bool = True
     about: Mapping[str, str] = field(default_factory=dict)
+    attained: float | None = None
+
+    @property
+    def searched(self) -> tuple[float, float]:
+        """The ends whose gap the search closes."""
+        return self.lower if self.attained is None else self.attained, self.upper
+
+    @property
+    def width(self) -> float:
+        """The gap that the search closes."""
+        lower, upper = self.searched
+        return upper - lower
 
 
 Toward = Callable[[float], tuple[Any, Mapping[str, Any]]]
@@ -128,11 +142,11 @@ class Once:
 
     def advance(self, gap: Gap, stop: Stop) -> Stopped:
         """Solve the program, unless what was found before is sharp enough."""
-        if self._found is not None and gap.closed(self._found.lower, self._found.upper):
+        if self._found is not None and gap.closed(*self._found.searched):
             return Stopped.TOLERANCE
         found, stopped = self._run(gap, stop.clock)
         before = self._found
-        if before is None or found.upper - found.lower <= before.upper - before.lower:
+        if before is None or found.width <= before.width:
             self._found = found
         return stopped
 
@@ -318,6 +332,8 @@ class Problem(Value, ABC):
         except ValidationError as error:
             raise ValidationError(f"bound: found one of another problem: {error}") from error
         size = max(self.scale, abs(value)) if math.isfinite(value) else 0.0
+        if own.attained is not None:  # of a set of channels: anywhere within
+            attained = min(max(value, own.lower), own.upper)
         if value != attained and not abs(value - attained) <= max(WITNESS, self.tolerance) * size:
             raise ValidationError(
                 f"bound: found one of another problem: the value of its witness is {attained:.9g} "
@@ -474,7 +490,7 @@ class Problem(Value, ABC):
                     raise
                 if interrupts.seen:
                     stopped = Stopped.INTERRUPTED
-                near = gap.closed(found.lower, found.upper)
+                near = gap.closed(*found.searched)
                 if near or stopped is not Stopped.TOLERANCE:
                     break
                 if aim.tol <= gap.tol / 2**SHARPER:
@@ -508,6 +524,7 @@ class Problem(Value, ABC):
             found.prices,
             {"seconds": seconds, "stopped": stopped, **found.stats},
             lambda tol, limit: self.go_on(lambda: search, tol, limit, seconds),
+            found.attained,
         ).to(self._information_unit)
         if stopped is Stopped.INTERRUPTED:
             raise SolveInterrupted(bound)

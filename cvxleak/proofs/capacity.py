@@ -1,9 +1,11 @@
 """Certificate kind ``capacity``: the Shannon capacity of a channel.
 
-problem: {"matrix": rows}; witness: {"input": p}; proof: {"output": t}.
+problem: {"matrix": rows}, or {"lower": rows, "upper": rows} for all channels between them;
+witness: {"input": p}; proof: {"output": t}.
 Lower end: I(p, Q). Upper end: max_x D(Q(.|x) || t), which bounds the capacity for any law t
 (Kemperman; Csiszar and Korner, Information Theory, Theorem 8.4). Rows, p and t are laws
-as written (`cvxleak.core.numbers`).
+as written (`cvxleak.core.numbers`). For a set of channels both ends hold for every member
+(`cvxleak.proofs.bounds.channel_sets`).
 
 The two ends are computed twice, by code that shares nothing: `prove` is the checker, in ball
 arithmetic; `cvxleak.capacities.enclosure` is fast and in floating point with an error bound, and so
@@ -17,8 +19,14 @@ from typing import Any
 
 from flint import arb
 
-from cvxleak.core.errors import CertificateError
+from cvxleak.core.errors import CertificateError, ValidationError
 from cvxleak.exact import balls, reading
+from cvxleak.model import ChannelSet
+from cvxleak.proofs.bounds.channel_sets import (
+    divergence_above,
+    information_below,
+    posteriors_of,
+)
 
 __all__ = ["about", "prove"]
 
@@ -27,6 +35,8 @@ def prove(
     problem: Mapping[str, Any], witness: Mapping[str, Any], proof: Mapping[str, Any]
 ) -> tuple[float, float]:
     """Return proved lower and upper ends of the capacity, in nats."""
+    if "lower" in problem:
+        return _prove_set(problem, witness, proof)
     matrix = reading.parts(problem, {"matrix"}, "the problem")["matrix"]
     reading.parts(witness, {"input"}, "the witness")
     reading.parts(proof, {"output"}, "the proof")
@@ -48,7 +58,39 @@ def prove(
     return max(balls.round_down(lower), 0.0), upper
 
 
+def _prove_set(
+    problem: Mapping[str, Any], witness: Mapping[str, Any], proof: Mapping[str, Any]
+) -> tuple[float, float]:
+    """Return what all channels of a set can transmit, and what none exceeds."""
+    reading.parts(problem, {"lower", "upper"}, "the problem")
+    reading.parts(witness, {"input"}, "the witness")
+    reading.parts(proof, {"output"}, "the proof")
+    try:
+        channels = ChannelSet(problem["lower"], problem["upper"])
+    except ValidationError as error:
+        raise CertificateError(f"the set of channels: {error}") from error
+    lower, upper = (
+        [[balls.number(x) for x in row] for row in ends.tolist()]
+        for ends in (channels.lower, channels.upper)
+    )
+    output = balls.normalized(reading.numbers(proof["output"], "the output law", len(lower[0])))
+    inputs = balls.normalized(reading.numbers(witness["input"], "the input law", len(lower)))
+    logs = balls.logarithms(output)
+    most = balls.largest(
+        divergence_above(low, high, logs) for low, high in zip(lower, upper, strict=True)
+    )
+    priors = [[p if i == x else arb(0) for i in range(len(inputs))] for x, p in enumerate(inputs)]
+    center = [[arb(q) for q in row] for row in channels.center.matrix.tolist()]
+    joint = [[p * q for q in row] for p, row in zip(inputs, center, strict=True)]
+    least = information_below(priors, lower, upper, posteriors_of(joint, inputs))
+    most = most.min(arb(len(inputs)).log())
+    return max(balls.round_down(least), 0.0), balls.round_up(most)
+
+
 def about(problem: Mapping[str, Any]) -> str:
     """Say what a problem that `prove` has read is about."""
-    matrix = problem["matrix"]
-    return f"a channel of {len(matrix)} inputs and {len(matrix[0])} outputs"
+    if "lower" in problem:
+        rows, words = problem["lower"], "every channel of a set, with"
+    else:
+        rows, words = problem["matrix"], "a channel of"
+    return f"{words} {len(rows)} inputs and {len(rows[0])} outputs"

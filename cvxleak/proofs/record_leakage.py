@@ -39,14 +39,14 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from flint import arb
+from flint import arb, fmpz
 
 from cvxleak.core.errors import CertificateError
 from cvxleak.core.numbers import ExactArray, same_numbers, written_law
 from cvxleak.exact import balls, reading
 from cvxleak.exact.limits import ENTRY, charge, charge_entries, charge_records
 from cvxleak.exact.packing import unpack
-from cvxleak.model import Limits, Lumped, Mechanism, TableQuery
+from cvxleak.model import ChannelSet, Limits, Lumped, LumpedSet, Mechanism, TableQuery
 from cvxleak.model.knowledge import Knowledge
 from cvxleak.model.knowledge.binding import exchangeable
 from cvxleak.model.restricted import Restricted, restrict
@@ -58,6 +58,7 @@ from cvxleak.proofs.bounds.adversary_class import (
     read_knowledge,
     read_weights,
 )
+from cvxleak.proofs.bounds.channel_sets import information_below, posteriors_of
 from cvxleak.proofs.bounds.law_slabs import slabs_bound
 from cvxleak.proofs.bounds.outputs import Matrix, capacity_above, rows_by_value
 from cvxleak.proofs.bounds.posterior_cells import cells_bound
@@ -95,6 +96,8 @@ def prove_groups(
     proof: Mapping[str, Any],
 ) -> tuple[float, float]:
     """Return proved lower and upper ends of the leakage about the worst of some groups."""
+    if isinstance(mechanism.noise, ChannelSet):
+        return _prove_set(mechanism, floor, groups, knowledge, witness, proof)
     entries = reading.parts(proof, {"groups"}, "the proof")["groups"]
     if not isinstance(entries, list) or len(entries) != len(groups):
         raise CertificateError(f"the proof does not bound each of {len(groups)} groups")
@@ -121,6 +124,79 @@ def prove_groups(
     if restricted is None:
         return prove_lower(lumped, floor, witness["weights"]), max(uppers)
     return prove_lower_within(restricted, floor, witness["weights"]), max(uppers)
+
+
+def _prove_set(
+    mechanism: Mechanism,
+    floor: float,
+    groups: Sequence[tuple[int, ...]],
+    knowledge: Sequence[Knowledge],
+    witness: Mapping[str, Any],
+    proof: Mapping[str, Any],
+) -> tuple[float, float]:
+    """Return what every channel of a set leaks at least, and what none exceeds."""
+    if knowledge:
+        raise CertificateError("a set of channels goes with no knowledge of the adversaries")
+    entries = reading.parts(proof, {"groups"}, "the proof")["groups"]
+    if not isinstance(entries, list) or len(entries) != len(groups):
+        raise CertificateError(f"the proof does not bound each of {len(groups)} groups")
+    uppers: list[float] = []
+    for group, entry in zip(groups, entries, strict=True):
+        reading.parts(entry, {"records"}, "an entry of the proof", optional={"cells"})
+        if reading.groups([entry["records"]], "an entry's records")[0] != list(group):
+            raise CertificateError(f"an entry of the proof is not about group {group}")
+        _charge_lumping(mechanism, group)
+        uppers.append(prove_upper_of_set(mechanism.lumped_set(group), floor, entry))
+    reading.parts(witness, {"records", "weights"}, "the witness")
+    group = tuple(reading.groups([witness["records"]], "the witness's records")[0])
+    if group not in groups:
+        raise CertificateError(f"the witness is about {group}, which is not audited")
+    return prove_lower_of_set(mechanism, group, floor, witness["weights"]), max(uppers)
+
+
+def prove_upper_of_set(lumped: LumpedSet, floor: float, entry: Mapping[str, Any]) -> float:
+    """Return a float above the leakage of one lumped problem, whatever the rows in their boxes."""
+    bounds = [balls.round_up(arb(len(lumped.center.values)).log())]
+    if "cells" in entry:
+        boxes = (lumped.lower, lumped.upper)
+        bounds.append(cells_bound(lumped.center, floor, entry["cells"], boxes=boxes))
+    return min(bounds)
+
+
+def prove_lower_of_set(
+    mechanism: Mechanism, group: tuple[int, ...], floor: float, weights: Sequence[float]
+) -> float:
+    """Return a float below I(w) under every channel of the set, once w is proved to be allowed.
+
+    Query values have rows of their own, which all values of A share.
+    """
+    noise = mechanism.noise
+    assert isinstance(noise, ChannelSet)
+    lumped = mechanism.lumped_set(group).center
+    w = balls.normalized(reading.numbers(weights, "the witness's weights", len(lumped.rows)))
+    check_doubt(w, lumped.multiplicities, floor)
+    place = {value: i for i, value in enumerate(mechanism.query.values)}
+    fibers = mechanism.query.fibers(group)
+    priors = [[arb(0)] * len(place) for _ in fibers]
+    joint: Matrix = [[arb(0)] * len(noise.outputs) for _ in fibers]
+    for a, mass, contexts, many, row in zip(
+        lumped.value_index.tolist(),
+        w,
+        lumped.contexts,
+        lumped.multiplicities,
+        lumped.rows.tolist(),
+        strict=True,
+    ):
+        for value in contexts:
+            i = place[value]
+            priors[a][i] += mass * arb(fmpz(fibers[a][i])) / arb(fmpz(many))
+        joint[a] = [s + mass * arb(q) for s, q in zip(joint[a], row, strict=True)]
+    posteriors = posteriors_of(joint, [balls.total(own) for own in priors])
+    lower, upper = (
+        [[balls.number(x) for x in row] for row in ends.tolist()]
+        for ends in (noise.lower, noise.upper)
+    )
+    return max(balls.round_down(information_below(priors, lower, upper, posteriors)), 0.0)
 
 
 def prove_balance(
@@ -206,7 +282,8 @@ def _view(mechanism: Mechanism, group: tuple[int, ...], knowledge: Sequence[Know
 
 def _charge_lumping(mechanism: Mechanism, group: tuple[int, ...]) -> None:
     """Count what it takes to lump the contexts of a group of records, before it is done."""
-    space, query, written = mechanism.space, mechanism.query, mechanism.channel.matrix.size
+    space, query, noise = mechanism.space, mechanism.query, mechanism.noise
+    written = math.prod(noise.shape)
     values = math.prod(space.shape[i] for i in group if i < space.records)
     why = f"the contexts of records {group!r:.40}"
     charge_entries(values * mechanism.distinct_rows[0].size, written, why)

@@ -30,7 +30,7 @@ from cvxleak.proofs import record_leakage as prover
 if TYPE_CHECKING:
     from cvxleak.audit.record_leakage import RecordLeakage
 
-__all__ = ["Audit", "Progress", "Reporter", "content_of", "identity_of", "prove_lower"]
+__all__ = ["Audit", "Progress", "Reporter", "content_of", "identity_of", "moved", "prove_lower"]
 
 Progress = Callable[[float, float, int], None]
 T = TypeVar("T")
@@ -327,7 +327,7 @@ class Audit:
         """Return the lower end, the witness that proves it, and how a certificate holds it."""
         domain = self._domains.get(group)
         if domain is not None:
-            return _moved(weights, domain.center, domain.proved)
+            return moved(weights, domain.center, domain.proved)
         lower, weights = prove_lower(group.lumped, self.floor, weights)
         return lower, weights, weights.tolist()
 
@@ -356,10 +356,10 @@ def prove_lower(lumped: Lumped, floor: float, weights: Array) -> tuple[float, Ar
     def proved(candidate: Array) -> tuple[float, Array]:
         return prover.prove_lower(lumped, floor, candidate.tolist()), candidate
 
-    return _moved(weights, lumped.uniform(), proved)
+    return moved(weights, lumped.uniform(), proved)
 
 
-def _moved(weights: Array, center: Array, proved: Callable[[Array], T]) -> T:
+def moved(weights: Array, center: Array, proved: Callable[[Array], T]) -> T:
     """Return what the first point on the way from `weights` to `center` proves."""
     share = 0.0
     while True:

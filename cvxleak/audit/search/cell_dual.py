@@ -45,6 +45,7 @@ from cvxleak.audit.search.means import entropy_surplus, log_mean_exp, tilted
 from cvxleak.audit.search.systems import longest, opposites, solved, without_shared
 from cvxleak.core.validation import Array
 from cvxleak.model import Limits, Lumped
+from cvxleak.solvers.knapsack import largest_rows
 
 __all__ = ["CellDual", "CellSolution", "Cells"]
 
@@ -180,6 +181,7 @@ class CellDual:
         entropy_floor: float,
         limits: Limits | None = None,
         price: Array | None = None,
+        boxes: tuple[Array, Array] | None = None,
     ) -> None:
         self.values = len(lumped.values)
         self.outputs = lumped.rows.shape[1]
@@ -194,9 +196,15 @@ class CellDual:
         shape = (self.values, int(counts.max()))
         # One column per output, and one per limit.
         columns = np.concatenate([lumped.rows, -self.limits.coefficients.T], axis=1)
-        # Values with fewer groups than others are filled up with copies that have no weight.
-        self.columns = np.repeat(columns[lumped.starts][:, None], shape[1], axis=1)
-        self.columns[self._place] = columns
+
+        def by_value(rows: Array) -> Array:
+            # Values with fewer groups than others are filled up with copies without weight.
+            filled = np.repeat(rows[lumped.starts][:, None], shape[1], axis=1)
+            filled[self._place] = rows
+            return filled
+
+        self.columns = by_value(columns)
+        self._boxes = None if boxes is None else (by_value(boxes[0]), by_value(boxes[1]))
         self._price = np.zeros(shape)
         if price is not None:
             self._price += price[lumped.starts][:, None]
@@ -235,7 +243,7 @@ class CellDual:
         """
         if kappa is None:
             kappa = np.zeros((len(lam), len(self.limits.bounds)))
-        c = self._coefficients(cells, mu, kappa)
+        c = self._coefficients(cells, mu, kappa)[0]
         lam = lam + kappa @ self.limits.shares
         positive = lam > 0
         safe = np.where(positive, lam, 1.0)[None, :, None]
@@ -404,15 +412,25 @@ class CellDual:
         best.joint[active] = point.joint
         best.weights[active] = point.weights
 
-    def _coefficients(self, cells: Cells, mu: Array, kappa: Array) -> Array:
-        """Return c[a, b, g] = sum_y R_{a,g}(y) nu[b,y,a] - sum_j kappa[b,j] C_{j,a,g} + e_{a,g}."""
+    def _coefficients(self, cells: Cells, mu: Array, kappa: Array) -> tuple[Array, Array]:
+        """Return c[a, b, g] = sum_y R_{a,g}(y) nu[b,y,a] - sum_j kappa[b,j] C_{j,a,g} + e_{a,g}.
+
+        And the columns that it is made of: those of the problem, or, where rows are only known to
+        lie in boxes, for each node the rows in them for which c is largest, [a, b, g, y].
+        """
         nu = cells.offset + np.einsum("byaj,byj->bya", cells.inverse, mu)
+        if self._boxes is not None:
+            rows = largest_rows(*self._boxes, nu.transpose(2, 0, 1))
+            c = np.einsum("abgy,bya->abg", rows, nu)
+            return c + self._price[:, None, :], rows
         nu = np.concatenate([nu, np.repeat(kappa[..., None], self.values, axis=2)], axis=1)
         c = np.matmul(np.ascontiguousarray(nu.transpose(2, 0, 1)), self._columns_t)
-        return c + self._price[:, None, :]
+        return c + self._price[:, None, :], self.columns
 
-    def _moments(self, v: Array) -> Array:
+    def _moments(self, v: Array, columns: Array) -> Array:
         """Return E_v[column_i column_j], shape (k, B, columns, columns), for v[a, b, g]."""
+        if columns is not self.columns:
+            return (columns * v[..., None]).swapaxes(2, 3) @ columns
         k, size, _ = v.shape
         width = self.columns.shape[2]
         if self._squares is not None:
@@ -430,7 +448,8 @@ class CellDual:
         pairs = outputs * k
         kappa = z[:, 1 + pairs :]
         lam = z[:, 0] + task.least + kappa @ self.limits.shares
-        c = self._coefficients(cells, z[:, 1 : 1 + pairs].reshape(size, outputs, k), kappa)
+        mu = z[:, 1 : 1 + pairs].reshape(size, outputs, k)
+        c, columns = self._coefficients(cells, mu, kappa)
         scaled = c / lam[:, None]
         # v = s_{g|a} exp(c / lam) / E exp(c / lam), and log_v is relative to s_{g|a}.
         log_total, v = tilted(scaled, self.log_shares[:, None, :])
@@ -443,9 +462,9 @@ class CellDual:
         f = -log_v - log_pi[..., None]
         mean_f = (v * f).sum(axis=2)
         centered_f = f - mean_f[..., None]
-        means = np.matmul(v, self.columns)
-        cov = self._moments(v) - means[..., :, None] * means[..., None, :]
-        cov_f = np.matmul(v * centered_f, self.columns)
+        means = _means(v, columns)
+        cov = self._moments(v, columns) - means[..., :, None] * means[..., None, :]
+        cov_f = _means(v * centered_f, columns)
         cov_ff = (v * centered_f**2).sum(axis=2)
         mean_r = means[..., :outputs]
         joint = pi[..., None] * mean_r
@@ -514,6 +533,13 @@ class CellDual:
         point.hessian[where] = new.hessian
         point.joint[where] = new.joint
         point.weights[where] = new.weights
+
+
+def _means(v: Array, columns: Array) -> Array:
+    """Return sum_g v[a, b, g] columns[a, g], or columns[a, b, g] where each node has its own."""
+    if columns.ndim == 3:
+        return np.matmul(v, columns)
+    return np.matmul(v[..., None, :], columns)[..., 0, :]
 
 
 def _capped(z: Array) -> Array:

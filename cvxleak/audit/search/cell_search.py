@@ -121,6 +121,7 @@ class CellSearch(BestFirst[Array, CellLeaf, Split]):
     A region is an array of the vertices of one cell per output, shape (|Y|, k, k). Of regions
     that `symmetries` of the problem move onto one another all but one are left out, if there are no
     limits. Outputs may have been merged at a price (`coarse`, with `lumped` what it came to).
+    With `boxes`, the lower and the upper ends of the rows, the bounds hold for all rows in them.
     """
 
     kind = "cells"
@@ -132,6 +133,7 @@ class CellSearch(BestFirst[Array, CellLeaf, Split]):
         limits: Limits | None = None,
         symmetries: Sequence[Symmetry] = (),
         coarse: Coarse | None = None,
+        boxes: tuple[Array, Array] | None = None,
     ) -> None:
         k, outputs = len(lumped.values), lumped.rows.shape[1]
         self.coarse = coarse
@@ -141,7 +143,7 @@ class CellSearch(BestFirst[Array, CellLeaf, Split]):
         self._gains = gains(self.symmetries, k, outputs)
         self.problem = replace(lumped, multiplicities=largest)
         price = None if coarse is None else coarse.price
-        self.dual = CellDual(self.problem, entropy_floor, limits, price)
+        self.dual = CellDual(self.problem, entropy_floor, limits, price, boxes)
         self.batch = min(BATCH, self.dual.batch)
         # U(0, 0) = log k at the root, where every cell is the whole simplex.
         super().__init__(

@@ -24,6 +24,7 @@ from cvxleak.exact.outward import SMALLEST, Array
 from cvxleak.exact.packing import declared_shape, unpack
 from cvxleak.model import Limits, Lumped
 from cvxleak.proofs.bounds.cell_floats import leaf_bounds
+from cvxleak.proofs.bounds.channel_sets import support_above
 from cvxleak.proofs.bounds.outputs import Ball, Matrix, coarse_rows, merged_rows, rows_by_value
 from cvxleak.proofs.bounds.symmetry import Symmetry, gains, largest_multiplicities, moved_groups
 from cvxleak.proofs.bounds.trees import replayed, unpack_tree
@@ -139,11 +140,16 @@ class CellProof:
     """What multipliers prove about cells of one lumped problem, at any entropy floor.
 
     `header` holds the parts of a certificate's entry that say which outputs are merged, and which
-    symmetries there are.
+    symmetries there are. With `boxes`, the lower and the upper ends of each row's probabilities,
+    what is proved holds for all rows between them, and `lumped` says only which rows there are.
     """
 
     def __init__(
-        self, lumped: Lumped, header: Mapping[str, Any], limits: Limits | None = None
+        self,
+        lumped: Lumped,
+        header: Mapping[str, Any],
+        limits: Limits | None = None,
+        boxes: tuple[Array, Array] | None = None,
     ) -> None:
         limits = Limits.none(lumped) if limits is None else limits
         if "output" in header:
@@ -177,6 +183,7 @@ class CellProof:
         widest = max(len(own) for own in parts)
         size = len(header["outputs"]) * (widest + 3 * len(lumped.values) ** 2)
         self.chunk = max(1, CHUNK // size)
+        self._boxes = None if boxes is None else _boxes(lumped, header, limits, boxes)
         self._bounds, self._shares = limits.bounds.tolist(), limits.shares.tolist()
         self.width = 1 + self.outputs * self.values + len(self._bounds)
 
@@ -192,6 +199,8 @@ class CellProof:
         lam = arb(leaf[0])
         for x, t in zip(kappa, self._shares, strict=True):
             lam += x * t
+        if self._boxes is not None:
+            return _robust_value(self._boxes, self._logs, nu, lam)
         prices = [[arb(1)] * k, *([x] * k for x in kappa)]
         value = _dual_value(self._columns, self._logs, [*nu, *prices], lam)
         for x, d in zip(kappa, self._bounds, strict=True):
@@ -205,7 +214,7 @@ class CellProof:
 
         Floats take a nu next to that of `value`, which proves a bound of its own. It can be less.
         """
-        if len(self._bounds):
+        if len(self._bounds) or self._boxes is not None:
             return [self.value(own, leaf) for own, leaf in zip(cells, leaves, strict=True)]
         # Cells are told apart by their ids: `cells` keeps them alive.
         known: dict[int, int] = {}
@@ -263,7 +272,11 @@ class CellProof:
 
 
 def cells_bound(
-    lumped: Lumped, floor: float, proof: Mapping[str, Any], limits: Limits | None = None
+    lumped: Lumped,
+    floor: float,
+    proof: Mapping[str, Any],
+    limits: Limits | None = None,
+    boxes: tuple[Array, Array] | None = None,
 ) -> float:
     """Return a float above the leakage of a lumped problem under an entropy floor.
 
@@ -272,7 +285,7 @@ def cells_bound(
     """
     keys = {"outputs", "splits", "cuts", "leaves"}
     reading.parts(proof, keys, "the cells", optional={"output", "symmetries"})
-    prover = CellProof(lumped, proof, limits)
+    prover = CellProof(lumped, proof, limits, boxes)
     k, outputs = prover.values, prover.outputs
     tree = unpack_tree(proof, "splits", (3,), prover.width, lumped.rows.size)
     leaves = tree[2]
@@ -312,6 +325,35 @@ def _worst(
     for leaf, value in zip(leaves, prover.values_of(cells, leaves), strict=True):
         worst = worst.max(value - leaf[0] * b)
     return worst
+
+
+Boxes = list[list[tuple[list[Ball], list[Ball]]]]
+"""For each value of A, and each of its groups: the lower and the upper ends of its row."""
+
+
+def _boxes(
+    lumped: Lumped, header: Mapping[str, Any], limits: Limits, boxes: tuple[Array, Array]
+) -> Boxes:
+    plain = [[y] for y in range(lumped.rows.shape[1])]
+    if header["outputs"] != plain or {"output", "symmetries"} & header.keys() or limits.bounds.size:
+        raise CertificateError(
+            "a set of channels goes with no merged outputs, symmetries or limits"
+        )
+    parts: Boxes = [[] for _ in lumped.values]
+    for a, low, high in zip(lumped.value_index, *boxes, strict=True):
+        ends = ([balls.number(x) for x in row.tolist()] for row in (low, high))
+        parts[int(a)].append(tuple(ends))  # pyright: ignore[reportArgumentType]
+    return parts
+
+
+def _robust_value(boxes: Boxes, logs: Sequence[Sequence[Ball]], nu: Matrix, lam: Ball) -> Ball:
+    """Return `_dual_value` with the largest c of each row's box."""
+    phi = []
+    for a, part in enumerate(boxes):
+        column = [row[a] for row in nu]
+        c = [support_above(low, high, column) for low, high in part]
+        phi.append(balls.soft_maximum(c, lam, logs[a]))
+    return balls.soft_maximum(phi, 1 + lam)
 
 
 def _symmetries(

@@ -1,0 +1,98 @@
+"""Capacities of the channels of a set: what all attain at least, and none exceeds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cvxleak.core.clock import Clock
+from cvxleak.core.validation import Array
+from cvxleak.exact.balls import precision
+from cvxleak.iterative.interior_point import FLOOR, capacity_interior_point
+from cvxleak.measures import mutual_information
+from cvxleak.model import ChannelSet, Prior
+from cvxleak.problem import Gap
+from cvxleak.problem.bound import Stopped
+from cvxleak.problem.problem import Found
+from cvxleak.proofs import capacity as prover
+from cvxleak.solvers.knapsack import largest_rows
+
+__all__ = ["capacity_of_set"]
+
+TURNS = 50
+"""Most turns of the capacity of the rows so far and the rows furthest from its output law."""
+
+
+def capacity_of_set(channels: ChannelSet, gap: Gap, clock: Clock) -> tuple[Found, Stopped]:
+    """Return the bracket that holds for all channels of a set.
+
+    No capacity exceeds min over output laws t of max_x max_{q in the box of x} D(q || t), that of a
+    channel with all rows of all boxes as inputs: by turns t is made best for the rows so far, and
+    each box's row that is furthest from t joins them. That an input has one row in a channel is not
+    used, so `attained` may be more than a member's capacity. The lower end is the least I(p, .)
+    over the boxes, bounded by its tangent at the center (`cvxleak.proofs.bounds.channel_sets`), for
+    the law p that is best at the center or with the most telling rows.
+    """
+    size = len(channels.inputs)
+    rows, owner = channels.center.matrix, np.arange(size)
+    inputs = [_best(rows, gap, clock)]
+    attained, output = 0.0, inputs[0] @ rows
+    stopped = Stopped.WORK_LIMIT
+    for _ in range(TURNS):
+        furthest = _furthest(channels, output)
+        above = float(_divergences(furthest, output).max())
+        if above <= attained + gap.allowed(above) / 4:
+            stopped = Stopped.TOLERANCE
+            break
+        rows, owner = np.vstack([rows, furthest]), np.append(owner, np.arange(size))
+        law = _best(rows, gap, clock)
+        output = law @ rows
+        attained = mutual_information(law, rows)
+        inputs = [inputs[0], np.bincount(owner, weights=law, minlength=size)]
+        if clock.late:
+            stopped = Stopped.TIME_LIMIT
+            break
+    used = (channels.upper > 0).any(axis=0)
+    output = np.where(used, np.maximum(output, FLOOR), 0.0)
+    stored = {"lower": channels.lower.tolist(), "upper": channels.upper.tolist()}
+    proof = {"output": output.tolist()}
+    with precision():
+        ends = [prover.prove(stored, {"input": law.tolist()}, proof) for law in inputs]
+    best = max(range(len(ends)), key=lambda i: ends[i][0])
+    lower, upper = ends[best]
+    found = Found(
+        lower,
+        upper,
+        Prior(inputs[best], channels.inputs),
+        (stored, {"input": inputs[best].tolist()}, proof),
+        attained=min(max(attained, lower), upper),
+    )
+    return found, stopped
+
+
+def _best(rows: Array, gap: Gap, clock: Clock) -> Array:
+    run = capacity_interior_point(
+        rows, tol=gap.absolute / 4, max_iterations=100, time_limit=clock.limit
+    )
+    return run.point / run.point.sum()
+
+
+def _divergences(rows: Array, output: Array) -> Array:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.where(rows > 0, rows * np.log(rows / output), 0.0)
+    return terms.sum(axis=1)
+
+
+def _furthest(channels: ChannelSet, output: Array) -> Array:
+    """Return a row of each box that is far from the output law: a vertex, by its tangent."""
+    rows = channels.center.matrix
+    best, far = rows, _divergences(rows, output)
+    for _ in range(TURNS):
+        price = np.log(np.maximum(rows, 1e-300)) - np.log(np.maximum(output, 1e-300))
+        rows = largest_rows(channels.lower[:, None], channels.upper[:, None], price[:, None])
+        rows = rows[:, 0, 0] / rows[:, 0, 0].sum(axis=1, keepdims=True)
+        now = _divergences(rows, output)
+        better = now > far + 1e-15
+        if not better.any():
+            break
+        best, far = np.where(better[:, None], rows, best), np.maximum(now, far)
+    return best

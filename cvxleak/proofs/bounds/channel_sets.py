@@ -1,0 +1,143 @@
+"""Bounds that hold for every channel of a set: each row in its box and the simplex.
+
+For numbers nu the largest <q, nu> over a row q is a fractional knapsack, whose dual needs no
+optimality: for any tau,
+
+    <q, nu> = tau + sum_y q_y (nu_y - tau) <= tau + sum_y max(l_y (nu_y - tau), u_y (nu_y - tau)),
+
+and it is equal at the tau where a greedy filling of the row ends. So a leaf of posterior cells
+(`cvxleak.proofs.bounds.posterior_cells`), whose U rises with every c_{a,g} = <R_{a,g}, nu_a>, holds
+for all channels of the set at once with the support functions in place of the c.
+
+From below, for a prior w and any law rho(.|y) on the values a for each output (Barber and Agakov),
+
+    I(A;Y) = H(A) + sum_{a,y} s_{a,y} log p(a|y) >= H(A) + sum_{a,y} s_{a,y} log rho(a|y),
+
+which is linear in the rows: the least over each row's box is a knapsack again. rho is the posterior
+under the center of the set, where it is sharp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flint import arb
+
+from cvxleak.exact import balls
+from cvxleak.proofs.bounds.outputs import Ball, Matrix
+
+__all__ = [
+    "divergence_above",
+    "information_below",
+    "least_over_row",
+    "posteriors_of",
+    "support_above",
+]
+
+NEGLIGIBLE = 1e-12
+"""Nats that a chord may lose."""
+
+SPECK = 1e-12
+"""Share of the prior in the posteriors that a lower end rests on: any law will do."""
+
+
+def support_above(lower: Sequence[Ball], upper: Sequence[Ball], nu: Sequence[Ball]) -> Ball:
+    """Return a ball that no <q, nu> exceeds, for laws q between `lower` and `upper`."""
+    tau = nu[_filled(lower, upper, nu)[0]]
+    value = tau
+    for low, high, number in zip(lower, upper, nu, strict=True):
+        above = number - tau
+        value += (low * above).max(high * above)
+    return value
+
+
+def least_over_row(lower: Sequence[Ball], upper: Sequence[Ball], nu: Sequence[Ball]) -> Ball:
+    """Return a ball that every <q, nu> is at least."""
+    return -support_above(lower, upper, [-x for x in nu])
+
+
+def _filled(lower: Sequence[Ball], upper: Sequence[Ball], nu: Sequence[Ball]) -> tuple[int, float]:
+    """Return where filling up the row, the largest nu first, ends, and the probability there."""
+    low, high = ([float(x.mid()) for x in ends] for ends in (lower, upper))
+    room, y = 1.0 - sum(low), 0
+    for y in sorted(range(len(nu)), key=lambda y: -float(nu[y].mid())):
+        if room <= high[y] - low[y]:
+            break
+        room -= high[y] - low[y]
+    return y, low[y] + room
+
+
+def information_below(
+    priors: Sequence[Sequence[Ball]], lower: Matrix, upper: Matrix, posteriors: Matrix
+) -> Ball:
+    """Return a ball that I(A;Y) is at least, whatever the rows in their boxes are.
+
+    Parameters
+    ----------
+    priors : lists of shape (values, rows)
+        The mass of each value of A together with each row.
+    lower, upper : lists of shape (rows, outputs)
+    posteriors : lists of shape (values, outputs)
+        rho(a|y) > 0 wherever the value has a row that may show the output.
+    """
+    entropy = balls.entropy([balls.total(own) for own in priors])
+    logs = [[x.log() if x > 0 else None for x in row] for row in posteriors]
+    value = entropy
+    for place, (low, high) in enumerate(zip(lower, upper, strict=True)):
+        prices = [arb(0)] * len(low)
+        for own, log in zip(priors, logs, strict=True):
+            if own[place] == 0:
+                continue
+            for y, x in enumerate(log):
+                if not high[y] == 0:
+                    prices[y] += arb.neg_inf() if x is None else own[place] * x
+        value += least_over_row(low, high, prices)
+    return value
+
+
+def posteriors_of(joint: Matrix, priors: Sequence[Ball]) -> Matrix:
+    """Return p(a|y) of a joint law, with a speck of the prior, so that none is 0 needlessly."""
+    sums = [balls.total(column) for column in zip(*joint, strict=True)]
+    return [
+        [(s + SPECK * prior) / (total + SPECK) for s, total in zip(own, sums, strict=True)]
+        for own, prior in zip(joint, priors, strict=True)
+    ]
+
+
+def divergence_above(
+    lower: Sequence[Ball], upper: Sequence[Ball], logs: Sequence[Ball | None], cuts: int = 6
+) -> Ball:
+    """Return a ball that no D(q || t) exceeds, for laws q in a box; `logs` are those of t.
+
+    q log(q / t) is convex in q, so it lies below the chord between the ends of the interval. The
+    one probability that a knapsack leaves inside of its interval loses something by that: there the
+    box is cut in two, at most `cuts` times.
+    """
+    offset, slopes = arb(0), []
+    for low, high, log in zip(lower, upper, logs, strict=True):
+        if high == 0:
+            slopes.append(arb(0))
+            continue
+        if log is None:
+            return arb.pos_inf()
+        ends = [balls.x_log_x(q) - q * log for q in (low, high)]
+        # Of a point, or nearly, any slope will do: both ends are covered below.
+        slope = (ends[1] - ends[0]) / (high - low) if high > low else ends[1] / high
+        slopes.append(slope)
+        offset += balls.largest([end - slope * q for end, q in zip(ends, (low, high), strict=True)])
+    value = offset + support_above(lower, upper, slopes)
+    place, at = _filled(lower, upper, slopes)
+    middle = arb(at)
+    log = logs[place]
+    if cuts and log is not None and lower[place] < middle < upper[place]:
+        low, high = lower[place], upper[place]
+        chord = balls.x_log_x(low) - low * log + slopes[place] * (middle - low)
+        if chord - balls.x_log_x(middle) + middle * log > NEGLIGIBLE:
+            below = [*upper[:place], middle, *upper[place + 1 :]]
+            above = [*lower[:place], middle, *lower[place + 1 :]]
+            parts = (
+                divergence_above(ends[0], ends[1], logs, cuts - 1)
+                for ends in ((lower, below), (above, upper))
+            )
+            return value.min(balls.largest(parts))
+    return value
