@@ -21,7 +21,7 @@ from cvxleak.mechanisms import (
     randomized_response,
     truncated_geometric,
 )
-from cvxleak.model import Distortion, Mechanism, Prior, RecordSpace, TableQuery
+from cvxleak.model import ChannelSet, Distortion, Mechanism, Prior, RecordSpace, TableQuery
 from cvxleak.papers import algorithms
 from cvxleak.problem import Check
 from cvxleak.proofs import Certificate
@@ -82,6 +82,7 @@ FITTING: dict[str, Any] = {
     "capacity": 0.5,
     "channel": GEOMETRIC,
     "channels": [GEOMETRIC, GEOMETRIC],
+    "channel_set": ChannelSet(GEOMETRIC.matrix, GEOMETRIC.matrix),
     "conditional": np.ones((2, 4)) / 4,
     "counts": [5, 6, 7, 8],
     "delta": 0.1,

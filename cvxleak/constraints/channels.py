@@ -59,14 +59,14 @@ def row_stochastic(channel: Rows) -> list[cp.Constraint]:
     return [q >= 0, q.sum(axis=1) == 1]
 
 
-def in_channel_set(channel: Rows, channels: ChannelSet) -> list[cp.Constraint]:
+def in_channel_set(channel: Rows, channel_set: ChannelSet) -> list[cp.Constraint]:
     """Return l(y|x) <= q(y|x) <= u(y|x): with `row_stochastic`, the channels of a set.
 
     Parameters
     ----------
     channel : cp.Expression, shape (k, m)
         The rows q(y|x).
-    channels : ChannelSet
+    channel_set : ChannelSet
         Intervals for them.
 
     Raises
@@ -87,9 +87,10 @@ def in_channel_set(channel: Rows, channels: ChannelSet) -> list[cp.Constraint]:
     >>> round(float(cp.Problem(cp.Maximize(Q[0, 0] - Q[1, 0]), rules).solve()), 6)
     0.43
     """
-    q, known = rows_expression(channel), instance(channels, ChannelSet, "channels")
+    q = rows_expression(channel)
+    known = instance(channel_set, ChannelSet, "channel_set")
     if q.shape != known.shape:
-        raise ValidationError(f"channels: found shape {known.shape}; the channel has {q.shape}")
+        raise ValidationError(f"channel_set: found shape {known.shape}; the channel has {q.shape}")
     return [q >= known.lower, q <= known.upper]
 
 

@@ -168,8 +168,9 @@ def zcdp(
       between them at most its chord, which exceeds (rho / s) alpha (alpha - 1) by no more than that
       factor; and below a_1, D_alpha is at most that of a_1.
 
-    Necessary, and not sufficient, is ``renyi_dp(channel, alpha, rho * alpha)`` at any orders: an
-    optimum over these is a bound on that over all channels with rho-zCDP.
+    Necessary, and not sufficient, is ``renyi_dp(channel, alpha, rho * alpha)`` at any orders from
+    1.01 on with rho alpha up to 12 (beyond these it states less itself): an optimum over these is a
+    bound on that over all channels with rho-zCDP.
 
     Parameters
     ----------
@@ -202,7 +203,7 @@ def zcdp(
     Bun and Steinke, "Concentrated differential privacy", TCC 2016, Definition 1.1. Its measure is
     `cvxleak.measures.zcdp_rho`. DPP when rho is a Parameter. k (k - 1) m power cones for each
     order. Clarabel solves small programs at any number rho, and of a Parameter up to 1 (beyond,
-    sometimes); SCS calls channels optimal that are over the budget, by 8 % on three inputs.
+    sometimes); SCS calls channels optimal that are over the budget, by about 10 % on three inputs.
 
     Examples
     --------

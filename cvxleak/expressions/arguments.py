@@ -40,7 +40,10 @@ def law_expression(prior: Law, name: str = "prior", labels: Labels | None = None
     A `Prior` is matched to the labels, if there are any; everything else is matched by position.
     """
     if isinstance(prior, cp.Expression):
-        return _expression(prior, name, 1)
+        found = _expression(prior, name, 1)
+        if found.is_constant() and found.value is not None:  # a Parameter has a value, or will have
+            as_prior(found.value, found.size, name)
+        return found
     if isinstance(prior, Prior) or hasattr(prior, "iloc"):
         size = len(prior) if labels is None else len(labels)  # pyright: ignore[reportArgumentType]
         prior = as_prior(prior, size, name, labels).probabilities

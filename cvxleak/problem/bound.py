@@ -162,6 +162,8 @@ class Bound:
         instance(self.status, Status, "status")
         for name in ("lower", "upper"):
             real_number(getattr(self, name), name)
+        if self.attained is not None:
+            real_number(self.attained, "attained")
         for name in ("shadow_prices", "stats"):
             given = getattr(self, name)
             if not isinstance(given, Mapping):

@@ -80,5 +80,5 @@ def test_members_in_cvxpy():
     cp.Problem(cp.Maximize(q[0, 0] - q[1, 0]), rules).solve(solver="CLARABEL")
     assert q.value is not None
     np.testing.assert_allclose(q.value, [[0.8, 0.2], [0.3, 0.7]], atol=1e-6)
-    with pytest.raises(ValidationError, match="channels: found shape"):
+    with pytest.raises(ValidationError, match="channel_set: found shape"):
         in_channel_set(cp.Variable((3, 2)), channels)
