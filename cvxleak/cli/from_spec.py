@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from cvxleak.cli.spec.distortions import DistortionMatrix
 from cvxleak.cli.spec.mechanisms import Setting
@@ -26,6 +26,7 @@ __all__ = [
     "build_query",
     "build_sources",
     "build_task",
+    "independent_people",
     "prior_counts",
 ]
 
@@ -57,6 +58,21 @@ def build_task(spec_file: SpecFile) -> Task:
     with spec_file.at("audit"):
         check_targets(mechanism, spec_file.spec.audit.records, spec_file.spec.audit.group_sizes)
     return Task(mechanism, prior, distortion)
+
+
+def independent_people(
+    spec_file: SpecFile, mechanism: Mechanism, unit: str
+) -> dict[str, Any] | None:
+    """Return what [adversary] says of independent records, in nats, once it is seen to fit."""
+    from cvxleak.audit import ProductLeakage
+
+    known = spec_file.spec.adversary.independent()
+    if known is None:
+        return None
+    known = ProductLeakage.in_nats(known, spec_file.spec.adversary.unit or unit)
+    with spec_file.at("adversary"):
+        ProductLeakage(mechanism, **known)
+    return known
 
 
 def build_query(spec_file: SpecFile) -> Query:

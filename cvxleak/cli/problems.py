@@ -15,10 +15,12 @@ from cvxleak.cli.from_spec import (
     build_sources,
     build_task,
 )
+from cvxleak.cli.spec.section import Percent
 from cvxleak.cli.spec_file import SpecFile
 from cvxleak.core.errors import ValidationError
 from cvxleak.model import Channel, Distortion, Prior
 from cvxleak.problem import Problem, problem_class
+from cvxleak.problem.bound import converted
 from cvxleak.problem.registry import PYTHON_ONLY, parameters
 
 __all__ = ["TABLES", "problem_of"]
@@ -60,11 +62,29 @@ def problem_of(command: str, spec_file: SpecFile, units: str) -> Any:
         elif parameter.default is parameter.empty:
             section = f", and so is [{name}]" if name in SECTIONS else ""
             raise ValidationError(f"{spec_file.path}: {table}.{name} is missing{section}")
+    floor = "entropy_floor"
+    if isinstance(share := arguments.get(floor), str):
+        with spec_file.at(table):
+            share = arguments[floor] = _share(share)
+    if isinstance(share, Percent):
+        space = getattr(arguments.get("mechanism", arguments.get("query")), "space", None)
+        if space is None:
+            raise ValidationError(
+                f"{spec_file.path}: {table}.{floor}: found a share of no dataset's"
+            )
+        arguments[floor] = share * converted(space.max_entropy, "nats", unit)
     make = kind.constructor()
     if "unit" in inspect.signature(make).parameters:
         arguments["unit"] = unit
     with spec_file.at(table, naming=command != "audit"):
         return make(**kind.in_nats(arguments, unit))
+
+
+def _share(value: str) -> Any:
+    try:
+        return Percent.read(value)
+    except ValidationError as error:
+        raise ValidationError(f"entropy_floor: {error}") from error
 
 
 Statement = tuple[type[Problem], Mapping[str, Any], str | None]

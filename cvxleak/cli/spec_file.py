@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from typing import Any
 
 from cvxleak.cli.cli_errors import place
 from cvxleak.cli.reading import check_spec, is_list, read_toml
+from cvxleak.cli.spec.section import Percent
 from cvxleak.core.errors import CvxleakError, ValidationError
 from cvxleak.problem.bound import converted
 
@@ -151,11 +153,13 @@ class SpecFile:
         key: str,
         unit: str | None,
         check: Callable[[Sequence[float], str], object] | None = None,
+        most: float = math.inf,
     ) -> tuple[list[float], str]:
         """Return the numbers of an option or else of a key of a section, and where they stand.
 
         If there is a `unit`, that of the report, they are information: those of the spec may have
         another unit, that of their section. `check` is given the numbers and their unit as stated.
+        Percents are shares of `most` nats.
         """
         found, stated, where = list(values or ()), unit, option
         if not found:
@@ -163,6 +167,10 @@ class SpecFile:
             table = getattr(self.spec, section)
             found, where = getattr(table, name), f"{self.path}: {key}"
             stated = unit and (table.unit or unit)
+        if unit and stated:
+            found = [
+                x * converted(most, "nats", stated) if isinstance(x, Percent) else x for x in found
+            ]
         if check is not None and stated is not None:
             with place(where):
                 check(found, stated)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import Any
 
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import in_order, label_tuple, real_number
@@ -21,7 +22,7 @@ from cvxleak.report.formulas import (
 from cvxleak.report.progress import Progress, as_progress, solved
 from cvxleak.report.quantity import Quantity, Report
 from cvxleak.report.searches import Searches
-from cvxleak.report.targets import check_floors, check_targets
+from cvxleak.report.targets import Target, check_floors, check_targets
 
 __all__ = ["audit_report", "capacity_report"]
 
@@ -37,6 +38,7 @@ def audit_report(
     group_sizes: Sequence[int] = (1,),
     epsilons: Sequence[float] = (),
     outputs: Sequence[Hashable] = (),
+    independent: Mapping[str, Any] | None = None,
     tol: float | None = None,
     time_limit: float | None = 60.0,
     progress: Progress | None = None,
@@ -67,6 +69,10 @@ def audit_report(
     outputs : sequence of hashable
         Adds the probability of each value of the record once one of these was the output. Only
         with `prior`.
+    independent : mapping, optional
+        Adds the leakage to people who believe the records to be independent: the arguments of
+        `cvxleak.audit.ProductLeakage` that say what is known of each law; none of them if it is
+        empty.
     tol : float, optional
         Relative gap that each search for a leakage aims at; that of `RecordLeakage` if left out.
     time_limit : float or None
@@ -108,6 +114,9 @@ def audit_report(
         raise ValidationError("outputs: what they say of the record needs its prior")
     # What is quick comes first, so that nothing wrong shows up after a minute of search.
     bound = solved(progress, names.CAPACITY, Capacity(mechanism.channel).solve)
+    apart = []
+    if independent is not None:
+        apart = list(_independent(mechanism, targets, independent, unit, tol, time_limit, progress))
     others = [Quantity.of_bound(names.CAPACITY, bound, unit, say.CAPACITY)]
     others += computed(whole_dataset(mechanism), unit, progress)
     others += profile(mechanism, levels, unit)
@@ -123,7 +132,28 @@ def audit_report(
         "outputs": len(mechanism.outputs),
         "max_entropy": mechanism.space.max_entropy / unit_scale(unit),
     }
-    return Report(unit, (*found, *others), facts, progress.interrupted)
+    return Report(unit, (*found, *apart, *others), facts, progress.interrupted)
+
+
+def _independent(
+    mechanism: Mechanism,
+    targets: Sequence[Target],
+    known: Mapping[str, Any],
+    unit: str,
+    tol: float | None,
+    time_limit: float | None,
+    progress: Progress,
+) -> Iterator[Quantity]:
+    """Yield the leakage to independent beliefs about each single record that is asked for."""
+    from cvxleak.audit import ProductLeakage
+
+    for target in targets:
+        if target.size == 1:
+            problem = ProductLeakage(mechanism, records=target.record, **known)
+            what = names.INDEPENDENT_LEAKAGE
+            bound = solved(progress, what, problem.solve, tol=tol, time_limit=time_limit)
+            meaning = say.independent(target.subject, known)
+            yield Quantity.of_bound(what, bound, unit, meaning, record=bound.witness.records[0])
 
 
 def capacity_report(

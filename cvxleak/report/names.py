@@ -6,6 +6,7 @@ keeps its meaning.
 
 RECORD_LEAKAGE = "record leakage"
 GROUP_LEAKAGE = "group leakage"
+INDEPENDENT_LEAKAGE = "leakage to independent beliefs"
 GUESS_BEFORE = "guess before"
 GUESS_AFTER = "guess after"
 FANO = "guess rise, Fano bound"

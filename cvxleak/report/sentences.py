@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any
 
 from cvxleak.problem.bound import unit_scale
 from cvxleak.report import names
@@ -77,6 +78,24 @@ def leakage(subject: str, lower: float, upper: float, values: int, unit: str) ->
     return (
         f"Tells part of {subject}: on average nobody with this much doubt learns more than the "
         f"upper end, of the {whole / unit_scale(unit):.6f} {unit} that would be all of it."
+    )
+
+
+def independent(subject: str, known: Mapping[str, Any]) -> str:
+    """Sentence for a leakage to people who believe the records to be independent."""
+    if "laws" in known:
+        what = "and knows of each law that it is a mixture of the given ones"
+    elif known.get("record_floor"):
+        what = "and is unsure of each of the others by the entropy given at least"
+    elif known.get("least_probability"):
+        least = known["least_probability"]
+        what = f"and gives each value of each of the others a probability of {least:g} at least"
+    else:
+        what = "and may know all the others, as differential privacy assumes"
+    return (
+        f"The most that one output tells about {subject}, on average, to anybody who believes that "
+        f"the records are independent {what}. A floor also allows beliefs in which the others "
+        "depend on this record, and what is learned with these can be far more."
     )
 
 

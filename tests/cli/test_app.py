@@ -17,8 +17,12 @@ from typer.main import get_command
 from typer.testing import Result
 
 from cvxleak import __version__
+from cvxleak.audit import product_leakage
 from cvxleak.cli.app import app
+from cvxleak.mechanisms import random_rounding
+from cvxleak.model import Mechanism
 from cvxleak.proofs import Certificate, read_certificates, verify
+from cvxleak.queries import count
 from cvxleak.report import names as quantity_names
 
 ROOT = Path(__file__).parents[2]
@@ -652,3 +656,73 @@ def test_a_page_that_cannot_be_written_is_told_before_the_work(
     assert "--html: a page needs Jinja2 and matplotlib, and there is no jinja2: " in result.stderr
     assert "pip install 'cvxleak[html]'" in result.stderr
     assert [p.name for p in tmp_path.iterdir()] == ["spec.toml"]
+
+
+INDEPENDENT = 'kind = "independent"\n'
+
+
+def test_independent_people_stand_beside_the_floors(run: Run, write: Write):
+    floors = FLOORS + INDEPENDENT
+    laws = "laws = [[0.9, 0.1], [0.1, 0.9]]\n"
+    for known, arguments in (
+        ("", {}),
+        ("least_probability = 0.1\n", {"least_probability": 0.1}),
+        ("record_floor = 0.5\n", {"record_floor": 0.5}),
+        (laws, {"laws": [[0.9, 0.1], [0.1, 0.9]]}),
+    ):
+        path = write(COUNT, ROUNDING, floors, known)
+        found = quantities(run("audit", path, "--json", "-"))
+        quantity = found[quantity_names.INDEPENDENT_LEAKAGE, None]
+        bound = product_leakage(Mechanism(count(6), random_rounding(6, 3)), **arguments)
+        assert quantity["status"] == "CERTIFIED"
+        assert quantity["upper"] == pytest.approx(bound.upper, abs=1e-6)
+        assert quantity["upper"] < found["record leakage", 0.0]["lower"]
+        assert "independent" in quantity["meaning"]
+    page = run("audit", path)
+    assert quantity_names.INDEPENDENT_LEAKAGE in page.stdout
+
+
+def test_the_entropy_of_records_has_the_unit_of_its_table(run: Run, write: Write):
+    written = []
+    for unit, floor in (("nats", 0.5), ("bits", 0.5 / math.log(2))):
+        table = f'[adversary]\nunit = "{unit}"\nrecord_floor = {floor!r}\n' + INDEPENDENT
+        found = quantities(run("audit", write(COUNT, ROUNDING, table), "--json", "-"))
+        written.append(found[quantity_names.INDEPENDENT_LEAKAGE, None]["upper"])
+    assert written[0] == pytest.approx(written[1], abs=1e-9)
+
+
+def test_floors_in_percent(run: Run, write: Write):
+    most = 6 * math.log(2)
+    path = write(COUNT, ROUNDING, '[adversary]\nentropy_floors = ["50%", 2, "100%"]\n')
+    found = quantities(run("audit", path, "--json", "-"))
+    floors = [floor for name, floor in found if name == "record leakage"]
+    assert floors == pytest.approx([0, 2, most / 2, most])
+    bits = quantities(run("audit", path, "--units", "bits", "--json", "-"))
+    floors = [floor for name, floor in bits if name == "record leakage"]
+    assert floors == pytest.approx([0, 2, 3, 6])
+    for table, reason in (
+        ('entropy_floors = ["101%"]', "adversary.entropy_floors[0]: found '101%'; a share is"),
+        ('entropy_floors = ["much%"]', "adversary.entropy_floors[0]: found 'much%'; a share is"),
+        ('kind = "depends"', "adversary.kind: found 'depends'; allowed: independent"),
+        ("least_probability = 0.1", 'adversary: least_probability is for kind = "independent"'),
+        (INDEPENDENT + "least_probability = 0.6", "adversary.least_probability: found 0.6; it"),
+        (INDEPENDENT + "laws = [[0.5, 0.4]]", "adversary.laws"),
+        (INDEPENDENT + "laws = []", "adversary.laws: found none"),
+        (INDEPENDENT + "record_floor = 1", "adversary.record_floor: found 1.0 nats"),
+    ):
+        result = run("audit", write(COUNT, ROUNDING, f"[adversary]\n{table}\n"))
+        assert result.exit_code == 2
+        assert reason in result.stderr
+
+
+def test_floors_in_percent_of_problems(run: Run, write: Write):
+    solve = '[problem]\nkind = "record-leakage"\nentropy_floor = '
+    half, number = (
+        quantities(run("solve", write(COUNT, ROUNDING, solve + floor), "--json", "-"))
+        for floor in ('"50%"', repr(3 * math.log(2)))
+    )
+    assert [q["upper"] for q in half.values()] == pytest.approx(
+        [q["upper"] for q in number.values()], abs=1e-6
+    )
+    wrong = run("solve", write(COUNT, ROUNDING, solve + '"-5%"'))
+    assert "problem.entropy_floor: found '-5%'" in wrong.stderr

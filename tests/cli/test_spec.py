@@ -54,7 +54,10 @@ def complaints(content: str, *, version: str = "version = 1\n") -> list[str]:
         ),
         (
             COUNT + ROUNDING + "[adversary]\nfloor = 1\n",
-            ["adversary.floor: unknown key; known: entropy_floors, unit"],
+            [
+                "adversary.floor: unknown key; known: entropy_floors, unit, kind, "
+                "least_probability, record_floor, laws"
+            ],
         ),
         (
             COUNT + '[mechanism]\nkind = "random_rounding"\nbase = "3"\n',
@@ -154,13 +157,15 @@ def test_byte_order_mark_is_fine():
 
 def test_defaults():
     spec = check_spec(read_toml(f"version = 1\n{COUNT}{ROUNDING}".encode(), "s"), "s")
-    assert dict(spec.adversary) == {"entropy_floors": [0.0], "unit": None}
     assert dict(spec.audit) == {
         "records": None,
         "group_sizes": [1],
         "epsilons": [],
         "outputs": [],
     }
+    assert spec.adversary.entropy_floors == [0.0]
+    assert spec.adversary.unit is None
+    assert spec.adversary.independent() is None
 
 
 def sections() -> dict[str, list[type[BaseModel]]]:

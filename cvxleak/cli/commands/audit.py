@@ -59,7 +59,7 @@ def audit(
     """Audit a mechanism: what one output tells, by every measure."""
 
     def ask(spec_file: SpecFile) -> Asked:
-        from cvxleak.cli.from_spec import build_task
+        from cvxleak.cli.from_spec import build_task, independent_people
         from cvxleak.report import audit_report
         from cvxleak.report.targets import check_floors
 
@@ -70,8 +70,10 @@ def audit(
             "adversary.entropy_floors",
             units.value,
             functools.partial(check_floors, task.mechanism),
+            task.mechanism.space.max_entropy,
         )
         rest = dict(spec_file.spec.audit, prior=task.prior, distortion=task.distortion)
+        rest["independent"] = independent_people(spec_file, task.mechanism, units.value)
         return Asked(
             functools.partial(audit_report, task.mechanism, floors, **rest),
             lambda _: _about(spec_file, task.mechanism),

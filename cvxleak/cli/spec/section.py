@@ -14,7 +14,7 @@ from cvxleak.core.errors import ValidationError
 from cvxleak.core.numbers import as_written
 from cvxleak.core.tables import is_header, read_table
 
-__all__ = ["Label", "Number", "Section", "is_bare", "numbers"]
+__all__ = ["Floor", "Label", "Number", "Percent", "Section", "is_bare", "numbers"]
 
 
 def _label(value: Any) -> Any:
@@ -32,6 +32,40 @@ def _number(value: Any) -> float:
         raise PydanticCustomError("finite_number", "the number is not finite")
     return found
 
+
+class Percent(float):
+    """A share of the largest entropy, that of the uniform prior, in percent as text: "90%"."""
+
+    @classmethod
+    def read(cls, value: Any) -> Any:
+        """Return text that ends in % as a share from 0 to 1, and anything else as it is.
+
+        Raises
+        ------
+        ValidationError
+            No number before the sign, or one beyond 100.
+        """
+        if not (isinstance(value, str) and value.rstrip().endswith("%")):
+            return value
+        try:
+            percent = as_written(value.rstrip()[:-1])
+        except (TypeError, ValueError, OverflowError):
+            percent = math.nan
+        if not 0 <= percent <= 100:
+            raise ValidationError(f'found {value!r:.40}; a share is from "0%" to "100%"')
+        return cls(percent / 100)
+
+
+def _floor(value: Any) -> float:
+    try:
+        found = Percent.read(value)
+    except ValidationError as error:
+        raise ValueError(str(error)) from error
+    return found if isinstance(found, Percent) else _number(found)
+
+
+Floor = Annotated[float, PlainValidator(_floor)]
+"""An entropy floor: a number as written, or a `Percent` of the largest entropy."""
 
 Number = Annotated[float, PlainValidator(_number)]
 """A number as written: a number of TOML, or text such as "1/3"."""

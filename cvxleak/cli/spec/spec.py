@@ -12,7 +12,7 @@ from pydantic import ConfigDict, Field, model_validator
 from cvxleak.cli.spec.distortions import Cost
 from cvxleak.cli.spec.mechanisms import Mechanism
 from cvxleak.cli.spec.queries import Query, Space
-from cvxleak.cli.spec.section import Label, Number, Section
+from cvxleak.cli.spec.section import Floor, Label, Number, Section
 from cvxleak.cli.spec.sources import Sources
 
 __all__ = [
@@ -29,10 +29,27 @@ __all__ = [
 
 
 class Adversary(Section):
-    """[adversary]: least entropies of the adversaries' beliefs about the dataset."""
+    """[adversary]: least entropies of the adversaries' beliefs, and what independent ones know."""
 
-    entropy_floors: list[Number] = Field(default=[0.0], min_length=1)
+    entropy_floors: list[Floor] = Field(default=[0.0], min_length=1)
     unit: Literal["nats", "bits"] | None = None
+    kind: Literal["independent"] | None = None
+    least_probability: Number | None = None
+    record_floor: Number | None = None
+    laws: list[list[Number]] | list[list[list[Number]]] | None = None
+
+    def independent(self) -> dict[str, Any] | None:
+        """Return what is known of each record's law if the records are independent."""
+        names = ("least_probability", "record_floor", "laws")
+        known = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        return None if self.kind is None else known
+
+    @model_validator(mode="after")
+    def _of_a_kind(self) -> Adversary:
+        for name in ("least_probability", "record_floor", "laws"):
+            if self.kind is None and getattr(self, name) is not None:
+                raise ValueError(f'{name} is for kind = "independent"')
+        return self
 
 
 class Audit(Section):
@@ -78,7 +95,7 @@ class Design(Section):
 
     minimize: Literal["leakage", "distortion"]
     budget: Number
-    entropy_floor: Number | None = None
+    entropy_floor: Floor | None = None
     unit: Literal["nats", "bits"] | None = None
     objective: Literal["record", "group", "total"] = "record"
     size: int = 1

@@ -136,20 +136,20 @@ class IndependentRecords:
     Raises
     ------
     ValidationError
-        More than 2^22 totals.
+        More than 2^22 totals, or a channel that is only known to lie in a set.
     """
 
     def __init__(
         self, mechanism: Mechanism, hulls: Sequence[Vertices], own: Sequence[Vertices] | None = None
     ) -> None:
-        self.mechanism = mechanism
+        self.mechanism, self._channel = mechanism, mechanism.channel
         self.codes, self._places = _totals(mechanism.query)
         self.hulls, self.own = hulls, hulls if own is None else own
         self._kinds = [Kind(c, v) for c, v in zip(self.codes, hulls, strict=True)]
 
     @cached_property
     def _matrix(self) -> Array:
-        rows = floats(self.mechanism.channel.matrix)
+        rows = floats(self._channel.matrix)
         return np.where(rows < LEAST_ENTRY, 0.0, rows)
 
     def attacked(self, record: int | None) -> list[int]:
