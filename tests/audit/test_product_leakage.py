@@ -24,7 +24,7 @@ from cvxleak.exact.balls import precision
 from cvxleak.exact.packing import pack
 from cvxleak.measures import lumped_information
 from cvxleak.mechanisms import binary_symmetric, random_rounding
-from cvxleak.model import AdditiveQuery, Mechanism, RecordSpace
+from cvxleak.model import AdditiveQuery, ChannelSet, Mechanism, RecordSpace
 from cvxleak.problem.bound import Status, Stopped
 from cvxleak.proofs import verify
 from cvxleak.proofs.bounds.independent import IndependentRecords, box, simplex
@@ -445,3 +445,10 @@ def test_floats_below_and_above_the_truth_in_balls():
                     truth = exact[y - a] if y >= a else arb(0)
                     assert share * rows[k, a, y] <= truth or rows[k, a, y] == 0
                     assert rows[k, a, y] >= truth * (1 - 1e-9) - 1e-25
+
+
+def test_a_set_of_channels_is_refused():
+    noise = ChannelSet([[0.8, 0.0], [0.0, 0.8]], [[1.0, 0.2], [0.2, 1.0]])
+    for known in ({}, {"least_probability": 0.1}, {"entropy_floor": 0.5}):
+        with pytest.raises(ValidationError, match="only known to lie in a set"):
+            product_leakage(Mechanism(parity(2), noise), **known)
