@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -14,12 +14,20 @@ from cvxleak.cli.spec_file import SpecFile
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.tables import is_header, label_from_text, numbers_from_text, read_table
 from cvxleak.model import Channel, Distortion, Mechanism, Prior, Query, RecordSpace
+from cvxleak.model.knowledge import (
+    Expectation,
+    Knowledge,
+    KnownMarginals,
+    RelativeEntropyBall,
+)
+from cvxleak.problem.bound import converted
 from cvxleak.report import check_targets
 from cvxleak.sources import SourceSet
 
 __all__ = [
     "Task",
     "build_distortion",
+    "build_knowledge",
     "build_local",
     "build_mechanism",
     "build_prior",
@@ -66,13 +74,35 @@ def independent_people(
     """Return what [adversary] says of independent records, in nats, once it is seen to fit."""
     from cvxleak.audit import ProductLeakage
 
-    known = spec_file.spec.adversary.independent()
-    if known is None:
+    asked = spec_file.spec.adversary
+    if asked.kind != "independent":
         return None
-    known = ProductLeakage.in_nats(known, spec_file.spec.adversary.unit or unit)
+    known = ProductLeakage.in_nats(asked.known(), asked.unit or unit)
     with spec_file.at("adversary"):
         ProductLeakage(mechanism, **known)
     return known
+
+
+def build_knowledge(spec_file: SpecFile, query: Query, unit: str) -> Knowledge | None:
+    """Return what [adversary] says of the adversaries' beliefs beside their entropy, bound."""
+    asked = spec_file.spec.adversary
+    known = asked.known()
+    made: dict[str, Callable[..., Knowledge]] = {
+        "marginals": KnownMarginals,
+        "expectation": Expectation,
+        "relative-entropy": RelativeEntropyBall,
+    }
+    if asked.kind not in made:
+        return None
+    needed = {"marginals": "law", "expectation": "values", "relative-entropy": "radius"}[asked.kind]
+    with spec_file.at("adversary"):
+        if needed not in known:
+            raise ValidationError(f"{needed}: it is missing")
+        if asked.kind == "relative-entropy":
+            known["radius"] = converted(known["radius"], asked.unit or unit)
+        if asked.kind == "expectation":
+            known["feature"] = known.pop("values")
+        return made[asked.kind](**known).bind(query)
 
 
 def build_query(spec_file: SpecFile) -> Query:

@@ -8,6 +8,7 @@ from typing import Any
 
 from cvxleak.cli.from_spec import (
     build_distortion,
+    build_knowledge,
     build_local,
     build_mechanism,
     build_prior,
@@ -73,6 +74,9 @@ def problem_of(command: str, spec_file: SpecFile, units: str) -> Any:
                 f"{spec_file.path}: {table}.{floor}: found a share of no dataset's"
             )
         arguments[floor] = share * converted(space.max_entropy, "nats", unit)
+    if command == "audit":
+        mechanism = arguments["mechanism"]
+        arguments["adversaries"] = build_knowledge(spec_file, mechanism.query, unit)
     make = kind.constructor()
     if "unit" in inspect.signature(make).parameters:
         arguments["unit"] = unit

@@ -20,6 +20,7 @@ from cvxleak.problem.bound import converted
 __all__ = ["SpecFile", "read_file", "sha256"]
 
 ARGUMENTS = {
+    "adversary.feature": "values",
     "n": "number of records",
     "k": "number of values",
     "table": "values",

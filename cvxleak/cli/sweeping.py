@@ -188,4 +188,6 @@ class SpecPoint:
             return design_curve(problem, nats, **options).bounds
         if problem.size != 1:
             raise ValidationError(f"size: found {problem.size}; a curve is about one record")
+        known = problem.adversaries or None
+        options["adversaries"] = known
         return leakage_curve(problem.mechanism, nats, problem.records, **options).bounds

@@ -7,7 +7,7 @@ from typing import Any
 
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import in_order, label_tuple, real_number
-from cvxleak.model import Channel, Distortion, Mechanism, Prior
+from cvxleak.model import Channel, Distortion, Knowledge, Mechanism, Prior
 from cvxleak.problem.bound import unit_scale
 from cvxleak.report import names
 from cvxleak.report import sentences as say
@@ -38,6 +38,7 @@ def audit_report(
     group_sizes: Sequence[int] = (1,),
     epsilons: Sequence[float] = (),
     outputs: Sequence[Hashable] = (),
+    adversaries: Knowledge | None = None,
     independent: Mapping[str, Any] | None = None,
     tol: float | None = None,
     time_limit: float | None = 60.0,
@@ -69,6 +70,8 @@ def audit_report(
     outputs : sequence of hashable
         Adds the probability of each value of the record once one of these was the output. Only
         with `prior`.
+    adversaries : Knowledge, optional
+        What else is known of the beliefs of which `entropy_floors` are least entropies.
     independent : mapping, optional
         Adds the leakage to people who believe the records to be independent: the arguments of
         `cvxleak.audit.ProductLeakage` that say what is known of each law; none of them if it is
@@ -125,7 +128,8 @@ def audit_report(
         others += posteriors(mechanism, prior, shown)
     if distortion is not None:
         others += computed(distortions(mechanism, distortion, prior), unit, progress)
-    found = list(Searches(mechanism, unit, tol, time_limit, progress).run(targets, floors))
+    searches = Searches(mechanism, unit, tol, time_limit, progress, adversaries)
+    found = list(searches.run(targets, floors))
     facts = {
         "records": mechanism.space.records,
         "query_values": len(mechanism.query.values),

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cvxleak.core.clock import Clock
-from cvxleak.model import Mechanism
+from cvxleak.model import Knowledge, Mechanism
 from cvxleak.problem.bound import Bound, converted
 from cvxleak.report import names
 from cvxleak.report import sentences as say
@@ -35,6 +35,8 @@ class Searches:
     time_limit : float or None
         Seconds for all of them; each may use an even share of what the others left.
     progress : Progress
+    adversaries : Knowledge or None
+        What else is known of the adversaries' beliefs.
     """
 
     def __init__(
@@ -44,6 +46,7 @@ class Searches:
         tol: float | None,
         time_limit: float | None,
         progress: Progress,
+        adversaries: Knowledge | None = None,
     ) -> None:
         from cvxleak.audit import RecordLeakage
 
@@ -52,6 +55,7 @@ class Searches:
         self.tol = RecordLeakage.tolerance if tol is None else tol
         self.time_limit = time_limit
         self.progress = progress
+        self.adversaries = adversaries
 
     def run(self, targets: Sequence[Target], floors: Sequence[float]) -> Iterator[Quantity]:
         """Yield leakage, guesses and balance for every target and floor (in the unit)."""
@@ -68,7 +72,13 @@ class Searches:
             found: list[tuple[int, Bound]] = []
             inside = [min(converted(floor, self.unit), most) for floor in row]
             for place, floor in enumerate(row):
-                problem = RecordLeakage(self.mechanism, inside[place], target.record, target.size)
+                problem = RecordLeakage(
+                    self.mechanism,
+                    inside[place],
+                    target.record,
+                    target.size,
+                    adversaries=self.adversaries,
+                )
                 share = clock.share(waiting)
                 waiting -= 1
                 what = f"leakage at entropy floor {floor:g} {self.unit}"
@@ -93,11 +103,15 @@ class Searches:
             "record": records if len(records) > 1 else records[0],
             "entropy_floor": floor,
         }
+        meaning = say.leakage(target.subject, bound.lower, bound.upper, values, self.unit)
+        if self.adversaries is not None:
+            # Against fewer people less is disclosed.
+            meaning = f"{meaning} {say.of_those_who(self.adversaries.statement)}"
         yield Quantity.of_bound(
             names.RECORD_LEAKAGE if target.size == 1 else names.GROUP_LEAKAGE,
             bound,
             self.unit,
-            say.leakage(target.subject, bound.lower, bound.upper, values, self.unit),
+            meaning,
             **about,
         )
         before, after = witness.guess()

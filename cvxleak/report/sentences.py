@@ -81,6 +81,11 @@ def leakage(subject: str, lower: float, upper: float, values: int, unit: str) ->
     )
 
 
+def of_those_who(statement: str) -> str:
+    """Sentence for what else is known of the adversaries' beliefs."""
+    return f"Only those count in whose beliefs {statement}."
+
+
 def independent(subject: str, known: Mapping[str, Any]) -> str:
     """Sentence for a leakage to people who believe the records to be independent."""
     if "laws" in known:

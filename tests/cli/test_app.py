@@ -17,10 +17,16 @@ from typer.main import get_command
 from typer.testing import Result
 
 from cvxleak import __version__
-from cvxleak.audit import product_leakage
+from cvxleak.audit import product_leakage, record_leakage
 from cvxleak.cli.app import app
 from cvxleak.mechanisms import random_rounding
-from cvxleak.model import Mechanism
+from cvxleak.model import (
+    Expectation,
+    Knowledge,
+    KnownMarginals,
+    Mechanism,
+    RelativeEntropyBall,
+)
 from cvxleak.proofs import Certificate, read_certificates, verify
 from cvxleak.queries import count
 from cvxleak.report import names as quantity_names
@@ -726,3 +732,54 @@ def test_floors_in_percent_of_problems(run: Run, write: Write):
     )
     wrong = run("solve", write(COUNT, ROUNDING, solve + '"-5%"'))
     assert "problem.entropy_floor: found '-5%'" in wrong.stderr
+
+
+KINDS: list[tuple[str, Knowledge]] = [
+    ("kind = 'marginals'\nlaw = [0.9, 0.1]", KnownMarginals([0.9, 0.1])),
+    ("kind = 'marginals'\nlaw = [0.9, 0.1]\nrecords = [0, 2]", KnownMarginals([0.9, 0.1], [0, 2])),
+    (
+        "kind = 'expectation'\nvalues = [0, 1, 2, 3, 4, 5, 6]\nat_most = 1.5",
+        Expectation(range(7), at_most=1.5),
+    ),
+    (
+        "kind = 'expectation'\nvalues = [0, 0, 0, 1]\nrecords = [0, 1]\nequals = 0.25",
+        Expectation([0, 0, 0, 1], records=[0, 1], equals=0.25),
+    ),
+    (
+        f"kind = 'relative-entropy'\nradius = 0.5\nlaws = {[[0.8, 0.2]] * 6}\nunit = 'nats'",
+        RelativeEntropyBall(0.5, laws=[[0.8, 0.2]] * 6),
+    ),
+]
+
+
+@pytest.mark.parametrize(("table", "known"), KINDS)
+def test_what_else_is_known_of_beliefs(table: str, known: Knowledge, run: Run, write: Write):
+    path = write(COUNT, ROUNDING, f"[audit]\nrecords = [0]\n[adversary]\n{table}\n")
+    found = quantities(run("audit", path, "--json", "-"))["record leakage", 0.0]
+    mechanism = Mechanism(count(6), random_rounding(6, 3))
+    bound = record_leakage(mechanism, 0.0, 0, adversaries=known)
+    assert (found["lower"], found["upper"]) == pytest.approx((bound.lower, bound.upper), abs=1e-6)
+    assert known.bind(mechanism.query).statement in found["meaning"]
+    swept = run("sweep", path, "--over", "adversary.entropy_floors=0", "--json", "-")
+    (row,) = json.loads(swept.stdout)["rows"]
+    assert (row["lower"], row["upper"]) == pytest.approx((bound.lower, bound.upper), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("table", "reason"),
+    [
+        ("law = [0.5, 0.5]", 'adversary: law is for kind = "marginals"'),
+        ("kind = 'marginals'\nradius = 1", 'adversary: radius is for kind = "relative-entropy"'),
+        ("kind = 'marginals'", "adversary: law: it is missing"),
+        ("kind = 'marginals'\nlaw = [0.5, 0.4]", "adversary.law: "),
+        ("kind = 'marginals'\nlaw = [0.5, 0.5]\nrecords = [9]", "adversary.records: "),
+        ("kind = 'expectation'\nvalues = [1, 2]\nat_most = 1", "adversary.values: found 2 numbers"),
+        ("kind = 'expectation'\nvalues = [0, 1, 2, 3, 4, 5, 6]", "at_most: found no bound"),
+        ("kind = 'relative-entropy'\nradius = -1\nlaws = [[0.5, 0.5]]", "adversary.radius: found"),
+        ("kind = 'relative-entropy'\nradius = 1", "adversary: prior: expected either"),
+    ],
+)
+def test_what_is_wrong_with_what_is_known(table: str, reason: str, run: Run, write: Write):
+    result = run("audit", write(COUNT, ROUNDING, f"[adversary]\n{table}\n"))
+    assert result.exit_code == 2
+    assert reason in result.stderr

@@ -56,7 +56,8 @@ def complaints(content: str, *, version: str = "version = 1\n") -> list[str]:
             COUNT + ROUNDING + "[adversary]\nfloor = 1\n",
             [
                 "adversary.floor: unknown key; known: entropy_floors, unit, kind, "
-                "least_probability, record_floor, laws"
+                "least_probability, record_floor, laws, law, records, values, at_least, "
+                "at_most, equals, radius, prior"
             ],
         ),
         (
@@ -165,7 +166,8 @@ def test_defaults():
     }
     assert spec.adversary.entropy_floors == [0.0]
     assert spec.adversary.unit is None
-    assert spec.adversary.independent() is None
+    assert spec.adversary.kind is None
+    assert spec.adversary.known() == {}
 
 
 def sections() -> dict[str, list[type[BaseModel]]]:

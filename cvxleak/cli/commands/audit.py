@@ -59,7 +59,7 @@ def audit(
     """Audit a mechanism: what one output tells, by every measure."""
 
     def ask(spec_file: SpecFile) -> Asked:
-        from cvxleak.cli.from_spec import build_task, independent_people
+        from cvxleak.cli.from_spec import build_knowledge, build_task, independent_people
         from cvxleak.report import audit_report
         from cvxleak.report.targets import check_floors
 
@@ -73,6 +73,7 @@ def audit(
             task.mechanism.space.max_entropy,
         )
         rest = dict(spec_file.spec.audit, prior=task.prior, distortion=task.distortion)
+        rest["adversaries"] = build_knowledge(spec_file, task.mechanism.query, units.value)
         rest["independent"] = independent_people(spec_file, task.mechanism, units.value)
         return Asked(
             functools.partial(audit_report, task.mechanism, floors, **rest),

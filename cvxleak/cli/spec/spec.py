@@ -28,27 +28,44 @@ __all__ = [
 ]
 
 
+KNOWLEDGE = {
+    "independent": ("least_probability", "record_floor", "laws"),
+    "marginals": ("law", "records"),
+    "expectation": ("values", "records", "at_least", "at_most", "equals"),
+    "relative-entropy": ("radius", "laws", "prior"),
+}
+"""The keys of [adversary] that each kind of knowledge has."""
+
+
 class Adversary(Section):
-    """[adversary]: least entropies of the adversaries' beliefs, and what independent ones know."""
+    """[adversary]: least entropies of the adversaries' beliefs, and what else is known of them."""
 
     entropy_floors: list[Floor] = Field(default=[0.0], min_length=1)
     unit: Literal["nats", "bits"] | None = None
-    kind: Literal["independent"] | None = None
+    kind: Literal["independent", "marginals", "expectation", "relative-entropy"] | None = None
     least_probability: Number | None = None
     record_floor: Number | None = None
     laws: list[list[Number]] | list[list[list[Number]]] | None = None
+    law: list[Number] | None = None
+    records: list[int] | None = Field(default=None, min_length=1)
+    values: list[Number] | None = None
+    at_least: Number | None = None
+    at_most: Number | None = None
+    equals: Number | None = None
+    radius: Number | None = None
+    prior: list[Number] | None = None
 
-    def independent(self) -> dict[str, Any] | None:
-        """Return what is known of each record's law if the records are independent."""
-        names = ("least_probability", "record_floor", "laws")
-        known = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-        return None if self.kind is None else known
+    def known(self) -> dict[str, Any]:
+        """Return the keys that are of its kind."""
+        names = KNOWLEDGE.get(self.kind or "", ())
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
     @model_validator(mode="after")
     def _of_a_kind(self) -> Adversary:
-        for name in ("least_probability", "record_floor", "laws"):
-            if self.kind is None and getattr(self, name) is not None:
-                raise ValueError(f'{name} is for kind = "independent"')
+        for name in dict.fromkeys(name for names in KNOWLEDGE.values() for name in names):
+            if name not in KNOWLEDGE.get(self.kind or "", ()) and getattr(self, name) is not None:
+                kinds = [f'"{kind}"' for kind, names in KNOWLEDGE.items() if name in names]
+                raise ValueError(f"{name} is for kind = {' or '.join(kinds)}")
         return self
 
 
