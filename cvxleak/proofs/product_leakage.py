@@ -235,7 +235,7 @@ def _cases_bound(setting: independent.IndependentRecords, record: int, packed: A
     """Return a float above what the record leaks in every case."""
     cases, own = setting.cases(record), independent.floats(setting.own[record])
     entries = len(own[0]) * setting.mechanism.channel.shape[1]
-    charge("steps", cases * (64 + (entries + setting.totals) // 256), f"{cases} cases")
+    charge("steps", cases * (64 + entries // 16), f"{cases} cases")
     weights = np.asarray(unpack(packed, (cases, len(own))), dtype=float)
     if not (np.isfinite(weights).all() and (weights >= 0).all() and (weights <= 1).all()):
         raise CertificateError("the weights on the vertices are from 0 to 1")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import math
 from collections.abc import Sequence
 from itertools import product
@@ -13,14 +14,16 @@ import pytest
 from flint import arb, arb_poly
 from scipy.special import entr
 
+from cvxleak import check
 from cvxleak.audit import (
     IndependentAdversary,
     ProductLeakage,
     product_leakage,
     record_leakage,
 )
-from cvxleak.core.errors import CvxleakError, InfeasibleError, ValidationError
+from cvxleak.core.errors import CertificateError, CvxleakError, InfeasibleError, ValidationError
 from cvxleak.exact.balls import precision
+from cvxleak.exact.limits import LIMITS, limited
 from cvxleak.exact.packing import pack
 from cvxleak.measures import lumped_information
 from cvxleak.mechanisms import binary_symmetric, random_rounding
@@ -452,3 +455,39 @@ def test_a_set_of_channels_is_refused():
     for known in ({}, {"least_probability": 0.1}, {"entropy_floor": 0.5}):
         with pytest.raises(ValidationError, match="only known to lie in a set"):
             product_leakage(Mechanism(parity(2), noise), **known)
+
+
+@pytest.mark.parametrize("n", [3, 400])
+def test_a_file_pays_for_its_cases(n, monkeypatch):
+    certificate = product_leakage(
+        Mechanism(count(n), [[0.5, 0.5]] * n + [[0.1, 0.9]]), least_probability=0.1
+    ).certificate
+    parts = [getattr(certificate, name) for name in PARTS]
+    with precision(), limited():
+        assert prove(*parts) == (certificate.lower, certificate.upper)
+    monkeypatch.setitem(LIMITS, "steps", 64 * n - 1)
+    with (
+        precision(),
+        limited(),
+        pytest.raises(CertificateError, match=r"the file asks for \d+ steps"),
+    ):
+        prove(*parts)
+
+
+def test_a_sum_of_wide_records_is_paid_for(monkeypatch):
+    space = RecordSpace([tuple(range(600))] * 3)
+    query = AdditiveQuery(space, [tuple(range(600))] * 3)
+    mechanism = Mechanism(query, np.tile([0.5, 0.5], (len(query.values), 1)))
+    bound = product_leakage(mechanism, laws=[np.full(600, 1 / 600)])
+    parts = [getattr(bound.certificate, name) for name in PARTS]
+    # One product of 600 and 600 numbers for the witness, and less than that for all else.
+    monkeypatch.setitem(LIMITS, "steps", 600 * 600 >> 10)
+    with precision(), limited(), pytest.raises(CertificateError, match="a sum of independent"):
+        prove(*parts)
+
+
+def test_the_second_checker_refuses_the_kind_by_name():
+    certificate = product_leakage(random_sum(0, 3), least_probability=0.2).certificate
+    (verdict,) = check.check_text(json.dumps(certificate.to_dict()))
+    assert verdict.code != check.PROVED
+    assert "product-leakage" in str(verdict)

@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.numbers import fraction
 from cvxleak.core.validation import Array, short
+from cvxleak.exact.limits import charge
 from cvxleak.exact.outward import LOG_ERROR, UNIT_ROUNDOFF, logarithm, x_log_x_sums
 from cvxleak.model import AdditiveQuery, Mechanism, Query
 
@@ -221,6 +222,8 @@ class IndependentRecords:
         table = np.zeros((len(laws), width))
         for row, law in zip(table, laws, strict=True):
             row[law.start - low : law.start - low + len(law.weights)] = law.weights
+        products = table.size * len(self.codes[record]) * self._matrix.shape[1]
+        charge("steps", products >> 12, "the rows of independent records")
         # A total that cannot occur has the weight 0 and some row or other.
         rows = np.stack(
             [table @ self._matrix[self._places[low + c :][:width]] for c in self.codes[record]],
@@ -357,6 +360,7 @@ def _times(one: Law, other: Law) -> Law:
         one, other = other, one
     long, short_one = one.weights, other.weights
     used = np.flatnonzero(short_one)
+    charge("steps", len(long) * len(used) >> 10, "a sum of independent records")
     if 16 * len(used) < len(short_one):
         weights = np.zeros(len(long) + len(short_one) - 1)
         for place in used:
