@@ -1,6 +1,7 @@
 """Sets of channels: what they are, what is refused, and that they come back from files."""
 
 import pickle
+from fractions import Fraction
 from typing import Any
 
 import cvxpy as cp
@@ -36,6 +37,9 @@ def test_printed_digits_hold_what_rounds_to_them():
         ([[0.1, 0.5]], [[0.4, 1.1]], "upper: found 1.1 at index"),
         ([[0.1, np.nan]], [[0.4, 1.0]], "lower: found NaN"),
         ([[0.1, 0.5]], [[0.4, 0.5, 0.5]], "upper: found shape"),
+        ([[0.1, 0.5]], [[0.6]], "upper: found shape"),
+        ([[0.1, 0.5], [0.6, 0.6]], [[0.9, 0.9], [0.7, 0.7]], "lower: the bounds of input 1 sum"),
+        ([[0.1, 0.5], [0.1, 0.1]], [[0.9, 0.9], [0.3, 0.3]], "upper: the bounds of input 1 sum"),
         ([0.1, 0.5], [0.4, 0.6], "lower: expected 2 dimension"),
         ([[]], [[]], "must not be empty"),
     ],
@@ -43,6 +47,18 @@ def test_printed_digits_hold_what_rounds_to_them():
 def test_boxes_without_a_member_are_refused(lower: Any, upper: Any, words: str):
     with pytest.raises(ValidationError, match=words):
         ChannelSet(lower, upper)
+
+
+def test_one_channel_is_a_set_and_rounding_is_none():
+    rows = [[0.1, 0.2, 0.7], [1 / 3, 1 / 3, 1 / 3]]
+    alone = ChannelSet(rows, rows)
+    np.testing.assert_allclose(alone.center.matrix, rows)
+    assert Channel(rows) in alone
+    exact = [[Fraction(1, 3), Fraction(1, 3), Fraction(1, 3)]]
+    enclosed = ChannelSet(exact, exact)
+    assert (enclosed.lower < enclosed.upper).all()
+    with pytest.raises(ValidationError, match="unknown keys"):
+        ChannelSet.from_dict({**alone.to_dict(), "matrix": rows})
 
 
 def test_digits_are_checked():

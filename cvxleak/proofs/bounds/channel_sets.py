@@ -34,8 +34,8 @@ __all__ = [
     "support_above",
 ]
 
-NEGLIGIBLE = 1e-12
-"""Nats that a chord may lose."""
+CLOSE = 1e-12
+"""Nearer to an end of its interval than this a probability is not cut off from it."""
 
 SPECK = 1e-12
 """Share of the prior in the posteriors that a lower end rests on: any law will do."""
@@ -81,7 +81,7 @@ def information_below(
         rho(a|y) > 0 wherever the value has a row that may show the output.
     """
     entropy = balls.entropy([balls.total(own) for own in priors])
-    logs = [[x.log() if x > 0 else None for x in row] for row in posteriors]
+    logs = [balls.logarithms(row) for row in posteriors]
     value = entropy
     for place, (low, high) in enumerate(zip(lower, upper, strict=True)):
         prices = [arb(0)] * len(low)
@@ -128,16 +128,12 @@ def divergence_above(
     value = offset + support_above(lower, upper, slopes)
     place, at = _filled(lower, upper, slopes)
     middle = arb(at)
-    log = logs[place]
-    if cuts and log is not None and lower[place] < middle < upper[place]:
-        low, high = lower[place], upper[place]
-        chord = balls.x_log_x(low) - low * log + slopes[place] * (middle - low)
-        if chord - balls.x_log_x(middle) + middle * log > NEGLIGIBLE:
-            below = [*upper[:place], middle, *upper[place + 1 :]]
-            above = [*lower[:place], middle, *lower[place + 1 :]]
-            parts = (
-                divergence_above(ends[0], ends[1], logs, cuts - 1)
-                for ends in ((lower, below), (above, upper))
-            )
-            return value.min(balls.largest(parts))
+    if cuts and lower[place] + CLOSE < middle < upper[place] - CLOSE:
+        below = [*upper[:place], middle, *upper[place + 1 :]]
+        above = [*lower[:place], middle, *lower[place + 1 :]]
+        parts = (
+            divergence_above(low, high, logs, cuts - 1)
+            for low, high in ((lower, below), (above, upper))
+        )
+        return value.min(balls.largest(parts))
     return value
