@@ -89,6 +89,15 @@ def test_a_mechanism_needs_a_row_for_each_value():
         Mechanism(count(2), ChannelSet([[0.1, 0.2]], [[0.8, 0.9]]))
 
 
+def test_a_set_is_taken_for_no_channel():
+    known = Mechanism(count(1), ChannelSet([[0.1, 0.2], [0.3, 0.3]], [[0.8, 0.9], [0.7, 0.7]]))
+    for ask in (lambda: known.channel, lambda: known.lumped(0), known.to_channel):
+        with pytest.raises(ValidationError, match="only known to lie in a set"):
+            ask()
+    with pytest.raises(ValidationError, match="unknown keys"):
+        Mechanism.from_dict({**known.to_dict(), "channel": 1})
+
+
 def test_members_in_cvxpy():
     channels = ChannelSet([[0.1, 0.2], [0.3, 0.3]], [[0.8, 0.9], [0.7, 0.7]])
     q = cp.Variable((2, 2))
