@@ -229,6 +229,8 @@ def about(problem: Mapping[str, Any]) -> str:
     floor = reading.number(problem["entropy_floor"], "the entropy floor")
     known = "; ".join(in_words(one) for one in problem.get("adversaries", ()))
     more = f"; known of them: {known}" if known else ""
+    if "channel_set" in problem["mechanism"]:
+        more += "; for every channel of a set"
     return f"{who}, adversaries of at least {floor:.12g} nats of doubt{more}"
 
 

@@ -198,6 +198,9 @@ def test_documented_names_are_the_real_ones(run: Run, write: Write):
     spec = write(COUNT, ROUNDING, FLOORS, group, name="group.toml")
     short = run("audit", spec, "--time-limit", "0", "--json", "-")
     names |= {name for name, _ in quantities(short)}
+    alone = write(COUNT, ROUNDING, f"{FLOORS}{INDEPENDENT}", name="independent.toml")
+    short = run("audit", alone, "--time-limit", "0", "--json", "-")
+    names |= {name for name, _ in quantities(short)}
     levels = ["--delta", 0.1, "--epsilon", 0.2]
     names |= {name for name, _ in quantities(run("envelope", write(LOCAL), *levels, "--json", "-"))}
     cost = '[distortion]\nkind = "hamming"\n[design]\nentropy_floor = 0\nbudget = 0.1\nminimize = '

@@ -26,7 +26,7 @@ from cvxleak.local_dp import (
     folding_program,
 )
 from cvxleak.mechanisms import binary_symmetric
-from cvxleak.model import AdditiveQuery, Distortion, Mechanism, RecordSpace
+from cvxleak.model import AdditiveQuery, ChannelSet, Distortion, Mechanism, RecordSpace
 from cvxleak.problem import Problem
 from cvxleak.queries import parity
 from cvxleak.relaxations import DatasetCapacityRelaxation, TimeSharingRelaxation
@@ -73,6 +73,7 @@ def right(q: Any) -> Any:
 
 ALLOWED = [[True, True, False], [False, True, True], [True, False, True]]
 WARDS = [[0.5, 0.5], [0.1, 0.9]]
+PRINTED = ChannelSet.from_printed([[0.8, 0.2], [0.2, 0.8]], digits=1)
 LINEAR: dict[str, tuple[Callable[[], cp.Problem], float]] = {
     "row_stochastic": (lambda: channel(lambda q: q[0, 0] - q[1, 0], lambda q: []), 1.0),
     "joint_law": (
@@ -88,6 +89,10 @@ LINEAR: dict[str, tuple[Callable[[], cp.Problem], float]] = {
             lambda q: q[:, 0].sum(), lambda q: constraints.output_support(q, ALLOWED), 3
         ),
         2.0,
+    ),
+    "in_channel_set": (
+        lambda: channel(right, lambda q: constraints.in_channel_set(q, PRINTED)),
+        0.85,
     ),
     "distortion_budget": (
         lambda: channel(
