@@ -98,9 +98,7 @@ def prove_groups(
     """Return proved lower and upper ends of the leakage about the worst of some groups."""
     if isinstance(mechanism.noise, ChannelSet):
         return _prove_set(mechanism, floor, groups, knowledge, witness, proof)
-    entries = reading.parts(proof, {"groups"}, "the proof")["groups"]
-    if not isinstance(entries, list) or len(entries) != len(groups):
-        raise CertificateError(f"the proof does not bound each of {len(groups)} groups")
+    entries = _entries(proof, groups)
     views = [_view(mechanism, group, knowledge) for group in groups]
     uppers: list[float] = []
     for place, entry in enumerate(entries):
@@ -111,13 +109,10 @@ def prove_groups(
                 raise CertificateError(f"group {groups[place]} is not the same as entry {other}")
             uppers.append(uppers[other])
         else:
-            reading.parts(entry, {"records"}, "an entry of the proof", optional=BOUNDS)
-            if reading.groups([entry["records"]], "an entry's records")[0] != list(groups[place]):
-                raise CertificateError(f"entry {place} is not about group {groups[place]}")
+            _check_entry(entry, groups[place], BOUNDS)
             lumped, _, limits = views[place]
             uppers.append(prove_upper(lumped, floor, entry, limits))
-    reading.parts(witness, {"records", "weights"}, "the witness")
-    group = tuple(reading.groups([witness["records"]], "the witness's records")[0])
+    group = _group_of(witness)
     lumped, restricted, _ = view = _view(mechanism, group, knowledge)
     if group not in groups and not any(_same(view, audited) for audited in views):
         raise CertificateError(f"the witness is about {group}, which is not audited")
@@ -137,21 +132,36 @@ def _prove_set(
     """Return what every channel of a set leaks at least, and what none exceeds."""
     if knowledge:
         raise CertificateError("a set of channels goes with no knowledge of the adversaries")
-    entries = reading.parts(proof, {"groups"}, "the proof")["groups"]
-    if not isinstance(entries, list) or len(entries) != len(groups):
-        raise CertificateError(f"the proof does not bound each of {len(groups)} groups")
     uppers: list[float] = []
-    for group, entry in zip(groups, entries, strict=True):
-        reading.parts(entry, {"records"}, "an entry of the proof", optional={"cells"})
-        if reading.groups([entry["records"]], "an entry's records")[0] != list(group):
-            raise CertificateError(f"an entry of the proof is not about group {group}")
+    for group, entry in zip(groups, _entries(proof, groups), strict=True):
+        _check_entry(entry, group, {"cells"})
         _charge_lumping(mechanism, group)
         uppers.append(prove_upper_of_set(mechanism.lumped_set(group), floor, entry))
-    reading.parts(witness, {"records", "weights"}, "the witness")
-    group = tuple(reading.groups([witness["records"]], "the witness's records")[0])
+    group = _group_of(witness)
     if group not in groups:
         raise CertificateError(f"the witness is about {group}, which is not audited")
     return prove_lower_of_set(mechanism, group, floor, witness["weights"]), max(uppers)
+
+
+def _entries(proof: Mapping[str, Any], groups: Sequence[tuple[int, ...]]) -> list[Any]:
+    """Return the entries of the proof, one for each group."""
+    entries = reading.parts(proof, {"groups"}, "the proof")["groups"]
+    if not isinstance(entries, list) or len(entries) != len(groups):
+        raise CertificateError(f"the proof does not bound each of {len(groups)} groups")
+    return entries
+
+
+def _check_entry(entry: Any, group: tuple[int, ...], bounds: set[str]) -> None:
+    """Check that an entry of the proof is about this group, and holds only these bounds."""
+    reading.parts(entry, {"records"}, "an entry of the proof", optional=bounds)
+    if reading.groups([entry["records"]], "an entry's records")[0] != list(group):
+        raise CertificateError(f"an entry of the proof is not about group {group}")
+
+
+def _group_of(witness: Mapping[str, Any]) -> tuple[int, ...]:
+    """Return the group of records that the witness is about."""
+    reading.parts(witness, {"records", "weights"}, "the witness")
+    return tuple(reading.groups([witness["records"]], "the witness's records")[0])
 
 
 def prove_upper_of_set(lumped: LumpedSet, floor: float, entry: Mapping[str, Any]) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from flint import arb, fmpz
@@ -20,17 +20,27 @@ from cvxleak.exact import balls
 from cvxleak.iterative import IterativeResult, meet_entropy_floor
 from cvxleak.iterative.joint import climb_jointly
 from cvxleak.measures import lumped_information
-from cvxleak.model import Lumped
+from cvxleak.model import Lumped, Mechanism
+from cvxleak.model.knowledge import Knowledge
 from cvxleak.model.knowledge.binding import exchangeable
 from cvxleak.model.restricted import Restricted, restrict
 from cvxleak.problem import Bound, Gap, Stopped
 from cvxleak.problem.problem import Found
 from cvxleak.proofs import record_leakage as prover
 
-if TYPE_CHECKING:
-    from cvxleak.audit.record_leakage import RecordLeakage
-
-__all__ = ["Audit", "Progress", "Reporter", "content_of", "identity_of", "moved", "prove_lower"]
+__all__ = [
+    "Audit",
+    "Progress",
+    "Reporter",
+    "Statement",
+    "ascend",
+    "content_of",
+    "floor_of",
+    "identity_of",
+    "moved",
+    "prove_lower",
+    "target",
+]
 
 Progress = Callable[[float, float, int], None]
 T = TypeVar("T")
@@ -55,6 +65,45 @@ def _no_report(lower: float, upper: float, nodes: int) -> None:
     """Report nothing."""
 
 
+class Statement(Protocol):
+    """What a search needs of a `RecordLeakage`."""
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """Query and noise."""
+        ...
+
+    @property
+    def entropy_floor(self) -> float:
+        """b, in nats."""
+        ...
+
+    @property
+    def records(self) -> tuple[int, ...] | None:
+        """The group that is audited; all groups if None."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """Number of records in a group."""
+        ...
+
+    @property
+    def adversaries(self) -> tuple[Knowledge, ...]:
+        """What is known of the priors."""
+        ...
+
+    def go_on(
+        self,
+        begin: Callable[[], Any],
+        tol: float | None,
+        time_limit: float | None,
+        spent: float = 0.0,
+    ) -> Bound:
+        """Go on with a search, and return the proved bracket."""
+        ...
+
+
 class Audit:
     """The search of one audit.
 
@@ -63,7 +112,7 @@ class Audit:
 
     Attributes
     ----------
-    problem : RecordLeakage
+    problem : Statement
     floor : float
     lower : float
         What the worst adversary so far learns.
@@ -73,7 +122,7 @@ class Audit:
 
     def __init__(
         self,
-        problem: RecordLeakage,
+        problem: Statement,
         rng: int | np.random.Generator | None,
         report: Progress = _no_report,
     ) -> None:
@@ -82,11 +131,7 @@ class Audit:
         self._rng = generator(rng)
         self._report = report
         self._reported: Clock | None = None
-        # At b = log|X| rounding must not make the floor infeasible; a lower floor is on the safe
-        # side, since the leakage does not increase with b.
-        with balls.precision():
-            most = balls.round_down(arb(fmpz(problem.mechanism.space.size)).log())
-        self.floor = min(problem.entropy_floor, max(most, 0.0))
+        self.floor = floor_of(problem)
         self.lower = -np.inf
         self._best: tuple[AuditedGroup, Array] | None = None
         self._multiplier = 0.0
@@ -220,8 +265,7 @@ class Audit:
         return group
 
     def _target(self, gap: Gap) -> float:
-        # A little inside the tolerance, so that rounding outwards does not undo it.
-        return max(self.lower / (1 - 0.95 * gap.tol), self.lower + 0.9 * gap.absolute)
+        return target(self.lower, gap)
 
     def _advance(self, group: AuditedGroup, gap: Gap, stop: Stop, report: Progress) -> bool:
         """Work for a while on the class with the largest upper end, if anything can be done.
@@ -258,15 +302,7 @@ class Audit:
     def _ascend(
         self, group: AuditedGroup, starts: int | Array, steps: int, stop: Callable[[], bool]
     ) -> IterativeResult:
-        return climb_jointly(
-            group.merged,
-            self.floor,
-            starts=starts,
-            rng=self._rng,
-            max_iterations=steps,
-            tol=GAIN,
-            stop=stop,
-        )
+        return ascend(group.merged, self.floor, starts, self._rng, steps, stop)
 
     def _climb_within(self, group: AuditedGroup, domain: Domain, starts: int | Array) -> None:
         found = domain.search(starts, self._rng, group.steps)
@@ -332,7 +368,40 @@ class Audit:
         return lower, weights, weights.tolist()
 
 
-def content_of(problem: RecordLeakage, floor: float, mechanism: dict[str, Any]) -> dict[str, Any]:
+def floor_of(problem: Statement) -> float:
+    """Return the entropy floor, at most log|X| as floats have it.
+
+    At b = log|X| rounding must not make the floor infeasible; a lower floor is on the safe side,
+    since the leakage does not increase with b.
+    """
+    with balls.precision():
+        most = balls.round_down(arb(fmpz(problem.mechanism.space.size)).log())
+    return min(problem.entropy_floor, max(most, 0.0))
+
+
+def target(lower: float, gap: Gap) -> float:
+    """Return the upper end that closes the gap.
+
+    A little inside the tolerance, so that rounding outwards does not undo it.
+    """
+    return max(lower / (1 - 0.95 * gap.tol), lower + 0.9 * gap.absolute)
+
+
+def ascend(
+    lumped: Lumped,
+    floor: float,
+    starts: int | Array,
+    rng: np.random.Generator,
+    steps: int,
+    stop: Callable[[], bool],
+) -> IterativeResult:
+    """Search for a worst adversary from some starts, or from so many random ones."""
+    return climb_jointly(
+        lumped, floor, starts=starts, rng=rng, max_iterations=steps, tol=GAIN, stop=stop
+    )
+
+
+def content_of(problem: Statement, floor: float, mechanism: dict[str, Any]) -> dict[str, Any]:
     """Return what a certificate holds of the problem."""
     stored: dict[str, Any] = {
         "mechanism": mechanism,

@@ -4,28 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from flint import arb, fmpz
 
 from cvxleak.audit.adversary import Adversary
-from cvxleak.audit.search.audit import Progress, content_of, moved
+from cvxleak.audit.search.audit import (
+    GAIN,
+    Progress,
+    Statement,
+    ascend,
+    content_of,
+    floor_of,
+    moved,
+    target,
+)
 from cvxleak.audit.search.cell_search import CellSearch
 from cvxleak.core.clock import Clock, Stop
 from cvxleak.core.validation import Array, generator
 from cvxleak.exact import balls
 from cvxleak.iterative import meet_entropy_floor
-from cvxleak.iterative.joint import climb_jointly
 from cvxleak.measures import lumped_information
 from cvxleak.model import Lumped, LumpedSet
 from cvxleak.problem import Gap, Stopped
 from cvxleak.problem.problem import Found
 from cvxleak.proofs import record_leakage as prover
 from cvxleak.solvers.knapsack import largest_rows
-
-if TYPE_CHECKING:
-    from cvxleak.audit.record_leakage import RecordLeakage
 
 __all__ = ["SetAudit"]
 
@@ -34,9 +38,6 @@ STARTS = 30
 
 STEPS = 1000
 """Most steps of the local search."""
-
-GAIN = 1e-10
-"""Nats per cycle below which the local search ends."""
 
 FIRST_NODES = 500
 """Nodes of a tree before it is asked whether it gets on."""
@@ -64,14 +65,12 @@ class SetAudit:
     """
 
     def __init__(
-        self, problem: RecordLeakage, rng: int | np.random.Generator | None, report: Progress
+        self, problem: Statement, rng: int | np.random.Generator | None, report: Progress
     ) -> None:
         self.problem = problem
         self._rng, self._report = generator(rng), report
         mechanism = problem.mechanism
-        with balls.precision():
-            most = balls.round_down(arb(fmpz(mechanism.space.size)).log())
-        self.floor = min(problem.entropy_floor, max(most, 0.0))
+        self.floor = floor_of(problem)
         self._groups = prover.audited_groups(
             mechanism, problem.size, None if problem.records is None else [problem.records]
         )
@@ -131,8 +130,7 @@ class SetAudit:
         )
 
     def _target(self, gap: Gap) -> float:
-        # A little inside the tolerance, so that rounding outwards does not undo it.
-        return max(self.attained / (1 - 0.95 * gap.tol), self.attained + 0.9 * gap.absolute)
+        return target(self.attained, gap)
 
     def _begin(self, place: int, stop: Stop) -> None:
         lumped = self.problem.mechanism.lumped_set(self._groups[place])
@@ -161,15 +159,7 @@ class SetAudit:
                 break
 
     def _ascend(self, lumped: Lumped, starts: int | Array, stop: Callable[[], bool]) -> Array:
-        run = climb_jointly(
-            lumped,
-            self.floor,
-            starts=starts,
-            rng=self._rng,
-            max_iterations=STEPS,
-            tol=GAIN,
-            stop=stop,
-        )
+        run = ascend(lumped, self.floor, starts, self._rng, STEPS, stop)
         return meet_entropy_floor(run.point, lumped, self.floor)
 
     def found(self, gap: Gap) -> Found:
@@ -187,12 +177,14 @@ class SetAudit:
             return prover.prove_lower_of_set(mechanism, group, self.floor, stored), weights
 
         with balls.precision():
-            for place, records in enumerate(self._groups):
+            for i, records in enumerate(self._groups):
                 entry: dict[str, Any] = {"records": list(records)}
-                lumped = mechanism.lumped_set(records)
-                if place < len(self._searches):
+                if i < len(self._searches):
+                    lumped = self._lumped[i]
                     outputs = [[y] for y in range(lumped.lower.shape[1])]
-                    entry["cells"] = self._searches[place].encoded(outputs, "<f8")
+                    entry["cells"] = self._searches[i].encoded(outputs, "<f8")
+                else:
+                    lumped = mechanism.lumped_set(records)
                 uppers.append(prover.prove_upper_of_set(lumped, self.floor, entry))
                 entries.append(entry)
             ends = [moved(weights, uniform, proved) for weights in candidates]
