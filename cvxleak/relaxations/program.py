@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import cvxpy as cp
@@ -16,7 +16,8 @@ from scipy.special import logsumexp
 from cvxleak.core.clock import Clock
 from cvxleak.core.errors import InfeasibleError, SolverError, ValidationError
 from cvxleak.core.validation import Array, in_order, instance, real_number
-from cvxleak.model import Lumped
+from cvxleak.model import AdditiveQuery, Expectation, Lumped, Mechanism
+from cvxleak.model.joint import joint_query
 from cvxleak.solvers.conic import as_options, attempt
 
 __all__ = ["Relaxation"]
@@ -24,6 +25,9 @@ __all__ = ["Relaxation"]
 SMALLEST = 1e-12
 """Probabilities of a solver's point are raised to this, and multipliers below it are taken for 0,
 before anything is divided by them."""
+
+OUTWARD = 1e-12
+"""Share of its numbers by which a bound that was computed in floating point is moved outwards."""
 
 
 class Relaxation(ABC):
@@ -182,14 +186,106 @@ class Relaxation(ABC):
         SolverError
             The program has no solution yet.
         """
-        if self.weights.value is None or self._floor.dual_value is None:
-            raise SolverError(f"the solver found no point (status {self.problem.status})")
-        point = np.maximum(self.weights.value, SMALLEST)
+        self._need_solution()
+        point = np.maximum(np.asarray(self.weights.value), SMALLEST)
         self.weights.value = point / point.sum()
         shift, constant = _priced(self._extra, self.weights)
         lam = max(float(np.asarray(self._floor.dual_value).item()), 0.0)
         lams = (lam, 0.0) if lam > SMALLEST else (0.0,)
         return constant + min(self._value(c - shift, at) for c in self._linear() for at in lams)
+
+    def adversaries(
+        self, mechanism: Mechanism, records: int | Sequence[int]
+    ) -> tuple[Expectation, ...]:
+        r"""Return the class of adversaries in the form that an audit takes, with a certificate.
+
+        Each scalar constraint <C, w> <= d on the weights alone is an `Expectation` of c(X) = C_g,
+        g being the group of the dataset X. A convex one that is not linear is replaced by its
+        tangent at the solver's point, and those with other variables by their sum, weighted by the
+        solver's multipliers, from which these variables are gone. Both leave in all of the class,
+        so what the audit proves of ``record_leakage(mechanism, b, records, adversaries=...)`` from
+        above holds for it. The lower end is attained by an adversary who may be outside of the
+        class if there are such constraints. Numbers are those that CVXPY finds in floating point;
+        bounds of constraints that are replaced are moved outwards by 1e-12 of what they hold.
+
+        Parameters
+        ----------
+        mechanism : Mechanism
+        records : int or sequence of int
+            The record, or group of records, whose `lumped` this relaxation is about.
+
+        Raises
+        ------
+        ValidationError
+            The lumped problem of these records is another one.
+        SolverError
+            There is a constraint to be replaced, and the program has no solution yet.
+
+        Examples
+        --------
+        An adversary who knows that the record is 1 with a probability near 0.1:
+
+        >>> from cvxleak import record_leakage
+        >>> from cvxleak.model import AdditiveQuery, Mechanism, RecordSpace
+        >>> from cvxleak.relaxations import PosteriorCellRelaxation
+        >>> parity = AdditiveQuery(RecordSpace.binary(4), [(0, 1)] * 4, modulus=2)
+        >>> mechanism = Mechanism(parity, [[0.7, 0.3], [0.3, 0.7]])
+        >>> lumped = mechanism.lumped(0)
+        >>> relaxation = PosteriorCellRelaxation(lumped, entropy_floor=1.0)
+        >>> chance = relaxation.weights[lumped.value_index == 1].sum()
+        >>> relaxation.constrain([(chance - 0.1) ** 2 <= 0.01])
+        >>> round(relaxation.solve(), 3)  # h(0.2)
+        0.5
+        >>> known = relaxation.adversaries(mechanism, 0)
+        >>> print(record_leakage(mechanism, 1.0, 0, adversaries=known))
+        record leakage: 0.0531... to 0.0532... nats (CERTIFIED)
+        """
+        group = instance(mechanism, Mechanism, "mechanism").space.group(records)
+        found = mechanism.lumped(group)
+        if (
+            found.contexts != self.lumped.contexts
+            or found.multiplicities != self.lumped.multiplicities
+            or not np.array_equal(found.rows, self.lumped.rows)
+        ):
+            raise ValidationError(
+                f"mechanism: its lumped problem of records {group} is not the one of the relaxation"
+            )
+        pair = joint_query(mechanism.query, _values_of(mechanism, group))
+        place: dict[Any, int] = {
+            (value, int(a)): g
+            for g, (a, contexts) in enumerate(zip(found.value_index, found.contexts, strict=True))
+            for value in contexts
+        }
+        order = [place[value] for value in pair.values]
+        return tuple(
+            Expectation(c[order], query=pair, at_least=d if equal else None, at_most=d, name=name)
+            for c, d, equal, name in self._linear_constraints()
+        )
+
+    def _linear_constraints(self) -> Iterator[tuple[Array, float, bool, str]]:
+        """Yield C, d, whether <C, w> = d and not only <=, and a name, for all that is added."""
+        alone = [one for one in self._extra if {v.id for v in one.variables()} == {self.weights.id}]
+        together = [one for one in self._extra if one not in alone]
+        if any(not one.expr.is_affine() for one in self._extra) or together:
+            self._need_solution()
+        point = self.weights.value
+        for j, constraint in enumerate(alone):
+            equal, affine = not isinstance(constraint, Inequality), constraint.expr.is_affine()
+            # A constant is read off at 0, as it is written.
+            self.weights.value = np.zeros(len(self.lumped.rows)) if affine else point
+            slope = _table(constraint.expr.grad[self.weights], constraint)
+            offsets = slope.T @ np.asarray(self.weights.value)
+            offsets = offsets - np.ravel(constraint.expr.value, order="F")
+            self.weights.value = point
+            for c, d in zip(slope.T, offsets.tolist(), strict=True):
+                yield c, d if affine else d + _slack(c, d), equal, f"constraint {j}"
+        if together:
+            c, d = _priced(together, self.weights)
+            yield c, d + _slack(c, d), False, "constraints together"
+
+    def _need_solution(self) -> None:
+        if self.weights.value is None or self._floor.dual_value is None:
+            raise SolverError(f"the solver found no point (status {self.problem.status})")
 
     @abstractmethod
     def _state(self) -> tuple[cp.Expression, list[cp.Constraint], cp.Constraint]:
@@ -252,6 +348,30 @@ def _ends(variable: Any) -> tuple[Array, Array]:
     return low, high
 
 
+def _table(slope: Any, constraint: Any) -> Array:
+    """Return a gradient as an array."""
+    if slope is None:
+        raise SolverError(f"{constraint} has no gradient at the solver's point")
+    return np.asarray(getattr(slope, "toarray", lambda: slope)(), dtype=float)
+
+
+def _slack(c: Array, d: float) -> float:
+    return OUTWARD * (float(np.abs(c).max()) + abs(d))
+
+
+def _values_of(mechanism: Mechanism, group: Sequence[int]) -> AdditiveQuery:
+    """Return the query that tells the place of the joint value of some records."""
+    space = mechanism.space
+    steps = dict.fromkeys(range(space.records), 0)
+    step = 1
+    for record in reversed(group):
+        steps[record] = step
+        step *= space.shape[record]
+    return AdditiveQuery(
+        space, [[steps[i] * v for v in range(size)] for i, size in enumerate(space.shape)]
+    )
+
+
 def _priced(constraints: Iterable[Any], weights: cp.Variable) -> tuple[Array, float]:
     """Return C^T eta and <eta, d> + max -<T^T eta, u> for the tangents C w + T u <= d (or = d)."""
     shift, constant = np.zeros(weights.shape[0]), 0.0
@@ -262,10 +382,7 @@ def _priced(constraints: Iterable[Any], weights: cp.Variable) -> tuple[Array, fl
             price = np.maximum(price, 0.0)
         constant -= float(price @ np.ravel(constraint.expr.value, order="F"))
         for variable, slope in constraint.expr.grad.items():
-            if slope is None:
-                raise SolverError(f"{constraint} has no gradient at the solver's point")
-            table = np.asarray(getattr(slope, "toarray", lambda s=slope: s)())
-            slopes = table.reshape(variable.size, -1) @ price
+            slopes = _table(slope, constraint).reshape(variable.size, -1) @ price
             constant += float(slopes @ np.ravel(variable.value, order="F"))
             if variable.id == weights.id:
                 shift += slopes

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy.special import entr
 
+from cvxleak.audit import record_leakage
 from cvxleak.audit.search.cell_dual import CellDual, Cells
 from cvxleak.core.errors import InfeasibleError, SolverError, ValidationError
 from cvxleak.iterative import joint_blahut_arimoto, meet_entropy_floor
@@ -238,6 +239,51 @@ def test_variables_of_ones_own_have_bounds_and_keep_the_bound(kind):
     # The norm has kinks, and one tangent to it says less than all of its pieces.
     assert plain.solve() >= sharp - 1e-4
     assert plain.problem.value == pytest.approx(sharp, abs=1e-4)
+
+
+@pytest.mark.parametrize("limits", [known_marginal, polytope, ball, mixture, near])
+def test_an_audit_certifies_the_class_of_adversaries_that_a_relaxation_bounds(limits):
+    mechanism = Mechanism(count(2), random_rounding(2, base=3))
+    relaxation = TimeSharingRelaxation(mechanism.lumped(1), 0.5, pieces=32)
+    relaxation.constrain(limits(relaxation))
+    upper = relaxation.solve()
+    known = relaxation.adversaries(mechanism, 1)
+    bound = record_leakage(mechanism, 0.5, 1, adversaries=known, tol=1e-2)
+    assert len(bound.certificate.problem["adversaries"]) == len(known)
+    # The audit's bound is the sharper one, up to what it leaves open.
+    assert bound.upper <= upper * 1.01 + 1e-6
+    for w in feasible(relaxation):
+        assert lumped_information(w, relaxation.lumped) <= bound.upper + 1e-5
+        for one in known:
+            # Each value of the query and the record is the context of one group.
+            groups = [
+                next(
+                    g
+                    for g, contexts in enumerate(relaxation.lumped.contexts)
+                    if total in contexts and relaxation.lumped.value_index[g] == x
+                )
+                for total, x in one.query.values
+            ]
+            mean = w[groups] @ one.feature
+            assert mean <= one.at_most + 1e-5
+            assert one.at_least is None or mean >= one.at_least - 1e-5
+
+
+def test_a_class_of_adversaries_is_that_of_the_mechanism_that_it_was_made_for():
+    mechanism = Mechanism(count(3), random_rounding(3, base=3))
+    relaxation = DatasetCapacityRelaxation(mechanism.lumped(0), 0.5)
+    assert relaxation.adversaries(mechanism, 0) == ()
+    relaxation.constrain([cp.norm(relaxation.weights) <= 0.5])
+    with pytest.raises(SolverError, match="no point"):
+        relaxation.adversaries(mechanism, 0)
+    relaxation.solve()
+    assert relaxation.weights.value is not None
+    (one,) = relaxation.adversaries(mechanism, 2)  # records look alike
+    assert (one.at_least, one.at_most) == (None, pytest.approx(0.5, abs=1e-6))
+    with pytest.raises(ValidationError, match="not the one of the relaxation"):
+        relaxation.adversaries(Mechanism(count(3), random_rounding(3, base=2)), 0)
+    with pytest.raises(ValidationError, match="mechanism"):
+        relaxation.adversaries(mechanism.lumped(0), 0)
 
 
 @pytest.mark.parametrize("kind", KINDS)
