@@ -13,7 +13,6 @@ from cvxleak.core.errors import ValidationError
 from cvxleak.core.numbers import fraction
 from cvxleak.core.validation import (
     Array,
-    check_cells,
     frozen_array,
     label_tuple,
     real_number,
