@@ -88,6 +88,8 @@ def test_a_seed_is_the_default_wherever_there_is_one():
         for routine in param.values
         if "rng" in inspect.signature(routine).parameters
     }
-    drawing = {where for where, seed in seeds.items() if where.endswith(".sample")}
+    drawing = {
+        where for where, seed in seeds.items() if where.endswith((".sample", ".sample_mechanism"))
+    }
     assert drawing
     assert {where for where, seed in seeds.items() if seed != 0} == drawing

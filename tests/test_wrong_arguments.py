@@ -221,7 +221,11 @@ OWN: dict[str, dict[str, Any]] = {
     },
     "release.release_surface": {"joint": RELEASE, "epsilon": [0.1], "delta": [0.1]},
     "report.check_targets": {"records": [0]},
+    "samples.audit_samples": {"samples": ([0, 0, 1, 1], [0, 1, 1, 1]), "time_limit": 1.0},
     "samples.channels_from_counts": {"counts": [[5, 6], [7, 8]], "confidence": 0.9},
+    "samples.dp_violation": {"channels": ChannelSet(GEOMETRIC.matrix, GEOMETRIC.matrix)},
+    "samples.read_samples": {"samples": ([0, 0, 1, 1], [0, 1, 1, 1])},
+    "samples.sample_mechanism": {"f": lambda x: x, "inputs": [0, 1], "draws": 3},
     "report.design_report": {"problem": SMALL},
     "report.local_dp_report": {"problem": MinLocalDP([[0.7, 0.3]], 0.2)},
     "report.envelope_report": {"delta": [0.1]},
@@ -469,8 +473,8 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 SEARCHES = tuple(
     f"cvxleak.{room}"
     for room in (
-        "iterative papers audit capacities design envelope local_dp problem release report".split()
-    )
+        "iterative papers audit capacities design envelope local_dp problem release report samples"
+    ).split()
 )
 CASES = functions() + methods() + constructors()
 

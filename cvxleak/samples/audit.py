@@ -1,0 +1,318 @@
+"""`audit_samples`: leakage and privacy of a mechanism that was only tried out, with confidence."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cvxleak.audit import record_leakage
+from cvxleak.capacities import capacity
+from cvxleak.core.clock import Clock
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import Array, generator, instance, short
+from cvxleak.core.value import preview
+from cvxleak.model import ChannelSet, Mechanism, Query, RecordSpace, TableQuery
+from cvxleak.problem import Bound
+from cvxleak.problem.problem import TIME_LIMIT
+from cvxleak.samples.columns import Columns, columns_between, columns_listed, columns_seen
+from cvxleak.samples.counts import channels_from_counts, read_confidence
+from cvxleak.samples.reading import Samples, read_samples
+from cvxleak.samples.violation import DPViolation, dp_violation, rounded
+
+__all__ = ["SampleAudit", "audit_samples"]
+
+SHARE = 0.1
+"""Part of the draws that chooses the columns."""
+
+MORE = 4
+"""How many times the draws are looked at to see how the width falls."""
+
+
+@dataclass(frozen=True, eq=False)
+class SampleAudit:
+    """What draws of a mechanism say about it, with a confidence.
+
+    With probability `confidence` at least, over the draws, all of this holds at once: the channel
+    from secrets to columns is in `channels`, the leakage is between `lower` and `upper`, and
+    whatever `violation` says.
+
+    Attributes
+    ----------
+    bound : Bound
+        Of what the columns tell. Its certificate is about all of `channels`; that the true channel
+        is among them is what the draws say, and no file proves.
+    lower, upper : float
+        Ends of the leakage, in nats. `lower` holds for the output itself, since columns cannot tell
+        more than it (data processing). So does `upper` unless `binned`.
+    binned : bool
+        Whether `upper` is about the output as sorted into columns only, because these are intervals
+        of numbers.
+    search : float
+        What of `upper` - `lower` the search leaves open; the rest is for want of draws.
+    channels : ChannelSet
+    counts : array, shape (secrets, columns)
+        What `channels` comes from.
+    confidence : float
+    draws : int
+        Of all secrets together.
+    choosing : int
+        How many of them chose the columns, and are not in `counts`.
+    more_draws : int or None
+        About how many more would halve the width; None if more draws of these secrets would not.
+    pairs : tuple of pairs of secrets or None
+        What `violation` looks at; None stands for all pairs.
+
+    Examples
+    --------
+    >>> from cvxleak.samples import audit_samples
+    >>> truth = {"x": [0] * 1000 + [1] * 1000, "y": [0] * 900 + [1] * 220 + [0] * 880}
+    >>> audit = audit_samples(truth, outputs=[0, 1])
+    >>> audit.counts.astype(int).tolist()
+    [[900, 100], [880, 120]]
+    >>> audit.lower, round(audit.upper, 4), audit.more_draws
+    (0.0, 0.0054, 4100)
+    """
+
+    bound: Bound
+    lower: float
+    upper: float
+    binned: bool
+    search: float
+    channels: ChannelSet
+    counts: Array
+    confidence: float
+    draws: int
+    choosing: int
+    more_draws: int | None
+    pairs: tuple[tuple[Hashable, Hashable], ...] | None
+
+    def violation(self, delta: float = 0.0, pairs: Any = None) -> DPViolation:
+        """Return which (epsilon, delta) of differential privacy the draws rule out.
+
+        Parameters
+        ----------
+        delta : float
+            From 0 to 1.
+        pairs : iterable of pairs of secrets, optional
+            Which have to be hard to tell apart; `self.pairs` if left out.
+
+        Raises
+        ------
+        ValidationError
+            As `cvxleak.samples.dp_violation`.
+        """
+        return dp_violation(self.channels, delta, self.pairs if pairs is None else pairs)
+
+    def __str__(self) -> str:
+        secrets, columns = self.counts.shape
+        chose = f"{self.choosing} of them chose the columns" if self.choosing else "all of them"
+        open_by = self.upper - self.lower - self.search
+        more = "" if self.more_draws is None else f" (about {self.more_draws} more would halve it)"
+        about = (
+            "the lower end holds for the output itself, the upper one for its columns"
+            if self.binned
+            else "both ends hold for the output itself"
+        )
+        return "\n".join(
+            [
+                f"{self.bound.name}: {rounded(self.lower)} to {rounded(self.upper, up=True)} nats "
+                f"with {100 * self.confidence:g} % confidence",
+                f"{self.draws} draws of {secrets} secrets, sorted into {columns} columns; {chose}",
+                f"open: {open_by:.2g} for want of draws{more}, {self.search:.2g} by the search",
+                about,
+                str(self.violation()),
+            ]
+        )
+
+
+def audit_samples(
+    samples: Any,
+    secret: str = "x",
+    output: str = "y",
+    *,
+    entropy_floor: float | None = None,
+    query: Query | None = None,
+    confidence: float = 0.95,
+    outputs: Iterable[Hashable] | None = None,
+    bins: int | Sequence[float] | None = None,
+    rng: int | np.random.Generator = 0,
+    tol: float | None = None,
+    time_limit: float | None = TIME_LIMIT,
+    progress: Callable[[float, float, int], None] | None = None,
+) -> SampleAudit:
+    """Audit a mechanism of which only draws are known, pairs of a secret and an output.
+
+    Parameters
+    ----------
+    samples : pandas.DataFrame, mapping, path of a CSV file, pair of arrays, or Samples
+        One line, or entry, for each draw (`read_samples`).
+    secret, output : str
+        The columns' names.
+    entropy_floor : float, optional
+        The adversary's least uncertainty, in nats, about the record (or, with a query, about the
+        dataset). If left out and there is no query, the audit is of the capacity.
+    query : Query, optional
+        The secrets are its values: the audit is of what leaks about a record of its datasets.
+        Values without draws may do anything.
+    confidence : float
+        From 0 to 1, both excluded.
+    outputs : iterable of hashable, optional
+        All outputs that can occur, known beforehand. If left out, a tenth of the draws chooses what
+        the other outputs are sorted into.
+    bins : int or increasing numbers, optional
+        Most columns that are chosen, or the ends of intervals, fixed beforehand.
+    rng : int or numpy.random.Generator
+        Chooses that tenth.
+    tol, time_limit, progress
+        As for `record_leakage`.
+
+    Returns
+    -------
+    SampleAudit
+
+    Raises
+    ------
+    ValidationError
+        Cells without a value, unknown columns, a single secret or one that appears once, a secret
+        that is no value of the query, an output that is not listed, a confidence out of range.
+    InfeasibleError
+        A floor above the largest entropy.
+
+    Notes
+    -----
+    What has to be so: given the secrets, the draws are independent, each from its secret's law, and
+    how many there are does not depend on what they were (do not go on until something shows). The
+    columns are then fixed before the counts are looked at: by the tenth of each secret's draws that
+    `rng` chooses. They include one for all outputs that this tenth has not seen. The intervals of
+    all probabilities hold together (`channels_from_counts`), and so does everything that is
+    derived from them, whatever made somebody ask.
+
+    Where columns are single outputs, `upper` is that of the columns and log k times the largest
+    probability that the intervals leave to an output without a column, k being the number of
+    values of the secret (or of the record): given such an output no more than log k is learned.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cvxleak.samples import audit_samples
+    >>> rng = np.random.default_rng(1)
+    >>> secrets = np.repeat(["member", "outsider"], 20000)
+    >>> seconds = rng.gamma(2.0, 1.0, 40000) + 0.5 * (secrets == "member")
+    >>> print(audit_samples((secrets, seconds)))
+    capacity: 0.0...
+    """
+    level = read_confidence(confidence)
+    if outputs is not None and bins is not None:
+        raise ValidationError("bins: outputs are given, which are columns of their own")
+    draws = read_samples(samples, secret, output)
+    rows = _secrets(draws, query)
+    columns, counted = _split(draws, rows, outputs, bins, generator(rng))
+    table = np.zeros((len(rows), len(columns.labels)))
+    for (x, y), many in counted.items():
+        table[x, y] = many
+    channels = channels_from_counts(table, level, inputs=rows, outputs=columns.labels)
+
+    clock = Clock(time_limit)
+    bound = most = capacity(channels)
+    size = len(rows)
+    if query is not None or entropy_floor is not None:
+        asked = query if query is not None else _one_record(rows)
+        size = max(map(len, asked.space.alphabets))
+        options: dict[str, Any] = {"tol": tol, "time_limit": clock.limit, "progress": progress}
+        floor = 0.0 if entropy_floor is None else entropy_floor
+        bound = record_leakage(Mechanism(asked, channels), floor, **options)
+    unseen = 0.0 if columns.listed or not columns.single else float(channels.upper[:, -1].max())
+    allowance = math.nextafter(unseen * math.log(size), math.inf)
+    upper = min(bound.upper, most.upper)
+    search = max(upper - (bound.lower if bound.attained is None else bound.attained), 0.0)
+    known = math.nextafter(math.log(size), math.inf)
+    return SampleAudit(
+        bound,
+        bound.lower,
+        min(math.nextafter(upper + allowance, math.inf), known),
+        not columns.single,
+        search,
+        channels,
+        table,
+        level,
+        len(draws),
+        len(draws) - int(table.sum()),
+        _more(table, level, most, len(draws)),
+        None if query is None else _neighbors(query),
+    )
+
+
+def _secrets(draws: Samples, query: Query | None) -> tuple[Hashable, ...]:
+    """Return the secrets, or say what is wrong with them."""
+    found = Counter(draws.secrets)
+    if query is not None:
+        values = instance(query, Query, "query").values
+        strange = [label for label in found if label not in values]
+        if strange:
+            raise ValidationError(
+                f"secret: found {short(strange[0])}; the query's values are {preview(values)}"
+            )
+        return values
+    once = [label for label, many in found.items() if many == 1]
+    if once:
+        raise ValidationError(
+            f"secret: {short(once[0])} appears once, as do {len(once) - 1} others; every secret "
+            "needs at least 2 draws (are the columns the right way round?)"
+        )
+    if len(found) == 1:
+        raise ValidationError(f"secret: found only {short(next(iter(found)))}; two are needed")
+    return draws.distinct
+
+
+def _split(
+    draws: Samples,
+    rows: tuple[Hashable, ...],
+    outputs: Iterable[Hashable] | None,
+    bins: int | Sequence[float] | None,
+    rng: np.random.Generator,
+) -> tuple[Columns, Counter[tuple[int, int]]]:
+    """Return the columns, and how often each was drawn by those draws that did not choose them."""
+    place = {label: x for x, label in enumerate(rows)}
+    secrets = np.array([place[label] for label in draws.secrets])
+    chooses = np.zeros(len(draws), dtype=bool)
+    if outputs is not None:
+        columns = columns_listed(outputs)
+    elif bins is not None and not isinstance(bins, int):
+        columns = columns_between(bins)
+    else:
+        shuffled = rng.permutation(len(draws))
+        least = len(draws)
+        for x in range(len(rows)):
+            own = shuffled[secrets[shuffled] == x]
+            chooses[own[: math.ceil(SHARE * len(own))]] = True
+            least = min(least, len(own) or least)
+        seen = [draws.outputs[place] for place in np.flatnonzero(chooses)]
+        columns = columns_seen(seen, bins, least)
+    kept = np.flatnonzero(~chooses)
+    places = [columns.place(draws.outputs[draw]) for draw in kept]
+    return columns, Counter(zip(secrets[kept].tolist(), places, strict=True))
+
+
+def _one_record(secrets: tuple[Hashable, ...]) -> TableQuery:
+    return TableQuery(RecordSpace([secrets]), np.arange(len(secrets)), secrets)
+
+
+def _neighbors(query: Query) -> tuple[tuple[Hashable, Hashable], ...]:
+    values = query.values
+    return tuple((values[u], values[v]) for u, v in sorted(query.neighbor_pairs()))
+
+
+def _more(counts: Array, confidence: float, now: Bound, draws: int) -> int | None:
+    """Return about how many more draws would halve the width, from that of `MORE` times these."""
+    then = capacity(channels_from_counts(MORE * counts, confidence))
+    if not 0 < then.gap < 0.99 * now.gap:
+        return None
+    rate = math.log(now.gap / then.gap) / math.log(MORE)
+    more = draws * (2 ** (1 / rate) - 1)
+    digits = 1 - math.floor(math.log10(more))
+    return int(round(more, digits))

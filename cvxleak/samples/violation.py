@@ -1,0 +1,203 @@
+"""`DPViolation`: which (epsilon, delta) a mechanism cannot have, and the event that shows it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
+from itertools import permutations
+
+import numpy as np
+from flint import arb
+from numpy.typing import NDArray
+
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import Array, in_order, instance, plain_label, real_number, short
+from cvxleak.core.value import preview
+from cvxleak.exact import balls
+from cvxleak.model import ChannelSet
+
+__all__ = ["DPViolation", "dp_violation"]
+
+Event = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class DPViolation:
+    """An event that is too likely under one secret, and not likely enough under another.
+
+    No channel of the set is (e, `delta`)-differentially private for an e below `epsilon`, because
+    P(event | first) >= `least` and P(event | second) <= `most`, and for such an e `least` is more
+    than e^e `most` + `delta`.
+
+    Attributes
+    ----------
+    epsilon : float
+        In nats; 0 if no event shows anything.
+    delta : float
+    first, second : hashable
+        The two secrets.
+    event : tuple of hashable
+        Outputs.
+    least, most : float
+        The two probabilities' ends, over all channels of the set.
+
+    Examples
+    --------
+    >>> from cvxleak.samples import channels_from_counts, dp_violation
+    >>> print(dp_violation(channels_from_counts([[900, 100], [120, 880]])))
+    not (epsilon, 0)-private for epsilon below 1.936: P([1] | 1) >= 0.855, P([1] | 0) <= 0.1233
+    """
+
+    epsilon: float
+    delta: float
+    first: Hashable
+    second: Hashable
+    event: tuple[Hashable, ...]
+    least: float
+    most: float
+
+    def __str__(self) -> str:
+        if self.epsilon == 0:
+            return f"no epsilon above 0 is ruled out at delta = {self.delta:g}"
+        event = preview(self.event)
+        return (
+            f"not (epsilon, {self.delta:g})-private for epsilon below {rounded(self.epsilon)}: "
+            f"P({event} | {self.first!r}) >= {rounded(self.least)}, "
+            f"P({event} | {self.second!r}) <= {rounded(self.most, up=True)}"
+        )
+
+
+def rounded(value: float, up: bool = False) -> str:
+    """Return a number of at least 0 with four digits, rounded down, or up.
+
+    Examples
+    --------
+    >>> from cvxleak.samples.violation import rounded
+    >>> rounded(0.123456), rounded(0.123456, up=True), rounded(float("inf"))
+    ('0.1234', '0.1235', 'inf')
+    """
+    if math.isinf(value):
+        return str(value)
+    direction = ROUND_CEILING if up else ROUND_FLOOR
+    return f"{float(Context(4, direction).create_decimal_from_float(value)):g}"
+
+
+def dp_violation(
+    channels: ChannelSet,
+    delta: float = 0.0,
+    pairs: Iterable[tuple[Hashable, Hashable]] | None = None,
+) -> DPViolation:
+    """Return the largest epsilon that every channel of a set exceeds, or has, at this delta.
+
+    max over pairs (x, x') and events S of log((min Q(S|x) - delta) / max Q(S|x')), each over the
+    set. A lower end for local differential privacy; with pairs of neighbors, for the central one.
+
+    Parameters
+    ----------
+    channels : ChannelSet
+        What counts leave possible, say (`channels_from_counts`): the answer then has their
+        confidence, for all events, pairs and values of delta that are looked at together.
+    delta : float
+        From 0 to 1.
+    pairs : iterable of pairs of inputs, optional
+        Which inputs must be hard to tell apart, either way round; all if left out.
+
+    Raises
+    ------
+    ValidationError
+        Arguments of the wrong kind, or a pair of something else than two inputs.
+
+    Notes
+    -----
+    A probability of an event is at least the sum of its outputs' lower ends and 1 minus the upper
+    ends of the others, and at most likewise. For each of the four ways to bound a ratio, the best
+    event has the outputs whose own ratio is above some level, so that sorting finds it.
+
+    Examples
+    --------
+    >>> from cvxleak.model import ChannelSet
+    >>> from cvxleak.samples import dp_violation
+    >>> found = dp_violation(ChannelSet.from_printed([[0.8, 0.2], [0.3, 0.7]], digits=1))
+    >>> found.first, found.second, found.event, round(found.epsilon, 4)
+    (1, 0, (1,), 0.9555)
+    """
+    inputs = instance(channels, ChannelSet, "channels").inputs
+    allowed = real_number(delta, "delta", 0.0, 1.0)
+    best, found = 1.0, None
+    for x, other in _places(inputs, pairs):
+        for order in _orders(channels, x, other):
+            ratios = _ratios(channels, x, other, order, allowed)
+            size = int(np.argmax(ratios))
+            if ratios[size] > best:
+                best, found = ratios[size], (x, other, order[: size + 1])
+    if found is None:
+        return DPViolation(0.0, allowed, inputs[0], inputs[0], (), 1.0, 1.0)
+    x, other, outputs = found
+    event = np.isin(np.arange(len(channels.outputs)), outputs)
+    with balls.precision():
+        least, most = _ends(channels, x, other, event)
+        room = least - balls.number(allowed)
+        if most == 0:
+            epsilon = math.inf if room > 0 else 0.0
+        else:
+            epsilon = max(balls.round_down((room / most).log()), 0.0) if room > 0 else 0.0
+        ends = max(balls.round_down(least), 0.0), balls.round_up(most)
+    labels = tuple(channels.outputs[y] for y in np.flatnonzero(event))
+    return DPViolation(epsilon, allowed, inputs[x], inputs[other], labels, *ends)
+
+
+def _places(
+    inputs: tuple[Hashable, ...], pairs: Iterable[tuple[Hashable, Hashable]] | None
+) -> list[tuple[int, int]]:
+    """Return the ordered pairs of inputs, by number."""
+    if pairs is None:
+        return list(permutations(range(len(inputs)), 2))
+    places: dict[tuple[int, int], None] = {}
+    for pair in in_order(pairs, "pairs"):
+        labels = [plain_label(label, "pairs") for label in in_order(pair, "pairs")]
+        if len(labels) != 2 or any(label not in inputs for label in labels):
+            raise ValidationError(
+                f"pairs: found {short(pair)}; pairs of the inputs {preview(inputs)} are needed"
+            )
+        x, other = map(inputs.index, labels)
+        places |= dict.fromkeys([(x, other), (other, x)])
+    return list(places)
+
+
+def _orders(channels: ChannelSet, x: int, other: int) -> Iterator[NDArray[np.intp]]:
+    """Yield orders of the outputs such that the best event consists of the first ones of one."""
+    for over in (channels.lower[x], channels.upper[x]):
+        for under in (channels.lower[other], channels.upper[other]):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                ratio = np.where(over > 0, over / under, 0.0)
+            yield np.argsort(-ratio, kind="stable")
+
+
+def _ratios(
+    channels: ChannelSet, x: int, other: int, order: NDArray[np.intp], delta: float
+) -> Array:
+    """Return (least - delta) / most of the events of the first 1, 2, ... outputs of an order."""
+    rows = (channels.lower[x], channels.upper[x], channels.lower[other], channels.upper[other])
+    low, high, low_other, high_other = (np.cumsum(row[order]) for row in rows)
+    least = np.maximum(low, 1 - (high[-1] - high))
+    most = np.minimum(high_other, 1 - (low_other[-1] - low_other))
+    # The whole set of outputs, the last event, has both ends at 1.
+    room = np.maximum(least[:-1] - delta, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = np.where(room > 0, room / np.maximum(most[:-1], 0.0), 0.0)
+    return np.append(found, 0.0)
+
+
+def _ends(channels: ChannelSet, x: int, other: int, event: Event) -> tuple[arb, arb]:
+    """Return what Q(event|x) is at least and Q(event|other) at most, over the set."""
+
+    def mass(ends: Array, mask: Event) -> arb:
+        return balls.total(balls.number(end) for end in ends[mask].tolist())
+
+    least = balls.largest([mass(channels.lower[x], event), 1 - mass(channels.upper[x], ~event)])
+    most = balls.least(
+        [mass(channels.upper[other], event), 1 - mass(channels.lower[other], ~event)]
+    )
+    return least, most
