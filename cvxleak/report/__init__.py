@@ -9,6 +9,7 @@ from cvxleak.report.local_dp import local_dp_report
 from cvxleak.report.problems import problem_report
 from cvxleak.report.progress import Progress
 from cvxleak.report.quantity import BOUND, COMPUTED, Quantity, Report
+from cvxleak.report.samples import samples_report
 from cvxleak.report.targets import Target, check_targets
 
 __all__ = [
@@ -29,4 +30,5 @@ __all__ = [
     "html_page",
     "local_dp_report",
     "problem_report",
+    "samples_report",
 ]

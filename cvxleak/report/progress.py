@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from cvxleak.core.errors import SolveInterrupted
 from cvxleak.core.validation import instance
-from cvxleak.problem.bound import Bound
 
 __all__ = ["Progress", "as_progress", "solved"]
+
+Found = TypeVar("Found")
 
 
 class Progress:
@@ -56,7 +57,7 @@ def as_progress(progress: Progress | None) -> Progress:
     return Progress() if progress is None else instance(progress, Progress, "progress")
 
 
-def solved(progress: Progress, what: str, solve: Callable[..., Bound], /, **options: Any) -> Bound:
+def solved(progress: Progress, what: str, solve: Callable[..., Found], /, **options: Any) -> Found:
     """Return what a solve finds, announced as the work on `what`.
 
     After Ctrl-C this is the bracket reached, if `progress` says that it is reported, and later

@@ -13,7 +13,7 @@ import numpy as np
 from cvxleak.audit import record_leakage
 from cvxleak.capacities import capacity
 from cvxleak.core.clock import Clock
-from cvxleak.core.errors import ValidationError
+from cvxleak.core.errors import SolveInterrupted, ValidationError
 from cvxleak.core.validation import Array, generator, instance, short
 from cvxleak.core.value import preview
 from cvxleak.model import ChannelSet, Mechanism, Query, RecordSpace, TableQuery
@@ -28,6 +28,9 @@ __all__ = ["SampleAudit", "audit_samples"]
 
 SHARE = 0.1
 """Part of the draws that chooses the columns."""
+
+TOLERANCE = 1e-2
+"""Part of the capacity that its search may leave open, if not said otherwise; draws leave more."""
 
 MORE = 4
 """How many times the draws are looked at to see how the width falls."""
@@ -91,6 +94,16 @@ class SampleAudit:
     more_draws: int | None
     pairs: tuple[tuple[Hashable, Hashable], ...] | None
 
+    @property
+    def about(self) -> str:
+        """What the ends are about, in words."""
+        if not self.binned:
+            return "Both ends hold for the output itself."
+        columns = len(self.channels.outputs)
+        return (
+            f"The lower end holds for the output itself, the upper one for its {columns} columns."
+        )
+
     def violation(self, delta: float = 0.0, pairs: Any = None) -> DPViolation:
         """Return which (epsilon, delta) of differential privacy the draws rule out.
 
@@ -113,18 +126,13 @@ class SampleAudit:
         chose = f"{self.choosing} of them chose the columns" if self.choosing else "all of them"
         open_by = self.upper - self.lower - self.search
         more = "" if self.more_draws is None else f" (about {self.more_draws} more would halve it)"
-        about = (
-            "the lower end holds for the output itself, the upper one for its columns"
-            if self.binned
-            else "both ends hold for the output itself"
-        )
         return "\n".join(
             [
                 f"{self.bound.name}: {rounded(self.lower)} to {rounded(self.upper, up=True)} nats "
                 f"with {100 * self.confidence:g} % confidence",
                 f"{self.draws} draws of {secrets} secrets, sorted into {columns} columns; {chose}",
                 f"open: {open_by:.2g} for want of draws{more}, {self.search:.2g} by the search",
-                about,
+                self.about,
                 str(self.violation()),
             ]
         )
@@ -168,7 +176,9 @@ def audit_samples(
         Most columns that are chosen, or the ends of intervals, fixed beforehand.
     rng : int or numpy.random.Generator
         Chooses that tenth.
-    tol, time_limit, progress
+    tol : float, optional
+        As for `Problem.solve`; 0.01 for the capacity and 0.0001 for record leakage if left out.
+    time_limit, progress
         As for `record_leakage`.
 
     Returns
@@ -182,6 +192,8 @@ def audit_samples(
         that is no value of the query, an output that is not listed, a confidence out of range.
     InfeasibleError
         A floor above the largest entropy.
+    SolveInterrupted
+        At Ctrl-C; its `bound` is the `SampleAudit` with what the search had reached.
 
     Notes
     -----
@@ -217,21 +229,23 @@ def audit_samples(
         table[x, y] = many
     channels = channels_from_counts(table, level, inputs=rows, outputs=columns.labels)
 
-    clock = Clock(time_limit)
-    bound = most = capacity(channels)
-    size = len(rows)
+    clock, size, interrupted = Clock(time_limit), len(rows), False
+    bound = most = capacity(channels, tol=TOLERANCE if tol is None else tol)
     if query is not None or entropy_floor is not None:
         asked = query if query is not None else _one_record(rows)
         size = max(map(len, asked.space.alphabets))
         options: dict[str, Any] = {"tol": tol, "time_limit": clock.limit, "progress": progress}
         floor = 0.0 if entropy_floor is None else entropy_floor
-        bound = record_leakage(Mechanism(asked, channels), floor, **options)
+        try:
+            bound = record_leakage(Mechanism(asked, channels), floor, **options)
+        except SolveInterrupted as error:
+            bound, interrupted = error.bound, True
     unseen = 0.0 if columns.listed or not columns.single else float(channels.upper[:, -1].max())
     allowance = math.nextafter(unseen * math.log(size), math.inf)
     upper = min(bound.upper, most.upper)
     search = max(upper - (bound.lower if bound.attained is None else bound.attained), 0.0)
     known = math.nextafter(math.log(size), math.inf)
-    return SampleAudit(
+    audit = SampleAudit(
         bound,
         bound.lower,
         min(math.nextafter(upper + allowance, math.inf), known),
@@ -245,6 +259,9 @@ def audit_samples(
         _more(table, level, most, len(draws)),
         None if query is None else _neighbors(query),
     )
+    if interrupted:
+        raise SolveInterrupted(audit)
+    return audit
 
 
 def _secrets(draws: Samples, query: Query | None) -> tuple[Hashable, ...]:
@@ -309,7 +326,7 @@ def _neighbors(query: Query) -> tuple[tuple[Hashable, Hashable], ...]:
 
 def _more(counts: Array, confidence: float, now: Bound, draws: int) -> int | None:
     """Return about how many more draws would halve the width, from that of `MORE` times these."""
-    then = capacity(channels_from_counts(MORE * counts, confidence))
+    then = capacity(channels_from_counts(MORE * counts, confidence), tol=TOLERANCE)
     if not 0 < then.gap < 0.99 * now.gap:
         return None
     rate = math.log(now.gap / then.gap) / math.log(MORE)

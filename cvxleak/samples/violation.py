@@ -58,15 +58,22 @@ class DPViolation:
     least: float
     most: float
 
-    def __str__(self) -> str:
+    @property
+    def why(self) -> str:
+        """The event, and how likely it is, in words."""
         if self.epsilon == 0:
             return f"no epsilon above 0 is ruled out at delta = {self.delta:g}"
         event = preview(self.event)
         return (
-            f"not (epsilon, {self.delta:g})-private for epsilon below {rounded(self.epsilon)}: "
             f"P({event} | {self.first!r}) >= {rounded(self.least)}, "
             f"P({event} | {self.second!r}) <= {rounded(self.most, up=True)}"
         )
+
+    def __str__(self) -> str:
+        if self.epsilon == 0:
+            return self.why
+        level = f"(epsilon, {self.delta:g})"
+        return f"not {level}-private for epsilon below {rounded(self.epsilon)}: {self.why}"
 
 
 def rounded(value: float, up: bool = False) -> str:

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cvxleak.cli.cli_errors import complaining, named
 from cvxleak.cli.commands.solve import Asked, answer
-from cvxleak.cli.documents import counted
+from cvxleak.cli.documents import Output, counted
 from cvxleak.cli.options import (
     Json,
     Proof,
-    SpecPath,
     TimeLimit,
     Tolerance,
     Unit,
     Units,
+    check_limits,
     number,
 )
+from cvxleak.core.errors import ValidationError
 
 if TYPE_CHECKING:
     from cvxleak.cli.spec_file import SpecFile
@@ -45,9 +49,35 @@ Html = Annotated[
     ),
 ]
 
+Samples = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="PATH",
+        help="In place of a SPEC: a CSV file of draws, a line for each, with a secret and the "
+        "output that came out.",
+    ),
+]
+Secret = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="The secrets' column of --samples; x if not said."),
+]
+Column = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="The outputs' column of --samples; y if not said."),
+]
+Confidence = Annotated[
+    float | None,
+    typer.Option(
+        parser=number, metavar="C", help="Confidence of all that --samples says; 0.95 if not said."
+    ),
+]
+
 
 def audit(
-    spec: SpecPath,
+    spec: Annotated[
+        Path | None,
+        typer.Argument(metavar="SPEC", help="What it is about, a TOML file.", show_default=False),
+    ] = None,
     entropy_floor: Floors = None,
     units: Unit = Units.nats,
     json_path: Json = None,
@@ -55,8 +85,27 @@ def audit(
     certificate: Proof = None,
     time_limit: TimeLimit = 60.0,
     tol: Tolerance = None,
+    samples: Samples = None,
+    secret: Secret = None,
+    output: Column = None,
+    confidence: Confidence = None,
 ) -> None:
     """Audit a mechanism: what one output tells, by every measure."""
+    named_columns = {"secret": secret, "output": output, "confidence": confidence}
+    drawn = {name: value for name, value in named_columns.items() if value is not None}
+    paths = {"json_path": json_path, "certificate": certificate}
+    with complaining():
+        if samples is None and drawn:
+            raise ValidationError(f"--{next(iter(drawn))}: is for --samples, which is missing")
+        if samples is not None and (spec is not None or html is not None):
+            option = "SPEC" if spec is not None else "--html"
+            raise ValidationError(f"{option}: does not go together with --samples")
+        if samples is not None:
+            drawn |= {"entropy_floors": entropy_floor or (), "unit": units.value}
+            _audit_samples(samples, drawn, tol, time_limit, **paths)
+            return
+    if spec is None:
+        raise typer.BadParameter("a SPEC is needed, or --samples")
 
     def ask(spec_file: SpecFile) -> Asked:
         from cvxleak.cli.from_spec import build_knowledge, build_task, independent_people
@@ -81,8 +130,37 @@ def audit(
             places={key: f"{spec_file.path}: audit.{key}" for key in ("epsilons", "outputs")},
         )
 
-    options = {"json_path": json_path, "html": html, "certificate": certificate}
-    answer("audit", spec, ask, units.value, **options, time_limit=time_limit, tol=tol)
+    answer("audit", spec, ask, units.value, html=html, **paths, time_limit=time_limit, tol=tol)
+
+
+def _audit_samples(
+    path: Path,
+    options: Mapping[str, Any],
+    tol: float | None,
+    time_limit: float,
+    *,
+    json_path: str | None,
+    certificate: str | None,
+) -> None:
+    """Report on a file of draws."""
+    from cvxleak.cli.progress import Display
+    from cvxleak.cli.spec_file import read_file, sha256
+    from cvxleak.report import samples_report
+
+    check_limits(tol, time_limit)
+    written = Output("audit", path, json_path, certificate)
+    data = read_file(path)
+    arguments = ("secret", "output", "confidence", "entropy_floor")
+    places = {name: f"--{name.replace('_', '-')}" for name in arguments}
+    with Display(options["unit"]) as progress, named(places):
+        report = samples_report(path, **options, tol=tol, time_limit=time_limit, progress=progress)
+    heading = "{draws} draws of {secrets} secrets, sorted into {columns} columns".format(
+        **report.facts
+    )
+    if report.facts["choosing"]:
+        heading += f", which {report.facts['choosing']} of them chose"
+    identity = {"spec": path.name, "sha256": sha256(data), "files": {}}
+    written.publish(report, [path.name, heading], identity, tables=False)
 
 
 def _about(spec_file: SpecFile, mechanism: Mechanism) -> list[str]:
