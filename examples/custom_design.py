@@ -64,21 +64,15 @@ def violation(channel: Channel) -> float:
     )
 
 
-def stochastic(found: np.ndarray) -> np.ndarray:
-    """Return a solver's matrix without negative entries, each row divided by its sum."""
-    rows = np.maximum(found, 0)
-    return rows / rows.sum(axis=1, keepdims=True)
-
-
 def design(solver: str) -> tuple[Channel, float]:
     """Return a channel that keeps all rules, and by how much the solver's own breaks one."""
     Q = cp.Variable((6, 6))
     leakage = cp.Variable()
     problem = cp.Problem(cp.Minimize(leakage), allowed(Q) + mi_budget(EVERYBODY, Q, leakage))
     problem.solve(solver=solver, **OPTIONS[solver])
-    rows = stochastic(Q.value)
+    rows = Channel.from_solver(Q.value).matrix
     cp.Problem(cp.Minimize(0), allowed(Q, margin=0.02)).solve(solver="HIGHS")
-    inside = stochastic(Q.value)
+    inside = Channel.from_solver(Q.value).matrix
     # The set is convex, and `inside` keeps every rule with room to spare.
     for share in (0.0, *10.0 ** np.arange(-14, 1)):
         channel = Channel((1 - share) * rows + share * inside)

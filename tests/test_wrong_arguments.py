@@ -282,6 +282,7 @@ METHODS: dict[str, tuple[object, dict[str, dict[str, Any]]]] = {
             "sample": {"label": 0, "size": 2, "rng": 0},
             "row": {"label": 0},
             "select": {"inputs": [0], "outputs": [0, 1, 2, 3]},
+            "from_solver": {"matrix": GEOMETRIC.matrix, "tol": 1e-6},
             "from_pandas": {"frame": GEOMETRIC.to_pandas()},
             "from_dict": {"data": GEOMETRIC.to_dict()},
             "from_csv": {"path": "no such file"},

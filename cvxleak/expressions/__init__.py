@@ -13,12 +13,11 @@ expression, as far as each function says. The result is a plain `cp.Expression` 
 atoms, for any objective or constraint.
 
 A solver's point misses the simplex by 1e-8 or so, and just below zero an entropy is minus infinity.
-So take the numbers that you report from `cvxleak.measures`, at a channel that you have repaired
-(clipped at zero and divided by its row sums), not from the expression's own value. Ratios of
-probabilities (local differential privacy, pointwise maximal leakage, Rényi's divergences) need one
-thing more: in a column that the channel does not use, a solver leaves 1e-9 or so, whose ratios mean
-nothing. Set columns that are nowhere above the solver's accuracy to zero before dividing, and give
-linear sets to HiGHS, which has exact zeros.
+So take the numbers that you report from `cvxleak.measures`, at a channel that is repaired
+(`cvxleak.model.Channel.from_solver`), not from the expression's own value. Clipping at zero and
+dividing by row sums is not enough: in a column that the channel does not use, a solver leaves 1e-9
+or so, whose ratios mean nothing (local differential privacy, pointwise maximal leakage, Rényi's
+divergences). Give linear sets to HiGHS, which has exact zeros.
 """
 
 from cvxleak.expressions.distortion import (

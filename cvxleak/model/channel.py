@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import (
     Array,
     composed_rows,
+    frozen_array,
     probability_rows,
     real_number,
     short,
@@ -52,6 +53,68 @@ class Channel(LabeledMatrix):
     @staticmethod
     def _checked(matrix: ArrayLike) -> Array:
         return probability_rows(matrix, "matrix", 2)
+
+    @classmethod
+    def from_solver(
+        cls,
+        matrix: ArrayLike,
+        inputs: Iterable[Hashable] | None = None,
+        outputs: Iterable[Hashable] | None = None,
+        *,
+        tol: float = 1e-6,
+    ) -> Channel:
+        """Return the channel that a numerical solver means: its rows, repaired.
+
+        Negative entries become 0, and so do the outputs that no input has with more than `tol`;
+        then each row is divided by its sum. What a solver leaves in an output that the optimum does
+        not use, 1e-9 or so, has arbitrary ratios: without this step local differential privacy,
+        pointwise leakage and Rényi's divergences measure as anything up to infinite. Nothing says
+        that the channel meets its budgets exactly: measure it (`cvxleak.measures`).
+
+        Parameters
+        ----------
+        matrix : array_like, shape (inputs, outputs)
+            What the solver returned, such as ``Q.value`` of a `cp.Variable`.
+        inputs, outputs : iterable of hashable, optional
+            Distinct labels; 0, 1, ... if left out. Outputs that become 0 stay in the channel.
+        tol : float
+            How far the solver's numbers may be off. 1e-6 suits CLARABEL, ECOS, HiGHS, and SCS where
+            it is told to work to 1e-8; SCS as it comes wants 1e-4. So do Rényi's divergences of
+            orders above 1 and the chi-square divergence: they divide squares of entries, which a
+            solver cannot tell from 0 before it can the entries.
+
+        Raises
+        ------
+        ValidationError
+            None or a wrong shape, NaN, a tolerance of 1 / (2 outputs) or more, bad labels; entries
+            below ``-tol`` or row sums that are off 1 by more than `tol` per entry, which are no
+            rounding.
+
+        Examples
+        --------
+        >>> from cvxleak.measures import local_dp_epsilon
+        >>> from cvxleak.model import Channel
+        >>> found = [[0.75, 0.25, 2e-9], [0.25, 0.75, -1e-11]]
+        >>> round(local_dp_epsilon(Channel.from_solver(found)), 6)
+        1.098612
+        """
+        if matrix is None:
+            raise ValidationError("matrix: found None; the solver found no point (see its status)")
+        rows = frozen_array(matrix, "matrix", 2)
+        if not rows.size:
+            raise ValidationError(f"matrix: found shape {rows.shape}; it must not be empty")
+        # Below 1 / (2 m), so that every row keeps an output.
+        off = real_number(tol, "tol", 0.0, 0.5 / rows.shape[1], open_low=True, open_high=True)
+        sums = rows.sum(axis=1)
+        worst = int(np.argmax(np.abs(sums - 1)))
+        if rows.min() < -off or not abs(sums[worst] - 1) <= off * rows.shape[1]:
+            raise ValidationError(
+                f"matrix: found a least entry of {rows.min():.3g} and a sum of row {worst} of "
+                f"{sums[worst]:.9g}; entries from -{off:g} on and sums within {off:g} per entry of "
+                "1 are rounding (`tol`), and what is further off is no channel"
+            )
+        used = np.where(rows.max(axis=0) > off, np.maximum(rows, 0.0), 0.0)
+        return cls(used / used.sum(axis=1, keepdims=True), inputs, outputs)
 
     def then(self, channel: Channel) -> Channel:
         """Return this channel followed by `channel` (post-processing, Markov chain X - Y - Z).

@@ -106,6 +106,13 @@ def test_the_figure_is_drawn_at_reduced_size(benchmarks, tmp_path):
     assert (ROOT / "docs" / "figures" / "parity_leakage.svg").is_file()
 
 
+@pytest.mark.parametrize("title", ["`local_dp`", "`pml`"])
+def test_repaired_channels_are_within_their_budgets(benchmarks, title):
+    clipped, repaired = benchmarks("solvers").over_budget(title, "CLARABEL")
+    assert clipped > 0
+    assert repaired == 0
+
+
 def test_relaxations_are_above_the_leakage(benchmarks):
     cases = benchmarks("_audit_cases").CASES[:14:7]
     for _, leakage, *uppers, _ in cells(benchmarks("relaxations").comparison(cases, 60.0)):

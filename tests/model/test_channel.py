@@ -30,6 +30,37 @@ def information(prior, matrix):
     return entr(joint.sum(axis=0)).sum() + entr(prior).sum() - entr(joint).sum()
 
 
+class TestFromSolver:
+    def test_rows_are_clipped_emptied_and_divided(self):
+        found = np.array([[0.6, 0.4 - 1e-8, -1e-9, 1e-7], [0.0, 0.5, 0.5, 4e-7]])
+        channel = Channel.from_solver(found, outputs="abcd")
+        kept = found * [[1, 1, 0, 0], [1, 1, 1, 0]]
+        assert channel.matrix == pytest.approx(kept / kept.sum(axis=1, keepdims=True), abs=1e-15)
+        assert channel.outputs == tuple("abcd")
+        assert Channel.from_solver(found, tol=2e-7).matrix[1, 3] > 0
+
+    def test_a_channel_stays_as_it_is(self):
+        rows = [[0.25, 0.75, 0.0], [1.0, 0.0, 0.0]]
+        assert np.array_equal(Channel.from_solver(rows).matrix, rows)
+
+    @pytest.mark.parametrize(
+        ("matrix", "tol", "message"),
+        [
+            (None, 1e-6, "matrix: found None; the solver found no point"),
+            ([[]], 1e-6, "matrix: found shape"),
+            ([[np.nan, 1.0]], 1e-6, "matrix: found NaN"),
+            ([[np.inf, 1.0]], 1e-6, "sum of row 0 of inf"),
+            ([[1.0, -2e-6]], 1e-6, "least entry of -2e-06"),
+            ([[0.5, 0.5], [0.5, 0.499]], 1e-6, "sum of row 1 of 0.999"),
+            ([[0.5, 0.5]], 0.25, "tol"),
+            ([[0.5, 0.5]], 0.0, "tol"),
+        ],
+    )
+    def test_what_is_no_rounding_is_refused(self, matrix, tol, message):
+        with pytest.raises(ValidationError, match=message):
+            Channel.from_solver(matrix, tol=tol)
+
+
 class TestValidation:
     @pytest.mark.parametrize(
         ("matrix", "message"),
