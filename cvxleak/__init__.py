@@ -35,6 +35,7 @@ if TYPE_CHECKING:  # what type checkers and editors see of the names that load w
     from cvxleak.problem import Bound, Status, Stopped
     from cvxleak.proofs import Certificate, verify
     from cvxleak.release import release_problem
+    from cvxleak.samples import audit_samples, sample_mechanism
     from cvxleak.sources import SourceSet
     from cvxleak.sweeps import sweep
 
@@ -53,6 +54,7 @@ __all__ = [
     "Status",
     "Stopped",
     "__version__",
+    "audit_samples",
     "balance",
     "calibrate",
     "capacity",
@@ -72,6 +74,7 @@ __all__ = [
     "product_leakage",
     "record_leakage",
     "release_problem",
+    "sample_mechanism",
     "sweep",
     "verify",
 ]
@@ -89,6 +92,7 @@ _PACKAGES = (
     "envelope",
     "release",
     "design",
+    "samples",
     "desk",
     "sweeps",
 )

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from cvxleak.core.clock import Clock
 from cvxleak.core.validation import real_number
 from cvxleak.problem.bound import converted
 from cvxleak.report import names
@@ -41,8 +42,10 @@ def samples_report(
     entropy_floors : sequence of float
         Least entropies of the adversary's belief about the secret, in `unit`.
     unit : {"nats", "bits"}
-    tol, time_limit : float
+    tol : float, optional
         As for `audit_samples`.
+    time_limit : float or None
+        Seconds for all searches together.
     progress : Progress, optional
         Is told about progress, and may interrupt.
 
@@ -70,7 +73,7 @@ def samples_report(
     progress = as_progress(progress)
     drawn = read_samples(samples, secret, output)
 
-    def audited(floor: float | None) -> SampleAudit:
+    def audited(floor: float | None, seconds: float | None = None) -> SampleAudit:
         # The same draws choose the columns each time, so that all is said of the same intervals.
         return solved(
             progress,
@@ -79,12 +82,17 @@ def samples_report(
             entropy_floor=None if floor is None else converted(floor, unit),
             confidence=confidence,
             tol=tol,
-            time_limit=time_limit,
+            time_limit=seconds,
             progress=progress.update,
         )
 
     floors = sorted({real_number(b, "entropy_floor", 0.0) for b in entropy_floors})
-    audits = [(floor, audited(floor)) for floor in (*floors, None)]
+    clock = Clock(time_limit)
+    audits: list[tuple[float | None, SampleAudit]] = [
+        (floor, audited(floor, clock.share(len(floors) - turn)))
+        for turn, floor in enumerate(floors)
+    ]
+    audits.append((None, audited(None)))
     quantities = [_leakage(audit, floor, unit) for floor, audit in audits]
     found = audits[-1][1]
     violation = found.violation()

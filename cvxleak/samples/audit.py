@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from cvxleak.core.value import preview
 from cvxleak.model import ChannelSet, Mechanism, Query, RecordSpace, TableQuery
 from cvxleak.problem import Bound
 from cvxleak.problem.problem import TIME_LIMIT
-from cvxleak.samples.columns import Columns, columns_between, columns_listed, columns_seen
+from cvxleak.samples.columns import OTHERS, Columns, columns_between, columns_listed, columns_seen
 from cvxleak.samples.counts import channels_from_counts, read_confidence
 from cvxleak.samples.reading import Samples, read_samples
 from cvxleak.samples.violation import DPViolation, dp_violation, rounded
@@ -52,9 +53,8 @@ class SampleAudit:
     lower, upper : float
         Ends of the leakage, in nats. `lower` holds for the output itself, since columns cannot tell
         more than it (data processing). So does `upper` unless `binned`.
-    binned : bool
-        Whether `upper` is about the output as sorted into columns only, because these are intervals
-        of numbers.
+    edges : tuple of float
+        Ends of the intervals that numbers were sorted into.
     search : float
         What of `upper` - `lower` the search leaves open; the rest is for want of draws.
     channels : ChannelSet
@@ -65,8 +65,6 @@ class SampleAudit:
         Of all secrets together.
     choosing : int
         How many of them chose the columns, and are not in `counts`.
-    more_draws : int or None
-        About how many more would halve the width; None if more draws of these secrets would not.
     pairs : tuple of pairs of secrets or None
         What `violation` looks at; None stands for all pairs.
 
@@ -84,15 +82,37 @@ class SampleAudit:
     bound: Bound
     lower: float
     upper: float
-    binned: bool
+    edges: tuple[float, ...]
     search: float
     channels: ChannelSet
     counts: Array
     confidence: float
     draws: int
     choosing: int
-    more_draws: int | None
     pairs: tuple[tuple[Hashable, Hashable], ...] | None
+
+    @property
+    def binned(self) -> bool:
+        """Whether `upper` is about the output as sorted into columns only: some are intervals."""
+        return bool(self.edges)
+
+    @cached_property
+    def more_draws(self) -> int | None:
+        """About how many more draws would halve the width; None if more of these would not.
+
+        The width of the capacity with `MORE` times the counts says how it falls.
+        """
+        now, then = (
+            capacity(channels, tol=TOLERANCE).gap
+            for channels in (
+                self.channels,
+                channels_from_counts(MORE * self.counts, self.confidence),
+            )
+        )
+        if not 0 < then < 0.99 * now:
+            return None
+        more = self.draws * (2 ** (math.log(MORE) / math.log(now / then)) - 1)
+        return int(round(more, 1 - math.floor(math.log10(more))))
 
     @property
     def about(self) -> str:
@@ -147,7 +167,7 @@ def audit_samples(
     query: Query | None = None,
     confidence: float = 0.95,
     outputs: Iterable[Hashable] | None = None,
-    bins: int | Sequence[float] | None = None,
+    bins: int | Iterable[float] | None = None,
     rng: int | np.random.Generator = 0,
     tol: float | None = None,
     time_limit: float | None = TIME_LIMIT,
@@ -175,7 +195,7 @@ def audit_samples(
     bins : int or increasing numbers, optional
         Most columns that are chosen, or the ends of intervals, fixed beforehand.
     rng : int or numpy.random.Generator
-        Chooses that tenth.
+        Chooses that tenth; to try several and take the best spoils the confidence.
     tol : float, optional
         As for `Problem.solve`; 0.01 for the capacity and 0.0001 for record leakage if left out.
     time_limit, progress
@@ -204,7 +224,7 @@ def audit_samples(
     all probabilities hold together (`channels_from_counts`), and so does everything that is
     derived from them, whatever made somebody ask.
 
-    Where columns are single outputs, `upper` is that of the columns and log k times the largest
+    Where no column is an interval, `upper` is that of the columns and log k times the largest
     probability that the intervals leave to an output without a column, k being the number of
     values of the secret (or of the record): given such an output no more than log k is learned.
 
@@ -240,23 +260,23 @@ def audit_samples(
             bound = record_leakage(Mechanism(asked, channels), floor, **options)
         except SolveInterrupted as error:
             bound, interrupted = error.bound, True
-    unseen = 0.0 if columns.listed or not columns.single else float(channels.upper[:, -1].max())
+    hiding = columns.labels[-1] == OTHERS and not columns.edges and outputs is None
+    unseen = float(channels.upper[:, -1].max()) if hiding else 0.0
     allowance = math.nextafter(unseen * math.log(size), math.inf)
     upper = min(bound.upper, most.upper)
     search = max(upper - (bound.lower if bound.attained is None else bound.attained), 0.0)
     known = math.nextafter(math.log(size), math.inf)
     audit = SampleAudit(
         bound,
-        bound.lower,
+        max(bound.lower, 0.0),
         min(math.nextafter(upper + allowance, math.inf), known),
-        not columns.single,
+        columns.edges,
         search,
         channels,
         table,
         level,
         len(draws),
         len(draws) - int(table.sum()),
-        _more(table, level, most, len(draws)),
         None if query is None else _neighbors(query),
     )
     if interrupted:
@@ -290,7 +310,7 @@ def _split(
     draws: Samples,
     rows: tuple[Hashable, ...],
     outputs: Iterable[Hashable] | None,
-    bins: int | Sequence[float] | None,
+    bins: int | Iterable[float] | None,
     rng: np.random.Generator,
 ) -> tuple[Columns, Counter[tuple[int, int]]]:
     """Return the columns, and how often each was drawn by those draws that did not choose them."""
@@ -299,7 +319,7 @@ def _split(
     chooses = np.zeros(len(draws), dtype=bool)
     if outputs is not None:
         columns = columns_listed(outputs)
-    elif bins is not None and not isinstance(bins, int):
+    elif isinstance(bins, Iterable):
         columns = columns_between(bins)
     else:
         shuffled = rng.permutation(len(draws))
@@ -322,14 +342,3 @@ def _one_record(secrets: tuple[Hashable, ...]) -> TableQuery:
 def _neighbors(query: Query) -> tuple[tuple[Hashable, Hashable], ...]:
     values = query.values
     return tuple((values[u], values[v]) for u, v in sorted(query.neighbor_pairs()))
-
-
-def _more(counts: Array, confidence: float, now: Bound, draws: int) -> int | None:
-    """Return about how many more draws would halve the width, from that of `MORE` times these."""
-    then = capacity(channels_from_counts(MORE * counts, confidence), tol=TOLERANCE)
-    if not 0 < then.gap < 0.99 * now.gap:
-        return None
-    rate = math.log(now.gap / then.gap) / math.log(MORE)
-    more = draws * (2 ** (1 / rate) - 1)
-    digits = 1 - math.floor(math.log10(more))
-    return int(round(more, digits))

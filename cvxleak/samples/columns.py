@@ -21,7 +21,7 @@ OTHERS = "any other"
 """Label of the column of all outputs that have none of their own."""
 
 LABELS = 32
-"""Most outputs that are no numbers and get a column of their own, if not said otherwise."""
+"""Most outputs, but numbers, that get a column of their own, if not said otherwise."""
 
 BINS = 10
 """So many intervals of numbers are not too many for any sample, if not said otherwise."""
@@ -37,18 +37,14 @@ class Columns:
         The columns; the last one is `OTHERS`, unless the outputs were listed beforehand.
     place : callable
         output -> number of its column.
-    single : bool
-        Whether each column but `OTHERS` is one output.
+    edges : tuple of float
+        Ends of the intervals that numbers are sorted into, the first columns; none if each column
+        but `OTHERS` is one output.
     """
 
     labels: tuple[Hashable, ...]
     place: Callable[[Hashable], int]
-    single: bool
-
-    @property
-    def listed(self) -> bool:
-        """Whether each column is one output, and there are no others."""
-        return self.single and self.labels[-1] != OTHERS
+    edges: tuple[float, ...] = ()
 
 
 def columns_listed(outputs: Iterable[Hashable]) -> Columns:
@@ -58,8 +54,8 @@ def columns_listed(outputs: Iterable[Hashable]) -> Columns:
     --------
     >>> from cvxleak.samples.columns import columns_listed
     >>> columns = columns_listed(["no", "yes"])
-    >>> columns.place("yes"), columns.listed
-    (1, True)
+    >>> columns.place("yes")
+    1
     """
     given = in_order(outputs, "outputs")
     labels = label_tuple(given, len(given), "outputs")
@@ -74,13 +70,14 @@ def columns_listed(outputs: Iterable[Hashable]) -> Columns:
             )
         return places[output]
 
-    return Columns(labels, place, single=True)
+    return Columns(labels, place)
 
 
-def columns_between(edges: Sequence[float]) -> Columns:
+def columns_between(edges: Iterable[float], labels: Sequence[Hashable] = ()) -> Columns:
     """Return the intervals between increasing numbers, and below and above them.
 
-    An interval has its lower end, not its upper one. What is no number is with the others.
+    An interval has its lower end, not its upper one. Of what is no number, `labels` have columns of
+    their own.
 
     Examples
     --------
@@ -101,12 +98,17 @@ def columns_between(edges: Sequence[float]) -> Columns:
         digits += 1
     texts = [f"{end:.{digits}g}" for end in ends]
     middle = [f"{low} to {high}" for low, high in pairwise(texts)]
-    labels = (f"below {texts[0]}", *middle, f"from {texts[-1]}", OTHERS)
+    intervals = (f"below {texts[0]}", *middle, f"from {texts[-1]}")
+    others = [label for label in labels if label not in intervals]
+    names = (*intervals, *others, OTHERS)
+    places = {label: place for place, label in enumerate(others, len(intervals))}
 
     def place(output: Any) -> int:
-        return bisect_right(ends, output) if _is_number(output) else len(ends) + 1
+        if _is_number(output):
+            return bisect_right(ends, output)
+        return places.get(output, len(names) - 1)
 
-    return Columns(labels, place, single=False)
+    return Columns(names, place, tuple(ends))
 
 
 def columns_seen(outputs: Sequence[Hashable], bins: int | None, draws: int) -> Columns:
@@ -125,7 +127,7 @@ def columns_seen(outputs: Sequence[Hashable], bins: int | None, draws: int) -> C
     -----
     More numbers than bins are sorted into intervals that are equally frequent in the part: at most
     10, or 2 draws^(1/5) if that is more, because an interval costs information like the square of
-    its width, and the intervals of the probabilities widen like the root of bins / draws. Of other
+    its width, and the ends of the probabilities part like the root of bins / draws. Of other
     outputs the `LABELS` most frequent have columns of their own.
 
     Examples
@@ -133,21 +135,23 @@ def columns_seen(outputs: Sequence[Hashable], bins: int | None, draws: int) -> C
     >>> from cvxleak.samples.columns import columns_seen
     >>> columns_seen(["b", "a", "b"], None, 1000).labels
     ('a', 'b', 'any other')
-    >>> columns_seen([k / 100 for k in range(100)], 4, 1000).labels
-    ('below 0.25', '0.25 to 0.5', '0.5 to 0.75', 'from 0.75', 'any other')
+    >>> columns_seen([*(k / 100 for k in range(100)), "late"], 4, 1000).labels
+    ('below 0.25', '0.25 to 0.5', '0.5 to 0.75', 'from 0.75', 'late', 'any other')
     """
-    numeric = all(map(_is_number, outputs))
-    usual = max(BINS, round(2 * draws**0.2)) if numeric else LABELS
-    many = usual if bins is None else whole_number(bins, "bins", 2)
     seen = Counter(outputs)
-    if numeric and len(seen) > many:
-        values = sorted(x for x in outputs if math.isfinite(x))  # type: ignore[arg-type]
-        edges = {values[len(values) * part // many] for part in range(1, many)} - {values[0]}
-        return columns_between(sorted(edges))
     del seen[OTHERS]
-    kept = sorted((label for label, _ in seen.most_common(many)), key=_order)
+    values = sorted(x for x in outputs if _is_number(x) and math.isfinite(x))  # type: ignore
+    many = max(BINS, round(2 * draws**0.2)) if bins is None else whole_number(bins, "bins", 2)
+    edges: list[float] = []
+    if len(set(values)) > many:
+        edges = sorted({values[len(values) * k // many] for k in range(1, many)} - {values[0]})
+        seen = Counter({label: count for label, count in seen.items() if not _is_number(label)})
+    most = LABELS if bins is None else many
+    kept = sorted((label for label, _ in seen.most_common(most)), key=_order)
+    if edges:
+        return columns_between(edges, kept)
     places = {label: place for place, label in enumerate(kept)}
-    return Columns((*kept, OTHERS), lambda output: places.get(output, len(kept)), single=True)
+    return Columns((*kept, OTHERS), lambda output: places.get(output, len(kept)))
 
 
 def _is_number(output: Any) -> bool:

@@ -30,7 +30,8 @@ def sample_mechanism(
     Parameters
     ----------
     f : callable
-        f(x), or f(x, generator) if `rng` is given. Each call has to be a fresh draw.
+        f(x), or f(x, generator) if `rng` is given. Each call has to be a fresh draw. What it
+        returns has to be a value: a text such as "failed" in place of None, NaN or an error.
     inputs : iterable of hashable
         Distinct.
     draws : int

@@ -216,6 +216,12 @@ class TestColumns:
         assert [columns.place(y) for y in ("a", "b", "c", "d", OTHERS)] == [0, 1, 2, 2, 2]
         assert columns_seen([1, 10, 2], None, 100).labels == (1, 2, 10, OTHERS)
 
+    def test_numbers_and_texts_are_apart(self):
+        columns = columns_seen([*range(100), "late", "late", "below 50"], 2, 1000)
+        assert columns.labels == ("below 50", "from 50", "late", OTHERS)
+        assert [columns.place(y) for y in (-1, 50, "late", "below 50", "new")] == [0, 1, 2, 3, 3]
+        assert columns.edges == (50.0,)
+
     def test_numbers_that_repeat_make_no_empty_intervals(self):
         columns = columns_seen([0] * 50 + list(range(1, 51)), 4, 1000)
         assert columns.labels == ("below 1", "1 to 26", "from 26", OTHERS)
