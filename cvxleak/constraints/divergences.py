@@ -8,7 +8,13 @@ from itertools import pairwise
 
 import cvxpy as cp
 
-from cvxleak.constraints._renyi import hyperbola, order_of, renyi_at_most_zero
+from cvxleak.constraints._renyi import (
+    factor_and_level,
+    hyperbola,
+    is_zero,
+    order_of,
+    renyi_at_most,
+)
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import in_order, one_of, real_number, short
 from cvxleak.expressions.arguments import Rows
@@ -78,11 +84,13 @@ def divergence_budget(
     1.8
     """
     name, most = one_of(divergence, DIVERGENCES, "divergence"), ceiling(budget, "budget")
-    symmetric = name in {"squared-hellinger", "total-variation"}
+    symmetric = name in {"squared-hellinger", "total-variation"} or is_number(most, 0.0)
     pairs = row_pairs(channel, query, both=not symmetric)
     if pairs is None:
         return []
     one, other = pairs
+    if is_number(most, 0.0):
+        return [one == other]
     if name == "relative-entropy":
         return [cp.rel_entr(one, other).sum(axis=1) <= most]
     if name == "total-variation":
@@ -111,9 +119,11 @@ def renyi_dp(
         more, with V the variance of the log ratio (twice the divergence, where that is small).
         At 1 it is the relative entropy; at inf, differential privacy, for
         which `local_dp` and `record_dp` are cheaper.
-    epsilon : float or cp.Parameter
+    epsilon : float or cp.Parameter; up to order 1 any cp.Expression
         In nats, from 0 to 700; from 12 on, 12 is stated, which is sufficient. A channel that this
-        excludes is within it once mixed with at most m e^-12 (6.2e-6 m) of uniform noise.
+        excludes is within it once mixed with at most m e^-12 (6.2e-6 m) of uniform noise. Up to
+        order 1 the set is convex in epsilon, too: a concave expression is taken as it is, so that
+        a variable can be minimized.
     query : Query or RecordSpace, optional
         Which pairs of rows are compared, as in `divergence_budget`; all pairs of inputs (local
         privacy) if left out.
@@ -145,7 +155,7 @@ def renyi_dp(
     0.75
     """
     order = order_of(alpha)
-    return _renyi_dp(channel, query, order, exponential(epsilon, "epsilon", most=MOST))
+    return _renyi_dp(channel, query, order, *factor_and_level(epsilon, "epsilon", order, MOST))
 
 
 def zcdp(
@@ -220,7 +230,7 @@ def zcdp(
     if orders is None:
         number = 0.0
         if not isinstance(rho, cp.Expression):
-            number = real_number(rho, "rho", 0.0, LARGEST_LOG / ORDERS[-1])
+            number = real_number(rho, "rho", 0.0, LARGEST_LOG / ORDERS[0])
         orders = [a for a in ORDERS if a * number <= STEEPEST or a == ORDERS[0]]
     given = tuple(
         real_number(order, "orders", 1.0, open_low=True, open_high=True)
@@ -237,14 +247,18 @@ def zcdp(
 
 
 def _renyi_dp(
-    channel: Rows, query: Query | RecordSpace | None, order: float, factor: Budget
+    channel: Rows,
+    query: Query | RecordSpace | None,
+    order: float,
+    factor: Budget,
+    level: Budget = 0.0,
 ) -> list[cp.Constraint]:
-    equal = is_number(factor, 1.0)
+    equal = is_zero(factor, level)
     pairs = row_pairs(channel, query, both=not equal)
     if pairs is None:
         return []
     one, other = pairs
-    return [one == other] if equal else renyi_at_most_zero(one, factor * other, order)
+    return [one == other] if equal else renyi_at_most(one, factor * other, order, level)
 
 
 def _chord_factor(a: float, b: float) -> float:

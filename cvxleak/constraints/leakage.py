@@ -9,7 +9,7 @@ import cvxpy as cp
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak.constraints._renyi import order_of, renyi_at_most_zero
+from cvxleak.constraints._renyi import factor_and_level, is_zero, order_of, renyi_at_most
 from cvxleak.core.errors import ValidationError
 from cvxleak.expressions import (
     exp_conditional_maximal_leakage,
@@ -179,9 +179,10 @@ def sibson_budget(prior: Law, channel: Rows, alpha: float, budget: Budget) -> li
         of 1 and 1.01 is stated, which is sufficient: in the divergence it takes up to 0.005 V
         more, with V the variance of the log ratio (twice the divergence, where that is small).
         At inf it is the maximal leakage, for which `maximal_leakage` is cheaper; at 1 `mi_budget`
-        says the same, and its budget may be a variable.
-    budget : float or cp.Parameter
-        L, in nats, from 0 to 700.
+        says the same.
+    budget : float or cp.Parameter; up to order 1 any cp.Expression
+        L, in nats, from 0 to 700. Up to order 1 the set is convex in L, too: a concave expression
+        is taken as it is, so that a variable can be minimized.
 
     Raises
     ------
@@ -209,13 +210,19 @@ def sibson_budget(prior: Law, channel: Rows, alpha: float, budget: Budget) -> li
     _check_fixed(is_fixed(p))
     seen = support(p)
     law, size = p[seen], len(seen) * q.shape[1]
+    factor, level = factor_and_level(budget, "budget", order, min(len(seen), q.shape[1]))
+    if is_zero(factor, level):
+        return _equal(q[seen])
     output = cp.Variable(q.shape[1], nonneg=True)
     joint = cp.multiply(cp.outer(law, np.ones(q.shape[1])), q[seen])
     apart = cp.outer(law, output)
     return [
-        output.sum() <= exponential(budget, "budget", most=min(len(seen), q.shape[1])),
-        *renyi_at_most_zero(
-            cp.reshape(joint, (1, size), order="C"), cp.reshape(apart, (1, size), order="C"), order
+        output.sum() <= factor,
+        *renyi_at_most(
+            cp.reshape(joint, (1, size), order="C"),
+            cp.reshape(apart, (1, size), order="C"),
+            order,
+            level,
         ),
     ]
 
@@ -231,8 +238,9 @@ def capacity_budget(channel: Rows, budget: Budget, alpha: float = 1.0) -> list[c
     ----------
     channel : cp.Expression, shape (k, m)
         The rows q(y|x).
-    budget : float or cp.Parameter
-        L, in nats, from 0 to 700.
+    budget : float or cp.Parameter; up to order 1 any cp.Expression
+        L, in nats, from 0 to 700. Up to order 1 the set is convex in L, too: a concave expression
+        is taken as it is, so that a variable can be minimized.
     alpha : float
         The order, at least 0.2 (below, solvers take more than the budget). Within 1 % of 1 the next
         of 1 and 1.01 is stated, which is sufficient: in the divergence it takes up to 0.005 V
@@ -265,12 +273,12 @@ def capacity_budget(channel: Rows, budget: Budget, alpha: float = 1.0) -> list[c
     """
     order = order_of(alpha)
     q = rows_expression(channel)
+    factor, level = factor_and_level(budget, "budget", order, min(q.shape))
+    if is_zero(factor, level):
+        return _equal(q)
     output = cp.Variable(q.shape[1], nonneg=True)
     everywhere = cp.outer(np.ones(q.shape[0]), output)
-    return [
-        output.sum() <= exponential(budget, "budget", most=min(q.shape)),
-        *renyi_at_most_zero(q, everywhere, order),
-    ]
+    return [output.sum() <= factor, *renyi_at_most(q, everywhere, order, level)]
 
 
 def vulnerability_budget(
@@ -425,21 +433,30 @@ def pml(prior: Law, channel: Rows, epsilon: Budget) -> list[cp.Constraint]:
     p, q = matched(prior, channel)
     _check_fixed(is_fixed(p))
     seen = support(p)
-    output = cp.Variable(q.shape[1])
-    everywhere = cp.outer(np.ones(len(seen)), output)
     law = p[seen]
     least = value(law).min() if is_known(law) else 0.0
     factor = exponential(epsilon, "epsilon", most=1 / least if least else math.inf)
     if is_number(factor, 1.0):
-        return [q[seen] == everywhere]
-    return [output == p @ q, q[seen] <= factor * everywhere]
+        return _equal(q[seen])
+    output = cp.Variable(q.shape[1])
+    return [output == p @ q, q[seen] <= factor * cp.outer(np.ones(len(seen)), output)]
+
+
+def _equal(rows: cp.Expression) -> list[cp.Constraint]:
+    """Return that all rows are the same: what a budget of 0 is, where cones have no interior."""
+    return [rows == cp.outer(np.ones(rows.shape[0]), cp.Variable(rows.shape[1]))]
 
 
 def _information(joint: Joint, budget: Budget) -> list[cp.Constraint]:
     _check_fixed(joint.entropy is not None)
+    most = ceiling(budget, "budget")
     output = cp.Variable((joint.known, joint.cells.shape[1]))
+    if is_number(most, 0.0):
+        places = np.arange(joint.cells.shape[0]) % joint.known
+        law = cp.outer(joint.law, np.ones(joint.cells.shape[1]))
+        return [joint.cells == cp.multiply(law, output[places])]
     information = joint.entropy + joint.negative_equivocation(output)
-    return [output == joint.output, information <= ceiling(budget, "budget")]
+    return [output == joint.output, information <= most]
 
 
 def _check_fixed(fixed: bool) -> None:

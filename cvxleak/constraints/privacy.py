@@ -7,7 +7,6 @@ import math
 import cvxpy as cp
 import numpy as np
 
-from cvxleak.core.validation import real_number
 from cvxleak.expressions.arguments import Rows, rows_expression
 from cvxleak.expressions.budgets import Budget, ceiling, exponential, is_number
 from cvxleak.expressions.pairs import neighbors_of, row_pairs
@@ -62,7 +61,7 @@ def local_dp(channel: Rows, epsilon: Budget, delta: Budget = 0.0) -> list[cp.Con
     """
     q = rows_expression(channel)
     k, m = q.shape
-    factor, slack = exponential(epsilon, "epsilon", most=MOST), _probability(delta, "delta")
+    factor, slack = exponential(epsilon, "epsilon", most=MOST), ceiling(delta, "delta", 1.0)
     if not is_number(slack, 0.0):
         return _compared(q, None, factor, slack)
     least = cp.outer(np.ones(k), cp.Variable(m))
@@ -119,7 +118,7 @@ def record_dp(
     >>> round(float(cp.Problem(cp.Maximize(cp.min(cp.diag(Q))), private).solve()), 6)
     0.5
     """
-    factor, slack = exponential(epsilon, "epsilon", most=MOST), _probability(delta, "delta")
+    factor, slack = exponential(epsilon, "epsilon", most=MOST), ceiling(delta, "delta", 1.0)
     return _compared(channel, neighbors_of(query), factor, slack)
 
 
@@ -137,8 +136,3 @@ def _compared(
     if is_number(slack, 0.0):
         return [one <= factor * other]
     return [cp.pos(one - factor * other).sum(axis=1) <= slack]
-
-
-def _probability(given: Budget, name: str) -> Budget:
-    slack = given if isinstance(given, (int, float)) else ceiling(given, name)
-    return slack if isinstance(slack, cp.Expression) else real_number(slack, name, 0.0, 1.0)

@@ -73,17 +73,17 @@ def table_expression(joint: Law, name: str) -> cp.Expression:
 
 
 def matched(
-    prior: Law, channel: Rows, labels: Labels | None = None
+    prior: Law, channel: Rows, labels: Labels | None = None, name: str = "prior"
 ) -> tuple[cp.Expression, cp.Expression]:
     """Return a prior and a channel that fit each other, at most one of them with variables.
 
     A prior's labels are matched to the channel's inputs, or to `labels` if these have none.
     """
     q = rows_expression(channel)
-    p = law_expression(prior, labels=channel_labels(channel)[0] or labels)
+    p = law_expression(prior, name, channel_labels(channel)[0] or labels)
     if p.shape[0] != q.shape[0]:
         raise ValidationError(
-            f"prior: found {p.shape[0]} outcomes; the channel has {q.shape[0]} inputs"
+            f"{name}: found {p.shape[0]} outcomes; the channel has {q.shape[0]} inputs"
         )
     check_one_varies(p, q)
     return p, q

@@ -19,14 +19,14 @@ LARGEST_LOG = 700.0
 """Largest budget of which the exponential is taken: e^700 is about the largest float."""
 
 
-def ceiling(given: Budget, name: str) -> Budget:
-    """Return a budget that bounds a convex expression from above."""
-    return _budget(given, name, "concave")
+def ceiling(given: Budget, name: str, most: float = math.inf) -> Budget:
+    """Return a budget, up to `most`, that bounds a convex expression from above."""
+    return _budget(given, name, "concave", most)
 
 
 def floor(given: Budget, name: str) -> Budget:
     """Return a budget that bounds a concave expression from below."""
-    return _budget(given, name, "convex")
+    return _budget(given, name, "convex", math.inf)
 
 
 def exponential(given: Budget, name: str, times: float = 1.0, most: float = math.inf) -> Budget:
@@ -45,6 +45,8 @@ def exponential(given: Budget, name: str, times: float = 1.0, most: float = math
         )
     if is_known(given):
         return exponential(float(value(given)), name, times, most)
+    if given.value is not None:
+        exponential(float(value(given)), name, times, most)
     # e^Parameter is not DPP, but a Parameter that is computed from it is.
     return cp.CallbackParam(partial(_follow, given, name, times, most))
 
@@ -54,12 +56,14 @@ def is_number(given: Budget, number: float) -> bool:
     return not isinstance(given, cp.Expression) and given == number
 
 
-def _budget(given: Budget, name: str, curvature: str) -> Budget:
+def _budget(given: Budget, name: str, curvature: str, most: float) -> Budget:
     if not isinstance(given, cp.Expression):
-        return real_number(given, name, 0.0, open_high=True)
+        return real_number(given, name, 0.0, most, open_high=most == math.inf)
     _check_scalar(given, name)
-    if is_known(given):
-        return real_number(float(value(given)), name, 0.0, open_high=True)
+    if is_fixed(given) and given.value is not None:  # a Parameter's may change, and the sign stays
+        number = _budget(float(value(given)), name, curvature, most)
+        if is_known(given):
+            return number
     if not (given.is_concave() if curvature == "concave" else given.is_convex()):
         raise ValidationError(f"{name}: found an expression that is not {curvature}")
     return given
@@ -69,6 +73,10 @@ def _check_scalar(given: cp.Expression, name: str) -> None:
     if not given.is_scalar() or not given.is_real():
         raise ValidationError(
             f"{name}: expected a real scalar, found an expression of shape {given.shape}"
+        )
+    if given.is_nonpos() and not is_known(given):
+        raise ValidationError(
+            f"{name}: found an expression that is never positive; a budget is not negative"
         )
 
 

@@ -158,7 +158,10 @@ def distortions(
             f"priors: found one {type(priors).__name__}; a list of sources is needed"
         )
     labels = _input_labels(distortion)
-    pairs = [matched(prior, channel, labels) for prior in in_order(priors, "priors")]
+    pairs = [
+        matched(prior, channel, labels, f"priors[{place}]")
+        for place, prior in enumerate(in_order(priors, "priors"))
+    ]
     if not pairs:
         raise ValidationError("priors: found none; at least one source is needed")
     sources = cp.vstack([p for p, _ in pairs])

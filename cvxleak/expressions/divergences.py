@@ -82,7 +82,9 @@ def f_divergence(law: Law, reference: Law, divergence: str) -> cp.Expression:
         # (P - R)^2 / R = P^2 / R - 2 P + R; a Parameter in a denominator would not be DPP.
         scale = derived(r, partial(_power, exponent=-0.5), r.shape, nonneg=True)
         return cp.sum_squares(cp.multiply(scale, p)) - 2 * p.sum() + r.sum()
-    return cp.hstack([cp.quad_over_lin(p[y] - r[y], r[y]) for y in range(p.shape[0])]).sum()
+    seen = support(p)
+    cells = cp.hstack([cp.quad_over_lin(p[y] - r[y], r[y]) for y in seen]).sum()
+    return cells + r.sum() - r[seen].sum()  # where P is 0 a cell is R, also where that is 0
 
 
 def exp_renyi_divergence(law: Law, reference: Law, alpha: float) -> cp.Expression:

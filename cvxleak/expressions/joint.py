@@ -43,6 +43,8 @@ class Joint(NamedTuple):
     """
 
     cells: cp.Expression
+    law: cp.Expression
+    """The law of A, or of A and G."""
     possible: NDArray[np.bool_]
     entropy: cp.Expression | None
     """H(A), or H(A|G), if the law of A is fixed."""
@@ -70,7 +72,7 @@ def input_joint(prior: Law, channel: Rows) -> Joint:
     if is_known(q):
         seen &= value(q) > 0
     cells = cp.multiply(cp.reshape(p, (k, 1), order="C") @ np.ones((1, m)), q)
-    return Joint(cells, seen, _entropy(p) if is_fixed(p) else None)
+    return Joint(cells, p, seen, _entropy(p) if is_fixed(p) else None)
 
 
 def stated_joint(prior: Law, joint: Law) -> Joint:
@@ -85,7 +87,7 @@ def stated_joint(prior: Law, joint: Law) -> Joint:
         raise ValidationError(
             f"joint: found {cells.shape[0]} rows; the prior has {p.shape[0]} outcomes"
         )
-    return Joint(cells, _possible(p, cells.shape[1]), _entropy(p))
+    return Joint(cells, p, _possible(p, cells.shape[1]), _entropy(p))
 
 
 def record_joint(prior: Law, query: Query, channel: Rows, records: int | Sequence[int]) -> Joint:
@@ -93,7 +95,7 @@ def record_joint(prior: Law, query: Query, channel: Rows, records: int | Sequenc
     q = matched_query(query, channel)
     law = _record_law(prior, query, records)
     own = law.sum(axis=1)
-    return Joint(law @ q, _possible(own, q.shape[1]), _entropy(own))
+    return Joint(law @ q, own, _possible(own, q.shape[1]), _entropy(own))
 
 
 def conditional_joint(
@@ -111,7 +113,7 @@ def conditional_joint(
     law = _record_law(prior, query, asked + known)
     own, size = law.sum(axis=1), len(query.space.values(known))
     entropy = derived(own, partial(_conditional_shannon, known=size))
-    return Joint(law @ q, _possible(own, q.shape[1]), entropy, size)
+    return Joint(law @ q, own, _possible(own, q.shape[1]), entropy, size)
 
 
 def _possible(p: cp.Expression, outputs: int) -> NDArray[np.bool_]:

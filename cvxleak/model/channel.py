@@ -13,7 +13,6 @@ from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import (
     Array,
     composed_rows,
-    frozen_array,
     probability_rows,
     real_number,
     short,
@@ -98,23 +97,9 @@ class Channel(LabeledMatrix):
         >>> round(local_dp_epsilon(Channel.from_solver(found)), 6)
         1.098612
         """
-        if matrix is None:
-            raise ValidationError("matrix: found None; the solver found no point (see its status)")
-        rows = frozen_array(matrix, "matrix", 2)
-        if not rows.size:
-            raise ValidationError(f"matrix: found shape {rows.shape}; it must not be empty")
-        # Below 1 / (2 m), so that every row keeps an output.
-        off = real_number(tol, "tol", 0.0, 0.5 / rows.shape[1], open_low=True, open_high=True)
-        sums = rows.sum(axis=1)
-        worst = int(np.argmax(np.abs(sums - 1)))
-        if rows.min() < -off or not abs(sums[worst] - 1) <= off * rows.shape[1]:
-            raise ValidationError(
-                f"matrix: found a least entry of {rows.min():.3g} and a sum of row {worst} of "
-                f"{sums[worst]:.9g}; entries from -{off:g} on and sums within {off:g} per entry of "
-                "1 are rounding (`tol`), and what is further off is no channel"
-            )
-        used = np.where(rows.max(axis=0) > off, np.maximum(rows, 0.0), 0.0)
-        return cls(used / used.sum(axis=1, keepdims=True), inputs, outputs)
+        from cvxleak.model._solved import repaired_rows
+
+        return cls(repaired_rows(matrix, tol), inputs, outputs)
 
     def then(self, channel: Channel) -> Channel:
         """Return this channel followed by `channel` (post-processing, Markov chain X - Y - Z).

@@ -14,7 +14,7 @@ from cvxleak.core.validation import Array, check_cells, frozen_array, in_order
 from cvxleak.core.value import preview
 from cvxleak.model._matrix import LabeledMatrix
 
-__all__ = ["Distortion"]
+__all__ = ["Distortion", "distortion_entries"]
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -44,16 +44,7 @@ class Distortion(LabeledMatrix):
 
     @staticmethod
     def _checked(matrix: ArrayLike) -> Array:
-        array = frozen_array(matrix, "matrix", 2)
-        if array.size == 0:
-            raise ValidationError(f"matrix: found shape {array.shape}; it must not be empty")
-        least, most = float(array.min()), float(array.max())
-        if least < 0 or most == np.inf:
-            raise ValidationError(
-                f"matrix: found entries from {least!r} to {most!r}; "
-                "distortions are finite and non-negative"
-            )
-        return array
+        return distortion_entries(matrix, "matrix")
 
     @classmethod
     def from_matrix(
@@ -118,3 +109,17 @@ class Distortion(LabeledMatrix):
                 f"and {preview(columns)} ({error})"
             ) from error
         return cls(matrix, rows, columns)
+
+
+def distortion_entries(matrix: ArrayLike, name: str) -> Array:
+    """Return a matrix of distortions as a read-only array, or say what is wrong with it."""
+    array = frozen_array(matrix, name, 2)
+    if array.size == 0:
+        raise ValidationError(f"{name}: found shape {array.shape}; it must not be empty")
+    least, most = float(array.min()), float(array.max())
+    if least < 0 or most == np.inf:
+        raise ValidationError(
+            f"{name}: found entries from {least!r} to {most!r}; "
+            "distortions are finite and non-negative"
+        )
+    return array

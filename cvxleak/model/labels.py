@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import Array
 from cvxleak.model.channel import Labels, as_channel
-from cvxleak.model.distortion import Distortion
+from cvxleak.model.distortion import Distortion, distortion_entries
 from cvxleak.model.prior import has_labels
 
 __all__ = ["channel_labels", "distortion_matrix"]
@@ -37,7 +37,7 @@ def distortion_matrix(
     if isinstance(distortion, Distortion):
         matrix = distortion.select(inputs, outputs, "distortion").matrix
     else:
-        matrix = Distortion(distortion).matrix
+        matrix = distortion_entries(distortion, "distortion")
     if matrix.shape != shape:
         raise ValidationError(
             f"distortion: found shape {matrix.shape}; the channel has shape {shape}"

@@ -251,7 +251,7 @@ Q32 = cp.Variable((3, 2))
         (lambda: distortion_budget([], Q32, np.ones((3, 2)), 0.1), "priors: found none"),
         (
             lambda: distortion_budget([[0.5, 0.5]], Q32, np.ones((3, 2)), 0.1),
-            "prior: found 2 outcomes",
+            r"priors\[0\]: found 2 outcomes",
         ),
     ],
 )

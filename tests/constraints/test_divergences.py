@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 
 from cvxleak import measures
+from cvxleak.capacities import capacity, renyi_capacity
 from cvxleak.constraints import (
     capacity_budget,
     divergence_budget,
@@ -16,7 +17,7 @@ from cvxleak.constraints import (
 )
 from cvxleak.core.errors import ValidationError
 from cvxleak.measures.divergences import DIVERGENCES
-from cvxleak.model import AdditiveQuery, RecordSpace
+from cvxleak.model import AdditiveQuery, Channel, RecordSpace
 
 COUNT = AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2)
 POWER_SOLVERS = ["CLARABEL", "SCS"]
@@ -25,6 +26,38 @@ POWER_SOLVERS = ["CLARABEL", "SCS"]
 def repaired(rows):
     rows = np.maximum(rows, 0)
     return rows / rows.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("alpha", [0.5, 0.995, 1])
+def test_up_to_order_1_a_budget_may_be_minimized(alpha):
+    p, Q, t = np.array([0.2, 0.3, 0.5]), cp.Variable((3, 3)), cp.Variable()
+    # Below 1 by less than 1 % the builders state order 1.
+    order = 1 if alpha > 0.99 else alpha
+    radius = (lambda q: capacity(q).lower) if order == 1 else lambda q: renyi_capacity(q, 0.5).lower
+    for rules, measure in (
+        (capacity_budget(Q, t, alpha), radius),
+        (sibson_budget(p, Q, alpha, t), lambda q: measures.sibson_information(p, q, order)),
+        (renyi_dp(Q, alpha, t), lambda q: measures.renyi_dp_epsilon(q, order)),
+    ):
+        rows = [*row_stochastic(Q), 2 * Q[0, 0] + Q[1, 1] + Q[2, 2] >= 2.8]
+        problem = cp.Problem(cp.Minimize(t), rules + rows)
+        assert problem.is_dpp()
+        least = problem.solve(solver="CLARABEL")
+        assert problem.status == "optimal"
+        assert least > 0.05
+        assert measure(Channel.from_solver(Q.value, tol=1e-4)) == pytest.approx(least, abs=1e-5)
+
+
+def test_above_order_1_a_budget_is_no_variable():
+    with pytest.raises(ValidationError, match="epsilon: found variables"):
+        renyi_dp(cp.Variable((2, 2)), 1.5, cp.Variable())
+
+
+@pytest.mark.parametrize("divergence", DIVERGENCES)
+def test_a_divergence_of_zero_is_equal_rows(divergence, best):
+    Q = cp.Variable((3, 3))
+    rules = row_stochastic(Q) + divergence_budget(Q, divergence, 0)
+    assert best(cp.trace(Q), rules) == pytest.approx(1, abs=1e-8)
 
 
 @pytest.mark.parametrize("divergence", DIVERGENCES)
@@ -173,7 +206,7 @@ Q32 = cp.Variable((3, 2))
         (lambda: renyi_dp(Q32, 0.1, 1.0), r"alpha: found 0.1; it must be in \[0.2, inf\)"),
         (lambda: renyi_dp(Q32, 2, -1.0), "epsilon: found -1.0"),
         (lambda: renyi_dp(Q32, 2, cp.Variable()), "epsilon: found variables"),
-        (lambda: zcdp(Q32, 60.0), r"rho: found 60.0; it must be in \[0, 58.3"),
+        (lambda: zcdp(Q32, 700.0), r"rho: found 700.0; it must be in \[0, 666.6"),
         (lambda: zcdp(Q32, 0.1, orders=[]), "orders: found"),
         (lambda: zcdp(Q32, 0.1, orders=[2, 1.5]), "orders: found .*; rising orders above 1"),
         (lambda: zcdp(Q32, 0.1, orders=[1]), "orders: found 1; it must be in"),

@@ -21,6 +21,8 @@ from cvxleak.expressions import mutual_information
 from cvxleak.model import AdditiveQuery, Mechanism, RecordSpace
 from tests.reference import binary_entropy
 
+COUNT = AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2)
+
 
 def rate(k, D):
     """Rate-distortion function of a uniform source under Hamming distortion."""
@@ -246,13 +248,34 @@ def test_no_channel_is_useful_and_silent():
         assert problem.status == "infeasible"
 
 
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda Q: mi_budget([0.2, 0.3, 0.5], Q, 0),
+        lambda Q: mi_budget(cp.Parameter(3, value=[0.2, 0.3, 0.5]), Q, 0),
+        lambda Q: sibson_budget([0.2, 0.3, 0.5], Q, 2, 0),
+        lambda Q: capacity_budget(Q, 0),
+        lambda Q: conditional_record_mi_budget(np.full(4, 0.25), COUNT, Q, 0, 1, 0),
+    ],
+)
+def test_a_budget_of_zero_is_equal_rows(build, best):
+    Q = cp.Variable((3, 3))
+    assert best(cp.trace(Q), row_stochastic(Q) + build(Q)) == pytest.approx(1, abs=1e-8)
+
+
+def test_a_record_of_which_nothing_is_told(best):
+    # Each bit alone is independent of the noisy parity, whatever the noise.
+    parity, Q = AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2, modulus=2), cp.Variable((2, 2))
+    silent = record_mi_budget(np.full(4, 0.25), parity, Q, 0, 0)
+    assert best(cp.trace(Q), row_stochastic(Q) + silent) == pytest.approx(2, abs=1e-8)
+
+
 # Parameters.
 
 
 def test_budgets_and_priors_as_parameters_are_followed():
     p, budget = cp.Parameter(3, nonneg=True), cp.Parameter(nonneg=True)
     Q = cp.Variable((3, 3))
-    count = AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2)
     w = cp.Parameter(4, nonneg=True, value=np.full(4, 0.25))
     gain = cp.Maximize(cp.trace(Q))
     known = np.array([0.5, 0.3, 0.2])
@@ -260,8 +283,8 @@ def test_budgets_and_priors_as_parameters_are_followed():
         (lambda prior, b: mi_budget(prior, Q, b), p),
         (lambda prior, b: pml(prior, Q, b), p),
         (lambda prior, b: maximal_leakage(known, Q, b), p),
-        (lambda prior, b: record_mi_budget(prior, count, Q, 0, b), w),
-        (lambda prior, b: conditional_record_mi_budget(prior, count, Q, 0, 1, b), w),
+        (lambda prior, b: record_mi_budget(prior, COUNT, Q, 0, b), w),
+        (lambda prior, b: conditional_record_mi_budget(prior, COUNT, Q, 0, 1, b), w),
         *((lambda prior, b, a=a: sibson_budget(prior, Q, a, b), p) for a in ORDERS),
         *((lambda prior, b, a=a: capacity_budget(Q, b, a), p) for a in ORDERS),
         (lambda prior, b: vulnerability_budget(prior, Q, b + 0.6), p),
@@ -303,7 +326,7 @@ Q32, P3 = cp.Variable((3, 2)), np.full(3, 1 / 3)
         (
             lambda: conditional_record_mi_budget(
                 np.full(4, 0.25),
-                AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2),
+                COUNT,
                 Q32,
                 0,
                 (0, 1),
@@ -311,13 +334,13 @@ Q32, P3 = cp.Variable((3, 2)), np.full(3, 1 / 3)
             ),
             "given: found .* must not overlap",
         ),
+        (lambda: mi_budget(P3, Q32, cp.Parameter(value=-0.5)), "budget: found -0.5"),
+        (lambda: mi_budget(P3, Q32, cp.Parameter(nonpos=True)), "budget: .* never positive"),
         (lambda: maximal_leakage(P3, Q32, -0.5), "budget: found -0.5"),
         (lambda: maximal_leakage(P3, Q32, 1e4), "budget: found 10000.0"),
         (lambda: maximal_leakage(cp.Parameter(3), Q32, 1.0), "prior: found variables or Param"),
         (
-            lambda: record_mi_budget(
-                P3, AdditiveQuery(RecordSpace.binary(2), [(0, 1)] * 2), Q32, 0, 1.0
-            ),
+            lambda: record_mi_budget(P3, COUNT, Q32, 0, 1.0),
             "prior: found 3 outcomes; 4 are needed",
         ),
     ],

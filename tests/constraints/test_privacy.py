@@ -75,9 +75,10 @@ def test_epsilon_and_delta_as_parameters_are_followed(best):
 
 
 def test_a_parameter_epsilon_is_checked_when_it_is_used():
-    epsilon = cp.Parameter(value=-0.5)
+    epsilon = cp.Parameter()
     Q = cp.Variable((2, 2))
     problem = cp.Problem(cp.Maximize(Q[0, 0]), row_stochastic(Q) + local_dp(Q, epsilon))
+    epsilon.value = -0.5
     with pytest.raises(ValidationError, match=r"epsilon: found -0.5; it must be in \[0, 700\]"):
         problem.solve(solver="CLARABEL")
 
@@ -206,6 +207,9 @@ Q32, BIT = cp.Variable((3, 2)), RecordSpace.binary(1)
         (lambda: local_dp(Q32, "one"), "epsilon: expected a number"),
         (lambda: local_dp(Q32, cp.Constant(-1.0)), "epsilon: found -1.0"),
         (lambda: local_dp(Q32, cp.Parameter(2)), "epsilon: expected a real scalar"),
+        (lambda: local_dp(Q32, cp.Parameter(value=-0.5)), r"epsilon: found -0.5; .* \[0, 700\]"),
+        (lambda: local_dp(Q32, cp.Parameter(nonpos=True)), "epsilon: .* never positive"),
+        (lambda: local_dp(Q32, 1.0, cp.Parameter(value=1.5)), r"delta: found 1.5; .* \[0, 1\]"),
         (lambda: local_dp(Q32, cp.Variable()), "epsilon: found variables"),
         (lambda: local_dp(Q32, 1.0, -0.1), r"delta: found -0.1; it must be in \[0, 1\]"),
         (lambda: local_dp(Q32, 1.0, 1.1), "delta: found 1.1"),

@@ -46,6 +46,7 @@ def test_outcomes_that_a_law_does_not_have_count_for_nothing(alpha):
     R.value = [0.5, 0.5, 0.0]
     twin = expressions.exp_renyi_divergence([0.5, 0.5, 0.0], R, alpha)
     assert twin.value == pytest.approx(1.0)
+    assert expressions.f_divergence([0.5, 0.5, 0.0], R, "chi-square").value == pytest.approx(0)
     rules = [R >= 0, cp.sum(R) == 1]
     sense = cp.Minimize(twin) if alpha > 1 else cp.Maximize(twin)
     assert cp.Problem(sense, rules).solve(solver="CLARABEL") == pytest.approx(1.0, abs=1e-6)
