@@ -221,6 +221,7 @@ OWN: dict[str, dict[str, Any]] = {
     },
     "release.release_surface": {"joint": RELEASE, "epsilon": [0.1], "delta": [0.1]},
     "report.check_targets": {"records": [0]},
+    "report.samples_report": {"samples": ([0, 0, 1, 1], [0, 1, 1, 1])},
     "samples.audit_samples": {"samples": ([0, 0, 1, 1], [0, 1, 1, 1]), "time_limit": 1.0},
     "samples.channels_from_counts": {"counts": [[5, 6], [7, 8]], "confidence": 0.9},
     "samples.dp_violation": {"channels": ChannelSet(GEOMETRIC.matrix, GEOMETRIC.matrix)},

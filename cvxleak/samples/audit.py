@@ -323,13 +323,13 @@ def _split(
         columns = columns_between(bins)
     else:
         shuffled = rng.permutation(len(draws))
-        least = len(draws)
         for x in range(len(rows)):
             own = shuffled[secrets[shuffled] == x]
             chooses[own[: math.ceil(SHARE * len(own))]] = True
-            least = min(least, len(own) or least)
-        seen = [draws.outputs[place] for place in np.flatnonzero(chooses)]
-        columns = columns_seen(seen, bins, least)
+        part = np.flatnonzero(chooses)
+        seen = [draws.outputs[draw] for draw in part]
+        rest = max((len(draws) - len(part)) / len(np.unique(secrets)), 1.0)
+        columns = columns_seen(seen, secrets[part].tolist(), bins, rest)
     kept = np.flatnonzero(~chooses)
     places = [columns.place(draws.outputs[draw]) for draw in kept]
     return columns, Counter(zip(secrets[kept].tolist(), places, strict=True))

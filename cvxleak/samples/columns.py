@@ -14,6 +14,7 @@ from typing import Any
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import in_order, label_tuple, real_number, short, whole_number
 from cvxleak.core.value import preview
+from cvxleak.samples.intervals import telling_edges
 
 __all__ = ["OTHERS", "Columns", "columns_between", "columns_listed", "columns_seen"]
 
@@ -23,8 +24,11 @@ OTHERS = "any other"
 LABELS = 32
 """Most outputs, but numbers, that get a column of their own, if not said otherwise."""
 
-BINS = 10
-"""So many intervals of numbers are not too many for any sample, if not said otherwise."""
+VALUES = 10
+"""So many different numbers have columns of their own, if not said otherwise."""
+
+FINE = 64
+"""Most intervals of numbers, if not said otherwise."""
 
 
 @dataclass(frozen=True)
@@ -111,42 +115,50 @@ def columns_between(edges: Iterable[float], labels: Sequence[Hashable] = ()) -> 
     return Columns(names, place, tuple(ends))
 
 
-def columns_seen(outputs: Sequence[Hashable], bins: int | None, draws: int) -> Columns:
+def columns_seen(
+    outputs: Sequence[Hashable], secrets: Sequence[int], bins: int | None, draws: float
+) -> Columns:
     """Return columns for outputs like these, a part of the draws that serves for nothing else.
 
     Parameters
     ----------
     outputs : sequence of hashable
         Of the part.
+    secrets : sequence of int
+        Their secrets, 0, 1, ...
     bins : int, optional
-        Most columns, besides the one of others.
-    draws : int
-        Draws of each input that the columns will be counted for, at least.
+        Most intervals, and most columns of single outputs.
+    draws : float
+        Draws of each secret in the rest, about.
 
     Notes
     -----
-    More numbers than bins are sorted into intervals that are equally frequent in the part: at most
-    10, or 2 draws^(1/5) if that is more, because an interval costs information like the square of
-    its width, and the ends of the probabilities part like the root of bins / draws. Of other
-    outputs the `LABELS` most frequent have columns of their own.
+    Numbers of more than `VALUES` values (or `bins`) are sorted into intervals
+    (`cvxleak.samples.intervals`); of other outputs the `LABELS` most frequent have columns of
+    their own.
 
     Examples
     --------
     >>> from cvxleak.samples.columns import columns_seen
-    >>> columns_seen(["b", "a", "b"], None, 1000).labels
+    >>> columns_seen(["b", "a", "b"], [0, 0, 1], None, 1000).labels
     ('a', 'b', 'any other')
-    >>> columns_seen([*(k / 100 for k in range(100)), "late"], 4, 1000).labels
-    ('below 0.25', '0.25 to 0.5', '0.5 to 0.75', 'from 0.75', 'late', 'any other')
+    >>> outputs, secrets = [*range(100), "late"], [0] * 50 + [1] * 51
+    >>> columns_seen(outputs, secrets, None, 1000).labels
+    ('below 50', 'from 50', 'late', 'any other')
     """
+    most = LABELS if bins is None else whole_number(bins, "bins", 2)
     seen = Counter(outputs)
     del seen[OTHERS]
-    values = sorted(x for x in outputs if _is_number(x) and math.isfinite(x))  # type: ignore
-    many = max(BINS, round(2 * draws**0.2)) if bins is None else whole_number(bins, "bins", 2)
+    finite = [
+        (float(y), x)  # type: ignore[arg-type]
+        for y, x in zip(outputs, secrets, strict=True)
+        if _is_number(y) and math.isfinite(y)  # type: ignore[arg-type]
+    ]
     edges: list[float] = []
-    if len(set(values)) > many:
-        edges = sorted({values[len(values) * k // many] for k in range(1, many)} - {values[0]})
+    if len({y for y, _ in finite}) > (VALUES if bins is None else most):
+        values, whose = zip(*finite, strict=True)
+        edges = telling_edges(values, whose, FINE if bins is None else most, draws)
         seen = Counter({label: count for label, count in seen.items() if not _is_number(label)})
-    most = LABELS if bins is None else many
     kept = sorted((label for label, _ in seen.most_common(most)), key=_order)
     if edges:
         return columns_between(edges, kept)

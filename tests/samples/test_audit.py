@@ -17,6 +17,7 @@ from cvxleak.model import ChannelSet, Mechanism, RecordSpace
 from cvxleak.queries import count
 from cvxleak.samples import Samples, audit_samples, dp_violation, read_samples, sample_mechanism
 from cvxleak.samples.columns import OTHERS, columns_between, columns_seen
+from cvxleak.samples.intervals import telling_edges
 
 PAIRS = {"x": ["a"] * 4 + ["b"] * 4, "y": [0, 0, 0, 1, 1, 1, 1, 0]}
 
@@ -80,7 +81,7 @@ def test_numbers_are_sorted_into_intervals_that_a_part_chose():
     outputs = secrets + rng.normal(size=10_000)
     audit = audit_samples((secrets, outputs))
     assert audit.binned
-    assert "the upper one for its 12 columns" in str(audit)
+    assert f"the upper one for its {len(audit.edges) + 2} columns" in str(audit)
     # The same part, whatever the order of the lines is within: neither ends nor columns are those
     # of another seed.
     assert audit_samples((secrets, outputs)).channels == audit.channels
@@ -211,20 +212,37 @@ class TestColumns:
 
     def test_the_most_frequent_labels_are_kept(self):
         seen = ["b"] * 3 + ["a"] * 2 + ["c"] + [OTHERS] * 4
-        columns = columns_seen(seen, 2, 100)
+        columns = columns_seen(seen, [0] * 10, 2, 100)
         assert columns.labels == ("a", "b", OTHERS)
         assert [columns.place(y) for y in ("a", "b", "c", "d", OTHERS)] == [0, 1, 2, 2, 2]
-        assert columns_seen([1, 10, 2], None, 100).labels == (1, 2, 10, OTHERS)
+        assert columns_seen([1, 10, 2], [0, 1, 1], None, 100).labels == (1, 2, 10, OTHERS)
 
     def test_numbers_and_texts_are_apart(self):
-        columns = columns_seen([*range(100), "late", "late", "below 50"], 2, 1000)
+        columns = columns_seen(
+            [*range(100), "late", "late", "below 50"], [0] * 50 + [1] * 53, 2, 1000
+        )
         assert columns.labels == ("below 50", "from 50", "late", OTHERS)
         assert [columns.place(y) for y in (-1, 50, "late", "below 50", "new")] == [0, 1, 2, 3, 3]
         assert columns.edges == (50.0,)
 
     def test_numbers_that_repeat_make_no_empty_intervals(self):
-        columns = columns_seen([0] * 50 + list(range(1, 51)), 4, 1000)
-        assert columns.labels == ("below 1", "1 to 26", "from 26", OTHERS)
+        numbers = [0] * 90 + list(range(1, 12))
+        columns = columns_seen(numbers, [0, 1] * 50 + [0], None, 1000)
+        assert min(columns.edges) > 0
+        assert {columns.place(x) for x in numbers} == set(range(len(columns.edges) + 1))
+
+    def test_the_intervals_are_those_that_tell(self):
+        """The secrets differ between 0.4 and 0.5 and nowhere else."""
+        rng = np.random.default_rng(8)
+        numbers, secrets = rng.uniform(size=8000), rng.integers(2, size=8000)
+        moved = np.where((secrets == 1) & (numbers < 0.1), 0.4 + numbers, numbers)
+        edges = np.array(telling_edges(moved, secrets, 64, 72_000.0))
+        assert len(edges) < 12
+        for jump in (0.1, 0.4, 0.5):
+            assert np.abs(edges - jump).min() < 0.02
+        # Fewer draws afterwards bear fewer intervals.
+        assert len(telling_edges(moved, secrets, 64, 300.0)) < len(edges)
+        assert len(telling_edges(moved, secrets, 2, 300.0)) == 1
 
     @pytest.mark.parametrize("bins", [[], [1, 1], [2, 1], [math.inf], [0, math.nan], ["x"], 1, 2.5])
     def test_what_are_no_bins_is_refused(self, bins: Any):
