@@ -52,7 +52,11 @@ class Discrete:
             for delta in DELTAS
             if (found := audit.violation(delta)).epsilon > 0
         )
-        return audit.lower <= truth <= audit.upper and private
+        sorted_into = np.zeros((len(self.channel.inputs), len(audit.columns.labels)))
+        for y, output in enumerate(self.channel.outputs):
+            sorted_into[:, audit.columns.place(output)] += self.channel.matrix[:, y]
+        told = capacity(sorted_into).lower if audit.binned else truth
+        return private and audit.lower <= truth and told <= audit.upper
 
 
 @dataclass(frozen=True)
@@ -93,7 +97,9 @@ class Continuous:
         # What is below the truth by what a fine grid loses is not wrong.
         if not audit.lower <= truth + 1e-4:
             return False
-        binned = capacity(self.matrix(np.array(audit.edges))).lower if audit.binned else truth
+        binned = (
+            capacity(self.matrix(np.array(audit.columns.edges))).lower if audit.binned else truth
+        )
         return binned <= audit.upper
 
 

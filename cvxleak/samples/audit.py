@@ -20,7 +20,7 @@ from cvxleak.core.value import preview
 from cvxleak.model import ChannelSet, Mechanism, Query, RecordSpace, TableQuery
 from cvxleak.problem import Bound
 from cvxleak.problem.problem import TIME_LIMIT
-from cvxleak.samples.columns import OTHERS, Columns, columns_between, columns_listed, columns_seen
+from cvxleak.samples.columns import Columns, columns_between, columns_listed, columns_seen
 from cvxleak.samples.counts import channels_from_counts, read_confidence
 from cvxleak.samples.reading import Samples, read_samples
 from cvxleak.samples.violation import DPViolation, dp_violation, rounded
@@ -53,8 +53,8 @@ class SampleAudit:
     lower, upper : float
         Ends of the leakage, in nats. `lower` holds for the output itself, since columns cannot tell
         more than it (data processing). So does `upper` unless `binned`.
-    edges : tuple of float
-        Ends of the intervals that numbers were sorted into.
+    columns : Columns
+        What outputs were sorted into: ``columns.place(output)`` is the number of a column.
     search : float
         What of `upper` - `lower` the search leaves open; the rest is for want of draws.
     channels : ChannelSet
@@ -82,7 +82,7 @@ class SampleAudit:
     bound: Bound
     lower: float
     upper: float
-    edges: tuple[float, ...]
+    columns: Columns
     search: float
     channels: ChannelSet
     counts: Array
@@ -93,8 +93,8 @@ class SampleAudit:
 
     @property
     def binned(self) -> bool:
-        """Whether `upper` is about the output as sorted into columns only: some are intervals."""
-        return bool(self.edges)
+        """Whether `upper` is about the columns only, because some hold several outputs."""
+        return self.columns.merged
 
     @cached_property
     def more_draws(self) -> int | None:
@@ -224,7 +224,7 @@ def audit_samples(
     all probabilities hold together (`channels_from_counts`), and so does everything that is
     derived from them, whatever made somebody ask.
 
-    Where no column is an interval, `upper` is that of the columns and log k times the largest
+    Where each column is one output, `upper` is that of the columns and log k times the largest
     probability that the intervals leave to an output without a column, k being the number of
     values of the secret (or of the record): given such an output no more than log k is learned.
 
@@ -260,7 +260,7 @@ def audit_samples(
             bound = record_leakage(Mechanism(asked, channels), floor, **options)
         except SolveInterrupted as error:
             bound, interrupted = error.bound, True
-    hiding = columns.labels[-1] == OTHERS and not columns.edges and outputs is None
+    hiding = columns.others and not columns.merged
     unseen = float(channels.upper[:, -1].max()) if hiding else 0.0
     allowance = math.nextafter(unseen * math.log(size), math.inf)
     upper = min(bound.upper, most.upper)
@@ -270,7 +270,7 @@ def audit_samples(
         bound,
         max(bound.lower, 0.0),
         min(math.nextafter(upper + allowance, math.inf), known),
-        columns.edges,
+        columns,
         search,
         channels,
         table,

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import numbers
 from bisect import bisect_right
-from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
+
+import numpy as np
 
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import in_order, label_tuple, real_number, short, whole_number
@@ -18,11 +19,14 @@ from cvxleak.samples.intervals import telling_edges
 
 __all__ = ["OTHERS", "Columns", "columns_between", "columns_listed", "columns_seen"]
 
+Groups = dict[Hashable, list[Hashable]]
+"""The outputs of columns, by the columns' labels."""
+
 OTHERS = "any other"
 """Label of the column of all outputs that have none of their own."""
 
 LABELS = 32
-"""Most outputs, but numbers, that get a column of their own, if not said otherwise."""
+"""So many outputs that are no numbers have columns of their own, if not said otherwise."""
 
 VALUES = 10
 """So many different numbers have columns of their own, if not said otherwise."""
@@ -38,59 +42,81 @@ class Columns:
     Attributes
     ----------
     labels : tuple of hashable
-        The columns; the last one is `OTHERS`, unless the outputs were listed beforehand.
-    place : callable
-        output -> number of its column.
+        The columns.
+    places : mapping of hashable to int
+        The columns of single outputs.
     edges : tuple of float
-        Ends of the intervals that numbers are sorted into, the first columns; none if each column
-        but `OTHERS` is one output.
+        Ends of the intervals that numbers are sorted into, the first columns; none if there are no
+        such columns.
+    others : bool
+        Whether the last column is for all outputs that have no other, `OTHERS`.
+
+    Examples
+    --------
+    >>> from cvxleak.samples.columns import columns_between
+    >>> columns = columns_between([0.0, 1.5], {"late": ["late"]})
+    >>> columns.labels
+    ('below 0', '0 to 1.5', 'from 1.5', 'late', 'any other')
+    >>> [columns.place(y) for y in (-3, 1.5, "late", "lost")], columns.merged
+    ([0, 2, 3, 4], True)
     """
 
     labels: tuple[Hashable, ...]
-    place: Callable[[Hashable], int]
+    places: Mapping[Hashable, int]
     edges: tuple[float, ...] = ()
+    others: bool = True
+
+    @property
+    def merged(self) -> bool:
+        """Whether a column but `OTHERS` is for several outputs."""
+        return bool(self.edges) or len(self.places) > len(set(self.places.values()))
+
+    def place(self, output: Any) -> int:
+        """Return the number of an output's column.
+
+        Raises
+        ------
+        ValidationError
+            It has none, and there is none for others.
+        """
+        if self.edges and _is_number(output):
+            return bisect_right(self.edges, output)
+        if output in self.places:
+            return self.places[output]
+        if self.others:
+            return len(self.labels) - 1
+        raise ValidationError(
+            f"outputs: a draw has the output {short(output)}; listed are {preview(self.labels)}"
+        )
 
 
 def columns_listed(outputs: Iterable[Hashable]) -> Columns:
-    """Return a column for each output of a list; others are refused.
+    """Return a column for each output of a list, and none for others.
 
     Examples
     --------
     >>> from cvxleak.samples.columns import columns_listed
-    >>> columns = columns_listed(["no", "yes"])
-    >>> columns.place("yes")
+    >>> columns_listed(["no", "yes"]).place("yes")
     1
     """
     given = in_order(outputs, "outputs")
     labels = label_tuple(given, len(given), "outputs")
     if not labels:
         raise ValidationError("outputs: found none")
-    places = {label: place for place, label in enumerate(labels)}
-
-    def place(output: Hashable) -> int:
-        if output not in places:
-            raise ValidationError(
-                f"outputs: a draw has the output {short(output)}; listed are {preview(labels)}"
-            )
-        return places[output]
-
-    return Columns(labels, place)
+    return Columns(labels, {label: place for place, label in enumerate(labels)}, others=False)
 
 
-def columns_between(edges: Iterable[float], labels: Sequence[Hashable] = ()) -> Columns:
+def columns_between(edges: Iterable[float], groups: Groups | None = None) -> Columns:
     """Return the intervals between increasing numbers, and below and above them.
 
-    An interval has its lower end, not its upper one. Of what is no number, `labels` have columns of
-    their own.
+    An interval has its lower end, not its upper one. What is no number has the columns of `groups`,
+    by their labels.
 
     Examples
     --------
     >>> from cvxleak.samples.columns import columns_between
-    >>> columns = columns_between([0.0, 1.5])
-    >>> columns.labels
-    ('below 0', '0 to 1.5', 'from 1.5', 'any other')
-    >>> columns.place(1.5), columns.place("late")
-    (2, 3)
+    >>> columns_between([0.5]).labels
+    ('below 0.5', 'from 0.5', 'any other')
     """
     ends = [real_number(edge, "bins") for edge in in_order(edges, "bins")]
     if not ends or any(low >= high for low, high in pairwise(ends)):
@@ -103,16 +129,7 @@ def columns_between(edges: Iterable[float], labels: Sequence[Hashable] = ()) -> 
     texts = [f"{end:.{digits}g}" for end in ends]
     middle = [f"{low} to {high}" for low, high in pairwise(texts)]
     intervals = (f"below {texts[0]}", *middle, f"from {texts[-1]}")
-    others = [label for label in labels if label not in intervals]
-    names = (*intervals, *others, OTHERS)
-    places = {label: place for place, label in enumerate(others, len(intervals))}
-
-    def place(output: Any) -> int:
-        if _is_number(output):
-            return bisect_right(ends, output)
-        return places.get(output, len(names) - 1)
-
-    return Columns(names, place, tuple(ends))
+    return _columns(groups or {}, intervals, tuple(ends))
 
 
 def columns_seen(
@@ -127,15 +144,16 @@ def columns_seen(
     secrets : sequence of int
         Their secrets, 0, 1, ...
     bins : int, optional
-        Most intervals, and most columns of single outputs.
+        Most intervals, and most columns of other outputs.
     draws : float
         Draws of each secret in the rest, about.
 
     Notes
     -----
     Numbers of more than `VALUES` values (or `bins`) are sorted into intervals
-    (`cvxleak.samples.intervals`); of other outputs the `LABELS` most frequent have columns of
-    their own.
+    (`cvxleak.samples.intervals`). Of other outputs each has a column; if they are more than
+    `LABELS` (or `bins`), they are ordered by how much they speak for one secret and against
+    another, in the part, and sorted into intervals of that order.
 
     Examples
     --------
@@ -145,25 +163,62 @@ def columns_seen(
     >>> outputs, secrets = [*range(100), "late"], [0] * 50 + [1] * 51
     >>> columns_seen(outputs, secrets, None, 1000).labels
     ('below 50', 'from 50', 'late', 'any other')
+    >>> columns_seen([f"key {k}" for k in range(100)], secrets[:100], None, 1000).labels
+    ("50 outputs like 'key 0'", "50 outputs like 'key 50'", 'any other')
     """
     most = LABELS if bins is None else whole_number(bins, "bins", 2)
-    seen = Counter(outputs)
-    del seen[OTHERS]
-    finite = [
-        (float(y), x)  # type: ignore[arg-type]
-        for y, x in zip(outputs, secrets, strict=True)
-        if _is_number(y) and math.isfinite(y)  # type: ignore[arg-type]
-    ]
+    fine = FINE if bins is None else most
+    pairs: list[tuple[Any, int]] = list(zip(outputs, secrets, strict=True))
+    finite = [(float(y), x) for y, x in pairs if _is_number(y) and math.isfinite(y)]
     edges: list[float] = []
     if len({y for y, _ in finite}) > (VALUES if bins is None else most):
-        values, whose = zip(*finite, strict=True)
-        edges = telling_edges(values, whose, FINE if bins is None else most, draws)
-        seen = Counter({label: count for label, count in seen.items() if not _is_number(label)})
-    kept = sorted((label for label, _ in seen.most_common(most)), key=_order)
-    if edges:
-        return columns_between(edges, kept)
-    places = {label: place for place, label in enumerate(kept)}
-    return Columns((*kept, OTHERS), lambda output: places.get(output, len(kept)))
+        edges = _edges(finite, fine, draws)
+        pairs = [(y, x) for y, x in pairs if not _is_number(y)]
+    kept = sorted({y for y, _ in pairs}, key=_order)
+    groups: Groups = {label: [label] for label in kept}
+    if len(kept) > most:
+        scores = _scores(pairs)
+        ends = _edges([(scores[y], x) for y, x in pairs], fine, draws)
+        parts: list[list[Hashable]] = [[] for _ in range(len(ends) + 1)]
+        for label in kept:
+            parts[bisect_right(ends, scores[label])].append(label)
+        groups = {
+            part[0] if len(part) == 1 else f"{len(part)} outputs like {short(part[0])}": part
+            for part in parts
+        }
+    return columns_between(edges, groups) if edges else _columns(groups)
+
+
+def _edges(pairs: Sequence[tuple[float, int]], fine: int, draws: float) -> list[float]:
+    numbers, secrets = [number for number, _ in pairs], [x for _, x in pairs]
+    return telling_edges(numbers, secrets, fine, draws) if len(set(numbers)) > 1 else []
+
+
+def _columns(
+    groups: Groups, intervals: tuple[str, ...] = (), edges: tuple[float, ...] = ()
+) -> Columns:
+    """Return intervals, groups that are called like none of these, and the column of others."""
+    named = {label: part for label, part in groups.items() if label not in (*intervals, OTHERS)}
+    places = {
+        output: place
+        for place, part in enumerate(named.values(), len(intervals))
+        for output in part
+    }
+    return Columns((*intervals, *named, OTHERS), places, edges)
+
+
+def _scores(pairs: Sequence[tuple[Hashable, int]]) -> dict[Hashable, float]:
+    """Return for each output how far it speaks for one secret: its posterior's main component."""
+    labels = {label: place for place, label in enumerate(dict.fromkeys(y for y, _ in pairs))}
+    counts = np.zeros((len(labels), 1 + max(x for _, x in pairs)))
+    for y, x in pairs:
+        counts[labels[y], x] += 1
+    often = counts.sum(axis=1, keepdims=True)
+    shares = (counts + 0.5) / (counts.sum(axis=0) + 1.0)
+    posterior = shares / shares.sum(axis=1, keepdims=True)
+    away = posterior - (often * posterior).sum(axis=0) / often.sum()
+    main = np.linalg.svd(np.sqrt(often) * away, full_matrices=False)[2][0]
+    return dict(zip(labels, (away @ main).tolist(), strict=True))
 
 
 def _is_number(output: Any) -> bool:
