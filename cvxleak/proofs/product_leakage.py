@@ -38,7 +38,7 @@ witness has an a with h(a) >= h, the proof one with h(a) <= h.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import Any
 
@@ -70,13 +70,14 @@ def prove(
     problem: Mapping[str, Any], witness: Mapping[str, Any], proof: Mapping[str, Any]
 ) -> tuple[float, float]:
     """Return proved lower and upper ends of the leakage to product priors, in nats."""
-    if "laws" in problem:
-        return _prove_cases(problem, witness, proof)
-    reading.parts(problem, {"mechanism", "entropy_floor", "record"}, "the problem")
+    known = "laws" if "laws" in problem else "entropy_floor"
+    reading.parts(problem, {"mechanism", "record", known}, "the problem")
     charge_records(problem["mechanism"])
     mechanism = Mechanism.from_dict(problem["mechanism"])
-    floor = reading.number(problem["entropy_floor"], "the entropy floor")
     given = _record(problem, mechanism)
+    if "laws" in problem:
+        return _prove_cases(mechanism, given, problem["laws"], witness, proof)
+    floor = reading.number(problem["entropy_floor"], "the entropy floor")
     audited = [group[0] for group in mechanism.groups(1)] if given is None else [given]
     reading.parts(witness, {"record", "laws"}, "the witness")
     record = reading.count(witness["record"], "the witness's record")
@@ -86,15 +87,8 @@ def prove(
     reading.parts(proof, {"contexts", "audit"}, "the proof")
     uppers = [max(_log(len(mechanism.space.alphabets[i])) for i in audited)]
     if proof["contexts"] is not None:
-        inputs = proof["contexts"]
-        if not isinstance(inputs, list) or len(inputs) != len(audited):
-            raise CertificateError(f"the proof does not bound each of {len(audited)} records")
-        uppers.append(
-            max(
-                contexts_bound(mechanism, i, unpack(laws))
-                for i, laws in zip(audited, inputs, strict=True)
-            )
-        )
+        each = _of_each(audited, proof["contexts"])
+        uppers.append(max(contexts_bound(mechanism, i, unpack(laws)) for i, laws in each))
     if proof["audit"] is not None:
         parts = reading.parts(proof["audit"], {"witness", "proof"}, "the audit")
         statement = {
@@ -114,7 +108,7 @@ def about(problem: Mapping[str, Any]) -> str:
     if "laws" not in problem:
         floor = reading.number(problem["entropy_floor"], "the entropy floor")
         return f"{who}, product priors of at least {floor:.12g} nats of doubt"
-    ((kind, known),) = problem["laws"].items()
+    kind, known = _known(problem["laws"])
     if kind == "vertices":
         return f"{who}, product priors whose laws are mixtures of given ones"
     words = {
@@ -131,24 +125,20 @@ def hulls(
 
     `laws` is that of a problem, `least` the least probability for a record floor.
     """
-    if not isinstance(laws, Mapping) or len(laws) != 1 or not set(laws) <= KINDS:
-        raise CertificateError(f"the laws: expected one of {sorted(KINDS)}")
-    if "vertices" in laws:
-        found = runs_to_list(laws["vertices"], "the vertices", space.records)
-        if len(found) != space.records:
+    kind, given = _known(laws)
+    if kind == "vertices":
+        found = runs_to_list(given, "the vertices", space.records)
+        if len(found) < space.records:
             raise CertificateError(f"the vertices: {space.records} records need them")
         known: dict[tuple[int, int], independent.Vertices] = {}
-        for given, size in zip(found, space.shape, strict=True):
-            if (id(given), size) not in known:
-                known[id(given), size] = _vertices(given, size)
-        each = [known[id(given), size] for given, size in zip(found, space.shape, strict=True)]
+        for one, size in zip(found, space.shape, strict=True):
+            if (id(one), size) not in known:
+                known[id(one), size] = _vertices(one, size)
+        each = [known[id(one), size] for one, size in zip(found, space.shape, strict=True)]
         return each, each
-    if "record_floor" in laws and set(space.shape) != {2}:
+    if kind == "record_floor" and any(size != 2 for size in space.shape):
         raise CertificateError("a record floor is for records of two values")
-    if "least_probability" in laws:
-        least = reading.number(laws["least_probability"], "the least probability")
-    if least is None:
-        raise CertificateError("a record floor needs a least probability")
+    least = reading.number(least if kind == "record_floor" else given, "the least probability")
     boxes: dict[int, independent.Vertices] = {}
     for size in set(space.shape):
         if not 0 <= fraction(least) * size <= 1:
@@ -156,6 +146,22 @@ def hulls(
         boxes[size] = independent.box(size, least)
     whole = {size: independent.simplex(size) for size in boxes}
     return [boxes[size] for size in space.shape], [whole[size] for size in space.shape]
+
+
+def _known(laws: Any) -> tuple[str, Any]:
+    """Return what is known of the laws: its kind and its value."""
+    if isinstance(laws, Mapping) and len(laws) == 1:
+        ((kind, known),) = laws.items()
+        if kind in KINDS:
+            return kind, known
+    raise CertificateError(f"the laws: expected one of {sorted(KINDS)}")
+
+
+def _of_each(audited: list[int], inputs: Any) -> Iterator[tuple[int, Any]]:
+    """Return each audited record and what the proof has for it."""
+    if not isinstance(inputs, list) or len(inputs) != len(audited):
+        raise CertificateError(f"the proof does not bound each of {len(audited)} records")
+    return zip(audited, inputs, strict=True)
 
 
 def _vertices(laws: Any, size: int) -> independent.Vertices:
@@ -168,43 +174,39 @@ def _vertices(laws: Any, size: int) -> independent.Vertices:
 
 
 def _prove_cases(
-    problem: Mapping[str, Any], witness: Mapping[str, Any], proof: Mapping[str, Any]
+    mechanism: Mechanism,
+    given: int | None,
+    laws: Any,
+    witness: Mapping[str, Any],
+    proof: Mapping[str, Any],
 ) -> tuple[float, float]:
-    reading.parts(problem, {"mechanism", "record", "laws"}, "the problem")
     reading.parts(witness, {"record", "weights", "least_probability"}, "the witness")
     reading.parts(proof, {"inputs", "least_probability"}, "the proof")
-    charge_records(problem["mechanism"])
-    mechanism = Mechanism.from_dict(problem["mechanism"])
-    given = _record(problem, mechanism)
-    sides = (("the witness", witness, 1), ("the proof", proof, -1))
+    sides = (("the witness", witness, True), ("the proof", proof, False))
     inner, outer = (
-        independent.IndependentRecords(
-            mechanism, *hulls(mechanism.space, problem["laws"], _least(problem["laws"], *side))
-        )
-        for side in sides
+        independent.IndependentRecords(mechanism, *hulls(mechanism.space, laws, least))
+        for least in (_least(laws, *side) for side in sides)
     )
     record = reading.count(witness["record"], "the witness's record")
     if record not in ([given] if given is not None else range(mechanism.space.records)):
         raise CertificateError(f"the witness is about record {record}, which is not audited")
     lower = _attained(inner, record, witness["weights"])
-    audited, inputs = outer.attacked(given), proof["inputs"]
-    if not isinstance(inputs, list) or len(inputs) != len(audited):
-        raise CertificateError(f"the proof does not bound each of {len(audited)} records")
-    return lower, max(_cases_bound(outer, i, x) for i, x in zip(audited, inputs, strict=True))
+    each = _of_each(outer.attacked(given), proof["inputs"])
+    return lower, max(_cases_bound(outer, i, x) for i, x in each)
 
 
-def _least(laws: Any, name: str, part: Mapping[str, Any], side: int) -> float | None:
+def _least(laws: Any, name: str, part: Mapping[str, Any], above: bool) -> float | None:
     """Return the least probability of a record floor: above the true one for a witness."""
-    least = part["least_probability"]
-    if not isinstance(laws, Mapping) or set(laws) != {"record_floor"}:
+    (kind, given), least = _known(laws), part["least_probability"]
+    if kind != "record_floor":
         if least is not None:
             raise CertificateError(f"{name}: a least probability is for a record floor")
         return None
-    floor = balls.number(reading.number(laws["record_floor"], "the record floor"))
+    floor = balls.number(reading.number(given, "the record floor"))
     found = reading.number(least, f"{name}: the least probability")
     share = balls.number(found)
     doubt = balls.entropy([share, 1 - share])
-    if not (0 <= found <= 0.5 and (doubt >= floor if side > 0 else doubt <= floor)):
+    if not (doubt >= floor if above else doubt <= floor):
         raise CertificateError(f"{name}: {found!r} is on the wrong side of the record floor")
     return found
 
@@ -213,7 +215,7 @@ def _attained(setting: independent.IndependentRecords, record: int, weights: Any
     """Return a float below what the record leaks under mixtures of the vertices."""
     records = setting.mechanism.space.records
     runs = runs_to_list(weights, "the weights", records)
-    if len(runs) != records:
+    if len(runs) < records:
         raise CertificateError(f"the weights: {records} records need them")
     known: dict[tuple[int, int], tuple[tuple[float, ...], int]] = {}
     laws, roundings = [], 0
@@ -237,7 +239,7 @@ def _cases_bound(setting: independent.IndependentRecords, record: int, packed: A
     entries = len(own[0]) * setting.mechanism.channel.shape[1]
     charge("steps", cases * (64 + entries // 16), f"{cases} cases")
     weights = np.asarray(unpack(packed, (cases, len(own))), dtype=float)
-    if not (np.isfinite(weights).all() and (weights >= 0).all() and (weights <= 1).all()):
+    if not ((weights >= 0) & (weights <= 1)).all():
         raise CertificateError("the weights on the vertices are from 0 to 1")
     worst, start = 0.0, 0
     for block in setting.blocks(record):

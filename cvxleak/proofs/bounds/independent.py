@@ -18,7 +18,9 @@ the maximum over the vertices v of P_i: the first part is I(p, c R) <= sum_a p_a
 D(c p R || c s), linear in p but for the last term, which is at least c (p R)(Y) - c s(Y); the rest
 says at most log k. And since who is told this learns at most h(eps) by it,
 
-    I(X_i;Y) >= I(p, c R) - h(eps).
+    I(X_i;Y) >= I(p, c R) - h(eps),
+
+where h(eps) <= eps (1 - log eps), which rises up to eps = 1.
 """
 
 from __future__ import annotations
@@ -268,11 +270,10 @@ def attained(found: Rows, law: Array, roundings: int) -> float:
     divergence, error = divergences(rows, t)
     sums = rows.sum(axis=2)
     rest = max(1 - found.share * float(sums.min()) * (1 - (outputs + 2) * u), 0.0) + 4 * u
-    if rest >= 0.25:
-        return 0.0
     off = (roundings + values + 2) * u
-    terms = np.where(law > 0, law * (divergence - error - 1.1 * off * sums)[0], 0.0)
-    information = float(terms.sum() - 1.1 * off * np.abs(terms).sum())
+    with np.errstate(invalid="ignore"):  # no chance of an output that t misses
+        terms = np.where(law > 0, law * (divergence - error - 1.1 * off * sums)[0], 0.0)
+        information = float(terms.sum() - 1.1 * off * np.abs(terms).sum())
     doubt = rest * (1 - float(logarithm(np.array([rest]))[0])) * (1 + 1e-12)  # >= h(rest)
     return max(found.share * information * (1 - 4 * u) - doubt, 0.0)
 
