@@ -25,7 +25,8 @@ from cvxleak.model.knowledge.binding import as_knowledge
 from cvxleak.model.knowledge.violations import lump, violations_of_prior, violations_of_weights
 from cvxleak.model.restricted import restrict
 from cvxleak.problem import Bound, Check, Gap, Problem, Status, Stopped
-from cvxleak.problem.candidates import candidate_weights, law_violations, positive_part
+from cvxleak.problem.candidates import candidate_weights, law_violations, plain, positive_part
+from cvxleak.problem.check import feasibility_tolerance
 from cvxleak.problem.problem import TIME_LIMIT, Toward, mixtures
 from cvxleak.proofs import Certificate
 
@@ -190,9 +191,11 @@ class RecordLeakage(Problem):
             Another number of weights than needed, weights that are not finite or all zero,
             lumped weights without a record, or records that the problem is not about.
         """
-        value, violations = self._measure(candidate, records, lumped)
+        point = plain(candidate)
+        value, violations = self._measure(point, records, lumped)
         found = self.solve(**options) if bound is None else instance(bound, Bound, "bound")
-        return Check(value, violations, found.to("nats"), self.maximize)
+        tolerance = feasibility_tolerance(point)
+        return Check(value, violations, found.to("nats"), self.maximize, tolerance)
 
     def _measure(
         self,

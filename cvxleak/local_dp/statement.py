@@ -22,7 +22,7 @@ from cvxleak.local_dp.general import least_distortion_rows
 from cvxleak.local_dp.linear import SourceProgram, supports
 from cvxleak.model import Channel, Distortion, Prior, as_prior
 from cvxleak.problem import Bound, Check, Problem
-from cvxleak.problem.candidates import read_rows
+from cvxleak.problem.candidates import plain, read_rows
 from cvxleak.problem.problem import Toward, mixtures
 from cvxleak.proofs.bounds.source_sets import read_parts, worst_case
 from cvxleak.sources import SourceSet, as_sources
@@ -135,9 +135,9 @@ class BudgetProblem(SourceProblem):
         ValidationError
             A shape that does not fit, or entries that are not finite.
         """
-        given: Any = candidate
+        given: Any = plain(candidate)
         if isinstance(given, Channel) or not (isinstance(given, Prior) or np.ndim(given) == 1):
-            return super().check(candidate, bound=bound, **options)
+            return super().check(given, bound=bound, **options)
         found = self.solve(**options) if bound is None else bound.to("nats")
         law = as_prior(given, self.sources.size, "candidate", self.sources.labels)
         alone = replace(self, sources=as_sources([law]))

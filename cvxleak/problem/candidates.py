@@ -10,15 +10,32 @@ from numpy.typing import ArrayLike
 
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import Array, short
+from cvxleak.core.value import Value
 from cvxleak.model import Prior, as_prior
 
 __all__ = [
     "candidate_array",
     "candidate_weights",
     "law_violations",
+    "plain",
     "positive_part",
     "read_rows",
 ]
+
+
+def plain(value: Any) -> Any:
+    """Return a copy of an array of any library as NumPy's; what has labels as it is."""
+    if isinstance(value, Value) or hasattr(value, "iloc"):
+        return value
+    if hasattr(value, "detach"):  # PyTorch
+        if str(value.dtype) == "torch.bfloat16":  # NumPy has no such numbers
+            value = value.float()
+        value = value.numpy(force=True)
+    if hasattr(value, "__array__"):
+        return np.array(value)
+    if isinstance(value, list | tuple):
+        return type(value)(map(plain, value)) if type(value) in (list, tuple) else value
+    return value
 
 
 def candidate_array(candidate: ArrayLike, shapes: Collection[tuple[int, ...]]) -> Array:

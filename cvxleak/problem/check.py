@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from cvxleak.core.validation import instance, number_map, number_or_nan, real_number
 from cvxleak.problem.bound import Bound
 
-__all__ = ["FEASIBILITY_TOLERANCE", "Check"]
+__all__ = ["FEASIBILITY_TOLERANCE", "Check", "feasibility_tolerance"]
 
 FEASIBILITY_TOLERANCE = 1e-9
 """A constraint that is violated by at most this much counts as met."""
@@ -104,6 +106,14 @@ class Check:
                 f"the candidate falls short by {max(least, 0.0):.7g} to {max(most, 0.0):.7g}",
             ]
         )
+
+
+def feasibility_tolerance(point: Any) -> float:
+    """Return by how much a point may miss constraints: what sums of its numbers may be off by."""
+    kind = getattr(point, "dtype", None)
+    if isinstance(kind, np.dtype) and kind.kind == "f":
+        return max(FEASIBILITY_TOLERANCE, 10 * float(np.finfo(kind).eps))
+    return FEASIBILITY_TOLERANCE
 
 
 def _difference(a: float, b: float) -> float:

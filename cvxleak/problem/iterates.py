@@ -12,7 +12,8 @@ from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import instance, real_number, whole_number
 from cvxleak.core.value import Value
 from cvxleak.problem.bound import Bound, same
-from cvxleak.problem.check import FEASIBILITY_TOLERANCE, Check
+from cvxleak.problem.candidates import plain
+from cvxleak.problem.check import Check, feasibility_tolerance
 from cvxleak.problem.gap import Gap
 from cvxleak.problem.problem import Problem
 
@@ -314,7 +315,7 @@ def verify_iterates(
     found = found.to(problem._information_unit)
     return IterateReport(
         tuple(
-            Check(value, missed, found, problem.maximize, _tolerance(point))
+            Check(value, missed, found, problem.maximize, feasibility_tolerance(point))
             for point, (value, missed) in zip(points, measured, strict=True)
         ),
         claims,
@@ -324,19 +325,6 @@ def verify_iterates(
         problem.tolerance,
         problem.accuracy,
     )
-
-
-def plain(value: Any) -> Any:
-    """Return a copy of an array of any library as NumPy's; what has labels as it is."""
-    if isinstance(value, Value) or hasattr(value, "iloc"):
-        return value
-    if hasattr(value, "detach"):  # PyTorch
-        value = value.detach().cpu()
-    if hasattr(value, "__array__"):
-        return np.array(value)
-    if isinstance(value, list | tuple):
-        return type(value)(map(plain, value)) if type(value) in (list, tuple) else value
-    return value
 
 
 def _measured(
@@ -368,14 +356,6 @@ def _measured(
                 message += f"; as a single point: {str(alone).removeprefix('candidate: ')}"
             raise ValidationError(message) from error
     return points, found
-
-
-def _tolerance(point: Any) -> float:
-    """Return by how much a point may miss constraints: what sums of its numbers may be off by."""
-    kind = getattr(point, "dtype", None)
-    if isinstance(kind, np.dtype) and kind.kind == "f":
-        return max(FEASIBILITY_TOLERANCE, 10 * float(np.finfo(kind).eps))
-    return FEASIBILITY_TOLERANCE
 
 
 def _claim(value: Any, name: str) -> float:

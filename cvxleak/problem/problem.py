@@ -21,7 +21,8 @@ from cvxleak.core.validation import Array, instance
 from cvxleak.core.value import Value
 from cvxleak.exact.balls import precision
 from cvxleak.problem.bound import Bound, Status, Stopped, converted
-from cvxleak.problem.check import Check
+from cvxleak.problem.candidates import plain
+from cvxleak.problem.check import Check, feasibility_tolerance
 from cvxleak.problem.gap import Gap
 from cvxleak.problem.interrupts import Interrupts
 from cvxleak.proofs import Certificate
@@ -286,8 +287,9 @@ class Problem(Value, ABC):
         Parameters
         ----------
         candidate : object
-            Of the kind of the problem's witness, or an array of that shape. It need not be
-            feasible: the result says how far it is from it.
+            Of the kind of the problem's witness, or an array of that shape: NumPy's, PyTorch's or
+            JAX's, as it comes. It need not be feasible: the result says how far it is from it. In
+            single precision (float32) a constraint may be missed by 1e-6, in double by 1e-9.
         bound : Bound, optional
             An earlier result of `solve`; computed with `options` if left out.
 
@@ -296,9 +298,11 @@ class Problem(Value, ABC):
         ValidationError
             A candidate of another shape, or with entries that are not finite.
         """
-        value, violations = self._measure(candidate)
+        point = plain(candidate)
+        value, violations = self._measure(point)
         found = self.solve(**options) if bound is None else self.own_bound(bound)
-        return Check(value, violations, found.to(self._information_unit), self.maximize)
+        unit, tolerance = self._information_unit, feasibility_tolerance(point)
+        return Check(value, violations, found.to(unit), self.maximize, tolerance)
 
     def own_bound(self, bound: Bound) -> Bound:
         """Return a bound that is this problem's, as far as its witness tells.
@@ -376,7 +380,7 @@ class Problem(Value, ABC):
         solved, old = solved.to("nats"), solved.certificate
         if old is None:
             raise ValidationError(f"bound: found no certificate; one of {self.kind!r} is needed")
-        found = self._near(candidate, solved)
+        found = self._near(plain(candidate), solved)
         problem, witness, proof = found.parts
         claimed = set(found.about) or {"lower", "upper"}
         lower, upper = found.lower, found.upper

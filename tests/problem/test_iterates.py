@@ -211,21 +211,21 @@ def test_a_callback_keeps_copies_and_the_last_point():
 
 
 class Tensor:
-    """What PyTorch's tensors are like: no numbers without `detach` and `cpu`."""
+    """What PyTorch's tensors are like: no numbers without force."""
 
-    def __init__(self, array: Any, ready: int = 0) -> None:
-        self.array, self.ready = array, ready
+    def __init__(self, array: Any) -> None:
+        self.array, self.dtype = array, f"torch.{array.dtype}"
 
     def detach(self) -> "Tensor":
-        return Tensor(self.array, 1)
+        return self
 
-    def cpu(self) -> "Tensor":
-        return Tensor(self.array, self.ready + 1)
-
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        if self.ready < 2:
+    def numpy(self, *, force: bool = False) -> Any:
+        if not force:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad")
-        return np.array(self.array, dtype=dtype)
+        return self.array
+
+    def __array__(self, dtype: Any = None) -> Any:
+        return np.array(self.numpy(), dtype=dtype)
 
     def __iter__(self):
         return (Tensor(row) for row in self.array)
@@ -239,9 +239,55 @@ def test_arrays_of_other_libraries_are_taken_as_they_come():
     wanted = verify_iterates(Capacity(Q), laws).values
     for given in (Tensor(laws), [Tensor(law) for law in laws], laws.tolist()):
         assert verify_iterates(Capacity(Q), given).values == pytest.approx(wanted)
+
+
+def torch_arrays(values):
     torch = pytest.importorskip("torch")
-    grown = torch.tensor(laws, requires_grad=True)
-    assert verify_iterates(Capacity(Q), grown).values == pytest.approx(wanted)
+    double = torch.tensor(values)
+    yield double
+    yield double.float()
+    yield double.clone().requires_grad_()
+    yield torch.softmax(double.float().requires_grad_().log(), -1)
+    yield torch.nn.Parameter(double)
+    yield torch.stack([double, double], -1)[..., 0]  # not contiguous
+    yield (-double)._neg_view()
+
+
+def jax_arrays(values):
+    jax = pytest.importorskip("jax")
+    yield jax.numpy.asarray(values, dtype="float32")
+    with jax.enable_x64(True):
+        yield jax.numpy.asarray(values)
+
+
+def like_torch(values):
+    yield Tensor(np.array(values))
+    yield Tensor(np.array(values, dtype=np.float32))
+
+
+@pytest.mark.parametrize("arrays", [like_torch, torch_arrays, jax_arrays])
+@pytest.mark.parametrize(
+    ("problem", "point"),
+    [
+        (Capacity(Q), [0.2, 0.3, 0.5]),
+        (RecordLeakage(Mechanism(parity(2), binary_symmetric(0.2)), 1.0), [0.3, 0.2, 0.2, 0.3]),
+        (DesignForPrior([0.3, 0.7], 1 - np.eye(2), 0.2), [[0.9, 0.1], [0.15, 0.85]]),
+        (MinLocalDP([[0.6, 0.3, 0.1]], 0.3), [[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]]),
+    ],
+)
+def test_one_point_of_another_library_is_checked_and_repaired(problem, point, arrays):
+    bound = problem.solve()
+    wanted = problem.check(point, bound=bound)
+    assert wanted.feasible
+    for given in arrays(point):
+        check = problem.check(given, bound=bound)
+        assert check.feasible, check
+        assert check.value == pytest.approx(wanted.value, abs=1e-6)
+        repaired = problem.repair(given, bound=bound)
+        end = repaired.lower if problem.maximize else repaired.upper
+        assert end == pytest.approx(wanted.value, abs=2e-6)
+        report = verify_iterates(problem, [given, given], bound=bound)
+        assert report.values == (check.value,) * 2
 
 
 def test_a_library_of_another_field_finds_a_release():
