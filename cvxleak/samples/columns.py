@@ -150,9 +150,9 @@ def columns_seen(
 
     Notes
     -----
-    Numbers of more than `VALUES` values (or `bins`) are sorted into intervals
-    (`cvxleak.samples.intervals`). Of other outputs each has a column; if they are more than
-    `LABELS` (or `bins`), they are ordered by how much they speak for one secret and against
+    Numbers of more than `VALUES` values (or `bins`), or of which most come once, are sorted into
+    intervals (`cvxleak.samples.intervals`). Of other outputs each has a column; if they are more
+    than `LABELS` (or `bins`), they are ordered by how much they speak for one secret and against
     another, in the part, and sorted into intervals of that order.
 
     Examples
@@ -171,7 +171,10 @@ def columns_seen(
     pairs: list[tuple[Any, int]] = list(zip(outputs, secrets, strict=True))
     finite = [(float(y), x) for y, x in pairs if _is_number(y) and math.isfinite(y)]
     edges: list[float] = []
-    if len({y for y, _ in finite}) > (VALUES if bins is None else most):
+    # Values of which most come once are those of a law with a density, however few they are.
+    values = len({y for y, _ in finite})
+    few = min(VALUES, max(2, len(finite) // 2)) if bins is None else most
+    if values > few:
         edges = _edges(finite, fine, draws)
         pairs = [(y, x) for y, x in pairs if not _is_number(y)]
     kept = sorted({y for y, _ in pairs}, key=_order)
