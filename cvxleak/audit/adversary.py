@@ -30,7 +30,7 @@ class Adversary(Value):
     Attributes
     ----------
     mechanism : Mechanism
-        If its channel lies in a set, what is said of leakage and guesses is about the center.
+        What is said of leakage and guesses is about its `nominal` channel.
     records : tuple of int
         The record, or group of records, that is attacked.
     weights : array, shape (N,)
@@ -68,7 +68,7 @@ class Adversary(Value):
             return self._restricted.lumped
         if isinstance(self.mechanism.noise, ChannelSet):
             return self.mechanism.lumped_set(self._named).center
-        return self.mechanism.lumped(self._named)
+        return self.mechanism.nominal.lumped(self._named)
 
     @property
     def _named(self) -> int | tuple[int, ...]:
@@ -76,7 +76,7 @@ class Adversary(Value):
 
     @property
     def _restricted(self) -> Restricted:
-        return restrict(self.mechanism, self._named, self.adversaries)
+        return restrict(self.mechanism.nominal, self._named, self.adversaries)
 
     @property
     def leakage(self) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -13,13 +13,14 @@ from numpy.typing import ArrayLike
 
 from cvxleak.audit.adversary import Adversary
 from cvxleak.audit.search.audit import Audit, Progress, Reporter
+from cvxleak.audit.search.noise_audit import NoiseAudit
 from cvxleak.audit.search.set_audit import SetAudit
 from cvxleak.audit.search.turns import audit_in_turns
 from cvxleak.core.clock import Clock
 from cvxleak.core.errors import InfeasibleError, SolveInterrupted, ValidationError
 from cvxleak.core.validation import Array, instance, real_number, short, whole_number
 from cvxleak.measures import entropy, lumped_entropy, lumped_information
-from cvxleak.model import ChannelSet, Lumped, Mechanism, Prior
+from cvxleak.model import AdditiveNoise, ChannelSet, Lumped, Mechanism, Prior
 from cvxleak.model.knowledge import Knowledge
 from cvxleak.model.knowledge.binding import as_knowledge
 from cvxleak.model.knowledge.violations import lump, violations_of_prior, violations_of_weights
@@ -48,7 +49,8 @@ class RecordLeakage(Problem):
         The query and its noise channel. If that is only known to lie in a `ChannelSet`, every
         channel of the set leaks at least `lower` and none more than `upper`. CERTIFIED is then
         about the gap that the search has to close, between `upper` and ``bound.attained``; the
-        rest is what the set leaves open, ``bound.set_width``.
+        rest is what the set leaves open, ``bound.set_width``. With an `AdditiveNoise` both ends are
+        about the real output; ``stats["cells"]`` says into how many cells the audit cut it.
     entropy_floor : float
         b, in nats, from 0 to log|X|: the adversary's least uncertainty about the whole dataset.
     records : int or sequence of int, optional
@@ -153,8 +155,10 @@ class RecordLeakage(Problem):
         rng: int | np.random.Generator | None = 0,
         verbose: bool = False,
         progress: Progress | None = None,
-    ) -> Audit | SetAudit:
+    ) -> Audit | NoiseAudit | SetAudit:
         report = Reporter(verbose, progress)
+        if isinstance(self.mechanism.noise, AdditiveNoise):
+            return NoiseAudit(self, lambda near: replace(self, mechanism=near), rng, report)
         if isinstance(self.mechanism.noise, ChannelSet):
             return SetAudit(self, rng, report)
         return Audit(self, rng, report)
@@ -203,7 +207,7 @@ class RecordLeakage(Problem):
         records: int | Sequence[int] | None = None,
         lumped: bool = False,
     ) -> tuple[float, dict[str, float]]:
-        mechanism = self._center
+        mechanism = self.mechanism.nominal
         if isinstance(candidate, Adversary):
             if candidate.mechanism != self.mechanism or candidate.adversaries != self.adversaries:
                 raise ValidationError("candidate: found an Adversary of another problem")
@@ -240,19 +244,11 @@ class RecordLeakage(Problem):
         violations = law_violations(p) | {"entropy is at least the floor": short_of} | missed
         return value, violations
 
-    @property
-    def _center(self) -> Mechanism:
-        """The mechanism, or that of the center of a set of channels."""
-        noise = self.mechanism.noise
-        if isinstance(noise, ChannelSet):
-            return Mechanism(self.mechanism.query, noise.center)
-        return self.mechanism
-
     def _lumped(self, group: tuple[int, ...]) -> Lumped:
         """Return the lumped problem that an adversary's weights live on."""
         if isinstance(self.mechanism.noise, ChannelSet):
             return self.mechanism.lumped_set(group).center
-        return restrict(self.mechanism, group, self.adversaries).lumped
+        return restrict(self.mechanism.nominal, group, self.adversaries).lumped
 
     def _weights(self, candidate: Prior | ArrayLike) -> Array:
         """Return a candidate's weights on the datasets, in product order."""
@@ -266,7 +262,7 @@ class RecordLeakage(Problem):
         return candidate_weights(candidate, space.size, labels, "dataset")
 
     def _toward(self, candidate: Adversary | Prior | ArrayLike, bound: Bound) -> Toward:
-        mechanism, known = self._center, self.adversaries
+        mechanism, known = self.mechanism.nominal, self.adversaries
         if isinstance(candidate, Adversary):
             self._measure(candidate)  # or it is of another problem
             group, weights = candidate.records, candidate.weights

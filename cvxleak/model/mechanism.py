@@ -21,6 +21,7 @@ from cvxleak.model.channel import Channel, as_channel
 from cvxleak.model.channel_set import ChannelSet, LumpedSet
 from cvxleak.model.joint import joint_query
 from cvxleak.model.lumping import Lumped
+from cvxleak.model.noise import AdditiveNoise
 from cvxleak.model.prior import Prior, as_prior, has_labels
 from cvxleak.model.query import Query
 from cvxleak.model.space import RecordSpace
@@ -37,11 +38,12 @@ class Mechanism(Stored):
     ----------
     query : Query
         The function f of the dataset.
-    channel : Channel, ChannelSet, pandas.DataFrame or array_like
+    channel : Channel, ChannelSet, AdditiveNoise, pandas.DataFrame or array_like
         One row per value of the query, matched by label (in the order of `query.values` if an
         array is given). A channel may have inputs that the query never takes, in any order; what
         is stored as `channel` has exactly the rows of `query.values`, in that order. The inputs
         0, 1, ... of a channel are labels like others: pass its matrix if they only count rows.
+        With an `AdditiveNoise` the output is the value of the query, a number, plus the noise.
 
     Raises
     ------
@@ -60,10 +62,17 @@ class Mechanism(Stored):
     """
 
     query: Query
-    noise: Channel | ChannelSet
+    noise: Channel | ChannelSet | AdditiveNoise
 
-    def __init__(self, query: Query, channel: Channel | ChannelSet | ArrayLike) -> None:
+    def __init__(
+        self, query: Query, channel: Channel | ChannelSet | AdditiveNoise | ArrayLike
+    ) -> None:
         values = instance(query, Query, "query").values
+        if isinstance(channel, AdditiveNoise):
+            channel.numbers(values)
+            object.__setattr__(self, "query", query)
+            object.__setattr__(self, "noise", channel)
+            return
         given = channel if isinstance(channel, ChannelSet) else as_channel(channel)
         if has_labels(given if isinstance(channel, ChannelSet) else channel):
             given = given.select(values, name="channel")
@@ -88,8 +97,14 @@ class Mechanism(Stored):
         Raises
         ------
         ValidationError
-            It is only known to lie in a set of channels.
+            It is only known to lie in a set of channels, or its outputs are no finite set.
         """
+        if isinstance(self.noise, AdditiveNoise):
+            raise ValidationError(
+                f"mechanism: its output is a number with {self.noise.kind} noise; record_leakage, "
+                "group_leakage and leakage_curve are about that output, and "
+                "Mechanism(query, noise.channel(query.values, edges)) about the cell it is in"
+            )
         if isinstance(self.noise, ChannelSet):
             raise ValidationError(
                 "mechanism: its channel is only known to lie in a set; record_leakage, "
@@ -217,8 +232,30 @@ class Mechanism(Stored):
 
     @property
     def outputs(self) -> tuple[Hashable, ...]:
-        """Output labels."""
-        return self.noise.outputs
+        """Output labels.
+
+        Raises
+        ------
+        ValidationError
+            The outputs are no finite set.
+        """
+        return self.noise.outputs if isinstance(self.noise, ChannelSet) else self.channel.outputs
+
+    @cached_property
+    def nominal(self) -> Mechanism:
+        """A mechanism with a channel, for what is computed without a bound.
+
+        This one; with the center of a set of channels; or with the cells of additive noise, in
+        which the place of an output tells less than 1e-5 nats.
+        """
+        if isinstance(self.noise, ChannelSet):
+            return Mechanism(self.query, self.noise.center)
+        if isinstance(self.noise, AdditiveNoise):
+            values = self.query.values
+            return Mechanism(
+                self.query, self.noise.channel(values, self.noise.cells(values, 1e-5).edges)
+            )
+        return self
 
     def then(self, channel: Channel) -> Mechanism:
         """Return this mechanism with its output post-processed by `channel`.
@@ -410,7 +447,8 @@ class Mechanism(Stored):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the mechanism as plain lists, ready for JSON (floats round-trip exactly)."""
-        key = "channel_set" if isinstance(self.noise, ChannelSet) else "channel"
+        keys = {ChannelSet: "channel_set", Channel: "channel"}
+        key = keys.get(type(self.noise), "noise")
         return {"query": self.query.to_dict(), key: self.noise.to_dict()}
 
     @classmethod
@@ -425,6 +463,9 @@ class Mechanism(Stored):
         if isinstance(data, Mapping) and "channel_set" in data:
             check_keys(data, {"query", "channel_set"})
             return cls(Query.from_dict(data["query"]), ChannelSet.from_dict(data["channel_set"]))
+        if isinstance(data, Mapping) and "noise" in data:
+            check_keys(data, {"query", "noise"})
+            return cls(Query.from_dict(data["query"]), AdditiveNoise.from_dict(data["noise"]))
         check_keys(data, {"query", "channel"})
         return cls(Query.from_dict(data["query"]), Channel.from_dict(data["channel"]))
 
@@ -436,7 +477,7 @@ class Mechanism(Stored):
         """
         if isinstance(self.noise, ChannelSet):
             return distinct_rows(np.hstack([self.noise.lower, self.noise.upper]))
-        return distinct_rows(self.channel.matrix)
+        return distinct_rows(self.nominal.channel.matrix)
 
     def _group_of_dataset(self, records: int | Sequence[int]) -> NDArray[np.intp]:
         """Return the index in `lumped(records)` of every dataset's group, in product order."""
@@ -447,7 +488,6 @@ class Mechanism(Stored):
 
     def __repr__(self) -> str:
         count = f"{self.space.records} record" + ("s" if self.space.records > 1 else "")
-        return (
-            f"Mechanism({count}, {len(self.query.values)} query values -> "
-            f"{len(self.outputs)} outputs)"
-        )
+        noise = self.noise
+        after = repr(noise) if isinstance(noise, AdditiveNoise) else f"{len(self.outputs)} outputs"
+        return f"Mechanism({count}, {len(self.query.values)} query values -> {after})"

@@ -46,7 +46,16 @@ from cvxleak.core.numbers import ExactArray, same_numbers, written_law
 from cvxleak.exact import balls, reading
 from cvxleak.exact.limits import ENTRY, charge, charge_entries, charge_records
 from cvxleak.exact.packing import unpack
-from cvxleak.model import ChannelSet, Limits, Lumped, LumpedSet, Mechanism, TableQuery
+from cvxleak.model import (
+    AdditiveNoise,
+    Channel,
+    ChannelSet,
+    Limits,
+    Lumped,
+    LumpedSet,
+    Mechanism,
+    TableQuery,
+)
 from cvxleak.model.knowledge import Knowledge
 from cvxleak.model.knowledge.binding import exchangeable
 from cvxleak.model.restricted import Restricted, restrict
@@ -60,6 +69,13 @@ from cvxleak.proofs.bounds.adversary_class import (
 )
 from cvxleak.proofs.bounds.channel_sets import information_below, posteriors_of
 from cvxleak.proofs.bounds.law_slabs import slabs_bound
+from cvxleak.proofs.bounds.noise import (
+    cell_masses,
+    distance_to,
+    excess_of_cells,
+    read_edges,
+    slack_of_distance,
+)
 from cvxleak.proofs.bounds.outputs import Matrix, capacity_above, rows_by_value
 from cvxleak.proofs.bounds.posterior_cells import cells_bound
 from cvxleak.proofs.bounds.time_sharing import sharing_bound
@@ -68,12 +84,14 @@ from cvxleak.proofs.bounds.whole_dataset import dataset_bound
 __all__ = [
     "about",
     "audited_groups",
+    "of_real_output",
     "prove",
     "prove_balance",
     "prove_groups",
     "prove_lower",
     "prove_lower_within",
     "prove_upper",
+    "read_cells",
 ]
 
 BOUNDS = {"choices", "dataset", "cells", "slabs", "sharing"}
@@ -98,6 +116,8 @@ def prove_groups(
     """Return proved lower and upper ends of the leakage about the worst of some groups."""
     if isinstance(mechanism.noise, ChannelSet):
         return _prove_set(mechanism, floor, groups, knowledge, witness, proof)
+    if isinstance(mechanism.noise, AdditiveNoise):
+        return _prove_noise(mechanism, floor, groups, knowledge, witness, proof)
     entries = _entries(proof, groups)
     views = [_view(mechanism, group, knowledge) for group in groups]
     uppers: list[float] = []
@@ -141,6 +161,55 @@ def _prove_set(
     if group not in groups:
         raise CertificateError(f"the witness is about {group}, which is not audited")
     return prove_lower_of_set(mechanism, group, floor, witness["weights"]), max(uppers)
+
+
+def _prove_noise(
+    mechanism: Mechanism,
+    floor: float,
+    groups: Sequence[tuple[int, ...]],
+    knowledge: Sequence[Knowledge],
+    witness: Mapping[str, Any],
+    proof: Mapping[str, Any],
+) -> tuple[float, float]:
+    """Return the ends for the real output of additive noise, by those for its cells."""
+    keys = {"edges", "references", "channel"}
+    reading.parts(proof, {"groups"} | keys, "the proof")
+    near, slack, excess = read_cells(mechanism, groups, {key: proof[key] for key in keys})
+    ends = prove_groups(near, floor, groups, knowledge, witness, {"groups": proof["groups"]})
+    return of_real_output(ends, slack, excess)
+
+
+def read_cells(
+    mechanism: Mechanism, groups: Sequence[tuple[int, ...]], cells: Mapping[str, Any]
+) -> tuple[Mechanism, arb, arb]:
+    """Return the mechanism that is audited in the place of one with additive noise.
+
+    With it two balls: no leakage about the cell that the output is in is further from that of this
+    mechanism than the first, and the place within the cell tells no more than the second.
+    """
+    noise = mechanism.noise
+    assert isinstance(noise, AdditiveNoise)
+    ends = unpack(cells["edges"], (None,)).tolist()
+    references = unpack(cells["references"], (len(ends) - 1,)).tolist()
+    if not np.isfinite(references).all():
+        raise CertificateError("a cell's reference is no number")
+    numbers, edges = noise.numbers(mechanism.query.values), read_edges(noise, ends)
+    rows = unpack(cells["channel"], (len(numbers), len(ends) - 1))
+    near = Mechanism(mechanism.query, Channel(rows, mechanism.query.values))
+    size = max(math.prod(mechanism.space.shape[i] for i in group) for group in groups)
+    masses = cell_masses(noise, numbers, edges)
+    eta = distance_to(masses, [balls.normalized(row) for row in near.channel.matrix])
+    excess = excess_of_cells(noise, numbers, edges, references, masses, size)
+    return near, slack_of_distance(eta, size), excess
+
+
+def of_real_output(ends: tuple[float, float], slack: arb, excess: arb) -> tuple[float, float]:
+    """Return the ends for the real output, from those of the channel that stands for its cells."""
+    lower, upper = ends
+    return (
+        max(balls.round_down(arb(lower) - slack), 0.0),
+        balls.round_up(arb(upper) + slack + excess),
+    )
 
 
 def _entries(proof: Mapping[str, Any], groups: Sequence[tuple[int, ...]]) -> list[Any]:
@@ -241,6 +310,8 @@ def about(problem: Mapping[str, Any]) -> str:
     more = f"; known of them: {known}" if known else ""
     if "channel_set" in problem["mechanism"]:
         more += "; for every channel of a set"
+    if "noise" in problem["mechanism"]:
+        more += f"; {problem['mechanism']['noise']['kind']} noise, not clamped"
     return f"{who}, adversaries of at least {floor:.12g} nats of doubt{more}"
 
 
@@ -294,8 +365,8 @@ def _view(mechanism: Mechanism, group: tuple[int, ...], knowledge: Sequence[Know
 
 def _charge_lumping(mechanism: Mechanism, group: tuple[int, ...]) -> None:
     """Count what it takes to lump the contexts of a group of records, before it is done."""
-    space, query, noise = mechanism.space, mechanism.query, mechanism.noise
-    written = math.prod(noise.shape)
+    space, query = mechanism.space, mechanism.query
+    written = math.prod(mechanism.nominal.channel.shape)
     values = math.prod(space.shape[i] for i in group if i < space.records)
     why = f"the contexts of records {group!r:.40}"
     charge_entries(values * mechanism.distinct_rows[0].size, written, why)

@@ -1,0 +1,249 @@
+r"""What the cells of a real output leave out: additive noise Y = f(X) + Z.
+
+Let C be the cell that Y is in, R(c|v) = P(C = c | f(X) = v), and A a part of X. Then
+
+    I(A;C) <= I(A;Y) = I(A;C) + sum_c P(c) I(A;Y|C=c),
+
+and in a cell I(A;Y|C=c) <= I(f(X);Y|C=c) <= sum_v P(v|c) D(f_v(.|c) || r_c) for any law r_c. So
+
+    I(A;Y) <= I(A;C) + max_v sum_c R(c|v) D(f_v(.|c) || r_c),
+
+where a cell may cost log|A|, too. Let log f_v and log r_c be concave and their difference have no
+slope steeper than s in the cell, an interval of length h. D is the integral over t from 0 to 1 of
+t Var_t(log f_v/r_c), the variance being that under the law proportional to f_v^t r_c^(1-t). That is
+log-concave, so (L. Payne, H. Weinberger, 1960) Var_t <= (h/pi)^2 E_t[s^2], and
+
+    D(f_v(.|c) || r_c) <= s^2 h^2 / (2 pi^2).
+
+- Gaussian: log f_v(y) = -y^2 / 2 sigma^2 + v y / sigma^2 + const. With r_c of the same form and
+  the number t_c in place of v, s = |v - t_c| / sigma^2.
+- Laplace: log f_v has slope 1/b below v and -1/b above. With r_c of slope t_c / b,
+  s = |1 - t_c| / b, |-1 - t_c| / b, or the larger of the two where v is in the cell. If s = 0, then
+  f_v(.|c) = r_c, and the cell may be unbounded.
+- Uniform: 0 in cells that hold no end of a support: f_v(.|c) is uniform or not there.
+- Whole numbers: 0 in cells with one of them, and beyond all values where the noise is geometric.
+- Rounded: 0 in cells with one multiple of the base, and beyond all values where the noise is
+  Laplace's. Edges of cells are halfway between two multiples, or C would say more than the output.
+
+Of another channel Q in the place of R, with sum_c |Q(c|v) - R(c|v)| <= 2 eta for every v, the
+leakage is off by no more than
+
+    |I_Q(A;C) - I_R(A;C)| <= eta log|A| + h(eta),    h(x) = -x log x - (1-x) log(1-x):
+
+H(A) is the same, both joint laws of A and C are (1-eta) M + eta M' with one M, and
+(1-eta) H_M(A|C) <= H(A|C) <= (1-eta) H_M(A|C) + eta log|A| + h(eta), by concavity and since a
+third variable that says which of M and M' was drawn has entropy h(eta).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from itertools import pairwise
+
+from flint import arb, fmpq, fmpz
+
+from cvxleak.core.errors import CertificateError
+from cvxleak.core.numbers import fraction
+from cvxleak.exact import balls
+from cvxleak.exact.limits import charge
+from cvxleak.model import (
+    AdditiveNoise,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Gaussian,
+    Laplace,
+    Rounded,
+    Uniform,
+)
+from cvxleak.proofs.bounds.outputs import Ball, Matrix
+
+__all__ = ["cell_masses", "distance_to", "excess_of_cells", "read_edges", "slack_of_distance"]
+
+Edges = Sequence[Fraction | None]
+"""Ends of cells, in order; None at both ends of the list stands for -inf and inf."""
+
+FAR = 14
+"""Standard deviations of discrete Gaussian noise that are summed up one by one: 1e-42 is beyond."""
+
+WIDEST = 100_000
+"""Largest sigma of discrete Gaussian noise: its law is summed up term by term."""
+
+
+def read_edges(noise: AdditiveNoise, edges: Sequence[float]) -> Edges:
+    """Return the edges of cells, as written, once they are such for this noise."""
+    if len(edges) < 2 or edges[0] != -math.inf or edges[-1] != math.inf:
+        raise CertificateError("the cells do not reach from -inf to inf")
+    if not all(math.isfinite(edge) for edge in edges[1:-1]):
+        raise CertificateError("an edge of a cell is no number")
+    inner = [fraction(edge) for edge in edges[1:-1]]
+    if any(high <= low for low, high in pairwise(inner)):
+        raise CertificateError("the edges of the cells do not increase")
+    if isinstance(noise, Rounded):
+        base = fraction(noise.base)
+        if any((edge / base - Fraction(1, 2)).denominator != 1 for edge in inner):
+            raise CertificateError("an edge of a cell is not halfway between two outputs")
+    if noise.whole and any(edge.denominator == 1 for edge in inner):
+        raise CertificateError("an edge of a cell is an output")
+    return [None, *inner, None]
+
+
+def cell_masses(noise: AdditiveNoise, values: Sequence[Fraction], edges: Edges) -> Matrix:
+    """Return balls that hold P(v + Z in cell), shape (values, cells)."""
+    charge("steps", len(values) * len(edges), "probabilities of cells")
+    below = _below(noise)
+    rows: Matrix = []
+    for v in values:
+        cumulated = [arb(0), *(below(e - v) for e in edges[1:-1] if e is not None), arb(1)]
+        rows.append([high - low for low, high in pairwise(cumulated)])
+    return rows
+
+
+def _below(noise: AdditiveNoise) -> Callable[[Fraction], Ball]:
+    """Return the function that gives a ball that holds P(Z < z)."""
+    if isinstance(noise, Rounded):
+        return _below(noise.noise)
+    if isinstance(noise, Gaussian):
+        scale = balls.number(noise.sigma) * arb(2).sqrt()
+        return lambda z: (1 + (_ball(z) / scale).erf()) / 2
+    if isinstance(noise, Laplace):
+        b = balls.number(noise.scale)
+
+        def laplace(z: Fraction) -> Ball:
+            tail = (-abs(_ball(z)) / b).exp() / 2
+            return tail if z < 0 else 1 - tail
+
+        return laplace
+    if isinstance(noise, Uniform):
+        a = fraction(noise.half_width)
+        return lambda z: _ball(min(max((z + a) / (2 * a), Fraction(0)), Fraction(1)))
+    if isinstance(noise, DiscreteLaplace):
+        q = (-1 / balls.number(noise.scale)).exp()
+
+        def geometric(z: Fraction) -> Ball:
+            k = math.floor(z)
+            return q**-k / (1 + q) if k < 0 else 1 - q ** (k + 1) / (1 + q)
+
+        return geometric
+    assert isinstance(noise, DiscreteGaussian)
+    return _discrete_gaussian(noise)
+
+
+def _discrete_gaussian(noise: DiscreteGaussian) -> Callable[[Fraction], Ball]:
+    if noise.sigma > WIDEST:
+        raise CertificateError(f"sigma is above {WIDEST}")
+    sigma = balls.number(noise.sigma)
+    far = FAR * math.ceil(noise.sigma) + 1
+    charge("steps", far, "the law of discrete Gaussian noise")
+    terms = [(-(arb(k) ** 2) / (2 * sigma**2)).exp() for k in range(far + 1)]
+    # Of the terms beyond each is less than e^(-far / sigma^2) times the one before.
+    rest = terms[far] / (1 - (-far / sigma**2).exp())
+    rest = arb(0).union(rest)
+    whole = terms[0] + 2 * (balls.total(terms[1:]) + rest)
+    cumulated, above = [], rest
+    for term in reversed(terms):
+        above += term
+        cumulated.append(above)
+    cumulated.reverse()  # entry k: all from k on
+
+    def below(z: Fraction) -> Ball:
+        k = math.floor(z)
+        if k < 0:  # all up to k, hence from -k on
+            return cumulated[-k] / whole if -k <= far else arb(0).union(rest / whole)
+        return 1 - (cumulated[k + 1] / whole if k < far else arb(0).union(rest / whole))
+
+    return below
+
+
+def _ball(z: Fraction) -> Ball:
+    return arb(fmpq(z.numerator, z.denominator))
+
+
+def distance_to(masses: Matrix, rows: Matrix) -> Ball:
+    """Return a ball above eta, the largest distance in total variation of two rows."""
+    return balls.largest(
+        [
+            balls.total([abs(p - q) for p, q in zip(one, other, strict=True)]) / 2
+            for one, other in zip(masses, rows, strict=True)
+        ]
+    )
+
+
+def slack_of_distance(eta: Ball, size: int) -> Ball:
+    """Return a ball above eta log|A| + h(eta), for |A| = `size`."""
+    most = arb(eta.upper())
+    if not most < arb(1) / 2:  # h rises up to there
+        return arb(fmpz(size)).log()
+    return most * arb(fmpz(size)).log() + balls.entropy([most, 1 - most])
+
+
+def excess_of_cells(
+    noise: AdditiveNoise,
+    values: Sequence[Fraction],
+    edges: Edges,
+    references: Sequence[float],
+    masses: Matrix,
+    size: int,
+) -> Ball:
+    """Return a ball that I(A;Y) - I(A;C) does not exceed, for |A| = `size`."""
+    most = arb(fmpz(size)).log()
+    sums = [arb(0)] * len(values)
+    for j, (low, high, reference) in enumerate(zip(edges[:-1], edges[1:], references, strict=True)):
+        costs = _divergences(noise, values, low, high, fraction(reference))
+        own = [row[j] * most for row in masses]
+        if costs is not None:
+            found = [row[j] * cost for row, cost in zip(masses, costs, strict=True)]
+            own = found if balls.largest(found) < balls.largest(own) else own
+        sums = [s + cost for s, cost in zip(sums, own, strict=True)]
+    return balls.largest(sums)
+
+
+def _divergences(
+    noise: AdditiveNoise,
+    values: Sequence[Fraction],
+    low: Fraction | None,
+    high: Fraction | None,
+    reference: Fraction,
+) -> list[Ball] | None:
+    """Return balls above D(f_v(.|c) || r_c) for each v; None if nothing is known."""
+    if noise.whole:  # what is between the outputs is of no account
+        low = None if low is None else Fraction(math.ceil(low))
+        high = None if high is None else Fraction(math.floor(high))
+    beyond = (low is not None and low >= max(values)) or (high is not None and high <= min(values))
+    nothing = [arb(0)] * len(values)
+    if isinstance(noise, Gaussian | Laplace):
+        if isinstance(noise, Gaussian):
+            unit, tilts = balls.number(noise.sigma) ** 2, [abs(v - reference) for v in values]
+        else:
+            unit = balls.number(noise.scale)
+            tilts = [_largest_slope(v, low, high, reference) for v in values]
+        if not any(tilts):
+            return nothing
+        if low is None or high is None:
+            return None
+        step = _ball(high - low) / (arb.pi() * unit)
+        return [(_ball(tilt) * step) ** 2 / 2 for tilt in tilts]
+    if isinstance(noise, Rounded) and isinstance(noise.noise, Laplace) and beyond:
+        return nothing
+    if isinstance(noise, DiscreteLaplace) and beyond:
+        return nothing
+    if low is None or high is None:
+        return None
+    if isinstance(noise, Uniform):
+        half = fraction(noise.half_width)
+        ends = (v + sign * half for v in values for sign in (-1, 1))
+        return None if any(low < end < high for end in ends) else nothing
+    outputs = (high - low) / fraction(noise.base) if isinstance(noise, Rounded) else high - low + 1
+    return nothing if outputs <= 1 else None
+
+
+def _largest_slope(
+    v: Fraction, low: Fraction | None, high: Fraction | None, reference: Fraction
+) -> Fraction:
+    """Return the largest |slope of log f_v - log r_c| in a cell, times the scale (Laplace)."""
+    if high is not None and high <= v:
+        return abs(1 - reference)
+    if low is not None and low >= v:
+        return abs(-1 - reference)
+    return max(abs(1 - reference), abs(-1 - reference))
