@@ -36,6 +36,12 @@ MOST_CELLS = 1 << 14
 GRID = 4096
 """Points at which the density is looked at to place the cells."""
 
+AROUND = 1 << 23
+"""About how many densities are computed for that."""
+
+ENOUGH = 1.1
+"""What cells may cost for each nat that was asked for, before they are cut further."""
+
 TAIL = 0.02
 """Share of the excess that the two unbounded cells may have."""
 
@@ -201,6 +207,11 @@ class _Scaled(AdditiveNoise):
 
     parameter: ClassVar[str]
 
+    @property
+    def width(self) -> float:
+        """The parameter, as a float."""
+        return float(getattr(self, self.parameter))
+
     def __post_init__(self) -> None:
         given = getattr(self, self.parameter)
         number = real_number(given, self.parameter, 0.0, open_low=True, open_high=True)
@@ -224,16 +235,28 @@ class _Smooth(_Scaled):
 
     @abstractmethod
     def _reach(self, tail: float) -> float:
-        """Return how far beyond the values of the query the bounded cells have to go."""
+        """Return how far beyond the query's values the bounded cells go, in `width`s."""
+
+    def _kinks(self, places: Array) -> Array:
+        """Return where a log-density has no slope; cells end there."""
+        return places[:0]
+
+    def _grid(self, places: Array, low: float, high: float) -> Array:
+        """Return points of which many lie where the density of a value is."""
+        each = int(np.clip(AROUND // len(places) ** 2, 8, 64))
+        near = places[:, None] + self.width * np.linspace(-6, 6, each)
+        even = np.linspace(low, high, GRID + 1)
+        return np.unique(np.clip(np.concatenate([even, near.ravel()]), low, high))
 
     def cells(self, values: Sequence[Hashable], excess: float) -> Cells:
         """Return cells that are the finer the more of the excess would arise in them."""
         places = np.array([float(v) for v in self.numbers(values)])
-        reach = self._reach(min(TAIL * excess, 0.1))
+        reach = self.width * self._reach(min(TAIL * excess, 0.1))
         low, high = places.min() - reach, places.max() + reach
         if places.min() == places.max():
             return Cells(np.array([-np.inf, np.inf]), np.zeros(1))
-        y = low + (high - low) * (np.arange(GRID) + 0.5) / GRID
+        grid = self._grid(places, low, high)
+        y, steps = (grid[1:] + grid[:-1]) / 2, np.diff(grid)
         density = np.maximum(self._density(y[None] - places[:, None]), np.finfo(float).tiny)
         tilts = self.tilts(places, y)
         references = (density * tilts).sum(axis=0) / density.sum(axis=0)
@@ -241,18 +264,31 @@ class _Smooth(_Scaled):
         # A cell of width h costs about h^3 times this, so its best width goes with the cube root.
         cost = (density * slopes**2).max(axis=0) / (2 * math.pi**2)
         finest = np.cbrt(np.maximum(cost, cost.max() * 1e-12))
-        inner = np.concatenate([[0.0], np.cumsum(finest)])
+        inner = np.concatenate([[0.0], np.cumsum(finest * steps)])
         # N cells are 1/N times this wide; their costs add up with the square of that.
-        widths = inner[-1] * (high - low) / GRID / finest
-        costs = (density * slopes**2 * widths**2).mean(axis=1) * (high - low) / (2 * math.pi**2)
+        widths = inner[-1] / finest
+        costs = (density * slopes**2) @ (widths**2 * steps) / (2 * math.pi**2)
         count = min(math.ceil(math.sqrt(costs.max() / excess)), MOST_CELLS - 2)
-        grid = low + (high - low) * np.arange(GRID + 1) / GRID
         edges = np.interp(np.linspace(0, inner[-1], count + 1), inner, grid)
-        middle = np.interp((edges[1:] + edges[:-1]) / 2, y, references)
+        edges = np.union1d(edges, self._kinks(places))
+        while True:
+            masses = self.masses(values, np.concatenate([[-np.inf], edges, [np.inf]]))
+            middle = (edges[1:] + edges[:-1]) / 2
+            tilts = self.tilts(places, middle)
+            weights = np.maximum(masses[:, 1:-1], np.finfo(float).tiny)
+            references = (weights * tilts).sum(axis=0) / weights.sum(axis=0)
+            steps = (tilts - references) * np.diff(edges) / self.scale_of_tilt
+            costs = masses[:, 1:-1] * steps**2 / (2 * math.pi**2)
+            if costs.sum(axis=1).max() <= ENOUGH * excess or len(edges) > MOST_CELLS - 2:
+                break
+            # Noise that is small beside the distance of two values: between them the reference
+            # jumps, which the widths do not account for.
+            most = costs.max(axis=0)
+            edges = np.sort(np.concatenate([edges, middle[most > most.max() / 2]]))
         ends = self.tilts(places, np.array([low - 1, high + 1])).mean(axis=0)
         return Cells(
             np.concatenate([[-np.inf], edges, [np.inf]]),
-            np.concatenate([ends[:1], middle, ends[1:]]),
+            np.concatenate([ends[:1], references, ends[1:]]),
         )
 
 
@@ -286,21 +322,21 @@ class Gaussian(_Smooth):
     @property
     def scale_of_tilt(self) -> float:
         """The variance: a tilt is a place on the line."""
-        return float(self.sigma) ** 2
+        return self.width**2
 
     def below(self, z: Array) -> Array:
         """Return P(Z < z)."""
-        return stats.norm.cdf(z / float(self.sigma))
+        return stats.norm.cdf(z / self.width)
 
     def tilts(self, values: Array, y: Array) -> Array:
         """Return the values: log f(y - v) has the slope (v - y) / sigma^2."""
         return np.broadcast_to(values[:, None], (len(values), len(y)))
 
     def _density(self, z: Array) -> Array:
-        return stats.norm.pdf(z, scale=float(self.sigma))
+        return stats.norm.pdf(z, scale=self.width)
 
     def _reach(self, tail: float) -> float:
-        return float(self.sigma) * float(stats.norm.isf(tail / 2))
+        return float(stats.norm.isf(tail / 2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -340,18 +376,21 @@ class Laplace(_Smooth):
     @property
     def scale_of_tilt(self) -> float:
         """The scale: a tilt is a sign."""
-        return float(self.scale)
+        return self.width
 
     def below(self, z: Array) -> Array:
         """Return P(Z < z)."""
-        return stats.laplace.cdf(z, scale=float(self.scale))
+        return stats.laplace.cdf(z, scale=self.width)
 
     def tilts(self, values: Array, y: Array) -> Array:
         """Return 1 below a value and -1 above it."""
         return np.sign(values[:, None] - y[None])
 
     def _density(self, z: Array) -> Array:
-        return stats.laplace.pdf(z, scale=float(self.scale))
+        return stats.laplace.pdf(z, scale=self.width)
+
+    def _kinks(self, places: Array) -> Array:
+        return places
 
     def _reach(self, tail: float) -> float:
         return 0.0
@@ -410,7 +449,7 @@ class Uniform(_Scaled, _Stepped):
 
     def below(self, z: Array) -> Array:
         """Return P(Z < z)."""
-        return np.clip(z / (2 * float(self.half_width)) + 0.5, 0.0, 1.0)
+        return np.clip(z / (2 * self.width) + 0.5, 0.0, 1.0)
 
     def _edges(self, values: tuple[Fraction, ...], tail: float) -> list[Fraction]:
         half = fraction(self.half_width)
@@ -457,7 +496,7 @@ class DiscreteGaussian(_Discrete):
 
     def below(self, z: Array) -> Array:
         """Return P(Z < z), z being no whole number."""
-        sigma = float(self.sigma)
+        sigma = self.width
         far = math.ceil(40 * sigma) + 1
         k = np.arange(-far, far + 1)
         law = np.exp(-(k**2) / (2 * sigma**2))
@@ -466,7 +505,7 @@ class DiscreteGaussian(_Discrete):
         return cumulated[(places + far + 1).astype(int)]
 
     def _edges(self, values: tuple[Fraction, ...], tail: float) -> list[Fraction]:
-        reach = float(self.sigma) * float(stats.norm.isf(tail / 2)) + 1
+        reach = self.width * float(stats.norm.isf(tail / 2)) + 1
         return self._between(values, math.ceil(min(reach, MOST_CELLS)))
 
 
@@ -506,7 +545,7 @@ class DiscreteLaplace(_Discrete):
 
     def below(self, z: Array) -> Array:
         """Return P(Z < z), z being no whole number."""
-        return stats.dlaplace.cdf(np.floor(z), 1 / float(self.scale))
+        return stats.dlaplace.cdf(np.floor(z), 1 / self.width)
 
     def _edges(self, values: tuple[Fraction, ...], tail: float) -> list[Fraction]:
         return self._between(values, 0)
@@ -554,7 +593,7 @@ class Rounded(_Stepped):
 
     def _edges(self, values: tuple[Fraction, ...], tail: float) -> list[Fraction]:
         inner = self.noise
-        reach = Fraction(inner._reach(tail)) if isinstance(inner, _Smooth) else 0
+        reach = Fraction(inner.width * inner._reach(tail)) if isinstance(inner, _Smooth) else 0
         if isinstance(inner, Uniform):
             reach = fraction(inner.half_width)
         base, half = fraction(self.base), Fraction(1, 2)

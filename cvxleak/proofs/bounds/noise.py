@@ -67,7 +67,7 @@ Edges = Sequence[Fraction | None]
 FAR = 14
 """Standard deviations of discrete Gaussian noise that are summed up one by one: 1e-42 is beyond."""
 
-WIDEST = 100_000
+WIDEST = 10_000
 """Largest sigma of discrete Gaussian noise: its law is summed up term by term."""
 
 

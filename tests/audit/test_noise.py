@@ -1,0 +1,196 @@
+"""Audits of real outputs: against integrals, closed forms, fine grids and exact channels."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.integrate import quad
+from scipy.special import entr
+
+from cvxleak import Mechanism, leakage_curve, record_leakage, verify
+from cvxleak.audit import RecordLeakage, balance, group_leakage, product_leakage
+from cvxleak.core import ValidationError
+from cvxleak.core.errors import SolveInterrupted
+from cvxleak.mechanisms import gaussian_peak_capacity, truncated_geometric
+from cvxleak.model import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Expectation,
+    Gaussian,
+    KnownMarginals,
+    Laplace,
+    RecordSpace,
+    Rounded,
+    TableQuery,
+    Uniform,
+)
+from cvxleak.problem import Status, Stopped
+from cvxleak.queries import count
+
+KINDS = [
+    Gaussian(1.5),
+    Laplace(1.2),
+    Uniform(2.25),
+    DiscreteGaussian(1.5),
+    DiscreteLaplace(1.2),
+    Rounded(Gaussian(1.5), 2),
+    Rounded(Laplace(1.2), 1.5),
+]
+
+
+def of_values(values, noise):
+    """The mechanism that shows one record's value with noise."""
+    space = RecordSpace([[float(v) for v in values]])
+    return Mechanism(TableQuery(space, range(len(values)), list(map(float, values))), noise)
+
+
+def informed(density, low, high):
+    """I(X;Y) of two equally likely inputs 0 and 1, by quadrature."""
+
+    def integrand(y):
+        p, q = density(y), density(y - 1)
+        return entr((p + q) / 2) - (entr(p) + entr(q)) / 2
+
+    kinks = [x for x in (0.0, 1.0) if low < x < high]
+    return quad(integrand, low, high, points=kinks, epsabs=1e-12, limit=200)[0]
+
+
+@pytest.mark.parametrize(
+    ("noise", "law", "reach"),
+    [
+        (Gaussian(0.8), stats.norm(scale=0.8), 12),
+        (Laplace(0.7), stats.laplace(scale=0.7), 30),
+    ],
+)
+def test_two_values_are_the_integral(noise, law, reach):
+    exact = informed(law.pdf, -reach, reach + 1)
+    bound = record_leakage(of_values([0, 1], noise), 0.0, tol=1e-5)
+    assert bound.status is Status.CERTIFIED
+    assert bound.lower - 1e-10 <= exact <= bound.upper + 1e-10
+
+
+def test_laplace_noise_has_its_closed_form():
+    # Beyond 0 and 1 the likelihoods have the ratio e^(1/b); in between it goes from one to the
+    # other, and integrates to what is left here.
+    b = 0.7
+    e = math.exp(-1 / b)
+    outside = (1 + e) / 2 * (math.log(2) - stats.entropy([1 / (1 + e), e / (1 + e)]))
+    r = np.linspace(-1, 1, 200_001) / b
+    inside = np.trapezoid(np.exp(-1 / (2 * b)) / b * np.cosh(r / 2) / 2 * _gain(r), r / 2 * b)
+    bound = record_leakage(of_values([0, 1], Laplace(b)), 0.0, tol=1e-5)
+    assert bound.lower - 1e-7 <= outside + inside <= bound.upper + 1e-7
+
+
+def _gain(r):
+    """log 2 - H of the posterior, for a log-likelihood ratio r."""
+    p = 1 / (1 + np.exp(r))
+    return math.log(2) - entr(p) - entr(1 - p)
+
+
+@pytest.mark.parametrize(("peak", "points"), [(1.5, 2), (2.5, 41)])
+def test_no_input_is_above_the_capacity_under_a_peak_constraint(peak, points):
+    values = np.linspace(-peak, peak, points)
+    most = gaussian_peak_capacity(peak, 1.0)
+    bound = record_leakage(of_values(values, Gaussian(1)), 0.0, tol=1e-3)
+    assert bound.lower <= most.upper
+    # Two points are best up to 1.67; three of the 41 are close to it beyond.
+    assert bound.upper >= most.lower * (1 - 1e-4)
+    assert bound.upper <= most.upper * (1 + 2e-3)
+
+
+@pytest.mark.parametrize("noise", KINDS, ids=repr)
+def test_a_fine_grid_tells_less(noise):
+    mechanism = Mechanism(count(3), noise)
+    bound = record_leakage(mechanism, 1.2, tol=1e-3)
+    assert bound.status is Status.CERTIFIED
+    assert verify(bound.certificate).passed
+    edges = np.linspace(-4.25, 7.25, 24)
+    if isinstance(noise, Rounded):
+        edges = noise.base * (np.arange(-3, 6) + 0.5)
+    grid = Mechanism(count(3), noise.channel(range(4), edges))
+    below = record_leakage(grid, 1.2, tol=1e-3)
+    assert below.lower <= bound.upper
+    assert below.upper >= 0.97 * bound.lower
+    # The witness, too, tells more by the real output.
+    assert bound.witness.leakage == pytest.approx(bound.lower, rel=1e-3)
+    assert bound.witness.entropy >= 1.2 - 1e-9
+
+
+def test_geometric_noise_is_its_truncation():
+    noise = Mechanism(count(4), DiscreteLaplace(2))
+    truncated = Mechanism(count(4), truncated_geometric(4, epsilon=0.5))
+    for floor in (0.0, 1.5):
+        one, other = (record_leakage(m, floor, tol=1e-4) for m in (noise, truncated))
+        assert one.stats["cells"] == 5
+        assert max(one.lower, other.lower) <= min(one.upper, other.upper)
+
+
+def test_clamping_hides_something_of_gaussian_noise():
+    noise = Gaussian(2)
+    clamped = record_leakage(Mechanism(count(3), noise.channel(range(4), [0, 1, 2, 3])), 1.4)
+    assert record_leakage(Mechanism(count(3), noise), 1.4, tol=1e-3).lower > 1.02 * clamped.upper
+
+
+def test_the_bracket_gets_as_narrow_as_is_asked_for():
+    problem = RecordLeakage(Mechanism(count(3), Gaussian(1)), 1.4)
+    coarse = problem.solve(tol=1e-2)
+    fine = coarse.refine(1e-4)
+    assert fine.status is Status.CERTIFIED
+    assert coarse.lower <= fine.lower + 1e-12 <= fine.upper <= coarse.upper
+    assert fine.stats["cells"] > 5 * coarse.stats["cells"]
+    assert problem.solve(tol=1e-2) == coarse
+    assert 0.40387 < fine.lower < fine.upper < 0.40393  # count of 3, sigma 1, 1.4 nats of doubt
+
+
+def test_a_bracket_that_had_no_time_is_wide_and_holds():
+    bound = record_leakage(Mechanism(count(5), Gaussian(1)), 2.0, time_limit=0.0)
+    assert bound.status is Status.BRACKETED
+    assert bound.stats["stopped"] is Stopped.TIME_LIMIT
+    assert 0 < bound.lower < bound.upper < 0.8
+    assert verify(bound.certificate).passed
+
+
+def test_curves_groups_and_what_is_known_of_adversaries():
+    mechanism = Mechanism(count(3), Gaussian(1.5))
+    curve = leakage_curve(mechanism, [0.0, 1.0, 2.0], tol=1e-2)
+    assert (np.diff(curve.upper) < 0).all()
+    pairs = group_leakage(mechanism, 1.0, 2, tol=1e-2)
+    assert pairs.lower > curve.lower[1]
+    rare = KnownMarginals([0.8, 0.2])
+    known = record_leakage(mechanism, 1.0, adversaries=rare, tol=1e-2)
+    assert known.upper < curve.lower[1]
+    assert known.witness.expand().probabilities.reshape(2, 2, 2).sum(axis=(1, 2)) == pytest.approx(
+        [0.8, 0.2]
+    )
+    few = Expectation(lambda total: total, at_most=0.5)
+    assert record_leakage(mechanism, 1.0, adversaries=few, tol=1e-2).upper < curve.lower[1]
+
+
+def test_candidates_are_measured_by_the_real_output():
+    problem = RecordLeakage(Mechanism(count(2), Gaussian(1)), 1.0)
+    bound = problem.solve(tol=1e-3)
+    own = problem.check(bound.witness, bound=bound)
+    assert own.feasible
+    assert own.value == pytest.approx(bound.lower, rel=1e-3)
+    uniform = problem.check(np.full(4, 0.25), bound=bound)
+    assert uniform.value < own.value
+    assert problem.repair(np.full(4, 0.25)).certificate is not None
+
+
+def test_what_needs_a_channel_says_so():
+    mechanism = Mechanism(count(2), Gaussian(1))
+    for refused in (lambda: balance(mechanism, 1.0), lambda: product_leakage(mechanism)):
+        with pytest.raises(ValidationError, match="number with gaussian noise"):
+            refused()
+
+
+def test_ctrl_c_leaves_a_bracket(monkeypatch):
+    problem = RecordLeakage(Mechanism(count(5), Gaussian(1)), 2.0)
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(SolveInterrupted) as caught:
+        problem.solve(tol=1e-3, progress=interrupt)
+    assert 0 < caught.value.bound.lower < caught.value.bound.upper

@@ -1,0 +1,165 @@
+"""Additive noise with real outputs: its cells against SciPy's laws, and what is refused."""
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from cvxleak.core import ValidationError
+from cvxleak.model import (
+    AdditiveNoise,
+    AdditiveQuery,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Gaussian,
+    Laplace,
+    Mechanism,
+    RecordSpace,
+    Rounded,
+    TableQuery,
+    Uniform,
+)
+from cvxleak.queries import count
+
+KINDS = [
+    Gaussian(1.5),
+    Laplace(0.7),
+    Uniform(1.25),
+    DiscreteGaussian(1.5),
+    DiscreteLaplace(2),
+    Rounded(Gaussian(1.5), 2),
+    Rounded(Laplace(0.7), 0.5),
+    Rounded(Uniform(1.25)),
+]
+
+
+@pytest.mark.parametrize("noise", KINDS, ids=repr)
+def test_noise_is_a_value(noise):
+    mechanism = Mechanism(count(2), noise)
+    for one in (
+        pickle.loads(pickle.dumps(mechanism)),
+        Mechanism.from_dict(json.loads(json.dumps(mechanism.to_dict()))),
+    ):
+        assert one == mechanism
+        assert hash(one) == hash(mechanism)
+    assert AdditiveNoise.from_dict(noise.to_dict()) == noise
+    assert mechanism != Mechanism(count(2), Gaussian(1.25))
+    assert repr(noise) in repr(mechanism)
+
+
+@pytest.mark.parametrize(
+    ("noise", "law"),
+    [
+        (Gaussian(1.5), stats.norm(scale=1.5)),
+        (Laplace(0.7), stats.laplace(scale=0.7)),
+        (Uniform(1.25), stats.uniform(-1.25, 2.5)),
+        (DiscreteLaplace(2), stats.dlaplace(0.5)),
+    ],
+)
+def test_masses_of_cells_are_those_of_the_law(noise, law):
+    edges = np.array([-np.inf, -3.5, -0.5, 0.25, 1.5, 2.5, np.inf])
+    expected = np.diff([law.cdf(edges - v) for v in range(3)], axis=1)
+    assert noise.masses(range(3), edges) == pytest.approx(expected, abs=1e-12)
+
+
+def test_discrete_gaussian_noise_has_the_law_of_its_name():
+    k = np.arange(-60, 61)
+    law = np.exp(-(k**2) / (2 * 2.25))
+    edges = np.concatenate([[-np.inf], k[:-1] + 0.5, [np.inf]])
+    assert DiscreteGaussian(1.5).masses([0], edges)[0] == pytest.approx(law / law.sum(), abs=1e-15)
+
+
+def test_far_masses_keep_their_digits():
+    edges = np.array([-np.inf, -20.0, 20.0, np.inf])
+    row = Gaussian(1).masses([0], edges)[0]
+    assert row[[0, 2]] == pytest.approx(stats.norm.sf(20), rel=1e-12, abs=0)
+
+
+@pytest.mark.parametrize(
+    ("noise", "edges"),
+    [
+        (Uniform(0.3), [-0.3, 0.3, 0.7, 1.3, 1.7, 2.3]),
+        (DiscreteLaplace(2), [0.5, 1.5]),
+        (Rounded(Uniform(0.5), 2), [-1, 1, 3]),
+        (Rounded(Laplace(0.7), 1), [-0.5, 0.5, 1.5, 2.5]),
+    ],
+)
+def test_noise_that_is_told_apart_by_few_cells_has_these(noise, edges):
+    assert noise.cells(range(3), 1e-3).edges.tolist() == [-np.inf, *edges, np.inf]
+
+
+def test_cells_are_as_fine_as_it_takes_and_finest_where_it_pays():
+    noise = Gaussian(2)
+    widths = np.diff(noise.cells(range(6), 1e-4).edges)[1:-1]
+    assert 90 < len(widths) < 120
+    assert widths[0] > 3 * widths[len(widths) // 2]
+    assert len(noise.cells(range(6), 1e-6).edges) == pytest.approx(10 * len(widths), rel=0.1)
+    assert len(noise.cells([3], 1e-6).edges) == 2  # one value: nothing is told
+    assert len(Gaussian(0.4).cells(range(100), 1e-12).edges) >= 2**14
+
+
+def test_noise_that_is_small_beside_the_range_is_cut_between_the_values():
+    edges = Gaussian(0.05).cells(range(100), 1e-3).edges[1:-1]
+    assert 100 < len(edges) < 2000
+    for value in range(99):
+        assert ((edges > value + 0.2) & (edges < value + 0.8)).any()
+
+
+def test_a_coarser_output_has_a_channel():
+    channel = Gaussian(2).channel([0, 1], [0.5])
+    assert channel.outputs == ("(-inf, 0.5)", "(0.5, inf)")
+    p = stats.norm.cdf(0.25)
+    assert channel.matrix == pytest.approx(np.array([[p, 1 - p], [1 - p, p]]))
+    for edges in ([1, 0], [0, 0], [0, np.nan]):
+        with pytest.raises(ValidationError, match="edges: expected increasing"):
+            Gaussian(2).channel([0, 1], edges)
+
+
+def test_a_mechanism_with_a_real_output_has_no_channel():
+    mechanism = Mechanism(count(2), Gaussian(2))
+    for refused in (
+        lambda: mechanism.channel,
+        lambda: mechanism.outputs,
+        lambda: mechanism.lumped(0),
+        lambda: mechanism.product(mechanism),
+        lambda: mechanism.sample([0, 1]),
+        mechanism.to_channel,
+    ):
+        with pytest.raises(ValidationError, match="number with gaussian noise"):
+            refused()
+    nominal = mechanism.nominal
+    assert nominal.query == mechanism.query
+    assert nominal.nominal is nominal
+    assert nominal.channel.matrix.sum(axis=1) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Gaussian(0), r"sigma: found 0; it must be in \(0, inf\)"),
+        (lambda: Laplace(-1), "scale: found -1"),
+        (lambda: DiscreteLaplace(np.inf), "scale: found inf"),
+        (lambda: Uniform("wide"), "half_width: expected a number"),
+        (lambda: Rounded(Gaussian(1), 0), "base: found 0"),
+        (lambda: Rounded(DiscreteLaplace(1)), "noise: expected Gaussian, Laplace or Uniform"),
+        (lambda: AdditiveNoise.from_dict({"kind": "cauchy"}), "found the kind 'cauchy'; allowed"),
+        (lambda: AdditiveNoise.from_dict({"kind": "gaussian", "scale": 1}), "scale"),
+        (lambda: DiscreteLaplace(1).cells([0, 10**6], 1e-3), "16385 cells; at most 16384"),
+    ],
+)
+def test_bad_noise_is_refused(make, message):
+    with pytest.raises(ValidationError, match=message):
+        make()
+
+
+def test_queries_without_numbers_are_refused():
+    space = RecordSpace.binary(1)
+    with pytest.raises(ValidationError, match="found the value 'a'; noise is added to numbers"):
+        Mechanism(TableQuery(space, [0, 1], ["a", "b"]), Gaussian(1))
+    with pytest.raises(ValidationError, match=r"found the value 0\.5; DiscreteLaplace is noise in"):
+        Mechanism(TableQuery(space, [0, 1], [0.5, 1]), DiscreteLaplace(1))
+    pairs = AdditiveQuery(space, [[(0, 0), (1, 2)]])
+    with pytest.raises(ValidationError, match="noise is added to numbers"):
+        Mechanism(pairs, Gaussian(1))

@@ -1,0 +1,325 @@
+"""Forged certificates of additive noise: each bound against its formula, each guard."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from flint import arb
+from scipy import stats
+from scipy.special import rel_entr, xlogy
+
+from cvxleak.core.errors import CertificateError
+from cvxleak.exact.balls import normalized, precision
+from cvxleak.exact.packing import pack
+from cvxleak.model import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Gaussian,
+    Laplace,
+    Mechanism,
+    Rounded,
+    Uniform,
+)
+from cvxleak.proofs.bounds import noise as bounds
+from cvxleak.queries import count
+from tests.proofs.forging import Parts, ends, proves_nothing_false, refused, tampered
+
+INF = math.inf
+LOG_2 = math.log(2)
+VALUES = tuple(map(Fraction, range(3)))
+
+
+@pytest.fixture(autouse=True)
+def _balls():
+    with precision():
+        yield
+
+
+def masses_of(noise, edges, values=VALUES):
+    return bounds.cell_masses(noise, values, bounds.read_edges(noise, edges))
+
+
+def excess(noise, edges, references=None, values=VALUES, size=2):
+    read = bounds.read_edges(noise, edges)
+    references = [0.0] * (len(edges) - 1) if references is None else references
+    masses = bounds.cell_masses(noise, values, read)
+    return float(bounds.excess_of_cells(noise, values, read, references, masses, size))
+
+
+def test_masses_are_those_of_the_law():
+    edges = [-INF, -4.3, -0.7, 0.4, 1.6, 2.2, 9.1, INF]
+    k = np.arange(-400, 401)
+    weights = np.exp(-(k**2) / (2 * 1.7**2))
+    discrete = stats.rv_discrete(values=(k, weights / weights.sum()))
+    for noise, law in (
+        (Gaussian(1.7), stats.norm(scale=1.7)),
+        (Rounded(Gaussian(1.7), 0.6), stats.norm(scale=1.7)),
+        (Laplace(0.7), stats.laplace(scale=0.7)),
+        (Uniform(1.3), stats.uniform(-1.3, 2.6)),
+        (DiscreteLaplace(2.5), stats.dlaplace(0.4)),
+        (DiscreteGaussian(1.7), discrete),
+    ):
+        own = [-INF, -3.3, -0.9, 0.3, 1.5, 2.1, 8.7, INF] if isinstance(noise, Rounded) else edges
+        expected = np.diff([law.cdf(np.array(own) - v) for v in range(3)], axis=1)
+        found = masses_of(noise, own)
+        assert np.array([[float(x) for x in row] for row in found]) == pytest.approx(
+            expected, abs=1e-12
+        )
+        for row in found:
+            assert arb(1).overlaps(sum(row, arb(0)))
+            assert all(x.rad() < 1e-30 for x in row)
+
+
+def test_discrete_gaussian_masses_hold_what_is_far_out():
+    with precision(300):
+        edges = [-INF, -60.5, -15.5, -14.5, 14.5, 15.5, 60.5, INF]
+        found = masses_of(DiscreteGaussian(1), edges, [Fraction(0)])[0]
+        whole = sum((arb(-k * k) / 2).exp() for k in range(-200, 201))
+        inside = [range(61, 200), range(16, 61), [15], range(-14, 15)]
+        for ball, ks in zip(found, inside + inside[-2::-1], strict=True):
+            exact = sum(((arb(-k * k) / 2).exp() for k in ks), arb(0)) / whole
+            assert ball.overlaps(exact)
+            assert abs(ball - exact) < 1e-40
+    with pytest.raises(CertificateError, match="sigma is above 10000"):
+        masses_of(DiscreteGaussian(10_001), [-INF, 0.5, INF])
+    assert len(masses_of(DiscreteGaussian(10_000), [-INF, 0.5, INF])) == 3
+
+
+def gaussian_excess(edges, references, sigma, size=2):
+    rows = np.diff(stats.norm.cdf((np.array(edges)[None] - np.arange(3)[:, None]) / sigma), axis=1)
+    total = np.zeros(3)
+    for j, t in enumerate(references):
+        width = edges[j + 1] - edges[j]
+        cost = ((np.arange(3) - t) * width / (math.pi * sigma**2)) ** 2 / 2
+        most = np.full(3, math.log(size))
+        found = rows[:, j] * (most if not math.isfinite(width) else cost)
+        total += found if found.max() < (rows[:, j] * most).max() else rows[:, j] * most
+    return total.max()
+
+
+def test_excess_of_gaussian_noise_is_its_formula():
+    rng = np.random.default_rng(0)
+    for size in (2, 5):
+        for _ in range(10):
+            edges = [-INF, *np.sort(rng.uniform(-2, 4, 6)).round(3).tolist(), INF]
+            references = rng.uniform(-1, 3, 7).round(3).tolist()
+            expected = gaussian_excess(edges, references, 0.8, size)
+            assert excess(Gaussian(0.8), edges, references, size=size) == pytest.approx(expected)
+
+
+def test_excess_of_laplace_noise_is_its_formula():
+    noise = Laplace(2)
+    # Beyond the values the tilts of all are 1, or all -1.
+    assert excess(noise, [-INF, 0, 2, INF], [1, 0, -1]) == pytest.approx(
+        max(stats.laplace.cdf(2 - v, scale=2) - stats.laplace.cdf(-v, scale=2) for v in range(3))
+        * (2 / (2 * math.pi)) ** 2
+        / 2
+    )
+    assert excess(noise, [-INF, -1, 0, INF], [1, 1, -1]) == pytest.approx(
+        max(stats.laplace.sf(-v, scale=2) for v in range(3)) * LOG_2
+    )
+    assert excess(noise, [-INF, 0, INF], [1, 0.5]) == pytest.approx(
+        max(stats.laplace.sf(-v, scale=2) for v in range(3)) * LOG_2
+    )
+    # To the left of v the slope is 1 - t, to the right -1 - t, around it the larger of the two.
+    for low, high, t in ((0.0, 0.75, 0.5), (0.5, 1.5, 0.25), (0.5, 1.5, -0.25), (1.0, 2.0, -0.5)):
+        edges = sorted({0.0, low, high, 2.0})
+        references = [t if edge == low else 0.0 for edge in edges[:-1]]
+        found = excess(noise, [-INF, *edges, INF], [1.0, *references, -1.0])
+        assert found == pytest.approx(laplace_excess(edges, references, 2))
+
+
+def laplace_excess(edges, references, scale):
+    """Of bounded cells; the two others have a cost of 0."""
+    total = np.zeros(3)
+    for v in range(3):
+        for low, high, t in zip(edges[:-1], edges[1:], references, strict=True):
+            ends = stats.laplace.cdf(np.array([low, high]) - v, scale=scale)
+            left, right = abs(1 - t), abs(-1 - t)
+            slope = left if high <= v else right if low >= v else max(left, right)
+            total[v] += (ends[1] - ends[0]) * (slope * (high - low) / (math.pi * scale)) ** 2 / 2
+    return total.max()
+
+
+def test_cells_that_tell_all_cost_nothing():
+    assert excess(Uniform(0.7), [-INF, -0.7, 0.3, 0.7, 1.3, 1.7, 2.7, INF]) == 0
+    assert excess(Uniform(0.7), [-INF, -0.7, 0.3, 0.7, 1.3, 2.7, INF]) == pytest.approx(LOG_2)
+    assert excess(Uniform(0.7), [-INF, 0.3, 0.7, 1.3, 1.7, 2.7, INF]) == pytest.approx(LOG_2 / 1.4)
+    assert excess(DiscreteLaplace(2), [-INF, 0.5, 1.5, INF]) == 0
+    assert excess(DiscreteLaplace(2), [-INF, 0.9, 1.1, INF]) == 0
+    sf = stats.dlaplace(0.5).sf
+    assert excess(DiscreteLaplace(2), [-INF, 0.5, INF]) == pytest.approx(LOG_2 * sf(-2))
+    assert excess(DiscreteLaplace(2), [-INF, 1.5, INF]) == pytest.approx(LOG_2 * sf(-2))
+    assert excess(DiscreteLaplace(2), [-INF, -0.5, 0.5, 2.5, INF]) == pytest.approx(
+        LOG_2 * (sf(-1) - sf(1))
+    )
+    found = masses_of(DiscreteGaussian(1), [-INF, 0.5, 1.5, INF])
+    assert excess(DiscreteGaussian(1), [-INF, 0.5, 1.5, INF]) == pytest.approx(
+        LOG_2 * max(float(row[0] + row[2]) for row in found)
+    )
+    rounded = Rounded(Laplace(2), 2)
+    assert excess(rounded, [-INF, -1, 1, 3, INF]) == 0
+    assert excess(rounded, [-INF, -1, 3, INF]) == pytest.approx(
+        LOG_2 * (stats.laplace.cdf(2, scale=2) - stats.laplace.cdf(-2, scale=2))
+    )
+    assert excess(rounded, [-INF, 1, 3, INF]) > 0.1
+    assert excess(rounded, [-INF, -1, 1, INF]) > 0.1
+    tails = [stats.norm.cdf(-1 - v) + stats.norm.sf(3 - v) for v in range(3)]
+    assert excess(Rounded(Gaussian(1), 2), [-INF, -1, 1, 3, INF]) == pytest.approx(
+        LOG_2 * max(tails)
+    )
+    assert excess(Rounded(Uniform(1), 2), [-INF, -1, 1, 3, INF]) == 0
+
+
+def density(noise, z):
+    if isinstance(noise, Gaussian):
+        return stats.norm.pdf(z, scale=noise.sigma)
+    return stats.laplace.pdf(z, scale=noise.scale)
+
+
+@pytest.mark.parametrize("noise", [Gaussian(0.8), Laplace(0.6)])
+def test_the_place_in_a_cell_tells_no_more_than_the_excess(noise):
+    rng = np.random.default_rng(1)
+    for size in (0.02, 0.3, 2.0):
+        cells = noise.cells(range(3), size)
+        bound = excess(noise, cells.edges.tolist(), cells.references.tolist(), size=3)
+        y = np.linspace(-12, 14, 26_001)
+        place = np.searchsorted(cells.edges, y) - 1
+        for law in rng.dirichlet(np.full(3, 0.5), 6):
+            joint = law[:, None] * density(noise, y[None] - np.arange(3)[:, None])
+            joint /= joint.sum()
+            real = rel_entr(joint, law[:, None] * joint.sum(axis=0)).sum()
+            cut = np.array([np.bincount(place, row, len(cells.references)) for row in joint])
+            coarse = rel_entr(cut, law[:, None] * cut.sum(axis=0)).sum()
+            assert -1e-9 <= real - coarse <= bound + 1e-6
+
+
+def test_slack_is_that_of_the_distance():
+    one = [[arb(0.5), arb(0.5)], [arb(0.25), arb(0.75)]]
+    other = [[arb(0.5), arb(0.5)], [arb(0.5), arb(0.5)]]
+    assert float(bounds.distance_to(one, other)) == 0.25
+    expected = 0.25 * math.log(3) - xlogy(0.25, 0.25) - xlogy(0.75, 0.75)
+    assert float(bounds.slack_of_distance(arb(0.25), 3)) == pytest.approx(expected)
+    assert float(bounds.slack_of_distance(arb(0.5), 3)) == pytest.approx(math.log(3))
+    assert float(bounds.slack_of_distance(arb(0), 3)) == 0
+    # The upper end of the ball counts.
+    assert float(bounds.slack_of_distance(arb(0.1, 0.15), 3)) == pytest.approx(expected, rel=1e-6)
+    rng = np.random.default_rng(2)
+    for _ in range(200):
+        law = rng.dirichlet([1, 1])
+        rows = rng.dirichlet([1, 1, 1], 2)
+        near = 0.9 * rows + 0.1 * rng.dirichlet([1, 1, 1], 2)
+        eta = np.abs(rows - near).sum(axis=1).max() / 2
+        values = [rel_entr(q, law @ r).sum() for r in (rows, near) for q in r]
+        gap = abs(law @ values[:2] - law @ values[2:])
+        assert gap <= float(bounds.slack_of_distance(arb(eta), 2))
+
+
+EDGES = [-INF, -2.0, -0.5, 0.5, 1.5, 3.0, INF]
+REFERENCES = [0.5, 0.0, 0.0, 0.5, 1.0, 0.5]
+
+
+def audit(floor=0.0, edges=EDGES, references=REFERENCES, **changes):
+    noise = Gaussian(0.5)
+    rows = noise.masses(range(2), np.array(edges))
+    t = rows.mean(axis=0)
+    proof = {
+        "groups": [
+            {
+                "records": [0],
+                "dataset": {
+                    "multipliers": pack(np.array([0.0, 1.0])),
+                    "output": pack(t / t.sum()),
+                },
+            }
+        ],
+        "edges": pack(np.array(edges)),
+        "references": pack(np.array(references)),
+        "channel": pack(rows),
+        **changes,
+    }
+    mechanism = Mechanism(count(1), noise).to_dict()
+    problem = {"mechanism": mechanism, "entropy_floor": floor, "size": 1, "records": None}
+    witness = {"records": [0], "weights": [0.5, 0.5]}
+    return Parts("record-leakage", problem, witness, proof)
+
+
+def truth():
+    y = np.linspace(-6, 7, 40_001)
+    rows = stats.norm.pdf(y[None] - np.arange(2)[:, None], scale=0.5)
+    return rel_entr(rows, rows.mean(axis=0)).sum() / 2 * (y[1] - y[0])
+
+
+def test_an_honest_certificate_proves_both_ends():
+    lower, upper = ends(audit())
+    assert lower <= truth() <= upper
+    rows = Gaussian(0.5).masses(range(2), np.array(EDGES))
+    cells = rel_entr(rows, rows.mean(axis=0)).sum() / 2
+    assert lower == pytest.approx(cells, abs=1e-12)
+    more = gaussian_excess_of_two(EDGES, REFERENCES)
+    assert upper == pytest.approx(cells + more, abs=1e-9)
+
+
+def gaussian_excess_of_two(edges, references):
+    read = bounds.read_edges(Gaussian(0.5), edges)
+    values = VALUES[:2]
+    masses = bounds.cell_masses(Gaussian(0.5), values, read)
+    found = bounds.excess_of_cells(Gaussian(0.5), values, read, references, masses, 2)
+    return float(found)
+
+
+def test_a_channel_that_is_off_widens_both_ends():
+    rows = Gaussian(0.5).masses(range(2), np.array(EDGES))
+    off = rows.copy()
+    off[:, 1] += 0.01
+    off[:, 2] -= 0.01
+    lower, upper = ends(tampered(audit(), {("proof", "channel"): pack(off)}))
+    eta = bounds.distance_to(
+        masses_of(Gaussian(0.5), EDGES, VALUES[:2]), [normalized(row) for row in off]
+    )
+    slack = float(bounds.slack_of_distance(eta, 2))
+    value = rel_entr(off, off.mean(axis=0)).sum() / 2
+    assert 0.05 < slack < 0.1
+    assert lower == pytest.approx(value - slack, abs=1e-9)
+    assert upper > value + slack
+    swapped = tampered(audit(), {("proof", "channel"): pack(rows[:, ::-1].copy())})
+    assert ends(swapped)[0] <= truth()
+
+
+def test_no_other_number_proves_what_is_not_true():
+    proves_nothing_false(audit(), truth(), truth())
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({("proof", "edges"): pack(np.array([-2.0, *EDGES[1:]]))}, "do not reach from -inf to inf"),
+        ({("proof", "edges"): pack(np.array([*EDGES[:-1], 9.0]))}, "do not reach from -inf to inf"),
+        ({("proof", "edges"): pack(np.array([INF]))}, "do not reach|shape"),
+        (
+            {("proof", "edges"): pack(np.array([*EDGES[:2], math.nan, *EDGES[3:]]))},
+            "an edge of a cell is no number",
+        ),
+        (
+            {("proof", "edges"): pack(np.array([*EDGES[:2], -2.0, *EDGES[3:]]))},
+            "the edges of the cells do not increase",
+        ),
+        ({("proof", "references"): pack(np.array([*REFERENCES[:-1], INF]))}, "reference is no"),
+        ({("proof", "references"): pack(np.array(REFERENCES[:-1]))}, "shape"),
+        ({("proof", "channel"): pack(np.full((2, 5), 0.2))}, "shape"),
+        ({("proof", "more"): 1}, "more"),
+    ],
+)
+def test_what_does_not_fit_is_refused(changes, message):
+    refused(audit(), changes, message)
+
+
+def test_a_cell_may_not_say_more_than_the_output():
+    for noise, edges, message in (
+        (Rounded(Gaussian(0.5), 1), [-INF, -0.5, 0.5, 1.0, INF], "not halfway between two outputs"),
+        (DiscreteLaplace(1), [-INF, 0.5, 1.0, INF], "an edge of a cell is an output"),
+    ):
+        with pytest.raises(CertificateError, match=message):
+            bounds.read_edges(noise, edges)
+    assert len(bounds.read_edges(Rounded(Gaussian(0.5), 1), [-INF, -0.5, 0.5, 1.5, INF])) == 5
