@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from scipy import stats
+from scipy.special import ndtr, ndtri
 
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.numbers import fraction, to_json
@@ -74,6 +74,22 @@ class AdditiveNoise(Stored, ABC):
     `Gaussian`, `Laplace`, `Uniform`, `DiscreteGaussian` and `DiscreteLaplace` exist, and `Rounded`
     for the first three. None is clamped to a range. For noise that is, build the channel: `channel`
     with the edges of the range, or `cvxleak.mechanisms`.
+
+    Examples
+    --------
+    A count with Gaussian noise, and the same count after the noise was clamped to its range:
+
+    >>> from cvxleak import Mechanism, record_leakage
+    >>> from cvxleak.model import AdditiveNoise, Gaussian
+    >>> from cvxleak.queries import count
+    >>> noise = Gaussian(sigma=2)
+    >>> isinstance(noise, AdditiveNoise)
+    True
+    >>> clamped = noise.channel(range(4), [0, 1, 2, 3])
+    >>> for given in noise, clamped:
+    ...     print(record_leakage(Mechanism(count(3), given), 1.4, tol=1e-3))
+    record leakage: 0.1... to 0.1... nats (CERTIFIED)
+    record leakage: 0.1... to 0.1... nats (CERTIFIED)
     """
 
     kind: ClassVar[str]
@@ -326,17 +342,17 @@ class Gaussian(_Smooth):
 
     def below(self, z: Array) -> Array:
         """Return P(Z < z)."""
-        return stats.norm.cdf(z / self.width)
+        return ndtr(z / self.width)
 
     def tilts(self, values: Array, y: Array) -> Array:
         """Return the values: log f(y - v) has the slope (v - y) / sigma^2."""
         return np.broadcast_to(values[:, None], (len(values), len(y)))
 
     def _density(self, z: Array) -> Array:
-        return stats.norm.pdf(z, scale=self.width)
+        return np.exp(-((z / self.width) ** 2) / 2) / (self.width * math.sqrt(2 * math.pi))
 
     def _reach(self, tail: float) -> float:
-        return float(stats.norm.isf(tail / 2))
+        return -float(ndtri(tail / 2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -366,7 +382,7 @@ class Laplace(_Smooth):
     >>> from cvxleak.model import Laplace
     >>> from cvxleak.queries import count
     >>> print(record_leakage(Mechanism(count(3), Laplace(scale=2)), 1.4, tol=1e-2))
-    record leakage: 0.2... to 0.2... nats (CERTIFIED)
+    record leakage: 0.12... to 0.12... nats (CERTIFIED)
     """
 
     kind = "laplace"
@@ -380,14 +396,15 @@ class Laplace(_Smooth):
 
     def below(self, z: Array) -> Array:
         """Return P(Z < z)."""
-        return stats.laplace.cdf(z, scale=self.width)
+        tail = np.exp(-np.abs(z) / self.width) / 2
+        return np.where(z < 0, tail, 1 - tail)
 
     def tilts(self, values: Array, y: Array) -> Array:
         """Return 1 below a value and -1 above it."""
         return np.sign(values[:, None] - y[None])
 
     def _density(self, z: Array) -> Array:
-        return stats.laplace.pdf(z, scale=self.width)
+        return np.exp(-np.abs(z) / self.width) / (2 * self.width)
 
     def _kinks(self, places: Array) -> Array:
         return places
@@ -440,7 +457,7 @@ class Uniform(_Scaled, _Stepped):
     >>> from cvxleak.model import Uniform
     >>> from cvxleak.queries import count
     >>> print(record_leakage(Mechanism(count(3), Uniform(2)), 1.4))
-    record leakage: 0.2... to 0.2... nats (CERTIFIED)
+    record leakage: 0.3698... to 0.3699... nats (CERTIFIED)
     """
 
     kind = "uniform"
@@ -487,7 +504,7 @@ class DiscreteGaussian(_Discrete):
     >>> from cvxleak.model import DiscreteGaussian
     >>> from cvxleak.queries import count
     >>> print(record_leakage(Mechanism(count(3), DiscreteGaussian(2)), 1.4))
-    record leakage: 0.2... to 0.2... nats (CERTIFIED)
+    record leakage: 0.1625... to 0.1626... nats (CERTIFIED)
     """
 
     kind = "discrete-gaussian"
@@ -505,7 +522,7 @@ class DiscreteGaussian(_Discrete):
         return cumulated[(places + far + 1).astype(int)]
 
     def _edges(self, values: tuple[Fraction, ...], tail: float) -> list[Fraction]:
-        reach = self.width * float(stats.norm.isf(tail / 2)) + 1
+        reach = 1 - self.width * float(ndtri(tail / 2))
         return self._between(values, math.ceil(min(reach, MOST_CELLS)))
 
 
@@ -535,8 +552,8 @@ class DiscreteLaplace(_Discrete):
     >>> from cvxleak.queries import count
     >>> for noise in DiscreteLaplace(2), truncated_geometric(3, epsilon=0.5):
     ...     print(record_leakage(Mechanism(count(3), noise), 1.4))
-    record leakage: 0.2167... to 0.2167... nats (CERTIFIED)
-    record leakage: 0.2167... to 0.2167... nats (CERTIFIED)
+    record leakage: 0.1290... to 0.1290... nats (CERTIFIED)
+    record leakage: 0.1290... to 0.1290... nats (CERTIFIED)
     """
 
     kind = "discrete-laplace"
@@ -545,7 +562,9 @@ class DiscreteLaplace(_Discrete):
 
     def below(self, z: Array) -> Array:
         """Return P(Z < z), z being no whole number."""
-        return stats.dlaplace.cdf(np.floor(z), 1 / self.width)
+        k, q = np.floor(z), math.exp(-1 / self.width)
+        tail = q ** np.where(k < 0, -k, k + 1) / (1 + q)
+        return np.where(k < 0, tail, 1 - tail)
 
     def _edges(self, values: tuple[Fraction, ...], tail: float) -> list[Fraction]:
         return self._between(values, 0)
@@ -572,7 +591,7 @@ class Rounded(_Stepped):
     >>> from cvxleak.model import Gaussian, Rounded
     >>> from cvxleak.queries import count
     >>> print(record_leakage(Mechanism(count(3), Rounded(Gaussian(sigma=1), base=2)), 1.4))
-    record leakage: 0.2... to 0.2... nats (CERTIFIED)
+    record leakage: 0.3481... to 0.3481... nats (CERTIFIED)
     """
 
     kind = "rounded"

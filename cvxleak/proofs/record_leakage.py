@@ -189,12 +189,12 @@ def read_cells(
     """
     noise = mechanism.noise
     assert isinstance(noise, AdditiveNoise)
-    ends = unpack(cells["edges"], (None,)).tolist()
-    references = unpack(cells["references"], (len(ends) - 1,)).tolist()
+    inner = unpack(cells["edges"], (None,)).tolist()
+    references = unpack(cells["references"], (len(inner) + 1,)).tolist()
     if not np.isfinite(references).all():
         raise CertificateError("a cell's reference is no number")
-    numbers, edges = noise.numbers(mechanism.query.values), read_edges(noise, ends)
-    rows = unpack(cells["channel"], (len(numbers), len(ends) - 1))
+    numbers, edges = noise.numbers(mechanism.query.values), read_edges(noise, inner)
+    rows = unpack(cells["channel"], (len(numbers), len(references)))
     near = Mechanism(mechanism.query, Channel(rows, mechanism.query.values))
     size = max(math.prod(mechanism.space.shape[i] for i in group) for group in groups)
     masses = cell_masses(noise, numbers, edges)
@@ -311,7 +311,7 @@ def about(problem: Mapping[str, Any]) -> str:
     if "channel_set" in problem["mechanism"]:
         more += "; for every channel of a set"
     if "noise" in problem["mechanism"]:
-        more += f"; {problem['mechanism']['noise']['kind']} noise, not clamped"
+        more += "; for the number with its noise"
     return f"{who}, adversaries of at least {floor:.12g} nats of doubt{more}"
 
 

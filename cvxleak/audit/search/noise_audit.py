@@ -57,7 +57,7 @@ class NoiseAudit:
         assert isinstance(noise, AdditiveNoise)
         edges, references = noise.cells(values, excess)
         self._stored = {
-            "edges": pack(edges),
+            "edges": pack(edges[1:-1]),
             "references": pack(references),
             "channel": pack(noise.masses(values, edges)),
         }

@@ -72,17 +72,18 @@ WIDEST = 10_000
 
 
 def read_edges(noise: AdditiveNoise, edges: Sequence[float]) -> Edges:
-    """Return the edges of cells, as written, once they are such for this noise."""
-    if len(edges) < 2 or edges[0] != -math.inf or edges[-1] != math.inf:
-        raise CertificateError("the cells do not reach from -inf to inf")
-    if not all(math.isfinite(edge) for edge in edges[1:-1]):
+    """Return the edges of cells, as written, once they are such for this noise.
+
+    They are those between the cells; the first and the last cell are unbounded.
+    """
+    if not all(math.isfinite(edge) for edge in edges):
         raise CertificateError("an edge of a cell is no number")
-    inner = [fraction(edge) for edge in edges[1:-1]]
+    inner = [fraction(edge) for edge in edges]
     if any(high <= low for low, high in pairwise(inner)):
         raise CertificateError("the edges of the cells do not increase")
     if isinstance(noise, Rounded):
         base = fraction(noise.base)
-        if any((edge / base - Fraction(1, 2)).denominator != 1 for edge in inner):
+        if any(2 * edge / base % 2 != 1 for edge in inner):
             raise CertificateError("an edge of a cell is not halfway between two outputs")
     if noise.whole and any(edge.denominator == 1 for edge in inner):
         raise CertificateError("an edge of a cell is an output")
@@ -134,18 +135,18 @@ def _discrete_gaussian(noise: DiscreteGaussian) -> Callable[[Fraction], Ball]:
     if noise.sigma > WIDEST:
         raise CertificateError(f"sigma is above {WIDEST}")
     sigma = balls.number(noise.sigma)
-    far = FAR * math.ceil(noise.sigma) + 1
+    far = FAR * math.ceil(noise.sigma)
     charge("steps", far, "the law of discrete Gaussian noise")
     terms = [(-(arb(k) ** 2) / (2 * sigma**2)).exp() for k in range(far + 1)]
-    # Of the terms beyond each is less than e^(-far / sigma^2) times the one before.
-    rest = terms[far] / (1 - (-far / sigma**2).exp())
-    rest = arb(0).union(rest)
-    whole = terms[0] + 2 * (balls.total(terms[1:]) + rest)
+    # Beyond, each is less than `ratio` times the one before.
+    ratio = (-far / sigma**2).exp()
+    rest = arb(0).union(terms[far] * ratio / (1 - ratio))
     cumulated, above = [], rest
     for term in reversed(terms):
         above += term
         cumulated.append(above)
     cumulated.reverse()  # entry k: all from k on
+    whole = cumulated[0] + cumulated[1]
 
     def below(z: Fraction) -> Ball:
         k = math.floor(z)
@@ -232,7 +233,7 @@ def _divergences(
         return None
     if isinstance(noise, Uniform):
         half = fraction(noise.half_width)
-        ends = (v + sign * half for v in values for sign in (-1, 1))
+        ends = (end for v in values for end in (v - half, v + half))
         return None if any(low < end < high for end in ends) else nothing
     outputs = (high - low) / fraction(noise.base) if isinstance(noise, Rounded) else high - low + 1
     return nothing if outputs <= 1 else None

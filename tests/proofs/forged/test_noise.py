@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -13,14 +14,17 @@ from cvxleak.core.errors import CertificateError
 from cvxleak.exact.balls import normalized, precision
 from cvxleak.exact.packing import pack
 from cvxleak.model import (
+    AdditiveQuery,
     DiscreteGaussian,
     DiscreteLaplace,
     Gaussian,
     Laplace,
     Mechanism,
+    RecordSpace,
     Rounded,
     Uniform,
 )
+from cvxleak.proofs import record_leakage
 from cvxleak.proofs.bounds import noise as bounds
 from cvxleak.queries import count
 from tests.proofs.forging import Parts, ends, proves_nothing_false, refused, tampered
@@ -37,11 +41,11 @@ def _balls():
 
 
 def masses_of(noise, edges, values=VALUES):
-    return bounds.cell_masses(noise, values, bounds.read_edges(noise, edges))
+    return bounds.cell_masses(noise, values, bounds.read_edges(noise, edges[1:-1]))
 
 
 def excess(noise, edges, references=None, values=VALUES, size=2):
-    read = bounds.read_edges(noise, edges)
+    read = bounds.read_edges(noise, edges[1:-1])
     references = [0.0] * (len(edges) - 1) if references is None else references
     masses = bounds.cell_masses(noise, values, read)
     return float(bounds.excess_of_cells(noise, values, read, references, masses, size))
@@ -72,15 +76,20 @@ def test_masses_are_those_of_the_law():
 
 
 def test_discrete_gaussian_masses_hold_what_is_far_out():
-    with precision(300):
-        edges = [-INF, -60.5, -15.5, -14.5, 14.5, 15.5, 60.5, INF]
-        found = masses_of(DiscreteGaussian(1), edges, [Fraction(0)])[0]
-        whole = sum((arb(-k * k) / 2).exp() for k in range(-200, 201))
-        inside = [range(61, 200), range(16, 61), [15], range(-14, 15)]
-        for ball, ks in zip(found, inside + inside[-2::-1], strict=True):
-            exact = sum(((arb(-k * k) / 2).exp() for k in ks), arb(0)) / whole
-            assert ball.overlaps(exact)
-            assert abs(ball - exact) < 1e-40
+    # The last term that is summed up is the 14th for sigma = 1, and the 420th for 30.
+    for sigma, ks in ((1, [12, 13, 14, 15]), (30, [0, 419, 420, 421])):
+        with precision(300):
+            law = [(arb(-k * k) / (2 * sigma**2)).exp() for k in range(60 * sigma)]
+            whole = 2 * sum(law, arb(0)) - law[0]
+            above = [sum(law[k + 1 :], arb(0)) / whole for k in ks]
+            inner = [k + 0.5 for k in ks]
+            edges = [-INF, *(-edge for edge in reversed(inner)), *inner, INF]
+            found = masses_of(DiscreteGaussian(sigma), edges, [Fraction(0)])[0]
+            halves = [a - b for a, b in pairwise(above)]
+            exact = [above[-1], *halves[::-1], 1 - 2 * above[0], *halves, above[-1]]
+            for ball, mass in zip(found, exact, strict=True):
+                assert ball.overlaps(mass)
+                assert abs(ball - mass) < 1e-40
     with pytest.raises(CertificateError, match="sigma is above 10000"):
         masses_of(DiscreteGaussian(10_001), [-INF, 0.5, INF])
     assert len(masses_of(DiscreteGaussian(10_000), [-INF, 0.5, INF])) == 3
@@ -122,6 +131,10 @@ def test_excess_of_laplace_noise_is_its_formula():
     assert excess(noise, [-INF, 0, INF], [1, 0.5]) == pytest.approx(
         max(stats.laplace.sf(-v, scale=2) for v in range(3)) * LOG_2
     )
+    assert excess(noise, [-INF, 1, INF], [1, -1]) == pytest.approx(
+        max(stats.laplace.cdf(1 - v, scale=2) + stats.laplace.sf(1 - v, scale=2) for v in range(3))
+        * LOG_2
+    )
     # To the left of v the slope is 1 - t, to the right -1 - t, around it the larger of the two.
     for low, high, t in ((0.0, 0.75, 0.5), (0.5, 1.5, 0.25), (0.5, 1.5, -0.25), (1.0, 2.0, -0.5)):
         edges = sorted({0.0, low, high, 2.0})
@@ -146,6 +159,7 @@ def test_cells_that_tell_all_cost_nothing():
     assert excess(Uniform(0.7), [-INF, -0.7, 0.3, 0.7, 1.3, 1.7, 2.7, INF]) == 0
     assert excess(Uniform(0.7), [-INF, -0.7, 0.3, 0.7, 1.3, 2.7, INF]) == pytest.approx(LOG_2)
     assert excess(Uniform(0.7), [-INF, 0.3, 0.7, 1.3, 1.7, 2.7, INF]) == pytest.approx(LOG_2 / 1.4)
+    assert excess(Uniform(0.7), [-INF, -0.7, 0.7, 1.3, 1.7, 2.7, INF]) == pytest.approx(LOG_2)
     assert excess(DiscreteLaplace(2), [-INF, 0.5, 1.5, INF]) == 0
     assert excess(DiscreteLaplace(2), [-INF, 0.9, 1.1, INF]) == 0
     sf = stats.dlaplace(0.5).sf
@@ -234,7 +248,7 @@ def audit(floor=0.0, edges=EDGES, references=REFERENCES, **changes):
                 },
             }
         ],
-        "edges": pack(np.array(edges)),
+        "edges": pack(np.array(edges[1:-1])),
         "references": pack(np.array(references)),
         "channel": pack(rows),
         **changes,
@@ -252,6 +266,7 @@ def truth():
 
 
 def test_an_honest_certificate_proves_both_ends():
+    assert record_leakage.about(audit().problem).endswith("; for the number with its noise")
     lower, upper = ends(audit())
     assert lower <= truth() <= upper
     rows = Gaussian(0.5).masses(range(2), np.array(EDGES))
@@ -262,7 +277,7 @@ def test_an_honest_certificate_proves_both_ends():
 
 
 def gaussian_excess_of_two(edges, references):
-    read = bounds.read_edges(Gaussian(0.5), edges)
+    read = bounds.read_edges(Gaussian(0.5), edges[1:-1])
     values = VALUES[:2]
     masses = bounds.cell_masses(Gaussian(0.5), values, read)
     found = bounds.excess_of_cells(Gaussian(0.5), values, read, references, masses, 2)
@@ -274,7 +289,8 @@ def test_a_channel_that_is_off_widens_both_ends():
     off = rows.copy()
     off[:, 1] += 0.01
     off[:, 2] -= 0.01
-    lower, upper = ends(tampered(audit(), {("proof", "channel"): pack(off)}))
+    parts = tampered(audit(), {("proof", "channel"): pack(off)})
+    lower, upper = ends(parts)
     eta = bounds.distance_to(
         masses_of(Gaussian(0.5), EDGES, VALUES[:2]), [normalized(row) for row in off]
     )
@@ -282,9 +298,25 @@ def test_a_channel_that_is_off_widens_both_ends():
     value = rel_entr(off, off.mean(axis=0)).sum() / 2
     assert 0.05 < slack < 0.1
     assert lower == pytest.approx(value - slack, abs=1e-9)
-    assert upper > value + slack
+    dataset = rel_entr(off, rows.mean(axis=0)).sum(axis=1).max()
+    more = gaussian_excess_of_two(EDGES, REFERENCES)
+    assert upper == pytest.approx(dataset + slack + more, abs=1e-9)
+    lower, upper = record_leakage.of_real_output((0.5, 0.5), arb(0), arb(0))
+    assert lower < 0.5 < upper
     swapped = tampered(audit(), {("proof", "channel"): pack(rows[:, ::-1].copy())})
     assert ends(swapped)[0] <= truth()
+
+
+def test_the_record_with_most_values_counts():
+    query = AdditiveQuery(RecordSpace([range(2), range(3)]), [(0, 1), (0, 1, 2)])
+    mechanism = Mechanism(query, Rounded(Gaussian(1), 2))
+    cells = {
+        "edges": pack(np.array([1.0])),
+        "references": pack(np.zeros(2)),
+        "channel": pack(mechanism.noise.masses(query.values, np.array([-INF, 1.0, INF]))),
+    }
+    excess_of_all = record_leakage.read_cells(mechanism, [(0,), (1,)], cells)[2]
+    assert float(excess_of_all) == pytest.approx(math.log(3), abs=0.01)
 
 
 def test_no_other_number_proves_what_is_not_true():
@@ -294,17 +326,13 @@ def test_no_other_number_proves_what_is_not_true():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({("proof", "edges"): pack(np.array([-2.0, *EDGES[1:]]))}, "do not reach from -inf to inf"),
-        ({("proof", "edges"): pack(np.array([*EDGES[:-1], 9.0]))}, "do not reach from -inf to inf"),
-        ({("proof", "edges"): pack(np.array([INF]))}, "do not reach|shape"),
+        ({("proof", "edges"): pack(np.array([math.nan, *EDGES[2:-1]]))}, "an edge of a cell is no"),
+        ({("proof", "edges"): pack(np.array([*EDGES[1:-2], INF]))}, "an edge of a cell is no"),
         (
-            {("proof", "edges"): pack(np.array([*EDGES[:2], math.nan, *EDGES[3:]]))},
-            "an edge of a cell is no number",
+            {("proof", "edges"): pack(np.array([*EDGES[1:-2], 1.5]))},
+            "the edges of the cells do not",
         ),
-        (
-            {("proof", "edges"): pack(np.array([*EDGES[:2], -2.0, *EDGES[3:]]))},
-            "the edges of the cells do not increase",
-        ),
+        ({("proof", "edges"): pack(np.array(EDGES[1:-2]))}, "shape"),
         ({("proof", "references"): pack(np.array([*REFERENCES[:-1], INF]))}, "reference is no"),
         ({("proof", "references"): pack(np.array(REFERENCES[:-1]))}, "shape"),
         ({("proof", "channel"): pack(np.full((2, 5), 0.2))}, "shape"),
@@ -317,9 +345,12 @@ def test_what_does_not_fit_is_refused(changes, message):
 
 def test_a_cell_may_not_say_more_than_the_output():
     for noise, edges, message in (
-        (Rounded(Gaussian(0.5), 1), [-INF, -0.5, 0.5, 1.0, INF], "not halfway between two outputs"),
-        (DiscreteLaplace(1), [-INF, 0.5, 1.0, INF], "an edge of a cell is an output"),
+        (Rounded(Gaussian(0.5), 2), [-1.0, 1.0, 2.0], "not halfway between two outputs"),
+        (Rounded(Gaussian(0.5), 2), [0.5], "not halfway between two outputs"),
+        (Rounded(Gaussian(0.5), 2), [1.5], "not halfway between two outputs"),
+        (DiscreteLaplace(1), [0.5, 1.0], "an edge of a cell is an output"),
     ):
         with pytest.raises(CertificateError, match=message):
             bounds.read_edges(noise, edges)
-    assert len(bounds.read_edges(Rounded(Gaussian(0.5), 1), [-INF, -0.5, 0.5, 1.5, INF])) == 5
+    assert bounds.read_edges(Rounded(Gaussian(0.5), 2), [-1.0, 1.0, 3.0]) == [None, -1, 1, 3, None]
+    assert bounds.read_edges(Gaussian(0.5), []) == [None, None]
