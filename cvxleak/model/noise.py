@@ -504,7 +504,7 @@ class DiscreteGaussian(_Discrete):
     >>> from cvxleak.model import DiscreteGaussian
     >>> from cvxleak.queries import count
     >>> print(record_leakage(Mechanism(count(3), DiscreteGaussian(2)), 1.4))
-    record leakage: 0.1625... to 0.1626... nats (CERTIFIED)
+    record leakage: 0.1625... to 0.1625... nats (CERTIFIED)
     """
 
     kind = "discrete-gaussian"
