@@ -24,6 +24,9 @@ def discretized_gaussian(
     N(0, variance). So q(y|v) is the Gaussian mass between the midpoints to the neighbors of y; the
     first and last output take the tails.
 
+    An audit of it is about this rounded and clamped output. What the noise tells before that is the
+    audit of `cvxleak.model.Gaussian`, which is never less.
+
     Guarantee: it is a post-processing of the Gaussian privacy channel. With half the distance
     between the smallest and the largest input as the peak, C_1 is at most
     ``gaussian_peak_capacity(peak, variance)``, which is less than

@@ -63,7 +63,8 @@ def discretized_laplace(
 
     With Z of density ``exp(-|z| / s) / (2 s)``, s = sensitivity / epsilon, the output of the input
     v is the number of `outputs` that is nearest to v + Z. So q(y|v) is the Laplace mass between
-    the midpoints to the neighbors of y; the first and last output take the tails.
+    the midpoints to the neighbors of y; the first and last output take the tails. An audit of it is
+    about this rounded and clamped output; `cvxleak.model.Laplace` is the noise before that.
 
     Guarantee: epsilon-differential privacy for every query whose ``sensitivity`` is at most the
     one given (post-processing of the Laplace mechanism); for any two inputs the level is at most
