@@ -7,7 +7,14 @@ from typing import Any
 
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import in_order, label_tuple, real_number
-from cvxleak.model import Channel, Distortion, Knowledge, Mechanism, Prior
+from cvxleak.model import (
+    AdditiveNoise,
+    Channel,
+    Distortion,
+    Knowledge,
+    Mechanism,
+    Prior,
+)
 from cvxleak.problem.bound import unit_scale
 from cvxleak.report import names
 from cvxleak.report import sentences as say
@@ -116,13 +123,24 @@ def audit_report(
     if shown and prior is None:
         raise ValidationError("outputs: what they say of the record needs its prior")
     # What is quick comes first, so that nothing wrong shows up after a minute of search.
-    bound = solved(progress, names.CAPACITY, Capacity(mechanism.channel).solve)
-    apart = []
+    noise = mechanism.noise
+    if not isinstance(noise, Channel):
+        asked = {"prior": prior, "distortion": distortion, "epsilons": levels or None}
+        for name, value in {**asked, "independent": independent}.items():
+            if value is not None:
+                raise ValidationError(
+                    f"{name}: needs a mechanism whose channel is known; this one is {mechanism!r}"
+                )
+    others, apart = [], []
+    if not isinstance(noise, AdditiveNoise):
+        bound = solved(progress, names.CAPACITY, Capacity(noise).solve)
+        meaning = say.CAPACITY + say.of_set(bound.set_width, unit)
+        others.append(Quantity.of_bound(names.CAPACITY, bound, unit, meaning))
     if independent is not None:
         apart = list(_independent(mechanism, targets, independent, unit, tol, time_limit, progress))
-    others = [Quantity.of_bound(names.CAPACITY, bound, unit, say.CAPACITY)]
-    others += computed(whole_dataset(mechanism), unit, progress)
-    others += profile(mechanism, levels, unit)
+    if isinstance(noise, Channel):
+        others += computed(whole_dataset(mechanism), unit, progress)
+        others += profile(mechanism, levels, unit)
     if prior is not None:
         others += under_prior(mechanism, prior, unit, progress)
         others += posteriors(mechanism, prior, shown)
@@ -133,7 +151,7 @@ def audit_report(
     facts = {
         "records": mechanism.space.records,
         "query_values": len(mechanism.query.values),
-        "outputs": len(mechanism.outputs),
+        "outputs": None if isinstance(noise, AdditiveNoise) else len(noise.outputs),
         "max_entropy": mechanism.space.max_entropy / unit_scale(unit),
     }
     return Report(unit, (*found, *apart, *others), facts, progress.interrupted)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from cvxleak._version import __version__
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import in_order, instance
+from cvxleak.model import AdditiveNoise
 from cvxleak.problem.bound import Status, unit_scale
 from cvxleak.proofs import Certificate
 from cvxleak.report import figures, names
@@ -128,7 +129,9 @@ def html_page(
     several = len({quantity.record for quantity in leakages}) > 1
     attained = [q for q in leakages if q.witness is not None]
     adversaries = [list(same) for _, same in groupby(attained, lambda q: q.witness)]
-    channel = attained[0].witness.mechanism.channel if attained else report.channel
+    channel = report.channel
+    if attained and not isinstance(attained[0].witness.mechanism.noise, AdditiveNoise):
+        channel = attained[0].witness.mechanism.nominal.channel
     return environment.get_template("page.html").render(
         title=title,
         heading=lines,

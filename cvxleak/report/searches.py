@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cvxleak.core.clock import Clock
-from cvxleak.model import Knowledge, Mechanism
+from cvxleak.model import AdditiveNoise, ChannelSet, Knowledge, Mechanism
 from cvxleak.problem.bound import Bound, converted
 from cvxleak.report import names
 from cvxleak.report import sentences as say
@@ -63,6 +63,7 @@ class Searches:
         from cvxleak.audit.curve import tightened
 
         most = self.mechanism.space.max_entropy
+        known_in_part = isinstance(self.mechanism.noise, ChannelSet)
         work = {
             target: sorted({*floors, 0.0} if target.size == 1 else {*floors}) for target in targets
         }
@@ -85,9 +86,12 @@ class Searches:
                 found.append((place, self._solve(problem, what, share)))
             # Where a search was cut short, its neighbors may know more.
             bounds = [tightened(found, place, b, self.tol) for place, b in enumerate(inside)]
+            if known_in_part:  # each has two widths of its own
+                bounds = [bound for _, bound in found]
             for floor, bound in zip(row, bounds, strict=True):
                 yield from self._leakage(target, floor, bound)
-                if target.size == 1 and floor > 0.0:
+                # Of a set of channels the difference is mostly what the set leaves open.
+                if target.size == 1 and floor > 0.0 and not known_in_part:
                     share = clock.share(waiting + len(row))
                     yield self._balance(target, floor, bounds[0], bound, share)
 
@@ -107,6 +111,9 @@ class Searches:
         if self.adversaries is not None:
             # Against fewer people less is disclosed.
             meaning = f"{meaning} {say.of_those_who(self.adversaries.statement)}"
+        meaning += say.of_set(bound.set_width, self.unit)
+        if isinstance(self.mechanism.noise, AdditiveNoise):
+            meaning += f" {say.REAL_OUTPUT}"
         yield Quantity.of_bound(
             names.RECORD_LEAKAGE if target.size == 1 else names.GROUP_LEAKAGE,
             bound,

@@ -81,6 +81,20 @@ def leakage(subject: str, lower: float, upper: float, values: int, unit: str) ->
     )
 
 
+REAL_OUTPUT = "That is about the number with its noise, neither rounded nor clamped."
+
+
+def of_set(width: float, unit: str) -> str:
+    """Sentence, after a space, for what a set of channels leaves open, in nats; or nothing."""
+    if width == 0:
+        return ""
+    open_by = width / unit_scale(unit)
+    return (
+        f" Every channel of the set is between the ends; {open_by:.2g} {unit} of that no search "
+        "can close, because the channel is not known better."
+    )
+
+
 def of_those_who(statement: str) -> str:
     """Sentence for what else is known of the adversaries' beliefs."""
     return f"Only those count in whose beliefs {statement}."

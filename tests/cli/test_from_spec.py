@@ -12,7 +12,21 @@ from cvxleak import mechanisms, queries
 from cvxleak.cli.from_spec import Task, build_task
 from cvxleak.cli.spec_file import SpecFile
 from cvxleak.core.errors import ValidationError
-from cvxleak.model import Channel, Distortion, Prior, Query, RecordSpace
+from cvxleak.model import (
+    AdditiveNoise,
+    Channel,
+    ChannelSet,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Distortion,
+    Gaussian,
+    Laplace,
+    Prior,
+    Query,
+    RecordSpace,
+    Rounded,
+    Uniform,
+)
 
 Write = Callable[..., Path]
 
@@ -143,6 +157,59 @@ def test_matrix_with_labels_may_be_in_any_order(write: Write, tmp_path: Path):
     np.testing.assert_array_equal(task.mechanism.channel.matrix, [[1, 0], [0.5, 0.5], [0.1, 0.9]])
     assert task.mechanism.outputs == ("no", "yes")
     assert given.files == {"data/m.csv": hashlib.sha256(file.read_bytes()).hexdigest()}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (noise("gaussian", sigma=1.5), Gaussian(1.5)),
+        (noise("gaussian", sigma=1.5, base=2), Rounded(Gaussian(1.5), 2)),
+        (noise("laplace", scale=2), Laplace(2)),
+        (noise("uniform", half_width=2, base=0.5), Rounded(Uniform(2), 0.5)),
+        (noise("discrete_gaussian", sigma=1.5), DiscreteGaussian(1.5)),
+        (noise("discrete_laplace", scale=2), DiscreteLaplace(2)),
+    ],
+)
+def test_real_outputs(write: Write, text: str, expected: AdditiveNoise):
+    task = task_of(write(COUNT, text))
+    assert task.mechanism.noise == expected
+    assert task.distortion is None
+
+
+def test_sets_of_channels(write: Write, tmp_path: Path):
+    (tmp_path / "m.csv").write_text(",no,yes\nz,0.33,0.67\nx,1,0\ny,0.5,0.5\n")
+    found = task_of(write(LOCAL, noise("matrix", file="m.csv", digits=2))).mechanism.noise
+    printed = ChannelSet.from_printed([[1, 0], [0.5, 0.5], [0.33, 0.67]], 2, "xyz", ["no", "yes"])
+    assert found == printed
+    (tmp_path / "l.csv").write_text("0,0.9\n0.4,0.4\n0.2,0.7\n")
+    (tmp_path / "u.csv").write_text("0.1,1\n0.6,0.6\n0.3,0.8\n")
+    found = task_of(write(LOCAL, noise("intervals", lower="l.csv", upper="u.csv"))).mechanism.noise
+    assert found == ChannelSet(
+        [[0, 0.9], [0.4, 0.4], [0.2, 0.7]], [[0.1, 1], [0.6, 0.6], [0.3, 0.8]], "xyz"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (noise("gaussian", sigma=0), r"mechanism.sigma: found 0.0; it must be in \(0, inf\)"),
+        (noise("gaussian", sigma=1, base=0), "mechanism.base: found 0"),
+        (noise("gaussian", scale=1), "mechanism.sigma: is missing"),
+        (noise("matrix", file="m.csv", digits=0), "mechanism.*: digits: found 0"),
+        (noise("intervals", lower="m.csv", upper="l.csv"), "upper: its labels are not those of"),
+        (noise("intervals", lower="l.csv", upper="l.csv"), "upper: the bounds of input 0 sum"),
+    ],
+)
+def test_bad_noise_and_sets(write: Write, tmp_path: Path, text: str, message: str):
+    (tmp_path / "m.csv").write_text(",no,yes\n0,1,0\n1,0.5,0.5\n2,0,1\n3,0,1\n4,0,1\n")
+    (tmp_path / "l.csv").write_text("0,0.5\n" * 5)
+    with pytest.raises(ValidationError, match=message):
+        task_of(write(COUNT, text))
+
+
+def test_noise_is_added_to_numbers(write: Write):
+    with pytest.raises(ValidationError, match="mechanism: query: found the value 'x'"):
+        task_of(write(LOCAL, noise("gaussian", sigma=1)))
 
 
 def test_ptable(write: Write, tmp_path: Path):

@@ -9,10 +9,26 @@ from cvxleak import measures
 from cvxleak.audit import record_leakage
 from cvxleak.core.errors import InfeasibleError, ValidationError
 from cvxleak.mechanisms import binary_symmetric, identity, random_rounding, randomized_response
-from cvxleak.model import Channel, Distortion, Mechanism, Prior, RecordSpace
+from cvxleak.model import (
+    AdditiveNoise,
+    Channel,
+    ChannelSet,
+    Distortion,
+    Gaussian,
+    Mechanism,
+    Prior,
+    RecordSpace,
+)
 from cvxleak.proofs import verify
 from cvxleak.queries import count, from_function, parity
-from cvxleak.report import Progress, Report, audit_report, capacity_report
+from cvxleak.report import (
+    Progress,
+    Report,
+    audit_report,
+    capacity_report,
+    html_page,
+    names,
+)
 
 
 def one(report: Report, name: str):
@@ -249,6 +265,50 @@ def test_bad_epsilons_and_outputs(options: dict, message: str):
     mechanism = Mechanism(count(1), identity(2))
     with pytest.raises(ValidationError, match=f"^{message}"):
         audit_report(mechanism, **{"prior": Prior([1, 0]), **options})
+
+
+def test_a_real_output_has_its_leakage_alone():
+    mechanism = Mechanism(count(3), Gaussian(2))
+    report = audit_report(mechanism, [1.4], unit="bits", tol=1e-3)
+    assert report.facts["outputs"] is None
+    assert {q.name for q in report.quantities} == {
+        names.RECORD_LEAKAGE,
+        names.GUESS_BEFORE,
+        names.GUESS_AFTER,
+        names.FANO,
+        names.PINSKER,
+        names.BALANCE,
+    }
+    for quantity in report.named(names.RECORD_LEAKAGE):
+        assert quantity.meaning.endswith("neither rounded nor clamped.")
+
+
+def test_a_set_of_channels_says_what_it_leaves_open():
+    printed = ChannelSet.from_printed([[0.67, 0.33], [0.5, 0.5], [0.33, 0.66]], 2)
+    report = audit_report(Mechanism(count(2), printed), [1.0], tol=1e-2)
+    leakages = report.named(names.RECORD_LEAKAGE)
+    for quantity in [*leakages, *report.named(names.CAPACITY)]:
+        assert quantity.status == "CERTIFIED"
+        assert "Every channel of the set is between the ends; 0.003" in quantity.meaning
+    assert len(leakages) == 2
+    assert not report.named(names.BALANCE)
+    assert html_page(report, ["set"]).count("Every channel of the set") >= 1
+
+
+@pytest.mark.parametrize("noise", [Gaussian(1), ChannelSet([[0, 0.9]] * 2, [[0.1, 1]] * 2)])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"prior": Prior([0.5, 0.5])},
+        {"distortion": Distortion([[0, 1], [1, 0]])},
+        {"epsilons": [1.0]},
+        {"independent": {}},
+    ],
+)
+def test_what_needs_a_channel_is_refused(noise: AdditiveNoise | ChannelSet, asked: dict):
+    message = f"{next(iter(asked))}: needs a mechanism whose channel is known"
+    with pytest.raises(ValidationError, match=message):
+        audit_report(Mechanism(count(1), noise), **asked)
 
 
 def test_prior_with_other_labels():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import combinations, permutations
 
 from cvxleak.model import Lumped
@@ -31,15 +32,16 @@ def find_symmetries(lumped: Lumped) -> list[Symmetry]:
         of_values = list(permutations(still))
     else:
         of_values = [still, still[::-1], *(_exchange(k, i, j) for i, j in combinations(still, 2))]
-    of_outputs = [tuple(range(outputs))]
-    of_outputs += [_exchange(outputs, i, j) for i, j in combinations(range(outputs), 2)]
-    for shift in range(outputs):
-        of_outputs.append(tuple((y + shift) % outputs for y in range(outputs)))
-        of_outputs.append(tuple((shift - y) % outputs for y in range(outputs)))
-    candidates = dict.fromkeys(Symmetry(p, s) for p in of_values for s in of_outputs)
+    tried: set[Symmetry] = set()
     found: list[Symmetry] = []
-    for one in list(candidates)[: WORK // lumped.rows.size]:
-        if one.values == still and one.outputs == of_outputs[0]:
+    # Of thousands of outputs there are millions of moves: only those that are tried are made.
+    for one in (Symmetry(p, s) for p in of_values for s in _moves(outputs)):
+        if one in tried:
+            continue
+        if len(tried) >= WORK // lumped.rows.size:
+            break
+        tried.add(one)
+        if one.values == still and one.outputs == tuple(range(outputs)):
             continue
         move = moved_groups(lumped, one)
         if move is not None and all(
@@ -48,6 +50,15 @@ def find_symmetries(lumped: Lumped) -> list[Symmetry]:
         ):
             found.append(one)
     return found[:MOST]
+
+
+def _moves(outputs: int) -> Iterator[tuple[int, ...]]:
+    yield tuple(range(outputs))
+    for i, j in combinations(range(outputs), 2):
+        yield _exchange(outputs, i, j)
+    for shift in range(outputs):
+        yield tuple((y + shift) % outputs for y in range(outputs))
+        yield tuple((shift - y) % outputs for y in range(outputs))
 
 
 def _exchange(size: int, i: int, j: int) -> tuple[int, ...]:

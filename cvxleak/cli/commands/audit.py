@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 __all__ = ["audit"]
 
+GRIDS = {"discretized_gaussian": "gaussian", "discretized_laplace": "laplace"}
+"""Kinds of noise on a grid, and the kinds that are the noise before that."""
+
 Floors = Annotated[
     list[float] | None,
     typer.Option(
@@ -170,6 +173,17 @@ def _about(spec_file: SpecFile, mechanism: Mechanism) -> list[str]:
     steps = [f"{counted(space.records, 'record')} of {values} values"]
     if spec.query is not None:
         steps.append(f"{spec.query.kind} ({counted(len(mechanism.query.values), 'value')})")
+    remarks: list[str] = []
     if spec.mechanism is not None:
-        steps.append(f"{spec.mechanism.kind} ({counted(len(mechanism.outputs), 'output')})")
-    return [" -> ".join(steps), *spec_file.prior_source]
+        from cvxleak.model import AdditiveNoise
+
+        outputs = "no finite set of outputs"
+        if not isinstance(mechanism.noise, AdditiveNoise):
+            outputs = counted(len(mechanism.outputs), "output")
+        steps.append(f"{spec.mechanism.kind} ({outputs})")
+        if spec.mechanism.kind in GRIDS:
+            remarks.append(
+                f"Of what is released: the noisy number is rounded to these outputs first. Of the "
+                f'number itself: kind = "{GRIDS[spec.mechanism.kind]}".'
+            )
+    return [" -> ".join(steps), *remarks, *spec_file.prior_source]

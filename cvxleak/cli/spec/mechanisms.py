@@ -6,14 +6,14 @@ from abc import abstractmethod
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from cvxleak import mechanisms, model
 from cvxleak.cli.spec.section import Number, Section, is_bare, numbers
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.tables import numbers_from_text, read_table
+from cvxleak.core.tables import numbers_from_text, read_matrix, read_table
 from cvxleak.core.validation import Array
-from cvxleak.model import Channel, Distortion, Prior, Query
+from cvxleak.model import AdditiveNoise, Channel, ChannelSet, Distortion, Prior, Query
 
 __all__ = ["Mechanism", "Noise", "Setting"]
 
@@ -66,8 +66,8 @@ class Noise(Section):
     """What [mechanism] has in common."""
 
     @abstractmethod
-    def channel(self, to: Setting) -> Channel | Array:
-        """Return the channel from the values of the query, or its rows."""
+    def channel(self, to: Setting) -> Channel | ChannelSet | AdditiveNoise | Array:
+        """Return what the query's value goes through: a channel or its rows, a set, or noise."""
 
 
 class RandomizedResponse(Noise):
@@ -249,16 +249,118 @@ class Constant(Noise):
 
 
 class Matrix(Noise):
-    """A CSV file of probabilities: one row for each value of the query."""
+    """A CSV file of probabilities: one row for each value of the query.
+
+    With `digits` they are rounded to so many decimals, and what is said holds for all channels of
+    which they may be the rounding.
+    """
 
     kind: Literal["matrix"]
     file: str
+    digits: int | None = None
 
-    def channel(self, to: Setting) -> Channel | Array:
-        """Return the channel, or its rows if the file has no labels."""
+    def channel(self, to: Setting) -> Channel | ChannelSet | Array:
+        """Return the channel, its rows if the file has no labels, or the set."""
         path = to.file(self.file)
-        channel = Channel.from_csv(path)
-        return channel.matrix if is_bare(path) else channel
+        if self.digits is None:
+            channel = Channel.from_csv(path)
+            return channel.matrix if is_bare(path) else channel
+        matrix, inputs, outputs = read_matrix(path, Channel)
+        return ChannelSet.from_printed(matrix, self.digits, inputs or to.values, outputs)
+
+
+class Intervals(Noise):
+    """Two CSV files, of the least and of the largest probabilities."""
+
+    kind: Literal["intervals"]
+    lower: str
+    upper: str
+
+    def channel(self, to: Setting) -> ChannelSet:
+        """Return the set."""
+        lower, inputs, outputs = read_matrix(to.file(self.lower), Channel)
+        upper, *labels = read_matrix(to.file(self.upper), Channel)
+        if labels != [inputs, outputs]:
+            raise ValidationError(f"upper: its labels are not those of {self.lower!r}")
+        return ChannelSet(lower, upper, inputs or to.values, outputs)
+
+
+class Additive(Noise):
+    """What noise that is added to the query's value has in common."""
+
+    @abstractmethod
+    def noise(self) -> AdditiveNoise:
+        """Return the noise."""
+
+    def channel(self, to: Setting) -> AdditiveNoise:
+        """Return the noise."""
+        return self.noise()
+
+
+class Smooth(Additive):
+    """Noise in real numbers."""
+
+    base: Number | None = None
+
+    def channel(self, to: Setting) -> AdditiveNoise:
+        """Return the noise, rounded if that is asked for."""
+        noise: Any = self.noise()
+        return noise if self.base is None else model.Rounded(noise, self.base)
+
+
+class Gaussian(Smooth):
+    """The value plus Gaussian noise, in real numbers, or to multiples of `base`."""
+
+    kind: Literal["gaussian"]
+    sigma: Number
+
+    def noise(self) -> AdditiveNoise:
+        """Return the noise."""
+        return model.Gaussian(self.sigma)
+
+
+class Laplace(Smooth):
+    """The value plus Laplace noise, in real numbers, or to multiples of `base`."""
+
+    kind: Literal["laplace"]
+    scale: Number
+
+    def noise(self) -> AdditiveNoise:
+        """Return the noise."""
+        return model.Laplace(self.scale)
+
+
+class Uniform(Smooth):
+    """The value plus uniform noise, in real numbers, or to multiples of `base`."""
+
+    kind: Literal["uniform"]
+    half_width: Number
+
+    def noise(self) -> AdditiveNoise:
+        """Return the noise."""
+        return model.Uniform(self.half_width)
+
+
+class DiscreteGaussian(Additive):
+    """The value plus discrete Gaussian noise, in whole numbers, not truncated."""
+
+    kind: Literal["discrete_gaussian"]
+    sigma: Number
+
+    def noise(self) -> AdditiveNoise:
+        """Return the noise."""
+        return model.DiscreteGaussian(self.sigma)
+
+
+class DiscreteLaplace(Additive):
+    """The value plus discrete Laplace (geometric) noise, in whole numbers, not truncated."""
+
+    kind: Literal["discrete_laplace"]
+    scale: Number
+
+    def noise(self) -> AdditiveNoise:
+        """Return the noise."""
+        return model.DiscreteLaplace(self.scale)
 
 
 Mechanism = (
@@ -277,4 +379,10 @@ Mechanism = (
     | Identity
     | Constant
     | Matrix
+    | Intervals
+    | Gaussian
+    | Laplace
+    | Uniform
+    | DiscreteGaussian
+    | DiscreteLaplace
 )

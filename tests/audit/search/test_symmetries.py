@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from cvxleak.model import AdditiveQuery, Lumped, Mechanism, RecordSpace
 from cvxleak.problem.bound import Status
 from cvxleak.proofs import Certificate, verify
 from cvxleak.proofs.bounds.symmetry import Symmetry, gains, largest_multiplicities, moved_groups
+from cvxleak.queries import count
 
 
 def sum_with(values: int, m: int, flip: float = 0.2) -> Mechanism:
@@ -174,3 +176,12 @@ def test_a_mixture_of_symmetric_adversaries_bounds_the_rest():
             seen += 1
             assert lumped_information(w, lumped) <= bound.upper + 1e-12
     assert seen > 50
+
+
+def test_many_outputs_take_little_memory():
+    # All exchanges of two of 600 outputs would be 180,000 lists of 600.
+    lumped = Mechanism(count(2), np.random.default_rng(0).dirichlet(np.ones(600), 3)).lumped(0)
+    tracemalloc.start()
+    assert find_symmetries(lumped) == []
+    assert tracemalloc.get_traced_memory()[1] < 50e6
+    tracemalloc.stop()
