@@ -227,6 +227,8 @@ def audit_samples(
     Where each column is one output, `upper` is that of the columns and log k times the largest
     probability that the intervals leave to an output without a column, k being the number of
     values of the secret (or of the record): given such an output no more than log k is learned.
+    Further secrets, which were not tried, could only raise the leakage: `lower` holds with them,
+    and `upper` is without them.
 
     Examples
     --------
