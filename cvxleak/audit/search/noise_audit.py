@@ -24,8 +24,11 @@ __all__ = ["NoiseAudit"]
 COARSE = 1e-2
 """Nats that the place within a cell may tell in a first look."""
 
-SHARE = 0.4
-"""Share of the gap that is left to the cells: their number goes with the inverse root of it."""
+SHARE = 0.5
+"""Share of the gap that is left to the cells, whose number goes with the inverse root of it.
+
+From 0.25 to 0.7 the times differ by a fifth.
+"""
 
 ENTRY_SECONDS = 4e-5
 """About how long the proof takes for each probability of a cell."""
