@@ -44,9 +44,9 @@ def exponential(given: Budget, name: str, times: float = 1.0, most: float = math
             "Parameter"
         )
     if is_known(given):
-        return exponential(float(value(given)), name, times, most)
+        return exponential(value(given).item(), name, times, most)
     if given.value is not None:
-        exponential(float(value(given)), name, times, most)
+        exponential(value(given).item(), name, times, most)
     # e^Parameter is not DPP, but a Parameter that is computed from it is.
     return cp.CallbackParam(partial(_follow, given, name, times, most))
 
@@ -61,7 +61,7 @@ def _budget(given: Budget, name: str, curvature: str, most: float) -> Budget:
         return real_number(given, name, 0.0, most, open_high=most == math.inf)
     _check_scalar(given, name)
     if is_fixed(given) and given.value is not None:  # a Parameter's may change, and the sign stays
-        number = _budget(float(value(given)), name, curvature, most)
+        number = _budget(value(given).item(), name, curvature, most)
         if is_known(given):
             return number
     if not (given.is_concave() if curvature == "concave" else given.is_convex()):
@@ -83,4 +83,4 @@ def _check_scalar(given: cp.Expression, name: str) -> None:
 def _follow(source: cp.Expression, name: str, times: float, most: float) -> Any:
     if source.value is None:
         return None
-    return exponential(float(value(source)), name, times, most)
+    return exponential(value(source).item(), name, times, most)

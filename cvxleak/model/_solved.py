@@ -16,6 +16,8 @@ def repaired_rows(matrix: ArrayLike, tol: float) -> Array:
     """Return rows that are clipped, emptied where no row has more than `tol`, and normalized."""
     if matrix is None:
         raise ValidationError("matrix: found None; the solver found no point (see its status)")
+    if hasattr(matrix, "is_dcp"):
+        raise ValidationError("matrix: found a CVXPY expression; its `value` is needed")
     rows = frozen_array(matrix, "matrix", 2)
     if not rows.size:
         raise ValidationError(f"matrix: found shape {rows.shape}; it must not be empty")

@@ -74,6 +74,16 @@ def test_epsilon_and_delta_as_parameters_are_followed(best):
         assert truth == pytest.approx(k_rr(3, epsilon.value, delta.value), abs=1e-5)
 
 
+def test_a_parameter_may_be_a_matrix_of_one_entry(best):
+    Q, one = cp.Variable((3, 3)), cp.Parameter((1, 1), nonneg=True, value=[[1.0]])
+    assert best(cp.trace(Q) / 3, row_stochastic(Q) + local_dp(Q, one)) == pytest.approx(
+        k_rr(3, 1.0), abs=1e-6
+    )
+    assert best(cp.trace(Q) / 3, row_stochastic(Q) + local_dp(Q, 1.0, one / 10)) == pytest.approx(
+        k_rr(3, 1.0, 0.1), abs=1e-6
+    )
+
+
 def test_a_parameter_epsilon_is_checked_when_it_is_used():
     epsilon = cp.Parameter()
     Q = cp.Variable((2, 2))

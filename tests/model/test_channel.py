@@ -3,6 +3,7 @@ from collections import Counter
 from fractions import Fraction
 from itertools import product
 
+import cvxpy as cp
 import numpy as np
 import pandas as pd
 import pytest
@@ -47,6 +48,7 @@ class TestFromSolver:
         ("matrix", "tol", "message"),
         [
             (None, 1e-6, "matrix: found None; the solver found no point"),
+            (cp.Variable((2, 2)), 1e-6, "matrix: found a CVXPY expression; its `value`"),
             ([[]], 1e-6, "matrix: found shape"),
             ([[np.nan, 1.0]], 1e-6, "matrix: found NaN"),
             ([[np.inf, 1.0]], 1e-6, "sum of row 0 of inf"),
