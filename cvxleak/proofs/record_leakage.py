@@ -36,7 +36,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from flint import arb, fmpz
@@ -82,9 +82,9 @@ from cvxleak.proofs.bounds.time_sharing import sharing_bound
 from cvxleak.proofs.bounds.whole_dataset import dataset_bound
 
 __all__ = [
+    "Cells",
     "about",
     "audited_groups",
-    "of_real_output",
     "prove",
     "prove_balance",
     "prove_groups",
@@ -174,19 +174,41 @@ def _prove_noise(
     """Return the ends for the real output of additive noise, by those for its cells."""
     keys = {"edges", "references", "channel"}
     reading.parts(proof, {"groups"} | keys, "the proof")
-    near, slack, excess = read_cells(mechanism, groups, {key: proof[key] for key in keys})
-    ends = prove_groups(near, floor, groups, knowledge, witness, {"groups": proof["groups"]})
-    return of_real_output(ends, slack, excess)
+    cells = read_cells(mechanism, groups, {key: proof[key] for key in keys})
+    inner = {"groups": proof["groups"]}
+    return cells.widened(*prove_groups(cells.mechanism, floor, groups, knowledge, witness, inner))
+
+
+class Cells(NamedTuple):
+    """What stands for a real output.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+        Audited in the place of the cell that the output is in.
+    slack : arb
+        No leakage about the cell is further than this from that of `mechanism`.
+    excess : arb
+        The place within the cell tells no more than this.
+    most : arb
+        log|A|.
+    """
+
+    mechanism: Mechanism
+    slack: arb
+    excess: arb
+    most: arb
+
+    def widened(self, lower: float, upper: float) -> tuple[float, float]:
+        """Return the ends for the real output, from those of `mechanism`."""
+        above = (arb(upper) + self.slack + self.excess).min(self.most)
+        return max(balls.round_down(arb(lower) - self.slack), 0.0), balls.round_up(above)
 
 
 def read_cells(
     mechanism: Mechanism, groups: Sequence[tuple[int, ...]], cells: Mapping[str, Any]
-) -> tuple[Mechanism, arb, arb]:
-    """Return the mechanism that is audited in the place of one with additive noise.
-
-    With it two balls: no leakage about the cell that the output is in is further from that of this
-    mechanism than the first, and the place within the cell tells no more than the second.
-    """
+) -> Cells:
+    """Return what stands for the real output of a mechanism with additive noise."""
     noise = mechanism.noise
     assert isinstance(noise, AdditiveNoise)
     inner = unpack(cells["edges"], (None,)).tolist()
@@ -200,16 +222,7 @@ def read_cells(
     masses = cell_masses(noise, numbers, edges)
     eta = distance_to(masses, [balls.normalized(row) for row in near.channel.matrix])
     excess = excess_of_cells(noise, numbers, edges, references, masses, size)
-    return near, slack_of_distance(eta, size), excess
-
-
-def of_real_output(ends: tuple[float, float], slack: arb, excess: arb) -> tuple[float, float]:
-    """Return the ends for the real output, from those of the channel that stands for its cells."""
-    lower, upper = ends
-    return (
-        max(balls.round_down(arb(lower) - slack), 0.0),
-        balls.round_up(arb(upper) + slack + excess),
-    )
+    return Cells(near, slack_of_distance(eta, size), excess, arb(fmpz(size)).log())
 
 
 def _entries(proof: Mapping[str, Any], groups: Sequence[tuple[int, ...]]) -> list[Any]:

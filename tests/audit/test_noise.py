@@ -151,6 +151,12 @@ def test_a_bracket_that_had_no_time_is_wide_and_holds():
     assert verify(bound.certificate).passed
 
 
+def test_nobody_learns_more_than_the_record():
+    bound = record_leakage(Mechanism(count(30), Gaussian(0.4)), 1.0, tol=1e-3)
+    assert bound.status is Status.CERTIFIED
+    assert math.log(2) <= bound.upper < math.log(2) + 1e-12
+
+
 def test_curves_groups_and_what_is_known_of_adversaries():
     mechanism = Mechanism(count(3), Gaussian(1.5))
     curve = leakage_curve(mechanism, [0.0, 1.0, 2.0], tol=1e-2)

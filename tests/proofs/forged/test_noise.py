@@ -301,8 +301,12 @@ def test_a_channel_that_is_off_widens_both_ends():
     dataset = rel_entr(off, rows.mean(axis=0)).sum(axis=1).max()
     more = gaussian_excess_of_two(EDGES, REFERENCES)
     assert upper == pytest.approx(dataset + slack + more, abs=1e-9)
-    lower, upper = record_leakage.of_real_output((0.5, 0.5), arb(0), arb(0))
+    mechanism = Mechanism(count(1), Gaussian(0.5))
+    nothing = record_leakage.Cells(mechanism, arb(0), arb(0), arb(2).log())
+    lower, upper = nothing.widened(0.5, 0.5)
     assert lower < 0.5 < upper
+    assert LOG_2 <= nothing.widened(0.5, 0.7)[1] < LOG_2 + 1e-12
+    assert nothing._replace(slack=arb(1)).widened(0.5, 0.5)[0] == 0
     swapped = tampered(audit(), {("proof", "channel"): pack(rows[:, ::-1].copy())})
     assert ends(swapped)[0] <= truth()
 
@@ -315,8 +319,9 @@ def test_the_record_with_most_values_counts():
         "references": pack(np.zeros(2)),
         "channel": pack(mechanism.noise.masses(query.values, np.array([-INF, 1.0, INF]))),
     }
-    excess_of_all = record_leakage.read_cells(mechanism, [(0,), (1,)], cells)[2]
-    assert float(excess_of_all) == pytest.approx(math.log(3), abs=0.01)
+    read = record_leakage.read_cells(mechanism, [(0,), (1,)], cells)
+    assert float(read.excess) == pytest.approx(math.log(3), abs=0.01)
+    assert float(read.most) == pytest.approx(math.log(3))
 
 
 def test_no_other_number_proves_what_is_not_true():
