@@ -48,13 +48,11 @@ class UnknownError(RefusedError):  # a kind of claim or proof that this checker 
 class NotProvedError(RefusedError):  # a claimed end does not follow from what the file holds
     code = NOT_PROVED
 class NarrowError(NotProvedError): ...  # the same, where more digits could make a difference
-
-def need(condition: object, message: str) -> None:
+class InfiniteError(Exception): ...  # what should be an upper end is none
+def need(condition: object, message: str, error: type[RefusedError] = UnusableError) -> None:
     if not condition:
-        raise UnusableError(message)
-def prove(condition: object, message: str) -> None:
-    if not condition:
-        raise NotProvedError(message)
+        raise error(message)
+prove = functools.partial(need, error=NotProvedError)
 def dot(xs: Iterable[Any], ys: Iterable[Any]) -> Any:
     return sum(x * y for x, y in zips(xs, ys))
 
@@ -62,7 +60,6 @@ def dot(xs: Iterable[Any], ys: Iterable[Any]) -> Any:
 #
 # A number v is an integer that stands for v / 2^P; an interval is a pair (lo, hi). `log_ratio` and
 # `exp` work with 64 more bits, Q = P + 64; an "ulp" below is 2^-Q.
-
 class Precision:  # P, Q and what depends on them; the one instance, `FX`, is set anew
     def __init__(self, bits: int) -> None:
         self.bits, self.one, self.wide = bits, 1 << bits, bits + 64
@@ -74,10 +71,8 @@ class Precision:  # P, Q and what depends on them; the one instance, `FX`, is se
             total += power // index
             power, index = power // 9, index + 2
         self.ln2 = total >> 32
-
 FX = Precision(DIGITS[0])
 MARGIN = 1 << 60  # ulps: more than `exp` and `log_ratio` are off by, as shown there
-
 def _exp(r: int) -> int:
     """Return a number within 2^56 ulps of 2^Q exp(r / 2^Q), for 0 <= r <= log 2.
     r / 2^k is truncated (one ulp, 2^(k+1) in the result). Each term of Taylor's series is truncated
@@ -94,7 +89,6 @@ def _exp(r: int) -> int:
     for _ in range(FX.halvings):
         total = (total * total) >> wide
     return total
-
 def exp(x: int) -> Interval:
     """Return an interval that holds exp(x).
     With n = floor(x / log 2), taking n log 2 away is off by at most 2|n| <= 2^24 ulps, which is at
@@ -108,7 +102,6 @@ def exp(x: int) -> Interval:
     value = _exp((x << 64) - n * FX.ln2)
     lo, hi, up, down = max(value - MARGIN, 0), value + MARGIN, max(n, 0), 64 - min(n, 0)
     return (lo << up) >> down, -((-hi << up) >> down)
-
 def log_ratio(a: int, b: int) -> Interval:
     """Return an interval that holds log(a / b), for whole numbers a, b > 0.
     With a/b = 2^e m, 1/2 < m < 2, and y the float logarithm of m (as the number that it is, right
@@ -131,7 +124,6 @@ def log_ratio(a: int, b: int) -> Interval:
         series += term // j
     value = e * FX.ln2 + y + 2 * series
     return (value - MARGIN) >> 64, ((value + MARGIN) >> 64) + 1
-
 def fixed(x: Fraction | int) -> Interval:  # the narrowest interval that holds a rational number
     lo, rest = divmod(x.numerator << FX.bits, x.denominator)
     return lo, lo + (rest > 0)
@@ -145,7 +137,6 @@ def plus(terms: Iterable[Interval]) -> Interval:
     return lo, hi
 def minus(x: Interval, y: Interval) -> Interval:
     return x[0] - y[1], x[1] - y[0]
-
 def x_log_x(cell: Interval) -> Interval:
     """Return an interval that holds x log x for all x of an interval in [0, 1] (or just above)."""
     lo, hi = cell
@@ -183,7 +174,6 @@ def parse(text: str) -> Any:  # strict JSON as Python objects: no NaN, and no ke
             text, parse_float=decimal, parse_constant=decimal, object_pairs_hook=pairs)
     except (ValueError, ArithmeticError, RecursionError) as error:
         raise UnusableError(f"not JSON: {error}") from error
-
 class Reader:  # the schema version, and what the file has asked for so far
     def __init__(self, version: int, expanded: int = 0, steps: int = 0) -> None:
         self.version, self.expanded, self.steps = version, expanded, steps
@@ -193,10 +183,8 @@ class Reader:  # the schema version, and what the file has asked for so far
     def work(self, steps: int, what: str) -> None:  # count steps, before they are taken
         self.steps += steps
         need(self.steps <= LARGEST_WORK, f"{what}: the file asks for too much work")
-
 READ, DECIMALS = Reader(1), 2  # the first version in which a float is its shortest decimal
 FRACTION = re.compile(r"-?[0-9]{1,4000}(/0*[1-9][0-9]{0,4000}|\.[0-9]{1,400})?")
-
 def rational(value: Any, what: str) -> Fraction:
     """Return a number exactly: a float as itself (schema 1) or as its shortest decimal (2)."""
     if isinstance(value, float):
@@ -217,8 +205,8 @@ def fields(holder: Any, names: str, optional: str = "") -> list[Any]:
     wanted, perhaps = names.split(), optional.split()
     need(isinstance(holder, dict), f"no object with {names!r}")
     for key in holder:
-        if key not in wanted and key not in perhaps:
-            raise UnknownError(f"this checker does not know {key!r:.60} beside {names!r}")
+        known = key in wanted or key in perhaps
+        need(known, f"this checker does not know {key!r:.60} beside {names!r}", UnknownError)
     for key in wanted:
         need(key in holder, f"{key!r} is missing")
     return [holder.get(key) for key in (*wanted, *perhaps)]
@@ -232,7 +220,6 @@ def numbers(values: Any, what: str, length: int | None = None) -> list[Fraction]
     if isinstance(values, dict):  # packed multipliers are what their floats store
         return list(map(Fraction, a_list(unpack(values, what, 1)[0], what, length)))
     return [rational(value, what) for value in a_list(values, what, length)]
-
 def unpack(packed: Any, what: str, axes: int, of: str = "dfi") -> tuple[list[Any], list[int]]:
     """Return the numbers of a packed array and its shape. No more than declared is expanded."""
     dtype, shape, data = fields(packed, "dtype shape data")
@@ -259,7 +246,6 @@ def table(packed: Any, what: str, width: int | None = None, of: str = "dfi") -> 
     values, (rows, length) = unpack(packed, what, 2, of)
     need(width in (None, length), f"{what} has the wrong shape")
     return [values[i * length : (i + 1) * length] for i in range(rows)]
-
 class Law(NamedTuple):  # probabilities weights[i] / total, in whole numbers
     weights: Vector
     total: int
@@ -294,13 +280,11 @@ def fixed_law(p: Law) -> list[Interval]:
 def entropy(cells: Iterable[Interval]) -> Interval:
     lo, hi = plus(map(x_log_x, cells))
     return -hi, -lo
-
-def divergence(row: Law, t: Law, log_t: Sequence[Interval | None]) -> Interval | None:
-    """Return an interval that holds D(row || t); None if it is infinite."""
-    terms = []
+def divergence(row: Law, t: Law, log_t: Sequence[Interval | None]) -> Interval:
+    terms = []  # D(row || t)
     for w, other, log_other in zips(row.weights, t.weights, log_t):
         if w and log_other is None:
-            return None
+            raise InfiniteError
         if w and log_other and w * t.total != other * row.total:
             gain = minus(log_ratio(w, row.total), log_other)
             terms.append(times(fixed(Fraction(w, row.total)), gain))
@@ -325,7 +309,6 @@ def runs(values: Any, what: str, read: Callable[[Any], Any]) -> list[Any]:
         READ.spend(number * len(a_list(item, what)))
     need(sum(number for _, number in found) <= LARGEST_RECORDS, "too many records")
     return [x for item, number in found for x in itertools.repeat(read(item), number)]
-
 class Query:
     """A function of the dataset. `values` are its labels; a place is an index into them.
     `alphabets[i]` are the values of record i, `sizes[i]` is their number. Additive: the vectors
@@ -336,8 +319,8 @@ class Query:
     totals: dict[Vector, int] | None = None
     def __init__(self, data: Any) -> None:
         kind = data.get("kind") if isinstance(data, dict) else None
-        if kind not in ("additive", "table"):
-            raise UnknownError(f"this checker does not know the query kind {kind!r:.60}")
+        known = kind in ("additive", "table")
+        need(known, f"this checker does not know the query kind {kind!r:.60}", UnknownError)
         own = ("table", "") if kind == "table" else ("contributions totals", "modulus")
         _, space, labels, first, *rest = fields(data, f"kind space values {own[0]}", own[1])
         self.alphabets = runs(
@@ -396,7 +379,6 @@ class Query:
         sums = (functools.reduce(joint.add, x, joint.nothing)
                 for x in itertools.product(*self.contributions))
         return [joint.places(s)[0] for s in sums]
-
 class Sum:  # several additive queries of one space as one, with their vectors side by side
     def __init__(self, queries: Sequence[Query]) -> None:
         self.totals = [q.totals or {} for q in queries]
@@ -435,7 +417,6 @@ class Sum:  # several additive queries of one space as one, with their vectors s
             n >>= 1
             once = self.convolve(once, once) if n else once
         return ways
-
 def contexts(queries: Sequence[Query], group: Sequence[int]) -> list[dict[Vector, int]]:
     """Return, for each value of a group of records, how many contexts have which query values.
     A context is an assignment of the other records, and a key has a place for each query. Values of
@@ -461,19 +442,18 @@ def contexts(queries: Sequence[Query], group: Sequence[int]) -> list[dict[Vector
         for total, number in ways.items():
             mine[joint.places(joint.add(start, total))] += number
     return list(counts.values())
-
 class Channel:
-    """A row of probabilities for each value of a query; `order[v]` is the row as it is stored."""
-    def __init__(self, data: Any, query: Query) -> None:
-        stored, outputs, matrix = fields(data, "inputs outputs matrix")
-        inputs = places(stored, "inputs")
+    """A row of probabilities for each value of a query, or a box; `order[v]` is it as stored."""
+    def __init__(self, data: Any, query: Query, ends: str = "matrix") -> None:
+        stored, outputs, *given = fields(data, f"inputs outputs {ends}")
+        inputs, self.outputs = places(stored, "inputs"), list(places(outputs, "outputs"))
         need(set(inputs) == set(query.values), "the channel's inputs are not the query's values")
-        self.outputs = list(places(outputs, "outputs"))
-        matrix = [a_list(row, "a row") for row in a_list(matrix, "a matrix", len(inputs))]
-        matrix = [matrix[inputs[v]] for v in query.values]
-        self.rows = [law(row, "a row of the channel", len(self.outputs)) for row in matrix]
-        self.order = [tuple(numbers(row, "a row")) for row in matrix]
-
+        given = [a_list(matrix, "a matrix", len(inputs)) for matrix in given]
+        both = [[a_list(m[inputs[v]], "a row", len(self.outputs)) for m in given]
+                for v in query.values]
+        self.boxes = [box(*row) for row in both] if len(given) == 2 else []
+        self.rows: Any = self.boxes or [law(row, "a row of the channel") for row, in both]
+        self.order = [tuple(numbers(list(itertools.chain(*row)), "a row")) for row in both]
 class Lumped:
     """The lumped problem of one group of records.
     Groups of contexts with equal rows are listed value by value, and for each value in
@@ -483,10 +463,12 @@ class Lumped:
         rank = {row: i for i, row in enumerate(sorted(set(channel.order)))}
         first = {rank[row]: v for v, row in enumerate(channel.order)}
         self.kinds, self.counts, self.of = [], [], []
-        for counted in contexts([query], group):
+        self.boxes, self.fibers = channel.boxes, contexts([query], group)
+        self.kind_of = [rank[row] for row in channel.order]
+        for counted in self.fibers:
             merged: Counter[int] = Counter()
             for (place,), number in counted.items():
-                merged[rank[channel.order[place]]] += number
+                merged[self.kind_of[place]] += number
             self.of.append(range(len(self.kinds), len(self.kinds) + len(merged)))
             self.kinds += sorted(merged)
             self.counts += [merged[kind] for kind in sorted(merged)]
@@ -499,7 +481,15 @@ class Lumped:
     def content(self) -> list[list[tuple[int, int]]]:
         """Return rows and counts of each value, the values in any order: equal ones leak alike."""
         return sorted([(self.kinds[g], self.counts[g]) for g in groups] for groups in self.of)
-
+    def masses(self, w: Law) -> list[list[Fraction]]:
+        """Return the mass of each value of the group with each value of the query."""
+        at, found = {key: g for g, key in enumerate(zips(self.values, self.kinds))}, []
+        for a, counted in enumerate(self.fibers):
+            found.append([Fraction(0)] * len(self.kind_of))
+            for (v,), number in counted.items():
+                g = at[a, self.kind_of[v]]
+                found[a][v] = Fraction(w.weights[g] * number, w.total * self.counts[g])
+        return found
 def required_groups(query: Query, size: int) -> list[Vector]:
     """Return groups of records such that every group of that size leaks as much as one of them."""
     members: dict[Any, list[int]] = {}
@@ -538,9 +528,9 @@ def choices_bound(lumped: Lumped, stored: Any) -> float:
         log_t = [log_ratio(t, FX.one)[0] if t else None for t in output]
         for g, row in zips(groups, chosen):
             if any(r[1] and x is None for r, x in zips(row, log_t)):
-                if all(pi.weights):
-                    raise NarrowError("a probability is too small for this precision")
-                return math.inf
+                small = all(pi.weights)
+                need(not small, "a probability is too small for this precision", NarrowError)
+                raise InfiniteError
             cost = dot((r[1] for r in row), (min(x or 0, 0) for x in log_t))
             worst = max(worst, gains[g] - (cost >> FX.bits))
     return worst
@@ -550,16 +540,11 @@ def dataset_bound(lumped: Lumped, stored: Any, floor: Fraction) -> float:
     lam, q = map(nonnegative, numbers(multipliers, "multipliers", 2))
     prove(q <= 1, "q is not from 0 to 1")
     t = law(output, "an output law", lumped.outputs)
-    log_t, known = t.logs(), {}
-    for row in set(lumped.rows):
-        cost = divergence(row, t, log_t)
-        if cost is None:
-            return math.inf
-        known[row] = scaled(cost[1], q)
+    log_t = t.logs()
+    known = {row: scaled(divergence(row, t, log_t)[1], q) for row in set(lumped.rows)}
     c = [known[row] for row in lumped.rows]
     return lemma_bound(lumped, c, lumped.log_counts, 1 - q, lam, floor)
 Merged = namedtuple("Merged", "rows extra price same")  # what is added for each group, and for all
-
 def merge(lumped: Lumped, stored: Any, output: Any = None) -> Merged:
     """Return the rows with the outputs of each part added up, and what that may hide.
     I(A;Y) <= I(A;Y') + I(A,G;Y|Y'), and the last term is at most the largest log(beta / alpha),
@@ -568,6 +553,10 @@ def merge(lumped: Lumped, stored: Any, output: Any = None) -> Merged:
     parts = [whole(p, "a part of the outputs") for p in a_list(stored, "outputs")]
     chosen = sorted(itertools.chain(*parts))
     prove(chosen == list(range(lumped.outputs)) and all(parts), "outputs: no partition")
+    if lumped.boxes:
+        plain = output is None and len(parts) == lumped.outputs
+        prove(plain and chosen == list(itertools.chain(*parts)), "merged outputs of a set")
+        return Merged(lumped.rows, [0] * len(lumped.rows), 0, False)
     price, extra = 0, dict.fromkeys(lumped.rows, 0)
     coarse = {row: row.merged(parts) for row in extra}
     if output is not None:
@@ -575,23 +564,20 @@ def merge(lumped: Lumped, stored: Any, output: Any = None) -> Merged:
         together = t.merged(parts)
         log_t, log_together = t.logs(), together.logs()
         for row in extra:
-            fine, cost = divergence(row, t, log_t), divergence(coarse[row], together, log_together)
-            if fine is None or cost is None:
-                return Merged([], [], math.inf, False)
-            extra[row] = minus(fine, cost)[1]
+            cost = divergence(coarse[row], together, log_together)
+            extra[row] = minus(divergence(row, t, log_t), cost)[1]
     for i, y in ((i, y) for i, part in enumerate(parts) if len(part) > 1 for y in part):
         some = [r for r in extra if coarse[r].weights[i] and output is None]
         shares = [Fraction(r.weights[y], coarse[r].weights[i]) for r in some] or [Fraction(0)]
-        if max(shares) > min(shares):
-            ratio = max(shares) / min(shares) if min(shares) else math.inf
-            bound = log_ratio(*ratio.as_integer_ratio())[1] if min(shares) else math.inf
-            price = max(price, bound)
+        if max(shares) > min(shares) == 0:
+            raise InfiniteError
+        if max(shares):
+            price = max(price, log_ratio(*(max(shares) / min(shares)).as_integer_ratio())[1])
     known, same = {row: fixed_law(coarse[row]) for row in extra}, len(parts) == lumped.outputs
     same = same and chosen == list(itertools.chain(*parts))
     return Merged([known[r] for r in lumped.rows], [extra[r] for r in lumped.rows], price, same)
-def linear(row: Sequence[Interval], slopes: Sequence[int]) -> int:  # sum r_y slope_y, rounded up
-    return (sum(r[s > 0] * s for r, s in zips(row, slopes)) >> FX.bits) + 1
-
+def support(row: Sequence[Interval], slopes: Sequence[int]) -> int:  # of all laws in a row of them
+    return (dot(filled(row, slopes), slopes) >> FX.bits) + 1
 class Cell:
     """A simplex: its vertices (whole numbers over one), and -H at each, rounded up.
     A point is a vertex in fixed point, rounded down: an entry is at most one unit more."""
@@ -622,8 +608,7 @@ class Cell:
         for i in range(n):
             pivot = max(range(i, n), key=lambda r: abs(rows[r][i]))
             rows[i], rows[pivot] = rows[pivot], rows[i]
-            if rows[i][i] == 0:
-                raise NarrowError("a cell is too thin for this precision")
+            need(rows[i][i], "a cell is too thin for this precision", NarrowError)
             rows[i] = [(x << extra) // rows[i][i] for x in rows[i]]
             for r, row in enumerate(rows):
                 if r != i and row[i]:
@@ -639,7 +624,6 @@ class Cell:
         reached = [(dot(nu, point) + below) >> FX.bits for point in self.points]
         missing = max(0, *(bend - x for bend, x in zips(self.bends, reached)))
         return [x + missing for x in nu]
-
 def symmetries_of(lumped: Lumped, stored: list[list[int]]) -> tuple[list[Any], list[Interval]]:
     """Return the symmetries, checked, and log m, with every m raised to the largest of its orbit.
     A symmetry permutes the values and the outputs such that every row of a value, moved, is a row
@@ -669,7 +653,6 @@ def moved_away(cells: Sequence[Cell], p: Sequence[int], s: Sequence[int]) -> boo
         slack = sum(g for g in gains if g > 0)
         total += max(dot(gains, point) + slack for point in cell.points)
     return total < 0
-
 def leaves_of(packed: Any, width: int, entries: int) -> list[list[Any]]:
     """Return the rows of a tree's leaves. Each takes some steps for each entry of the problem: many
     of them if the file is too short to hold one character for each of its numbers."""
@@ -677,7 +660,6 @@ def leaves_of(packed: Any, width: int, entries: int) -> list[list[Any]]:
     missing = max(len(rows) - len(packed["data"]) // width, 0)
     READ.work(entries * (len(rows) + 32 * missing), "leaves")
     return rows
-
 def replay(nodes: Iterable[Any], cuts: Any, leaves: list[Any], start: list[Any],
            split: Callable[..., Any]) -> Iterable[tuple[list[Any], list[Any]]]:
     """Yield what is confined to what in each leaf of a tree in preorder, and the leaf's row.
@@ -697,7 +679,6 @@ def replay(nodes: Iterable[Any], cuts: Any, leaves: list[Any], start: list[Any],
         stack += [[*here[:y], child, *here[y + 1 :]] for child in (second, first)]
     prove(not stack and next(where, None) is None, "the tree ends too early")
     prove(next(rows, None) is None, "the tree has fewer leaves than rows")
-
 def cells_bound(lumped: Lumped, stored: Any, floor: Fraction) -> float:
     """Return the largest bound of the leaves of a tree of cells for the posteriors.
     In a leaf the posterior of each output y is in a simplex, and <V, nu_y> >= -H(V) at its
@@ -706,13 +687,10 @@ def cells_bound(lumped: Lumped, stored: Any, floor: Fraction) -> float:
     parts, splits, cuts, leaves, output, moves = fields(
         stored, "outputs splits cuts leaves", "output symmetries")
     merged = merge(lumped, parts, output)
-    if merged.price == math.inf:
-        return math.inf
     n, k, symmetries, log_counts = len(merged.rows[0]), lumped.size, [], lumped.log_counts
     if moves is not None:
         prove(merged.same and output is None, "symmetries of merged outputs")
         symmetries, log_counts = symmetries_of(lumped, table(moves, "symmetries", k + n, "i"))
-
     def split(cell: Cell, i: int, j: int, t: Fraction) -> list[Cell]:
         inside = 0 < t < 1 and 0 <= i < k and 0 <= j < k and i != j
         prove(inside, "a cut is not between two vertices of a cell")
@@ -732,17 +710,14 @@ def cells_bound(lumped: Lumped, stored: Any, floor: Fraction) -> float:
         slack = [fixed(nonnegative(Fraction(m)))[0] for m in leaf[1:]]
         nu = list(zips(*(cell.slope(slack[y * k : y * k + k]) for y, cell in enumerate(cells))))
         both = zips(merged.rows, lumped.values, merged.extra)
-        c = [linear(row, nu[a]) + more for row, a, more in both]
+        c = [support(row, nu[a]) + more for row, a, more in both]
         worst = max(worst, lemma_bound(lumped, c, log_counts, Fraction(1), lam, floor))
     return worst + merged.price if worst > -math.inf else math.inf
-
 def sharing_bound(lumped: Lumped, stored: Any, floor: Fraction) -> float:
     """Return l log sum_a exp(phi_a / l) - l b, phi_a >= max_v D(v R_a || t) + l (H(v)+<v, log m>).
     I(w) <= sum_a pi_a D(r_a || t) for every t, and then the lemma's last step."""
     parts, multiplier, output, values = fields(stored, "outputs multiplier output values")
     merged, lam = merge(lumped, parts), rational(multiplier, "a multiplier")
-    if merged.price == math.inf:
-        return math.inf
     prove(lam > 0, "the multiplier of sharing is not positive")
     t = law(output, "an output law", len(merged.rows[0]), positive=True)
     log_t, phi = [log_ratio(w, t.total) for w in t.weights], []
@@ -762,8 +737,8 @@ def tangent_bound(rows: list[list[Interval]], stored: Any, log_t: list[Interval]
     for column in zips(*rows):
         lo, hi = (dot(v0.weights, (r[end] for r in column)) for end in (0, 1))
         r0.append((lo // v0.total, -(-hi // v0.total)))
-    if any(lo <= 0 < hi for lo, hi in r0):
-        raise NarrowError("a probability is too small for this precision")
+    small = any(lo <= 0 < hi for lo, hi in r0)
+    need(not small, "a probability is too small for this precision", NarrowError)
     eta = FX.one
     if len(rows) <= 316:
         roots = [[math.isqrt(lo << FX.bits) for lo, _ in row] for row in rows]
@@ -786,11 +761,9 @@ def chords_bound(rows: list[list[Interval]], stored: Any, log_t: list[Interval],
     rest, <v, R nu> + l (H(v) + <v, log m>), is at most l log sum_g m exp(<R_g, nu> / l)."""
     nodes, cuts, leaves = fields(stored, "nodes cuts leaves")
     leaves = leaves_of(leaves, len(log_t), len(log_t) + len(rows))
-
     @functools.cache
     def h(y: int, r: int) -> int:
         return x_log_x((r, r))[1] + times((r, r), (-log_t[y][1], -log_t[y][0]))[1] if r > 0 else 0
-
     def split(interval: Interval, where: Fraction) -> tuple[Interval, Interval]:
         cut = min(max(fixed(where)[0], interval[0]), interval[1])
         return (interval[0], cut), (cut, interval[1])
@@ -800,9 +773,45 @@ def chords_bound(rows: list[list[Interval]], stored: Any, log_t: list[Interval],
         nu = [fixed(Fraction(v))[0] for v in leaf]
         pairs = enumerate(zips(nu, intervals))
         off = sum(max(h(y, r) - (v * r >> FX.bits) for r in ends) for y, (v, ends) in pairs)
-        terms = [linear(row, nu) + scaled(m[1], lam) for row, m in zips(rows, log_counts)]
+        terms = [support(row, nu) + scaled(m[1], lam) for row, m in zips(rows, log_counts)]
         bounds.append(log_sum_exp(terms, lam) + off)
     return max(bounds)
+
+# -------- Sets of channels: each row is any law in a box, whatever the others are.
+def box(low: Any, high: Any) -> tuple[Interval, ...]:
+    lower, upper = numbers(low, "a lower bound"), numbers(high, "an upper bound", len(low))
+    need(all(0 <= x <= y <= 1 for x, y in zips(lower, upper)), "a box that is none")
+    some = sum(lower) <= 1 <= sum(upper)  # the first lets pass what a rounding may do to that
+    need(some, "this checker does not know boxes without a law", UnknownError)
+    return tuple((fixed(x)[0], fixed(y)[1]) for x, y in zips(lower, upper))
+def filled(row: Sequence[Interval], slopes: Sequence[Any]) -> list[int]:
+    """Return the law of a box with the largest <q, slopes>: they share what the low ends leave."""
+    q = [lo for lo, _ in row]
+    left = FX.one - sum(q)
+    for y in sorted(range(len(q)), key=slopes.__getitem__, reverse=True):
+        taken = min(row[y][1] - q[y], left)
+        q[y], left = q[y] + taken, left - taken
+    return q
+STEPS = 24
+def information_below(masses: list[list[Fraction]], rows: list[Any]) -> int:
+    """Return a number below I(A;Y), where (a, row v) has the mass `masses[a][v]`.
+    I(A;Y) = H(A) + sum s_ay log p(a|y) >= H(A) + sum s_ay log rho(a|y) for all laws rho(.|y), and
+    that is linear in the rows. Good ones are the posteriors at rows that tell little, which
+    conditional gradients come near to."""
+    READ.work(STEPS * len(masses) * len(rows) * len(rows[0]), "a set of channels")
+    columns, best, q = list(zips(*masses)), 0, []
+    doubt = entropy(fixed(sum(own)) for own in masses)[0]
+    for row in rows:
+        left, room = FX.one - sum(lo for lo, _ in row), sum(hi - lo for lo, hi in row)
+        q.append([lo + (hi - lo) * left // max(room, 1) for lo, hi in row])
+    for step in range(STEPS):
+        logs = [common([dot(own, column) + 1 for own in masses]).logs() for column in zips(*q)]
+        prices = [[-plus(times(fixed(m), x or (0, 0)) for m, x in zips(own, log))[0]
+                   for log in logs] for own in columns]
+        worst = list(map(filled, rows, prices))
+        best = max(best, doubt - sum(map(support, rows, prices)))
+        q = [[x + 2 * (y - x) // (step + 3) for x, y in zips(*two)] for two in zips(q, worst)]
+    return best
 
 # -------- Leakage about records: both ends.
 Ends = namedtuple("Ends", "lower upper")  # fixed point, rational, infinite, or None for nothing
@@ -810,9 +819,8 @@ def enough_doubt(w: Law, log_counts: list[Interval], floor: Fraction, who: str) 
     # F(w) = H(w) + sum w log m >= b
     cells = fixed_law(w)
     doubt = entropy(cells)[0] + plus(times(cell, m) for cell, m in zips(cells, log_counts))[0]
-    if Fraction(doubt, FX.one) < floor:
-        raise NarrowError(f"{who} has less entropy than the floor")
-
+    enough = Fraction(doubt, FX.one) >= floor
+    need(enough, f"{who} has less entropy than the floor", NarrowError)
 def information(w: Law, rows: list[Law], values: Iterable[Sequence[int]]) -> Interval:
     """Return an interval that holds I(A;Y) = H(A) + H(Y) - H(A,Y) of s_ay = sum_g w_g R_g(y)."""
     if len({row for row, mass in zips(rows, w.weights) if mass}) == 1:
@@ -826,6 +834,11 @@ def information(w: Law, rows: list[Law], values: Iterable[Sequence[int]]) -> Int
     outputs = [plus(joint[y::n]) for y in range(n)]
     low, high = minus(plus((entropy(inputs), entropy(outputs))), entropy(joint))
     return max(low, 0), high
+def bounded(way: Callable[..., float], *parts: Any) -> float:
+    try:
+        return way(*parts)
+    except InfiniteError:
+        return math.inf
 def a_group(values: Any, query: Query, size: int) -> Vector:
     group = tuple(whole(values, "a group of records", size))
     need(len(set(group)) == len(group), "a group of records has one twice")
@@ -847,14 +860,19 @@ class Audit:  # the leakage of one mechanism about groups of records, for one en
         lumped = self.lumped(group)
         w = law(weights, "the witness", len(lumped.rows))
         enough_doubt(w, lumped.log_counts, self.floor, "the witness")
+        if lumped.boxes:
+            return information_below(lumped.masses(w), lumped.boxes), 0
         return information(w, lumped.rows, lumped.of)
     def group_bound(self, lumped: Lumped, entry: Any) -> float:
         """Return the least of log k and of the bounds that an entry holds."""
         ways = (dataset_bound, cells_bound, sharing_bound)
         _, choices, *rest = fields(entry, "records", "choices dataset cells sharing")
         bounds: list[float] = [log_ratio(lumped.size, 1)[1]]
-        bounds += [choices_bound(lumped, choices)] if choices is not None else []
-        bounds += [way(lumped, one, self.floor) for way, one in zips(ways, rest) if one is not None]
+        known = not lumped.boxes or {"records", "cells"} >= set(entry)
+        need(known, "this checker knows but cells for a set of channels", UnknownError)
+        bounds += [bounded(choices_bound, lumped, choices)] if choices is not None else []
+        bounds += [bounded(way, lumped, one, self.floor)
+                   for way, one in zips(ways, rest) if one is not None]
         return min(bounds)
     def upper(self, stored: Any) -> float:
         """Return the largest bound of the entries, once they are seen to cover all groups.
@@ -887,28 +905,26 @@ def a_matrix(stored: Any, what: str) -> list[Law]:  # a channel, its rows as law
     rows = table(stored, what) if isinstance(stored, dict) else a_list(stored, what)
     need(rows and a_list(rows[0], what), f"{what} is empty")
     return [law(row, f"a row of {what}", len(rows[0])) for row in rows]
-
 def capacity(problem: Any, witness: Any, proof: Any) -> Ends:  # I(p, Q) <= C <= max_x D(Q_x || t)
     rows = a_matrix(fields(problem, "matrix")[0], "the channel")
     p = law(fields(witness, "input")[0], "the witness", len(rows))
     t = law(fields(proof, "output")[0], "an output law", len(rows[0].weights))
     log_t = t.logs()
-    costs = [divergence(row, t, log_t) for row in set(rows)]
-    upper = max(math.inf if cost is None else cost[1] for cost in costs)
+    upper = bounded(lambda: max(divergence(row, t, log_t)[1] for row in set(rows)))
     return Ends(information(p, rows, [[x] for x in range(len(rows))])[0], upper)
 def record_leakage(problem: Any, witness: Any, proof: Any) -> Ends:
     """Return the largest leakage about audited records (or groups of them), from both sides."""
     mechanism, floor, size, records, known = fields(
         problem, "mechanism entropy_floor size records", "adversaries")
-    if known:
-        raise UnknownError("this checker does not know what else is known about adversaries")
-    stored, channel = fields(mechanism, "query channel")
+    need(not known, "this checker does not know what else is known of adversaries", UnknownError)
+    bounds = isinstance(mechanism, dict) and "channel_set" in mechanism
+    stored, given = fields(mechanism, "query channel_set" if bounds else "query channel")
     query, b = Query(stored), rational(floor, "the entropy floor")
-    audit = Audit(query, Channel(channel, query), b, integer(size, "size"), records)
+    channel = Channel(given, query, "lower upper" if bounds else "matrix")
+    audit = Audit(query, channel, b, integer(size, "size"), records)
     return Ends(audit.information(witness)[0], audit.upper(proof))
 def stored_floats(values: Any, length: int) -> list[Fraction]:  # in every version
     return [Fraction(float(x)) for x in numbers(values, "weights or multipliers", length)]
-
 class Symbols:
     """An input law and a channel, for pointwise maximal leakage, in whole numbers.
     `outputs[y]` and `rows[x][y]` stand for P(y) and P(y|x), both times `total`. Inputs of
@@ -949,7 +965,6 @@ class Symbols:
             terms = [m + mu[x] * (self.rows[x][y] - t * m) for x in reach if m]
             total += max([Fraction(0), *terms])
         return total / self.total
-
 def failure_probability(problem: Any, witness: Any, proof: Any) -> Ends:
     """Return the largest probability that a post-processing leaks epsilon (or more than epsilon).
     A smaller t = exp(epsilon) makes the upper end larger, a larger one leaves symbols out below."""
@@ -960,7 +975,6 @@ def failure_probability(problem: Any, witness: Any, proof: Any) -> Ends:
     mass = sum((m for m, given in symbols.masses(witness) if given > above * m), Fraction(0))
     upper = symbols.dual(fields(proof, "multipliers")[0], below, strict)
     return Ends(mass, min(upper, Fraction(1)))
-
 def pml_envelope(problem: Any, witness: Any, proof: Any) -> Ends:
     """Return the largest level that is reached with probability delta, in nats.
     Lower end: the level that symbols of total mass delta reach (at delta = 0, some mass). Upper
@@ -986,15 +1000,14 @@ class Design:
     def __init__(self, problem: Any) -> None:
         query, rows, distortion, sources, objective, priors, budget, floor, own = fields(
             problem, "query rows distortion sources objective priors budget entropy_floor own")
-        if priors is not None:
-            raise UnknownError("this checker does not know designs against listed priors")
+        need(priors is None, "this checker does not know designs against priors", UnknownError)
         self.query, self.size = Query(query), integer(fields(objective, "size")[0], "size")
         need(0 <= self.size <= len(self.query.sizes), "groups of another size than records")
         self.floor = rational(floor, "the entropy floor")
         self.budget = None if budget is None else rational(budget, "the budget")
         form, stored, generators = fields(rows, "form", "query generators")
-        if form not in ("query", "types", "orbits", "classes"):
-            raise UnknownError(f"this checker does not know rows of the form {form!r:.60}")
+        known = form in ("query", "types", "orbits", "classes")
+        need(known, f"this checker does not know rows of the form {form!r:.60}", UnknownError)
         self.rows = self.query if form == "query" else (
             self.query.types(query) if form == "types" else Query(stored))
         need(self.rows.sizes == self.query.sizes, "rows of another space")
@@ -1089,13 +1102,10 @@ class Design:
         # I(X;Y) <= sum w D(R || t), and the lemma with one value: l log sum m exp(D / l) - l b.
         output, multiplier = fields(stored, "output multiplier")
         t, lam = law(output, "an output law", len(self.outputs)), nonnegative(multiplier)
-        log_t, terms = t.logs(), []
-        for row, number in zips(channel.rows, self.counts):
-            cost = divergence(row, t, log_t)
-            if cost is None:
-                return math.inf
-            terms.append(cost[1] + scaled(log_ratio(number, 1)[1], lam))
-        return max(log_sum_exp(terms, lam) - fixed(lam * self.floor)[0], 0)
+        log_t, both = t.logs(), list(zips(channel.rows, self.counts))
+        most = bounded(lambda: log_sum_exp(
+            [divergence(r, t, log_t)[1] + scaled(log_ratio(m, 1)[1], lam) for r, m in both], lam))
+        return max(most - fixed(lam * self.floor)[0], 0)
     def _mixture(self, channel: Channel, parts: Any) -> float:
         """Return sum s L(Q) + (1 - sum s - t) log|A| where P >= sum s Q, t = sum_y min_r of the
         rest.
@@ -1158,7 +1168,6 @@ class Design:
             total[r][y] += fixed(-a)[0]
         return min(map(sum, zips(*total))) if constant else sum(map(min, total))
 ROOM = Fraction(1, 1 << 40)
-
 class HalfSpaces:
     """Conditions of one's own: sum a q(y|x) + sum b z_j >= c - r, or within r of c, for some z
     common to all, with the room r = 2^-40 (|c| + sum |a| q(y|x))."""
@@ -1224,7 +1233,6 @@ class HalfSpaces:
             entries += [(x, y, k * a + room * abs(a)) for x, y, a in found]
             constant += k * at_least - room * abs(at_least)
         return entries, constant
-
 def design_of(problem: Any, witness: Any, proof: Any) -> tuple[Any, ...]:
     leakage, cuts, sources, own, balance = fields(proof, "leakage cuts sources own", "balance")
     stored, further = fields(witness, "channel", "further")
@@ -1246,14 +1254,13 @@ def min_leakage(problem: Any, witness: Any, proof: Any) -> Ends:
     least = design.least([(theta / weight, gains) for theta, gains in cuts], prices, own, False)
     lower = least + fixed(c - sum(prices) * (design.budget or 0))[0]
     return Ends(max(lower, 0), leaks if inside else None)
-
 def min_distortion(problem: Any, witness: Any, proof: Any) -> Ends:
     """Return the least distortion within the leakage budget: sum beta = 1, and theta (I - L) <= 0.
     Where nothing may leak and b < log|X|, channels have one row only (docs/theory/design.md)."""
     design, channel, inside, leaks, cuts, prices, (own, c) = design_of(problem, witness, proof)
     need(design.budget is not None, "there is no leakage budget")
-    if leaks == math.inf or Fraction(int(leaks), FX.one) > design.budget:
-        raise NarrowError("the witness is not proved to be within the leakage budget")
+    within = leaks < math.inf and Fraction(int(leaks), FX.one) <= design.budget
+    need(within, "the witness is not proved to be within the leakage budget", NarrowError)
     prove(sum(prices) > 0, "no source has a price")
     most = Fraction(log_ratio(design.query.space, 1)[0], FX.one)
     silent = design.budget <= 0 and design.floor < most
@@ -1345,7 +1352,6 @@ def pure_level(p: list[Fraction], stored: Any, sources: Sources, budget: Fractio
         elif sum(v) == budget:
             ratios.append(Fraction(1))
     return min(ratios, default=math.inf) if sum(v) >= budget else Fraction(1)
-
 def approximate_end(p: list[Fraction], stored: Any, sources: Sources, delta: Fraction, s: Any,
                     f: Any) -> Fraction:
     """Return a lower end of the distortion of (epsilon, delta)-private channels:
@@ -1361,7 +1367,6 @@ def approximate_end(p: list[Fraction], stored: Any, sources: Sources, delta: Fra
         brackets[second] = [x - f * v for x, v in zips(brackets[second], h)]
         off += s * delta * max(h)
     return sum(map(min, brackets), -off)
-
 def local_dp(problem: Any, witness: Any, proof: Any) -> Ends:
     stored, distortion, level, most = fields(problem, "sources distortion delta budget")
     matrix, supports = fields(witness, "channel supports")
@@ -1384,7 +1389,6 @@ def local_dp(problem: Any, witness: Any, proof: Any) -> Ends:
     lower, upper = (x if x == math.inf else log_ratio(*x.as_integer_ratio())[i] if x > 1 else 0
                     for i, x in enumerate((least, f)))
     return Ends(lower, upper)
-
 KINDS: dict[str, tuple[str, Callable[[Any, Any, Any], Ends]]] = {
     "capacity": ("nats", capacity), "local-dp": ("nats", local_dp),
     "record-leakage": ("nats", record_leakage), "pml-envelope": ("nats", pml_envelope),
@@ -1394,7 +1398,6 @@ KINDS: dict[str, tuple[str, Callable[[Any, Any, Any], Ends]]] = {
 # -------- A claim, a certificate, a file
 SIDES, WORDS = ("lower", "upper"), ("PROVED", "NOT PROVED", "UNUSABLE", "UNKNOWN")  # by the code
 Verdict = namedtuple("Verdict", "code kind text")  # of one certificate; the code is the exit code
-
 def claims(claim: Any, unit: str, version: int, own: Any) -> list[Any]:
     """Return the claimed ends: rational numbers, infinite floats, or None for no claim."""
     *ends, stored, about = fields(claim, "lower upper unit", "about")
@@ -1423,7 +1426,6 @@ def missed(ends: Ends, wanted: list[Any]) -> tuple[list[str], bool]:
             texts.append(f"the {side} end {float(claim)!r} is claimed, {proved} proved")
             narrow |= value is not None and (math.isinf(value) or gap * (1 << 90) < 1)
     return texts, narrow
-
 def check(data: Any) -> Verdict:  # check one certificate
     global FX, READ
     kind, texts, wanted, unit = "?", [], [], ""
@@ -1435,8 +1437,8 @@ def check(data: Any) -> Verdict:  # check one certificate
         content = {key: value for key, value in data.items() if key != "sha256"}
         text = json.dumps(content, sort_keys=True, separators=(",", ":"))
         need(stored == hashlib.sha256(text.encode()).hexdigest(), "the SHA-256 does not fit")
-        if not isinstance(kind, str) or kind not in KINDS:
-            raise UnknownError(f"this checker does not know the kind {kind!r:.60}")
+        known = isinstance(kind, str) and kind in KINDS
+        need(known, f"this checker does not know the kind {kind!r:.60}", UnknownError)
         unit, evaluate = KINDS[kind]
         before = READ.expanded, READ.steps
         for bits in DIGITS:
@@ -1458,7 +1460,6 @@ def check(data: Any) -> Verdict:  # check one certificate
         return Verdict(error.code, f"{kind!s:.60}", str(error))
     except Exception as error:  # whatever a forged file makes this code stumble over
         return Verdict(UNUSABLE, f"{kind!s:.60}", f"{type(error).__name__}: {error!s:.200}")
-
 def check_text(text: str) -> list[Verdict]:  # check a certificate, or each of a file of several
     global READ
     READ = Reader(1)
@@ -1475,7 +1476,6 @@ def check_text(text: str) -> list[Verdict]:  # check a certificate, or each of a
         return [check(member) for member in members]
     except RefusedError as error:
         return [Verdict(UNUSABLE, "?", str(error))]
-
 def check_file(path: Any) -> list[Verdict]:
     try:
         with open(path, "rb") as file:
@@ -1486,7 +1486,6 @@ def check_file(path: Any) -> list[Verdict]:
     return check_text(text)
 def worst(verdicts: Iterable[Verdict]) -> int:  # unusable, not proved, unknown, proved
     return min((v.code for v in verdicts), key=(UNUSABLE, NOT_PROVED, UNKNOWN, PROVED).index)
-
 def main(arguments: Sequence[str]) -> int:
     if not arguments or arguments[0] in ("-h", "--help"):
         print(__doc__)

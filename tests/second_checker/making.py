@@ -29,7 +29,7 @@ from cvxleak.mechanisms import (
     randomized_response,
     truncated_geometric,
 )
-from cvxleak.model import AdditiveQuery
+from cvxleak.model import AdditiveQuery, ChannelSet
 from cvxleak.problem.bound import Bound
 from cvxleak.queries import count, from_function, modular_sum, parity
 
@@ -37,6 +37,7 @@ SPACE = RecordSpace([[0, 1], [0, 1, 2], [0, 1]])
 MIXED = AdditiveQuery(SPACE, [(0, 1), (0, 2, 5), (0, 3)], modulus=4)
 CHANNEL = [[0.5, 0.3, 0.2], [0.1, 0.2, 0.7], [0.25, 0.5, 0.25], [0.6, 0.1, 0.3]]
 HOLES = [[0.5, 0.5, 0.0], [0.0, 0.25, 0.75], [1.0, 0.0, 0.0], [0.25, 0.5, 0.25]]
+PRINTED = ChannelSet.from_printed(CHANNEL, 2)
 PRIOR = [0.1, 0.2, 0.3, 0.4]
 LAWS = [[0.5, 0.3, 0.2], [0.2, 0.5, 0.3]]
 WRONG = [[0, 1], [1, 0]]
@@ -93,6 +94,19 @@ MAKERS: dict[str, Callable[[], Bound]] = {
         ),
         1.0,
         tol=1e-1,
+    ),
+    "set of channels": lambda: record_leakage(
+        Mechanism(count(3), ChannelSet(PRINTED.lower, PRINTED.upper)), 1.0, tol=5e-2
+    ),
+    "set of equal boxes": lambda: record_leakage(
+        Mechanism(count(3), ChannelSet.from_printed([CHANNEL[i] for i in (0, 1, 0, 2)], 1)),
+        0.5,
+        tol=1e-1,
+    ),
+    "set of points": lambda: record_leakage(
+        Mechanism(parity(3), ChannelSet([[0.8, 0.2], [0.3, 0.7]], [[0.8, 0.2], [0.3, 0.7]])),
+        1.0,
+        tol=5e-2,
     ),
     "envelope": lambda: pml_envelope(PRIOR, CHANNEL, 0.3),
     "envelope of zeros": lambda: pml_envelope([0.3, 0.3, 0.4, 0.0], HOLES, 0.5),

@@ -1,22 +1,27 @@
 """The second checker agrees with the first, alone and on the command line, and knows what it is."""
 
 import ast
+import itertools
 import json
 import subprocess
 import sys
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy.optimize import linprog
 from typer.testing import CliRunner
 
 import cvxleak
 from cvxleak import (
     RecordSpace,
+    capacity,
     check,
     failure_probability,
     group_leakage,
     min_leakage,
+    product_leakage,
     record_leakage,
     verify,
 )
@@ -24,9 +29,10 @@ from cvxleak.cli.app import app
 from cvxleak.core.errors import CertificateError
 from cvxleak.exact import reading
 from cvxleak.mechanisms import random_rounding
-from cvxleak.model import Mechanism, RelativeEntropyBall
+from cvxleak.model import ChannelSet, Mechanism, RelativeEntropyBall
 from cvxleak.proofs.bounds.design_rows import Law, Rows
 from cvxleak.queries import count, from_function, parity
+from tests.reference import information
 from tests.second_checker.making import MAKERS, WRONG, made
 from tests.second_checker.mutating import signed
 
@@ -210,6 +216,50 @@ def test_what_it_does_not_know_it_refuses_by_name():
     (verdict,) = check.check_text(json.dumps(signed(entry)))
     assert verdict.code == check.UNKNOWN
     assert "slabs" in verdict.text
+
+
+def test_of_a_set_of_channels_it_does_cells_alone():
+    data = made("set of channels")
+    data["proof"]["groups"][0]["choices"] = {}
+    (verdict,) = check.check_text(json.dumps(signed(data)))
+    assert (verdict.code, "cells" in verdict.text) == (check.UNKNOWN, True)
+    for kind in (
+        capacity(ChannelSet([[0.5, 0.3]], [[0.7, 0.5]])),
+        product_leakage(Mechanism(count(2), random_rounding(2, 2)), least_probability=0.1),
+    ):
+        assert kind.certificate is not None
+        (verdict,) = check.check_text(json.dumps(kind.certificate.to_dict()))
+        assert verdict.code == check.UNKNOWN
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_every_channel_of_a_set_tells(seed):
+    rng = np.random.default_rng(seed)
+    low = rng.dirichlet(np.ones(4), 3).round(3) * 0.8
+    high = np.minimum(low + 0.3, 1.0)
+    boxes = [check.box(*row) for row in zip(low.tolist(), high.tolist(), strict=True)]
+    slopes = rng.normal(size=(3, 4))
+    for row, slope, one, other in zip(boxes, slopes, low, high, strict=True):
+        whole = [int(s * check.FX.one) for s in slope.tolist()]
+        bounds = list(zip(one, other, strict=True))
+        best = -linprog(-slope, A_eq=np.ones((1, 4)), b_eq=[1.0], bounds=bounds).fun
+        assert check.support(row, whole) / check.FX.one == pytest.approx(best, abs=1e-9)
+    masses = rng.integers(1, 9, (2, 3))
+    masses[0, 0] = 0
+    given = [[Fraction(int(m), int(masses.sum())) for m in own] for own in masses]
+    found = check.information_below(given, boxes) / check.FX.one
+    members = []
+    for _ in range(300):
+        directions = rng.normal(size=(3, 4))
+        laws = [check.filled(*pair) for pair in zip(boxes, directions.tolist(), strict=True)]
+        members.append(np.array([[x / check.FX.one for x in law] for law in laws]))
+    members += [(a + b) / 2 for a, b in itertools.pairwise(members)]
+    least = min(information(masses / masses.sum() @ q) for q in members)
+    assert 0 <= found <= least + 1e-12
+    known = [[0.5, 0.5, 0, 0], [0, 0.25, 0.75, 0], [1, 0, 0, 0]]
+    points = [check.box(row, row) for row in known]
+    told = information(masses / masses.sum() @ np.array(known, dtype=float))
+    assert check.information_below(given, points) / check.FX.one == pytest.approx(told, abs=1e-12)
 
 
 @pytest.mark.parametrize("option", [[], ["--second"]])
