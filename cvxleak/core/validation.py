@@ -106,6 +106,8 @@ def written_array(values: ArrayLike) -> Array:
     if isinstance(values, ExactArray) and values.exact is not None:
         return values
     given = np.asarray(values)
+    if np.ma.is_masked(values):
+        raise TypeError("some are masked")
     if given.dtype.kind == "f" and _holds_exact(values):
         given = np.array(values, dtype=object)
     if given.dtype.kind not in "biufOU":

@@ -31,6 +31,8 @@ def plain(value: Any) -> Any:
         if str(value.dtype) == "torch.bfloat16":  # NumPy has no such numbers
             value = value.float()
         value = value.numpy(force=True)
+    if np.ma.is_masked(value):
+        raise ValidationError("candidate: found masked entries; every number is needed")
     if hasattr(value, "__array__"):
         return np.array(value)
     if isinstance(value, list | tuple):

@@ -71,6 +71,7 @@ class TestValidation:
             ([[]], "must not be empty"),
             ([0.5, 0.5], "expected 2 dimension"),
             ([[0.5, 0.5], [1.0]], "real numbers"),
+            (np.ma.array([[0.5, 0.5]], mask=[[True, False]]), "some are masked"),
             ([[0.5, 0.5], [0.5, 0.4]], "row 1 sums to 0.9"),
             ([[1.5, -0.5]], r"found -0.5 at index \(0, 1\)"),
             ([[math.nan, 1]], "NaN"),

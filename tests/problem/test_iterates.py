@@ -241,6 +241,13 @@ def test_arrays_of_other_libraries_are_taken_as_they_come():
         assert verify_iterates(Capacity(Q), given).values == pytest.approx(wanted)
 
 
+def test_masked_entries_are_no_numbers():
+    law = np.ma.array([0.2, 0.3, 0.5], mask=[0, 1, 0])
+    for judge in (Capacity(Q).check, lambda law: verify_iterates(Capacity(Q), law)):
+        with pytest.raises(ValidationError, match="masked"):
+            judge(law)
+
+
 def torch_arrays(values):
     torch = pytest.importorskip("torch")
     double = torch.tensor(values)
