@@ -4,6 +4,9 @@ Lists add up: ``row_stochastic(Q) + local_dp(Q, 1.0) + [Q[0, 0] >= 0.5]``. Budge
 `cp.Parameter` objects; change a Parameter's value and solve again, and CVXPY compiles only once
 (every builder here is DPP). A builder states one thing: that a matrix is a channel at all is
 `row_stochastic`, that a vector is a law is `prior_polytope`.
+
+A budget of information or divergence that is the number 0 is stated as equal rows. A Parameter that
+becomes 0 leaves cones without an interior, and solvers call what they find inaccurate.
 """
 
 from cvxleak.constraints.channels import (
