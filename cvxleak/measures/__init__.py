@@ -1,6 +1,7 @@
 """Numbers of a fixed channel or mechanism, in plain NumPy: the reference for everything else."""
 
 from cvxleak.measures.chain import ChainRule, composition_chain_rule, group_chain_rule
+from cvxleak.measures.channel_sets import EpsilonOfSet, local_dp_epsilon_of_set
 from cvxleak.measures.composition import (
     balance_value,
     composition_budget,
@@ -78,6 +79,7 @@ from cvxleak.measures.vulnerability import (
 
 __all__ = [
     "ChainRule",
+    "EpsilonOfSet",
     "SuggestedFloor",
     "balance_value",
     "bayes_vulnerability",
@@ -108,6 +110,7 @@ __all__ = [
     "information_gradient_marginal",
     "information_gradient_mechanism",
     "local_dp_epsilon",
+    "local_dp_epsilon_of_set",
     "lumped_channel",
     "lumped_entropy",
     "lumped_information",
