@@ -60,7 +60,7 @@ def explained(first, code, data):
     if "is proved, not the claimed" in first.reason and _next_to_zero(data["proof"]):
         return "a multiplier next to 0, by which the first's balls cannot divide"
     claimed = re.findall(r"end: (\S+) is proved, not the claimed (\S+?);?(?:\s|$)", first.reason)
-    lower = first.reason.startswith("the lower end") and "upper end" not in first.reason
+    lower = first.reason.startswith("the lower end") and "the upper end is proved" in first.reason
     if lower and "channel_set" in data["problem"].get("mechanism", ()):
         return "the second's posteriors are those of members that tell less than the center"
     if claimed and all(abs(float(a) - float(b)) <= ROUNDING for a, b in claimed):
