@@ -15,6 +15,7 @@ from tests.second_checker.mutating import PACKED
 # or the claim is so sharp that the first's rounding does not reach it.
 FORM = [
     (r"does not bound each of|is not about group", "groups: the second finds out what is covered"),
+    (r"the witness is about .* not audited", "a record that can be swapped for an audited one"),
     (r"rows are about another space", "labels of values, which no number depends on"),
     (r"sums to .* must sum to", "a row far from 1: divided by its sum, as the format says"),
     (r"not about the values of the query", "values in another order, found by their labels"),
