@@ -52,6 +52,8 @@ class Quantity:
         The probability that it is about.
     stopped : Stopped or None
         Why the search for it ended, if there was one.
+    set_width : float or None
+        Of a set of channels: the part of the bracket that no search can close.
     certificate : Certificate or None
         What proves it.
     witness : object
@@ -80,6 +82,7 @@ class Quantity:
     epsilon: float | None = None
     delta: float | None = None
     stopped: Stopped | None = None
+    set_width: float | None = None
     certificate: Certificate | None = field(default=None, repr=False)
     witness: Any = field(default=None, repr=False, compare=False)
 
@@ -97,6 +100,7 @@ class Quantity:
             meaning,
             bound.stats["seconds"],
             stopped=bound.stats.get("stopped"),
+            set_width=None if shown.attained is None else shown.set_width,
             certificate=bound.certificate,
             witness=bound.witness,
             **about,
@@ -131,7 +135,7 @@ class Quantity:
         }
         if self.open:
             data["stopped"] = self.stopped.name if self.stopped else None
-        for key in ("entropy_floor", "outcome", "value", "delta", "epsilon"):
+        for key in ("entropy_floor", "outcome", "value", "delta", "epsilon", "set_width"):
             if getattr(self, key) is not None:
                 data[key] = getattr(self, key)
         return data

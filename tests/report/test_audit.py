@@ -290,6 +290,8 @@ def test_a_set_of_channels_says_what_it_leaves_open():
     for quantity in [*leakages, *report.named(names.CAPACITY)]:
         assert quantity.status == "CERTIFIED"
         assert "Every channel of the set is between the ends; 0.003" in quantity.meaning
+        assert quantity.set_width == pytest.approx(0.0035, abs=5e-4)
+        assert quantity.to_dict()["set_width"] == quantity.set_width
     assert len(leakages) == 2
     assert not report.named(names.BALANCE)
     assert html_page(report, ["set"]).count("Every channel of the set") >= 1
