@@ -107,3 +107,9 @@ def test_members_in_cvxpy():
     np.testing.assert_allclose(q.value, [[0.8, 0.2], [0.3, 0.7]], atol=1e-6)
     with pytest.raises(ValidationError, match="channel_set: found shape"):
         in_channel_set(cp.Variable((3, 2)), channels)
+
+
+def test_boxes_around_one_center_are_told_apart():
+    known = Mechanism(count(1), ChannelSet([[0.4, 0.4], [0.2, 0.2]], [[0.6, 0.6], [0.8, 0.8]]))
+    assert known.noise.center.matrix.tolist() == [[0.5, 0.5]] * 2
+    assert len(known.distinct_rows[0]) == 2

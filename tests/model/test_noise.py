@@ -2,6 +2,7 @@
 
 import json
 import pickle
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -47,6 +48,13 @@ def test_noise_is_a_value(noise):
     assert AdditiveNoise.from_dict(noise.to_dict()) == noise
     assert mechanism != Mechanism(count(2), Gaussian(1.25))
     assert repr(noise) in repr(mechanism)
+
+
+def test_numbers_are_read_as_written():
+    assert Gaussian("3/2") == Gaussian(1.5)
+    assert Gaussian("3/2").sigma == 1.5
+    assert Gaussian(1).numbers([0.5, 2]) == (Fraction(1, 2), 2)
+    assert DiscreteLaplace(1).numbers([0, 2.0]) == (0, 2)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +153,14 @@ def test_a_mechanism_with_a_real_output_has_no_channel():
         (lambda: Rounded(Gaussian(1), 0), "base: found 0"),
         (lambda: Rounded(DiscreteLaplace(1)), "noise: expected Gaussian, Laplace or Uniform"),
         (lambda: AdditiveNoise.from_dict({"kind": "cauchy"}), "found the kind 'cauchy'; allowed"),
+        (lambda: AdditiveNoise.from_dict({"kind": ["gaussian"]}), "found the kind .'gaussian'."),
         (lambda: AdditiveNoise.from_dict({"kind": "gaussian", "scale": 1}), "scale"),
+        (
+            lambda: Mechanism.from_dict(
+                {**Mechanism(count(1), Gaussian(1)).to_dict(), "channel": None}
+            ),
+            "channel",
+        ),
         (lambda: DiscreteLaplace(1).cells([0, 10**6], 1e-3), "16385 cells; at most 16384"),
     ],
 )
