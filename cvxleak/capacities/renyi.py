@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from cvxleak.core.clock import Clock
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import Array, real_number
 from cvxleak.exact.balls import precision
+from cvxleak.measures._laws import aligned
 from cvxleak.model import Channel, Prior, as_channel
 from cvxleak.problem import Bound, Gap, Problem, Stopped
 from cvxleak.problem.candidates import candidate_weights, law_violations, positive_part
@@ -23,7 +24,7 @@ from cvxleak.proofs.renyi_capacity import prove
 if TYPE_CHECKING:
     import cvxpy as cp
 
-__all__ = ["RenyiCapacity", "renyi_capacity"]
+__all__ = ["RenyiCapacity", "maximal_alpha_leakage", "renyi_capacity"]
 
 NEWTON_STEPS = 200
 """Most steps of the interior-point method; 20 to 60 suffice."""
@@ -180,6 +181,55 @@ def renyi_capacity(channel: Channel | ArrayLike, alpha: float, **options: Any) -
     Rényi capacity: 0.5431066 to 0.5431066 bits (CERTIFIED)
     """
     return RenyiCapacity(channel, alpha).solve(**options)
+
+
+def maximal_alpha_leakage(
+    prior: Prior | ArrayLike, channel: Channel | ArrayLike, alpha: float, **options: Any
+) -> Bound:
+    """Return the maximal alpha-leakage of an input X, as a proved bracket.
+
+    The supremum, over all U that depend on the output through X alone, of
+    `cvxleak.measures.arimoto_information` of U and Y. It is the Rényi capacity of order alpha of
+    the inputs that the prior does not exclude, and depends on the prior in no other way.
+
+    Parameters
+    ----------
+    prior : Prior or array_like, shape (k,)
+        The law of the input. A `Prior` is matched to the channel's inputs by label, an array by
+        position.
+    channel : Channel or array_like, shape (k, m)
+        The rows q(y|x).
+    alpha : float
+        The order, more than 1; inf is allowed, and gives the maximal leakage. As alpha falls to 1
+        it tends to the Shannon capacity, while at 1 itself the definition gives the mutual
+        information, which is `cvxleak.measures.mutual_information`.
+    **options
+        As for `Problem.solve`.
+
+    Raises
+    ------
+    ValidationError
+        If the prior and the channel do not fit or are not stochastic, or the order is not above 1.
+
+    Notes
+    -----
+    Liao, Kosut, Sankar and du Pin Calmon, IEEE Trans. Inf. Theory 65 (2019), Definition 6 and
+    Theorem 2. The bound's witness is the law of X at which Sibson's information is largest.
+
+    Examples
+    --------
+    The third input does not occur, so that what it would tell does not count:
+
+    >>> from cvxleak.capacities import maximal_alpha_leakage
+    >>> print(maximal_alpha_leakage([0.7, 0.3, 0], [[0.9, 0.1], [0.1, 0.9], [0, 1]], 2))
+    maximal alpha-leakage: 0.4946962 to 0.4946962 nats (CERTIFIED)
+    """
+    order = real_number(alpha, "alpha", 1.0, open_low=True)
+    p, _ = aligned(prior, channel)
+    given = as_channel(channel)
+    possible = given.select([x for x, mass in zip(given.inputs, p, strict=True) if mass > 0])
+    bound = renyi_capacity(possible, order, **options)
+    return replace(bound, name="maximal alpha-leakage")
 
 
 def _scaled(matrix: Array, alpha: float) -> tuple[Array, Array]:

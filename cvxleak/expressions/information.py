@@ -37,6 +37,7 @@ __all__ = [
     "conditional_entropy",
     "conditional_record_information",
     "entropy",
+    "exp_arimoto_information",
     "exp_sibson_information",
     "group_information",
     "joint_information",
@@ -349,6 +350,48 @@ def group_information(prior: Law, query: Query, channel: Rows, size: int) -> cp.
     return cp.max(cp.hstack(told))
 
 
+def exp_arimoto_information(prior: Law, channel: Rows, alpha: float) -> cp.Expression:
+    """Return e^((alpha-1)/alpha I_alpha(X;Y)) of Arimoto's information, for a fixed prior.
+
+    sum_y ( sum_x (p(x) q(y|x))^alpha )^(1/alpha) / ( sum_x p(x)^alpha )^(1/alpha): for alpha > 1
+    convex in the channel (a sum of norms), for alpha < 1 concave. It is `exp_sibson_information`
+    under the prior proportional to p(x)^alpha.
+
+    Parameters
+    ----------
+    prior : Prior, array_like or cp.Expression without variables, shape (k,)
+        The law of the input.
+    channel : Channel, array_like or cp.Expression, shape (k, m)
+        The rows q(y|x).
+    alpha : float
+        The order, as in `exp_sibson_information`. At 1 take `mutual_information`; at inf it is
+        `posterior_bayes_vulnerability` over `bayes_vulnerability`.
+
+    Raises
+    ------
+    ValidationError
+        Arguments that do not fit, are not stochastic, or a prior with variables; such an order.
+
+    Notes
+    -----
+    In terms of measures it is ``exp((alpha - 1) / alpha * arimoto_information(...))``. DPP when the
+    prior is a Parameter. One atom per output.
+
+    Examples
+    --------
+    >>> from cvxleak.expressions import exp_arimoto_information
+    >>> noisy = [[0.9, 0.1], [0.1, 0.9]]
+    >>> round(float(exp_arimoto_information([0.8, 0.2], noisy, 2).value), 6)
+    1.112335
+    """
+    order = rational_order(alpha)
+    p, q = matched(prior, channel)
+    if not is_fixed(p):
+        raise ValidationError("prior: it holds variables; in the prior this is not convex")
+    tilted = derived(p, partial(_tilted, exponent=float(order)), p.shape, nonneg=True)
+    return exp_sibson_information(tilted, q, alpha)
+
+
 def exp_sibson_information(prior: Law, channel: Rows, alpha: float) -> cp.Expression:
     """Return e^((alpha-1)/alpha I_alpha(X;Y)) = sum_y ( sum_x p(x) q(y|x)^alpha )^(1/alpha).
 
@@ -405,6 +448,12 @@ def exp_sibson_information(prior: Law, channel: Rows, alpha: float) -> cp.Expres
 
 def _information(joint: Joint) -> cp.Expression:
     return joint.entropy + joint.negative_equivocation(joint.output)
+
+
+def _tilted(law: Array, exponent: float) -> Array:
+    """Return the law proportional to a power of another."""
+    powers = raised(law / law.max(), exponent)
+    return powers / powers.sum()
 
 
 def _row_entropies(rows: Array) -> Array:

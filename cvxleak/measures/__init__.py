@@ -35,6 +35,7 @@ from cvxleak.measures.gradients import (
 )
 from cvxleak.measures.induced import lumped_channel, record_channel
 from cvxleak.measures.information import (
+    arimoto_information,
     conditional_mutual_information,
     conditional_record_information,
     group_information,
@@ -81,6 +82,7 @@ __all__ = [
     "ChainRule",
     "EpsilonOfSet",
     "SuggestedFloor",
+    "arimoto_information",
     "balance_value",
     "bayes_vulnerability",
     "binary_envelope",

@@ -22,6 +22,7 @@ from cvxleak.measures.induced import lumped_channel, record_channel
 from cvxleak.model import Channel, Lumped, Mechanism, Prior
 
 __all__ = [
+    "arimoto_information",
     "conditional_mutual_information",
     "conditional_record_information",
     "group_information",
@@ -126,6 +127,7 @@ def sibson_information(
     See Also
     --------
     cvxleak.capacities.renyi_capacity : Its maximum over priors.
+    arimoto_information : Another information of order alpha, with the same maximum.
 
     Notes
     -----
@@ -151,6 +153,70 @@ def sibson_information(
     # On the logarithmic scale, because q^alpha vanishes at high orders.
     norms = np.asarray(logsumexp(terms, axis=0)) / order
     return max(0.0, order / (order - 1) * float(np.asarray(logsumexp(norms))))
+
+
+def arimoto_information(
+    prior: Prior | ArrayLike, channel: Channel | ArrayLike, alpha: float
+) -> float:
+    """Return Arimoto's information of order alpha, which is also called alpha-leakage, in nats.
+
+    H_alpha(X) - H_alpha(X|Y) with Rényi's entropy and Arimoto's conditional one:
+
+        alpha / (alpha - 1) log [ sum_y ( sum_x (p(x) q(y|x))^alpha )^(1/alpha)
+                                  / ( sum_x p(x)^alpha )^(1/alpha) ].
+
+    At the orders where the formula is a limit, alpha = 1 is the mutual information and alpha = inf
+    the min-entropy leakage, log of the best guess after the output over the best one before. In
+    between, it is what the output is worth to one who pays the alpha-loss for a belief.
+
+    Parameters
+    ----------
+    prior : Prior or array_like, shape (k,)
+        The law of the input. A `Prior` is matched to the channel's inputs by label, an array by
+        position.
+    channel : Channel or array_like, shape (k, m)
+        The rows q(y|x).
+    alpha : float
+        The order, positive; inf is allowed.
+
+    Raises
+    ------
+    ValidationError
+        If the prior and the channel do not fit or are not stochastic, or the order is not positive.
+
+    See Also
+    --------
+    sibson_information : The same under the prior proportional to p(x)^alpha.
+    cvxleak.capacities.maximal_alpha_leakage : Its supremum over all functions of X.
+
+    Notes
+    -----
+    Arimoto, "Information measures and capacity of order alpha for discrete memoryless channels"
+    (1977). Liao, Kosut, Sankar and du Pin Calmon, "Tunable measures for information leakage and
+    applications to privacy-utility tradeoffs", IEEE Trans. Inf. Theory 65 (2019), Definition 5 and
+    Theorem 1. Unlike Sibson's it need not rise with alpha.
+
+    Examples
+    --------
+    >>> from cvxleak.measures import arimoto_information
+    >>> noisy = [[0.9, 0.1], [0.1, 0.9]]
+    >>> [round(arimoto_information([0.8, 0.2], noisy, a), 6) for a in (1, 2, float("inf"))]
+    [0.247974, 0.212923, 0.117783]
+    """
+    order = real_number(alpha, "alpha", 0.0, open_low=True)
+    if order == 1:
+        return mutual_information(prior, channel)
+    p, rows = aligned(prior, channel)
+    p, rows = p[p > 0], rows[p > 0]
+    with np.errstate(divide="ignore"):
+        before = np.log(p)
+        joint = before[:, None] + np.log(rows)
+    if order == np.inf:
+        after = np.asarray(logsumexp(joint.max(axis=0)))
+        return max(0.0, float(after - before.max()))
+    norms = np.asarray(logsumexp(order * joint, axis=0)) / order
+    rise = np.asarray(logsumexp(norms)) - np.asarray(logsumexp(order * before)) / order
+    return max(0.0, order / (order - 1) * float(rise))
 
 
 def record_information(prior: Prior | ArrayLike, mechanism: Mechanism, records: Records) -> float:

@@ -9,9 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cvxleak import Status, capacity, verify
-from cvxleak.capacities import RenyiCapacity, renyi_capacity
+from cvxleak.capacities import RenyiCapacity, maximal_alpha_leakage, renyi_capacity
 from cvxleak.core import ValidationError
-from cvxleak.measures import maximal_leakage
+from cvxleak.measures import (
+    arimoto_information,
+    maximal_leakage,
+    sibson_information,
+)
 from cvxleak.mechanisms import binary_symmetric
 
 ORDERS = (0.05, 0.5, 0.99, 1.0, 1.01, 2.0, 7.0, 60.0, math.inf)
@@ -116,3 +120,34 @@ def test_forged_certificates_fail(alpha: float):
         ).passed
     zero = {"output": [0.0, 1.0]}
     assert not verify(replace(certificate, proof=zero)).passed
+
+
+def test_maximal_alpha_leakage_is_the_capacity_of_the_support():
+    q = np.array([[0.9, 0.1], [0.3, 0.7], [0.0, 1.0]])
+    for alpha in (1.5, 3.0, math.inf):
+        found = maximal_alpha_leakage([0.99, 0.01, 0.0], q, alpha)
+        assert found.status is Status.CERTIFIED
+        whole = renyi_capacity(q[:2], alpha)
+        assert (found.lower, found.upper) == (whole.lower, whole.upper)
+        assert verify(found.certificate).passed
+    assert maximal_alpha_leakage([0.5, 0.5, 0.0], q, math.inf).upper == pytest.approx(
+        maximal_leakage([0.5, 0.5, 0.0], q)
+    )
+
+
+@pytest.mark.parametrize("alpha", [1.5, 4.0, math.inf])
+def test_no_function_of_the_secret_has_more_alpha_leakage(alpha):
+    """U is drawn with a law for each x, or x itself is drawn as a function of U."""
+    most = maximal_alpha_leakage(np.ones(4) / 4, CHANNELS[3], alpha)
+    assert most.lower == pytest.approx(
+        sibson_information(most.witness, CHANNELS[3], alpha), abs=1e-9
+    )
+    for _ in range(50):
+        law, given = rng.dirichlet(np.ones(6)), rng.dirichlet(np.full(4, 0.3), 6)
+        told = arimoto_information(law, given @ CHANNELS[3], alpha)
+        assert told <= most.upper + 1e-12
+
+
+def test_maximal_alpha_leakage_of_order_1_is_another_number():
+    with pytest.raises(ValidationError, match=r"alpha: found 1; it must be in \(1, inf\)"):
+        maximal_alpha_leakage([0.5, 0.5], np.eye(2), 1)

@@ -89,6 +89,19 @@ def test_exp_sibson_information_is_the_measure(case, kinds, hold, alpha):
     assert twin.value == pytest.approx(truth, rel=1e-9)
 
 
+@pytest.mark.parametrize("alpha", [0.5, 1.5, 2, 5])
+def test_exp_arimoto_information_is_the_measure(case, kinds, hold, alpha):
+    p, q = case
+    prior = hold(p, kinds[0])
+    if kinds[0] == "variable":
+        with pytest.raises(ValidationError, match="prior: it holds variables"):
+            expressions.exp_arimoto_information(prior, hold(q, "array"), alpha)
+        return
+    twin = expressions.exp_arimoto_information(prior, hold(q, kinds[1]), alpha)
+    truth = np.exp((alpha - 1) / alpha * measures.arimoto_information(p, q, alpha))
+    assert twin.value == pytest.approx(truth, rel=1e-9)
+
+
 @pytest.mark.parametrize("kind", ["array", "parameter"])
 def test_what_records_and_groups_tell_is_the_measure(kind, hold):
     for query in queries():
@@ -230,6 +243,7 @@ def test_curvature_of_sibsons_information(kind):
     for alpha, in_channel, in_prior in [(0.5, "CONCAVE", "CONVEX"), (3, "CONVEX", "CONCAVE")]:
         for twin, curvature in [
             (expressions.exp_sibson_information(p, Q, alpha), in_channel),
+            (expressions.exp_arimoto_information(p, Q, alpha), in_channel),
             (expressions.exp_sibson_information(P, q, alpha), in_prior),
         ]:
             assert twin.curvature == curvature

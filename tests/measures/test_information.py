@@ -9,6 +9,8 @@ from scipy.special import entr
 
 from cvxleak.core.errors import ValidationError
 from cvxleak.measures import (
+    arimoto_information,
+    bayes_vulnerability,
     conditional_mutual_information,
     conditional_record_information,
     entropy,
@@ -19,6 +21,7 @@ from cvxleak.measures import (
     max_information,
     maximal_leakage,
     mutual_information,
+    posterior_bayes_vulnerability,
     record_channel,
     record_information,
     renyi_divergence,
@@ -292,3 +295,50 @@ def test_sibson_rises_with_the_order_and_falls_with_processing(data):
 def test_sibson_refuses_an_order_that_is_not_positive():
     with pytest.raises(ValidationError, match="alpha: found 0"):
         sibson_information([0.5, 0.5], np.eye(2), 0)
+
+
+DIT = {
+    0.5: (0.4862069298468044, 0.10503712346969045, 0.10362573313221501),
+    2: (1.6094379124341003, 0.3167094729155634, 0.28329934905229137),
+    3.7: (1.8138510390551583, 0.4253863619409517, 0.30134861008925584),
+}
+"""From dit 2.3: Rényi's divergence of the first two rows; that of the joint law from Sibson's
+product law; and the difference of its Rényi entropies, averaged as Arimoto does."""
+
+
+@pytest.mark.parametrize("alpha", DIT)
+def test_orders_alpha_as_in_dit(alpha):
+    p, q = [0.5, 0.3, 0.2], [[0.7, 0.2, 0.1], [0.1, 0.6, 0.3], [0.25, 0.25, 0.5]]
+    divergence, sibson, arimoto = DIT[alpha]
+    assert renyi_divergence(q[0], q[1], alpha) == pytest.approx(divergence, rel=1e-12)
+    assert sibson_information(p, q, alpha) == pytest.approx(sibson, rel=1e-12)
+    assert arimoto_information(p, q, alpha) == pytest.approx(arimoto, rel=1e-12)
+
+
+@few
+@given(st.data())
+def test_arimoto_is_sibson_at_the_tilted_prior(data):
+    p, q = data.draw(pairs())
+    less = q.then(data.draw(channels(inputs=q.shape[1])))
+    for alpha in (0.3, 2, 30, math.inf):
+        value = arimoto_information(p, q, alpha)
+        assert arimoto_information(p, less, alpha) <= value + 1e-9
+        if math.isfinite(alpha):
+            tilted = np.where(p > 0, p / p.max(), 0.0) ** alpha
+            tilted /= tilted.sum()
+            if (tilted > 0).sum() == (p > 0).sum():
+                assert value == pytest.approx(sibson_information(tilted, q, alpha), abs=1e-10)
+    best = math.log(posterior_bayes_vulnerability(p, q) / bayes_vulnerability(p))
+    assert arimoto_information(p, q, math.inf) == pytest.approx(best, abs=1e-12)
+    assert arimoto_information(p, q, 1e7) == pytest.approx(best, abs=1e-5)
+    for alpha in (0.999999, 1, 1.000001):
+        assert arimoto_information(p, q, alpha) == pytest.approx(mutual_information(p, q), abs=1e-4)
+    uniform = np.full(len(p), 1 / len(p))
+    assert arimoto_information(uniform, q, 3) == pytest.approx(
+        sibson_information(uniform, q, 3), abs=1e-12
+    )
+
+
+def test_arimoto_refuses_an_order_that_is_not_positive():
+    with pytest.raises(ValidationError, match="alpha: found -1"):
+        arimoto_information([0.5, 0.5], np.eye(2), -1)

@@ -8,6 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from cvxleak.measures import (
+    arimoto_information,
     bayes_vulnerability,
     conditional_maximal_leakage,
     conditional_record_information,
@@ -59,6 +60,7 @@ def pairs(draw):
 
 MEASURES = {
     "mutual information": mutual_information,
+    "Arimoto": lambda p, q: arimoto_information(p, q, 3),
     "max-information": max_information,
     "maximal leakage": maximal_leakage,
     "posterior vulnerability": posterior_bayes_vulnerability,
