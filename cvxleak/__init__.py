@@ -31,7 +31,19 @@ if TYPE_CHECKING:  # what type checkers and editors see of the names that load w
         pml_envelope,
     )
     from cvxleak.local_dp import min_distortion_local_dp, min_information, min_local_dp
-    from cvxleak.model import Channel, Distortion, Mechanism, Prior, RecordSpace
+    from cvxleak.model import (
+        Arimoto,
+        Channel,
+        Distortion,
+        GainMatrix,
+        Gini,
+        Guess,
+        GuessInTries,
+        Mechanism,
+        Prior,
+        RecordSpace,
+        Shannon,
+    )
     from cvxleak.problem import Bound, Status, Stopped
     from cvxleak.proofs import Certificate, verify
     from cvxleak.release import release_problem
@@ -40,16 +52,22 @@ if TYPE_CHECKING:  # what type checkers and editors see of the names that load w
     from cvxleak.sweeps import sweep
 
 __all__ = [
+    "Arimoto",
     "Bound",
     "Certificate",
     "Channel",
     "CvxleakError",
     "Distortion",
+    "GainMatrix",
+    "Gini",
+    "Guess",
+    "GuessInTries",
     "InfeasibleError",
     "Mechanism",
     "Prior",
     "RecordSpace",
     "ReleaseDesk",
+    "Shannon",
     "SourceSet",
     "Status",
     "Stopped",

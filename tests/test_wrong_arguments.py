@@ -199,6 +199,7 @@ OWN: dict[str, dict[str, Any]] = {
     "mechanisms.random_rounding": {"up": [0.5, 0.5]},
     "mechanisms.rank_exponential": {"distortion": np.array([[0, 1, 2], [1, 0, 2], [2, 1, 0]])},
     "mechanisms.column_symmetric_bound": {"subject": randomized_response(3, 1.0)},
+    "model.as_gain": {"k": 4},
     "model.as_prior": {"size": 4},
     "release.any_of": {"names": ["a", "b", "c"]},
     "design.calibrate": {
@@ -236,6 +237,7 @@ OWN: dict[str, dict[str, Any]] = {
 
 # The constructors, and what fits their arguments.
 CONSTRUCTORS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
+    "Arimoto": (model.Arimoto, {"alpha": 2.0}),
     "AdditiveQuery": (model.AdditiveQuery, {"space": SPACE, "contributions": [(0, 1)] * 2}),
     "Bound": (Bound, {"name": "x", "lower": 0.1, "upper": 0.2, "status": Status.CERTIFIED}),
     "Certificate": (
@@ -254,6 +256,8 @@ CONSTRUCTORS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         iterative.IterativeResult,
         {"value": 0.1, "point": None, "iterations": 2, "stopped": "x", "history": {"x": [1.0]}},
     ),
+    "GainMatrix": (model.GainMatrix, {"table": np.eye(2)}),
+    "GuessInTries": (model.GuessInTries, {"tries": 2}),
     "KnownMarginals": (model.KnownMarginals, {"law": HALVES}),
     "Limits": (model.Limits, {"coefficients": np.ones((1, 4)), "bounds": [1.0]}),
     "Lumped": (

@@ -1,9 +1,19 @@
-"""What is given: priors, channels, record spaces, queries, mechanisms, distortions."""
+"""What is given: priors, channels, record spaces, queries, mechanisms, distortions, gains."""
 
 from cvxleak.model.additive import AdditiveQuery
 from cvxleak.model.channel import Channel, as_channel
 from cvxleak.model.channel_set import ChannelSet, LumpedSet
 from cvxleak.model.distortion import Distortion
+from cvxleak.model.gain import (
+    Arimoto,
+    Gain,
+    GainMatrix,
+    Gini,
+    Guess,
+    GuessInTries,
+    Shannon,
+    as_gain,
+)
 from cvxleak.model.knowledge import Expectation, Knowledge, KnownMarginals, RelativeEntropyBall
 from cvxleak.model.lumping import Limits, Lumped
 from cvxleak.model.mechanism import Mechanism
@@ -24,13 +34,19 @@ from cvxleak.model.table import TableQuery
 __all__ = [
     "AdditiveNoise",
     "AdditiveQuery",
+    "Arimoto",
     "Channel",
     "ChannelSet",
     "DiscreteGaussian",
     "DiscreteLaplace",
     "Distortion",
     "Expectation",
+    "Gain",
+    "GainMatrix",
     "Gaussian",
+    "Gini",
+    "Guess",
+    "GuessInTries",
     "Knowledge",
     "KnownMarginals",
     "Laplace",
@@ -43,8 +59,10 @@ __all__ = [
     "RecordSpace",
     "RelativeEntropyBall",
     "Rounded",
+    "Shannon",
     "TableQuery",
     "Uniform",
     "as_channel",
+    "as_gain",
     "as_prior",
 ]

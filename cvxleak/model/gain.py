@@ -1,0 +1,450 @@
+"""Gains: what an adversary makes of what is known of a secret, and so how much an output tells.
+
+A gain is a convex function G of the law rho of a secret: the chance of the best guess, what the
+best action earns, minus the entropy. An output y of probability s_y leaves the law rho_y. Three
+forms (`Form`) say how much the outputs help:
+
+- "posterior": sum_y s_y G(rho_y), what is gained once the output is seen;
+- "rise": sum_y s_y G(rho_y) - G(prior), what the outputs add, which is never negative, because G is
+  convex (for Shannon's gain it is the mutual information);
+- "factor": sum_y s_y G(rho_y) / G(prior), what the outputs multiply by; only where G(prior) > 0.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb, inf
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import (
+    Array,
+    frozen_array,
+    label_tuple,
+    plain_array,
+    real_number,
+    whole_number,
+)
+from cvxleak.core.value import Value, preview
+
+__all__ = [
+    "FORMS",
+    "Arimoto",
+    "Form",
+    "Gain",
+    "GainMatrix",
+    "Gini",
+    "Guess",
+    "GuessInTries",
+    "Shannon",
+    "as_gain",
+]
+
+Form = Literal["posterior", "rise", "factor"]
+"""How a leakage is told: see the head of `cvxleak.model.gain`."""
+
+FORMS: tuple[Form, ...] = get_args(Form)
+
+MOST_ROWS = 1000
+"""Most sets of guesses that are listed one by one."""
+
+
+class Gain(Value, ABC):
+    """A convex function G of a law on k values, extended to measures r >= 0 by G(c r) = c G(r).
+
+    By this extension the sum of G(p(.) q(y|.)) over the outputs y is the posterior gain, without a
+    division by the probability of any output. For a gain of your own derive from this class and
+    write `value` and `tangent`, and `rows` if G is the maximum of few linear functions.
+
+    Attributes
+    ----------
+    name : str
+        What it is called in tables and messages.
+    unit : str
+        "probability", "nats" or "gain".
+
+    Examples
+    --------
+    How well a probabilistic forecast of the secret scores by Brier's rule, up to a constant:
+
+    >>> import numpy as np
+    >>> from cvxleak.model import Gain
+    >>> class Brier(Gain):
+    ...     name = "Brier score"
+    ...
+    ...     def value(self, laws):
+    ...         return (laws**2).sum(axis=-1) / laws.sum(axis=-1)
+    ...
+    ...     def tangent(self, laws):
+    ...         law = laws / laws.sum(axis=-1, keepdims=True)
+    ...         return 2 * law - (law**2).sum(axis=-1, keepdims=True)
+    >>> float(Brier().value(np.array([0.5, 0.5])))
+    0.5
+    """
+
+    name: str = "gain"
+    unit: str = "gain"
+
+    @abstractmethod
+    def value(self, laws: ArrayLike) -> Array:
+        """Return G of the laws (or measures >= 0) along the last axis."""
+
+    @abstractmethod
+    def tangent(self, laws: ArrayLike) -> Array:
+        """Return nu, shaped like `laws`, with G(r) >= nu . r for all r >= 0, and = at the law.
+
+        Equality and inequality hold up to rounding: what is claimed by a tangent is to be proved.
+        """
+
+    def rows(self, k: int) -> Array | None:
+        """Return the g_w, shape (w, k), with G(r) = max_w g_w . r, or None where it is no such G.
+
+        Also None where they are more than a thousand.
+        """
+        return None
+
+    def fits(self, k: int, name: str = "gain") -> None:
+        """Check that this is a gain for secrets of k values.
+
+        Raises
+        ------
+        ValidationError
+            It is a gain for another number of values.
+        """
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Shannon(Gain):
+    """Minus the entropy: G(rho) = sum_a rho_a log rho_a. Its rise is the mutual information.
+
+    A tangent is log rho, which is -inf at values that rho excludes.
+
+    Examples
+    --------
+    >>> from cvxleak.model import Shannon
+    >>> Shannon().value([0.5, 0.5]).round(6).item()
+    -0.693147
+    """
+
+    unit = "nats"
+    name = "information"
+
+    def value(self, laws: ArrayLike) -> Array:
+        """Return sum_a r_a log(r_a / sum r), in nats."""
+        measures = _measures(laws)
+        with np.errstate(divide="ignore"):
+            logs = np.log(_shares(measures))
+        return np.where(measures > 0, measures * np.where(measures > 0, logs, 0), 0).sum(axis=-1)
+
+    def tangent(self, laws: ArrayLike) -> Array:
+        """Return log rho (see `Gain.tangent`)."""
+        with np.errstate(divide="ignore"):
+            return np.log(_shares(_measures(laws)))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Guess(Gain):
+    """The chance that the best single guess is right: G(rho) = max_a rho_a.
+
+    Examples
+    --------
+    >>> from cvxleak.model import Guess
+    >>> Guess().value([0.2, 0.5, 0.3]).item()
+    0.5
+    """
+
+    unit = "probability"
+    name = "chance of a guess"
+
+    def value(self, laws: ArrayLike) -> Array:
+        """Return max_a r_a."""
+        return _measures(laws).max(axis=-1)
+
+    def tangent(self, laws: ArrayLike) -> Array:
+        """Return the indicator of the best guess (see `Gain.tangent`)."""
+        return _likeliest(_measures(laws), 1)
+
+    def rows(self, k: int) -> Array | None:
+        """Return the identity matrix: a guess per value."""
+        return np.eye(k)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GuessInTries(Gain):
+    """The chance to be right within some tries: G(rho) is the sum of the largest rho_a.
+
+    Parameters
+    ----------
+    tries : int
+        How many guesses there are, at least 1; all values from k on.
+
+    Raises
+    ------
+    ValidationError
+        No number of tries.
+
+    Examples
+    --------
+    >>> from cvxleak.model import GuessInTries
+    >>> GuessInTries(2).value([0.2, 0.5, 0.3]).item()
+    0.8
+    """
+
+    tries: int
+
+    unit = "probability"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tries", whole_number(self.tries, "tries", 1))
+        object.__setattr__(self, "name", f"chance of a guess in {self.tries} tries")
+
+    def value(self, laws: ArrayLike) -> Array:
+        """Return the sum of the largest r_a, as many as there are tries."""
+        measures = _measures(laws)
+        largest = np.sort(measures, axis=-1)[..., -min(self.tries, measures.shape[-1]) :]
+        return largest.sum(axis=-1)
+
+    def tangent(self, laws: ArrayLike) -> Array:
+        """Return the indicator of the values that are tried (see `Gain.tangent`)."""
+        return _likeliest(_measures(laws), self.tries)
+
+    def rows(self, k: int) -> Array | None:
+        """Return the indicators of all sets of tries, or None if they are more than a thousand."""
+        tries = min(self.tries, k)
+        if comb(k, tries) > MOST_ROWS:
+            return None
+        return np.array(
+            [np.isin(range(k), tried) for tried in combinations(range(k), tries)], float
+        )
+
+    def __repr__(self) -> str:
+        return f"GuessInTries({self.tries})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GainMatrix(Gain):
+    """What the best action earns: G(rho) = max_w sum_a rho_a g(w, a), the g-vulnerability.
+
+    Parameters
+    ----------
+    table : array_like, shape (actions, k)
+        g(w, a), what action w earns if the secret is a: finite, negative for a loss. Fractions and
+        numbers in text are kept exactly, as in a `Channel`.
+    actions : iterable of hashable, optional
+        Distinct names of the actions; 0, 1, ... if left out.
+
+    Raises
+    ------
+    ValidationError
+        No action, or entries that are no finite numbers; names that do not fit.
+
+    Notes
+    -----
+    Alvim, Chatzikokolakis, Palamidessi and Smith, "Measuring information leakage using generalized
+    gain functions", CSF 2012.
+
+    Examples
+    --------
+    A guess that may be wrong at a cost, or be left out:
+
+    >>> from cvxleak.model import GainMatrix
+    >>> careful = GainMatrix([[1, -2], [-2, 1], [0, 0]], actions=["no", "yes", "none"])
+    >>> careful
+    GainMatrix(3 actions ['no', 'yes', 'none'] on 2 values)
+    >>> careful.value([[0.5, 0.5], [0.25, 0.75]])
+    array([0.  , 0.25])
+    """
+
+    table: Array
+    actions: tuple[Hashable, ...]
+
+    def __init__(self, table: ArrayLike, actions: Iterable[Hashable] | None = None) -> None:
+        entries = gain_entries(table, "table")
+        object.__setattr__(self, "table", entries)
+        object.__setattr__(self, "actions", label_tuple(actions, len(entries), "actions"))
+
+    def value(self, laws: ArrayLike) -> Array:
+        """Return max_w g_w . r."""
+        return self._earned(laws).max(axis=-1)
+
+    def tangent(self, laws: ArrayLike) -> Array:
+        """Return the row of the best action (see `Gain.tangent`)."""
+        return np.asarray(self.table)[self._earned(laws).argmax(axis=-1)]
+
+    def rows(self, k: int) -> Array | None:
+        """Return the table."""
+        self.fits(k)
+        return self.table
+
+    def fits(self, k: int, name: str = "gain") -> None:
+        """Check that the table has k columns (see `Gain.fits`)."""
+        if self.table.shape[1] != k:
+            raise ValidationError(
+                f"{name}: found a table of shape {self.table.shape}; a row per action and {k} "
+                "columns, one for each value of the secret, are needed"
+            )
+
+    def _earned(self, laws: ArrayLike) -> Array:
+        measures = _measures(laws)
+        self.fits(measures.shape[-1])
+        return measures @ np.asarray(self.table).T
+
+    def __repr__(self) -> str:
+        return (
+            f"GainMatrix({len(self.actions)} actions {preview(self.actions)} "
+            f"on {self.table.shape[1]} values)"
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Gini(Gain):
+    """The chance that a guess drawn from the law itself is right: G(rho) = sum_a rho_a^2.
+
+    It is 1 minus Gini's impurity (the quadratic entropy) 1 - sum_a rho_a^2, and so rises as much as
+    that falls.
+
+    Examples
+    --------
+    >>> from cvxleak.model import Gini
+    >>> Gini().value([0.5, 0.25, 0.25]).item()
+    0.375
+    """
+
+    unit = "probability"
+    name = "chance of a proportional guess"
+
+    def value(self, laws: ArrayLike) -> Array:
+        """Return sum_a r_a^2 / sum r."""
+        measures = _measures(laws)
+        return (measures * _shares(measures)).sum(axis=-1)
+
+    def tangent(self, laws: ArrayLike) -> Array:
+        """Return 2 rho - sum_a rho_a^2 (see `Gain.tangent`)."""
+        shares = _shares(_measures(laws))
+        return 2 * shares - (shares**2).sum(axis=-1, keepdims=True)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Arimoto(Gain):
+    """The norm of order alpha: G(rho) = (sum_a rho_a^alpha)^(1/alpha), max_a rho_a at infinity.
+
+    Arimoto's information of order alpha is alpha / (alpha - 1) times the logarithm of the factor.
+
+    Parameters
+    ----------
+    alpha : float
+        The order, above 1; it may be infinite.
+
+    Raises
+    ------
+    ValidationError
+        An order of 1 or less: there the norm is not convex on the laws.
+
+    Notes
+    -----
+    S. Arimoto, "Information measures and capacity of order alpha for discrete memoryless channels",
+    Topics in Information Theory, 1977.
+
+    Examples
+    --------
+    >>> from cvxleak.model import Arimoto
+    >>> Arimoto(2).value([0.6, 0.8]).item()
+    1.0
+    """
+
+    alpha: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "alpha", real_number(self.alpha, "alpha", 1, open_low=True))
+        object.__setattr__(self, "name", f"norm of order {self.alpha:g}")
+
+    def value(self, laws: ArrayLike) -> Array:
+        """Return the norm of order alpha."""
+        measures = _measures(laws)
+        if self.alpha == inf:
+            return Guess().value(measures)
+        largest = measures.max(axis=-1, keepdims=True)
+        scaled = measures / np.where(largest > 0, largest, 1)
+        return largest[..., 0] * (scaled**self.alpha).sum(axis=-1) ** (1 / self.alpha)
+
+    def tangent(self, laws: ArrayLike) -> Array:
+        """Return (rho_a / G(rho))^(alpha - 1) (see `Gain.tangent`)."""
+        shares = _shares(_measures(laws))
+        if self.alpha == inf:
+            return Guess().tangent(shares)
+        return (shares / self.value(shares)[..., None]) ** (self.alpha - 1)
+
+    def rows(self, k: int) -> Array | None:
+        """Return those of `Guess` at infinity, else None."""
+        return Guess().rows(k) if self.alpha == inf else None
+
+    def __repr__(self) -> str:
+        return f"Arimoto({self.alpha!r})"
+
+
+def as_gain(gain: Gain | ArrayLike, k: int, name: str = "gain") -> Gain:
+    """Return `gain` as a `Gain` for secrets of k values; an array is a `GainMatrix`.
+
+    Raises
+    ------
+    ValidationError
+        Neither, or a gain for another number of values.
+
+    Examples
+    --------
+    >>> from cvxleak.model import as_gain
+    >>> as_gain([[1, 0], [0, 2]], 2)
+    GainMatrix(2 actions [0, 1] on 2 values)
+    """
+    size = whole_number(k, "k", 1)
+    made = gain if isinstance(gain, Gain) else GainMatrix(gain_entries(gain, name))
+    made.fits(size, name)
+    return made
+
+
+def gain_entries(table: Any, name: str) -> Array:
+    """Return a table of gains as a read-only array, or say what is wrong with it."""
+    array = frozen_array(table, name, 2)
+    if array.size == 0:
+        raise ValidationError(f"{name}: found shape {array.shape}; it must not be empty")
+    if not np.isfinite(array).all():
+        raise ValidationError(
+            f"{name}: found entries from {float(array.min())!r} to {float(array.max())!r}; "
+            "gains are finite"
+        )
+    return array
+
+
+def _measures(laws: ArrayLike) -> Array:
+    """Return laws or measures as an array of floats with a last axis of one value or more."""
+    array = plain_array(laws, "laws")
+    if array.dtype.kind not in "biuf" or array.ndim == 0 or array.shape[-1] == 0:
+        raise ValidationError(
+            f"laws: found an array of {array.dtype} with shape {array.shape}; numbers >= 0 with a "
+            "last axis of the values of the secret are needed"
+        )
+    return array.astype(float, copy=False)
+
+
+def _shares(measures: Array) -> Array:
+    """Return the laws that measures are multiples of; the uniform one for the zero measure."""
+    mass = measures.sum(axis=-1, keepdims=True)
+    uniform = np.full(measures.shape, 1 / measures.shape[-1])
+    return np.divide(measures, mass, out=uniform, where=mass > 0)
+
+
+def _likeliest(measures: Array, tries: int) -> Array:
+    """Return the indicator of the largest entries along the last axis, the first of equal ones."""
+    best = np.argsort(-measures, axis=-1, kind="stable")[..., :tries]
+    chosen = np.zeros(measures.shape)
+    np.put_along_axis(chosen, best, 1.0, axis=-1)
+    return chosen
