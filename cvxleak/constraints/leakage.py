@@ -29,7 +29,7 @@ from cvxleak.expressions.arguments import (
 )
 from cvxleak.expressions.budgets import Budget, ceiling, exponential, is_number
 from cvxleak.expressions.joint import Joint, conditional_joint, input_joint, record_joint
-from cvxleak.model import Query
+from cvxleak.model import Gain, Query
 
 __all__ = [
     "capacity_budget",
@@ -282,7 +282,7 @@ def capacity_budget(channel: Rows, budget: Budget, alpha: float = 1.0) -> list[c
 
 
 def vulnerability_budget(
-    prior: Law, channel: Rows, budget: Budget, gain: ArrayLike | None = None
+    prior: Law, channel: Rows, budget: Budget, gain: Gain | ArrayLike | None = None
 ) -> list[cp.Constraint]:
     """Return sum_y max_w sum_x p(x) q(y|x) g(w, x) <= V: what an adversary gains by the output.
 
@@ -294,9 +294,9 @@ def vulnerability_budget(
         The rows q(y|x). Either it or the prior may hold variables.
     budget : float or cp.Expression
         V >= 0; a concave expression keeps the set convex.
-    gain : array_like, shape (actions, k), optional
-        g(w, x) >= 0, what action w gains if the secret is x; a guess that is right gains 1 if left
-        out (Bayes vulnerability).
+    gain : Gain or array_like, shape (actions, k), optional
+        g(w, x), what action w gains if the secret is x; a guess that is right gains 1 if left out
+        (Bayes vulnerability).
 
     Raises
     ------
@@ -305,7 +305,8 @@ def vulnerability_budget(
 
     Notes
     -----
-    A linear program is enough. Its measures are `cvxleak.measures.posterior_gain_vulnerability` and
+    For arrays a linear program is enough. Its measures are
+    `cvxleak.measures.posterior_gain_vulnerability` and
     `cvxleak.measures.posterior_bayes_vulnerability`. DPP when prior and budget are Parameters.
 
     Examples

@@ -42,10 +42,13 @@ from cvxleak.expressions.leakage import exp_conditional_maximal_leakage, exp_max
 from cvxleak.expressions.privacy import privacy_profile, record_privacy_profile
 from cvxleak.expressions.vulnerability import (
     bayes_vulnerability,
+    gain_leakage,
     gain_vulnerability,
+    guessing_entropy,
     multiplicative_bayes_capacity,
     posterior_bayes_vulnerability,
     posterior_gain_vulnerability,
+    posterior_guessing_entropy,
 )
 
 __all__ = [
@@ -60,8 +63,10 @@ __all__ = [
     "exp_sibson_information",
     "expected_distortion",
     "f_divergence",
+    "gain_leakage",
     "gain_vulnerability",
     "group_information",
+    "guessing_entropy",
     "joint_information",
     "lumped_entropy",
     "mechanism_distortion",
@@ -69,6 +74,7 @@ __all__ = [
     "mutual_information",
     "posterior_bayes_vulnerability",
     "posterior_gain_vulnerability",
+    "posterior_guessing_entropy",
     "privacy_profile",
     "record_information",
     "record_privacy_profile",

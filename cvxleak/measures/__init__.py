@@ -33,6 +33,7 @@ from cvxleak.measures.gradients import (
     information_gradient_marginal,
     information_gradient_mechanism,
 )
+from cvxleak.measures.guessing import guessing_entropy, posterior_guessing_entropy
 from cvxleak.measures.induced import lumped_channel, record_channel
 from cvxleak.measures.information import (
     arimoto_information,
@@ -72,7 +73,9 @@ from cvxleak.measures.privacy import (
 )
 from cvxleak.measures.vulnerability import (
     bayes_vulnerability,
+    gain_leakage,
     gain_vulnerability,
+    min_entropy_leakage,
     multiplicative_bayes_capacity,
     posterior_bayes_vulnerability,
     posterior_gain_vulnerability,
@@ -102,11 +105,13 @@ __all__ = [
     "event_leakage",
     "expected_distortion",
     "f_divergence",
+    "gain_leakage",
     "gain_vulnerability",
     "group_budget",
     "group_chain_rule",
     "group_information",
     "group_slack",
+    "guessing_entropy",
     "information_density",
     "information_gradient_conditional",
     "information_gradient_marginal",
@@ -119,6 +124,7 @@ __all__ = [
     "max_information",
     "maximal_leakage",
     "mechanism_distortion",
+    "min_entropy_leakage",
     "multiplicative_bayes_capacity",
     "mutual_information",
     "pml",
@@ -128,6 +134,7 @@ __all__ = [
     "pml_right_quantile",
     "posterior_bayes_vulnerability",
     "posterior_gain_vulnerability",
+    "posterior_guessing_entropy",
     "privacy_profile",
     "product_max_information",
     "psi_1",

@@ -289,7 +289,7 @@ class GainMatrix(Gain):
         """Check that the table has k columns (see `Gain.fits`)."""
         if self.table.shape[1] != k:
             raise ValidationError(
-                f"{name}: found a table of shape {self.table.shape}; a row per action and {k} "
+                f"{name}: found shape {self.table.shape}; a row per action and {k} "
                 "columns, one for each value of the secret, are needed"
             )
 

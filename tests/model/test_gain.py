@@ -106,9 +106,9 @@ def test_gains_are_values(gain):
         (lambda: GuessInTries(1.5), "tries: expected an integer"),  # pyright: ignore[reportArgumentType]
         (lambda: Arimoto(1), r"alpha: found 1; it must be in \(1, inf"),
         (lambda: Arimoto(-1), "alpha: found -1"),
-        (lambda: as_gain(np.eye(3), 2), r"gain: found a table of shape \(3, 3\); .* 2 columns"),
+        (lambda: as_gain(np.eye(3), 2), r"gain: found shape \(3, 3\); .* 2 columns"),
         (lambda: as_gain("x", 2), "gain: "),
-        (lambda: GainMatrix(np.eye(3)).value([0.5, 0.5]), "gain: found a table"),
+        (lambda: GainMatrix(np.eye(3)).value([0.5, 0.5]), "gain: found shape"),
         (lambda: Guess().value([]), "laws: found an array"),
     ],
 )
