@@ -21,7 +21,7 @@ from cvxleak.model.channel import Channel, as_channel
 from cvxleak.model.channel_set import ChannelSet, LumpedSet
 from cvxleak.model.joint import joint_query
 from cvxleak.model.lumping import Lumped
-from cvxleak.model.noise import AdditiveNoise
+from cvxleak.model.noise.additive import AdditiveNoise, Standard, most_cells
 from cvxleak.model.prior import Prior, as_prior, has_labels
 from cvxleak.model.query import Query
 from cvxleak.model.space import RecordSpace
@@ -69,9 +69,9 @@ class Mechanism(Stored):
     ) -> None:
         values = instance(query, Query, "query").values
         if isinstance(channel, AdditiveNoise):
-            channel.numbers(values)
             object.__setattr__(self, "query", query)
             object.__setattr__(self, "noise", channel)
+            _ = self.standard  # checked
             return
         given = channel if isinstance(channel, ChannelSet) else as_channel(channel)
         if has_labels(given if isinstance(channel, ChannelSet) else channel):
@@ -251,11 +251,14 @@ class Mechanism(Stored):
         if isinstance(self.noise, ChannelSet):
             return Mechanism(self.query, self.noise.center)
         if isinstance(self.noise, AdditiveNoise):
-            values = self.query.values
-            return Mechanism(
-                self.query, self.noise.channel(values, self.noise.cells(values, 1e-5).edges)
-            )
+            noise, places, _, _ = self.standard
+            return Mechanism(self.query, noise.cells(places, 1e-5, most_cells(places)).masses)
         return self
+
+    @cached_property
+    def standard(self) -> Standard:
+        """The output with additive noise, in the noise's own unit (`AdditiveNoise.standard`)."""
+        return instance(self.noise, AdditiveNoise, "channel").standard(self.query.values)
 
     def then(self, channel: Channel) -> Mechanism:
         """Return this mechanism with its output post-processed by `channel`.

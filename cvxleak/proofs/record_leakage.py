@@ -209,19 +209,19 @@ def read_cells(
     mechanism: Mechanism, groups: Sequence[tuple[int, ...]], cells: Mapping[str, Any]
 ) -> Cells:
     """Return what stands for the real output of a mechanism with additive noise."""
-    noise = mechanism.noise
-    assert isinstance(noise, AdditiveNoise)
+    noise, places, _, _ = mechanism.standard
     inner = unpack(cells["edges"], (None,)).tolist()
     references = unpack(cells["references"], (len(inner) + 1,)).tolist()
     if not np.isfinite(references).all():
         raise CertificateError("a cell's reference is no number")
-    numbers, edges = noise.numbers(mechanism.query.values), read_edges(noise, inner)
-    rows = unpack(cells["channel"], (len(numbers), len(references)))
+    edges = read_edges(noise, inner)
+    rows = unpack(cells["channel"], (len(places), len(references)))
     near = Mechanism(mechanism.query, Channel(rows, mechanism.query.values))
-    size = max(math.prod(mechanism.space.shape[i] for i in group) for group in groups)
-    masses = cell_masses(noise, numbers, edges)
+    space = mechanism.space
+    size = max(math.prod(space.shape[i] for i in space.group(group)) for group in groups)
+    masses = cell_masses(noise, places, edges)
     eta = distance_to(masses, [balls.normalized(row) for row in near.channel.matrix])
-    excess = excess_of_cells(noise, numbers, edges, references, masses, size)
+    excess = excess_of_cells(noise, places, edges, references, masses, size)
     return Cells(near, slack_of_distance(eta, size), excess, arb(fmpz(size)).log())
 
 

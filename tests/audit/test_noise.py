@@ -1,9 +1,12 @@
 """Audits of real outputs: against integrals, closed forms, fine grids and exact channels."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import stats
 from scipy.integrate import quad
 from scipy.special import entr
@@ -11,7 +14,10 @@ from scipy.special import entr
 from cvxleak import Mechanism, leakage_curve, record_leakage, verify
 from cvxleak.audit import RecordLeakage, balance, group_leakage, product_leakage
 from cvxleak.core import ValidationError
+from cvxleak.core.clock import Clock, Stop
 from cvxleak.core.errors import SolveInterrupted
+from cvxleak.exact.balls import precision
+from cvxleak.exact.packing import pack
 from cvxleak.mechanisms import gaussian_peak_capacity, truncated_geometric
 from cvxleak.model import (
     DiscreteGaussian,
@@ -25,7 +31,8 @@ from cvxleak.model import (
     TableQuery,
     Uniform,
 )
-from cvxleak.problem import Status, Stopped
+from cvxleak.problem import Gap, Status, Stopped
+from cvxleak.proofs import record_leakage as prover
 from cvxleak.queries import count
 
 KINDS = [
@@ -141,6 +148,93 @@ def test_the_bracket_gets_as_narrow_as_is_asked_for():
     assert fine.stats["cells"] > 5 * coarse.stats["cells"]
     assert problem.solve(tol=1e-2) == coarse
     assert 0.40387 < fine.lower < fine.upper < 0.40393  # count of 3, sigma 1, 1.4 nats of doubt
+
+
+@pytest.mark.parametrize("noise", KINDS, ids=repr)
+def test_one_value_tells_nothing(noise):
+    bound = record_leakage(of_values([3], noise), 0.0)
+    assert (bound.lower, bound.upper) == (0, 0)
+    assert verify(bound.certificate).passed
+
+
+@given(
+    st.lists(st.fractions(-3, 3, max_denominator=40), min_size=2, max_size=5, unique=True),
+    st.fractions("1/9", 3, max_denominator=30),
+    st.sampled_from([Laplace, Uniform, lambda w: Rounded(Laplace(w), "1/3"), Gaussian]),
+)
+@settings(max_examples=40)
+def test_fractions_are_cut_as_well_as_decimals(values, width, kind):
+    mechanism = of_fractions(values, kind(str(width)))
+    noise, places, _, _ = mechanism.standard
+    cells = noise.cells(places, 1e-3)
+    stored = {
+        "edges": pack(cells.edges[1:-1]),
+        "references": pack(cells.references),
+        "channel": pack(cells.masses),
+    }
+    with precision():
+        read = prover.read_cells(mechanism, [(0,)], stored)
+    assert float(read.slack + read.excess) < 1.2e-3
+
+
+def of_fractions(values, noise):
+    space = RecordSpace([list(map(str, values))])
+    return Mechanism(TableQuery(space, range(len(values)), list(map(str, values))), noise)
+
+
+@pytest.mark.parametrize(
+    ("values", "noise"),
+    [
+        (["2/9", "4/9", "6/9"], Laplace(1)),
+        (["1/3", "2/3", 1], Uniform(math.pi)),
+        ([0, 1, 3], Rounded(Gaussian(1), "1/3")),
+        ([0, 1, 3], Rounded(Laplace(1), math.pi)),
+        ([10**16, 10**16 + 1, 10**16 + 3], Gaussian(1)),
+        ([0, 1, 10**6], DiscreteGaussian(1)),
+        ([0, 1, 2], DiscreteLaplace(1e-300)),
+        ([0, 1, 3], Gaussian(3e-15)),
+        ([0, 1, 3], Laplace(1e14)),
+    ],
+)
+def test_numbers_that_no_float_is_close_like_others(values, noise):
+    space = RecordSpace([range(3)])
+    mechanism = Mechanism(TableQuery(space, range(3), values), noise)
+    bound = record_leakage(mechanism, 0.0, tol=1e-2)
+    assert bound.status is Status.CERTIFIED
+    assert verify(bound.certificate).passed
+
+
+def test_leakage_does_not_depend_on_unit_or_origin():
+    one, other = (
+        record_leakage(of_fractions(values, noise), 0.0, tol=1e-4)
+        for values, noise in (
+            ([0, 1, 3], Rounded(Gaussian(1), 2)),
+            ([Fraction(100), Fraction(301, 3), Fraction(101)], Rounded(Gaussian("1/3"), "2/3")),
+        )
+    )
+    assert (one.lower, one.upper) == pytest.approx((other.lower, other.upper), rel=1e-9)
+
+
+def test_many_cells_begin_with_few():
+    problem = RecordLeakage(Mechanism(count(900), Gaussian(5)), 623.6)  # of 623.8
+    bound = problem.solve(time_limit=0.0)
+    assert bound.stats["cells"] <= 2**15 / 901
+    assert 0 < bound.lower < bound.upper < 0.7
+    # What there is no time for is not begun.
+    search = problem._search()
+    search._of_cells = lambda cells: pytest.fail("takes longer than the time limit")
+    assert search.advance(Gap(1e-4), Stop(Clock(2.0))) is Stopped.TIME_LIMIT
+
+
+def test_what_cells_on_the_way_proved_stands():
+    problem = RecordLeakage(Mechanism(count(2), Gaussian(1)), 1.0)
+    search = problem._search()
+    search.advance(Gap(1e-2), Stop(Clock(None)))
+    known = search.upper
+    search._finer(1e-6, Stop(Clock(None)))  # and no time to audit them
+    assert search._look.upper > known
+    found = search.found(Gap(1e-2))
+    assert found.upper < known + 1e-9
 
 
 def test_a_bracket_that_had_no_time_is_wide_and_holds():

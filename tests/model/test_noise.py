@@ -104,7 +104,7 @@ def test_cells_are_as_fine_as_it_takes_and_finest_where_it_pays():
     assert 90 < len(widths) < 120
     assert widths[0] > 3 * widths[len(widths) // 2]
     assert len(noise.cells(range(6), 1e-6).edges) == pytest.approx(10 * len(widths), rel=0.1)
-    assert len(noise.cells([3], 1e-6).edges) == 2  # one value: nothing is told
+    assert noise.cells([3], 1e-6).references.tolist() == [3]  # one value: nothing is told
     assert len(Gaussian(0.4).cells(range(100), 1e-12).edges) >= 2**14
 
 
@@ -120,9 +120,92 @@ def test_a_coarser_output_has_a_channel():
     assert channel.outputs == ("(-inf, 0.5)", "(0.5, inf)")
     p = stats.norm.cdf(0.25)
     assert channel.matrix == pytest.approx(np.array([[p, 1 - p], [1 - p, p]]))
-    for edges in ([1, 0], [0, 0], [0, np.nan]):
+    for edges in ([1, 0], [0, 0], [0, -np.inf, 1]):
         with pytest.raises(ValidationError, match="edges: expected increasing"):
             Gaussian(2).channel([0, 1], edges)
+    assert Gaussian(2).channel([0, 1], [-np.inf, 0.5, np.inf]) == channel
+
+
+@pytest.mark.parametrize(
+    ("noise", "edges", "message"),
+    [
+        (Gaussian(2), [0, np.nan], "edges: found nan"),
+        (Gaussian(2), [0, "x"], "edges: expected a number"),
+        (Gaussian(2), 3, "edges: expected a sequence"),
+        (DiscreteLaplace(2), [0.5, 1], "edges: found 1.0, an output; an edge is between whole"),
+        (Rounded(Gaussian(1), 0.1), [0.05, 0.1], "edges: found 0.1; an edge is halfway between"),
+    ],
+)
+def test_edges_that_say_more_than_the_output_are_refused(noise, edges, message):
+    with pytest.raises(ValidationError, match=message):
+        noise.channel([0, 1], edges)
+
+
+def test_edges_of_rounded_noise_are_meant_to_be_halfway():
+    third = Rounded(Gaussian(1), "1/3")
+    exact = third.channel([0, 1], ["-1/6", "1/6", "1/2"])
+    floats = third.channel([0, 1], [-1 / 6, 1 / 6, 0.5])
+    assert (exact.matrix == floats.matrix).all()
+    assert (Rounded(Gaussian(1), 0.1).channel([0], [0.05 + 0.1 * k for k in range(9)])).shape[
+        1
+    ] == 10
+
+
+def test_numbers_far_from_zero_are_as_good_as_others():
+    half = Fraction(1, 2)
+    near, far = (Gaussian(2).channel([at, at + 1], [at + half]) for at in (0, 10**16))
+    assert far.matrix.tolist() == near.matrix.tolist()
+
+
+@pytest.mark.parametrize("noise", KINDS, ids=repr)
+def test_in_its_own_unit_noise_tells_the_same(noise):
+    values = ["1/3", 2, 3.5] if not noise.whole else [7, 9, 12]
+    own, places, origin, unit = noise.standard(values)
+    assert [origin + unit * place for place in places] == list(noise.numbers(values))
+    assert 0 <= min(places) < 1
+    edges = own.cells(places, 1e-2).edges
+    shifted = [float(origin + unit * Fraction(edge)) for edge in edges[1:-1]]
+    found = noise.channel(values, shifted).matrix
+    assert own.masses(places, edges) == pytest.approx(found, abs=1e-9)
+
+
+def test_ends_of_uniform_noise_are_edges_also_where_no_float_is_one():
+    noise, places, _, unit = Uniform("1/7").standard(["1/3", 1])
+    assert (unit, noise) == (Fraction(1, 21), Uniform(3))
+    assert noise.cells(places, 1e-3).edges.tolist() == [-np.inf, -3, 3, 11, 17, np.inf]
+    edges = Uniform("1/7").cells([0, 1], 1e-3).edges[1:-1]
+    assert [Fraction(edge) < Fraction(1, 7) for edge in edges[2:4]] == [True, False]
+    assert edges[3] == np.nextafter(edges[2], 1)
+    # No unit of which floats tell enough multiples apart:
+    noise, _, _, unit = Uniform(1).standard(["1/9999999967", "2/9999999943"])
+    assert (unit, noise) == (1, Uniform(1))
+
+
+def test_outputs_far_from_all_values_are_one_cell():
+    for noise in (
+        DiscreteLaplace(1),
+        DiscreteGaussian(1),
+        Rounded(Laplace(1)),
+        Rounded(Uniform(3)),
+    ):
+        edges = noise.cells([0, 1, 10**6], 1e-3).edges[1:-1]
+        assert 5 < len(edges) < 60
+        assert ((edges > 30) & (edges < 10**6 - 30)).sum() == 0
+        assert noise.masses([0, 10**6], edges=np.array([-np.inf, 60.5, np.inf])).round(
+            9
+        ).tolist() == [
+            [1, 0],
+            [0, 1],
+        ]
+    # Where they would be too many, fewer are told apart.
+    assert len(DiscreteGaussian(3000).cells([0, 1], 1e-9).edges) < 2**14
+
+
+def test_cells_may_be_few():
+    for noise in KINDS:
+        cells = noise.cells(range(100), 1e-3, 20)
+        assert 10 <= len(cells.references) <= 20
+        assert cells.masses.shape == (100, len(cells.references))
 
 
 def test_a_mechanism_with_a_real_output_has_no_channel():
@@ -161,7 +244,27 @@ def test_a_mechanism_with_a_real_output_has_no_channel():
             ),
             "channel",
         ),
-        (lambda: DiscreteLaplace(1).cells([0, 10**6], 1e-3), "16385 cells; at most 16384"),
+        (lambda: DiscreteGaussian(10_001), r"sigma: found 10001; it must be in \(0, 10000\]"),
+        (lambda: DiscreteLaplace(1e16), "scale: found 1e\\+16"),
+        (
+            lambda: DiscreteGaussian(9999).cells([0, 1], 1e-3),
+            "sigma: on these values 32898 outputs have to be told apart; at most 16384 can be",
+        ),
+        (
+            lambda: Rounded(Gaussian(1), 1e-5).cells([0, 1], 1e-3),
+            "base: on these values 428973 outputs have to be told apart",
+        ),
+        (
+            lambda: Gaussian(1e-200).standard([0, 1]),
+            r"query: found values 1 apart; beside Gaussian\(sigma=1e-200\) they may be from 1e-215",
+        ),
+        (lambda: Laplace(1e17).standard([0, 1]), "query: found values 1 apart; beside Laplace"),
+        (lambda: DiscreteLaplace(1).standard([0, 10**400]), "found the value about 10.400"),
+        (lambda: Uniform(1).standard([0, 1e300]), "query: found values about 10.300 apart"),
+        (
+            lambda: Rounded(Gaussian(1), 1e-30).standard([0, 1e-30]),
+            "base: found 1e-30 beside Gaussian.*at most 1e[+]15 times the other",
+        ),
     ],
 )
 def test_bad_noise_is_refused(make, message):
@@ -175,6 +278,10 @@ def test_queries_without_numbers_are_refused():
         Mechanism(TableQuery(space, [0, 1], ["a", "b"]), Gaussian(1))
     with pytest.raises(ValidationError, match=r"found the value 0\.5; DiscreteLaplace is noise in"):
         Mechanism(TableQuery(space, [0, 1], [0.5, 1]), DiscreteLaplace(1))
+    with pytest.raises(ValidationError, match="found the value inf; noise is added to numbers"):
+        Mechanism(TableQuery(space, [0, 1], [0, np.inf]), Gaussian(1))
+    with pytest.raises(ValidationError, match=r"found the value True; .* to numbers, say 1$"):
+        Mechanism(TableQuery(space, [0, 1], [True, False]), Gaussian(1))
     pairs = AdditiveQuery(space, [[(0, 0), (1, 2)]])
     with pytest.raises(ValidationError, match="noise is added to numbers"):
         Mechanism(pairs, Gaussian(1))
