@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any
 from cvxleak._version import __version__
 
 if TYPE_CHECKING:  # what type checkers and editors see of the names that load when used
-    from cvxleak.audit import balance, group_leakage, leakage_curve, product_leakage, record_leakage
+    from cvxleak.audit import (
+        balance,
+        check_claim,
+        group_leakage,
+        leakage_curve,
+        product_leakage,
+        record_leakage,
+    )
     from cvxleak.capacities import capacity
     from cvxleak.core import CvxleakError, InfeasibleError
     from cvxleak.design import (
@@ -76,6 +83,7 @@ __all__ = [
     "balance",
     "calibrate",
     "capacity",
+    "check_claim",
     "design_curve",
     "design_for_prior",
     "envelope_curve",

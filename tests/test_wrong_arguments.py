@@ -201,6 +201,7 @@ OWN: dict[str, dict[str, Any]] = {
     "mechanisms.column_symmetric_bound": {"subject": randomized_response(3, 1.0)},
     "model.as_gain": {"k": 4},
     "model.as_prior": {"size": 4},
+    "audit.check_claim": {"first": MECHANISM, "epsilon": 1.0, "delta": 0.1},
     "release.any_of": {"names": ["a", "b", "c"]},
     "design.calibrate": {
         "family": lambda p: Mechanism(parity(2), binary_symmetric(p)),

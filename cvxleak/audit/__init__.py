@@ -1,6 +1,7 @@
 """The largest leakage of a mechanism about a record, over adversaries."""
 
 from cvxleak.audit.adversary import Adversary
+from cvxleak.audit.claims import ClaimCheck, Distinction, check_claim
 from cvxleak.audit.curve import LeakageCurve, leakage_curve
 from cvxleak.audit.product_leakage import IndependentAdversary, ProductLeakage, product_leakage
 from cvxleak.audit.record_leakage import (
@@ -13,12 +14,15 @@ from cvxleak.audit.record_leakage import (
 
 __all__ = [
     "Adversary",
+    "ClaimCheck",
+    "Distinction",
     "IndependentAdversary",
     "LeakageCurve",
     "ProductLeakage",
     "RecordLeakage",
     "balance",
     "balance_of",
+    "check_claim",
     "group_leakage",
     "leakage_curve",
     "product_leakage",

@@ -22,6 +22,7 @@ from cvxleak.proofs import (
     local_dp,
     min_information,
     pml_mechanism,
+    privacy_claims,
     product_leakage,
     record_leakage,
     release,
@@ -77,6 +78,12 @@ PROVERS = {
     "release-information": Prover(release.prove_information, about=release.about),
     "local-dp": Prover(local_dp.prove, about=local_dp.about),
     "local-dp-distortion": Prover(local_dp.prove_distortion, "distortion", local_dp.about),
+    "renyi-dp": Prover(privacy_claims.prove_renyi, about=privacy_claims.about),
+    "zcdp": Prover(privacy_claims.prove_zcdp, about=privacy_claims.about),
+    "dp-profile": Prover(privacy_claims.prove_profile, "probability", privacy_claims.about),
+    "gaussian-dp": Prover(
+        privacy_claims.prove_gaussian, "standard deviations", privacy_claims.about
+    ),
     "min-information": Prover(min_information.prove, about=min_information.about),
 }
 """How each kind is checked."""

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from cvxleak import Certificate, capacity, design_for_prior, min_distortion, min_leakage, verify
+from cvxleak.audit import check_claim
 from cvxleak.capacities import renyi_capacity
 from cvxleak.proofs import checker, fixed_prior
 from cvxleak.proofs.checker import PROVERS
@@ -42,11 +43,14 @@ def with_further(kind: str) -> Certificate:
 def stored() -> list[Certificate]:
     """One small certificate of each kind, as it would be written now."""
     members = json.loads(STORED.read_text())["certificates"]
-    since = renyi_capacity([[0.9, 0.1], [0.3, 0.7]], 2).certificate
-    assert since is not None
+    rows = [[0.9, 0.1], [0.3, 0.7]]
+    claims = ({"renyi": (2, 1)}, {"zcdp": 1}, {"epsilon": 1, "delta": 0.1}, {"gdp": 1})
+    bounds = [renyi_capacity(rows, 2), *(check_claim(rows, **claim).bound for claim in claims)]
+    since = [bound.certificate for bound in bounds if bound.certificate is not None]
+    assert len(since) == len(bounds)
     return [
         *(dataclasses.replace(Certificate.from_dict(one), schema_version=2) for one in members),
-        since,
+        *since,
     ]
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cvxleak.audit import balance, product_leakage, record_leakage
+from cvxleak.audit import balance, check_claim, product_leakage, record_leakage
 from cvxleak.capacities import capacity, renyi_capacity
 from cvxleak.core.errors import CertificateError, CvxleakError, ValidationError
 from cvxleak.design import design_for_prior, min_distortion, min_leakage
@@ -54,6 +54,10 @@ NAMES = (
     "local-dp, approximate",
     "local-dp-distortion",
     "min-information",
+    "renyi-dp",
+    "zcdp",
+    "dp-profile",
+    "gaussian-dp",
 )
 
 
@@ -96,6 +100,10 @@ def one_of_each() -> dict[str, Any]:
         "local-dp, approximate": min_local_dp([[0.5, 0.3, 0.2]], 0.2, delta=0.05),
         "local-dp-distortion": min_distortion_local_dp([[0.5, 0.3, 0.2]], 0.5),
         "min-information": min_information([[0.5, 0.3, 0.2]], 0.2),
+        "renyi-dp": check_claim(rows[:2], renyi=(2, 1)).bound,
+        "zcdp": check_claim(rows[:2], zcdp=1).bound,
+        "dp-profile": check_claim(rows[:2], epsilon=0.2, delta=0.1).bound,
+        "gaussian-dp": check_claim(rows[:2], gdp=1).bound,
     }
     return {name: bound.certificate for name, bound in bounds.items()}
 

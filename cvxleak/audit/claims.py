@@ -1,0 +1,370 @@
+"""`check_claim`: does a mechanism have the differential privacy that it states? With a proof."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from time import perf_counter
+from typing import Any, NamedTuple
+
+from numpy.typing import ArrayLike
+
+from cvxleak.audit.claim_search import (
+    Found,
+    Laws,
+    worst_for_divergence,
+    worst_for_event,
+    worst_for_shift,
+    worst_for_zcdp,
+)
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.numbers import fraction, stacked
+from cvxleak.core.validation import dimensions, in_order, real_number, short
+from cvxleak.core.value import preview
+from cvxleak.exact.balls import precision
+from cvxleak.model import Channel, Mechanism, Prior, as_channel
+from cvxleak.problem import Bound
+from cvxleak.proofs import Certificate
+from cvxleak.proofs.checker import PROVERS
+
+__all__ = ["ClaimCheck", "Distinction", "check_claim"]
+
+TOLERANCE = 1e-3
+"""Relative gap between the ends of a parameter that is searched for; the others have none."""
+
+
+@dataclass(frozen=True)
+class Distinction:
+    """Two laws that a mechanism must not let people tell apart, and what tells them apart most.
+
+    Attributes
+    ----------
+    first, second : hashable
+        The inputs, or values of the query, whose outputs have the laws P and R.
+    outputs : tuple of hashable
+        The event that shows it; for a divergence, the output that weighs most in it.
+    order : float or None
+        The order alpha of the divergence; inf where one output's probabilities are compared.
+
+    Examples
+    --------
+    >>> from cvxleak.audit import check_claim
+    >>> check_claim([[0.75, 0.25], [0.25, 0.75]], epsilon=1).violation
+    Distinction(first=0, second=1, outputs=(0,), order=inf)
+    """
+
+    first: Any
+    second: Any
+    outputs: tuple[Any, ...]
+    order: float | None = None
+
+    def __str__(self) -> str:
+        order = ""
+        if self.order is not None and math.isfinite(self.order):
+            beyond = self.order - 1
+            order = (
+                f" at order {self.order:.4f}" if beyond > 1e-3 else f" at order 1 + {beyond:.1e}"
+            )
+        return f"{self.first!r} against {self.second!r}{order}, output {preview(self.outputs)}"
+
+
+@dataclass(frozen=True)
+class ClaimCheck:
+    """What became of a claim of privacy.
+
+    Attributes
+    ----------
+    claim : str
+        The claim in words.
+    stated : float
+        The parameter that is claimed.
+    bound : Bound
+        The least parameter that holds: `lower` is attained by the witness, a `Distinction`, and
+        `upper` proved by the certificate.
+
+    Examples
+    --------
+    >>> from cvxleak.audit import check_claim
+    >>> answer = check_claim([[0.75, 0.25], [0.25, 0.75]], zcdp=0.55)
+    >>> print(answer)
+    PASS: 0.55-zCDP; rho is 0.549306 to 0.549307 nats
+    >>> answer.passed, answer.bound.certificate.kind
+    (True, 'zcdp')
+    """
+
+    claim: str
+    stated: float
+    bound: Bound
+
+    @property
+    def verdict(self) -> str:
+        """``"PASS"`` if the claim is proved, ``"FAIL"`` if it is refuted, ``"OPEN"`` otherwise.
+
+        The claim is taken as written, without a tolerance.
+        """
+        if _at_most(self.bound.upper, self.stated):
+            return "PASS"
+        return "OPEN" if _at_most(self.bound.lower, self.stated) else "FAIL"
+
+    @property
+    def passed(self) -> bool:
+        """Whether the claim is proved."""
+        return self.verdict == "PASS"
+
+    @property
+    def violation(self) -> Distinction | None:
+        """What refutes the claim, if something does."""
+        return self.bound.witness if self.verdict == "FAIL" else None
+
+    def __str__(self) -> str:
+        bound = self.bound
+        text = f"{self.verdict}: {self.claim}; {bound.name} is {_ends(bound)}"
+        return text if self.violation is None else f"{text}: {self.violation}"
+
+
+class _Asked(NamedTuple):
+    """A claim: in words, its parameter, the kind of certificate, and what the kind is told."""
+
+    claim: str
+    stated: float
+    kind: str
+    name: str
+    level: Mapping[str, Any]
+
+
+def check_claim(
+    first: Mechanism | Channel | Prior | ArrayLike,
+    second: Channel | Prior | ArrayLike | None = None,
+    *,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    zcdp: float | None = None,
+    renyi: tuple[float, float] | None = None,
+    gdp: float | None = None,
+) -> ClaimCheck:
+    """Prove or refute that a mechanism has the differential privacy that it states.
+
+    With P and R the laws of the output for two inputs that must not be told apart, in either order:
+
+    ==================  =====================================================================
+    claim               says that, for each such pair,
+    ==================  =====================================================================
+    epsilon             P(S) <= e^epsilon R(S) for all events S
+    epsilon and delta   P(S) <= e^epsilon R(S) + delta for all events S
+    zcdp                D_alpha(P || R) <= zcdp alpha for all orders alpha > 1
+    renyi               D_alpha(P || R) <= epsilon, renyi being (alpha, epsilon)
+    gdp                 telling P from R is no easier than N(0, 1) from N(gdp, 1)
+    ==================  =====================================================================
+
+    Parameters
+    ----------
+    first : Mechanism, Channel, Prior or array_like
+        A mechanism: datasets that differ in one record must not be told apart. A channel: no two of
+        its inputs, which is local privacy. With `second`, see there.
+    second : Channel, Prior or array_like, optional
+        Laws to tell from those of `first`, row by row (one law may be a vector): the outputs that a
+        program has with a person and without, say.
+    epsilon, delta : float, optional
+        In nats, at least 0; a probability. delta is 0 if left out.
+    zcdp : float, optional
+        rho, in nats.
+    renyi : tuple of float, optional
+        The order alpha, more than 1, and epsilon in nats.
+    gdp : float, optional
+        mu, in standard deviations.
+
+    Returns
+    -------
+    ClaimCheck
+        PASS with a certificate for `cvxleak.verify`, or FAIL with what refutes the claim: anybody
+        can compute that again. OPEN, where a rho is too near to the
+        claim.
+
+    Raises
+    ------
+    ValidationError
+        No claim, or more than one; numbers out of range; laws that do not fit each other; a
+        mechanism whose channel is not known exactly.
+
+    See Also
+    --------
+    cvxleak.samples.dp_violation : The same for a program of which only draws are known.
+
+    Notes
+    -----
+    Probabilities and the claim are taken as written: a channel whose rows are e^1 apart up to
+    rounding in floats may have an epsilon of 1.0000000000000002, and then fails the claim of 1.
+    Bun and Steinke (2016) define zCDP, Mironov (2017) Rényi differential privacy, Dong, Roth and Su
+    (2022) Gaussian differential privacy. "Certificates" in the documentation derives both ends.
+
+    Examples
+    --------
+    A noisy maximum: the candidate with most votes, by the exponential mechanism at epsilon = 1, for
+    which 1/8-zCDP is stated. A program that forgets the 2 in its denominator spends four times as
+    much:
+
+    >>> from cvxleak.audit import check_claim
+    >>> from cvxleak.mechanisms import exponential
+    >>> from cvxleak.model import AdditiveQuery, Mechanism, RecordSpace
+    >>> one = [(1, 0, 0), (0, 1, 0), (0, 0, 1)]
+    >>> votes = AdditiveQuery(RecordSpace([range(3)] * 4), [one] * 4)
+    >>> right, wrong = (
+    ...     Mechanism(votes, exponential(votes.values, 1, sensitivity, votes.values))
+    ...     for sensitivity in (1, 0.5)
+    ... )
+    >>> print(check_claim(right, zcdp=0.125))
+    PASS: 0.125-zCDP; rho is 0.103165 nats
+    >>> print(check_claim(wrong, zcdp=0.125))
+    FAIL: 0.125-zCDP; rho is 0.424741 nats: (2, 2, 0) against (3, 1, 0) at order 1.4738, output [1]
+    """
+    asked = _asked(epsilon, delta, zcdp, renyi, gdp)
+    matrix, pairs, labels, outputs = _compared(first, second)
+    begun = perf_counter()
+    laws = [Laws(matrix[u], matrix[v]) for u, v in pairs]
+    found = _worst(asked, laws + [one.flipped for one in laws])
+    u, v = [*pairs, *((v, u) for u, v in pairs)][found.place]
+    problem = {"matrix": matrix.tolist(), "pairs": [list(pair) for pair in pairs], **asked.level}
+    witness: dict[str, Any] = {"pair": [u, v]}
+    proof: dict[str, Any] = {}
+    if asked.kind == "zcdp" and found.orders is not None:
+        witness["order"] = found.order
+        proof["orders"] = [
+            list(both)
+            for both in zip(found.orders[: len(pairs)], found.orders[len(pairs) :], strict=True)
+        ]
+    elif asked.kind == "gaussian-dp":
+        witness["outputs"] = found.outputs
+    prover = PROVERS[asked.kind]
+    with precision():
+        lower, upper, *_ = prover.prove(problem, witness, proof)
+    parts = (asked.kind, problem, lower, upper, witness, proof)
+    bound = Bound.proved(
+        asked.name,
+        lower,
+        upper,
+        tol=TOLERANCE,
+        unit=prover.unit,
+        witness=Distinction(
+            labels[u], labels[v], tuple(outputs[y] for y in found.outputs), found.order
+        ),
+        certificate=Certificate(*parts, unit=prover.unit),
+        stats={"seconds": perf_counter() - begun},
+    )
+    return ClaimCheck(asked.claim, asked.stated, bound)
+
+
+def _worst(asked: _Asked, laws: Sequence[Laws]) -> Found:
+    """Return which of the laws are told apart best, and by what."""
+    if asked.kind == "zcdp":
+        return worst_for_zcdp(laws, asked.stated)
+    if asked.kind == "renyi-dp":
+        return worst_for_divergence(laws, float(asked.level["alpha"]))
+    if asked.kind == "dp-profile":
+        return worst_for_event(laws, asked.level["epsilon"])
+    return worst_for_shift(laws)
+
+
+def _asked(
+    epsilon: float | None,
+    delta: float | None,
+    zcdp: float | None,
+    renyi: tuple[float, float] | None,
+    gdp: float | None,
+) -> _Asked:
+    """Return the one claim that is made."""
+    made = {"epsilon": epsilon, "zcdp": zcdp, "renyi": renyi, "gdp": gdp}
+    named = [name for name, value in made.items() if value is not None]
+    if len(named) != 1:
+        found = " and ".join(named) or "no claim"
+        raise ValidationError(
+            f"epsilon: found {found}; one of epsilon (with delta), zcdp, renyi and gdp is needed"
+        )
+    if delta is not None and epsilon is None:
+        raise ValidationError(f"delta: found {short(delta)}; it goes with epsilon")
+    if epsilon is not None:
+        level = real_number(epsilon, "epsilon", 0.0, open_high=True)
+        allowed = 0.0 if delta is None else real_number(delta, "delta", 0.0, 1.0)
+        if allowed == 0:
+            return _Asked(f"{level:.10g}-DP", level, "renyi-dp", "epsilon", {"alpha": "inf"})
+        claim = f"({level:.10g}, {allowed:.10g})-DP"
+        return _Asked(claim, allowed, "dp-profile", "delta", {"epsilon": level})
+    if zcdp is not None:
+        rho = real_number(zcdp, "zcdp", 0.0, open_high=True)
+        return _Asked(f"{rho:.10g}-zCDP", rho, "zcdp", "rho", {})
+    if gdp is not None:
+        mu = real_number(gdp, "gdp", 0.0, open_high=True)
+        return _Asked(f"{mu:.10g}-Gaussian DP", mu, "gaussian-dp", "mu", {})
+    both = in_order(renyi, "renyi")  # pyright: ignore[reportArgumentType]
+    if len(both) != 2:
+        raise ValidationError(f"renyi: found {short(renyi)}; (alpha, epsilon) is needed")
+    alpha = real_number(both[0], "renyi", 1.0, open_low=True)
+    level = real_number(both[1], "renyi", 0.0, open_high=True)
+    claim = f"({alpha:.10g}, {level:.10g})-Rényi DP"
+    stored = "inf" if math.isinf(alpha) else alpha
+    return _Asked(claim, level, "renyi-dp", "epsilon", {"alpha": stored})
+
+
+Compared = tuple[Any, list[tuple[int, int]], Sequence[Hashable], Sequence[Hashable]]
+
+
+def _compared(
+    first: Mechanism | Channel | Prior | ArrayLike, second: Channel | Prior | ArrayLike | None
+) -> Compared:
+    """Return the rows, the pairs of them that are compared, and the labels."""
+    if second is not None:
+        return _row_by_row(first, second)
+    if isinstance(first, Mechanism):
+        channel, pairs = first.channel, sorted(first.query.neighbor_pairs())
+    else:
+        channel = _as_rows(first, "first")
+        pairs = list(combinations(range(len(channel.inputs)), 2))
+    if not pairs:
+        raise ValidationError(
+            "first: found nothing that differs; a claim needs two inputs at least, or `second`"
+        )
+    return channel.matrix, pairs, channel.inputs, channel.outputs
+
+
+def _row_by_row(first: Any, second: Any) -> Compared:
+    """Return the rows of two channels, those of equal place as pairs."""
+    if isinstance(first, Mechanism):
+        raise ValidationError("first: found a Mechanism, which has its own pairs; leave out second")
+    one, other = _as_rows(first, "first"), _as_rows(second, "second")
+    if one.shape != other.shape or one.outputs != other.outputs:
+        raise ValidationError(
+            f"second: found {short(second)}, outputs {preview(other.outputs)}; as many rows and "
+            f"the same outputs as those of first are needed, {preview(one.outputs)}"
+        )
+    k = len(one.inputs)
+    alone = k == 1
+    labels = ["first"] * k if alone else [("first", x) for x in one.inputs]
+    labels += ["second"] * k if alone else [("second", x) for x in other.inputs]
+    matrix = stacked([one.matrix, other.matrix])
+    return matrix, [(i, k + i) for i in range(k)], labels, one.outputs
+
+
+def _as_rows(given: Any, name: str) -> Channel:
+    """Return a channel; one law is a channel with one row."""
+    if isinstance(given, Prior):
+        return Channel(given.probabilities[None], outputs=given.labels)
+    if (
+        not isinstance(given, Channel)
+        and not hasattr(given, "iloc")
+        and dimensions(given, name) == 1
+    ):
+        given = [given]
+    return as_channel(given, name)
+
+
+def _at_most(one: float, other: float) -> bool:
+    if not (math.isfinite(one) and math.isfinite(other)):
+        return one <= other
+    return fraction(one) <= fraction(other)
+
+
+def _ends(bound: Bound) -> str:
+    lower, upper = f"{bound.lower:.6g}", f"{bound.upper:.6g}"
+    ends = lower if lower == upper else f"{lower} to {upper}"
+    return ends if bound.unit == "probability" else f"{ends} {bound.unit}"

@@ -1,0 +1,232 @@
+"""Certificate kinds ``renyi-dp``, ``zcdp``, ``dp-profile`` and ``gaussian-dp``: privacy parameters.
+
+They are about the least parameter that pairs of laws have, P and R being the rows of each pair in
+either order; docs/certificates.md derives both ends. Rows are laws as written
+(`cvxleak.core.numbers`), and their probabilities exact rationals here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from flint import arb, fmpq
+
+from cvxleak.core.errors import CertificateError
+from cvxleak.exact import balls, limits, reading
+from cvxleak.exact.rationals import float_above, float_below, normalized_rows, rational
+
+__all__ = [
+    "about",
+    "prove_gaussian",
+    "prove_profile",
+    "prove_renyi",
+    "prove_zcdp",
+]
+
+Parts = Mapping[str, Any]
+Law = Sequence[fmpq]
+Pair = tuple[int, int]
+
+TERM = 4
+"""Steps that are counted for each output, wherever two laws are compared."""
+
+
+def prove_renyi(problem: Parts, witness: Parts, proof: Parts) -> tuple[float, float]:
+    """Return proved ends of the largest divergence of order alpha, in nats."""
+    rows, pairs = _read(problem, "alpha")
+    alpha = problem["alpha"]
+    order = math.inf if alpha == "inf" else reading.number(alpha, "alpha")
+    if not (order == math.inf or rational(order) > 1):
+        raise CertificateError("alpha must be more than 1")
+    return _direct(rows, pairs, witness, proof, lambda p, r: _Laws(p, r).divergence(order))
+
+
+def prove_profile(problem: Parts, witness: Parts, proof: Parts) -> tuple[float, float]:
+    """Return proved ends of the least delta at an epsilon."""
+    rows, pairs = _read(problem, "epsilon")
+    epsilon = reading.number(problem["epsilon"], "epsilon")
+    if epsilon < 0:
+        raise CertificateError("epsilon must not be negative")
+    factor = balls.number(epsilon).exp() if epsilon else arb(1)
+
+    def delta(p: Law, r: Law) -> arb | fmpq:
+        gains = [(x, y) for x, y in zip(p, r, strict=True) if x and not x - factor * y <= 0]
+        if not epsilon or not any(y for _, y in gains):  # no e^epsilon is left: exactly
+            return sum((max(x - y, fmpq(0)) for x, y in gains), fmpq(0))
+        return balls.total((x - factor * y).max(arb(0)) for x, y in gains)
+
+    return _direct(rows, pairs, witness, proof, delta)
+
+
+def prove_gaussian(problem: Parts, witness: Parts, proof: Parts) -> tuple[float, float]:
+    """Return proved ends of the least mu, in standard deviations."""
+    rows, pairs = _read(problem)
+    u, v = _pair(reading.parts(witness, {"pair", "outputs"}, "the witness"), pairs)
+    reading.parts(proof, set(), "the proof")
+    width = len(rows[u])
+    (event,) = reading.groups([witness["outputs"]], "the outputs")
+    if len(set(event)) < len(event) or any(y >= width for y in event):
+        raise CertificateError("the outputs: they must be distinct outputs of the channel")
+    lower = _shift(*(sum((row[y] for y in event), fmpq(0)) for row in (rows[u], rows[v])))
+    upper = balls.largest(_mu(rows[u], rows[v]) for u, v in pairs)
+    return _rounded(lower, upper)
+
+
+def prove_zcdp(problem: Parts, witness: Parts, proof: Parts) -> tuple[float, float]:
+    """Return proved ends of the least rho, in nats."""
+    rows, pairs = _read(problem)
+    u, v = _pair(reading.parts(witness, {"pair", "order"}, "the witness"), pairs)
+    stored = reading.parts(proof, {"orders"}, "the proof")["orders"]
+    if not isinstance(stored, list) or len(stored) != len(pairs):
+        raise CertificateError("the orders: two lists are needed for each pair")
+    (order,) = _orders([witness["order"]])
+    lower = _Laws(rows[u], rows[v]).divergence(order) / arb(rational(order))
+    found = []
+    for (one, other), both in zip(pairs, stored, strict=True):
+        if not isinstance(both, list) or len(both) != 2:
+            raise CertificateError("the orders: two lists are needed for each pair")
+        for p, r, orders in ((one, other, both[0]), (other, one, both[1])):
+            found.append(_rho(_Laws(rows[p], rows[r]), _orders(orders)))
+    upper = balls.largest(found)
+    return _rounded(lower, upper)
+
+
+def about(problem: Parts) -> str:
+    """Say what a problem that a prover has read is about."""
+    rows, pairs = problem["matrix"], problem["pairs"]
+    level = "".join(f"{key} {problem[key]}, " for key in ("alpha", "epsilon") if key in problem)
+    return f"{level}{len(pairs)} pairs of laws on {len(rows[0])} outputs"
+
+
+class _Laws:
+    """Two laws, P and R, and the logarithms of their probabilities where P has any."""
+
+    def __init__(self, p: Law, r: Law) -> None:
+        self.equal = list(p) == list(r)
+        self.pairs = [(x, y) for x, y in zip(p, r, strict=True) if x]
+        self.apart = any(not y for _, y in self.pairs)
+        self._logs: list[tuple[arb, arb]] = []
+
+    def divergence(self, order: float) -> arb:
+        """Return D_alpha(P || R) for an order above 1."""
+        if self.equal:
+            return arb(0)
+        if self.apart:
+            return arb.pos_inf()
+        if math.isinf(order):
+            return arb(max(x / y for x, y in self.pairs)).log()
+        limits.charge("steps", TERM * len(self.pairs), "a divergence")
+        self._logs = self._logs or [(arb(x).log(), arb(y).log()) for x, y in self.pairs]
+        alpha = arb(rational(order))
+        rest = 1 - alpha
+        return -balls.log_sum_exp([alpha * a + rest * b for a, b in self._logs]) / rest
+
+
+def _rho(laws: _Laws, orders: Sequence[float]) -> arb:
+    """Return what the divergence of every order above 1 is at most, over the order."""
+    most = laws.divergence(math.inf)
+    if not orders or laws.equal or laws.apart:
+        return most
+    exact = [rational(order) for order in orders]
+    ratios = [laws.divergence(order) / arb(a) for order, a in zip(orders, exact, strict=True)]
+    found = [ratios[0] * arb(exact[0]), most / arb(exact[-1])]
+    for (a, one), (b, other) in pairwise(zip(exact, ratios, strict=True)):
+        found.append(one.max(other) * arb(1 + (b - a) ** 2 / (4 * a * (a - 1))))
+    return balls.largest(found)
+
+
+def _mu(p: Law, r: Law) -> arb:
+    """Return the largest shift of the sets of outputs with the largest likelihood ratios."""
+    limits.charge("steps", TERM * len(p), "a trade-off curve")
+    seen = [(x, y) for x, y in zip(p, r, strict=True) if x or y]
+    alone = [(x, y) for x, y in seen if not y]
+    others = sorted((pair for pair in seen if pair[1]), key=_likelihood_ratio, reverse=True)
+    found, under, beside = [arb(0)], fmpq(0), fmpq(0)
+    for x, y in alone + others:
+        under, beside = under + x, beside + y
+        found.append(_shift(under, beside))
+    return balls.largest(found)
+
+
+def _likelihood_ratio(pair: tuple[fmpq, fmpq]) -> Any:
+    return pair[0] / pair[1]
+
+
+def _shift(under: fmpq, beside: fmpq) -> arb:
+    """Return Phi^-1 of one probability of a set minus that of the other; 0 where both are sure."""
+    if under <= beside:
+        return arb(0)
+    if under == 1 or beside == 0:
+        return arb.pos_inf()
+    return arb(2).sqrt() * (arb(2 * beside).erfcinv() - arb(2 * under).erfcinv())
+
+
+def _direct(
+    rows: Sequence[Law],
+    pairs: Sequence[Pair],
+    witness: Parts,
+    proof: Parts,
+    value: Callable[[Law, Law], arb | fmpq],
+) -> tuple[float, float]:
+    """Return the ends of a maximum over pairs that needs no more than to be evaluated."""
+    u, v = _pair(reading.parts(witness, {"pair"}, "the witness"), pairs)
+    reading.parts(proof, set(), "the proof")
+    limits.charge("steps", 2 * TERM * len(pairs) * len(rows[0]), "pairs of laws")
+    both = [*pairs, *((v, u) for u, v in pairs)]
+    uppers = [value(rows[p], rows[r]) for p, r in both]
+    lower = value(rows[u], rows[v])
+    exact = [one for one in uppers if isinstance(one, fmpq)]
+    rest = [one for one in uppers if isinstance(one, arb)]
+    upper = float_above(max(exact)) if exact else 0.0
+    if rest:
+        upper = max(upper, _rounded(arb(0), balls.largest(rest))[1])
+    if isinstance(lower, fmpq):
+        return float_below(lower), upper
+    return _rounded(lower, arb(0))[0], upper
+
+
+def _rounded(lower: arb, upper: arb) -> tuple[float, float]:
+    """Return the ends as floats; an exact infinity is one at both ends."""
+    low = math.inf if lower == arb.pos_inf() else max(balls.round_down(lower), 0.0)
+    return low, max(balls.round_up(upper), 0.0)
+
+
+def _read(problem: Parts, *level: str) -> tuple[list[list[fmpq]], list[Pair]]:
+    """Return the rows, exactly, and the pairs that are compared."""
+    data = reading.parts(problem, {"matrix", "pairs", *level}, "the problem")
+    if not isinstance(data["matrix"], list) or not data["matrix"]:
+        raise CertificateError("the matrix is no list of rows")
+    width = len(reading.numbers(data["matrix"][0], "a row of the matrix"))
+    rows = normalized_rows(
+        reading.numbers(row, "a row of the matrix", width) for row in data["matrix"]
+    )
+    pairs = reading.groups(data["pairs"], "the pairs")
+    if not pairs:
+        raise CertificateError("the pairs: there must be one at least")
+    return rows, [_of_rows(pair, len(rows)) for pair in pairs]
+
+
+def _of_rows(pair: Sequence[int], rows: int) -> Pair:
+    if len(pair) != 2 or max(pair) >= rows:
+        raise CertificateError("the pairs: each must be of two rows of the matrix")
+    return pair[0], pair[1]
+
+
+def _pair(witness: Parts, pairs: Iterable[Pair]) -> Pair:
+    """Return the witness's pair, which must be one that is compared."""
+    (pair,) = reading.groups([witness["pair"]], "the pair")
+    if not {tuple(pair), tuple(pair[::-1])} & set(pairs):
+        raise CertificateError("the witness: its pair is none of those that are compared")
+    return pair[0], pair[1]
+
+
+def _orders(values: Any) -> list[float]:
+    """Return orders that rise from above 1."""
+    orders = reading.numbers(values, "the orders")
+    exact = [fmpq(1), *map(rational, orders)]
+    if not all(a < b for a, b in pairwise(exact)):
+        raise CertificateError("the orders must rise, and be more than 1")
+    return orders

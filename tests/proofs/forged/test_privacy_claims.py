@@ -1,0 +1,169 @@
+"""Forged certificates of privacy parameters: Rényi, zCDP, (epsilon, delta) and Gaussian."""
+
+import math
+
+import pytest
+from flint import arb
+
+from tests.proofs.forging import Parts, encloses, ends, proves_nothing_false, refused, tampered
+
+ROWS = [[0.75, 0.25], [0.25, 0.75]]
+PAIRS = [[0, 1]]
+# 1 + 2^k, close together about the order 1 at which symmetric rows have the largest ratio.
+ORDERS = [1 + 2.0**k for k in range(-30, 4)]
+
+RENYI = Parts("renyi-dp", {"matrix": ROWS, "pairs": PAIRS, "alpha": 2}, {"pair": [0, 1]}, {})
+PURE = Parts("renyi-dp", {"matrix": ROWS, "pairs": PAIRS, "alpha": "inf"}, {"pair": [1, 0]}, {})
+PROFILE = Parts(
+    "dp-profile", {"matrix": ROWS, "pairs": PAIRS, "epsilon": 0.5}, {"pair": [0, 1]}, {}
+)
+GAUSSIAN = Parts(
+    "gaussian-dp", {"matrix": ROWS, "pairs": PAIRS}, {"pair": [0, 1], "outputs": [0]}, {}
+)
+ZCDP = Parts(
+    "zcdp",
+    {"matrix": ROWS, "pairs": PAIRS},
+    {"pair": [0, 1], "order": ORDERS[0]},
+    {"orders": [[ORDERS, ORDERS]]},
+)
+ALL = {"renyi": RENYI, "pure": PURE, "profile": PROFILE, "gaussian": GAUSSIAN, "zcdp": ZCDP}
+
+
+def kullback() -> arb:
+    return arb("0.5") * arb(3).log()
+
+
+def truth(name: str) -> arb:
+    return {
+        "renyi": lambda: (arb(7) / 3).log(),
+        "pure": lambda: arb(3).log(),
+        "profile": lambda: arb("0.75") - arb("0.5").exp() / 4,
+        # Phi^-1(3/4) - Phi^-1(1/4)
+        "gaussian": lambda: 2 * arb(2).sqrt() * arb("0.5").erfinv(),
+        "zcdp": kullback,
+    }[name]()
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_honest(name):
+    encloses(ALL[name], lambda: truth(name), 0.2 if name == "zcdp" else 1e-12)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_no_number_proves_too_much(name):
+    level = float(truth(name))
+    proves_nothing_false(ALL[name], level, level)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_both_orders_of_a_pair_count_and_every_pair(name):
+    """The second law has an output that the first has not; the third is equal to the first."""
+    rows = [[0.5, 0.5, 0.0], [0.25, 0.5, 0.25], [0.5, 0.5, 0.0]]
+    proof = {"orders": [[[2.0], [2.0]]] * 2} if name == "zcdp" else {}
+    witness = dict(ALL[name].witness, pair=[0, 2])
+    more = {("problem", "matrix"): rows, ("problem", "pairs"): [[0, 2], [0, 1]]}
+    parts = Parts(*tampered(ALL[name], more)[:2], witness, proof)
+    lower, upper = ends(parts)
+    assert lower == 0.0
+    if name == "profile":
+        assert upper == pytest.approx(0.25, abs=1e-12)  # of the output that only one of them has
+    else:
+        assert upper == math.inf
+    told = tampered(parts, {("witness", "pair"): [1, 0]})
+    told = told if name != "gaussian" else tampered(told, {("witness", "outputs"): [2]})
+    assert ends(told) == pytest.approx((upper, upper), abs=1e-12)
+    equal = tampered(parts, {("problem", "pairs"): [[0, 2]]})
+    if name == "zcdp":
+        equal = tampered(equal, {("proof", "orders"): [[[], [2.0]]]})
+    assert ends(equal) == (0.0, 0.0)
+
+
+FORGED = [
+    ({("problem", "note"): 1}, "the problem: expected the parts"),
+    ({("witness", "note"): 1}, "the witness: expected the parts"),
+    ({("proof", "note"): 1}, "the proof: expected the parts"),
+    ({("problem", "matrix"): {"0": [1]}}, "the matrix is no list of rows"),
+    ({("problem", "matrix"): []}, "the matrix is no list of rows"),
+    ({("problem", "matrix", 1): [1.0]}, "a row of the matrix: expected a list of 2"),
+    ({("problem", "matrix", 0): [1.5, -0.5]}, "non-negative"),
+    ({("problem", "matrix", 0): [0.0, 0.0]}, "must not sum to zero"),
+    ({("problem", "pairs"): []}, "there must be one at least"),
+    ({("problem", "pairs"): [[0, 2]]}, "each must be of two rows"),
+    ({("problem", "pairs"): [[0, 1, 1]]}, "each must be of two rows"),
+    ({("problem", "pairs"): [[]]}, "each must be of two rows"),
+    ({("problem", "pairs"): [[0, -1]]}, "the pairs: expected a whole number"),
+    ({("witness", "pair"): [0, 0]}, "none of those that are compared"),
+    ({("witness", "pair"): [0]}, "none of those that are compared"),
+    ({("witness", "pair"): 0}, "the pair: expected a list of lists"),
+]
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize(("changes", "reason"), FORGED)
+def test_forged(name, changes, reason):
+    refused(ALL[name], changes, reason)
+
+
+OWN = [
+    (RENYI, {("problem", "alpha"): 1}, "alpha must be more than 1"),
+    (RENYI, {("problem", "alpha"): 0.5}, "alpha must be more than 1"),
+    (RENYI, {("problem", "alpha"): "-inf"}, "alpha: expected a number"),
+    (PROFILE, {("problem", "epsilon"): -0.1}, "epsilon must not be negative"),
+    (GAUSSIAN, {("witness", "outputs"): [0, 0]}, "they must be distinct"),
+    (GAUSSIAN, {("witness", "outputs"): [2]}, "they must be distinct"),
+    (ZCDP, {("witness", "order"): 1}, "be more than 1"),
+    (ZCDP, {("witness", "order"): 0.5}, "be more than 1"),
+    (ZCDP, {("proof", "orders"): []}, "two lists are needed"),
+    (ZCDP, {("proof", "orders"): {}}, "two lists are needed"),
+    (ZCDP, {("proof", "orders", 0): [[2.0]]}, "two lists are needed"),
+    (ZCDP, {("proof", "orders", 0): 2.0}, "two lists are needed"),
+    (ZCDP, {("proof", "orders", 0, 1): [2.0, 2.0]}, "the orders must rise"),
+    (ZCDP, {("proof", "orders", 0, 0): [3.0, 2.0]}, "the orders must rise"),
+    (ZCDP, {("proof", "orders", 0, 0): [1.0, 2.0]}, "the orders must rise"),
+]
+
+
+@pytest.mark.parametrize(("parts", "changes", "reason"), OWN)
+def test_forged_in_one_kind(parts, changes, reason):
+    refused(parts, changes, reason)
+
+
+def at(orders) -> float:
+    return ends(tampered(ZCDP, {("proof", "orders"): [[orders, orders]]}))[1]
+
+
+def ratio(alpha: float) -> float:
+    power = 0.75**alpha * 0.25 ** (1 - alpha) + 0.25**alpha * 0.75 ** (1 - alpha)
+    return math.log(power) / (alpha - 1) / alpha
+
+
+def test_what_few_orders_prove():
+    """Each of the three bounds, where it is the largest."""
+    assert at([]) == pytest.approx(math.log(3), abs=1e-12)
+    assert at([2.0]) == pytest.approx(ratio(2) * 2, abs=1e-12)  # left of it
+    assert at([1.001]) == pytest.approx(math.log(3) / 1.001, abs=1e-12)  # right of it
+    between = ratio(1.001) * (1 + 8.999**2 / (4 * 1.001 * 0.001))
+    assert at([1.001, 10.0]) == pytest.approx(between, rel=1e-9)
+
+
+def test_a_set_and_its_complement():
+    """A set that is likelier under the second law shows nothing."""
+    assert ends(tampered(GAUSSIAN, {("witness", "outputs"): [1]}))[0] == 0
+    assert ends(tampered(GAUSSIAN, {("witness", "outputs"): []}))[0] == 0
+    other = {("witness", "pair"): [1, 0], ("witness", "outputs"): [1]}
+    assert ends(tampered(GAUSSIAN, other)) == ends(GAUSSIAN)
+    # An output that neither has, and laws without one in common.
+    wide = {("problem", "matrix"): [[1, 0, 0], [0, 0, 1]]}
+    assert ends(tampered(GAUSSIAN, wide)) == (math.inf, math.inf)
+
+
+def test_the_best_event_may_be_of_several_outputs():
+    rows = [[0.5, 0.25, 0.25, 0.0], [0.125, 0.125, 0.5, 0.25]]
+    wide = tampered(GAUSSIAN, {("problem", "matrix"): rows})
+    assert ends(wide)[1] == math.inf
+    rows = [[0.25, 0.25, 0.25, 0.25], [0.0625, 0.125, 0.3125, 0.5]]
+    parts = tampered(GAUSSIAN, {("problem", "matrix"): rows, ("witness", "outputs"): [0, 1]})
+    lower, upper = ends(parts)
+    assert upper - lower < 1e-12
+    assert lower == pytest.approx(0.8871465590188759, abs=1e-12)  # -Phi^-1(3/16)
+    assert ends(tampered(parts, {("witness", "outputs"): [0]}))[0] < lower - 1e-3
