@@ -17,7 +17,7 @@ from cvxleak.audit.search.turns import in_turns
 from cvxleak.core.clock import Clock, Stop
 from cvxleak.core.errors import CertificateError, SolveInterrupted, ValidationError
 from cvxleak.core.validation import Array, generator, in_order, real_number
-from cvxleak.model import AdditiveNoise, ChannelSet, Mechanism
+from cvxleak.model import ChannelSet, Mechanism, RealOutput
 from cvxleak.model.knowledge import Knowledge
 from cvxleak.problem import Bound, Gap, Status, Stopped
 from cvxleak.problem.interrupts import Interrupts
@@ -196,7 +196,7 @@ def leakage_curve(
     real_number(tol, "tol", 0.0, 1.0, open_high=True)
     known = tuple(adversaries) if isinstance(adversaries, Iterable) else adversaries
     problems = [RecordLeakage(mechanism, b, records, adversaries=known) for b in floors]
-    if isinstance(mechanism.noise, AdditiveNoise | ChannelSet):
+    if isinstance(mechanism.noise, RealOutput | ChannelSet):
         return _floor_by_floor(problems, tol, clock, generator(rng))
     search = _Search(problems, tol, generator(rng))
     found, stopped = search.run(clock)

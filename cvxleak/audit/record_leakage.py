@@ -20,7 +20,7 @@ from cvxleak.core.clock import Clock
 from cvxleak.core.errors import InfeasibleError, SolveInterrupted, ValidationError
 from cvxleak.core.validation import Array, instance, real_number, short, whole_number
 from cvxleak.measures import entropy, lumped_entropy, lumped_information
-from cvxleak.model import AdditiveNoise, ChannelSet, Lumped, Mechanism, Prior
+from cvxleak.model import ChannelSet, Lumped, Mechanism, Prior, RealOutput
 from cvxleak.model.knowledge import Knowledge
 from cvxleak.model.knowledge.binding import as_knowledge
 from cvxleak.model.knowledge.violations import lump, violations_of_prior, violations_of_weights
@@ -49,7 +49,7 @@ class RecordLeakage(Problem):
         The query and its noise channel. If that is only known to lie in a `ChannelSet`, every
         channel of the set leaks at least `lower` and none more than `upper`. CERTIFIED is then
         about the gap that the search has to close, between `upper` and ``bound.attained``; the
-        rest is what the set leaves open, ``bound.set_width``. With an `AdditiveNoise` both ends are
+        rest is what the set leaves open, ``bound.set_width``. With a `RealOutput` both ends are
         about the real output; ``stats["cells"]`` says into how many cells the audit cut it.
     entropy_floor : float
         b, in nats, from 0 to log|X|: the adversary's least uncertainty about the whole dataset.
@@ -157,7 +157,7 @@ class RecordLeakage(Problem):
         progress: Progress | None = None,
     ) -> Audit | NoiseAudit | SetAudit:
         report = Reporter(verbose, progress)
-        if isinstance(self.mechanism.noise, AdditiveNoise):
+        if isinstance(self.mechanism.noise, RealOutput):
             return NoiseAudit(self, lambda near: replace(self, mechanism=near), rng, report)
         if isinstance(self.mechanism.noise, ChannelSet):
             return SetAudit(self, rng, report)

@@ -13,7 +13,7 @@ from cvxleak.cli.spec.sources import Box, Laws, Polytope, Sample
 from cvxleak.cli.spec_file import SpecFile
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.tables import is_header, label_from_text, numbers_from_text, read_table
-from cvxleak.model import AdditiveNoise, Channel, Distortion, Mechanism, Prior, Query, RecordSpace
+from cvxleak.model import Channel, Distortion, Mechanism, Prior, Query, RealOutput, RecordSpace
 from cvxleak.model.knowledge import (
     Expectation,
     Knowledge,
@@ -62,7 +62,7 @@ def build_task(spec_file: SpecFile) -> Task:
     query = build_query(spec_file)
     prior = build_prior(spec_file, query)
     mechanism = build_mechanism(spec_file, query, prior)
-    outputs = None if isinstance(mechanism.noise, AdditiveNoise) else mechanism.outputs
+    outputs = None if isinstance(mechanism.noise, RealOutput) else mechanism.outputs
     distortion = build_distortion(spec_file, query.values, outputs)
     with spec_file.at("audit"):
         check_targets(mechanism, spec_file.spec.audit.records, spec_file.spec.audit.group_sizes)

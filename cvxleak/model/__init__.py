@@ -19,10 +19,12 @@ from cvxleak.model.lumping import Limits, Lumped
 from cvxleak.model.mechanism import Mechanism
 from cvxleak.model.noise import (
     AdditiveNoise,
+    BoundedDensity,
     DiscreteGaussian,
     DiscreteLaplace,
     Gaussian,
     Laplace,
+    RealOutput,
     Rounded,
     Uniform,
 )
@@ -35,6 +37,7 @@ __all__ = [
     "AdditiveNoise",
     "AdditiveQuery",
     "Arimoto",
+    "BoundedDensity",
     "Channel",
     "ChannelSet",
     "DiscreteGaussian",
@@ -56,6 +59,7 @@ __all__ = [
     "Mechanism",
     "Prior",
     "Query",
+    "RealOutput",
     "RecordSpace",
     "RelativeEntropyBall",
     "Rounded",

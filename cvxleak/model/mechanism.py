@@ -21,7 +21,8 @@ from cvxleak.model.channel import Channel, as_channel
 from cvxleak.model.channel_set import ChannelSet, LumpedSet
 from cvxleak.model.joint import joint_query
 from cvxleak.model.lumping import Lumped
-from cvxleak.model.noise.additive import AdditiveNoise, Standard, most_cells
+from cvxleak.model.noise import RealOutput
+from cvxleak.model.noise.real_output import CutOutput, most_cells
 from cvxleak.model.prior import Prior, as_prior, has_labels
 from cvxleak.model.query import Query
 from cvxleak.model.space import RecordSpace
@@ -38,12 +39,13 @@ class Mechanism(Stored):
     ----------
     query : Query
         The function f of the dataset.
-    channel : Channel, ChannelSet, AdditiveNoise, pandas.DataFrame or array_like
+    channel : Channel, ChannelSet, RealOutput, pandas.DataFrame or array_like
         One row per value of the query, matched by label (in the order of `query.values` if an
         array is given). A channel may have inputs that the query never takes, in any order; what
         is stored as `channel` has exactly the rows of `query.values`, in that order. The inputs
         0, 1, ... of a channel are labels like others: pass its matrix if they only count rows.
-        With an `AdditiveNoise` the output is the value of the query, a number, plus the noise.
+        With an `AdditiveNoise` the output is the value of the query, a number, plus the noise;
+        with a `BoundedDensity` it has a density that is known within bounds.
 
     Raises
     ------
@@ -62,16 +64,15 @@ class Mechanism(Stored):
     """
 
     query: Query
-    noise: Channel | ChannelSet | AdditiveNoise
+    noise: Channel | ChannelSet | RealOutput
 
     def __init__(
-        self, query: Query, channel: Channel | ChannelSet | AdditiveNoise | ArrayLike
+        self, query: Query, channel: Channel | ChannelSet | RealOutput | ArrayLike
     ) -> None:
         values = instance(query, Query, "query").values
-        if isinstance(channel, AdditiveNoise):
+        if isinstance(channel, RealOutput):
             object.__setattr__(self, "query", query)
-            object.__setattr__(self, "noise", channel)
-            _ = self.standard  # checked
+            object.__setattr__(self, "noise", channel.of_query(values))
             return
         given = channel if isinstance(channel, ChannelSet) else as_channel(channel)
         if has_labels(given if isinstance(channel, ChannelSet) else channel):
@@ -99,11 +100,11 @@ class Mechanism(Stored):
         ValidationError
             It is only known to lie in a set of channels, or its outputs are no finite set.
         """
-        if isinstance(self.noise, AdditiveNoise):
+        if isinstance(self.noise, RealOutput):
             raise ValidationError(
-                f"mechanism: its output is a number with {self.noise.kind} noise; record_leakage, "
-                "group_leakage and leakage_curve are about that output, and "
-                "Mechanism(query, noise.channel(query.values, edges)) about the cell it is in"
+                f"mechanism: its output is {self.noise.described}; record_leakage, group_leakage "
+                "and leakage_curve are about that output, and "
+                f"Mechanism(query, {self.noise.coarser}) about the cell it is in"
             )
         if isinstance(self.noise, ChannelSet):
             raise ValidationError(
@@ -245,20 +246,26 @@ class Mechanism(Stored):
     def nominal(self) -> Mechanism:
         """A mechanism with a channel, for what is computed without a bound.
 
-        This one; with the center of a set of channels; or with the cells of additive noise, in
-        which the place of an output tells less than 1e-5 nats.
+        This one; with the center of a set of channels; or with the cells of a real output, in
+        which the place of an output tells less than 1e-5 nats if they can be made so fine.
         """
         if isinstance(self.noise, ChannelSet):
             return Mechanism(self.query, self.noise.center)
-        if isinstance(self.noise, AdditiveNoise):
-            noise, places, _, _ = self.standard
-            return Mechanism(self.query, noise.cells(places, 1e-5, most_cells(places)).masses)
+        if isinstance(self.noise, RealOutput):
+            cells = self.standard.cells(1e-5, most_cells(self.query.values))
+            return Mechanism(self.query, cells.masses)
         return self
 
     @cached_property
-    def standard(self) -> Standard:
-        """The output with additive noise, in the noise's own unit (`AdditiveNoise.standard`)."""
-        return instance(self.noise, AdditiveNoise, "channel").standard(self.query.values)
+    def standard(self) -> CutOutput:
+        """The real output as an audit reads it (`RealOutput.standard`).
+
+        Raises
+        ------
+        ValidationError
+            The outputs are a finite set.
+        """
+        return instance(self.noise, RealOutput, "channel").standard(self.query.values)
 
     def then(self, channel: Channel) -> Mechanism:
         """Return this mechanism with its output post-processed by `channel`.
@@ -468,7 +475,7 @@ class Mechanism(Stored):
             return cls(Query.from_dict(data["query"]), ChannelSet.from_dict(data["channel_set"]))
         if isinstance(data, Mapping) and "noise" in data:
             check_keys(data, {"query", "noise"})
-            return cls(Query.from_dict(data["query"]), AdditiveNoise.from_dict(data["noise"]))
+            return cls(Query.from_dict(data["query"]), RealOutput.from_dict(data["noise"]))
         check_keys(data, {"query", "channel"})
         return cls(Query.from_dict(data["query"]), Channel.from_dict(data["channel"]))
 
@@ -492,5 +499,5 @@ class Mechanism(Stored):
     def __repr__(self) -> str:
         count = f"{self.space.records} record" + ("s" if self.space.records > 1 else "")
         noise = self.noise
-        after = repr(noise) if isinstance(noise, AdditiveNoise) else f"{len(self.outputs)} outputs"
+        after = repr(noise) if isinstance(noise, RealOutput) else f"{len(self.outputs)} outputs"
         return f"Mechanism({count}, {len(self.query.values)} query values -> {after})"

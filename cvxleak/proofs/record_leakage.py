@@ -47,17 +47,19 @@ from cvxleak.exact import balls, reading
 from cvxleak.exact.limits import ENTRY, charge, charge_entries, charge_records
 from cvxleak.exact.packing import unpack
 from cvxleak.model import (
-    AdditiveNoise,
+    BoundedDensity,
     Channel,
     ChannelSet,
     Limits,
     Lumped,
     LumpedSet,
     Mechanism,
+    RealOutput,
     TableQuery,
 )
 from cvxleak.model.knowledge import Knowledge
 from cvxleak.model.knowledge.binding import exchangeable
+from cvxleak.model.noise.additive import Standard
 from cvxleak.model.restricted import Restricted, restrict
 from cvxleak.proofs.bounds.adversary_class import (
     check_doubt,
@@ -70,7 +72,11 @@ from cvxleak.proofs.bounds.adversary_class import (
 from cvxleak.proofs.bounds.channel_sets import information_below, posteriors_of
 from cvxleak.proofs.bounds.law_slabs import slabs_bound
 from cvxleak.proofs.bounds.noise import (
+    Costs,
+    bounded_costs,
+    bounded_masses,
     cell_masses,
+    costs_of_cells,
     distance_to,
     excess_of_cells,
     read_edges,
@@ -116,7 +122,7 @@ def prove_groups(
     """Return proved lower and upper ends of the leakage about the worst of some groups."""
     if isinstance(mechanism.noise, ChannelSet):
         return _prove_set(mechanism, floor, groups, knowledge, witness, proof)
-    if isinstance(mechanism.noise, AdditiveNoise):
+    if isinstance(mechanism.noise, RealOutput):
         return _prove_noise(mechanism, floor, groups, knowledge, witness, proof)
     entries = _entries(proof, groups)
     views = [_view(mechanism, group, knowledge) for group in groups]
@@ -171,8 +177,9 @@ def _prove_noise(
     witness: Mapping[str, Any],
     proof: Mapping[str, Any],
 ) -> tuple[float, float]:
-    """Return the ends for the real output of additive noise, by those for its cells."""
-    keys = {"edges", "references", "channel"}
+    """Return the ends for a real output, by those for its cells."""
+    bounded = isinstance(mechanism.noise, BoundedDensity)
+    keys = {"channel"} if bounded else {"edges", "references", "channel"}
     reading.parts(proof, {"groups"} | keys, "the proof")
     cells = read_cells(mechanism, groups, {key: proof[key] for key in keys})
     inner = {"groups": proof["groups"]}
@@ -208,21 +215,30 @@ class Cells(NamedTuple):
 def read_cells(
     mechanism: Mechanism, groups: Sequence[tuple[int, ...]], cells: Mapping[str, Any]
 ) -> Cells:
-    """Return what stands for the real output of a mechanism with additive noise."""
-    noise, places, _, _ = mechanism.standard
+    """Return what stands for the real output of a mechanism."""
+    query, space = mechanism.query, mechanism.space
+    masses, costs = _masses_and_costs(mechanism, cells)
+    rows = unpack(cells["channel"], (len(query.values), len(costs)))
+    near = Mechanism(query, Channel(rows, query.values))
+    size = max(math.prod(space.shape[i] for i in space.group(group)) for group in groups)
+    eta = distance_to(masses, [balls.normalized(row) for row in near.channel.matrix])
+    excess = excess_of_cells(masses, costs, size)
+    return Cells(near, slack_of_distance(eta, size), excess, arb(fmpz(size)).log())
+
+
+def _masses_and_costs(mechanism: Mechanism, cells: Mapping[str, Any]) -> tuple[Matrix, Costs]:
+    """Return the probabilities of the cells, and for each cell what the place in it tells."""
+    output = mechanism.standard
+    if isinstance(output, BoundedDensity):
+        return bounded_masses(output), bounded_costs(output)
+    assert isinstance(output, Standard)
     inner = unpack(cells["edges"], (None,)).tolist()
     references = unpack(cells["references"], (len(inner) + 1,)).tolist()
     if not np.isfinite(references).all():
         raise CertificateError("a cell's reference is no number")
-    edges = read_edges(noise, inner)
-    rows = unpack(cells["channel"], (len(places), len(references)))
-    near = Mechanism(mechanism.query, Channel(rows, mechanism.query.values))
-    space = mechanism.space
-    size = max(math.prod(space.shape[i] for i in space.group(group)) for group in groups)
-    masses = cell_masses(noise, places, edges)
-    eta = distance_to(masses, [balls.normalized(row) for row in near.channel.matrix])
-    excess = excess_of_cells(noise, places, edges, references, masses, size)
-    return Cells(near, slack_of_distance(eta, size), excess, arb(fmpz(size)).log())
+    edges = read_edges(output.noise, inner)
+    masses = cell_masses(output.noise, output.places, edges)
+    return masses, costs_of_cells(output.noise, output.places, edges, references)
 
 
 def _entries(proof: Mapping[str, Any], groups: Sequence[tuple[int, ...]]) -> list[Any]:

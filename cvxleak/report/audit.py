@@ -8,12 +8,12 @@ from typing import Any
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import in_order, label_tuple, real_number
 from cvxleak.model import (
-    AdditiveNoise,
     Channel,
     Distortion,
     Knowledge,
     Mechanism,
     Prior,
+    RealOutput,
 )
 from cvxleak.problem.bound import unit_scale
 from cvxleak.report import names
@@ -132,7 +132,7 @@ def audit_report(
                     f"{name}: needs a mechanism whose channel is known; this one is {mechanism!r}"
                 )
     others, apart = [], []
-    if not isinstance(noise, AdditiveNoise):
+    if not isinstance(noise, RealOutput):
         bound = solved(progress, names.CAPACITY, Capacity(noise).solve)
         meaning = say.CAPACITY + say.of_set(bound.set_width, unit)
         others.append(Quantity.of_bound(names.CAPACITY, bound, unit, meaning))
@@ -151,7 +151,7 @@ def audit_report(
     facts = {
         "records": mechanism.space.records,
         "query_values": len(mechanism.query.values),
-        "outputs": None if isinstance(noise, AdditiveNoise) else len(noise.outputs),
+        "outputs": None if isinstance(noise, RealOutput) else len(noise.outputs),
         "max_entropy": mechanism.space.max_entropy / unit_scale(unit),
     }
     return Report(unit, (*found, *apart, *others), facts, progress.interrupted)

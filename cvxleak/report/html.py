@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from cvxleak._version import __version__
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import in_order, instance
-from cvxleak.model import AdditiveNoise
+from cvxleak.model import RealOutput
 from cvxleak.problem.bound import Status, unit_scale
 from cvxleak.proofs import Certificate
 from cvxleak.report import figures, names
@@ -130,7 +130,7 @@ def html_page(
     attained = [q for q in leakages if q.witness is not None]
     adversaries = [list(same) for _, same in groupby(attained, lambda q: q.witness)]
     channel = report.channel
-    if attained and not isinstance(attained[0].witness.mechanism.noise, AdditiveNoise):
+    if attained and not isinstance(attained[0].witness.mechanism.noise, RealOutput):
         channel = attained[0].witness.mechanism.nominal.channel
     return environment.get_template("page.html").render(
         title=title,

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cvxleak.core.clock import Clock
-from cvxleak.model import AdditiveNoise, ChannelSet, Knowledge, Mechanism
+from cvxleak.model import ChannelSet, Knowledge, Mechanism, RealOutput
 from cvxleak.problem.bound import Bound, converted
 from cvxleak.report import names
 from cvxleak.report import sentences as say
@@ -112,7 +112,7 @@ class Searches:
             # Against fewer people less is disclosed.
             meaning = f"{meaning} {say.of_those_who(self.adversaries.statement)}"
         meaning += say.of_set(bound.set_width, self.unit)
-        if isinstance(self.mechanism.noise, AdditiveNoise):
+        if isinstance(self.mechanism.noise, RealOutput):
             meaning += f" {say.REAL_OUTPUT}"
         yield Quantity.of_bound(
             names.RECORD_LEAKAGE if target.size == 1 else names.GROUP_LEAKAGE,

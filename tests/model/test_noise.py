@@ -181,6 +181,14 @@ def test_ends_of_uniform_noise_are_edges_also_where_no_float_is_one():
     assert (unit, noise) == (1, Uniform(1))
 
 
+def test_as_much_as_floats_tell_apart_is_allowed():
+    assert Gaussian(1).standard([0, 10**15]).places == (0, 10**15)
+    assert Gaussian("1000000000000000").standard([0, 1]).places == (0, Fraction(1, 10**15))
+    assert Rounded(Gaussian(1), 10**15).standard([0]).noise == Rounded(Gaussian(1e-15))
+    assert Rounded(Gaussian(10**15), 1).standard([0]).noise == Rounded(Gaussian(1e15))
+    assert DiscreteGaussian(10_000).sigma == 10_000
+
+
 def test_outputs_far_from_all_values_are_one_cell():
     for noise in (
         DiscreteLaplace(1),
@@ -230,6 +238,7 @@ def test_a_mechanism_with_a_real_output_has_no_channel():
     ("make", "message"),
     [
         (lambda: Gaussian(0), r"sigma: found 0; it must be in \(0, inf\)"),
+        (lambda: Gaussian(np.inf), "sigma: found inf"),
         (lambda: Laplace(-1), "scale: found -1"),
         (lambda: DiscreteLaplace(np.inf), "scale: found inf"),
         (lambda: Uniform("wide"), "half_width: expected a number"),

@@ -1,4 +1,4 @@
-"""`NoiseAudit`: the audit of a mechanism whose output is a number with additive noise."""
+"""`NoiseAudit`: the audit of a mechanism whose output is a real number, with noise say."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cvxleak.core.validation import generator
 from cvxleak.exact import balls
 from cvxleak.exact.packing import pack
 from cvxleak.model import Mechanism
-from cvxleak.model.noise.additive import Cells, most_cells
+from cvxleak.model.noise.real_output import Cells, most_cells
 from cvxleak.problem import Gap, Stopped
 from cvxleak.problem.problem import Found
 from cvxleak.proofs import record_leakage as prover
@@ -66,7 +66,7 @@ class _Look:
 
 
 class NoiseAudit:
-    """The search of one audit of additive noise: that of its cells, which are made fine enough.
+    """The search of one audit of a real output: that of its cells, which are made fine enough.
 
     How fine depends on the leakage, so first there is a quick look at coarse cells.
     """
@@ -83,17 +83,15 @@ class NoiseAudit:
         self._groups = prover.audited_groups(
             problem.mechanism, problem.size, None if problem.records is None else [problem.records]
         )
-        self._noise, self._places, _, _ = problem.mechanism.standard
-        self._most = most_cells(self._places)
-        first = min(max(2, FIRST // len(self._places)), self._most)
-        self._look = self._last = self._of_cells(self._noise.cells(self._places, COARSE, first))
+        self._cut, values = problem.mechanism.standard, len(problem.mechanism.query.values)
+        self._most = most_cells(problem.mechanism.query.values)
+        first = min(max(2, FIRST // values), self._most)
+        self._look = self._last = self._of_cells(self._cut.cells(COARSE, first))
 
     def _of_cells(self, cells: Cells) -> _Look:
-        stored = {
-            "edges": pack(cells.edges[1:-1]),
-            "references": pack(cells.references),
-            "channel": pack(cells.masses),
-        }
+        stored = {"channel": pack(cells.masses)}
+        if cells.edges is not None and cells.references is not None:
+            stored |= {"edges": pack(cells.edges[1:-1]), "references": pack(cells.references)}
         with balls.precision():
             read = prover.read_cells(self.problem.mechanism, self._groups, stored)
         return _Look(stored, read, Audit(self._of(read.mechanism), self._rng, self._report))
@@ -134,7 +132,7 @@ class NoiseAudit:
         """Go on with finer cells, on the way to those that lose so little, if there is time."""
         lost = self._look.lost
         steps = math.ceil(math.log(lost / wanted) / math.log(FINER))
-        cells = self._noise.cells(self._places, lost * (wanted / lost) ** (1 / steps), self._most)
+        cells = self._cut.cells(lost * (wanted / lost) ** (1 / steps), self._most)
         if stop(ENTRY_SECONDS * cells.masses.size):
             return False
         finer = self._of_cells(cells)

@@ -175,10 +175,10 @@ def _about(spec_file: SpecFile, mechanism: Mechanism) -> list[str]:
         steps.append(f"{spec.query.kind} ({counted(len(mechanism.query.values), 'value')})")
     remarks: list[str] = []
     if spec.mechanism is not None:
-        from cvxleak.model import AdditiveNoise
+        from cvxleak.model import RealOutput
 
         outputs = "no finite set of outputs"
-        if not isinstance(mechanism.noise, AdditiveNoise):
+        if not isinstance(mechanism.noise, RealOutput):
             outputs = counted(len(mechanism.outputs), "output")
         steps.append(f"{spec.mechanism.kind} ({outputs})")
         if spec.mechanism.kind in GRIDS:

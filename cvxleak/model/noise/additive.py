@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,51 +15,24 @@ import numpy as np
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.numbers import fraction, to_json
 from cvxleak.core.validation import Array, in_order, real_number, short
-from cvxleak.core.value import Stored, check_keys
+from cvxleak.core.value import check_keys
 from cvxleak.model.channel import Channel
+from cvxleak.model.noise.real_output import MOST_CELLS, Cells, RealOutput
 
 __all__ = [
-    "MOST_CELLS",
     "TAIL",
     "AdditiveNoise",
-    "Cells",
     "Scaled",
     "Standard",
     "around",
-    "most_cells",
 ]
-
-MOST_CELLS = 1 << 14
-"""Most cells of the output."""
 
 TAIL = 0.02
 """Share of the excess that the two unbounded cells may have."""
 
-ENTRIES = 1 << 23
-"""Most probabilities of cells: in balls they take a gigabyte."""
-
 FAR = 10**15
 """How often the width of the noise may go into the range of the values, and they into it: floats
 tell so much apart."""
-
-
-class Cells(NamedTuple):
-    """A partition of the output into intervals.
-
-    Attributes
-    ----------
-    edges : array, shape (cells + 1,)
-        From -inf to inf; cell j is the interval between edges j and j + 1.
-    references : array, shape (cells,)
-        For each cell the tilt (`AdditiveNoise.tilts`) of the law in it to which the conditional
-        laws are compared.
-    masses : array, shape (values, cells)
-        P(f + Z in cell) for each value f, in floats.
-    """
-
-    edges: Array
-    references: Array
-    masses: Array
 
 
 class Standard(NamedTuple):
@@ -79,9 +52,13 @@ class Standard(NamedTuple):
     origin: Fraction
     unit: Fraction
 
+    def cells(self, excess: float, most: int) -> Cells:
+        """Return at most so many cells, in this unit, whose insides tell about `excess` nats."""
+        return self.noise.cells(self.places, excess, most)
+
 
 @dataclass(frozen=True, eq=False)
-class AdditiveNoise(Stored, ABC):
+class AdditiveNoise(RealOutput):
     """Noise Z that is added to the value of a query, with the law of one of the subclasses.
 
     In the place of a channel, ``Mechanism(query, noise)``, it stands for the real output f(X) + Z,
@@ -110,15 +87,14 @@ class AdditiveNoise(Stored, ABC):
     record leakage: 0.1... to 0.1... nats (CERTIFIED)
     """
 
-    kind: ClassVar[str]
-    _kinds: ClassVar[dict[str, type[AdditiveNoise]]] = {}
-
+    coarser = "noise.channel(query.values, edges)"
     whole: ClassVar[bool] = False
     """Whether the noise, and so the query, is in whole numbers."""
 
-    def __init_subclass__(cls) -> None:
-        if "kind" in vars(cls):
-            AdditiveNoise._kinds[cls.kind] = cls
+    @property
+    def described(self) -> str:
+        """What the output is, in words."""
+        return f"a number with {self.kind} noise"
 
     @property
     @abstractmethod
@@ -282,25 +258,6 @@ class AdditiveNoise(Stored, ABC):
         )
         return np.maximum(found, 0.0) / found.sum(axis=1, keepdims=True)
 
-    @staticmethod
-    def from_dict(data: Mapping[str, Any]) -> AdditiveNoise:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Return the noise that `to_dict` wrote, of whichever kind it is.
-
-        Raises
-        ------
-        ValidationError
-            An unknown kind, a key that is missing or unknown, or a value that is not valid.
-        """
-        kinds = AdditiveNoise._kinds
-        kind = data.get("kind") if isinstance(data, Mapping) else None
-        if not isinstance(kind, str) or kind not in kinds:
-            raise ValidationError(f"noise: found the kind {short(kind)}; allowed: {sorted(kinds)}")
-        return kinds[kind]._read(data)
-
-    @classmethod
-    @abstractmethod
-    def _read(cls, data: Mapping[str, Any]) -> AdditiveNoise: ...
-
 
 class Scaled(AdditiveNoise):
     """Noise with one parameter, a positive number."""
@@ -317,8 +274,9 @@ class Scaled(AdditiveNoise):
 
     def __post_init__(self) -> None:
         given, most = getattr(self, self.parameter), self.most
-        open_high = most == math.inf
-        number = real_number(given, self.parameter, 0.0, most, open_low=True, open_high=open_high)
+        number = real_number(
+            given, self.parameter, 0.0, most, open_low=True, open_high=math.isinf(most)
+        )
         object.__setattr__(self, self.parameter, number)
 
     @property
@@ -337,11 +295,6 @@ class Scaled(AdditiveNoise):
     def _read(cls, data: Mapping[str, Any]) -> AdditiveNoise:
         check_keys(data, {"kind", cls.parameter})
         return cls(**{cls.parameter: data[cls.parameter]})
-
-
-def most_cells(values: Sequence[Any]) -> int:
-    """Return how many cells can be looked at beside so many values."""
-    return max(2, min(MOST_CELLS, ENTRIES // len(values)))
 
 
 def around(number: Fraction) -> list[float]:

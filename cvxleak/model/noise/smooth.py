@@ -12,7 +12,8 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from cvxleak.core.validation import Array
-from cvxleak.model.noise.additive import MOST_CELLS, TAIL, Cells, Scaled, around
+from cvxleak.model.noise.additive import TAIL, Scaled, around
+from cvxleak.model.noise.real_output import MOST_CELLS, Cells
 
 __all__ = ["Gaussian", "Laplace", "Smooth"]
 
@@ -54,7 +55,7 @@ class Smooth(Scaled):
         numbers = self.numbers(values)
         places = np.array([float(v) for v in numbers])
         if len(set(numbers)) == 1:
-            return Cells(np.array([-np.inf, np.inf]), places[:1], np.ones((len(places), 1)))
+            return Cells(np.ones((len(places), 1)), np.array([-np.inf, np.inf]), places[:1])
         edges = np.union1d(self._edges(places, excess, most), self._kinks(numbers))
         if len(edges) >= most:
             edges = edges[np.linspace(0, len(edges) - 1, most - 1).round().astype(int)]
@@ -78,7 +79,7 @@ class Smooth(Scaled):
         beyond = np.array([edges[0] - self.width, edges[-1] + self.width])
         ends = self.tilts(places, beyond).mean(axis=0)
         edges = np.concatenate([[-np.inf], edges, [np.inf]])
-        return Cells(edges, np.concatenate([ends[:1], references, ends[1:]]), masses)
+        return Cells(masses, edges, np.concatenate([ends[:1], references, ends[1:]]))
 
     def _edges(self, places: Array, excess: float, most: int) -> Array:
         """Return edges of cells that cost about as much as is asked for."""

@@ -16,15 +16,8 @@ from cvxleak.core.errors import ValidationError
 from cvxleak.core.numbers import fraction, to_json
 from cvxleak.core.validation import Array, real_number, short
 from cvxleak.core.value import check_keys
-from cvxleak.model.noise.additive import (
-    FAR,
-    MOST_CELLS,
-    TAIL,
-    AdditiveNoise,
-    Cells,
-    Scaled,
-    around,
-)
+from cvxleak.model.noise.additive import FAR, TAIL, AdditiveNoise, Scaled, around
+from cvxleak.model.noise.real_output import MOST_CELLS, Cells, RealOutput
 from cvxleak.model.noise.smooth import Gaussian, Laplace
 
 __all__ = ["DiscreteGaussian", "DiscreteLaplace", "Rounded", "Uniform"]
@@ -57,7 +50,7 @@ class Stepped(AdditiveNoise):
         if len(inner) >= most:
             inner = inner[:: math.ceil(len(inner) / (most - 1))]
         edges = np.array([-np.inf, *inner, np.inf])
-        return Cells(edges, np.zeros(len(edges) - 1), self.masses(values, edges))
+        return Cells(self.masses(values, edges), edges, np.zeros(len(edges) - 1))
 
 
 class Lattice(Stepped):
@@ -356,5 +349,5 @@ class Rounded(Lattice):
     @classmethod
     def _read(cls, data: Mapping[str, Any]) -> AdditiveNoise:
         check_keys(data, {"kind", "noise", "base"})
-        noise: Any = AdditiveNoise.from_dict(data["noise"])
+        noise: Any = RealOutput.from_dict(data["noise"])
         return cls(noise, data["base"])

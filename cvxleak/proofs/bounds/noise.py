@@ -1,4 +1,4 @@
-r"""What the cells of a real output leave out: additive noise Y = f(X) + Z.
+r"""What the cells of a real output leave out: additive noise Y = f(X) + Z, or bounded densities.
 
 Let C be the cell that Y is in, R(c|v) = P(C = c | f(X) = v), and A a part of X. Then
 
@@ -25,6 +25,10 @@ log-concave, so (L. Payne, H. Weinberger, 1960) Var_t <= (h/pi)^2 E_t[s^2], and
 - Whole numbers: 0 in cells with one of them, and beyond all values where the noise is geometric.
 - Rounded: 0 in cells with one multiple of the base, and beyond all values where the noise is
   Laplace's. Edges of cells are halfway between two multiples, or C would say more than the output.
+
+- Bounded densities: log f_v/r_c moves by at most d in the cell, for r_c in proportion to e^g. Then
+  Var_t <= d^2 / 4 (T. Popoviciu, 1935), and D, the integral of t Var_t, is at most d^2 / 8. The law
+  need not be log-concave, nor the output a number.
 
 All of that is in the noise's own unit (`AdditiveNoise.standard`): floats tell there apart what they
 do not where the values are large, or a base is 1/3.
@@ -54,6 +58,7 @@ from cvxleak.exact import balls
 from cvxleak.exact.limits import charge
 from cvxleak.model import (
     AdditiveNoise,
+    BoundedDensity,
     DiscreteGaussian,
     DiscreteLaplace,
     Gaussian,
@@ -63,10 +68,23 @@ from cvxleak.model import (
 )
 from cvxleak.proofs.bounds.outputs import Ball, Matrix
 
-__all__ = ["cell_masses", "distance_to", "excess_of_cells", "read_edges", "slack_of_distance"]
+__all__ = [
+    "Costs",
+    "bounded_costs",
+    "bounded_masses",
+    "cell_masses",
+    "costs_of_cells",
+    "distance_to",
+    "excess_of_cells",
+    "read_edges",
+    "slack_of_distance",
+]
 
 Edges = Sequence[Fraction | None]
 """Ends of cells, in order; None at both ends of the list stands for -inf and inf."""
+
+Costs = Sequence[Sequence[Ball] | None]
+"""For each cell, for each v a ball above D(f_v(.|c) || r_c); None if nothing is known."""
 
 FAR = 14
 """Standard deviations of discrete Gaussian noise that are summed up one by one: 1e-42 is beyond."""
@@ -180,24 +198,43 @@ def slack_of_distance(eta: Ball, size: int) -> Ball:
     return most * arb(fmpz(size)).log() + balls.entropy([most, 1 - most])
 
 
-def excess_of_cells(
-    noise: AdditiveNoise,
-    values: Sequence[Fraction],
-    edges: Edges,
-    references: Sequence[float],
-    masses: Matrix,
-    size: int,
-) -> Ball:
-    """Return a ball that I(A;Y) - I(A;C) does not exceed, for |A| = `size`."""
+def costs_of_cells(
+    noise: AdditiveNoise, values: Sequence[Fraction], edges: Edges, references: Sequence[float]
+) -> Costs:
+    """Return for each cell balls above D(f_v(.|c) || r_c) for each v; None if nothing is known."""
     if len(set(values)) == 1:
-        return arb(0)  # the output tells nothing
+        return [[arb(0)] * len(values)] * len(references)  # r_c is the one law that there is
+    return [
+        _divergences(noise, values, low, high, fraction(reference))
+        for low, high, reference in zip(edges[:-1], edges[1:], references, strict=True)
+    ]
+
+
+def bounded_masses(output: BoundedDensity) -> Matrix:
+    """Return balls that hold the probabilities of cells, shape (values, cells)."""
+    return [
+        [balls.number(low).union(balls.number(high)) for low, high in zip(*ends, strict=True)]
+        for ends in zip(output.masses.lower.tolist(), output.masses.upper.tolist(), strict=True)
+    ]
+
+
+def bounded_costs(output: BoundedDensity) -> Costs:
+    """Return for each cell balls above D(f_v(.|c) || r_c) for each v; None if nothing is known."""
+    columns = zip(*output.oscillation.tolist(), strict=True)
+    return [
+        [balls.number(d) ** 2 / 8 for d in moves] if all(map(math.isfinite, moves)) else None
+        for moves in columns
+    ]
+
+
+def excess_of_cells(masses: Matrix, costs: Costs, size: int) -> Ball:
+    """Return a ball that I(A;Y) - I(A;C) does not exceed, for |A| = `size`."""
     most = arb(fmpz(size)).log()
-    sums = [arb(0)] * len(values)
-    for j, (low, high, reference) in enumerate(zip(edges[:-1], edges[1:], references, strict=True)):
-        costs = _divergences(noise, values, low, high, fraction(reference))
+    sums = [arb(0)] * len(masses)
+    for j, known in enumerate(costs):
         own = [row[j] * most for row in masses]
-        if costs is not None:
-            found = [row[j] * cost for row, cost in zip(masses, costs, strict=True)]
+        if known is not None:
+            found = [row[j] * cost for row, cost in zip(masses, known, strict=True)]
             own = found if balls.largest(found) < balls.largest(own) else own
         sums = [s + cost for s, cost in zip(sums, own, strict=True)]
     return balls.largest(sums)
@@ -210,7 +247,6 @@ def _divergences(
     high: Fraction | None,
     reference: Fraction,
 ) -> list[Ball] | None:
-    """Return balls above D(f_v(.|c) || r_c) for each v; None if nothing is known."""
     if noise.whole:  # what is between the outputs is of no account
         low = None if low is None else Fraction(math.ceil(low))
         high = None if high is None else Fraction(math.floor(high))

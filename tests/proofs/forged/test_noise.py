@@ -48,7 +48,8 @@ def excess(noise, edges, references=None, values=VALUES, size=2):
     read = bounds.read_edges(noise, edges[1:-1])
     references = [0.0] * (len(edges) - 1) if references is None else references
     masses = bounds.cell_masses(noise, values, read)
-    return float(bounds.excess_of_cells(noise, values, read, references, masses, size))
+    costs = bounds.costs_of_cells(noise, values, read, references)
+    return float(bounds.excess_of_cells(masses, costs, size))
 
 
 def test_masses_are_those_of_the_law():
@@ -279,8 +280,8 @@ def gaussian_excess_of_two(edges, references):
     read = bounds.read_edges(Gaussian(0.5), edges[1:-1])
     values = VALUES[:2]
     masses = bounds.cell_masses(Gaussian(0.5), values, read)
-    found = bounds.excess_of_cells(Gaussian(0.5), values, read, references, masses, 2)
-    return float(found)
+    costs = bounds.costs_of_cells(Gaussian(0.5), values, read, references)
+    return float(bounds.excess_of_cells(masses, costs, 2))
 
 
 def test_a_channel_that_is_off_widens_both_ends():
