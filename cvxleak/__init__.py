@@ -53,6 +53,7 @@ if TYPE_CHECKING:  # what type checkers and editors see of the names that load w
     )
     from cvxleak.problem import Bound, Status, Stopped
     from cvxleak.proofs import Certificate, verify
+    from cvxleak.refinement import refines
     from cvxleak.release import release_problem
     from cvxleak.samples import audit_samples, sample_mechanism
     from cvxleak.sources import SourceSet
@@ -99,6 +100,7 @@ __all__ = [
     "pml_envelope",
     "product_leakage",
     "record_leakage",
+    "refines",
     "release_problem",
     "sample_mechanism",
     "sweep",
@@ -117,6 +119,7 @@ _PACKAGES = (
     "local_dp",
     "envelope",
     "release",
+    "refinement",
     "design",
     "samples",
     "desk",

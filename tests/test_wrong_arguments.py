@@ -26,6 +26,7 @@ from cvxleak.papers import algorithms
 from cvxleak.problem import Check
 from cvxleak.proofs import Certificate
 from cvxleak.queries import count, parity
+from cvxleak.refinement import Refinement, refines
 from cvxleak.report import audit_report
 from cvxleak.sources import SourceSet
 
@@ -42,6 +43,7 @@ PACKAGES = (
     "design",
     "envelope",
     "local_dp",
+    "refinement",
     "release",
     "report",
     "samples",
@@ -116,6 +118,7 @@ FITTING: dict[str, Any] = {
     "mu_1": 0.3,
     "mu_2": 0.3,
     "n": 3,
+    "other": GEOMETRIC,
     "outputs": [0, 1, 2],
     "peak": 1.0,
     "penalty": 1.0,
@@ -269,6 +272,13 @@ CONSTRUCTORS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Polytope": (sources.Polytope, {"lower": [0, 0], "upper": [1, 1]}),
     "Prior": (Prior, {"probabilities": HALVES}),
     "RecordSpace": (RecordSpace, {"alphabets": [(0, 1)]}),
+    "Refinement": (
+        Refinement,
+        {
+            name: getattr(refines(np.eye(2), np.eye(2)), name)
+            for name in ("channel", "other", "processing", "prior", "gain")
+        },
+    ),
     "RelativeEntropyBall": (model.RelativeEntropyBall, {"radius": 0.1, "prior": HALVES}),
     "SourceSet": (SourceSet, {"laws": [HALVES]}),
     "TableQuery": (TableQuery, {"space": SPACE, "places": [0, 1, 0, 1], "values": [0, 1]}),

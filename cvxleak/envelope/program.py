@@ -27,6 +27,7 @@ from cvxleak.core.clock import Clock
 from cvxleak.core.errors import SolverError
 from cvxleak.core.validation import Array
 from cvxleak.envelope.repair import repaired
+from cvxleak.solvers.highs import quiet_highs
 
 if TYPE_CHECKING:
     import highspy
@@ -103,7 +104,7 @@ class Program:
 
     def __init__(self, prior: Array, rows: Array, mass: float = 1.0) -> None:
         self._scale = 1 / max(mass, 1e-15)
-        self._solver = _solver()
+        self._solver = quiet_highs()
         self.output = prior @ rows
         self.ratios = np.minimum(rows / self.output, 1e200)
         self.jumps: Array = self.ratios.max(axis=1)
@@ -144,7 +145,7 @@ class Program:
         open_ = found.bound - found.value > max(tol, FAR / self._scale)
         if open_ and not clock.late:
             # From another basis HiGHS may do better.
-            self._solver, self._basis = _solver(), None
+            self._solver, self._basis = quiet_highs(), None
             found = _better(found, self._attempt(level, able, tol, clock))
         return found
 
@@ -333,7 +334,7 @@ class Program:
         self._basis, self._basis_columns = solver.getBasis(), len(self._rows)
         if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             self._basis = None
-            solver = _solver()
+            solver = quiet_highs()
             solver.setOptionValue("primal_feasibility_tolerance", 1e-9)
             solver.setOptionValue("dual_feasibility_tolerance", 1e-9)
             solver.passModel(*model)
@@ -365,28 +366,3 @@ def _better(one: Vertex, other: Vertex) -> Vertex:
     best = one if one.value >= other.value * (1 - 1e-14) else other
     dual = one if one.bound <= other.bound * (1 + 1e-14) else other
     return replace(best, multipliers=dual.multipliers, prices=dual.prices, bound=dual.bound)
-
-
-def _solver() -> highspy.Highs:
-    # Here, so that `cvxleak.envelope` can be imported where HiGHS is not installed.
-    import highspy
-
-    class Quiet(highspy.Highs):
-        def __init__(self) -> None:
-            # Without callbacks: to install them, highspy 1.16 prints a banner on standard output.
-            super(highspy.Highs, self).__init__()
-
-    solver = Quiet()
-    options = {
-        "output_flag": False,
-        "presolve": "off",
-        # Not a number of threads: HiGHS solves nothing where another program of the process, one of
-        # CVXPY's, say, has begun with another number.
-        "parallel": "off",
-        "primal_feasibility_tolerance": 1e-10,
-        "dual_feasibility_tolerance": 1e-10,
-        "small_matrix_value": 1e-12,
-    }
-    for name, value in options.items():
-        solver.setOptionValue(name, value)
-    return solver

@@ -1,0 +1,303 @@
+"""Refinement and Le Cam's deficiency: what processing makes of a channel, and what it cannot make.
+
+The deficiency of a channel C for a channel D with the same inputs is
+
+    min over stochastic R of max_x TV( (C R)_x, D_x )
+        = max over priors p and gains g in [0, 1] of V_g(p, D) - V_g(p, C),
+
+the first because D is then R after C up to that distance, the second by the duality of linear
+programs (Le Cam's randomization criterion). Any R proves an upper end and any p and g prove a
+lower one, so both are evaluated in rational numbers, whoever found them. It is 0 if and only if
+C R = D for some R: then D refines C (Blackwell; the "Coriaceous" theorem of McIver et al.).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from flint import fmpq
+from numpy.typing import ArrayLike
+
+from cvxleak.core.errors import SolverError, ValidationError
+from cvxleak.core.numbers import exact_law, fraction
+from cvxleak.core.validation import instance
+from cvxleak.core.value import Value
+from cvxleak.exact.rationals import float_above
+from cvxleak.model import Channel, GainMatrix, Prior
+from cvxleak.refinement.rational import (
+    Table,
+    check_terms,
+    exact_rows,
+    fractions,
+    normalized,
+    numbers,
+    on_one_input,
+    processed,
+    rationals,
+    vulnerability,
+)
+from cvxleak.solvers.exact_linear import exact_minimum
+
+__all__ = ["Refinement", "deficiency", "le_cam_distance", "refines"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Refinement(Value):
+    """Whether a channel D refines a channel C, and what proves it: true if C R = D.
+
+    Made by `refines`. `lower` and `upper` are computed here, in rational numbers, from what
+    else it holds, so that an object that was stored or made by hand proves as much.
+
+    Parameters
+    ----------
+    channel, other : Channel
+        C, and D with the same inputs.
+    processing : Channel
+        R, from the outputs of C to those of D: where D refines C, C R = D.
+    prior : Prior
+        A law p of the input.
+    gain : GainMatrix
+        g, entries from 0 to 1: where D does not refine C, under p it gains more by D than by C.
+
+    Raises
+    ------
+    ValidationError
+        Parts that do not fit each other, or gains outside [0, 1].
+
+    Attributes
+    ----------
+    lower : Fraction
+        V_g(p, D) - V_g(p, C), or 0 if that is more: the deficiency is not less.
+    upper : Fraction
+        The largest total variation between rows of C R and D: the deficiency is not more.
+
+    Examples
+    --------
+    >>> from cvxleak.refinement import refines
+    >>> found = refines([[0.9, 0.1], [0.1, 0.9]], [[0.8, 0.2], [0.2, 0.8]])
+    >>> found
+    Refinement(holds: other = channel followed by processing)
+    >>> bool(found), found.processing.matrix.tolist()
+    (True, [[0.875, 0.125], [0.125, 0.875]])
+    """
+
+    channel: Channel
+    other: Channel
+    processing: Channel
+    prior: Prior
+    gain: GainMatrix
+    lower: Fraction = field(init=False)
+    upper: Fraction = field(init=False)
+
+    def __post_init__(self) -> None:
+        kinds = {"prior": Prior, "gain": GainMatrix}
+        for name in ("channel", "other", "processing", "prior", "gain"):
+            instance(getattr(self, name), kinds.get(name, Channel), name)
+        if self.channel.inputs != self.other.inputs or self.channel.inputs != self.prior.labels:
+            raise ValidationError(
+                "other: the channels and the prior must have the same inputs in the same order"
+            )
+        if self.processing.shape != (self.channel.shape[1], self.other.shape[1]):
+            raise ValidationError(
+                f"processing: found shape {self.processing.shape}; a row for each of "
+                f"{self.channel.shape[1]} outputs and {self.other.shape[1]} columns are needed"
+            )
+        self.gain.fits(len(self.prior))
+        entries = [[fraction(x) for x in row] for row in self.gain.table.tolist()]
+        if not all(0 <= x <= 1 for row in entries for x in row):
+            raise ValidationError("gain: found entries outside [0, 1]")
+        first, second = exact_rows(self.channel), exact_rows(self.other)
+        law = list(exact_law(self.prior.probabilities))
+        more = vulnerability(law, second, entries) - vulnerability(law, first, entries)
+        object.__setattr__(self, "lower", max(more, Fraction(0)))
+        made = processed(first, exact_rows(self.processing))
+        object.__setattr__(self, "upper", _largest_variation(made, second))
+
+    def __bool__(self) -> bool:
+        if self.lower > 0:
+            return False
+        if self.upper == 0:
+            return True
+        raise SolverError(
+            f"refines: not decided; the deficiency is at most {float(self.upper):.3g}, and the "
+            "program is too large to be solved in rational numbers"
+        )
+
+    def __repr__(self) -> str:
+        if self.upper == 0:
+            return "Refinement(holds: other = channel followed by processing)"
+        ends = f"deficiency from {float(self.lower):.6g} to {float(self.upper):.6g}"
+        return f"Refinement({'fails' if self.lower > 0 else 'not decided'}: {ends})"
+
+
+def refines(channel: Channel | ArrayLike, other: Channel | ArrayLike) -> Refinement:
+    """Return whether D refines C: whether C R = D for some stochastic R, with what proves it.
+
+    If so, D never tells more than C, under any prior and for any gain; if not, there are a prior
+    and a gain in [0, 1] under which it does, and they are returned (Blackwell's theorem).
+
+    Parameters
+    ----------
+    channel : Channel or array_like, shape (k, m)
+        C, the rows q(y|x).
+    other : Channel or array_like, shape (k, n)
+        D, on the same inputs; a `Channel` is matched to the inputs of C by label.
+
+    Returns
+    -------
+    Refinement
+        True or false where one asks, with the processing R, the prior and the gain, and between
+        which rational numbers the deficiency lies: equal ones, but for large channels.
+
+    Raises
+    ------
+    ValidationError
+        Rows that are no distributions, other inputs, or more than four million products of an
+        input and two outputs.
+
+    Notes
+    -----
+    Blackwell, "Equivalent comparisons of experiments", 1953; Alvim, Chatzikokolakis, McIver,
+    Morgan, Palamidessi and Smith, "The Science of Quantitative Information Flow", 2020, chapter 9.
+    Numbers are taken as written: 0.1 is a tenth, and a channel that was composed in floats need not
+    refine its first part exactly.
+
+    Examples
+    --------
+    Neither of these refines the other:
+
+    >>> from fractions import Fraction
+    >>> from cvxleak.refinement import refines
+    >>> first = [[0.5, 0.5, 0], [0.5, 0, 0.5], [0, 0.5, 0.5]]
+    >>> second = [[Fraction(2, 3), Fraction(1, 3)], [Fraction(2, 3), Fraction(1, 3)], [0.25, 0.75]]
+    >>> bool(refines(first, second)), bool(refines(second, first))
+    (False, False)
+    >>> found = refines(first, second)
+    >>> found.lower, found.upper
+    (Fraction(1, 36), Fraction(1, 36))
+    """
+    first, second = on_one_input(channel, other)
+    rows, wanted = exact_rows(first), exact_rows(second)
+    kernel, law, gain = _answer(rows, wanted)
+    return Refinement(
+        first,
+        second,
+        Channel(numbers(kernel), first.outputs, second.outputs),
+        Prior(numbers(law), first.inputs),
+        GainMatrix(numbers(gain), second.outputs),
+    )
+
+
+def deficiency(channel: Channel | ArrayLike, other: Channel | ArrayLike) -> float:
+    """Return Le Cam's deficiency min_R max_x TV( (C R)_x, D_x ): what C lacks of what D tells.
+
+    It is the most that any gain in [0, 1] earns more by D than by C, under any prior; 0 if D
+    refines C, and at most 1.
+
+    Parameters
+    ----------
+    channel : Channel or array_like, shape (k, m)
+        C, the rows q(y|x).
+    other : Channel or array_like, shape (k, n)
+        D, on the same inputs.
+
+    Raises
+    ------
+    ValidationError
+        As in `refines`.
+
+    See Also
+    --------
+    refines : The same with what proves it, and both ends as rational numbers.
+
+    Notes
+    -----
+    Le Cam, "Sufficiency and approximate sufficiency", 1964. The float next above the upper end.
+
+    Examples
+    --------
+    Nothing at all, for one who wants the secret itself:
+
+    >>> from cvxleak.refinement import deficiency
+    >>> deficiency([[1.0], [1.0]], [[1, 0], [0, 1]])
+    0.5
+    """
+    return float_above(*rationals([refines(channel, other).upper]))
+
+
+def le_cam_distance(channel: Channel | ArrayLike, other: Channel | ArrayLike) -> float:
+    """Return the larger of the deficiencies of each channel for the other: a distance of channels.
+
+    Two channels at distance d can stand for each other in any decision at a cost of at most d; at
+    distance 0 each refines the other.
+
+    Parameters
+    ----------
+    channel : Channel or array_like, shape (k, m)
+        The rows q(y|x).
+    other : Channel or array_like, shape (k, n)
+        On the same inputs.
+
+    Raises
+    ------
+    ValidationError
+        As in `refines`.
+
+    Notes
+    -----
+    Le Cam, "Sufficiency and approximate sufficiency", 1964.
+
+    Examples
+    --------
+    >>> from cvxleak.refinement import le_cam_distance
+    >>> le_cam_distance([[0.75, 0.25], [0.25, 0.75]], [[0.875, 0.125], [0.125, 0.875]])
+    0.125
+    """
+    return max(deficiency(channel, other), deficiency(other, channel))
+
+
+def _answer(rows: Table, wanted: Table) -> tuple[Table, list[Fraction], Table]:
+    """Return the processing, and the prior and gain, of the linear program's two sides.
+
+    Minimize t with (C R)_xz + s_xz - e_xz = D_xz, sum_z s_xz + h_x = t, sum_z R_yz = 1. With
+    multipliers a_xz and -p_x of the first two, 0 <= a_xz <= p_x and p is a law: g(z, x) is
+    a_xz / p_x.
+    """
+    inputs, before, after = len(rows), len(rows[0]), len(wanted[0])
+    check_terms(inputs, before, after)
+    one, exact = fmpq(1), [rationals(row) for row in rows]
+    cells = [(x, z) for x in range(inputs) for z in range(after)]
+    place = {cell: i for i, cell in enumerate(cells)}
+    limits, sums = len(cells), len(cells) + inputs
+    processing = [
+        {place[x, z]: exact[x][y] for x in range(inputs) if rows[x][y]} | {sums + y: one}
+        for y in range(before)
+        for z in range(after)
+    ]
+    short = [{place[x, z]: one, limits + x: one} for x, z in cells]
+    over = [{place[cell]: -one} for cell in cells]
+    slack = [{limits + x: one} for x in range(inputs)]
+    largest = {limits + x: -one for x in range(inputs)}
+    columns = [*processing, *short, *over, *slack, largest]
+    sides = [*(q for row in wanted for q in rationals(row)), *[0 * one] * inputs, *[one] * before]
+    point, prices = map(
+        fractions, exact_minimum([0 * one] * (len(columns) - 1) + [one], columns, sides)
+    )
+    kernel = [normalized(point[y * after : (y + 1) * after]) for y in range(before)]
+    law = normalized(-price for price in prices[limits:sums])
+    gain = [
+        [
+            min(max(prices[place[x, z]] / p, Fraction(0)), Fraction(1)) if p else p
+            for x, p in enumerate(law)
+        ]
+        for z in range(after)
+    ]
+    return kernel, law, gain
+
+
+def _largest_variation(made: Table, wanted: Table) -> Fraction:
+    return max(
+        sum((max(d - c, Fraction(0)) for c, d in zip(one, other, strict=True)), Fraction(0))
+        for one, other in zip(made, wanted, strict=True)
+    )
