@@ -51,12 +51,12 @@ class Refinement(Value):
 
     Parameters
     ----------
+    prior : Prior
+        A law p of the input.
     channel, other : Channel
         C, and D with the same inputs.
     processing : Channel
         R, from the outputs of C to those of D: where D refines C, C R = D.
-    prior : Prior
-        A law p of the input.
     gain : GainMatrix
         g, entries from 0 to 1: where D does not refine C, under p it gains more by D than by C.
 
@@ -82,10 +82,10 @@ class Refinement(Value):
     (True, [[0.875, 0.125], [0.125, 0.875]])
     """
 
+    prior: Prior
     channel: Channel
     other: Channel
     processing: Channel
-    prior: Prior
     gain: GainMatrix
     lower: Fraction = field(init=False)
     upper: Fraction = field(init=False)
@@ -181,10 +181,10 @@ def refines(channel: Channel | ArrayLike, other: Channel | ArrayLike) -> Refinem
     rows, wanted = exact_rows(first), exact_rows(second)
     kernel, law, gain = _answer(rows, wanted)
     return Refinement(
+        Prior(numbers(law), first.inputs),
         first,
         second,
         Channel(numbers(kernel), first.outputs, second.outputs),
-        Prior(numbers(law), first.inputs),
         GainMatrix(numbers(gain), second.outputs),
     )
 
