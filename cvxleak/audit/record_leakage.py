@@ -392,13 +392,31 @@ def _balance(
     verbose: bool = False,
     progress: Progress | None = None,
 ) -> Bound:
-    gap, clock = Gap(tol), Clock(time_limit)
-    audits = [Audit(problem, rng) for problem in problems]
-    free, bound = audit_in_turns(audits, gap, clock, Reporter(verbose, progress))
+    gap, clock, report = Gap(tol), Clock(time_limit), Reporter(verbose, progress)
+    if isinstance(problems[0].mechanism.noise, RealOutput):
+        free, bound = _one_by_one(problems, gap, clock, rng=rng, progress=report)
+    else:
+        audits = [Audit(problem, rng) for problem in problems]
+        free, bound = audit_in_turns(audits, gap, clock, report)
     found = balance_of(free, bound, tol=tol, time_limit=clock.limit)
     if found.stats["stopped"] is Stopped.INTERRUPTED:
         raise SolveInterrupted(found)
     return found
+
+
+def _one_by_one(
+    problems: Sequence[RecordLeakage], gap: Gap, clock: Clock, **options: Any
+) -> list[Bound]:
+    """Solve problems, each in an even part of the time that is left; after Ctrl-C, in none."""
+    bounds: list[Bound] = []
+    try:
+        for left, problem in zip(range(len(problems), 0, -1), problems, strict=True):
+            bounds.append(problem.solve(tol=gap.tol, time_limit=clock.share(left), **options))
+    except SolveInterrupted as error:
+        bounds.append(error.bound)
+        rest = problems[len(bounds) :]
+        bounds += [problem.solve(tol=gap.tol, time_limit=0.0) for problem in rest]
+    return bounds
 
 
 def balance_of(

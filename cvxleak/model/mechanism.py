@@ -102,8 +102,8 @@ class Mechanism(Stored):
         """
         if isinstance(self.noise, RealOutput):
             raise ValidationError(
-                f"mechanism: its output is {self.noise.described}; record_leakage, group_leakage "
-                "and leakage_curve are about that output, and "
+                f"mechanism: its output is {self.noise.described}; record_leakage, group_leakage, "
+                "leakage_curve and balance are about that output, and "
                 f"Mechanism(query, {self.noise.coarser}) about the cell it is in"
             )
         if isinstance(self.noise, ChannelSet):

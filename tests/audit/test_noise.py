@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from scipy.integrate import quad
-from scipy.special import entr
+from scipy.special import entr, rel_entr
 
 from cvxleak import Mechanism, leakage_curve, record_leakage, verify
 from cvxleak.audit import RecordLeakage, balance, group_leakage, product_leakage
@@ -122,6 +122,50 @@ def test_a_fine_grid_tells_less(noise):
     # The witness, too, tells more by the real output.
     assert bound.witness.leakage == pytest.approx(bound.lower, rel=1e-3)
     assert bound.witness.entropy >= 1.2 - 1e-9
+
+
+def law_of(noise, y):
+    """The density, or the probabilities, of the output of each count up to 2 at some points."""
+    z = y[None] - np.arange(3)[:, None]
+    base = getattr(noise, "base", None)
+    if isinstance(noise, DiscreteGaussian):
+        rows = np.exp(-((z / noise.sigma) ** 2) / 2)
+        return rows / rows.sum(axis=1, keepdims=True)
+    if isinstance(noise, DiscreteLaplace):
+        return stats.dlaplace.pmf(z, 1 / noise.scale)
+    inner = noise if base is None else noise.noise
+    law = {
+        Gaussian: lambda: stats.norm(scale=inner.sigma),
+        Laplace: lambda: stats.laplace(scale=inner.scale),
+        Uniform: lambda: stats.uniform(-inner.half_width, 2 * inner.half_width),
+    }[type(inner)]()
+    return law.pdf(z) if base is None else law.cdf(z + base / 2) - law.cdf(z - base / 2)
+
+
+@pytest.mark.parametrize("noise", [*KINDS, Rounded(Uniform(1.2), 0.5)], ids=repr)
+def test_no_prior_tells_more_by_its_density(noise):
+    mechanism = Mechanism(count(2), noise)
+    if noise.whole or isinstance(noise, Rounded):
+        step = getattr(noise, "base", 1)
+        rows = law_of(noise, np.arange(-20 // step, 22 // step + 1) * step)
+    else:  # by the midpoints of steps that kinks and jumps are between
+        rows = law_of(noise, np.arange(-19.995, 22, 0.01)) * 0.01
+    rows = rows[[0, 1, 1, 2]]  # of the datasets 00, 01, 10, 11
+    rng = np.random.default_rng(0)
+    for group, size in (([[0, 1], [2, 3]], 1), ([[0], [1], [2], [3]], 2)):
+        bound = group_leakage(mechanism, 0.9, size, tol=1e-3)
+
+        def told(prior, group=group):
+            joint = np.array([prior[part] @ rows[part] for part in group])
+            return rel_entr(joint, joint.sum(axis=1)[:, None] * joint.sum(axis=0)).sum()
+
+        priors = rng.dirichlet(np.full(4, 0.6), 300)
+        priors = priors[entr(priors).sum(axis=1) >= 0.9]
+        assert len(priors) > 50
+        assert max(map(told, priors)) <= bound.upper + 1e-6
+        worst = bound.witness.expand().probabilities
+        assert told(worst) == pytest.approx(bound.lower, rel=2e-3)
+        assert entr(worst).sum() >= 0.9 - 1e-9
 
 
 def test_geometric_noise_is_its_truncation():
@@ -280,9 +324,38 @@ def test_candidates_are_measured_by_the_real_output():
 
 def test_what_needs_a_channel_says_so():
     mechanism = Mechanism(count(2), Gaussian(1))
-    for refused in (lambda: balance(mechanism, 1.0), lambda: product_leakage(mechanism)):
-        with pytest.raises(ValidationError, match="number with gaussian noise"):
-            refused()
+    with pytest.raises(ValidationError, match="number with gaussian noise"):
+        product_leakage(mechanism)
+
+
+@pytest.mark.parametrize("noise", [Gaussian(1), DiscreteLaplace(2)], ids=repr)
+def test_balance_is_the_difference_of_two_audits(noise):
+    mechanism = Mechanism(count(3), noise)
+    found = balance(mechanism, 1.8, tol=1e-2)
+    free, bound = (record_leakage(mechanism, b, tol=1e-5) for b in (0.0, 1.8))
+    assert found.status is Status.CERTIFIED
+    assert found.lower <= free.upper - bound.lower
+    assert found.upper >= free.lower - bound.upper
+    assert verify(found.certificate).passed
+    assert found.witness[1].entropy >= 1.8 - 1e-9
+    quick = balance(mechanism, 1.8, tol=1e-9, time_limit=0.0)
+    assert quick.status is Status.BRACKETED
+    assert quick.lower <= found.upper
+    assert quick.upper >= found.lower
+
+
+def test_ctrl_c_leaves_a_bracket_of_the_balance():
+    calls = []
+
+    def interrupt(*_):
+        calls.append(1)
+        raise KeyboardInterrupt
+
+    with pytest.raises(SolveInterrupted) as caught:
+        balance(Mechanism(count(3), Gaussian(1)), 1.8, tol=1e-4, progress=interrupt)
+    assert len(calls) == 1
+    assert caught.value.bound.name == "balance"
+    assert caught.value.bound.lower <= caught.value.bound.upper < math.inf
 
 
 def test_ctrl_c_leaves_a_bracket(monkeypatch):

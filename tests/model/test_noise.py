@@ -264,6 +264,10 @@ def test_a_mechanism_with_a_real_output_has_no_channel():
             "base: on these values 428973 outputs have to be told apart",
         ),
         (
+            lambda: Mechanism(count(2), Rounded(Gaussian(1), 1e-5)),
+            "base: on these values 528973 outputs have to be told apart",
+        ),
+        (
             lambda: Gaussian(1e-200).standard([0, 1]),
             r"query: found values 1 apart; beside Gaussian\(sigma=1e-200\) they may be from 1e-215",
         ),

@@ -66,6 +66,25 @@ class Lattice(Stepped):
         """Return how far beyond all values, and how far between two, outputs are told apart."""
 
     def _edges(self, numbers: tuple[Fraction, ...], tail: float) -> list[float]:
+        half = self.grain / 2
+        runs = self._runs_within(numbers, tail)
+        return [float(half * (2 * k + 1)) for low, high in runs for k in range(low, high)]
+
+    def of_query(self, values: Sequence[Hashable]) -> RealOutput:
+        """Return the noise, once it is seen that its outputs can be told apart.
+
+        Raises
+        ------
+        ValidationError
+            As `standard`, and more outputs beside these values than cells can be looked at.
+        """
+        standard = self.standard(values)
+        assert isinstance(standard.noise, Lattice)
+        standard.noise._runs_within(standard.places, LARGEST_TAIL)
+        return self
+
+    def _runs_within(self, numbers: Sequence[Fraction], tail: float) -> list[tuple[int, int]]:
+        """Return ranges of k for the edges base (k + 1/2): as many as are allowed."""
         base = self.grain
         places = sorted({number / base for number in numbers})
         runs = self._runs(places, base, tail)
@@ -77,9 +96,7 @@ class Lattice(Stepped):
                 f"{self.limiting}: on these values {short(_length(runs) + 1)} outputs have to be "
                 f"told apart; at most {MOST_CELLS} can be"
             )
-        return [
-            float(base * Fraction(2 * k + 1, 2)) for low, high in runs for k in range(low, high)
-        ]
+        return runs
 
     def _runs(self, places: list[Fraction], base: Fraction, tail: float) -> list[tuple[int, int]]:
         """Return ranges of k for the edges base (k + 1/2) between outputs to be told apart."""
