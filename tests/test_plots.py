@@ -13,6 +13,7 @@ from cvxleak.capacities import Capacity
 from cvxleak.core.errors import ValidationError
 from cvxleak.design import MinLeakage, design_curve
 from cvxleak.envelope import envelope_curve, pml_envelope
+from cvxleak.measures import record_trade_off
 from cvxleak.mechanisms import binary_symmetric, truncated_geometric
 from cvxleak.plots import (
     plot_adversary,
@@ -25,6 +26,7 @@ from cvxleak.plots import (
     plot_prior,
     plot_sources,
     plot_sweep,
+    plot_trade_off,
 )
 from cvxleak.problem import verify_iterates
 from cvxleak.queries import count, parity
@@ -255,3 +257,14 @@ def test_the_convergence_of_an_iteration():
     np.testing.assert_allclose(axes.lines[0].get_ydata(), most)
     assert list(axes.lines[1].get_xdata()) == [1]  # the one that is no law
     assert "nats" in axes.get_ylabel()
+
+
+def test_hits_against_false_alarms():
+    axes = plot_trade_off(PARITY.channel, label="flip .1")
+    diagonal, line = axes.lines
+    x, y = line.get_xdata(), line.get_ydata()
+    assert y == pytest.approx(1 - record_trade_off(PARITY.channel, x))
+    assert float(np.interp(0.1, x, y)) == pytest.approx(0.9)
+    assert (y >= x - 1e-12).all()
+    assert list(diagonal.get_ydata()) == [0, 1]
+    assert axes.get_ylabel() == "hits"

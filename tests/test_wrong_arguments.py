@@ -99,6 +99,7 @@ FITTING: dict[str, Any] = {
     "epsilons": [0.1, 0.1],
     "event": [1, 0.5, 0, 0],
     "first": GEOMETRIC,
+    "false_alarms": [0.1, 0.5],
     "flip": 0.2,
     "floored_capacity": 0.1,
     "free": FREE,

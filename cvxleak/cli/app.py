@@ -19,6 +19,7 @@ from cvxleak.cli.commands import (
     design,
     desk,
     envelope,
+    explain,
     local_dp,
     reproduce,
     solve,
@@ -39,6 +40,7 @@ app = typer.Typer(
 )
 # In the order of --help; a command with subcommands is a Typer of its own (app.add_typer).
 app.command(cls=Several)(audit.audit)
+app.command(cls=Several)(explain.explain)
 app.command(cls=Several)(envelope.envelope)
 app.command("design")(design.design)
 app.command("local-dp")(local_dp.local_dp)

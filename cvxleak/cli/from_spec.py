@@ -49,8 +49,10 @@ class Task(NamedTuple):
     distortion: Distortion | None
 
 
-def build_task(spec_file: SpecFile) -> Task:
+def build_task(spec_file: SpecFile, command: str = "audit") -> Task:
     """Return what a spec asks an audit for, once its [audit] is seen to fit.
+
+    `command` is who asks.
 
     Raises
     ------
@@ -58,7 +60,7 @@ def build_task(spec_file: SpecFile) -> Task:
         A file that cannot be read, or something wrong in it; the message starts with the spec's
         path and the key.
     """
-    spec_file.needs("audit", "mechanism", ("query", "space"))
+    spec_file.needs(command, "mechanism", ("query", "space"))
     query = build_query(spec_file)
     prior = build_prior(spec_file, query)
     mechanism = build_mechanism(spec_file, query, prior)

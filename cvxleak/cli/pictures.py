@@ -15,7 +15,7 @@ from cvxleak.problem.bound import unit_scale
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from cvxleak.model import Channel, Prior
+    from cvxleak.model import Channel, Mechanism, Prior
     from cvxleak.sweeps import Sweep
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "check_picture",
     "draw_envelope",
     "draw_sweep",
+    "draw_trade_off",
 ]
 
 KINDS = (".pdf", ".png", ".svg")
@@ -93,3 +94,10 @@ def draw_sweep(results: Sweep, keys: Sequence[str], what: str, path: str) -> Non
     axes.set_ylabel(f"{what} ({axes.get_ylabel()})")
     rise_from_zero(axes)
     _save(axes, path)
+
+
+def draw_trade_off(mechanism: Mechanism, path: str) -> None:
+    """Draw the hits of the best test for one record against its false alarms, into a file."""
+    from cvxleak.plots import plot_trade_off
+
+    _save(plot_trade_off(mechanism), path)

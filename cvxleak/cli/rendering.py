@@ -37,8 +37,17 @@ FAILURES = {
     names.FAILURE: (">", names.RELEASED_FAILURE),
     names.FAILURE_OR_EQUAL: ("≥", names.RELEASED_FAILURE_OR_EQUAL),
 }
+SERIES = {
+    names.RECORD_DELTA: ("(epsilon, delta)-differential privacy", "epsilon", "epsilon", "delta"),
+    names.RENYI_DP: ("Rényi differential privacy", "order", "alpha", "epsilon"),
+    names.HITS: ("The best test for one record", "false alarms", "false_alarm", "hits"),
+}
+"""Title, head and attribute of the first column, and what the ends are of."""
+
 IN_TABLES = {
     *LEAKAGES,
+    *SERIES,
+    *(names.BLIND_GUESS, names.INFORMED_GUESS),
     *(names.GUESS_BEFORE, names.GUESS_AFTER, names.FANO, names.PINSKER),
     names.BALANCE,
     names.PML,
@@ -76,7 +85,10 @@ def render(
     page = Page(console, heading)
     if tables:
         _tables(page, report)
-    others = [q for q in report.quantities if not tables or q.name not in IN_TABLES]
+    # One level alone needs no table.
+    alone = {name for name in SERIES if len(report.named(name)) == 1}
+    shown = IN_TABLES - alone if tables else set()
+    others = [q for q in report.quantities if q.name not in shown]
     if others:
         page.entries(others)
     if tables and report.named(names.PML):
@@ -92,6 +104,7 @@ def render(
 
 
 def _tables(page: Page, report: Report) -> None:
+    _series(page, report)
     for name, title in LEAKAGES.items():
         if rows := report.named(name):
             _leakages(page, report, rows, title)
@@ -124,6 +137,30 @@ def _tables(page: Page, report: Report) -> None:
         }
         page.table(f"Probability of a leakage above epsilon, or as large, in {unit}", rows, columns)
         page.write(f"First line: {rows[0].meaning}", indent="  ")
+
+
+def _series(page: Page, report: Report) -> None:
+    """Print a line for each level, order, share of false alarms, or number of tries."""
+    for name, (title, head, attribute, what) in SERIES.items():
+        rows = report.named(name)
+        if len(rows) > 1:
+
+            def level(q: Quantity, attribute: str = attribute) -> str:
+                return f"{getattr(q, attribute):g}"
+
+            unit = "" if rows[0].unit == names.PROBABILITY else f", in {rows[0].unit}"
+            columns: Columns = {f"\n{head}": level, **_bracket(what), "\nstatus": _status}
+            page.table(title + unit, rows, columns)
+            page.write(f"First line: {rows[0].meaning}", indent="  ")
+    if rows := report.named(names.BLIND_GUESS):
+        after = report.beside(names.INFORMED_GUESS)
+        columns: Columns = {
+            "tries": lambda q: str(q.tries),
+            "without the output": lambda q: percent(q.upper),
+            "with it, others known": lambda q: percent(after(q).upper, math.ceil),
+        }
+        page.table("Guessing a record about which nothing is known", rows, columns)
+        page.write(f"First line: {rows[0].meaning} {after(rows[0]).meaning}", indent="  ")
 
 
 def _leakages(page: Page, report: Report, rows: Sequence[Quantity], title: str) -> None:

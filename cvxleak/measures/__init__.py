@@ -71,6 +71,7 @@ from cvxleak.measures.privacy import (
     record_dp_failure_probability,
     record_privacy_profile,
 )
+from cvxleak.measures.trade_off import record_trade_off, trade_off
 from cvxleak.measures.vulnerability import (
     bayes_vulnerability,
     gain_leakage,
@@ -145,11 +146,13 @@ __all__ = [
     "record_information",
     "record_max_information",
     "record_privacy_profile",
+    "record_trade_off",
     "renyi_divergence",
     "renyi_dp_epsilon",
     "row_divergence",
     "sibson_information",
     "suggested_floor",
+    "trade_off",
     "unrestricted_budget",
     "worst_case_distortion",
     "zcdp_rho",

@@ -11,6 +11,7 @@ from cvxleak.plots.curves import (
     plot_curve,
     plot_envelope,
     plot_sweep,
+    plot_trade_off,
 )
 from cvxleak.plots.laws import (
     plot_adversary,
@@ -32,5 +33,6 @@ __all__ = [
     "plot_prior",
     "plot_sources",
     "plot_sweep",
+    "plot_trade_off",
     "rise_from_zero",
 ]

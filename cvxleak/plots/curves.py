@@ -13,8 +13,8 @@ from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import Array, instance, short
 from cvxleak.design import DesignCurve
 from cvxleak.envelope import EnvelopeCurve, envelope_upper_bound, tail_average_bound
-from cvxleak.measures import event_envelope, pml_right_quantile
-from cvxleak.model import Channel, Prior
+from cvxleak.measures import event_envelope, pml_right_quantile, record_trade_off
+from cvxleak.model import Channel, Mechanism, Prior
 from cvxleak.plots._axes import INK, READABLE, checked_axes, rise_from_zero
 from cvxleak.problem import IterateReport
 from cvxleak.problem.bound import unit_scale
@@ -30,6 +30,7 @@ __all__ = [
     "plot_curve",
     "plot_envelope",
     "plot_sweep",
+    "plot_trade_off",
 ]
 
 LEAST = 1e-16
@@ -321,4 +322,46 @@ def plot_sweep(
     axes = plot_brackets(lines, falling=falling, ax=ax)
     axes.set_xlabel(coordinate)
     axes.set_ylabel(rows[0].unit or "value")
+    return axes
+
+
+def plot_trade_off(
+    mechanism: Mechanism | Channel | ArrayLike,
+    *,
+    label: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the hits of the best test for one record against its false alarms (its ROC).
+
+    No attack has a point above the line, whatever else the attacker knows. Its misses, one minus
+    the hits, are the trade-off curve of f-differential privacy. The diagonal is a test that does
+    not look at the output.
+
+    Parameters
+    ----------
+    mechanism : Mechanism, Channel or array_like
+        As for `cvxleak.measures.record_trade_off`.
+    label, ax
+        As for `plot_bracket`.
+
+    Examples
+    --------
+    >>> from cvxleak.plots import plot_trade_off
+    >>> axes = plot_trade_off([[0.75, 0.25], [0.25, 0.75]])
+    >>> axes.get_xlabel(), axes.get_ylabel()
+    ('false alarms', 'hits')
+    """
+    rates = np.linspace(0, 1, POINTS + 1)
+    hits = 1 - record_trade_off(mechanism, rates)
+    return draw_hits(np.column_stack([rates, hits]), label=label, ax=ax)
+
+
+def draw_hits(points: ArrayLike, *, label: str | None = None, ax: Axes | None = None) -> Axes:
+    """Draw points (false alarms, hits) of tests, and the diagonal."""
+    rates, hits = np.asarray(points, dtype=float).T
+    axes = checked_axes(ax)
+    axes.plot([0, 1], [0, 1], color="0.6", linewidth=0.8, linestyle=":")
+    axes.plot(rates, hits, color=INK, linewidth=1.4, label=label)
+    axes.fill_between(rates, rates, hits, color=INK, alpha=0.15, linewidth=0)
+    axes.set(xlabel="false alarms", ylabel="hits", xlim=(0, 1), ylim=(0, 1.005))
     return axes

@@ -81,9 +81,7 @@ PROVERS = {
     "renyi-dp": Prover(privacy_claims.prove_renyi, about=privacy_claims.about),
     "zcdp": Prover(privacy_claims.prove_zcdp, about=privacy_claims.about),
     "dp-profile": Prover(privacy_claims.prove_profile, "probability", privacy_claims.about),
-    "gaussian-dp": Prover(
-        privacy_claims.prove_gaussian, "standard deviations", privacy_claims.about
-    ),
+    "gaussian-dp": Prover(privacy_claims.prove_gaussian, "sigma", privacy_claims.about),
     "min-information": Prover(min_information.prove, about=min_information.about),
 }
 """How each kind is checked."""

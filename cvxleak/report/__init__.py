@@ -3,6 +3,7 @@
 from cvxleak.report.audit import audit_report, capacity_report
 from cvxleak.report.design import design_report
 from cvxleak.report.envelope import envelope_report
+from cvxleak.report.explain import explain
 from cvxleak.report.guessing import GuessRise, guess_rise
 from cvxleak.report.html import check_page, html_page
 from cvxleak.report.local_dp import local_dp_report
@@ -26,6 +27,7 @@ __all__ = [
     "check_targets",
     "design_report",
     "envelope_report",
+    "explain",
     "guess_rise",
     "html_page",
     "local_dp_report",

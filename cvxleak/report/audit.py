@@ -31,7 +31,7 @@ from cvxleak.report.quantity import Quantity, Report
 from cvxleak.report.searches import Searches
 from cvxleak.report.targets import Target, check_floors, check_targets
 
-__all__ = ["audit_report", "capacity_report"]
+__all__ = ["audit_report", "capacity_report", "independent_leakage"]
 
 
 def audit_report(
@@ -137,7 +137,9 @@ def audit_report(
         meaning = say.CAPACITY + say.of_set(bound.set_width, unit)
         others.append(Quantity.of_bound(names.CAPACITY, bound, unit, meaning))
     if independent is not None:
-        apart = list(_independent(mechanism, targets, independent, unit, tol, time_limit, progress))
+        apart = list(
+            independent_leakage(mechanism, targets, independent, unit, tol, time_limit, progress)
+        )
     if isinstance(noise, Channel):
         others += computed(whole_dataset(mechanism), unit, progress)
         others += profile(mechanism, levels, unit)
@@ -157,7 +159,7 @@ def audit_report(
     return Report(unit, (*found, *apart, *others), facts, progress.interrupted)
 
 
-def _independent(
+def independent_leakage(
     mechanism: Mechanism,
     targets: Sequence[Target],
     known: Mapping[str, Any],

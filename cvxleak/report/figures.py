@@ -56,6 +56,8 @@ def curves(report: Report) -> Iterator[Picture]:
     """Yield leakage against doubt, where there is more than one floor; a curve for each record."""
     from cvxleak.plots import plot_brackets, rise_from_zero
 
+    if "hits" in report.facts:
+        yield _hits(report)
     for name in (names.RECORD_LEAKAGE, names.GROUP_LEAKAGE):
         lines: dict[str, list[Quantity]] = {}
         for quantity in report.named(name):
@@ -88,6 +90,23 @@ def curves(report: Report) -> Iterator[Picture]:
             "like one. It never rises with the doubt: between the dots it is somewhere in the "
             "shaded area.",
         )
+
+
+def _hits(report: Report) -> Picture:
+    """Return the hits of the best test against its false alarms."""
+    from cvxleak.plots.curves import draw_hits
+
+    points = report.facts["hits"]
+    said = "The best test for one record finds " + ", ".join(
+        f"{q.upper:.3g} with {q.false_alarm:g} of false alarms" for q in report.named(names.HITS)
+    )
+    return Picture(
+        _svg(lambda ax: draw_hits(points, ax=ax)),
+        f"Hits of the best test against its false alarms. {said}.",
+        "No attack on one record, by whoever knows all the others, has a point above the line; the "
+        "diagonal is a test that does not look at the output. One minus the hits is the trade-off "
+        "curve of f-differential privacy.",
+    )
 
 
 def posterior(adversary: Adversary) -> Picture:

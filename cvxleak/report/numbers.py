@@ -69,4 +69,10 @@ def about(quantity: Quantity, unit: str) -> str:
         parts.append(f"delta {quantity.delta:g}")
     if quantity.epsilon is not None:
         parts.append(f"epsilon {quantity.epsilon:g} {unit}")
+    if quantity.alpha is not None:
+        parts.append(f"order {quantity.alpha:g}")
+    if quantity.false_alarm is not None:
+        parts.append(f"false alarms {quantity.false_alarm:g}")
+    if quantity.tries is not None:
+        parts.append(f"tries {quantity.tries}")
     return ", ".join(parts)

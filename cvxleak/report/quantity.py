@@ -16,6 +16,12 @@ __all__ = ["BOUND", "COMPUTED", "Quantity", "Report"]
 COMPUTED = "COMPUTED"
 """Status of a formula that was evaluated in floating point: both ends are its value."""
 
+OPTIONAL = (
+    *("entropy_floor", "outcome", "value", "delta", "epsilon"),
+    *("alpha", "false_alarm", "tries", "set_width"),
+)
+"""What only some quantities have."""
+
 BOUND = "BOUND"
 """Status of an inequality: `upper` holds for everybody, `lower` is what one adversary attains."""
 
@@ -50,6 +56,12 @@ class Quantity:
         The level of leakage that it is about, in the report's unit.
     delta : float or None
         The probability that it is about.
+    alpha : float or None
+        The order of the divergence that it is.
+    false_alarm : float or None
+        The share of wrong accusations that the test makes.
+    tries : int or None
+        How many guesses there are.
     stopped : Stopped or None
         Why the search for it ended, if there was one.
     set_width : float or None
@@ -81,6 +93,9 @@ class Quantity:
     value: Hashable | None = None
     epsilon: float | None = None
     delta: float | None = None
+    alpha: float | None = None
+    false_alarm: float | None = None
+    tries: int | None = None
     stopped: Stopped | None = None
     set_width: float | None = None
     certificate: Certificate | None = field(default=None, repr=False)
@@ -114,7 +129,8 @@ class Quantity:
     @property
     def subject(self) -> tuple[Any, ...]:
         """Whom and what it is about: equal for quantities about the same."""
-        return self.record, self.entropy_floor, self.outcome, self.value, self.epsilon, self.delta
+        about = (self.record, self.entropy_floor, self.outcome, self.value, self.epsilon)
+        return (*about, self.delta, self.alpha, self.false_alarm, self.tries)
 
     @property
     def open(self) -> bool:
@@ -135,9 +151,10 @@ class Quantity:
         }
         if self.open:
             data["stopped"] = self.stopped.name if self.stopped else None
-        for key in ("entropy_floor", "outcome", "value", "delta", "epsilon", "set_width"):
-            if getattr(self, key) is not None:
-                data[key] = getattr(self, key)
+        for key in OPTIONAL:
+            found = getattr(self, key)
+            if found is not None:
+                data[key] = _number(found) if isinstance(found, float) else found
         return data
 
 

@@ -198,9 +198,11 @@ def test_documented_names_are_the_real_ones(run: Run, write: Write):
     spec = write(COUNT, ROUNDING, FLOORS, group, name="group.toml")
     short = run("audit", spec, "--time-limit", "0", "--json", "-")
     names |= {name for name, _ in quantities(short)}
+    names |= {name for name, _ in quantities(run("explain", write(LOCAL), "--json", "-"))}
     alone = write(COUNT, ROUNDING, f"{FLOORS}{INDEPENDENT}", name="independent.toml")
     short = run("audit", alone, "--time-limit", "0", "--json", "-")
     names |= {name for name, _ in quantities(short)}
+    names |= {name for name, _ in quantities(run("explain", write(LOCAL), "--json", "-"))}
     levels = ["--delta", 0.1, "--epsilon", 0.2]
     names |= {name for name, _ in quantities(run("envelope", write(LOCAL), *levels, "--json", "-"))}
     cost = '[distortion]\nkind = "hamming"\n[design]\nentropy_floor = 0\nbudget = 0.1\nminimize = '
@@ -212,7 +214,7 @@ def test_documented_names_are_the_real_ones(run: Run, write: Write):
         result = run("local-dp", write(sources, wanted, name="sources.toml"), "--json", "-")
         names |= {name for name, _ in quantities(result)}
     # Every name is in use, and every one is documented.
-    units = {quantity_names.PROBABILITY, quantity_names.DISTORTION}
+    units = {quantity_names.PROBABILITY, quantity_names.DISTORTION, quantity_names.FACTOR}
     known = {text for key, text in vars(quantity_names).items() if key.isupper()} - units
     assert names == known
     for name in known:

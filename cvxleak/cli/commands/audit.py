@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from cvxleak.cli.spec_file import SpecFile
     from cvxleak.model import Mechanism
 
-__all__ = ["audit"]
+__all__ = ["about_mechanism", "audit"]
 
 GRIDS = {"discretized_gaussian": "gaussian", "discretized_laplace": "laplace"}
 """Kinds of noise on a grid, and the kinds that are the noise before that."""
@@ -129,7 +129,7 @@ def audit(
         rest["independent"] = independent_people(spec_file, task.mechanism, units.value)
         return Asked(
             functools.partial(audit_report, task.mechanism, floors, **rest),
-            lambda _: _about(spec_file, task.mechanism),
+            lambda _: about_mechanism(spec_file, task.mechanism),
             places={key: f"{spec_file.path}: audit.{key}" for key in ("epsilons", "outputs")},
         )
 
@@ -166,7 +166,7 @@ def _audit_samples(
     written.publish(report, [path.name, heading], identity, tables=False)
 
 
-def _about(spec_file: SpecFile, mechanism: Mechanism) -> list[str]:
+def about_mechanism(spec_file: SpecFile, mechanism: Mechanism) -> list[str]:
     """Say in a few lines what was audited."""
     space, spec = mechanism.space, spec_file.spec
     values = " or ".join(str(size) for size in sorted(set(space.shape)))

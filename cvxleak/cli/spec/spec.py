@@ -21,6 +21,7 @@ __all__ = [
     "Design",
     "Desk",
     "Envelope",
+    "Explain",
     "LocalDP",
     "Problem",
     "Source",
@@ -76,6 +77,15 @@ class Audit(Section):
     group_sizes: list[int] = Field(default=[1], min_length=1)
     epsilons: list[Number] = Field(default=[])
     outputs: list[Label] = Field(default=[])
+
+
+class Explain(Section):
+    """[explain]: at which levels, orders and errors `explain` says what privacy means."""
+
+    epsilons: list[Number] | None = None
+    orders: list[Number] | None = None
+    false_alarms: list[Number] | None = None
+    tries: int | None = None
 
 
 class Source(Section):
@@ -166,6 +176,7 @@ class Spec(Section):
     mechanism: Annotated[Mechanism, Field(discriminator="kind")] | None = None
     adversary: Adversary = Adversary()
     audit: Audit = Audit()
+    explain: Explain = Explain()
     prior: Source | None = None
     sources: Annotated[Sources, Field(discriminator="kind")] | None = None
     distortion: Annotated[Cost, Field(discriminator="kind")] | None = None
