@@ -293,6 +293,8 @@ METHODS: dict[str, tuple[object, dict[str, dict[str, Any]]]] = {
         {
             "then": {"channel": GEOMETRIC},
             "product": {"channel": GEOMETRIC},
+            "visible_choice": {"channel": GEOMETRIC, "chance": 0.5},
+            "hidden_choice": {"channel": GEOMETRIC, "chance": 0.5},
             "reduced": {},
             "output": {"prior": FOUR},
             "posterior": {"prior": FOUR},

@@ -25,6 +25,7 @@ from cvxleak.core.validation import dimensions, in_order, real_number, short
 from cvxleak.core.value import preview
 from cvxleak.exact.balls import precision
 from cvxleak.model import Channel, Mechanism, Prior, as_channel
+from cvxleak.model.prior import named_law
 from cvxleak.problem import Bound
 from cvxleak.proofs import Certificate
 from cvxleak.proofs.checker import PROVERS
@@ -347,6 +348,7 @@ def _row_by_row(first: Any, second: Any) -> Compared:
 
 def _as_rows(given: Any, name: str) -> Channel:
     """Return a channel; one law is a channel with one row."""
+    given = given if hasattr(given, "columns") else named_law(given)
     if isinstance(given, Prior):
         return Channel(given.probabilities[None], outputs=given.labels)
     if (

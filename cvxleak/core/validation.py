@@ -77,6 +77,11 @@ def frozen_array(values: ArrayLike, name: str, ndim: int) -> Array:
             f"{name}: found a pandas {type(values).__name__}, whose labels would be lost; "
             "use from_pandas, or .to_numpy() to drop them"
         )
+    if hasattr(values, "inputs"):
+        raise ValidationError(
+            f"{name}: found a {type(values).__name__}, whose labels would be lost; use its .matrix "
+            "to drop them"
+        )
     try:
         array = written_array(values)
     except (TypeError, ValueError, OverflowError) as error:

@@ -13,6 +13,7 @@ from cvxleak.core.errors import ValidationError
 from cvxleak.core.numbers import stacked
 from cvxleak.core.validation import Array, real_number
 from cvxleak.model import Channel, Distortion, Prior, as_prior
+from cvxleak.model.prior import named_law
 from cvxleak.problem.candidates import candidate_array, positive_part
 
 __all__ = ["INFORMATION", "PRIVACY", "Statement", "amount", "read_priors", "stochastic"]
@@ -53,7 +54,7 @@ class Statement:
         """Match the laws and the distortion to each other."""
         named = next((p.labels for p in priors if p.labels != tuple(range(len(p)))), None)
         inputs = distortion.inputs
-        if inputs == tuple(range(len(inputs))) and named is not None:
+        if named is not None and inputs == tuple(range(len(named))):
             inputs = named
 
         def law(prior: Prior, name: str) -> Array:
@@ -88,10 +89,11 @@ class Statement:
 def read_priors(prior: Any, name: str) -> tuple[Prior, ...]:
     """Return one prior, or each of a list of them.
 
-    A `Prior`, a Series or a vector is one; a sequence of such, or a matrix, is a list.
+    A `Prior`, a Series, a mapping or a vector is one; a sequence of such, or a matrix, is a list.
     """
-    if isinstance(prior, Prior) or hasattr(prior, "iloc"):
-        return (_prior(prior, name),)
+    prior = named_law(prior)
+    if isinstance(prior, Prior):
+        return (prior,)
     try:
         given = list(prior)
     except TypeError as error:
@@ -114,8 +116,5 @@ def amount(value: Any, name: str) -> float:
 
 
 def _prior(given: Prior | ArrayLike, name: str) -> Prior:
-    if isinstance(given, Prior):
-        return given
-    if hasattr(given, "iloc"):
-        return Prior.from_pandas(given)
-    return as_prior(given, np.size(given), name)
+    known = named_law(given)
+    return known if isinstance(known, Prior) else as_prior(known, np.size(known), name)

@@ -36,7 +36,7 @@ from cvxleak.design.user_constraints import (
     user_violations,
 )
 from cvxleak.model import Distortion, Prior, Query, as_prior
-from cvxleak.model.prior import has_labels
+from cvxleak.model.prior import has_labels, named_law
 from cvxleak.problem import Bound, Gap, Problem
 from cvxleak.problem.candidates import read_rows
 from cvxleak.problem.problem import TIME_LIMIT, Found, Toward
@@ -229,10 +229,11 @@ def read_law(query: Query, given: Any, name: str) -> Law:
         return given
     space, count = query.space, len(query.values)
     # Labels decide; where there are none, the number of outcomes does.
+    given = named_law(given)
     prior = given if isinstance(given, Prior) else None
     size = len(prior) if prior is not None else plain_array(given, name).size
     on_values = size == count and (
-        size != space.size or (has_labels(given) and set(_labels(given)) == set(query.values))
+        size != space.size or (has_labels(given) and set(given.labels) == set(query.values))
     )
     if on_values:
         law = as_prior(given, count, name, query.values if has_labels(given) else None)
@@ -243,10 +244,6 @@ def read_law(query: Query, given: Any, name: str) -> Law:
             f"the query ({count}) is needed"
         )
     return Law("datasets", tuple(space.law(given, name).tolist()))
-
-
-def _labels(given: Any) -> Sequence[Hashable]:
-    return given.labels if isinstance(given, Prior) else list(given.index)
 
 
 def _laws(query: Query, given: Any, name: str) -> tuple[Law, ...]:

@@ -23,6 +23,7 @@ from cvxleak.desk.record import Record
 from cvxleak.desk.solving import TOLERANCE, solve_kernel
 from cvxleak.exact import reading
 from cvxleak.model import Channel, Distortion, Prior, as_channel
+from cvxleak.model.prior import named_law
 
 __all__ = ["ReleaseDesk"]
 
@@ -385,10 +386,5 @@ def _heading(mode: Mode, prior: Prior, budgets: Budgets) -> dict[str, Any]:
 
 
 def _model(prior: Any) -> Prior:
-    if isinstance(prior, Prior):
-        return prior
-    if hasattr(prior, "iloc"):
-        return Prior.from_pandas(prior)
-    if isinstance(prior, Mapping):
-        return Prior(list(prior.values()), list(prior))
-    return Prior(prior)
+    known = named_law(prior)
+    return known if isinstance(known, Prior) else Prior(known)

@@ -23,6 +23,7 @@ from cvxleak.core.validation import (
 from cvxleak.model import Channel, Mechanism, Prior, Query, RecordSpace, as_channel, as_prior
 from cvxleak.model.channel import Labels
 from cvxleak.model.labels import channel_labels
+from cvxleak.model.prior import named_law
 
 LARGEST_TERM = 1024
 """Largest numerator or denominator of a power that CVXPY does not round."""
@@ -44,8 +45,9 @@ def law_expression(prior: Law, name: str = "prior", labels: Labels | None = None
         if found.is_constant() and found.value is not None:  # a Parameter has a value, or will have
             as_prior(found.value, found.size, name)
         return found
-    if isinstance(prior, Prior) or hasattr(prior, "iloc"):
-        size = len(prior) if labels is None else len(labels)  # pyright: ignore[reportArgumentType]
+    prior = named_law(prior)
+    if isinstance(prior, Prior):
+        size = len(prior) if labels is None else len(labels)
         prior = as_prior(prior, size, name, labels).probabilities
     return _expression(prior, name, 1)
 

@@ -12,6 +12,7 @@ from cvxleak.core.validation import Array, instance, probability_rows
 from cvxleak.model import Channel, Lumped, Mechanism, Prior, as_channel, as_prior
 from cvxleak.model.channel import Labels
 from cvxleak.model.labels import channel_labels
+from cvxleak.model.prior import named_law
 
 Records = int | Sequence[int]
 """A record's index, or distinct indices of a group that is taken as one record."""
@@ -19,11 +20,10 @@ Records = int | Sequence[int]
 
 def law(prior: Prior | ArrayLike) -> Array:
     """Return the probabilities of a prior on any outcomes, shape (k,)."""
-    if isinstance(prior, Prior):
-        return prior.probabilities
-    if hasattr(prior, "iloc"):
-        return Prior.from_pandas(prior).probabilities
-    return probability_rows(prior, "prior", 1)
+    known = named_law(prior)
+    if isinstance(known, Prior):
+        return known.probabilities
+    return probability_rows(known, "prior", 1)
 
 
 def aligned(

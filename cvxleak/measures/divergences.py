@@ -13,6 +13,7 @@ from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import Array, one_of, real_number, short
 from cvxleak.measures._laws import law as law_of
 from cvxleak.model import Channel, Mechanism, Prior, Query, RecordSpace, as_channel, as_prior
+from cvxleak.model.prior import named_law
 
 __all__ = [
     "f_divergence",
@@ -277,8 +278,9 @@ def _renyi(p: Array, reference: Array, orders: Array) -> Array:
 
 
 def _laws(law: Prior | ArrayLike, reference: Prior | ArrayLike) -> tuple[Array, Array]:
-    p = law_of(law)
-    labels = law.labels if isinstance(law, Prior) else None
+    known = named_law(law)
+    p = law_of(known)
+    labels = known.labels if isinstance(known, Prior) else None
     return p, as_prior(reference, len(p), "reference", labels).probabilities
 
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import probability_rows, real_number
 from cvxleak.model import Channel, Prior
+from cvxleak.model.prior import named_law
 
 __all__ = ["pml_extremal"]
 
@@ -54,7 +55,8 @@ def pml_extremal(prior: Prior | ArrayLike, epsilon: float) -> Channel:
     array([[0.25, 0.75],
            [0.75, 0.25]])
     """
-    given = prior if isinstance(prior, Prior) else Prior(probability_rows(prior, "prior", 1))
+    known = named_law(prior)
+    given = known if isinstance(known, Prior) else Prior(probability_rows(known, "prior", 1))
     p = given.probabilities
     least = float(p.min())
     if len(p) < 2 or least == 0:

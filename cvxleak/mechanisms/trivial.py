@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from cvxleak.core.validation import check_cells, probability_rows, whole_number
 from cvxleak.model import Channel, Prior
+from cvxleak.model.prior import named_law
 
 __all__ = ["constant", "identity"]
 
@@ -73,6 +74,7 @@ def constant(k: int, law: Prior | ArrayLike) -> Channel:
            [0.25, 0.75]])
     """
     size = whole_number(k, "k", 1)
-    output = law if isinstance(law, Prior) else Prior(probability_rows(law, "law", 1))
+    known = named_law(law)
+    output = known if isinstance(known, Prior) else Prior(probability_rows(known, "law", 1))
     check_cells(size, len(output), "k")
     return Channel(np.tile(output.probabilities, (size, 1)), outputs=output.labels)

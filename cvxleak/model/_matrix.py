@@ -171,6 +171,9 @@ class LabeledMatrix(Stored):
             raise ValidationError(f"frame: expected a pandas DataFrame, found {short(frame)}")
         return cls(frame.to_numpy(), list(frame.index), list(frame.columns))
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        return np.array(self.matrix, dtype=dtype)
+
     def __repr__(self) -> str:
         return (
             f"{type(self).__name__}({len(self.inputs)} inputs {preview(self.inputs)} -> "

@@ -104,7 +104,7 @@ class Channel(LabeledMatrix):
     def then(self, channel: Channel) -> Channel:
         """Return this channel followed by `channel` (post-processing, Markov chain X - Y - Z).
 
-        r(z|x) = sum_y q(y|x) channel(z|y).
+        r(z|x) = sum_y q(y|x) channel(z|y), the cascade of both. ``first @ second`` is the same.
 
         Raises
         ------
@@ -125,7 +125,7 @@ class Channel(LabeledMatrix):
     def product(self, channel: Channel) -> Channel:
         """Return the channel that also releases a second, conditionally independent output.
 
-        r(y1, y2|x) = q(y1|x) channel(y2|x); outputs are labeled by pairs.
+        r(y1, y2|x) = q(y1|x) channel(y2|x), both in parallel; outputs are labeled by pairs.
 
         Raises
         ------
@@ -143,6 +143,74 @@ class Channel(LabeledMatrix):
         joint = self.matrix[:, :, None] * channel.matrix[:, None, :]
         labels = [(first, second) for first in self.outputs for second in channel.outputs]
         return Channel(composed_rows(joint.reshape(len(self.inputs), -1)), self.inputs, labels)
+
+    def __matmul__(self, channel: Channel) -> Channel:
+        return self.then(channel)
+
+    def visible_choice(self, channel: Channel, chance: float) -> Channel:
+        """Return the channel that uses this one by chance, the other otherwise, and says which.
+
+        Outputs are labeled by pairs: (0, y) of this channel, (1, y) of the other. For any prior,
+        the posterior gain is the mean of the two.
+
+        Parameters
+        ----------
+        channel : Channel
+            The other channel, on the same inputs.
+        chance : float
+            How likely this one is used, from 0 to 1.
+
+        Raises
+        ------
+        ValidationError
+            Inputs that differ or come in another order, or a chance outside [0, 1].
+
+        Examples
+        --------
+        >>> from cvxleak.model import Channel
+        >>> open, shut = Channel([[1, 0], [0, 1]]), Channel([[1], [1]])
+        >>> open.visible_choice(shut, 0.25)
+        Channel(2 inputs [0, 1] -> 3 outputs [(0, 0), (0, 1), (1, 0)])
+        """
+        _check_inputs(channel, self.inputs, "this channel's inputs")
+        share = real_number(chance, "chance", 0, 1)
+        matrix = np.hstack([share * self.matrix, (1 - share) * channel.matrix])
+        labels = [(0, y) for y in self.outputs] + [(1, y) for y in channel.outputs]
+        return Channel(composed_rows(matrix), self.inputs, labels)
+
+    def hidden_choice(self, channel: Channel, chance: float) -> Channel:
+        """Return the channel that uses this one by chance, the other otherwise, and hides which.
+
+        r(y|x) = chance q(y|x) + (1 - chance) channel(y|x), outputs of one label taken as one. It
+        tells at most as much as the `visible_choice`.
+
+        Parameters
+        ----------
+        channel : Channel
+            The other channel, on the same inputs; outputs of its own come last.
+        chance : float
+            How likely this one is used, from 0 to 1.
+
+        Raises
+        ------
+        ValidationError
+            Inputs that differ or come in another order, or a chance outside [0, 1].
+
+        Examples
+        --------
+        >>> from cvxleak.model import Channel
+        >>> truth, lie = Channel([[1, 0], [0, 1]]), Channel([[0, 1], [1, 0]])
+        >>> truth.hidden_choice(lie, 0.75).matrix
+        array([[0.75, 0.25],
+               [0.25, 0.75]])
+        """
+        seen = self.visible_choice(channel, chance)
+        both = self.outputs + channel.outputs
+        labels = tuple(dict.fromkeys(both))
+        merged = np.zeros((len(self.inputs), len(labels)))
+        for column, label in zip(seen.matrix.T, both, strict=True):
+            merged[:, labels.index(label)] += column
+        return Channel(merged, self.inputs, labels)
 
     def reduced(self, tol: float = 1e-12) -> Channel:
         """Return the reduced channel: proportional columns merged, zero columns dropped.

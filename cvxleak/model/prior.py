@@ -25,7 +25,7 @@ from cvxleak.core.validation import (
 )
 from cvxleak.core.value import Stored, check_keys, preview
 
-__all__ = ["Prior", "as_prior", "has_labels"]
+__all__ = ["Prior", "as_prior", "has_labels", "named_law"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -34,15 +34,17 @@ class Prior(Stored):
 
     Parameters
     ----------
-    probabilities : array_like, shape (k,)
-        Non-negative, finite, sum 1 within 1e-9 (absolute). Never renormalized.
+    probabilities : array_like, shape (k,), or mapping
+        Non-negative, finite, sum 1 within 1e-9 (absolute). Never renormalized. A mapping has them
+        by label: wherever a prior is asked for, a mapping will do as well.
     labels : iterable of hashable, optional
         k distinct labels; 0, 1, ..., k - 1 if left out.
 
     Raises
     ------
     ValidationError
-        Wrong shape, negative, NaN or infinite entries, a sum off 1, duplicate or too few labels.
+        Wrong shape, negative, NaN or infinite entries, a sum off 1, duplicate or too few labels;
+        labels beside a mapping.
 
     Examples
     --------
@@ -50,6 +52,8 @@ class Prior(Stored):
     >>> p = Prior([0.25, 0.75], labels=["no", "yes"])
     >>> p["yes"]
     0.75
+    >>> p == Prior({"no": 0.25, "yes": 0.75})
+    True
     >>> p
     Prior(2 outcomes ['no', 'yes']: [0.25 0.75])
     """
@@ -57,7 +61,15 @@ class Prior(Stored):
     probabilities: Array
     labels: tuple[Hashable, ...]
 
-    def __init__(self, probabilities: ArrayLike, labels: Iterable[Hashable] | None = None) -> None:
+    def __init__(
+        self,
+        probabilities: ArrayLike | Mapping[Any, Any],
+        labels: Iterable[Hashable] | None = None,
+    ) -> None:
+        if isinstance(probabilities, Mapping):
+            if labels is not None:
+                raise ValidationError("labels: found some beside a mapping, whose keys they are")
+            probabilities, labels = list(probabilities.values()), list(probabilities)
         array = probability_rows(probabilities, "probabilities", 1)
         object.__setattr__(self, "probabilities", array)
         object.__setattr__(self, "labels", label_tuple(labels, len(array), "labels"))
@@ -208,7 +220,7 @@ class Prior(Stored):
 
 
 def as_prior(
-    prior: Prior | ArrayLike,
+    prior: Prior | ArrayLike | Mapping[Any, Any],
     size: int,
     name: str = "prior",
     labels: tuple[Hashable, ...] | None = None,
@@ -216,9 +228,9 @@ def as_prior(
     """Return `prior` as a `Prior` with `size` outcomes; arrays get the labels 0, ..., size - 1.
 
     If `labels` are given, the result's outcomes are these, in this order. Arrays are matched by
-    position; a `Prior` or a Series with the same labels in any order is matched by label. Where
-    either side has no labels of its own (they are 0, ..., size - 1) and the two have none in
-    common, they are matched by position; other labels are refused.
+    position; a `Prior`, a Series or a mapping with the same labels in any order is matched by
+    label. Where either side has no labels of its own (they are 0, ..., size - 1) and the two have
+    none in common, they are matched by position; other labels are refused.
 
     Raises
     ------
@@ -234,12 +246,9 @@ def as_prior(
     if labels is not None and not isinstance(labels, tuple):
         given = in_order(labels, "labels")
         labels = label_tuple(given, len(given), "labels")
-    if isinstance(prior, Prior):
-        result = prior
-    elif hasattr(prior, "iloc"):
-        result = Prior.from_pandas(prior)
-    else:
-        array = probability_rows(prior, name, 1)
+    result = named_law(prior)
+    if not isinstance(result, Prior):
+        array = probability_rows(result, name, 1)
         result = Prior(array, labels if labels is not None and len(labels) == len(array) else None)
     if len(result) != whole_number(size, "size", 0):
         raise ValidationError(f"{name}: found {len(result)} outcomes; {short(size)} are needed")
@@ -259,6 +268,20 @@ def as_prior(
     return Prior(result.probabilities, labels)
 
 
+def named_law(given: Any) -> Any:
+    """Return a law that has labels of its own, a Series or a mapping, as a `Prior`; else as it is.
+
+    Examples
+    --------
+    >>> from cvxleak.model.prior import named_law
+    >>> named_law({"no": 0.25, "yes": 0.75})
+    Prior(2 outcomes ['no', 'yes']: [0.25 0.75])
+    """
+    if isinstance(given, Mapping):
+        return Prior(given)
+    return Prior.from_pandas(given) if hasattr(given, "iloc") else given
+
+
 def has_labels(given: object) -> bool:
-    """Whether a law, a channel or a distortion brings labels: an object of ours, or of pandas."""
-    return isinstance(given, Stored) or hasattr(given, "iloc")
+    """Whether a law, a channel or a distortion brings labels: ours, pandas' or a mapping."""
+    return isinstance(given, (Stored, Mapping)) or hasattr(given, "iloc")

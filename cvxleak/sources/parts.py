@@ -20,7 +20,7 @@ from cvxleak.core.validation import (
     read_only,
 )
 from cvxleak.core.value import Value, check_keys
-from cvxleak.model.prior import Prior, as_prior
+from cvxleak.model.prior import Prior, as_prior, named_law
 from cvxleak.sources.polytope import Polytope
 
 __all__ = ["Part", "laws_and_labels", "no_points", "part_from_dict"]
@@ -50,9 +50,9 @@ def laws_and_labels(
     laws: Iterable[Prior | ArrayLike], labels: Iterable[Hashable] | None
 ) -> tuple[Array, tuple[Hashable, ...]]:
     """Return laws as the rows of one array, and the labels of their outcomes."""
-    if isinstance(laws, Prior):
+    if isinstance(named_law(laws), Prior):
         raise ValidationError("laws: found one Prior; a list of laws is needed")
-    given = in_order(laws, "laws")
+    given = tuple(map(named_law, in_order(laws, "laws")))
     if not given:
         raise ValidationError("laws: found none; at least one is needed")
     size = len(given[0]) if hasattr(given[0], "__len__") else -1
@@ -62,7 +62,7 @@ def laws_and_labels(
     rows = []
     for k, law in enumerate(given):
         name = f"laws[{k}]"
-        if not isinstance(law, Prior) and not hasattr(law, "iloc"):
+        if not isinstance(law, Prior):
             probability_rows(law, name, 1)
         prior = as_prior(law, size, name, names)
         names = prior.labels if names is None else names

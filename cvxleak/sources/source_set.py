@@ -361,6 +361,8 @@ def as_sources(sources: SourceSet | Iterable[Prior | ArrayLike] | Prior) -> Sour
     """
     if isinstance(sources, SourceSet):
         return sources
+    if isinstance(sources, Mapping):
+        return SourceSet([Prior(sources)])
     if isinstance(sources, Prior):
         return SourceSet([sources])
     if isinstance(sources, np.ndarray) and sources.ndim == 1:

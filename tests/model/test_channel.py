@@ -13,6 +13,7 @@ from scipy.special import entr
 
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.numbers import integer_law
+from cvxleak.measures import mutual_information
 from cvxleak.model import Channel, Prior, as_channel
 from cvxleak.model._sampling import _below
 
@@ -137,6 +138,43 @@ class TestComposition:
             first.then(Channel(np.eye(2), inputs=["n", "m"]))
         with pytest.raises(ValidationError, match=r"^channel: expected a Channel"):
             first.then(np.eye(2))
+
+    @given(seed=seeds)
+    def test_at_is_then_and_an_array_is_the_matrix(self, seed):
+        rng = np.random.default_rng(seed)
+        a, b = random_channel(rng, 3, 2), random_channel(rng, 2, 4)
+        assert a @ b == a.then(b)
+        assert (np.asarray(a) == a.matrix).all()
+        assert (np.eye(3) @ a == a.matrix).all()
+        np.asarray(a)[0, 0] = 5  # a copy
+        assert a.matrix[0, 0] <= 1
+        with pytest.raises(ValidationError, match="channel: expected a Channel, found an array"):
+            a @ np.eye(2)  # pyright: ignore[reportOperatorIssue]
+        with pytest.raises(ValidationError, match=r"probabilities: found a Channel, whose labels"):
+            Prior(a)
+
+    @given(seed=seeds)
+    def test_choices_seen_and_hidden(self, seed):
+        rng = np.random.default_rng(seed)
+        a = Channel(random_channel(rng, 3, 2).matrix, outputs=["x", "y"])
+        b = Channel(random_channel(rng, 3, 3).matrix, outputs=["y", "z", "x"])
+        prior, share = rng.dirichlet(np.ones(3)), rng.random()
+        seen, hidden = a.visible_choice(b, share), a.hidden_choice(b, share)
+        mean = share * mutual_information(prior, a) + (1 - share) * mutual_information(prior, b)
+        assert mutual_information(prior, seen) == pytest.approx(mean, abs=1e-12)
+        assert hidden.outputs == ("x", "y", "z")
+        for x in range(3):
+            for y in hidden.outputs:
+                own = share * a.row(x)[a.outputs.index(y)] if y in a.outputs else 0
+                expected = own + (1 - share) * b.row(x)[b.outputs.index(y)]
+                assert hidden.row(x)[hidden.outputs.index(y)] == pytest.approx(expected)
+        forget = [[float(y == z) for z in hidden.outputs] for _, y in seen.outputs]
+        assert np.allclose(seen.matrix @ forget, hidden.matrix)
+        assert a.hidden_choice(a, share).outputs == a.outputs
+        with pytest.raises(ValidationError, match="this channel's inputs"):
+            a.visible_choice(Channel(np.eye(2)), share)
+        with pytest.raises(ValidationError, match=r"chance: found 1\.5; it must be in"):
+            a.hidden_choice(b, 1.5)
 
     @given(seed=seeds)
     def test_product_is_conditionally_independent(self, seed):

@@ -1,5 +1,6 @@
 import math
 from collections import Counter
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -7,8 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import cvxleak
+from cvxleak import expressions, measures
 from cvxleak.core.errors import ValidationError
-from cvxleak.model import Prior, as_prior
+from cvxleak.mechanisms import constant
+from cvxleak.model import Channel, Distortion, Prior, RecordSpace, as_prior
+from cvxleak.sources import SourceSet
 
 
 def test_probabilities_are_stored_as_given():
@@ -221,3 +226,35 @@ class TestMatching:
     def test_the_argument_is_named(self):
         with pytest.raises(ValidationError, match=r"^source: sums to 1.5"):
             as_prior([1.0, 0.5], 2, "source")
+
+
+class TestMappings:
+    LAW: ClassVar[Any] = {"yes": 0.75, "no": 0.25}
+
+    def test_a_mapping_is_a_law_with_labels(self):
+        assert Prior(self.LAW) == Prior([0.75, 0.25], ["yes", "no"])
+        assert as_prior(self.LAW, 2, labels=("no", "yes")).probabilities.tolist() == [0.25, 0.75]
+        assert Prior({"a": "1/3", "b": "2/3"}).to_dict()["probabilities"] == ["1/3", "2/3"]
+        with pytest.raises(ValidationError, match="labels: found some beside a mapping"):
+            Prior(self.LAW, ["a", "b"])
+        with pytest.raises(ValidationError, match=r"^prior: its labels are \['yes', 'no'\]"):
+            as_prior(self.LAW, 2, labels=("a", "b"))
+
+    def test_wherever_a_prior_goes(self):
+        channel = Channel([[0.9, 0.1], [0.2, 0.8]], ["no", "yes"])
+        named = Prior(self.LAW)
+        assert channel.output(self.LAW) == channel.output(named)
+        for measure in (measures.mutual_information, measures.posterior_bayes_vulnerability):
+            assert measure(self.LAW, channel) == measure(named, channel)
+        twin = expressions.mutual_information(self.LAW, channel)
+        assert twin.value == pytest.approx(measures.mutual_information(named, channel))
+        assert measures.entropy(self.LAW) == measures.entropy(named)
+        assert measures.renyi_divergence({"no": 0.25, "yes": 0.75}, self.LAW, 2) < 1e-15
+        assert SourceSet([self.LAW]) == SourceSet([named])
+        space = RecordSpace.binary(1)
+        assert space.law({(1,): 0.75, (0,): 0.25}).tolist() == [0.25, 0.75]
+        assert constant(2, self.LAW).outputs == ("yes", "no")
+        found = cvxleak.design_for_prior(
+            self.LAW, distortion=Distortion.hamming(("yes", "no")), budget=0.5
+        )
+        assert found.upper < 1e-6
