@@ -73,6 +73,7 @@ from cvxleak.measures.privacy import (
 )
 from cvxleak.measures.trade_off import record_trade_off, trade_off
 from cvxleak.measures.vulnerability import (
+    additive_gain_capacity,
     bayes_vulnerability,
     gain_leakage,
     gain_vulnerability,
@@ -86,6 +87,7 @@ __all__ = [
     "ChainRule",
     "EpsilonOfSet",
     "SuggestedFloor",
+    "additive_gain_capacity",
     "arimoto_information",
     "balance_value",
     "bayes_vulnerability",
