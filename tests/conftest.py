@@ -16,6 +16,7 @@ from hypothesis import settings
 # of xdist would otherwise fight for the same cores.
 for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
+os.environ.setdefault("MPLBACKEND", "Agg")  # no windows
 
 # A run that a shell starts in the background ignores Ctrl-C, and so does all that it starts. Some
 # tests press it.
@@ -61,6 +62,14 @@ def no_default_time_limit() -> Iterator[None]:
     for function, limit in before:
         assert function.__kwdefaults__ is not None
         function.__kwdefaults__["time_limit"] = limit
+
+
+@pytest.fixture(autouse=True)
+def no_figures_left() -> Iterator[None]:
+    """Close what pyplot holds open, so that no test draws into the figure of another one."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 @pytest.fixture(scope="session", autouse=True)

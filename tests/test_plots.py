@@ -224,7 +224,7 @@ def test_labels_are_no_formulas():
 
 
 def test_without_matplotlib(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.axes", None)
     with pytest.raises(ValidationError, match=r"pip install 'cvxleak\[plot\]'"):
         plot_prior(Prior([1.0]))
 
@@ -268,3 +268,18 @@ def test_hits_against_false_alarms():
     assert (y >= x - 1e-12).all()
     assert list(diagonal.get_ydata()) == [0, 1]
     assert axes.get_ylabel() == "hits"
+
+
+def test_pyplot_knows_what_is_drawn():
+    from matplotlib import pyplot
+
+    first = plot_bracket([0, 1], [1, 2], [1, 2])
+    assert pyplot.gcf() is first.figure
+    assert plot_bracket([0, 1], [1, 2], [1, 2]) is not first  # nothing is drawn over it
+    _, (left, right) = pyplot.subplots(1, 2)
+    assert plot_channel(PARITY.channel) is right  # the current axes, which are empty
+    assert plot_channel(PARITY.channel) not in (left, right)
+    before = pyplot.get_fignums()
+    assert plot_channel(PARITY.channel, ax=left) is left
+    assert plot_bracket([0, 1], [1, 2], [1, 2], ax=Figure().subplots()).figure is not pyplot.gcf()
+    assert pyplot.get_fignums() == before

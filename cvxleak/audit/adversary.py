@@ -61,6 +61,21 @@ class Adversary(Value):
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", frozen_array(self.weights, "weights", 1))
 
+    def __repr__(self) -> str:
+        whom = ", ".join(map(str, self.records))
+        return f"Adversary({self.mechanism!r}, records ({whom}), {len(self.weights)} weights)"
+
+    def _repr_html_(self) -> str:
+        from cvxleak.core.notebook import html_table
+
+        before, after = self.guess()
+        caption = (
+            f"{self!r}: entropy {self.entropy:.6g} nats, leakage {self.leakage:.6g} nats, guessed "
+            f"right with probability {before:.4g} before and {after:.4g} after"
+        )
+        rows = sorted(self.rows(), key=lambda row: -row[-1])
+        return html_table(caption, ("value", "query values", "contexts", "weight"), rows)
+
     @property
     def lumped(self) -> Lumped:
         """The lumped problem that `weights` lives on."""

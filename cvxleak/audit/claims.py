@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from itertools import combinations
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -118,6 +119,12 @@ class ClaimCheck:
     def violation(self) -> Distinction | None:
         """What refutes the claim, if something does."""
         return self.bound.witness if self.verdict == "FAIL" else None
+
+    def __repr__(self) -> str:
+        return f"ClaimCheck({self})"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(str(self))}</p>{self.bound._repr_html_()}"
 
     def __str__(self) -> str:
         bound = self.bound

@@ -20,6 +20,7 @@ from cvxleak.core.validation import Array, generator, in_order, real_number
 from cvxleak.model import ChannelSet, Mechanism, RealOutput
 from cvxleak.model.knowledge import Knowledge
 from cvxleak.problem import Bound, Gap, Status, Stopped
+from cvxleak.problem.bound import BOUND_HEAD, bound_row
 from cvxleak.problem.interrupts import Interrupts
 from cvxleak.problem.problem import SHARPER
 from cvxleak.proofs import Certificate
@@ -101,6 +102,18 @@ class LeakageCurve:
             The file cannot be written.
         """
         save_certificates([_certificate(bound) for bound in self.bounds], path)
+
+    def __repr__(self) -> str:
+        floors = self.entropy_floors
+        ends = f", from {floors[0]:.6g} to {floors[-1]:.6g}" if floors else ""
+        return f"LeakageCurve({len(floors)} entropy floors{ends})"
+
+    def _repr_html_(self) -> str:
+        from cvxleak.core.notebook import html_table
+
+        pairs = zip(self.entropy_floors, self.bounds, strict=True)
+        rows = ((floor, *bound_row(bound)) for floor, bound in pairs)
+        return html_table("", ("entropy floor (nats)", *BOUND_HEAD), rows)
 
     def __str__(self) -> str:
         rows = [

@@ -83,6 +83,9 @@ class IndependentAdversary(Value):
     records: tuple[int]
     laws: tuple[tuple[float, ...], ...]
 
+    def __repr__(self) -> str:
+        return f"IndependentAdversary({self.mechanism!r}, record {self.records[0]})"
+
     @property
     def leakage(self) -> float:
         """I(X_i;Y) under this prior, in nats (floating point)."""

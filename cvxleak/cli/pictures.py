@@ -53,6 +53,13 @@ def check_axes(grid: Mapping[str, Sequence[Any]]) -> None:
         raise ValidationError(f"--plot: the values of the first key, {key}, must be numbers")
 
 
+def _axes() -> Axes:
+    """Return axes that pyplot does not know of: no window, and nothing to close."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(6.0, 4.0), layout="constrained").subplots()
+
+
 def _save(axes: Axes, path: str) -> None:
     """Write a picture, all of it or nothing."""
     import matplotlib
@@ -79,7 +86,7 @@ def draw_envelope(
     from cvxleak.plots import plot_envelope
 
     curve = envelope_curve(prior, channel, time_limit=time_limit)
-    axes = plot_envelope(curve, prior, channel, unit=unit)
+    axes = plot_envelope(curve, prior, channel, unit=unit, ax=_axes())
     axes.plot(delta, curve.at(delta)[1] / unit_scale(unit), "ko", markersize=4)
     _save(axes, path)
 
@@ -90,7 +97,8 @@ def draw_sweep(results: Sweep, keys: Sequence[str], what: str, path: str) -> Non
 
     with place("--plot"):
         # Leakage never rises with the doubt: that much is known between the points.
-        axes = plot_sweep(results, keys[0], falling=keys[0] == "adversary.entropy_floors")
+        falling = keys[0] == "adversary.entropy_floors"
+        axes = plot_sweep(results, keys[0], falling=falling, ax=_axes())
     axes.set_ylabel(f"{what} ({axes.get_ylabel()})")
     rise_from_zero(axes)
     _save(axes, path)
@@ -100,4 +108,4 @@ def draw_trade_off(mechanism: Mechanism, path: str) -> None:
     """Draw the hits of the best test for one record against its false alarms, into a file."""
     from cvxleak.plots import plot_trade_off
 
-    _save(plot_trade_off(mechanism), path)
+    _save(plot_trade_off(mechanism, ax=_axes()), path)

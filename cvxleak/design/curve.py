@@ -17,6 +17,7 @@ from cvxleak.design.leakage import MinLeakage
 from cvxleak.design.learned import Learned
 from cvxleak.design.run import Options
 from cvxleak.problem import Bound
+from cvxleak.problem.bound import BOUND_HEAD, bound_row
 from cvxleak.problem.problem import TIME_LIMIT
 from cvxleak.solvers.conic import as_options
 
@@ -58,6 +59,17 @@ class DesignCurve:
     def upper(self) -> Array:
         """Upper ends."""
         return np.array([bound.upper for bound in self.bounds])
+
+    def __repr__(self) -> str:
+        ends = f", from {self.budgets[0]:.6g} to {self.budgets[-1]:.6g}" if self.budgets else ""
+        return f"DesignCurve({len(self.budgets)} budgets{ends})"
+
+    def _repr_html_(self) -> str:
+        from cvxleak.core.notebook import html_table
+
+        pairs = zip(self.budgets, self.bounds, strict=True)
+        rows = ((budget, *bound_row(bound)) for budget, bound in pairs)
+        return html_table("", ("budget", *BOUND_HEAD), rows)
 
     def to_frame(self) -> Any:
         """Return one row per budget as a pandas DataFrame (needs pandas)."""

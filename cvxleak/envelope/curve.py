@@ -142,6 +142,16 @@ class EnvelopeCurve:
         """
         return Status.CERTIFIED if self.gap <= self.tol else Status.BRACKETED
 
+    def __repr__(self) -> str:
+        return f"EnvelopeCurve({len(self.levels)} nodes, gap {self.gap:.1e} nats)"
+
+    def _repr_html_(self) -> str:
+        from cvxleak.core.notebook import html_table
+
+        lower, upper = self.at(delta := self._nodes())
+        rows = zip(delta, lower, upper, strict=True)
+        return html_table(repr(self), ("delta", "lower (nats)", "upper (nats)"), rows)
+
     def to_frame(self) -> Any:
         """Return both ends at the nodes as a pandas DataFrame (needs pandas).
 
@@ -149,8 +159,7 @@ class EnvelopeCurve:
         """
         import pandas as pd
 
-        delta = np.unique(np.clip(np.append(self.reached.ravel(), [0.0, 1.0]), 0.0, 1.0))
-        lower, upper = self.at(delta)
+        lower, upper = self.at(delta := self._nodes())
         return pd.DataFrame({"delta": delta, "lower": lower, "upper": upper})
 
     @property
@@ -163,6 +172,10 @@ class EnvelopeCurve:
         flat[0] = True
         starts = np.where(np.arange(len(flat)) == 0, 0.0, self.possible[:, 1])
         return np.stack([starts, self.reached[:, 0]], axis=1)[flat]
+
+    def _nodes(self) -> Array:
+        """Return the deltas at which a stretch ends."""
+        return np.unique(np.clip(np.append(self.reached.ravel(), [0.0, 1.0]), 0.0, 1.0))
 
     def _level(self, mass: Array, masses: Array, growth: Array) -> Array:
         at = masses[:, 0]

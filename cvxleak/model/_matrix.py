@@ -174,6 +174,12 @@ class LabeledMatrix(Stored):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         return np.array(self.matrix, dtype=dtype)
 
+    def _repr_html_(self) -> str:
+        from cvxleak.core.notebook import html_table
+
+        rows = ([label, *row] for label, row in zip(self.inputs, self.matrix, strict=True))
+        return html_table(repr(self), ["", *self.outputs], rows)
+
     def __repr__(self) -> str:
         return (
             f"{type(self).__name__}({len(self.inputs)} inputs {preview(self.inputs)} -> "

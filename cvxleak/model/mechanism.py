@@ -496,6 +496,15 @@ class Mechanism(Stored):
         codes = self.space.value_index(records) * len(rows) + row
         return np.unique(codes, return_inverse=True)[1]
 
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        noise = self.noise
+        below = (
+            noise._repr_html_() if isinstance(noise, Channel) else f"<p>{escape(repr(noise))}</p>"
+        )
+        return f"<p>{escape(repr(self))}</p>{below}"
+
     def __repr__(self) -> str:
         count = f"{self.space.records} record" + ("s" if self.space.records > 1 else "")
         noise = self.noise

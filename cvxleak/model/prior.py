@@ -214,6 +214,13 @@ class Prior(Stored):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         return np.array(self.probabilities, dtype=dtype)
 
+    def _repr_html_(self) -> str:
+        from cvxleak.core.notebook import html_table
+
+        caption = f"Prior({len(self)} outcomes)"
+        rows = zip(self.labels, self.probabilities, strict=True)
+        return html_table(caption, ("outcome", "probability"), rows)
+
     def __repr__(self) -> str:
         with np.printoptions(precision=4, threshold=6, edgeitems=2):
             return f"Prior({len(self)} outcomes {preview(self.labels)}: {self.probabilities})"

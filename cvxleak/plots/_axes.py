@@ -32,18 +32,23 @@ READABLE = 24
 
 
 def checked_axes(ax: Axes | None) -> Axes:
-    """Return the given axes, or those of a new figure."""
+    """Return the given axes, or pyplot's: its current ones if they are empty, else new ones.
+
+    So `matplotlib.pyplot.savefig`, `show` and notebooks know of them. No picture is drawn over
+    another one; for that, pass `ax`.
+    """
     try:
+        from matplotlib import pyplot
         from matplotlib.axes import Axes
-        from matplotlib.figure import Figure
     except ImportError as error:
         raise ValidationError(
             "ax: pictures need matplotlib: pip install 'cvxleak[plot]'"
         ) from error
     if ax is not None:
         return instance(ax, Axes, "ax")
-    # Not through pyplot: no window, no global state, and nothing to close.
-    return Figure(figsize=(6.0, 4.0), layout="constrained").subplots()
+    if pyplot.get_fignums() and not pyplot.gca().has_data():
+        return pyplot.gca()
+    return pyplot.figure(figsize=(6.0, 4.0), layout="constrained").subplots()
 
 
 def rise_from_zero(axes: Axes) -> None:

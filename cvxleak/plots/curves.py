@@ -63,7 +63,7 @@ def plot_bracket(
         For the legend.
     color : str
     ax : matplotlib.axes.Axes, optional
-        Where to draw; a new figure if left out.
+        Where to draw; if left out, pyplot's current axes if they are empty, a new figure otherwise.
 
     Returns
     -------
@@ -200,7 +200,7 @@ def plot_envelope(
     unit : str
         "nats" or "bits".
     ax : matplotlib.axes.Axes, optional
-        Where to draw; a new figure if left out.
+        Where to draw; if left out, pyplot's current axes if they are empty, a new figure otherwise.
 
     Examples
     --------

@@ -297,11 +297,28 @@ class Bound:
     def __hash__(self) -> int:
         return hash((self.name, self.lower, self.upper, self.status, self.unit))
 
+    def __repr__(self) -> str:
+        return f"Bound({self})"
+
+    def _repr_html_(self) -> str:
+        from cvxleak.core.notebook import html_table
+
+        return html_table("", BOUND_HEAD, [bound_row(self)])
+
     def __str__(self) -> str:
         verdict = self.verdict
         if self.attained is not None:
             verdict += f"; the set of channels leaves {self.set_width:.3g} open"
         return f"{self.name}: {self.lower:.7g} to {self.upper:.7g} {self.unit} ({verdict})"
+
+
+BOUND_HEAD = ("quantity", "lower", "upper", "unit", "status")
+"""What a notebook shows of a bound."""
+
+
+def bound_row(bound: Bound) -> tuple[Any, ...]:
+    """Return what a notebook shows of a bound, below `BOUND_HEAD`."""
+    return bound.name, bound.lower, bound.upper, bound.unit, bound.verdict
 
 
 def same(one: Any, other: Any) -> bool:

@@ -151,6 +151,25 @@ class Verification:
     parts: tuple[Verification, ...] = ()
     finished: bool = True
 
+    def __repr__(self) -> str:
+        return f"Verification({self.verdict}: {self.reason})"
+
+    @property
+    def verdict(self) -> str:
+        """``"PASS"``, ``"FAIL"``, or ``"NOT CONFIRMED"`` where a time limit ended the check."""
+        if self.finished:
+            return "PASS" if self.passed else "FAIL"
+        return "NOT CONFIRMED"
+
+    def _repr_html_(self) -> str:
+        from cvxleak.core.notebook import html_table
+
+        rows = [
+            (part.verdict, part.lower, part.upper, part.reason, part.about)
+            for part in self.parts or (self,)
+        ]
+        return html_table(repr(self), ("verdict", "lower", "upper", "why", "about"), rows)
+
     @classmethod
     def of_parts(cls, parts: Sequence[Verification]) -> Verification:
         """Return the answer for several certificates together: passed if each of them is."""

@@ -126,6 +126,10 @@ class Quantity:
         """Return the value of a formula, which both ends have."""
         return cls(name, value, value, unit, COMPUTED, meaning, **about)
 
+    def __repr__(self) -> str:
+        ends = f"{self.lower:.7g} to {self.upper:.7g} {self.unit}"
+        return f"Quantity({self.name}: {ends} ({self.status}))"
+
     @property
     def subject(self) -> tuple[Any, ...]:
         """Whom and what it is about: equal for quantities about the same."""
@@ -193,6 +197,20 @@ class Report:
     facts: Mapping[str, Any]
     interrupted: bool = False
     channel: Channel | None = None
+
+    def __repr__(self) -> str:
+        return f"Report({len(self.quantities)} quantities, in {self.unit})"
+
+    def _repr_html_(self) -> str:
+        from cvxleak.core.notebook import html_table
+        from cvxleak.report.numbers import about
+
+        head = ("quantity", "about", "lower", "upper", "unit", "status", "meaning")
+        rows = (
+            (q.name, about(q, self.unit), q.lower, q.upper, q.unit, q.status, q.meaning)
+            for q in self.quantities
+        )
+        return html_table(repr(self), head, rows)
 
     def named(self, name: str) -> list[Quantity]:
         """Return the quantities of that name, in order."""

@@ -96,6 +96,19 @@ class Sweep:
 
     rows: tuple[SweepRow, ...] = field(default=())
 
+    def __repr__(self) -> str:
+        return f"Sweep({len(self.rows)} points, {len(self.failed)} without a result)"
+
+    def _repr_html_(self) -> str:
+        from cvxleak.core.notebook import html_table
+
+        names = [*self.rows[0].point] if self.rows else []
+        rows = (
+            (*(row.point.get(name, "") for name in names), row.lower, row.upper, row.unit)
+            for row in self.rows
+        )
+        return html_table(repr(self), (*names, "lower", "upper", "unit"), rows)
+
     def __iter__(self) -> Iterator[SweepRow]:
         return iter(self.rows)
 

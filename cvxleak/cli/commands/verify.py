@@ -60,9 +60,9 @@ def verify(
         several = len(answer.parts)
         for place, part in enumerate(answer.parts, start=1):
             where = f"{place} of {several}: " if several > 1 else ""
-            typer.echo(f"{_word(part)}  {where}{_claim(part)}")
+            typer.echo(f"{part.verdict}  {where}{_claim(part)}")
         if several != 1:
-            typer.echo(f"{_word(answer)}  {_claim(answer)}")
+            typer.echo(f"{answer.verdict}  {_claim(answer)}")
         finished = answer.finished
         if second:
             verdicts = _second(path, time_limit)
@@ -104,14 +104,10 @@ def _agree(verdicts: list[Verdict], parts: Sequence[Verification]) -> bool:
     return agreed
 
 
-def _word(answer: Verification) -> str:
-    return "PASS" if answer.passed else "FAIL" if answer.finished else "NOT CONFIRMED"
-
-
 def _claim(answer: Verification) -> str:
     """Say what a certificate is about and what was found."""
     claim = answer.certificate
     if not answer.passed or claim is None:
-        return answer.reason.removeprefix("not confirmed: ")  # which `_word` says
+        return answer.reason.removeprefix("not confirmed: ")  # which the verdict says
     about = f"{claim.kind}, {answer.about}" if answer.about else claim.kind
     return f"{about}: {claim.lower!r} to {claim.upper!r} {claim.unit}, {answer.reason}"
