@@ -53,7 +53,7 @@ def prove_profile(problem: Parts, witness: Parts, proof: Parts) -> tuple[float, 
     factor = balls.number(epsilon).exp() if epsilon else arb(1)
 
     def delta(p: Law, r: Law) -> arb | fmpq:
-        gains = [(x, y) for x, y in zip(p, r, strict=True) if x and not x - factor * y <= 0]
+        gains = [(x, y) for x, y in zip(p, r, strict=True) if not x - factor * y <= 0]
         if not epsilon or not any(y for _, y in gains):  # no e^epsilon is left: exactly
             return sum((max(x - y, fmpq(0)) for x, y in gains), fmpq(0))
         return balls.total((x - factor * y).max(arb(0)) for x, y in gains)
@@ -128,7 +128,7 @@ class _Laws:
 def _rho(laws: _Laws, orders: Sequence[float]) -> arb:
     """Return what the divergence of every order above 1 is at most, over the order."""
     most = laws.divergence(math.inf)
-    if not orders or laws.equal or laws.apart:
+    if not orders:
         return most
     exact = [rational(order) for order in orders]
     ratios = [laws.divergence(order) / arb(a) for order, a in zip(orders, exact, strict=True)]
@@ -141,7 +141,7 @@ def _rho(laws: _Laws, orders: Sequence[float]) -> arb:
 def _mu(p: Law, r: Law) -> arb:
     """Return the largest shift of the sets of outputs with the largest likelihood ratios."""
     limits.charge("steps", TERM * len(p), "a trade-off curve")
-    seen = [(x, y) for x, y in zip(p, r, strict=True) if x or y]
+    seen = [(x, y) for x, y in zip(p, r, strict=True) if x]
     alone = [(x, y) for x, y in seen if not y]
     others = sorted((pair for pair in seen if pair[1]), key=_likelihood_ratio, reverse=True)
     found, under, beside = [arb(0)], fmpq(0), fmpq(0)

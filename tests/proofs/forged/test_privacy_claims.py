@@ -5,6 +5,8 @@ import math
 import pytest
 from flint import arb
 
+from cvxleak.core.errors import CertificateError
+from cvxleak.exact import limits
 from tests.proofs.forging import Parts, encloses, ends, proves_nothing_false, refused, tampered
 
 ROWS = [[0.75, 0.25], [0.25, 0.75]]
@@ -66,7 +68,7 @@ def test_both_orders_of_a_pair_count_and_every_pair(name):
     lower, upper = ends(parts)
     assert lower == 0.0
     if name == "profile":
-        assert upper == pytest.approx(0.25, abs=1e-12)  # of the output that only one of them has
+        assert upper == 0.25  # of the output that only one of them has, exactly
     else:
         assert upper == math.inf
     told = tampered(parts, {("witness", "pair"): [1, 0]})
@@ -115,6 +117,9 @@ OWN = [
     (ZCDP, {("witness", "order"): 0.5}, "be more than 1"),
     (ZCDP, {("proof", "orders"): []}, "two lists are needed"),
     (ZCDP, {("proof", "orders"): {}}, "two lists are needed"),
+    (ZCDP, {("proof", "orders"): {"0": [[], []]}}, "two lists are needed"),
+    (ZCDP, {("proof", "orders"): [[[], []]] * 2}, "two lists are needed"),
+    (ZCDP, {("proof", "orders", 0): [[], [], []]}, "two lists are needed"),
     (ZCDP, {("proof", "orders", 0): [[2.0]]}, "two lists are needed"),
     (ZCDP, {("proof", "orders", 0): 2.0}, "two lists are needed"),
     (ZCDP, {("proof", "orders", 0, 1): [2.0, 2.0]}, "the orders must rise"),
@@ -126,6 +131,32 @@ OWN = [
 @pytest.mark.parametrize(("parts", "changes", "reason"), OWN)
 def test_forged_in_one_kind(parts, changes, reason):
     refused(parts, changes, reason)
+
+
+def test_the_profile_is_exact_where_no_exponential_is_left():
+    """At epsilon 0 it is the total variation, of numbers as written."""
+    assert ends(tampered(PROFILE, {("problem", "epsilon"): 0})) == (0.5, 0.5)
+    thirds = [["1/3", "2/3"], ["2/3", "1/3"]]
+    parts = tampered(PROFILE, {("problem", "epsilon"): 0, ("problem", "matrix"): thirds})
+    encloses(parts, lambda: arb(1) / 3, 1e-15)
+    equal = tampered(parts, {("problem", "matrix"): [[0.3, 0.7], [0.3, 0.7]]})
+    assert ends(equal) == (0.0, 0.0)
+
+
+def test_a_profile_of_outputs_that_both_have_and_that_one_has():
+    rows = {("problem", "matrix"): [[0.25, 0.5, 0.25], [0.0, 0.25, 0.75]]}
+    encloses(tampered(PROFILE, rows), lambda: arb("0.75") - arb("0.5").exp() / 4)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_work_is_counted(name, monkeypatch):
+    """A short file may ask for many comparisons of the same two rows."""
+    monkeypatch.setitem(limits.LIMITS, "steps", 20)
+    parts = tampered(ALL[name], {("problem", "pairs"): PAIRS * 3})
+    if name == "zcdp":
+        parts = tampered(parts, {("proof", "orders"): [[[2.0], [2.0]]] * 3})
+    with limits.limited(), pytest.raises(CertificateError, match="steps in all"):
+        ends(parts)
 
 
 def at(orders) -> float:
