@@ -204,6 +204,7 @@ OWN: dict[str, dict[str, Any]] = {
     "mechanisms.rank_exponential": {"distortion": np.array([[0, 1, 2], [1, 0, 2], [2, 1, 0]])},
     "mechanisms.column_symmetric_bound": {"subject": randomized_response(3, 1.0)},
     "model.as_gain": {"k": 4},
+    "model.gain_from_dict": {"data": {"kind": "gini"}},
     "model.as_prior": {"size": 4},
     "audit.check_claim": {"first": MECHANISM, "epsilon": 1.0, "delta": 0.1},
     "release.any_of": {"names": ["a", "b", "c"]},

@@ -253,11 +253,11 @@ def check_claim(
         lower,
         upper,
         tol=TOLERANCE,
-        unit=prover.unit,
+        unit=prover.unit_of(problem),
         witness=Distinction(
             labels[u], labels[v], tuple(outputs[y] for y in found.outputs), found.order
         ),
-        certificate=Certificate(*parts, unit=prover.unit),
+        certificate=Certificate(*parts, unit=prover.unit_of(problem)),
         stats={"seconds": perf_counter() - begun},
     )
     return ClaimCheck(asked.claim, asked.stated, bound)

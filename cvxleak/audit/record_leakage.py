@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, combinations_with_replacement
 from typing import Any
 
 import numpy as np
@@ -13,14 +13,30 @@ from numpy.typing import ArrayLike
 
 from cvxleak.audit.adversary import Adversary
 from cvxleak.audit.search.audit import Audit, Progress, Reporter
+from cvxleak.audit.search.cell_audit import CellAudit
 from cvxleak.audit.search.noise_audit import NoiseAudit
-from cvxleak.audit.search.set_audit import SetAudit
+from cvxleak.audit.search.objective import Objective
 from cvxleak.audit.search.turns import audit_in_turns
 from cvxleak.core.clock import Clock
 from cvxleak.core.errors import InfeasibleError, SolveInterrupted, ValidationError
-from cvxleak.core.validation import Array, instance, real_number, short, whole_number
-from cvxleak.measures import entropy, lumped_entropy, lumped_information
-from cvxleak.model import ChannelSet, Lumped, Mechanism, Prior, RealOutput
+from cvxleak.core.validation import Array, instance, one_of, real_number, short, whole_number
+from cvxleak.measures import (
+    entropy,
+    gain_leakage,
+    lumped_channel,
+    lumped_entropy,
+    lumped_information,
+)
+from cvxleak.model import (
+    ChannelSet,
+    Gain,
+    Lumped,
+    Mechanism,
+    Prior,
+    RealOutput,
+    Shannon,
+)
+from cvxleak.model.gain import FORMS, Form
 from cvxleak.model.knowledge import Knowledge
 from cvxleak.model.knowledge.binding import as_knowledge
 from cvxleak.model.knowledge.violations import lump, violations_of_prior, violations_of_weights
@@ -30,10 +46,13 @@ from cvxleak.problem.candidates import candidate_weights, law_violations, plain,
 from cvxleak.problem.check import feasibility_tolerance
 from cvxleak.problem.problem import TIME_LIMIT, Toward, mixtures
 from cvxleak.proofs import Certificate
+from cvxleak.proofs.bounds.gains import GainForm
 
 __all__ = ["RecordLeakage", "balance", "balance_of", "group_leakage", "record_leakage"]
 
 TOLERANCE = 1e-4
+
+SHANNON = Shannon()
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,17 +80,30 @@ class RecordLeakage(Problem):
     adversaries : Knowledge or iterable of Knowledge, optional
         What else is known about the adversaries' priors: an `Expectation`, `KnownMarginals`, a
         `RelativeEntropyBall`, or several of them at once. All priors above the floor if left out.
+    gain : Gain
+        What the adversary makes of a belief: `Shannon` (minus the entropy), `Guess`,
+        `GuessInTries`, a `GainMatrix`, `Gini`, `Arimoto`.
+    form : str
+        What of it is bounded: with rho_y the posterior given y and pi the prior of the record(s),
+        ``"posterior"``, sum_y P(y) G(rho_y); ``"rise"``, that less G(pi), which is I(X_I;Y) for
+        Shannon's gain; or ``"factor"``, the quotient of the two, if G is positive.
 
     Raises
     ------
     ValidationError
-        Arguments of the wrong kind.
+        Arguments of the wrong kind; a gain of one's own that is not a `GainMatrix`, since nothing
+        proves its upper end; a factor of a gain that is not positive; of real outputs, another gain
+        than Shannon's.
     InfeasibleError
         b above log|X|; the message gives the maximum. From `solve`: no prior is known to be all
         that `adversaries` say and has entropy b.
 
     Notes
     -----
+    Gains: Alvim, Chatzikokolakis, Palamidessi and Smith, "Measuring information leakage using
+    generalized gain functions", CSF 2012; the largest one over all adversaries above a floor is
+    bounded like the leakage, by cells of the posteriors.
+
     The bound's `lower` is the leakage under the `witness`, an `Adversary`; `upper` holds for all of
     them. ``shadow_prices["entropy_floor"]`` estimates dL/db, and ``stats["nodes"]`` counts the
     nodes of all trees.
@@ -108,6 +140,8 @@ class RecordLeakage(Problem):
     records: tuple[int, ...] | None
     size: int
     adversaries: tuple[Knowledge, ...]
+    gain: Gain
+    form: Form
 
     def __init__(
         self,
@@ -116,6 +150,8 @@ class RecordLeakage(Problem):
         records: int | Sequence[int] | None = None,
         size: int = 1,
         adversaries: Knowledge | Iterable[Knowledge] | None = None,
+        gain: Gain = SHANNON,
+        form: Form = "rise",
     ) -> None:
         if not isinstance(mechanism, Mechanism):
             raise ValidationError(
@@ -147,7 +183,40 @@ class RecordLeakage(Problem):
             )
         object.__setattr__(self, "adversaries", known)
         name = "record leakage" if size == 1 else f"leakage about {size} records"
+        object.__setattr__(self, "gain", instance(gain, Gain, "gain"))
+        object.__setattr__(self, "form", one_of(form, FORMS, "form"))
+        if not self.told.is_leakage:
+            self._check_gain()
+            name = f"{form} of the {gain.name}"
+            object.__setattr__(self, "unit", self.told.unit)
         object.__setattr__(self, "name", name)
+
+    @property
+    def told(self) -> GainForm:
+        """The gain in its form, as the prover takes it."""
+        return GainForm(self.gain, self.form)
+
+    def _check_gain(self) -> None:
+        self.gain.to_dict()
+        if isinstance(self.mechanism.noise, RealOutput):
+            raise ValidationError(
+                f"gain: found {self.gain!r} ({self.form}) of a real output; there only the rise of "
+                "Shannon's gain is bounded: audit the noise on a grid, or rounded"
+            )
+        shape = self.mechanism.space.shape
+        if self.records is not None:
+            sizes = {math.prod(shape[i] for i in self.records)}
+        else:
+            sizes = {
+                math.prod(group) for group in combinations_with_replacement(set(shape), self.size)
+            }
+        for k in sizes:
+            self.gain.fits(k)
+            if self.form == "factor" and not Objective.of(self.told, k, 1.0).least(k)[0] > 0:
+                raise ValidationError(
+                    f"form: found 'factor' of {self.gain!r}, which is not positive for all priors; "
+                    "'rise' and 'posterior' are bounded"
+                )
 
     def _search(
         self,
@@ -155,12 +224,12 @@ class RecordLeakage(Problem):
         rng: int | np.random.Generator | None = 0,
         verbose: bool = False,
         progress: Progress | None = None,
-    ) -> Audit | NoiseAudit | SetAudit:
+    ) -> Audit | CellAudit | NoiseAudit:
         report = Reporter(verbose, progress)
         if isinstance(self.mechanism.noise, RealOutput):
             return NoiseAudit(self, lambda near: replace(self, mechanism=near), rng, report)
-        if isinstance(self.mechanism.noise, ChannelSet):
-            return SetAudit(self, rng, report)
+        if isinstance(self.mechanism.noise, ChannelSet) or not self.told.is_leakage:
+            return CellAudit(self, rng, report)
         return Audit(self, rng, report)
 
     def check(
@@ -223,7 +292,7 @@ class RecordLeakage(Problem):
             lumped_problem, missed = self._lumped(group), {}
             p = candidate_weights(candidate, len(lumped_problem.rows), None, "group of contexts")
             law = positive_part(p)
-            value = lumped_information(law, lumped_problem)
+            value = self._value(law, lumped_problem)
             uncertainty = lumped_entropy(law, lumped_problem)
             if self.adversaries:
                 view = restrict(mechanism, group, self.adversaries)
@@ -234,7 +303,7 @@ class RecordLeakage(Problem):
             # A full prior need not respect the symmetry of the query: look at every record.
             groups = combinations(range(mechanism.space.records), self.size)
             value = max(
-                lumped_information(mechanism.lump(g, law), mechanism.lumped(g))
+                self._value(mechanism.lump(g, law), mechanism.lumped(g))
                 for g in (groups if group is None else [group])
             )
             uncertainty = entropy(law)
@@ -243,6 +312,13 @@ class RecordLeakage(Problem):
         short_of = max(self.entropy_floor - uncertainty, 0.0)
         violations = law_violations(p) | {"entropy is at least the floor": short_of} | missed
         return value, violations
+
+    def _value(self, weights: Array, lumped: Lumped) -> float:
+        """Return what a lumped prior comes to."""
+        if self.told.is_leakage:
+            return lumped_information(weights, lumped)
+        law, channel = lumped_channel(weights, lumped)
+        return gain_leakage(law, channel, self.gain, form=self.form)
 
     def _lumped(self, group: tuple[int, ...]) -> Lumped:
         """Return the lumped problem that an adversary's weights live on."""
@@ -271,7 +347,7 @@ class RecordLeakage(Problem):
             groups = combinations(range(mechanism.space.records), self.size)
             group = max(
                 groups if self.records is None else [self.records],
-                key=lambda g: lumped_information(mechanism.lump(g, law), mechanism.lumped(g)),
+                key=lambda g: self._value(mechanism.lump(g, law), mechanism.lumped(g)),
             )
             if known:
                 weights = lump(restrict(mechanism, group, known), law)
@@ -295,6 +371,8 @@ def record_leakage(
     records: int | Sequence[int] | None = None,
     *,
     adversaries: Knowledge | Iterable[Knowledge] | None = None,
+    gain: Gain = SHANNON,
+    form: Form = "rise",
     **options: Any,
 ) -> Bound:
     """Return the maximal per-record leakage under H(X) >= b: `RecordLeakage(...).solve(...)`.
@@ -308,6 +386,8 @@ def record_leakage(
         One record, or one group of records; the worst of all records if left out.
     adversaries : Knowledge or iterable of Knowledge, optional
         What else is known about the adversaries' priors (DALENIUS Definition 5).
+    gain, form : Gain, str
+        Another gain than Shannon's, and in which form, as for `RecordLeakage`.
     **options
         As for `RecordLeakage`. The search is one of its own, so there is neither a `solver`
         nor a `solver_options` among them; like any other unknown name they are a TypeError.
@@ -320,8 +400,20 @@ def record_leakage(
     >>> bound = record_leakage(Mechanism(parity, [[0.9, 0.1], [0.1, 0.9]]), entropy_floor=1.0)
     >>> print(bound)
     record leakage: 0.3680642 to 0.3680642 nats (CERTIFIED)
+
+    How much better somebody guesses a record, who has at least 2.7 nats of uncertainty about four
+    of which the count is rounded at random to a multiple of 3:
+
+    >>> from cvxleak import Guess, Mechanism
+    >>> from cvxleak.mechanisms import random_rounding
+    >>> from cvxleak.queries import count
+    >>> rounded = Mechanism(count(4), random_rounding(4, base=3))
+    >>> print(record_leakage(rounded, 2.7, gain=Guess()))
+    rise of the chance of a guess: 0.2436... to 0.2436... probability (CERTIFIED)
     """
-    problem = RecordLeakage(mechanism, entropy_floor, records, adversaries=adversaries)
+    problem = RecordLeakage(
+        mechanism, entropy_floor, records, adversaries=adversaries, gain=gain, form=form
+    )
     return problem.solve(**options)
 
 
@@ -331,6 +423,8 @@ def group_leakage(
     size: int,
     *,
     adversaries: Knowledge | Iterable[Knowledge] | None = None,
+    gain: Gain = SHANNON,
+    form: Form = "rise",
     **options: Any,
 ) -> Bound:
     """Return C_k^b, the maximal leakage about a group of `size` records (DALENIUS Definition 15).
@@ -344,7 +438,9 @@ def group_leakage(
     >>> print(group_leakage(identity, entropy_floor=0.0, size=2))
     leakage about 2 records: 1.098612 to 1.098612 nats (CERTIFIED)
     """
-    problem = RecordLeakage(mechanism, entropy_floor, size=size, adversaries=adversaries)
+    problem = RecordLeakage(
+        mechanism, entropy_floor, size=size, adversaries=adversaries, gain=gain, form=form
+    )
     return problem.solve(**options)
 
 

@@ -13,6 +13,7 @@ from cvxleak.model.gain import (
     GuessInTries,
     Shannon,
     as_gain,
+    gain_from_dict,
 )
 from cvxleak.model.knowledge import Expectation, Knowledge, KnownMarginals, RelativeEntropyBall
 from cvxleak.model.lumping import Limits, Lumped
@@ -69,4 +70,5 @@ __all__ = [
     "as_channel",
     "as_gain",
     "as_prior",
+    "gain_from_dict",
 ]

@@ -13,7 +13,7 @@ forms (`Form`) say how much the outputs help:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb, inf
@@ -23,12 +23,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cvxleak.core.errors import ValidationError
+from cvxleak.core.numbers import to_json
 from cvxleak.core.validation import (
     Array,
     frozen_array,
+    instance,
     label_tuple,
+    one_of,
     plain_array,
     real_number,
+    short,
     whole_number,
 )
 from cvxleak.core.value import Value, preview
@@ -44,6 +48,7 @@ __all__ = [
     "GuessInTries",
     "Shannon",
     "as_gain",
+    "gain_from_dict",
 ]
 
 Form = Literal["posterior", "rise", "factor"]
@@ -118,6 +123,19 @@ class Gain(Value, ABC):
             It is a gain for another number of values.
         """
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the gain as a certificate holds it.
+
+        Raises
+        ------
+        ValidationError
+            A gain of one's own: nobody who has the certificate alone knows it.
+        """
+        raise ValidationError(
+            f"gain: found {short(self)}, which no certificate can hold; the gains of "
+            "cvxleak.model are proved, a GainMatrix of the actions of one's own among them"
+        )
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
 
@@ -150,6 +168,10 @@ class Shannon(Gain):
         with np.errstate(divide="ignore"):
             return np.log(_shares(_measures(laws)))
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the gain as a certificate holds it."""
+        return {"kind": "shannon"}
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Guess(Gain):
@@ -176,6 +198,10 @@ class Guess(Gain):
     def rows(self, k: int) -> Array | None:
         """Return the identity matrix: a guess per value."""
         return np.eye(k)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the gain as a certificate holds it."""
+        return {"kind": "guess"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -228,6 +254,10 @@ class GuessInTries(Gain):
 
     def __repr__(self) -> str:
         return f"GuessInTries({self.tries})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the gain as a certificate holds it."""
+        return {"kind": "tries", "tries": self.tries}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -304,6 +334,10 @@ class GainMatrix(Gain):
             f"on {self.table.shape[1]} values)"
         )
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the gain as a certificate holds it."""
+        return {"kind": "matrix", "table": to_json(self.table)}
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Gini(Gain):
@@ -331,6 +365,10 @@ class Gini(Gain):
         """Return 2 rho - sum_a rho_a^2 (see `Gain.tangent`)."""
         shares = _shares(_measures(laws))
         return 2 * shares - (shares**2).sum(axis=-1, keepdims=True)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the gain as a certificate holds it."""
+        return {"kind": "gini"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -389,6 +427,45 @@ class Arimoto(Gain):
 
     def __repr__(self) -> str:
         return f"Arimoto({self.alpha!r})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the gain as a certificate holds it."""
+        alpha = "infinity" if self.alpha == inf else to_json(self.alpha)
+        return {"kind": "arimoto", "alpha": alpha}
+
+
+def gain_from_dict(data: Mapping[str, Any]) -> Gain:
+    """Return the gain that `Gain.to_dict` wrote.
+
+    Raises
+    ------
+    ValidationError
+        Another kind, or parts that do not belong to it.
+
+    Examples
+    --------
+    >>> from cvxleak.model import GuessInTries, gain_from_dict
+    >>> gain_from_dict(GuessInTries(2).to_dict())
+    GuessInTries(2)
+    """
+    parts = dict(instance(data, Mapping, "gain"))
+    kind = one_of(parts.pop("kind", None), KINDS, "gain.kind")
+    if kind == "arimoto" and parts.get("alpha") == "infinity":
+        parts["alpha"] = inf
+    try:
+        return KINDS[kind](**parts)
+    except TypeError as error:
+        raise ValidationError(f"gain: found {short(data)}; {error}") from error
+
+
+KINDS: dict[str, Callable[..., Gain]] = {
+    "shannon": Shannon,
+    "guess": Guess,
+    "tries": GuessInTries,
+    "matrix": GainMatrix,
+    "gini": Gini,
+    "arimoto": Arimoto,
+}
 
 
 def as_gain(gain: Gain | ArrayLike, k: int, name: str = "gain") -> Gain:

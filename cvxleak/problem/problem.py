@@ -179,7 +179,7 @@ class Problem(Value, ABC):
         Of the quantity, in results.
     unit : str
         ``"nats"``, ``"bits"`` (the search and the certificate then have nats), ``"distortion"``,
-        ``"probability"`` or ``"utility"``.
+        ``"probability"``, ``"utility"``, ``"gain"`` or ``"times"``.
     maximize : bool
         Whether the witness attains the lower end, as of a maximum, or the upper one.
     tolerance : float

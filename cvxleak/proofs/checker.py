@@ -46,15 +46,19 @@ class Prover(NamedTuple):
     prove : callable
         (problem, witness, proof) -> (lower, upper), the ends that these parts prove; a third
         entry, if it is not empty, says why an infinite end of them is not proved.
-    unit : str
-        What the ends are counted in.
+    unit : str or callable
+        What the ends are counted in; of a kind with several units, problem -> unit.
     about : callable
         problem -> what the claim is about, in a few words, from the parts that were checked.
     """
 
     prove: Callable[[Parts, Parts, Parts], Proved]
-    unit: str = "nats"
+    unit: str | Callable[[Parts], str] = "nats"
     about: Callable[[Parts], str] = lambda problem: ""
+
+    def unit_of(self, problem: Parts) -> str:
+        """Return what the ends of a problem are counted in."""
+        return self.unit if isinstance(self.unit, str) else self.unit(problem)
 
 
 PROVERS = {
@@ -68,7 +72,9 @@ PROVERS = {
     "pml-envelope": Prover(envelope.prove_envelope, about=envelope.about_envelope),
     "pml-mechanism": Prover(pml_mechanism.prove, "utility", pml_mechanism.about),
     "product-leakage": Prover(product_leakage.prove, about=product_leakage.about),
-    "record-leakage": Prover(record_leakage.prove, about=record_leakage.about),
+    "record-leakage": Prover(
+        record_leakage.prove, record_leakage.unit_of, about=record_leakage.about
+    ),
     "balance": Prover(record_leakage.prove_balance, about=record_leakage.about),
     "fixed-prior-leakage": Prover(fixed_prior.prove_leakage, about=fixed_prior.about),
     "fixed-prior-distortion": Prover(
@@ -249,8 +255,8 @@ def _check(certificate: Certificate) -> Verification:
     prover = PROVERS.get(certificate.kind) if isinstance(certificate.kind, str) else None
     if prover is None:
         raise CertificateError(f"unknown kind {certificate.kind!r:.60}; known: {sorted(PROVERS)}")
-    if certificate.unit != prover.unit:
-        raise CertificateError(f"unit {certificate.unit!r:.40}; this kind is in {prover.unit}")
+    if certificate.unit != (unit := prover.unit_of(certificate.problem)):
+        raise CertificateError(f"unit {certificate.unit!r:.40}; this kind is in {unit}")
     about = _about(certificate)
     with precision(), reading.schema(certificate.schema_version):
         lower, upper, *why = prover.prove(

@@ -7,6 +7,10 @@ problem: {"mechanism", "entropy_floor": b, "size": k, "records": list of groups,
 groups of k records}, and perhaps "adversaries", a list of what is known about the prior
 (`cvxleak.model.knowledge`). One group is checked for each class of exchangeable ones.
 
+With "gain" and "form" it is about what another gain than Shannon's comes to in that form
+(`cvxleak.proofs.bounds.gains`): "posterior" sum_y s_y G(rho_y), "rise" that less G(law of A),
+"factor" their quotient. Its entries hold "cells" alone.
+
 witness: {"records": group, "weights": lumped prior w}. Its value I(w) is the lower end once
 F(w) = H(w) + sum w log m >= b holds in ball arithmetic. Where there is knowledge the weights are
 fractions in text, and meet it (`cvxleak.proofs.bounds.adversary_class`).
@@ -69,7 +73,12 @@ from cvxleak.proofs.bounds.adversary_class import (
     read_knowledge,
     read_weights,
 )
-from cvxleak.proofs.bounds.channel_sets import information_below, posteriors_of
+from cvxleak.proofs.bounds.channel_sets import (
+    information_below,
+    posterior_gain_below,
+    posteriors_of,
+)
+from cvxleak.proofs.bounds.gains import LEAKAGE, GainForm, tangent
 from cvxleak.proofs.bounds.law_slabs import slabs_bound
 from cvxleak.proofs.bounds.noise import (
     Costs,
@@ -98,6 +107,7 @@ __all__ = [
     "prove_lower_within",
     "prove_upper",
     "read_cells",
+    "unit_of",
 ]
 
 BOUNDS = {"choices", "dataset", "cells", "slabs", "sharing"}
@@ -108,7 +118,7 @@ def prove(
     problem: Mapping[str, Any], witness: Mapping[str, Any], proof: Mapping[str, Any]
 ) -> tuple[float, float]:
     """Return proved lower and upper ends of the leakage, in nats."""
-    return prove_groups(*_statement(problem), witness, proof)
+    return prove_groups(*_statement(problem), witness, proof, GainForm.read(problem))
 
 
 def prove_groups(
@@ -118,11 +128,14 @@ def prove_groups(
     knowledge: Sequence[Knowledge],
     witness: Mapping[str, Any],
     proof: Mapping[str, Any],
+    told: GainForm = LEAKAGE,
 ) -> tuple[float, float]:
     """Return proved lower and upper ends of the leakage about the worst of some groups."""
     if isinstance(mechanism.noise, ChannelSet):
-        return _prove_set(mechanism, floor, groups, knowledge, witness, proof)
+        return _prove_set(mechanism, floor, groups, knowledge, witness, proof, told)
     if isinstance(mechanism.noise, RealOutput):
+        if not told.is_leakage:
+            raise CertificateError("of a real output only the leakage in nats is proved")
         return _prove_noise(mechanism, floor, groups, knowledge, witness, proof)
     entries = _entries(proof, groups)
     views = [_view(mechanism, group, knowledge) for group in groups]
@@ -135,16 +148,16 @@ def prove_groups(
                 raise CertificateError(f"group {groups[place]} is not the same as entry {other}")
             uppers.append(uppers[other])
         else:
-            _check_entry(entry, groups[place], BOUNDS)
+            _check_entry(entry, groups[place], BOUNDS if told.is_leakage else {"cells"})
             lumped, _, limits = views[place]
-            uppers.append(prove_upper(lumped, floor, entry, limits))
+            uppers.append(prove_upper(lumped, floor, entry, limits, told))
     group = _group_of(witness)
     lumped, restricted, _ = view = _view(mechanism, group, knowledge)
     if group not in groups and not any(_same(view, audited) for audited in views):
         raise CertificateError(f"the witness is about {group}, which is not audited")
     if restricted is None:
-        return prove_lower(lumped, floor, witness["weights"]), max(uppers)
-    return prove_lower_within(restricted, floor, witness["weights"]), max(uppers)
+        return prove_lower(lumped, floor, witness["weights"], told), max(uppers)
+    return prove_lower_within(restricted, floor, witness["weights"], told), max(uppers)
 
 
 def _prove_set(
@@ -154,6 +167,7 @@ def _prove_set(
     knowledge: Sequence[Knowledge],
     witness: Mapping[str, Any],
     proof: Mapping[str, Any],
+    told: GainForm,
 ) -> tuple[float, float]:
     """Return what every channel of a set leaks at least, and what none exceeds."""
     if knowledge:
@@ -162,11 +176,11 @@ def _prove_set(
     for group, entry in zip(groups, _entries(proof, groups), strict=True):
         _check_entry(entry, group, {"cells"})
         _charge_lumping(mechanism, group)
-        uppers.append(prove_upper_of_set(mechanism.lumped_set(group), floor, entry))
+        uppers.append(prove_upper_of_set(mechanism.lumped_set(group), floor, entry, told))
     group = _group_of(witness)
     if group not in groups:
         raise CertificateError(f"the witness is about {group}, which is not audited")
-    return prove_lower_of_set(mechanism, group, floor, witness["weights"]), max(uppers)
+    return prove_lower_of_set(mechanism, group, floor, witness["weights"], told), max(uppers)
 
 
 def _prove_noise(
@@ -262,17 +276,25 @@ def _group_of(witness: Mapping[str, Any]) -> tuple[int, ...]:
     return tuple(reading.groups([witness["records"]], "the witness's records")[0])
 
 
-def prove_upper_of_set(lumped: LumpedSet, floor: float, entry: Mapping[str, Any]) -> float:
+def prove_upper_of_set(
+    lumped: LumpedSet, floor: float, entry: Mapping[str, Any], told: GainForm = LEAKAGE
+) -> float:
     """Return a float above the leakage of one lumped problem, whatever the rows in their boxes."""
-    bounds = [balls.round_up(arb(len(lumped.center.values)).log())]
+    bounds = [
+        balls.round_up(told.checked(len(lumped.center.values)).ceiling(len(lumped.center.values)))
+    ]
     if "cells" in entry:
         boxes = (lumped.lower, lumped.upper)
-        bounds.append(cells_bound(lumped.center, floor, entry["cells"], boxes=boxes))
+        bounds.append(cells_bound(lumped.center, floor, entry["cells"], boxes=boxes, told=told))
     return min(bounds)
 
 
 def prove_lower_of_set(
-    mechanism: Mechanism, group: tuple[int, ...], floor: float, weights: Sequence[float]
+    mechanism: Mechanism,
+    group: tuple[int, ...],
+    floor: float,
+    weights: Sequence[float],
+    told: GainForm = LEAKAGE,
 ) -> float:
     """Return a float below I(w) under every channel of the set, once w is proved to be allowed.
 
@@ -299,12 +321,19 @@ def prove_lower_of_set(
             i = place[value]
             priors[a][i] += mass * arb(fmpz(fibers[a][i])) / arb(fmpz(many))
         joint[a] = [s + mass * arb(q) for s, q in zip(joint[a], row, strict=True)]
-    posteriors = posteriors_of(joint, [balls.total(own) for own in priors])
+    law = [balls.total(own) for own in priors]
+    posteriors = posteriors_of(joint, law)
     lower, upper = (
         [[balls.number(x) for x in row] for row in ends.tolist()]
         for ends in (noise.lower, noise.upper)
     )
-    return max(balls.round_down(information_below(priors, lower, upper, posteriors)), 0.0)
+    if told.is_leakage:
+        return max(balls.round_down(information_below(priors, lower, upper, posteriors)), 0.0)
+    told.checked(len(law))
+    by_output = (tangent(told.gain, column) for column in zip(*posteriors, strict=True))
+    tangents = list(zip(*by_output, strict=True))
+    posterior = posterior_gain_below(priors, lower, upper, tangents)
+    return max(balls.round_down(told.of_posterior(posterior, law)), told.floor)
 
 
 def prove_balance(
@@ -323,6 +352,11 @@ def prove_balance(
     return lower, math.nextafter(most[1] - least[0], math.inf)
 
 
+def unit_of(problem: Mapping[str, Any]) -> str:
+    """Return what the ends are counted in."""
+    return GainForm.read(problem).unit
+
+
 def about(problem: Mapping[str, Any]) -> str:
     """Say what a problem that `prove` has read is about."""
     size, given = problem["size"], problem["records"]
@@ -335,12 +369,15 @@ def about(problem: Mapping[str, Any]) -> str:
     else:
         who = f"the worst group of {size} of {total} records"
     floor = reading.number(problem["entropy_floor"], "the entropy floor")
+    told = GainForm.read(problem)
     known = "; ".join(in_words(one) for one in problem.get("adversaries", ()))
     more = f"; known of them: {known}" if known else ""
     if "channel_set" in problem["mechanism"]:
         more += "; for every channel of a set"
     if "noise" in problem["mechanism"]:
         more += "; for the number with its noise"
+    if not told.is_leakage:
+        more += f"; {told.form} of the {told.gain.name}"
     return f"{who}, adversaries of at least {floor:.12g} nats of doubt{more}"
 
 
@@ -350,7 +387,7 @@ Statement = tuple[Mechanism, float, list[tuple[int, ...]], tuple[Knowledge, ...]
 def _statement(problem: Mapping[str, Any]) -> Statement:
     """Return mechanism, floor, one group of records for each exchangeable class, and knowledge."""
     keys = {"mechanism", "entropy_floor", "size", "records"}
-    reading.parts(problem, keys, "the problem", optional={"adversaries"})
+    reading.parts(problem, keys, "the problem", optional={"adversaries", "gain", "form"})
     charge_records(problem["mechanism"])
     mechanism = Mechanism.from_dict(problem["mechanism"])
     # A mechanism reads more than it writes (true for 1, say): the file has to hold what it writes.
@@ -422,21 +459,25 @@ def same_problem(one: Lumped, other: Lumped) -> bool:
     )
 
 
-def prove_lower(lumped: Lumped, floor: float, weights: Sequence[float]) -> float:
-    """Return a float below I(w), once w is proved to meet the entropy floor."""
+def prove_lower(
+    lumped: Lumped, floor: float, weights: Sequence[float], told: GainForm = LEAKAGE
+) -> float:
+    """Return a float below I(w), or below a gain, once w is proved to meet the entropy floor."""
     size = len(lumped.multiplicities)
     w = balls.normalized(reading.numbers(weights, "the witness's weights", size))
     check_doubt(w, lumped.multiplicities, floor)
-    return _information_below(lumped, w)
+    return _below(lumped, w, told)
 
 
-def prove_lower_within(restricted: Restricted, floor: float, weights: Any) -> float:
-    """Return a float below I(w), once w is proved to be in the adversaries' class."""
+def prove_lower_within(
+    restricted: Restricted, floor: float, weights: Any, told: GainForm = LEAKAGE
+) -> float:
+    """Return a float below I(w), or below a gain, once w is proved to be in the class."""
     exact = read_weights(weights, len(restricted.lumped.multiplicities))
-    return _information_below(restricted.lumped, check_member(restricted, floor, exact))
+    return _below(restricted.lumped, check_member(restricted, floor, exact), told)
 
 
-def _information_below(lumped: Lumped, w: Sequence[arb]) -> float:
+def _below(lumped: Lumped, w: Sequence[arb], told: GainForm) -> float:
     joint: Matrix = []
     for a in range(len(lumped.values)):
         image = [arb(0)] * lumped.rows.shape[1]
@@ -454,19 +495,31 @@ def _information_below(lumped: Lumped, w: Sequence[arb]) -> float:
             for y, q in zip(places, row, strict=True):
                 image[y] += share * q
         joint.append(image)
-    return max(balls.round_down(balls.mutual_information(joint)), 0.0)
+    if told.is_leakage:
+        return max(balls.round_down(balls.mutual_information(joint)), 0.0)
+    return max(balls.round_down(told.checked(len(joint)).value(joint)), told.floor)
 
 
 def prove_upper(
-    lumped: Lumped, floor: float, entry: Mapping[str, Any], limits: Limits | None = None
+    lumped: Lumped,
+    floor: float,
+    entry: Mapping[str, Any],
+    limits: Limits | None = None,
+    told: GainForm = LEAKAGE,
 ) -> float:
     """Return a float above the leakage of one lumped problem, by the least bound of its entry.
 
-    With `limits`, only adversaries that meet them count.
+    With `limits`, only adversaries that meet them count; with `told`, it is about another gain.
     """
-    if all(same_numbers(row, lumped.rows[0]) for row in lumped.rows):
-        return 0.0  # the output ignores the data, exactly
-    bounds = [balls.round_up(arb(len(lumped.values)).log())]
+    same = all(same_numbers(row, lumped.rows[0]) for row in lumped.rows)
+    if same and told.form != "posterior":
+        return told.floor  # the output ignores the data, exactly
+    k = len(lumped.values)
+    bounds = [balls.round_up(told.checked(k).ceiling(k))]
+    if not told.is_leakage:
+        if "cells" in entry:
+            bounds.append(cells_bound(lumped, floor, entry["cells"], limits, told=told))
+        return min(bounds)
     if "choices" in entry:
         bounds.append(_choices_bound(lumped, entry["choices"]))
     for kind, bound in (("dataset", dataset_bound), ("cells", cells_bound), ("slabs", slabs_bound)):

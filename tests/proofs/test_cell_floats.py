@@ -233,7 +233,12 @@ def falls_short(share: float, monkeypatch: pytest.MonkeyPatch) -> tuple[list[boo
             deltas.append(not arb(float(last[0][1][0])) >= delta)
             raised = [[x + delta for x in own] for own in nu]
             needed = posterior_cells._dual_value(
-                proof._columns, proof._logs, [*raised, [arb(1)] * proof.values], arb(leaf[0])
+                proof._columns,
+                proof._logs,
+                [*raised, [arb(1)] * proof.values],
+                arb(leaf[0]),
+                arb(1),
+                [arb(0)] * proof.values,
             )
             if needed.is_finite():
                 bounds.append(not found >= needed)

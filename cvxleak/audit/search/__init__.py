@@ -48,6 +48,10 @@ and `LawBoxes._branch`.
 Any rule is sound: a certificate holds the cuts that were made, and its checker replays them. Slabs
 and intervals are one kind of region, in `intervals`.
 
+**Other gains, and sets of channels** have bounds of posterior cells alone, by
+`cell_audit.CellAudit`: `objective` says what is maximized, `cell_dual` is the same for all, and
+`tangent_steps` climbs from below.
+
 **Many floors at once.** `audited_floors.AuditedFloors` serves the curve over floors: the local
 search of all floors is one (`climb_at_floors`, beside it), and so is the tree of cells
 (`floors_search`); what of the tree each floor needs, `floors_proof` finds and proves. `turns`

@@ -23,6 +23,7 @@ from cvxleak.iterative.joint_update import Updater
 from cvxleak.model import Limits
 from cvxleak.model.restricted import Linear, Restricted
 from cvxleak.proofs.bounds.adversary_class import check_member, limits_of, reference_weights
+from cvxleak.proofs.bounds.gains import LEAKAGE, GainForm
 from cvxleak.proofs.record_leakage import prove_lower_within
 
 __all__ = ["Domain"]
@@ -70,8 +71,8 @@ class Domain:
         No prior is in the class; the message says by how much it is missed.
     """
 
-    def __init__(self, restricted: Restricted, floor: float) -> None:
-        self.restricted, self.floor = restricted, floor
+    def __init__(self, restricted: Restricted, floor: float, told: GainForm = LEAKAGE) -> None:
+        self.restricted, self.floor, self._told = restricted, floor, told
         self.lumped = restricted.lumped
         self.limits = limits_of(restricted)
         self._E, self._e = _arrays(restricted.equations, len(self.lumped.rows))
@@ -224,7 +225,7 @@ class Domain:
         if exact is None:
             raise CertificateError("no exact solution of the equations was found")
         written = [str(x) for x in exact]
-        lower = prove_lower_within(self.restricted, self.floor, written)
+        lower = prove_lower_within(self.restricted, self.floor, written, self._told)
         return lower, np.array([int(x.p) / int(x.q) for x in exact]), written
 
     def exact(self, weights: Array) -> list[fmpq] | None:

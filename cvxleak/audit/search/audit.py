@@ -27,6 +27,7 @@ from cvxleak.model.restricted import Restricted, restrict
 from cvxleak.problem import Bound, Gap, Stopped
 from cvxleak.problem.problem import Found
 from cvxleak.proofs import record_leakage as prover
+from cvxleak.proofs.bounds.gains import GainForm
 
 __all__ = [
     "Audit",
@@ -91,6 +92,11 @@ class Statement(Protocol):
     @property
     def adversaries(self) -> tuple[Knowledge, ...]:
         """What is known of the priors."""
+        ...
+
+    @property
+    def told(self) -> GainForm:
+        """The gain, and its form."""
         ...
 
     def go_on(
@@ -409,6 +415,7 @@ def content_of(problem: Statement, floor: float, mechanism: dict[str, Any]) -> d
         "size": problem.size,
         "records": None if problem.records is None else [list(problem.records)],
     }
+    stored |= problem.told.to_dict()
     if problem.adversaries:
         stored["adversaries"] = [one.to_dict() for one in problem.adversaries]
     return stored

@@ -20,6 +20,12 @@ C_{j,a,g} is taken from c_{a,g}, <kappa, d> added to U, and lam + <kappa, t> tak
 (but for lam b). A price <e, w>, to be added to the leakage (`cvxleak.audit.search.coarse`), is
 added to c.
 
+**Other gains** (`cvxleak.audit.search.objective`). Nothing but convexity of -H was used: with G in
+its place V_y^{-1} (mu_y + G(V_y)) is the nu of the largest posterior gain sum_y s_y G(rho_y), and
+without H(A) lam takes the place of 1 + lam. With -t G(pi) instead, pi the law of A, take tangents
+r_w of G, <r_w, pi> <= G(pi): for any theta >= 0 with sum t, sum_w theta_w r_{w,a} may be taken from
+c_{a,g}. These are multipliers like kappa, of which the sum is known.
+
 Any multipliers give a valid bound, so nothing here has to converge for the search to be right.
 `CellDual` minimizes U for many nodes at once with a primal-dual interior-point method.
 
@@ -39,9 +45,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import entr
 
 from cvxleak.audit.search.means import entropy_surplus, log_mean_exp, tilted
+from cvxleak.audit.search.objective import INFORMATION, Objective
 from cvxleak.audit.search.systems import longest, opposites, solved, without_shared
 from cvxleak.core.validation import Array
 from cvxleak.model import Limits, Lumped
@@ -70,6 +76,9 @@ RESTART, FRESH = 30, 1e-3
 """After how many steps nodes under limits start again, and where: multipliers inherited for limits,
 equations above all, may be far from any that serve a small cell."""
 
+ROUNDS = 12
+"""Most rounds in which tangents of a gain are moved."""
+
 BATCH_BYTES = 1 << 28
 """About how much memory the arrays of one batch may take."""
 
@@ -83,17 +92,27 @@ def never() -> bool:
 class Cells:
     """The cells of a batch of nodes: `vertices[b, y, j, a]`, and what follows from them.
 
-    `inverse[b, y, a, j]` is V_y^{-1}; `offset[b, y, a]` is V_y^{-1} (-H(V_y)).
+    `inverse[b, y, a, j]` is V_y^{-1}; `heights[b, y, j]` is G(V_{y,j}), which is -H for Shannon's
+    gain, and `offset[b, y, a]` is V_y^{-1} G(V_y). `tangents[b, w, a]` are those of each node, if
+    a gain of the prior is taken off.
     """
 
     vertices: Array
     inverse: Array
-    entropies: Array
+    heights: Array
     offset: Array
+    tangents: Array
 
     @classmethod
-    def of(cls, vertices: Array) -> Cells:
+    def of(
+        cls,
+        vertices: Array,
+        objective: Objective = INFORMATION,
+        points: Array | None = None,
+    ) -> Cells:
         """Return the cells with the given vertices, shape (B, |Y|, k, k).
+
+        `points`, of shape (B, W, k), says where the gain has its tangents, where that is open.
 
         Where splits have made a cell as narrow as rounding, its inverse is not a number: no
         multipliers prove anything, and what its parent proved stands.
@@ -107,17 +126,19 @@ class Cells:
             flat = (np.linalg.det(vertices) == 0)[..., None, None]
             inverse = np.linalg.inv(np.where(flat, np.eye(vertices.shape[-1]), vertices))
             inverse = np.where(flat, np.nan, inverse)
-        entropies = entr(vertices).sum(axis=-1)
-        offset = -np.einsum("byaj,byj->bya", inverse, entropies)
-        return cls(vertices, inverse.astype(np.float64, copy=False), entropies, offset)
+        heights = objective.heights(vertices)
+        offset = np.einsum("byaj,byj->bya", inverse, heights)
+        tangents = objective.tangents(len(vertices), vertices.shape[-1], points)
+        return cls(vertices, inverse.astype(np.float64, copy=False), heights, offset, tangents)
 
     def take(self, chosen: NDArray[np.intp] | NDArray[np.bool_]) -> Cells:
         """Return the cells of some of the nodes."""
         return Cells(
             self.vertices[chosen],
             self.inverse[chosen],
-            self.entropies[chosen],
+            self.heights[chosen],
             self.offset[chosen],
+            self.tangents[chosen],
         )
 
 
@@ -182,11 +203,16 @@ class CellDual:
         limits: Limits | None = None,
         price: Array | None = None,
         boxes: tuple[Array, Array] | None = None,
+        objective: Objective = INFORMATION,
     ) -> None:
         self.values = len(lumped.values)
         self.outputs = lumped.rows.shape[1]
+        self.objective = objective
         self.limits = Limits.none(lumped) if limits is None else limits
         self._opposites = opposites(self.limits)
+        # The multipliers of the tangents come last, after those of limits, and add up to `times`.
+        self._limits = slice(None, len(self.limits.bounds))
+        self._tangents = slice(1 + self.outputs * self.values + len(self.limits.bounds), None)
         self.surplus = entropy_surplus(lumped, entropy_floor)
         # With lam + <kappa, t> for lam throughout, lam b too, a limit's side is d + t b.
         self._sides = self.limits.bounds + self.limits.shares * entropy_floor
@@ -215,7 +241,8 @@ class CellDual:
         self.log_shares = np.full(shape, -np.inf)
         self.log_shares[self._place] = log_shares
         self._largest_log = float(-log_shares.min() - log_values.min())
-        self.width = 1 + self.outputs * self.values + len(self.limits.bounds)
+        tangents = objective.number(self.values)
+        self.width = 1 + self.outputs * self.values + len(self.limits.bounds) + tangents
         products = self.columns.size * columns.shape[1]
         self._squares = None
         if products <= SQUARES_LIMIT:
@@ -238,21 +265,27 @@ class CellDual:
     ) -> Array:
         """Return U(lam, mu, kappa) for each node; entries of `lam` may be zero.
 
+        The multipliers of tangents follow those of limits in kappa.
+
         An allowance for the rounding of c is added. `surplus` is log|X| - b per node, if they are
         not all about the same floor b.
         """
         if kappa is None:
             kappa = np.zeros((len(lam), len(self.limits.bounds)))
         c = self._coefficients(cells, mu, kappa)[0]
-        lam = lam + kappa @ self.limits.shares
+        limits = kappa[:, self._limits]
+        lam = lam + limits @ self.limits.shares
         positive = lam > 0
         safe = np.where(positive, lam, 1.0)[None, :, None]
         smooth = safe[..., 0] * log_mean_exp(c / safe, self.log_shares[:, None, :])
         phi = np.where(positive, smooth, c.max(axis=2))
-        x = (phi - self._log_values) / (1 + lam)
+        share = self.objective.share
+        scale = np.where(share + lam > 0, share + lam, 1.0)
+        x = (phi - share * self._log_values) / scale
         left = self.surplus if surplus is None else surplus
-        value = (1 + lam) * log_mean_exp(x.T, self._log_values.T) + lam * left
-        value = value + kappa @ self._sides + self._allowance(cells, lam, mu, kappa)
+        value = scale * log_mean_exp(x.T, self._log_values.T) + lam * left
+        value = np.where(share + lam > 0, value, phi.max(axis=0))
+        value = value + limits @ self._sides + self._allowance(cells, lam, mu, kappa)
         return np.where(np.isnan(value), np.inf, value)
 
     def solve(
@@ -296,12 +329,12 @@ class CellDual:
         task = Task(cells, left, accuracy / (4 * np.maximum(left, 1e-3)))
         shifted = np.maximum(lam - task.least, task.least)
         z = np.concatenate([shifted[:, None], mu.reshape(size, -1), kappa], axis=1)
-        z = np.maximum(z, 1e-9)
+        z = self._balanced(np.maximum(z, 1e-9))
         point, slack = self._started(task, z, threshold, accuracy)
         for iteration in range(max_iterations):
             self._record(best, active, z, task, point)
             gap = (z * slack).sum(axis=1)
-            miss = np.abs(point.gradient - slack) @ np.ones(z.shape[1])
+            miss = np.abs(self._net(z, point.gradient - slack)) @ np.ones(z.shape[1])
             done = point.value <= threshold
             settled = miss <= 1e-2
             done |= settled & (point.value - 4 * gap - miss > threshold) & (iteration >= 2)
@@ -316,13 +349,13 @@ class CellDual:
                 point = self._take(point, keep)
             best.iterations = iteration + 1
             if iteration == RESTART and len(self.limits.bounds):
-                z = np.full_like(z, FRESH)
+                z = self._balanced(np.full_like(z, FRESH))
                 point, slack = self._started(task, z, threshold, accuracy)
             z, slack, point = self._step(task, z, slack, point)
             if len(self._opposites):
-                at_kappa = z.shape[1] - len(self.limits.bounds)
-                z[:, at_kappa:] = without_shared(z[:, at_kappa:], self._opposites)
-        doubt = best.lam + best.kappa @ self.limits.shares
+                own = slice(1 + self.outputs * self.values, self._tangents.start)
+                z[:, own] = without_shared(z[:, own], self._opposites)
+        doubt = best.lam + best.kappa[:, self._limits] @ self.limits.shares
         best.bound += self._allowance(cells, doubt, best.mu, best.kappa)
         self._try_zero(best, active, task)
         lost = np.isnan(best.bound)
@@ -330,22 +363,101 @@ class CellDual:
         best.weights[lost] = 1 / best.weights.shape[1]
         return best
 
+    def solve_with_tangents(
+        self,
+        vertices: Array,
+        points: Array,
+        lam: Array,
+        mu: Array,
+        threshold: float,
+        *,
+        accuracy: Array,
+        kappa: Array,
+        stop: Callable[[], bool] = never,
+    ) -> tuple[CellSolution, Array]:
+        """Minimize U, also over where tangents touch the gain; return it and these points.
+
+        A tangent goes to where the solution has the law of A, in the place of the one with the
+        least multiplier, as long as that makes a difference.
+        """
+        points = points.copy()
+        best = self.solve(
+            Cells.of(vertices, self.objective, points),
+            lam,
+            mu,
+            threshold,
+            accuracy=accuracy,
+            kappa=kappa,
+            stop=stop,
+        )
+        first = len(self.limits.bounds)
+        for _ in range(ROUNDS):
+            laws = best.joint.sum(axis=2)
+            mass = laws.sum(axis=1, keepdims=True)
+            laws = np.where(mass > 0, laws / np.where(mass > 0, mass, 1.0), 1 / laws.shape[1])
+            tangents = self.objective.tangents(len(laws), self.values, points)
+            lacking = best.bound > threshold
+            lacking &= self.objective.missing(laws, tangents) > accuracy / 2
+            again = np.flatnonzero(lacking)
+            if not len(again) or stop():
+                break
+            slot = best.kappa[again][:, first:].argmin(axis=1)
+            moved = points[again]
+            moved[np.arange(len(again)), slot] = laws[again]
+            found = self.solve(
+                Cells.of(vertices[again], self.objective, moved),
+                best.lam[again],
+                np.maximum(best.mu[again], 1e-6),
+                threshold,
+                accuracy=accuracy[again],
+                kappa=np.maximum(best.kappa[again], 1e-6),
+                stop=stop,
+            )
+            better = found.bound < best.bound[again]
+            if not better.any():
+                break
+            where = again[better]
+            points[where] = moved[better]
+            for name in ("bound", "lam", "mu", "kappa", "joint", "weights"):
+                getattr(best, name)[where] = getattr(found, name)[better]
+        return best, points
+
     def _started(
         self, task: Task, z: Array, threshold: Array, accuracy: Array
     ) -> tuple[_Point, Array]:
         """Return the point at z, and slacks to start from there."""
         point = self._point(task, z)
         tau = np.maximum(1e-3 * np.clip(point.value - threshold, 0.0, 1.0), accuracy)[:, None]
-        return point, np.maximum(np.maximum(point.gradient, 0.0), tau / z.shape[1] / z)
+        slack = point.gradient.copy()
+        if self.objective.times:
+            slack[:, self._tangents] -= slack[:, self._tangents].min(axis=1, keepdims=True)
+        return point, np.maximum(np.maximum(slack, 0.0), tau / z.shape[1] / z)
+
+    def _balanced(self, z: Array) -> Array:
+        """Return multipliers of which those of tangents have the sum that they need."""
+        if self.objective.times:
+            own = z[:, self._tangents]
+            z[:, self._tangents] = own * (self.objective.times / own.sum(axis=1, keepdims=True))
+        return z
+
+    def _net(self, z: Array, gradient: Array) -> Array:
+        """Return a gradient less the multiplier of the sum that tangents' multipliers have."""
+        if self.objective.times:
+            own = z[:, self._tangents]
+            price = (own * gradient[:, self._tangents]).sum(axis=1) / self.objective.times
+            gradient[:, self._tangents] -= price[:, None]
+        return gradient
 
     def _allowance(self, cells: Cells, lam: Array, mu: Array, kappa: Array) -> Array:
         """Return how far rounding can put U off: by what it puts c off, and log m in units of lam.
 
         The latter matters only where the exponents c / lam differ.
         """
-        sizes = np.einsum("byaj,byj->bya", np.abs(cells.inverse), mu + cells.entropies)
+        sizes = np.einsum("byaj,byj->bya", np.abs(cells.inverse), mu + np.abs(cells.heights))
         limits = np.abs(self.limits.coefficients).max(axis=1, initial=0.0)
-        c = sizes.max(axis=(1, 2)) + kappa @ (limits + np.abs(self._sides)) + 1
+        c = sizes.max(axis=(1, 2)) + kappa[:, self._limits] @ (limits + np.abs(self._sides)) + 1
+        if cells.tangents.size:
+            c = c + self.objective.times * np.abs(cells.tangents).max(axis=(1, 2))
         return 8 * np.finfo(float).eps * (c + np.minimum(lam, c) * self._largest_log)
 
     def _step(
@@ -360,14 +472,14 @@ class CellDual:
         matrix *= z[:, :, None] * z[:, None, :]
         largest = matrix[:, diagonal, diagonal].max(axis=1, keepdims=True)
         matrix[:, diagonal, diagonal] += 1e-13 * largest + 1e-300
-        right = (tau - z * point.gradient)[..., None]
-        dz = solved(matrix, right) * z
+        right = tau - z * point.gradient
+        dz = self._direction(matrix, right, z) * z
         dslack = (tau - slack * dz) / z - slack
         step = longest(z, dz, LEFT)
         free = len(self.limits.bounds) == 0
         if free:
             step = np.minimum(step, longest(z[:, :1], dz[:, :1], LEFT_OF_LAM))
-        trial = _capped(z + step * dz)
+        trial = self._balanced(_capped(z + step * dz))
         new = self._point(task, trial)
         # A step that the local model did not foresee (the Hessian changes fast in lam) is cut.
         merit = point.value - (tau * np.log(z)).sum(axis=1)
@@ -377,12 +489,23 @@ class CellDual:
             if not bad.any():
                 break
             step[bad] *= 0.25
-            trial[bad] = _capped(z[bad] + step[bad] * dz[bad])
+            trial[bad] = self._balanced(_capped(z[bad] + step[bad] * dz[bad]))
             self._put(new, bad, self._point(task.take(bad), trial[bad]))
         slack = slack + longest(slack, dslack, LEFT) * dslack
         if free:
             slack = np.clip(slack, tau / (CENTERED * trial), CENTERED * tau / trial)
         return trial, slack, new
+
+    def _direction(self, matrix: Array, right: Array, z: Array) -> Array:
+        """Return the Newton step in units of z, along which the tangents' multipliers keep sum."""
+        step = solved(matrix, right[..., None])
+        if not self.objective.times:
+            return step
+        normal = np.zeros_like(z)
+        normal[:, self._tangents] = z[:, self._tangents]
+        against = solved(matrix, normal[..., None])
+        price = (normal * step).sum(axis=1) / (normal * against).sum(axis=1)
+        return step - price[:, None] * against
 
     def _try_zero(self, best: CellSolution, active: NDArray[np.intp], task: Task) -> None:
         """Use lam = 0 where it is better: the floor does not bind there."""
@@ -415,17 +538,24 @@ class CellDual:
     def _coefficients(self, cells: Cells, mu: Array, kappa: Array) -> tuple[Array, Array]:
         """Return c[a, b, g] = sum_y R_{a,g}(y) nu[b,y,a] - sum_j kappa[b,j] C_{j,a,g} + e_{a,g}.
 
+        Less the mixture of tangents, sum_w theta[b,w] r_{b,w,a}, if there are any.
+
         And the columns that it is made of: those of the problem, or, where rows are only known to
         lie in boxes, for each node the rows in them for which c is largest, [a, b, g, y].
         """
         nu = cells.offset + np.einsum("byaj,byj->bya", cells.inverse, mu)
+        price = self._price[:, None, :]
+        if cells.tangents.size:
+            theta = kappa[:, len(self.limits.bounds) :]
+            price = price - np.einsum("bw,bwa->ab", theta, cells.tangents)[..., None]
+        kappa = kappa[:, self._limits]
         if self._boxes is not None:
             rows = largest_rows(*self._boxes, nu.transpose(2, 0, 1))
             c = np.einsum("abgy,bya->abg", rows, nu)
-            return c + self._price[:, None, :], rows
+            return c + price, rows
         nu = np.concatenate([nu, np.repeat(kappa[..., None], self.values, axis=2)], axis=1)
         c = np.matmul(np.ascontiguousarray(nu.transpose(2, 0, 1)), self._columns_t)
-        return c + self._price[:, None, :], self.columns
+        return c + price, self.columns
 
     def _moments(self, v: Array, columns: Array) -> Array:
         """Return E_v[column_i column_j], shape (k, B, columns, columns), for v[a, b, g]."""
@@ -447,17 +577,19 @@ class CellDual:
         k, outputs = self.values, self.outputs
         pairs = outputs * k
         kappa = z[:, 1 + pairs :]
-        lam = z[:, 0] + task.least + kappa @ self.limits.shares
+        limits = kappa[:, self._limits]
+        lam = z[:, 0] + task.least + limits @ self.limits.shares
         mu = z[:, 1 : 1 + pairs].reshape(size, outputs, k)
         c, columns = self._coefficients(cells, mu, kappa)
         scaled = c / lam[:, None]
         # v = s_{g|a} exp(c / lam) / E exp(c / lam), and log_v is relative to s_{g|a}.
         log_total, v = tilted(scaled, self.log_shares[:, None, :])
         log_v = scaled - log_total[..., None]
-        x = (lam * log_total - self._log_values) / (1 + lam)
+        share = self.objective.share
+        x = (lam * log_total - share * self._log_values) / (share + lam)
         log_norm, pi = tilted(x.T, self._log_values.T)
         log_pi, pi = x - log_norm, pi.T
-        value = (1 + lam) * log_norm + lam * task.surplus + kappa @ self._sides
+        value = (share + lam) * log_norm + lam * task.surplus + limits @ self._sides
         # f = -log w + log s: the gradient of F up to a constant.
         f = -log_v - log_pi[..., None]
         mean_f = (v * f).sum(axis=2)
@@ -473,46 +605,51 @@ class CellDual:
         gradient = np.empty_like(z)
         gradient[:, 0] = (pi * mean_f).sum(axis=0) + task.surplus
         gradient[:, 1 : 1 + pairs] = (inverse * joint[..., None]).sum(axis=0).reshape(size, -1)
-        gradient[:, 1 + pairs :] = self._sides + (pi[..., None] * means[..., outputs:]).sum(axis=0)
+        own = slice(1 + pairs, self._tangents.start)
+        gradient[:, own] = self._sides + (pi[..., None] * means[..., outputs:]).sum(axis=0)
+        # A tangent is a feature of the value alone: nothing varies within one.
+        of_tangents = -cells.tangents.transpose(2, 0, 1)
+        gradient[:, self._tangents] = (pi[..., None] * of_tangents).sum(axis=0)
         # Second derivatives.
         width = z.shape[1]
         hessian = np.zeros((size, width, width))
         features = np.empty((k, size, width))
         features[..., 0] = mean_f
         features[..., 1 : 1 + pairs] = (inverse * mean_r[..., None]).reshape(k, size, -1)
-        features[..., 1 + pairs :] = means[..., outputs:]
-        share = pi / lam
-        hessian[:, 0, 0] = (share * cov_ff).sum(axis=0)
-        weighted_f = share[..., None] * cov_f
+        features[..., own] = means[..., outputs:]
+        features[..., self._tangents] = of_tangents
+        part = pi / lam
+        hessian[:, 0, 0] = (part * cov_ff).sum(axis=0)
+        weighted_f = part[..., None] * cov_f
         cross = (weighted_f[..., :outputs, None] * inverse).sum(axis=0).reshape(size, -1)
         hessian[:, 0, 1 : 1 + pairs] = hessian[:, 1 : 1 + pairs, 0] = cross
         block = np.zeros((size, outputs, k, outputs, k))
         for a in range(k):
-            weighted = share[a][:, None, None] * cov[a, :, :outputs, :outputs]
+            weighted = part[a][:, None, None] * cov[a, :, :outputs, :outputs]
             block += (
                 inverse[a][:, :, :, None, None]
                 * weighted[:, :, None, :, None]
                 * inverse[a][:, None, None, :, :]
             )
         hessian[:, 1 : 1 + pairs, 1 : 1 + pairs] = block.reshape(size, pairs, pairs)
-        if width > 1 + pairs:
-            of_limits = (share[..., None, None] * cov[..., outputs:]).transpose(0, 1, 3, 2)
+        if len(self.limits.bounds):
+            of_limits = (part[..., None, None] * cov[..., outputs:]).transpose(0, 1, 3, 2)
             cross = weighted_f[..., outputs:].sum(axis=0)
-            hessian[:, 0, 1 + pairs :] = hessian[:, 1 + pairs :, 0] = cross
+            hessian[:, 0, own] = hessian[:, own, 0] = cross
             both = np.einsum("ably,abyj->blyj", of_limits[..., :outputs], inverse)
             both = both.reshape(size, -1, pairs)
-            hessian[:, 1 + pairs :, 1 : 1 + pairs] = both
-            hessian[:, 1 : 1 + pairs, 1 + pairs :] = both.swapaxes(1, 2)
-            hessian[:, 1 + pairs :, 1 + pairs :] = of_limits[..., outputs:].sum(axis=0)
+            hessian[:, own, 1 : 1 + pairs] = both
+            hessian[:, 1 : 1 + pairs, own] = both.swapaxes(1, 2)
+            hessian[:, own, own] = of_limits[..., outputs:].sum(axis=0)
         center = (pi[..., None] * features).sum(axis=0)
         spread = features - center
-        hessian += np.einsum("abi,abj->bij", (pi / (1 + lam))[..., None] * spread, spread)
+        hessian += np.einsum("abi,abj->bij", (pi / (share + lam))[..., None] * spread, spread)
         shares = self.limits.shares
         if shares.any():
             # Where t > 0 a limit's multiplier counts for lam as well.
-            gradient[:, 1 + pairs :] += shares * gradient[:, :1]
-            hessian[:, :, 1 + pairs :] += hessian[:, :, :1] * shares
-            hessian[:, 1 + pairs :] += shares[:, None] * hessian[:, :1]
+            gradient[:, own] += shares * gradient[:, :1]
+            hessian[:, :, own] += hessian[:, :, :1] * shares
+            hessian[:, own] += shares[:, None] * hessian[:, :1]
         weights = (pi[..., None] * v).transpose(1, 0, 2)[:, self._place[0], self._place[1]]
         return _Point(value, gradient, hessian, joint.transpose(1, 0, 2), weights)
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import entr
 
 from cvxleak.audit.search.cell_dual import CellDual, Cells
 from cvxleak.audit.search.coarse import Coarse
 from cvxleak.audit.search.means import first_multiplier
+from cvxleak.audit.search.objective import INFORMATION, Objective
 from cvxleak.core.validation import Array
 from cvxleak.exact.packing import pack
 from cvxleak.model import Limits, Lumped
@@ -31,8 +31,8 @@ STRICTLY = 1e-9
 """A symmetry has to gain this much everywhere in a region, so that rounding does not matter."""
 
 STARTING_LAM, LIMITED_LAM = 1e-3, 1e-2
-"""Least lam that a node starts from, the second under limits: U has to be smooth enough to go far
-from a parent's multipliers, above all where the parent's lam is 0."""
+"""Least lam that a node starts from, the second under limits and without H(A): U has to be smooth
+enough to go far from a parent's multipliers, above all where the parent's lam is 0."""
 
 NOWHERE: Split = (0, 0, 0, 0.0)
 
@@ -44,6 +44,9 @@ BATCH = 512
 class CellLeaf:
     """Multipliers (lam, mu, kappa) of a node's dual, and the bound U that they prove.
 
+    Multipliers of tangents follow those of limits in kappa; `points` is where they touch the gain,
+    shape (W, k), where that is not known beforehand.
+
     Where lam = -1 - i the node is superfluous: symmetry i makes better ones of its adversaries.
     """
 
@@ -51,15 +54,17 @@ class CellLeaf:
     lam: float
     mu: Array
     kappa: Array
+    points: Array
 
 
-def branch(cells: Cells, joint: Array) -> list[Split]:
+def branch(cells: Cells, joint: Array, objective: Objective = INFORMATION) -> list[Split]:
     """Return for each node the split that removes most of its interpolation gap.
 
-    The gap of output y at the relaxation's solution is s_y (H(rho_y) - interpolation of H). With
+    The gap of output y at the relaxation's solution is s_y (interpolation of G - G(rho_y)). With
     theta the coordinates of s_{.,y} on the rays, cutting the edge i-j at the point that divides it
-    as theta_i : theta_j removes (theta_i + theta_j) H(point) - theta_i H(V_i) - theta_j H(V_j) of
-    it in both children.
+    as theta_i : theta_j removes theta_i G(V_i) + theta_j G(V_j) - (theta_i + theta_j) G(point) of
+    it in both children. Where the ends have different best actions the cut is where these tie: on
+    both sides nothing is left between them.
 
     Parameters
     ----------
@@ -73,15 +78,16 @@ def branch(cells: Cells, joint: Array) -> list[Split]:
     pair = theta[..., first] + theta[..., second]
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(pair > 0, theta[..., second] / pair, 0.5)
-    cut = np.clip(t, MARGIN, 1 - MARGIN)
     left, right = cells.vertices[..., first, :], cells.vertices[..., second, :]
+    tie = objective.ties(left, right)
+    cut = np.where(np.isnan(tie), np.clip(t, MARGIN, 1 - MARGIN), tie)
     point = (1 - cut)[..., None] * left + cut[..., None] * right
-    # The gain of the clipped cut, at the posterior itself: interpolate on the side it lies on.
-    chord = (1 - t) * cells.entropies[..., first] + t * cells.entropies[..., second]
-    middle = entr(point).sum(axis=-1)
+    # What the cut gains at the posterior itself: interpolate on the side it lies on.
+    chord = (1 - t) * cells.heights[..., first] + t * cells.heights[..., second]
+    middle = objective.heights(point)
     inner = np.minimum(t / cut, (1 - t) / (1 - cut))
-    ends = np.where(t <= cut, cells.entropies[..., first], cells.entropies[..., second])
-    gain = pair * (inner * middle + (1 - inner) * ends - chord)
+    ends = np.where(t <= cut, cells.heights[..., first], cells.heights[..., second])
+    gain = pair * (chord - inner * middle - (1 - inner) * ends)
     # Among equal gains (none at all, say) prefer the longest edge.
     length = np.abs(left - right).sum(axis=-1)
     score = gain + 1e-9 * pair * length + 1e-15 * length
@@ -94,7 +100,9 @@ def branch(cells: Cells, joint: Array) -> list[Split]:
     ]
 
 
-def halved(regions: Array, mu: Array, splits: Sequence[Split]) -> tuple[Array, Array]:
+def halved(
+    regions: Array, mu: Array, splits: Sequence[Split], objective: Objective = INFORMATION
+) -> tuple[Array, Array]:
     """Return the two parts of each node's region, and multipliers mu that bound them no worse.
 
     Both by side and node, shape (2, B, |Y|, k, k) and (2, B, |Y|, k).
@@ -104,8 +112,8 @@ def halved(regions: Array, mu: Array, splits: Sequence[Split]) -> tuple[Array, A
     t = np.array([split[3] for split in splits])
     p, q = regions[node, y, i], regions[node, y, j]
     point = (1 - t)[:, None] * p + t[:, None] * q
-    of_point, of_p, of_q = (entr(law).sum(axis=1) for law in (point, p, q))
-    gain = np.maximum(of_point - (1 - t) * of_p - t * of_q, 0.0)
+    of_point, of_p, of_q = (objective.heights(law) for law in (point, p, q))
+    gain = np.maximum((1 - t) * of_p + t * of_q - of_point, 0.0)
     # The parent's nu is feasible for the children, with the same bound: this is its mu.
     multiplier = (1 - t) * mu[node, y, i] + t * mu[node, y, j] + gain
     cells, multipliers = np.stack([regions] * 2), np.stack([mu] * 2)
@@ -122,6 +130,7 @@ class CellSearch(BestFirst[Array, CellLeaf, Split]):
     that `symmetries` of the problem move onto one another all but one are left out, if there are no
     limits. Outputs may have been merged at a price (`coarse`, with `lumped` what it came to).
     With `boxes`, the lower and the upper ends of the rows, the bounds hold for all rows in them.
+    Another `objective` than the leakage has neither symmetries nor merged outputs.
     """
 
     kind = "cells"
@@ -134,6 +143,7 @@ class CellSearch(BestFirst[Array, CellLeaf, Split]):
         symmetries: Sequence[Symmetry] = (),
         coarse: Coarse | None = None,
         boxes: tuple[Array, Array] | None = None,
+        objective: Objective = INFORMATION,
     ) -> None:
         k, outputs = len(lumped.values), lumped.rows.shape[1]
         self.coarse = coarse
@@ -143,16 +153,18 @@ class CellSearch(BestFirst[Array, CellLeaf, Split]):
         self._gains = gains(self.symmetries, k, outputs)
         self.problem = replace(lumped, multiplicities=largest)
         price = None if coarse is None else coarse.price
-        self.dual = CellDual(self.problem, entropy_floor, limits, price, boxes)
+        self.dual = CellDual(self.problem, entropy_floor, limits, price, boxes, objective)
         self.batch = min(BATCH, self.dual.batch)
-        # U(0, 0) = log k at the root, where every cell is the whole simplex.
+        # U(0, 0) at the root, where every cell is the whole simplex: log k for the leakage.
+        most, theta = objective.ceiling(k)
         super().__init__(
             np.broadcast_to(np.eye(k), (outputs, k, k)),
             CellLeaf(
-                float(np.log(k)) + (0.0 if coarse is None else float(coarse.price.max())),
+                most + (0.0 if coarse is None else float(coarse.price.max())),
                 0.0,
                 np.zeros((outputs, k)),
-                np.zeros(len(self.dual.limits.bounds)),
+                np.concatenate([np.zeros(len(self.dual.limits.bounds)), theta]),
+                objective.points(k),
             ),
         )
 
@@ -161,11 +173,24 @@ class CellSearch(BestFirst[Array, CellLeaf, Split]):
         splits, leaves = self.preorder()
         law = {"output": pack(self.coarse.output)} if self.coarse else {}
         multipliers = [
-            [leaf.lam, *(leaf.mu.ravel() * (leaf.lam >= 0)), *leaf.kappa] for leaf in leaves
+            [
+                leaf.lam,
+                *(leaf.mu.ravel() * (leaf.lam >= 0)),
+                *leaf.kappa,
+                *leaf.points.ravel(),
+            ]
+            for leaf in leaves
         ]
+        objective, values = self.dual.objective, self.dual.values
+        tangents: dict[str, Any] = {}
+        if objective.open_tangents:
+            tangents["tangents"] = objective.number(values)
+        if objective.told.form == "factor":
+            tangents |= {"times": objective.times, "least": objective.least(values)[1]}
         edges = [split[:3] if split else (-1, -1, -1) for split in splits]
         return (
             law
+            | tangents
             | self.header(outputs)
             | {
                 "splits": pack(np.array(edges, dtype=np.int32), "<i4"),
@@ -227,24 +252,27 @@ class CellSearch(BestFirst[Array, CellLeaf, Split]):
         accuracy: Array,
         stop: Callable[[], bool],
     ) -> list[Bounded[CellLeaf, Split]]:
-        cells = Cells.of(vertices)
+        objective = self.dual.objective
         root = self.nodes == 0
-        again = LIMITED_LAM if len(self.dual.limits.bounds) else STARTING_LAM
+        limited = len(self.dual.limits.bounds) > 0 or not objective.share
+        again = LIMITED_LAM if limited else STARTING_LAM
         least = first_multiplier(self.dual.surplus) if root else again
         lam = np.array([max(leaf.lam, least) for leaf in leaves])
         mu = np.maximum(np.stack([leaf.mu for leaf in leaves]), 1e-3 if root else 1e-6)
         kappa = np.maximum(np.stack([leaf.kappa for leaf in leaves]), 1e-3 if root else 1e-6)
-        found = self.dual.solve(
-            cells, lam, mu, threshold, accuracy=accuracy, kappa=kappa, stop=stop
+        points = np.stack([leaf.points for leaf in leaves])
+        found, points = self.dual.solve_with_tangents(
+            vertices, points, lam, mu, threshold, accuracy=accuracy, kappa=kappa, stop=stop
         )
         return [
-            Bounded(CellLeaf(float(bound), float(lam), mu, kappa), split, weights)
-            for bound, lam, mu, kappa, split, weights in zip(
+            Bounded(CellLeaf(float(bound), float(lam), mu, kappa, own), split, weights)
+            for bound, lam, mu, kappa, own, split, weights in zip(
                 found.bound,
                 found.lam,
                 found.mu,
                 found.kappa,
-                branch(cells, found.joint),
+                points,
+                branch(Cells.of(vertices, objective, points), found.joint, objective),
                 found.weights,
                 strict=True,
             )
@@ -255,7 +283,8 @@ class CellSearch(BestFirst[Array, CellLeaf, Split]):
     ) -> list[list[tuple[Array, CellLeaf]]]:
         if not splits:
             return []
-        cells, mu = halved(np.stack(regions), np.stack([leaf.mu for leaf in leaves]), splits)
+        old = np.stack([leaf.mu for leaf in leaves])
+        cells, mu = halved(np.stack(regions), old, splits, self.dual.objective)
         return [
             [(cells[side, place], replace(leaf, mu=mu[side, place])) for side in (0, 1)]
             for place, leaf in enumerate(leaves)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -98,7 +99,7 @@ def bound_by_dataset(
     def with_multiplier(lam: float) -> WholeDataset:
         return _bounded(lumped, entropy_floor, limits, lam, 1.0, t, kappa, divergences)
 
-    fitted = minimize_scalar(
+    fitted: Any = minimize_scalar(
         lambda log_lam: with_multiplier(float(np.exp(log_lam))).upper,
         bounds=(-16.0, 16.0),
         method="bounded",

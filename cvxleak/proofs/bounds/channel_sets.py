@@ -14,7 +14,8 @@ From below, for a prior w and any law rho(.|y) on the values a for each output (
     I(A;Y) = H(A) + sum_{a,y} s_{a,y} log p(a|y) >= H(A) + sum_{a,y} s_{a,y} log rho(a|y),
 
 which is linear in the rows: the least over each row's box is a knapsack again. rho is the posterior
-under the center of the set, where it is sharp.
+under the center of the set, where it is sharp. It is the same for any convex gain: log rho is a
+tangent of -H.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ __all__ = [
     "divergence_above",
     "information_below",
     "least_over_row",
+    "posterior_gain_below",
     "posteriors_of",
     "support_above",
 ]
@@ -82,10 +84,23 @@ def information_below(
     """
     entropy = balls.entropy([balls.total(own) for own in priors])
     logs = [balls.logarithms(row) for row in posteriors]
-    value = entropy
+    return entropy + posterior_gain_below(priors, lower, upper, logs)
+
+
+def posterior_gain_below(
+    priors: Sequence[Sequence[Ball]],
+    lower: Matrix,
+    upper: Matrix,
+    tangents: Sequence[Sequence[Ball | None]],
+) -> Ball:
+    """Return a ball that sum_y s_y G(rho_y) is at least, whatever the rows in their boxes are.
+
+    `tangents`, of shape (values, outputs), has a tangent of G for each output; None is -inf.
+    """
+    value = arb(0)
     for place, (low, high) in enumerate(zip(lower, upper, strict=True)):
         prices = [arb(0)] * len(low)
-        for own, log in zip(priors, logs, strict=True):
+        for own, log in zip(priors, tangents, strict=True):
             if own[place] == 0:
                 continue
             for y, x in enumerate(log):

@@ -1,10 +1,10 @@
 """What a tree of posterior cells proves: the bounds of its leaves, and that they cover.
 
 Each leaf confines the posterior of A given output y to a simplex with vertices V_y, and its
-multipliers (lam, mu) prove U(lam, mu) for it (`cvxleak.audit.search.cell_dual` derives U); any
-multipliers >= 0 do. The splits are replayed from the root, whose cells are whole simplices, so the
-leaves cover every posterior. A leaf with lam = -1 - i instead is one that symmetry i makes
-superfluous (`cvxleak.proofs.bounds.symmetry`).
+multipliers (lam, mu) prove U(lam, mu) for it (`cvxleak.audit.search.cell_dual` derives U, for any
+gain); any multipliers >= 0 do. The splits are replayed from the root, whose cells are whole
+simplices, so the leaves cover every posterior. A leaf with lam = -1 - i instead is one that
+symmetry i makes superfluous (`cvxleak.proofs.bounds.symmetry`).
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from cvxleak.exact import balls, reading
 from cvxleak.exact.limits import ENTRY, charge
 from cvxleak.exact.outward import SMALLEST, Array
 from cvxleak.exact.packing import declared_shape, unpack
-from cvxleak.model import Limits, Lumped
+from cvxleak.model import Gain, Limits, Lumped
 from cvxleak.proofs.bounds.cell_floats import leaf_bounds
 from cvxleak.proofs.bounds.channel_sets import support_above
+from cvxleak.proofs.bounds.gains import LEAKAGE, GainForm, Tangents, height
 from cvxleak.proofs.bounds.outputs import Ball, Matrix, coarse_rows, merged_rows, rows_by_value
 from cvxleak.proofs.bounds.symmetry import Symmetry, gains, largest_multiplicities, moved_groups
 from cvxleak.proofs.bounds.trees import replayed, unpack_tree
@@ -55,15 +56,18 @@ class Cell:
         floats: list[list[float]],
         depths: list[float],
         origin: tuple[Cell, int, int, float, int] | None = None,
+        gain: Gain = LEAKAGE.gain,
     ) -> None:
         self.floats, self.depths, self._origin = floats, depths, origin
+        self._gain = gain
         self._vertices: Matrix | None = None
         self._inverse: Any = None
 
     @classmethod
-    def whole(cls, k: int) -> Cell:
+    def whole(cls, k: int, gain: Gain = LEAKAGE.gain) -> Cell:
         """Return the whole simplex."""
-        return cls([[float(i == j) for j in range(k)] for i in range(k)], [0.0] * k)
+        corners = [[float(i == j) for j in range(k)] for i in range(k)]
+        return cls(corners, [0.0] * k, gain=gain)
 
     @property
     def vertices(self) -> Matrix:
@@ -98,20 +102,20 @@ class Cell:
         for replaced in (j, i):
             floats, depths = list(self.floats), list(self.depths)
             floats[replaced], depths[replaced] = point, depth
-            parts.append(Cell(floats, depths, (self, i, j, t, replaced)))
+            parts.append(Cell(floats, depths, (self, i, j, t, replaced), self._gain))
         return parts[0], parts[1]
 
     def nu(self, mu: Sequence[float]) -> list[Ball]:
-        """Return V^{-1} (mu - H(V))."""
+        """Return V^{-1} (mu + G(V)), where G = -H for the leakage."""
         if self._inverse is None:
             self._inverse = _inverse(self.vertices)
-            entropies = [balls.entropy(vertex) for vertex in self.vertices]
-            # V^{-1} (-H(V)), the same for all multipliers.
+            heights = [height(self._gain, vertex) for vertex in self.vertices]
+            # V^{-1} G(V), the same for all multipliers.
             self._offset = []
             for row in self._inverse:
                 total = arb(0)
-                for x, h in zip(row, entropies, strict=True):
-                    total -= x * h
+                for x, h in zip(row, heights, strict=True):
+                    total += x * h
                 self._offset.append(total)
         result = []
         for row, total in zip(self._inverse, self._offset, strict=True):
@@ -142,6 +146,7 @@ class CellProof:
     `header` holds the parts of a certificate's entry that say which outputs are merged, and which
     symmetries there are. With `boxes`, the lower and the upper ends of each row's probabilities,
     what is proved holds for all rows between them, and `lumped` says only which rows there are.
+    Of a factor `times` is the t for which U bounds sum_y s_y G(rho_y) - t G(pi).
     """
 
     def __init__(
@@ -150,8 +155,11 @@ class CellProof:
         header: Mapping[str, Any],
         limits: Limits | None = None,
         boxes: tuple[Array, Array] | None = None,
+        told: GainForm = LEAKAGE,
     ) -> None:
         limits = Limits.none(lumped) if limits is None else limits
+        if not told.is_leakage and any(len(group) != 1 for group in header["outputs"]):
+            raise CertificateError("outputs are merged at a price in nats, not in another gain")
         if "output" in header:
             law = unpack(header["output"], (lumped.rows.shape[1],)).tolist()
             rows, charges = coarse_rows(lumped, header["outputs"], law)
@@ -185,24 +193,29 @@ class CellProof:
         self.chunk = max(1, CHUNK // size)
         self._boxes = None if boxes is None else _boxes(lumped, header, limits, boxes)
         self._bounds, self._shares = limits.bounds.tolist(), limits.shares.tolist()
-        self.width = 1 + self.outputs * self.values + len(self._bounds)
+        self._told, self._tangents = told, Tangents(told, header, self.values)
+        self.times = _times(header, told)
+        self.width = 1 + self.outputs * self.values + len(self._bounds) + self._tangents.width
 
     def root(self) -> list[Cell]:
         """Return one cell per output, each the whole simplex."""
-        return [Cell.whole(self.values)] * self.outputs
+        return [Cell.whole(self.values, self._told.gain)] * self.outputs
 
     def value(self, cells: Sequence[Cell], leaf: Sequence[float]) -> Ball:
         """Return U(lam, mu, kappa) + lam b, which holds for all floors b."""
         k = self.values
         nu = [cell.nu(leaf[1 + o * k : 1 + (o + 1) * k]) for o, cell in enumerate(cells)]
-        kappa = [arb(x) for x in leaf[1 + self.outputs * k :]]
+        after = leaf[1 + self.outputs * k :]
+        kappa = [arb(x) for x in after[: len(self._bounds)]]
+        share = arb(int(self._told.is_leakage))
+        shift = [-self.times * x for x in self._tangents.mixed(after[len(self._bounds) :])]
         lam = arb(leaf[0])
         for x, t in zip(kappa, self._shares, strict=True):
             lam += x * t
         if self._boxes is not None:
-            return _robust_value(self._boxes, self._logs, nu, lam)
+            return _robust_value(self._boxes, self._logs, nu, lam, share, shift)
         prices = [[arb(1)] * k, *([x] * k for x in kappa)]
-        value = _dual_value(self._columns, self._logs, [*nu, *prices], lam)
+        value = _dual_value(self._columns, self._logs, [*nu, *prices], lam, share, shift)
         for x, d in zip(kappa, self._bounds, strict=True):
             value += x * d
         return value
@@ -214,7 +227,7 @@ class CellProof:
 
         Floats take a nu next to that of `value`, which proves a bound of its own. It can be less.
         """
-        if len(self._bounds) or self._boxes is not None:
+        if len(self._bounds) or self._boxes is not None or not self._told.is_leakage:
             return [self.value(own, leaf) for own, leaf in zip(cells, leaves, strict=True)]
         # Cells are told apart by their ids: `cells` keeps them alive.
         known: dict[int, int] = {}
@@ -277,15 +290,18 @@ def cells_bound(
     proof: Mapping[str, Any],
     limits: Limits | None = None,
     boxes: tuple[Array, Array] | None = None,
+    told: GainForm = LEAKAGE,
 ) -> float:
     """Return a float above the leakage of a lumped problem under an entropy floor.
 
-    With `limits`, of the adversaries with <C_j, w> <= d_j + t_j F(w): their multipliers kappa_j
-    follow mu, and lam + <kappa, t> takes the place of lam, but for lam b.
+    Or, with `told`, above a gain in one of its forms. With `limits`, of the adversaries with
+    <C_j, w> <= d_j + t_j F(w): their multipliers kappa_j follow mu, and lam + <kappa, t> takes the
+    place of lam, but for lam b.
     """
     keys = {"outputs", "splits", "cuts", "leaves"}
-    reading.parts(proof, keys, "the cells", optional={"output", "symmetries"})
-    prover = CellProof(lumped, proof, limits, boxes)
+    more = {"output", "symmetries"} if told.is_leakage else {"tangents", "times", "least"}
+    reading.parts(proof, keys, "the cells", optional=more)
+    prover = CellProof(lumped, proof, limits, boxes, told)
     k, outputs = prover.values, prover.outputs
     tree = unpack_tree(proof, "splits", (3,), prover.width, lumped.rows.size)
     leaves = tree[2]
@@ -314,8 +330,20 @@ def cells_bound(
         if len(kept) == prover.chunk:
             worst = worst.max(_worst(prover, ends, kept, b))
             ends, kept = [], []
-    worst = worst.max(_worst(prover, ends, kept, b))
-    return balls.round_up(worst + prover.slack)
+    worst = worst.max(_worst(prover, ends, kept, b)) + prover.slack
+    if told.form == "factor":
+        worst = prover.times + worst.max(arb(0)) / told.least(k, proof.get("least"))
+    return balls.round_up(worst)
+
+
+def _times(header: Mapping[str, Any], told: GainForm) -> Ball:
+    """Return how often the gain of the prior is taken off."""
+    if told.form != "factor":
+        return arb(1)
+    times = reading.number(header.get("times"), "the factor")
+    if not times >= 0:
+        raise CertificateError(f"the factor: found {times!r}; a number >= 0 is needed")
+    return balls.number(times)
 
 
 def _worst(
@@ -346,14 +374,21 @@ def _boxes(
     return parts
 
 
-def _robust_value(boxes: Boxes, logs: Sequence[Sequence[Ball]], nu: Matrix, lam: Ball) -> Ball:
+def _robust_value(
+    boxes: Boxes,
+    logs: Sequence[Sequence[Ball]],
+    nu: Matrix,
+    lam: Ball,
+    share: Ball,
+    shift: Sequence[Ball],
+) -> Ball:
     """Return `_dual_value` with the largest c of each row's box."""
     phi = []
     for a, part in enumerate(boxes):
         column = [row[a] for row in nu]
         c = [support_above(low, high, column) for low, high in part]
-        phi.append(balls.soft_maximum(c, lam, logs[a]))
-    return balls.soft_maximum(phi, 1 + lam)
+        phi.append(balls.soft_maximum(c, lam, logs[a]) + shift[a])
+    return balls.soft_maximum(phi, share + lam)
 
 
 def _symmetries(
@@ -394,11 +429,16 @@ def _check_superfluous(cells: Sequence[Cell], gain: Sequence[Sequence[int]]) -> 
 
 
 def _dual_value(
-    parts: Sequence[arb_mat], logs: Sequence[Sequence[Ball]], nu: Matrix, lam: Ball
+    parts: Sequence[arb_mat],
+    logs: Sequence[Sequence[Ball]],
+    nu: Matrix,
+    lam: Ball,
+    share: Ball,
+    shift: Sequence[Ball],
 ) -> Ball:
-    """Return (1 + lam) logsumexp_a(phi_a / (1 + lam))."""
+    """Return (share + lam) logsumexp_a((phi_a + shift_a) / (share + lam)); H(A) is the share 1."""
     phi = []
     for a, part in enumerate(parts):
         column = part * arb_mat([[row[a]] for row in nu])
-        phi.append(balls.soft_maximum(column.entries(), lam, logs[a]))
-    return balls.soft_maximum(phi, 1 + lam)
+        phi.append(balls.soft_maximum(column.entries(), lam, logs[a]) + shift[a])
+    return balls.soft_maximum(phi, share + lam)

@@ -166,7 +166,7 @@ def test_binary_inverse_agrees_with_the_general_one():
     vertices = random_cells(np.random.default_rng(4), 5, 2, 9)[None]
     cells = Cells.of(vertices)
     assert np.allclose(cells.inverse, np.linalg.inv(vertices))
-    assert math.isclose(cells.entropies[0, 0, 0], entr(vertices[0, 0, 0]).sum())
+    assert math.isclose(cells.heights[0, 0, 0], -entr(vertices[0, 0, 0]).sum())
 
 
 def test_a_singular_system_stops_no_other():

@@ -1,0 +1,165 @@
+"""`Objective`: what an audit maximizes over the adversaries, for any gain and form.
+
+With pi the law of A and rho_y its posterior given y, which is seen with probability s_y,
+
+    share H(A) + sum_y s_y G(rho_y) - times G(pi),
+
+G convex (`cvxleak.model.Gain`). The leakage has G = -H, share 1 and times 0; posterior gains have
+share 0 and times 0; their rise times 1; and a factor is the largest t for which the maximum with
+times = t is not negative (Dinkelbach).
+
+-times G(pi) is concave, and so below any of its tangents. Those of a gain with few actions are the
+actions; of another each node has some of its own, at points that are moved to where it needs them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import linprog
+from scipy.special import entr
+
+from cvxleak.core.validation import Array
+from cvxleak.model import Shannon
+from cvxleak.proofs.bounds.gains import FEW_ACTIONS, LEAKAGE, GainForm
+
+__all__ = ["INFORMATION", "Objective"]
+
+
+@dataclass(frozen=True, eq=False)
+class Objective:
+    """What an audit maximizes.
+
+    Attributes
+    ----------
+    told : GainForm
+        The gain and its form.
+    times : float
+    actions : array of shape (W, k), optional
+        Those of a gain that is the largest of so many linear functions.
+    """
+
+    told: GainForm
+    times: float
+    actions: Array | None = None
+
+    @classmethod
+    def of(cls, told: GainForm, k: int, factor: float) -> Objective:
+        """Return the objective about k values; `factor` is the t of a factor."""
+        if told.is_leakage:
+            return INFORMATION
+        times = {"posterior": 0.0, "rise": 1.0, "factor": factor}[told.form]
+        return cls(told, times, told.gain.rows(k))
+
+    @property
+    def share(self) -> float:
+        """How often H(A) counts."""
+        return float(self.told.is_leakage)
+
+    def heights(self, laws: Array) -> Array:
+        """Return the gain of some laws."""
+        if isinstance(self.told.gain, Shannon):
+            return -entr(laws).sum(axis=-1)
+        return self.told.gain.value(laws)
+
+    @property
+    def open_tangents(self) -> bool:
+        """Whether tangents are taken where they are needed."""
+        few = self.actions is not None and len(self.actions) <= FEW_ACTIONS
+        return self.times > 0 and not few
+
+    def number(self, k: int) -> int:
+        """Return how many tangents a node has."""
+        if self.times == 0:
+            return 0
+        if self.open_tangents:
+            return 2 * k + 2
+        assert self.actions is not None
+        return len(self.actions)
+
+    def points(self, k: int) -> Array:
+        """Return where a node has its first tangents, shape (W, k) or (0, k)."""
+        if not self.open_tangents:
+            return np.zeros((0, k))
+        # At the best mixture k of them count; a new one must not take the place of these.
+        corners = 0.8 * np.eye(k) + 0.2 / k
+        return np.concatenate([corners, np.full((k + 2, k), 1 / k)])
+
+    def tangents(self, size: int, k: int, points: Array | None) -> Array:
+        """Return the tangents of `size` nodes, shape (size, W, k)."""
+        if self.times == 0:
+            return np.zeros((size, 0, k))
+        if not self.open_tangents:
+            assert self.actions is not None
+            return np.broadcast_to(self.actions, (size, *self.actions.shape))
+        assert points is not None
+        return self.told.gain.tangent(points)
+
+    def missing(self, laws: Array, tangents: Array) -> Array:
+        """Return how far -times G is below its tangents, shape (B,), at laws of A, shape (B, k)."""
+        if not self.open_tangents:
+            return np.zeros(len(laws))
+        highest = np.einsum("ba,bwa->bw", laws, tangents).max(axis=1)
+        return self.times * (self.heights(laws) - highest)
+
+    def least(self, k: int) -> tuple[float, list[float]]:
+        """Return a number that G never falls below, and the mixture of tangents that shows it."""
+        rows = self.actions
+        if rows is None or len(rows) > FEW_ACTIONS:
+            rows = self.told.gain.tangent(np.full((1, k), 1 / k))
+        most, theta = _least_excess(np.zeros(k), rows)
+        return -most, theta.tolist()
+
+    def ceiling(self, k: int) -> tuple[float, Array]:
+        """Return what nobody exceeds, whatever the channel, and the weights of tangents for it.
+
+        U with lam and mu 0: the posteriors are corners.
+        """
+        if self.told.is_leakage:
+            return float(np.log(k)), np.zeros(0)
+        heights = self.heights(np.eye(k))
+        if self.times == 0:
+            return float(heights.max()), np.zeros(0)
+        rows = self.times * self.tangents(1, k, self.points(k)[None])[0]
+        most, theta = _least_excess(heights, rows)
+        return most, self.times * theta
+
+    def ties(self, one: Array, other: Array) -> Array:
+        """Return where on the way between two laws two actions earn the same, shape (...).
+
+        The best actions of the two ends; not a number where they are one, or nearly.
+        """
+        if self.actions is None:
+            return np.full(one.shape[:-1], np.nan)
+        earned, elsewhere = one @ self.actions.T, other @ self.actions.T
+        first, second = earned.argmax(axis=-1)[..., None], elsewhere.argmax(axis=-1)[..., None]
+        ahead = np.take_along_axis(earned, first, -1) - np.take_along_axis(earned, second, -1)
+        behind = np.take_along_axis(elsewhere, second, -1)
+        behind = behind - np.take_along_axis(elsewhere, first, -1)
+        real = (ahead > TIE) & (behind > TIE)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(real, ahead / (ahead + behind), np.nan)[..., 0]
+
+
+def _least_excess(heights: Array, rows: Array) -> tuple[float, Array]:
+    """Return the least max_a (h_a - sum_w theta_w r_{w,a}) over laws theta, and the law."""
+    # The least v with h_a - sum_w theta_w r_{w,a} <= v for all a.
+    answer = linprog(
+        np.append(np.zeros(len(rows)), 1.0),
+        A_ub=np.column_stack([-rows.T, -np.ones(len(heights))]),
+        b_ub=-heights,
+        A_eq=np.append(np.ones(len(rows)), 0.0)[None],
+        b_eq=[1.0],
+        bounds=[(0, None)] * len(rows) + [(None, None)],
+    )
+    theta = np.maximum(answer.x[:-1], 0.0)
+    theta /= theta.sum()
+    return float((heights - theta @ rows).max()), theta
+
+
+TIE = 1e-12
+"""Actions whose gains differ by less than this are as good as one."""
+
+INFORMATION = Objective(LEAKAGE, 0.0)
+"""The mutual information I(A;Y)."""

@@ -1,0 +1,216 @@
+"""Forged certificates of other gains than Shannon's: each formula, each guard."""
+
+import math
+
+import numpy as np
+import pytest
+from flint import arb
+
+from cvxleak.audit import record_leakage
+from cvxleak.core.errors import CertificateError
+from cvxleak.exact.balls import normalized, precision
+from cvxleak.exact.packing import pack, unpack
+from cvxleak.mechanisms import binary_symmetric
+from cvxleak.model import (
+    Arimoto,
+    Gain,
+    GainMatrix,
+    Gini,
+    Guess,
+    GuessInTries,
+    Mechanism,
+    Shannon,
+    gain_from_dict,
+)
+from cvxleak.proofs.bounds.gains import LEAKAGE, GainForm, Tangents, height, tangent
+from cvxleak.proofs.record_leakage import unit_of
+from cvxleak.queries import parity
+from tests.proofs.forging import Parts, ends, refused, tampered
+
+GAINS = [
+    Shannon(),
+    Guess(),
+    GuessInTries(2),
+    GainMatrix([[2, -1, 0], [0, "1/3", 1]]),
+    Gini(),
+    Arimoto(2.5),
+    Arimoto(math.inf),
+]
+
+
+@pytest.fixture(autouse=True)
+def _balls():
+    with precision():
+        yield
+
+
+def parts_of(gain, form, floor=1.0, flip=0.2):
+    bound = record_leakage(
+        Mechanism(parity(3), binary_symmetric(flip)), floor, gain=gain, form=form
+    )
+    own = bound.certificate
+    return Parts("record-leakage", dict(own.problem), dict(own.witness), dict(own.proof)), bound
+
+
+@pytest.mark.parametrize("gain", GAINS, ids=str)
+def test_values_and_tangents_are_those_of_the_measure(gain):
+    rng = np.random.default_rng(2)
+    for law, other in rng.dirichlet(np.full(3, 0.7), size=(20, 2)):
+        # A measure of any size: the gain is homogeneous.
+        measure = 3 * other
+        found = height(gain, [arb(x) for x in measure])
+        assert abs(float(found) - float(gain.value(measure))) < 1e-12
+        slopes = tangent(gain, normalized(law))
+        assert np.allclose([float(x) for x in slopes], gain.tangent(law), atol=1e-12)
+        below = sum(r * arb(x) for r, x in zip(slopes, measure, strict=True))
+        assert below <= found + arb(1e-25) or float(below - found) < 1e-25
+        touching = sum(r * x for r, x in zip(slopes, normalized(law), strict=True))
+        assert abs(float(touching - height(gain, normalized(law)))) < 1e-12
+
+
+@pytest.mark.parametrize("gain", GAINS, ids=str)
+def test_values_of_wide_balls_enclose_those_inside(gain):
+    measure = [arb(0.2, 0.1), arb(0.3, 0.15), arb(0.4, 0.05)]
+    found = height(gain, measure)
+    for point in ([0.1, 0.15, 0.35], [0.3, 0.45, 0.45], [0.3, 0.15, 0.4]):
+        assert found.contains(height(gain, [arb(x) for x in point]))
+
+
+def test_values_at_corners_and_without_mass():
+    corner = [arb(1), arb(0), arb(0)]
+    assert all(height(gain, corner) == 1 for gain in (Guess(), GuessInTries(2), Gini(), Arimoto(3)))
+    assert height(Shannon(), corner) == 0
+    assert all(height(gain, [arb(0)] * 3) == 0 for gain in (Guess(), Gini(), Shannon()))
+    with pytest.raises(CertificateError, match="no chance"):
+        tangent(Shannon(), corner)
+
+
+def test_a_gain_that_nobody_knows_proves_nothing():
+    class Own(Gain):
+        def value(self, laws):
+            return np.asarray(laws)[..., 0]
+
+        def tangent(self, laws):
+            return np.asarray(laws)
+
+    for of in (height, tangent):
+        with pytest.raises(CertificateError, match="nothing is known"):
+            of(Own(), [arb(1), arb(0)])
+
+
+@pytest.mark.parametrize(
+    ("gain", "k", "posterior", "rise", "factor"),
+    [
+        (Guess(), 3, 1, 2 / 3, 3),
+        (GuessInTries(2), 3, 1, 1 / 3, 1.5),
+        (Gini(), 4, 1, 3 / 4, 4),
+        (Arimoto(2), 2, 1, 1 - math.sqrt(0.5), math.sqrt(2)),
+        (GainMatrix([[1, -2], [-2, 1]]), 2, 1, 1.5, math.inf),
+    ],
+    ids=str,
+)
+def test_nobody_gains_more_than_from_the_secret_itself(gain, k, posterior, rise, factor):
+    for form, value in (("posterior", posterior), ("rise", rise), ("factor", factor)):
+        assert float(GainForm(gain, form).ceiling(k).mid()) == pytest.approx(value)
+    assert float(LEAKAGE.ceiling(k)) == pytest.approx(math.log(k))
+
+
+@pytest.mark.parametrize(
+    ("gain", "form"),
+    [
+        (Guess(), "posterior"),
+        (Guess(), "rise"),
+        (Guess(), "factor"),
+        (Gini(), "rise"),
+        (Arimoto(2), "factor"),
+    ],
+    ids=str,
+)
+def test_what_is_claimed_is_about_one_gain_in_one_form(gain, form):
+    honest, bound = parts_of(gain, form)
+    lower, upper = ends(honest)
+    assert (lower, upper) == (bound.lower, bound.upper)
+    assert lower <= upper <= lower + 2e-4
+    assert unit_of(honest.problem) == bound.unit
+    for other in ("posterior", "rise", "factor"):
+        if other != form:
+            forged = tampered(honest, {("problem", "form"): other})
+            try:
+                found = ends(forged)
+            except CertificateError:
+                continue
+            truth = parts_of(gain, other)[1]
+            assert found[0] <= truth.upper
+            assert truth.lower <= found[1]
+
+
+def test_multipliers_prove_what_they_prove():
+    # The truth is .3 for a flip of .2: somebody knows the others' parity.
+    honest, _ = parts_of(Guess(), "rise")
+    rng = np.random.default_rng(4)
+    cells = ("proof", "groups", 0, "cells")
+
+    def shaken(packed):
+        leaves = unpack(packed)
+        return pack(leaves * rng.uniform(0.3, 3.0, leaves.shape))
+
+    for _ in range(20):
+        lower, upper = ends(tampered(honest, {(*cells, "leaves"): shaken}))
+        assert lower <= 0.3 <= upper
+    refused(honest, {(*cells, "leaves"): lambda p: pack(-unpack(p))}, "negative")
+    refused(honest, {(*cells, "outputs"): [[0, 1]]}, "merged")
+    no_mixture = {(*cells, "leaves"): lambda p: pack(np.where([1, *[1] * 4, 0, 0], unpack(p), 0))}
+    refused(honest, no_mixture, "sum to zero")
+
+
+def test_factors_need_a_positive_gain_and_a_factor():
+    honest, bound = parts_of(Guess(), "factor")
+    cells = ("proof", "groups", 0, "cells")
+    assert bound.lower <= 1.6 <= bound.upper
+    for times in (0.0, 0.5, 1.0, 1.59, 1.7, 5.0):
+        lower, upper = ends(tampered(honest, {(*cells, "times"): times}))
+        assert lower <= 1.6 <= upper
+    refused(honest, {(*cells, "times"): -1.0}, ">= 0")
+    refused(honest, {(*cells, "least"): [0.0, 1.0]}, "not proved to be positive")
+    refused(honest, {(*cells, "least"): [1.0]}, "2 numbers")
+
+
+def test_tangents_touch_where_they_are_stored():
+    honest, bound = parts_of(Gini(), "rise")
+    cells = ("proof", "groups", 0, "cells")
+    rng = np.random.default_rng(5)
+
+    def moved(packed):
+        leaves = unpack(packed).copy()
+        number = honest.proof["groups"][0]["cells"]["tangents"]
+        leaves[:, -2 * number :] = rng.dirichlet([1, 1], size=(len(leaves), number)).reshape(
+            len(leaves), -1
+        )
+        return pack(leaves)
+
+    for _ in range(10):
+        assert ends(tampered(honest, {(*cells, "leaves"): moved}))[1] >= bound.lower
+    refused(honest, {(*cells, "tangents"): 0}, "number of tangents")
+    refused(honest, {(*cells, "tangents"): 1}, "does not fit|shape")
+    guess, _ = parts_of(Guess(), "rise")
+    refused(guess, {(*cells,): lambda c: c | {"tangents": 2}}, "actions")
+
+
+def test_what_other_gains_have_not():
+    honest, _ = parts_of(Guess(), "rise")
+    entry = ("proof", "groups", 0)
+    refused(honest, {entry: lambda e: e | {"dataset": {}}}, "parts")
+    refused(honest, {(*entry, "cells"): lambda c: c | {"symmetries": {}}}, "parts")
+    refused(honest, {("problem", "gain"): {"kind": "guess", "tries": 2}}, "gain")
+    refused(honest, {("problem", "gain"): {"kind": "shannon"}}, "written|rise|gain")
+    refused(honest, {("problem", "form"): "half"}, "form")
+    refused(honest, {("problem", "gain"): {"kind": "matrix", "table": [[1, 2, 3]]}}, "columns")
+    wide = Tangents(GainForm(Guess(), "rise"), {}, 3)
+    assert wide.width == 3
+    assert [float(x) for x in wide.mixed([1.0, 1.0, 2.0])] == [0.25, 0.25, 0.5]
+    assert Tangents(LEAKAGE, {}, 2).mixed([]) == [0, 0]
+
+
+def test_gains_are_read_as_they_were_written():
+    for gain in GAINS:
+        assert gain_from_dict(gain.to_dict()) == gain
