@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import logsumexp, ndtri
+from scipy.special import ndtri
 
 from cvxleak.core.validation import Array
 
@@ -33,7 +33,7 @@ Where D_alpha / alpha is nearly constant, as for a Gaussian, the number of order
 the root of the share.
 """
 
-WORK = 4_000_000
+WORK = 5_000_000
 """Outputs times orders, over all pairs, up to which a smaller share is worth its price."""
 
 FIRST = 2.0**-40
@@ -64,18 +64,24 @@ class Laws:
             return np.where(self.p > 0, np.log(self.p) - np.log(self.r), -np.inf)
 
     @cached_property
+    def seen(self) -> tuple[Array, Array]:
+        """The probabilities under P, and the losses, of the outputs that P has."""
+        return self.p[self.p > 0], self.loss[self.p > 0]
+
+    @cached_property
     def most(self) -> float:
         """The divergence of order infinity."""
         return max(float(self.loss.max()), 0.0)
 
     def moments(self, beyond: Array) -> Array:
         """Return (alpha - 1) D_alpha at the orders 1 + `beyond`, for finite losses."""
-        seen = self.p > 0
-        exponents = np.outer(beyond, self.loss[seen])
-        large = np.asarray(logsumexp(exponents, axis=1, b=self.p[seen]))
+        p, loss = self.seen
+        exponents = np.outer(beyond, loss)
+        top = exponents.max(axis=1)
+        large = top + np.log(np.exp(exponents - top[:, None]) @ p)
         # log(1 + sum P (e^x - 1)) keeps its digits where alpha is near 1.
-        near = np.expm1(np.minimum(exponents, 1.0)) @ self.p[seen]
-        return np.where(exponents.max(axis=1) < 1.0, np.log1p(np.maximum(near, -0.9)), large)
+        near = np.expm1(np.minimum(exponents, 1.0)) @ p
+        return np.where(top < 1.0, np.log1p(np.maximum(near, -0.9)), large)
 
     def ratios(self, beyond: Array) -> Array:
         """Return D_alpha / alpha at the orders 1 + `beyond`."""
@@ -114,13 +120,20 @@ def worst_for_shift(laws: Sequence[Laws]) -> Found:
     found = []
     for one in laws:
         order = np.argsort(-one.loss, kind="stable")
-        p, r = (np.minimum(np.cumsum(row[order]), 1.0)[:-1] for row in (one.p, one.r))
+        p, r = (_quantiles(row[order]) for row in (one.p, one.r))
         with np.errstate(invalid="ignore"):
-            shifts = np.append(0.0, np.where(p > r, ndtri(p) - ndtri(r), 0.0))
+            shifts = np.append(0.0, np.where(p > r, p - r, 0.0))
         size = int(np.argmax(shifts))
         found.append((float(shifts[size]), order[:size].tolist()))
     place = max(range(len(laws)), key=lambda i: found[i][0])
     return Found(place, sorted(found[place][1]))
+
+
+def _quantiles(row: Array) -> Array:
+    """Return the normal quantiles of the sums of the first 1, 2, ..., of all but the last entry."""
+    below, above = np.cumsum(row)[:-1], np.cumsum(row[::-1])[::-1][1:]
+    # A sum near 1 is known by what is missing.
+    return np.where(below < 0.5, ndtri(np.minimum(below, 0.5)), -ndtri(np.minimum(above, 1.0)))
 
 
 def worst_for_zcdp(laws: Sequence[Laws], stated: float) -> Found:

@@ -161,7 +161,14 @@ def _shift(under: fmpq, beside: fmpq) -> arb:
         return arb(0)
     if under == 1 or beside == 0:
         return arb.pos_inf()
-    return arb(2).sqrt() * (arb(2 * beside).erfcinv() - arb(2 * under).erfcinv())
+    return _quantile(under) - _quantile(beside)
+
+
+def _quantile(mass: fmpq) -> arb:
+    """Return Phi^-1 of a probability, which near 1 is known by what is missing."""
+    if 2 * mass > 1:
+        return -_quantile(1 - mass)
+    return -arb(2).sqrt() * arb(2 * mass).erfcinv()
 
 
 def _direct(

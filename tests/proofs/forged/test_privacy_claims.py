@@ -188,6 +188,13 @@ def test_a_set_and_its_complement():
     assert ends(tampered(GAUSSIAN, wide)) == (math.inf, math.inf)
 
 
+def test_a_mass_that_only_what_is_missing_tells_from_1():
+    least = f"1/{10**36}"
+    rows = [[f"{10**36 - 1}/{10**36}", least], ["1/2", "1/2"]]
+    parts = tampered(GAUSSIAN, {("problem", "matrix"): rows})
+    encloses(parts, lambda: arb(2).sqrt() * (arb(2) / 10**36).erfcinv(), 1e-12)
+
+
 def test_the_best_event_may_be_of_several_outputs():
     rows = [[0.5, 0.25, 0.25, 0.0], [0.125, 0.125, 0.5, 0.25]]
     wide = tampered(GAUSSIAN, {("problem", "matrix"): rows})
