@@ -184,7 +184,10 @@ def _neighbors(
         yield proved(names.RENYI_DP, lambda _, m=meaning: m, {"alpha": order}, renyi=(order, 0))
     yield proved(names.ZCDP, lambda _: say.zcdp(), {}, zcdp=0)
     yield proved(names.GAUSSIAN_DP, say.gaussian, {}, gdp=0)
-    yield proved(names.ADVANTAGE, say.advantage, {}, epsilon=0, delta=1)
+    records = mechanism.space.records
+    yield proved(
+        names.ADVANTAGE, lambda distance: say.advantage(distance, records), {}, epsilon=0, delta=1
+    )
 
 
 def _tests(mechanism: Mechanism, epsilon: float, alarms: Sequence[float]) -> Iterator[Quantity]:
@@ -216,7 +219,11 @@ def _guesses(mechanism: Mechanism, tries: int) -> Iterator[Quantity]:
         about = {"tries": number, "seconds": time.monotonic() - start}
         for name, value, meaning in (
             (names.BLIND_GUESS, number / k, say.guess_before(k, number)),
-            (names.INFORMED_GUESS, chance, say.guess_after(chance, number)),
+            (
+                names.INFORMED_GUESS,
+                chance,
+                say.guess_after(chance, number, mechanism.space.records),
+            ),
         ):
             yield Quantity.computed(name, value, names.PROBABILITY, meaning, **about)
 

@@ -81,12 +81,13 @@ def gaussian(mu: float) -> str:
     )
 
 
-def advantage(distance: float) -> str:
+def advantage(distance: float, records: int) -> str:
     """Sentence for the total variation distance of neighbors."""
     right = (1 + distance) / 2
+    who = ", by somebody who knows all the others" if records > 1 else ""
     return (
-        "Hits minus false alarms of the best test for one record, by somebody who knows all the "
-        f"others. Of people who have either value with even odds, it sorts at most "
+        f"Hits minus false alarms of the best test for one record{who}. Of people who have either "
+        "value with even odds, it sorts at most "
         f"{of_people(right, math.ceil)} right; a coin sorts 50 of 100."
     )
 
@@ -108,12 +109,12 @@ def guess_before(values: int, tries: int) -> str:
     )
 
 
-def guess_after(chance: float, tries: int) -> str:
+def guess_after(chance: float, tries: int, records: int) -> str:
     """Sentence for these guesses after the output is seen."""
+    who = ", by somebody who knows all other records, even at their worst values"
     return (
         f"Of these people {of_people(chance, math.ceil)} at most are guessed right "
-        f"{_within(tries)} after the output, by somebody who knows all other records, even at "
-        "their worst values."
+        f"{_within(tries)} after the output{who if records > 1 else ''}."
     )
 
 

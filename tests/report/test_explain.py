@@ -77,6 +77,14 @@ def test_others_known_is_the_worst_of_what_independent_people_know():
     assert report.named("record leakage")[1].entropy_floor == 3.0
 
 
+def test_nobody_knows_the_others_where_there_are_none(report: Report):
+    alone = [q.meaning for q in report.quantities if q.name.endswith("advantage")]
+    alone += [q.meaning for q in report.named("guess, others known")]
+    assert not any("knows all" in meaning for meaning in alone)
+    several = explain(Mechanism(count(2), truncated_geometric(2, 0.8)))
+    assert "knows all the others" in several.named("membership advantage")[0].meaning
+
+
 def test_complete_disclosure():
     tells = Mechanism(from_table(RecordSpace.binary(1), [0, 1]), [[1, 0], [0, 1]])
     report = explain(tells)
