@@ -23,6 +23,7 @@ TITLES = {
     "HAMMING": "HAMMING: Kalantari, Sankar and Sarwate (2018), privacy under Hamming distortion",
     "DALENIUS": "DALENIUS: Wu, Xia and He (2025), Dalenius' goal under practical assumptions",
     "SEQUENTIAL": "SEQUENTIAL: Taylor, Vippathalla and Coon, sequential releases under collusion",
+    "LIBQIF": "LIBQIF: the tests of libqif, a library of quantitative information flow",
 }
 
 GALLERY = """# Gallery
@@ -30,6 +31,8 @@ GALLERY = """# Gallery
 The figures, tables and numbers of five papers, computed again. Beside each number stands what it is
 compared with: the numeral as the paper prints it, or, in italics, what a formula or another way to
 the number gives. Where a printed numeral is not what comes out, the [errata](errata.md) say why.
+Last come the numbers that another program's tests state, those of
+[libqif](https://github.com/chatziko/libqif).
 
 ```text
 cvxleak reproduce --list

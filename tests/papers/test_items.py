@@ -65,7 +65,7 @@ def test_the_numbers_on_the_page_still_come_out(name):
 
 
 def test_names_are_the_papers_and_their_places():
-    papers = ["LEAKAGE", "ENVELOPE", "HAMMING", "DALENIUS", "SEQUENTIAL"]
+    papers = ["LEAKAGE", "ENVELOPE", "HAMMING", "DALENIUS", "SEQUENTIAL", "LIBQIF"]
     assert list(dict.fromkeys(item.paper for item in ITEMS.values())) == papers
     assert all(name == item.name for name, item in ITEMS.items())
 

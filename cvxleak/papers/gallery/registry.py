@@ -6,21 +6,23 @@ import difflib
 
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import instance, short
-from cvxleak.papers.gallery import dalenius, envelope, hamming, leakage, sequential
+from cvxleak.papers.gallery import dalenius, envelope, hamming, leakage, libqif, sequential
 from cvxleak.papers.gallery.item import Item, Reproduction
 
 __all__ = ["ITEMS", "find", "reproduce"]
 
 ITEMS: dict[str, Item] = {
     item.name: item
-    for paper in (leakage, envelope, hamming, dalenius, sequential)
+    for paper in (leakage, envelope, hamming, dalenius, sequential, libqif)
     for item in paper.ITEMS
 }
-"""By name, in the papers' order."""
+"""By name, in the papers' order; last, what another program's tests state."""
 
 
 def reproduce(name: str) -> Reproduction:
     """Compute a figure, a table or a section's numbers of one of the five papers again.
+
+    Or the numbers that the tests of libqif state, a library of quantitative information flow.
 
     Parameters
     ----------
