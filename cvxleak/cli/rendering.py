@@ -48,7 +48,7 @@ IN_TABLES = {
     *LEAKAGES,
     *SERIES,
     *(names.BLIND_GUESS, names.INFORMED_GUESS),
-    *(names.GUESS_BEFORE, names.GUESS_AFTER, names.FANO, names.PINSKER),
+    *(names.GUESS_BEFORE, names.GUESS_AFTER, names.CHANCE, names.RISE),
     names.BALANCE,
     names.PML,
     names.POSTERIOR,
@@ -60,8 +60,8 @@ IN_TABLES = {
 LEAKAGE_NOTE = (
     "doubt: entropy of somebody's belief about the whole dataset before the output is out; "
     "somebody who knows nothing has {most}, 100 %. guess: chance of guessing the record right, for "
-    "the worst adversary found. rise: a bound, by Fano's inequality, on how much that chance rises "
-    "for any adversary with this much doubt."
+    "the worst adversary found. rise: the most by which the output raises that chance, for any "
+    "adversary with this much doubt."
 )
 ENVELOPE_NOTE = (
     "released: the leakage that the output as it is exceeds with probability delta at most. some "
@@ -167,7 +167,7 @@ def _leakages(page: Page, report: Report, rows: Sequence[Quantity], title: str) 
     """Print leakage and guesses, a line for each record and floor."""
     unit, most = report.unit, report.facts["max_entropy"]
     before, after = (report.beside(name) for name in (names.GUESS_BEFORE, names.GUESS_AFTER))
-    rise = report.beside(names.FANO)
+    rise = report.beside(names.RISE)
 
     def doubt(q: Quantity) -> str:
         floor = q.entropy_floor or 0.0

@@ -169,7 +169,7 @@ def _leakage(quantity: Quantity, report: Report, several: bool) -> dict[str, Any
     """Return one line of the first table."""
     before, after, rise = (
         report.beside(name)(quantity)
-        for name in (names.GUESS_BEFORE, names.GUESS_AFTER, names.FANO)
+        for name in (names.GUESS_BEFORE, names.GUESS_AFTER, names.RISE)
     )
     floor, most = quantity.entropy_floor or 0.0, report.facts["max_entropy"]
     share = _percent(floor / most if most else 1.0, math.floor)

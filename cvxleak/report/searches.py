@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cvxleak.core.clock import Clock
-from cvxleak.model import ChannelSet, Knowledge, Mechanism, RealOutput
+from cvxleak.model import ChannelSet, Guess, Knowledge, Mechanism, RealOutput
+from cvxleak.model.gain import Form
 from cvxleak.problem.bound import Bound, converted
 from cvxleak.report import names
 from cvxleak.report import sentences as say
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from cvxleak.audit import RecordLeakage
 
 __all__ = ["Searches"]
+
+MOST_MULTIPLIERS = 500
+"""Most outputs times values for which the chance of a guess is searched for: within seconds."""
 
 
 class Searches:
@@ -89,7 +93,7 @@ class Searches:
             if known_in_part:  # each has two widths of its own
                 bounds = [bound for _, bound in found]
             for floor, bound in zip(row, bounds, strict=True):
-                yield from self._leakage(target, floor, bound)
+                yield from self._leakage(target, floor, bound, clock, waiting + len(row))
                 # Of a set of channels the difference is mostly what the set leaves open.
                 if target.size == 1 and floor > 0.0 and not known_in_part:
                     share = clock.share(waiting + len(row))
@@ -99,7 +103,10 @@ class Searches:
         options = {"tol": self.tol, "time_limit": seconds, "progress": self.progress.update}
         return solved(self.progress, what, problem.solve, **options)
 
-    def _leakage(self, target: Target, floor: float, bound: Bound) -> Iterator[Quantity]:
+    def _leakage(
+        self, target: Target, floor: float, bound: Bound, clock: Clock, searches: int
+    ) -> Iterator[Quantity]:
+        """Yield the leakage and the guesses; `searches` others may still need time."""
         witness = bound.witness
         records = witness.records
         values = len(witness.lumped.values)
@@ -128,20 +135,53 @@ class Searches:
         ):
             meaning = say.guess(target.subject, when)
             yield Quantity.computed(name, chance, names.PROBABILITY, meaning, **about)
-        rise = guess_rise(bound.upper, self._most_values(target))
-        for name, inequality, upper in (
-            (names.FANO, "Fano", rise.fano),
-            (names.PINSKER, "Pinsker", rise.pinsker),
-        ):
-            yield Quantity(
-                name,
-                min(max(after - before, 0.0), upper),
-                upper,
-                names.PROBABILITY,
-                BOUND,
-                say.rise(target.subject, inequality),
-                **about,
-            )
+        fano = guess_rise(bound.upper, self._most_values(target)).fano
+        attained = min(max(after - before, 0.0), fano)
+        rise = Quantity(
+            names.RISE,
+            attained,
+            fano,
+            names.PROBABILITY,
+            BOUND,
+            say.rise_by_fano(target.subject),
+            **about,
+        )
+        if not self._guesses:
+            yield rise
+            return
+        told: list[tuple[str, Form, str]] = [
+            (names.CHANCE, "posterior", say.chance(target.subject)),
+            (names.RISE, "rise", say.rise(target.subject)),
+        ]
+        for name, form, meaning in told:
+            found = self._guess(target, floor, form, clock.share(2 + searches))
+            exact = Quantity.of_bound(name, found, self.unit, meaning, **about)
+            beaten = form == "rise" and exact.open and fano < exact.upper
+            yield rise if beaten else exact
+
+    @property
+    def _guesses(self) -> bool:
+        """Whether the largest chance of a guess is searched for too: not of many outputs."""
+        mechanism = self.mechanism
+        if isinstance(mechanism.noise, RealOutput):
+            return False
+        return max(mechanism.space.shape) * len(mechanism.noise.outputs) <= MOST_MULTIPLIERS
+
+    def _guess(self, target: Target, floor: float, form: Form, seconds: float | None) -> Bound:
+        from cvxleak.audit import RecordLeakage
+
+        most = self.mechanism.space.max_entropy
+        problem = RecordLeakage(
+            self.mechanism,
+            min(converted(floor, self.unit), most),
+            target.record,
+            target.size,
+            adversaries=self.adversaries,
+            gain=Guess(),
+            form=form,
+        )
+        what = f"chance of a guess at entropy floor {floor:g} {self.unit}"
+        return self._solve(problem, what, seconds)
 
     def _most_values(self, target: Target) -> int:
         """Return the largest number of values of a record, or group, that the bound is for."""

@@ -125,10 +125,26 @@ def guess(subject: str, when: str) -> str:
     )
 
 
-def rise(subject: str, inequality: str) -> str:
-    """Sentence for a bound on the rise of that chance."""
+def chance(subject: str) -> str:
+    """Sentence for the largest chance of a right guess."""
     return (
-        f"Upper end: a bound, by {inequality}'s inequality, on how much the chance of guessing "
+        f"The largest chance that any adversary with this much doubt guesses {subject} right after "
+        "seeing the output."
+    )
+
+
+def rise(subject: str) -> str:
+    """Sentence for the largest rise of that chance."""
+    return (
+        f"The most by which seeing the output raises the chance of guessing {subject} right, for "
+        "any adversary with this much doubt."
+    )
+
+
+def rise_by_fano(subject: str) -> str:
+    """Sentence for a bound on that rise by the leakage."""
+    return (
+        "Upper end: a bound, by Fano's inequality, on how much the chance of guessing "
         f"{subject} right can rise for any adversary with this much doubt; lower end: the rise for "
         "the worst adversary found."
     )

@@ -38,6 +38,9 @@ from cvxleak.solvers.knapsack import largest_rows
 
 __all__ = ["CellAudit"]
 
+CELLS_LIMIT = 2500
+"""Most multipliers of a cell; past it a Newton step takes many seconds."""
+
 STARTS = 30
 """Random starts of the local search for the leakage."""
 
@@ -127,6 +130,8 @@ class CellAudit:
         stuck = [not self._run(place, gap, stop) for place in range(len(self._parts))]
         if stop():
             return Stopped.TIME_LIMIT
+        if self.upper > target(self.attained, gap) and any(map(self._too_large, self._parts)):
+            return Stopped.TOO_LARGE
         return Stopped.NO_PROGRESS if any(stuck) else Stopped.TOLERANCE
 
     def proof_seconds(self) -> float:
@@ -153,6 +158,10 @@ class CellAudit:
             return aim
         return (aim - part.search.dual.objective.times) * part.least
 
+    def _too_large(self, part: _Part) -> bool:
+        """Whether a Newton step of a node would take many seconds."""
+        return len(part.lumped.values) * part.lumped.rows.shape[1] > CELLS_LIMIT
+
     def _run(self, place: int, gap: Gap, stop: Stop) -> bool:
         """Search one tree; false if twice the nodes gained next to nothing.
 
@@ -160,7 +169,7 @@ class CellAudit:
         node may be off their best.
         """
         part = self._parts[place]
-        while not stop():
+        while not stop() and not self._too_large(part):
             if part.search is None or self._outgrown(part, gap):
                 part.search = CellSearch(
                     part.lumped,

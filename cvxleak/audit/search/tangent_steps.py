@@ -87,7 +87,8 @@ class TangentSteps:
         """Return the (nearly feasible) adversary with the largest tangent less t G(pi)."""
         lumped, told = self._lumped, self._told
         slopes = np.maximum(told.gain.tangent(self._joint(weights).T), STEEPEST)
-        price = np.einsum("gy,yg->g", lumped.rows, slopes[:, lumped.value_index])
+        earned = lumped.rows @ slopes
+        price = earned[np.arange(len(earned)), lumped.value_index]
         k = len(lumped.values)
         # What the one output of `_plain` adds for a value that is known.
         price = price - told.gain.value(np.eye(k))[lumped.value_index]
