@@ -114,9 +114,11 @@ class NoiseAudit:
             allowed = gap.allowed(audit.lower)
             if stop() or gap.closed(audit.lower, look.upper) or look.lost <= SHARE * allowed:
                 break
-            # What is found by these cells is to be as sharp as they are, before there are others.
-            audit.advance(Gap(min(look.lost / look.upper, COARSE_GAP)), stop)
-            if not self._finer(SHARE * allowed, stop):
+            steps = math.ceil(math.log(look.lost / (SHARE * allowed)) / math.log(FINER))
+            if steps > 1:
+                # There may be no time for the last: what these cells can tell is to be known.
+                audit.advance(Gap(min(look.lost / look.upper, COARSE_GAP)), stop)
+            if not self._finer((SHARE * allowed / look.lost) ** (1 / steps), stop):
                 break
         if gap.closed(audit.lower, look.upper):
             return Stopped.TOLERANCE
@@ -128,11 +130,10 @@ class NoiseAudit:
             return Stopped.TIME_LIMIT if stop() else Stopped.NO_PROGRESS
         return audit.advance(Gap(left * gap.tol), stop)
 
-    def _finer(self, wanted: float, stop: Stop) -> bool:
-        """Go on with finer cells, on the way to those that lose so little, if there is time."""
+    def _finer(self, share: float, stop: Stop) -> bool:
+        """Go on with cells that lose such a share of what these do, if there is time for them."""
         lost = self._look.lost
-        steps = math.ceil(math.log(lost / wanted) / math.log(FINER))
-        cells = self._cut.cells(lost * (wanted / lost) ** (1 / steps), self._most)
+        cells = self._cut.cells(lost * share, self._most)
         if stop(ENTRY_SECONDS * cells.masses.size):
             return False
         finer = self._of_cells(cells)

@@ -91,7 +91,8 @@ class Smooth(Scaled):
         for part, _, rates in self._rates(ordered, y):
             cost[part] = rates.max(axis=0)
         # A cell of width h costs about h^3 times this, so its best width goes with the cube root.
-        finest = np.cbrt(np.maximum(cost, cost.max() * 1e-12))
+        finest = np.cbrt(cost)
+        finest = np.maximum(finest, 1e-3 * (finest @ steps) / steps.sum())
         inner = np.concatenate([[0.0], np.cumsum(finest * steps)])
         # N cells are 1/N times this wide; their costs add up with the square of that.
         weights = (inner[-1] / finest) ** 2 * steps
