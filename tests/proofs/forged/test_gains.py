@@ -13,6 +13,7 @@ from cvxleak.exact.packing import pack, unpack
 from cvxleak.mechanisms import binary_symmetric
 from cvxleak.model import (
     Arimoto,
+    ChannelSet,
     Gain,
     GainMatrix,
     Gini,
@@ -209,6 +210,53 @@ def test_what_other_gains_have_not():
     assert wide.width == 3
     assert [float(x) for x in wide.mixed([1.0, 1.0, 2.0])] == [0.25, 0.25, 0.5]
     assert Tangents(LEAKAGE, {}, 2).mixed([]) == [0, 0]
+
+
+def test_gain_and_form_come_together_and_as_they_are_written():
+    guess = Guess().to_dict()
+    for part in ({"gain": guess}, {"form": "rise"}):
+        with pytest.raises(CertificateError, match="cannot be read"):
+            GainForm.read(part)
+    assert GainForm.read({}) == LEAKAGE
+    halves = {"kind": "matrix", "table": [["1/2", 0.0], [0.0, 1.0]]}
+    with pytest.raises(CertificateError, match="not written"):
+        GainForm.read({"gain": halves, "form": "rise"})
+    with pytest.raises(CertificateError, match="not written"):
+        GainForm.read({"gain": Shannon().to_dict(), "form": "rise"})
+    other = GainForm.read({"gain": Shannon().to_dict(), "form": "posterior"})
+    assert not other.is_leakage
+    assert float(other.ceiling(3)) == 0
+
+
+def test_forms_of_one_joint_law():
+    joint = [[arb(0.4), arb(0.1)], [arb(0.125), arb(0.375)]]
+    for form, value in (("posterior", 0.775), ("rise", 0.275), ("factor", 1.55)):
+        assert abs(float(GainForm(Guess(), form).value(joint)) - value) < 1e-12
+
+
+def test_few_actions_are_64():
+    rng = np.random.default_rng(3)
+    for number, few in ((64, True), (65, False)):
+        told = GainForm(GainMatrix(rng.uniform(size=(number, 2)).round(3)), "rise")
+        assert (told.actions(2) is not None) == few
+
+
+def test_a_gain_that_may_be_nothing_has_factors_without_end():
+    assert GainForm(GainMatrix([[1, 0]]), "factor").ceiling(2) == arb.pos_inf()
+
+
+def test_outputs_are_merged_for_no_other_gain():
+    honest, _ = parts_of(Guess(), "rise")
+    cells = ("proof", "groups", 0, "cells")
+    for groups in ([[0, 1]], [[0], [1], []], [[0], [1, 1]]):
+        refused(honest, {(*cells, "outputs"): groups}, "merged|outputs")
+
+
+def test_a_set_of_channels_loses_the_gain_of_the_prior_too():
+    # What is taken off for the prior is half of it: with the other sign the end would be above 1.
+    channels = ChannelSet([[0.75, 0.15], [0.15, 0.75]], [[0.85, 0.25], [0.25, 0.85]])
+    bound = record_leakage(Mechanism(parity(2), channels), 0.7, gain=Guess())
+    assert bound.upper < 0.36
 
 
 def test_gains_are_read_as_they_were_written():
