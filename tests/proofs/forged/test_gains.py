@@ -16,6 +16,7 @@ from cvxleak.model import (
     ChannelSet,
     Gain,
     GainMatrix,
+    Gaussian,
     Gini,
     Guess,
     GuessInTries,
@@ -24,8 +25,8 @@ from cvxleak.model import (
     gain_from_dict,
 )
 from cvxleak.proofs.bounds.gains import LEAKAGE, GainForm, Tangents, height, tangent
-from cvxleak.proofs.record_leakage import unit_of
-from cvxleak.queries import parity
+from cvxleak.proofs.record_leakage import about, unit_of
+from cvxleak.queries import count, parity
 from tests.proofs.forging import Parts, ends, refused, tampered
 
 GAINS = [
@@ -257,6 +258,32 @@ def test_a_set_of_channels_loses_the_gain_of_the_prior_too():
     channels = ChannelSet([[0.75, 0.15], [0.15, 0.75]], [[0.85, 0.25], [0.25, 0.85]])
     bound = record_leakage(Mechanism(parity(2), channels), 0.7, gain=Guess())
     assert bound.upper < 0.36
+
+
+def test_real_outputs_and_sets_of_channels_have_the_gain_that_is_named():
+    found = record_leakage(Mechanism(count(1), Gaussian(1.0)), 0.0, tol=1e-2).certificate
+    real = Parts("record-leakage", dict(found.problem), dict(found.witness), dict(found.proof))
+    told = {("problem", "gain"): Guess().to_dict(), ("problem", "form"): "rise"}
+    refused(real, told, "real output")
+    channels = ChannelSet([[0.75, 0.15], [0.15, 0.75]], [[0.85, 0.25], [0.25, 0.85]])
+    bound = record_leakage(Mechanism(parity(2), channels), 0.6, gain=Guess())
+    found = bound.certificate
+    whole = Parts("record-leakage", dict(found.problem), dict(found.witness), dict(found.proof))
+    # The least flip is .15, the greatest .25; a right guess rises by .25 under it.
+    assert 0.24 < ends(whole)[0] <= 0.25 <= 0.35 <= ends(whole)[1]
+    wrong = {("problem", "gain"): GainMatrix([[1, 0, 0]]).to_dict()}
+    refused(whole, wrong, "columns")
+    # A prior of which nothing is learned: the rise is 0, rounded to nothing less.
+    sure = {("witness", "weights"): lambda w: [0.5, 0.5, *[0.0] * (len(w) - 2)]}
+    assert ends(tampered(whole, {**sure, ("problem", "entropy_floor"): 0.0}))[0] == 0
+    assert "rise of the chance of a guess" in about(whole.problem)
+
+
+def test_an_output_without_the_data_still_leaves_a_guess():
+    silent = Mechanism(parity(2), [[0.5, 0.5], [0.5, 0.5]])
+    for form, value in (("posterior", 1.0), ("rise", 0.0), ("factor", 1.0)):
+        bound = record_leakage(silent, 0.5, gain=Guess(), form=form)
+        assert bound.lower - 1e-9 <= value <= bound.upper
 
 
 def test_gains_are_read_as_they_were_written():
