@@ -63,7 +63,7 @@ def parameters(kind: type[Problem]) -> Mapping[str, Parameter]:
     --------
     >>> from cvxleak.problem.registry import parameters, problem_class
     >>> list(parameters(problem_class("record-leakage")))
-    ['mechanism', 'entropy_floor', 'records', 'size']
+    ['mechanism', 'entropy_floor', 'records', 'size', 'gain', 'form']
     """
     found = inspect.signature(kind.constructor()).parameters
     # `unit` is that of the other data: a key of every [problem].

@@ -189,7 +189,7 @@ class Report:
     >>> [(q.name, round(q.upper, 3)) for q in report.named("maximal leakage")]
     [('maximal leakage', 0.588)]
     >>> len(report.certificates())
-    2
+    4
     """
 
     unit: str

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Searches"]
 
+MOST_VALUES = 3
+"""Most values of a record for which it is: of more, some audits stay open."""
+
 MOST_MULTIPLIERS = 500
 """Most outputs times values for which the chance of a guess is searched for: within seconds."""
 
@@ -161,11 +164,11 @@ class Searches:
 
     @property
     def _guesses(self) -> bool:
-        """Whether the largest chance of a guess is searched for too: not of many outputs."""
-        mechanism = self.mechanism
-        if isinstance(mechanism.noise, RealOutput):
+        """Whether the largest chance of a guess is searched for too."""
+        mechanism, values = self.mechanism, max(self.mechanism.space.shape)
+        if isinstance(mechanism.noise, RealOutput) or values > MOST_VALUES:
             return False
-        return max(mechanism.space.shape) * len(mechanism.noise.outputs) <= MOST_MULTIPLIERS
+        return values * len(mechanism.noise.outputs) <= MOST_MULTIPLIERS
 
     def _guess(self, target: Target, floor: float, form: Form, seconds: float | None) -> Bound:
         from cvxleak.audit import RecordLeakage
