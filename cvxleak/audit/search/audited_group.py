@@ -20,6 +20,7 @@ from cvxleak.audit.search import (
     coarsen,
     find_symmetries,
 )
+from cvxleak.audit.search.cell_search import CELLS_LIMIT
 from cvxleak.audit.search.means import entropy_surplus
 from cvxleak.audit.search.whole_dataset import by_newton, knows_most
 from cvxleak.audit.search.witnesses import (
@@ -60,9 +61,6 @@ LATE_WORK = 2 * 10**6
 
 PASS_SECONDS = 5e-7
 """About how long it takes to merge outputs, or to bound by the dataset, per probability."""
-
-CELLS_LIMIT = 2500
-"""Most multipliers of a cell; past it a Newton step takes many seconds."""
 
 SHARING_LIMIT = 100
 """Most outputs for which the time-sharing bound is tried."""

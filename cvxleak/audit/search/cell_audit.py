@@ -20,10 +20,10 @@ from cvxleak.audit.search.audit import (
     moved,
     target,
 )
-from cvxleak.audit.search.cell_search import CellSearch
+from cvxleak.audit.search.cell_search import CELLS_LIMIT, CellSearch
 from cvxleak.audit.search.objective import Objective
 from cvxleak.audit.search.tangent_steps import TangentSteps
-from cvxleak.audit.search.witnesses import one_group_per_value
+from cvxleak.audit.search.witnesses import joint_law, one_group_per_value
 from cvxleak.core.clock import Clock, Stop
 from cvxleak.core.validation import Array, generator
 from cvxleak.exact import balls
@@ -37,9 +37,6 @@ from cvxleak.proofs import record_leakage as prover
 from cvxleak.solvers.knapsack import largest_rows
 
 __all__ = ["CellAudit"]
-
-CELLS_LIMIT = 2500
-"""Most multipliers of a cell; past it a Newton step takes many seconds."""
 
 STARTS = 30
 """Random starts of the local search for the leakage."""
@@ -369,9 +366,7 @@ def _most_telling(
     """
     if part.boxes is None:
         return rows
-    joint = np.zeros((len(rows.values), rows.rows.shape[1]))
-    np.add.at(joint, rows.value_index, weights[:, None] * rows.rows)
-    price = tangent(joint.T).T
+    price = tangent(joint_law(weights, rows).T).T
     lower, upper = part.boxes[0][:, None], part.boxes[1][:, None]
     new = largest_rows(lower, upper, price[rows.value_index][:, None])[:, 0, 0]
     return replace(rows, rows=new / new.sum(axis=1, keepdims=True))

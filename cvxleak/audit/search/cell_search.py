@@ -18,7 +18,7 @@ from cvxleak.model import Limits, Lumped
 from cvxleak.proofs.bounds.symmetry import Symmetry, gains, largest_multiplicities, moved_groups
 from cvxleak.solvers.best_first import BestFirst, Bounded
 
-__all__ = ["CellLeaf", "CellSearch", "Split", "branch", "halved"]
+__all__ = ["CELLS_LIMIT", "CellLeaf", "CellSearch", "Split", "branch", "halved"]
 
 Split = tuple[int, int, int, float]
 """(y, i, j, t): the cell of output y is cut at the point (1 - t) V_i + t V_j of its edge i-j; the
@@ -35,6 +35,9 @@ STARTING_LAM, LIMITED_LAM = 1e-3, 1e-2
 enough to go far from a parent's multipliers, above all where the parent's lam is 0."""
 
 NOWHERE: Split = (0, 0, 0, 0.0)
+
+CELLS_LIMIT = 2500
+"""Most multipliers of a cell; past it a Newton step takes many seconds."""
 
 BATCH = 512
 """Most nodes that are bounded at once."""

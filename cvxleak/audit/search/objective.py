@@ -64,10 +64,15 @@ class Objective:
         return self.told.gain.value(laws)
 
     @property
+    def _few(self) -> Array | None:
+        """The actions, if they are few enough to be tangents all at once."""
+        few = self.actions is not None and len(self.actions) <= FEW_ACTIONS
+        return self.actions if few else None
+
+    @property
     def open_tangents(self) -> bool:
         """Whether tangents are taken where they are needed."""
-        few = self.actions is not None and len(self.actions) <= FEW_ACTIONS
-        return self.times > 0 and not few
+        return self.times > 0 and self._few is None
 
     def number(self, k: int) -> int:
         """Return how many tangents a node has."""
@@ -105,8 +110,8 @@ class Objective:
 
     def least(self, k: int) -> tuple[float, list[float]]:
         """Return a number that G never falls below, and the mixture of tangents that shows it."""
-        rows = self.actions
-        if rows is None or len(rows) > FEW_ACTIONS:
+        rows = self._few
+        if rows is None:
             rows = self.told.gain.tangent(np.full((1, k), 1 / k))
         most, theta = _least_excess(np.zeros(k), rows)
         return -most, theta.tolist()

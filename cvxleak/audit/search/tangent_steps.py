@@ -20,6 +20,7 @@ from cvxleak.audit.search.adversary_domain import Domain
 from cvxleak.audit.search.cell_dual import CellDual
 from cvxleak.audit.search.means import first_multiplier
 from cvxleak.audit.search.objective import Objective
+from cvxleak.audit.search.witnesses import joint_law
 from cvxleak.core.clock import Stop
 from cvxleak.core.validation import Array
 from cvxleak.iterative import meet_entropy_floor
@@ -67,16 +68,13 @@ class TangentSteps:
 
     def value(self, weights: Array) -> float:
         """Return the gain in its form, for an adversary."""
-        joint = self._joint(weights)
+        joint = joint_law(weights, self._lumped)
         gain, form = self._told.gain, self._told.form
         posterior = float(gain.value(joint.T).sum())
         if form == "posterior":
             return posterior
         prior = float(gain.value(joint.sum(axis=1)))
         return posterior - prior if form == "rise" else posterior / prior
-
-    def _joint(self, weights: Array) -> Array:
-        return np.add.reduceat(weights[:, None] * self._lumped.rows, self._lumped.starts, axis=0)
 
     def _allowed(self, weights: Array) -> Array:
         if self._domain is not None:
@@ -86,7 +84,8 @@ class TangentSteps:
     def _step(self, weights: Array, value: float) -> Array:
         """Return the (nearly feasible) adversary with the largest tangent less t G(pi)."""
         lumped, told = self._lumped, self._told
-        slopes = np.maximum(told.gain.tangent(self._joint(weights).T), STEEPEST)
+        joint = joint_law(weights, lumped)
+        slopes = np.maximum(told.gain.tangent(joint.T), STEEPEST)
         earned = lumped.rows @ slopes
         price = earned[np.arange(len(earned)), lumped.value_index]
         k = len(lumped.values)
@@ -97,7 +96,7 @@ class TangentSteps:
         dual = CellDual(self._plain, self._floor, limits, price, None, objective)
         points = objective.points(k)[None]
         if objective.open_tangents:
-            points[:, 0] = self._joint(weights).sum(axis=1)
+            points[:, 0] = joint.sum(axis=1)
         solution, _ = dual.solve_with_tangents(
             np.eye(k)[None, None],
             points,

@@ -25,7 +25,13 @@ from cvxleak.iterative import capacity_interior_point, joint_blahut_arimoto
 from cvxleak.measures import lumped_entropy
 from cvxleak.model import Limits, Lumped
 
-__all__ = ["FEW_OUTPUTS", "bound_by_capacity", "one_group_per_value", "through_fewer_outputs"]
+__all__ = [
+    "FEW_OUTPUTS",
+    "bound_by_capacity",
+    "joint_law",
+    "one_group_per_value",
+    "through_fewer_outputs",
+]
 
 FIRSTS = 8
 """Most groups of the first value that a choice is built up from."""
@@ -50,6 +56,11 @@ CAPACITY_ROWS = 300
 
 Places = NDArray[np.intp]
 Partition = list[list[int]]
+
+
+def joint_law(weights: Array, lumped: Lumped) -> Array:
+    """Return the law of A and Y under an adversary, shape (k, outputs)."""
+    return np.add.reduceat(weights[:, None] * lumped.rows, lumped.starts, axis=0)
 
 
 def one_group_per_value(lumped: Lumped, entropy_floor: float) -> Array:
@@ -251,7 +262,7 @@ def _by_posterior(lumped: Lumped, weights: Array) -> Partition:
 
     The part whose posteriors are most spread out is split where their mean is, again and again.
     """
-    joint = np.add.reduceat(weights[:, None] * lumped.rows, lumped.starts, axis=0)
+    joint = joint_law(weights, lumped)
     mass = joint.sum(axis=0)
     used = np.flatnonzero(mass > 0)
     posterior = joint[:, used] / mass[used]
