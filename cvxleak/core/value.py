@@ -36,10 +36,8 @@ class Value:
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        return all(
-            same_numbers(mine, theirs) if isinstance(mine, np.ndarray) else mine == theirs
-            for mine, theirs in zip(self._state(), other._state(), strict=True)
-        )
+        pairs = zip(self._state(), other._state(), strict=True)
+        return all(_equal(mine, theirs) for mine, theirs in pairs)
 
     def __hash__(self) -> int:
         return hash(
@@ -52,6 +50,12 @@ class Value:
     def __reduce__(self) -> tuple[Any, ...]:
         named = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.init}  # pyright: ignore[reportArgumentType]
         return _made, (type(self), named)
+
+
+def _equal(mine: Any, theirs: Any) -> bool:
+    if isinstance(mine, np.ndarray) or isinstance(theirs, np.ndarray):
+        return type(mine) is type(theirs) and same_numbers(mine, theirs)
+    return mine == theirs
 
 
 def _made(kind: type[Any], named: dict[str, Any]) -> Any:

@@ -11,6 +11,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from itertools import accumulate
 from typing import NoReturn
 
 import numpy as np
@@ -38,37 +39,54 @@ Law = dict[int, Fraction]
 """The probability of each perturbation."""
 
 
+Steps = tuple[tuple[Fraction, int], ...]
+"""The perturbation of a count by its cell key from 0 to 1: up to which key, and how much."""
+
+
 @dataclass(frozen=True)
 class PTable:
-    """The perturbations of the counts 0, ..., `last`, and the cycle of larger ones, if known."""
+    """The perturbations of the counts 0, ..., `last`, and the cycle of larger ones, if known.
+
+    Cell keys are uniform on 0, 1/keys, ..., 1 - 1/keys, or on the whole interval if `keys` is None.
+    """
 
     laws: tuple[Law, ...]
     cycle: int | None
+    steps: tuple[Steps, ...]
+    keys: int | None
 
     @property
     def last(self) -> int:
         """The largest count with rows of its own."""
         return len(self.laws) - 1
 
+    def period(self, cycle: int | None) -> int | None:
+        """Return how many of the last rows larger counts take in turn, if that is known."""
+        return self.cycle if cycle is None else whole_number(cycle, "cycle", 1, self.last)
+
+    def place(self, count: int, cycle: int | None = None) -> int:
+        """Return the row that a count takes."""
+        if count <= self.last:
+            return count
+        period = self.period(cycle)
+        if period is None:
+            raise ValidationError(
+                f"cycle: is missing; the count {count} is beyond the last row, {self.last}, and "
+                "how many of the last rows such counts take in turn is known for tables to 750 only"
+            )
+        return self.last - period + 1 + (count - self.last - 1) % period
+
     def channel(self, counts: Sequence[Hashable], cycle: int | None = None) -> Channel:
         """Return the channel from these counts to the published ones that can occur."""
-        period = self.cycle if cycle is None else whole_number(cycle, "cycle", 1, self.last)
+        self.period(cycle)
         laws: list[Law] = []
         for count in counts:
             if isinstance(count, bool) or not isinstance(count, int) or count < 0:
                 raise ValidationError(
                     f"query: values that are counts are needed; found {short(count)}"
                 )
-            place = count
-            if count > self.last:
-                if period is None:
-                    raise ValidationError(
-                        f"cycle: is missing; the count {count} is beyond the last row, "
-                        f"{self.last}, and how many of the last rows such counts take in turn is "
-                        "known for tables to 750 only"
-                    )
-                place = self.last - period + 1 + (count - self.last - 1) % period
-            laws.append({count + v: p for v, p in self.laws[place].items() if p})
+            law = self.laws[self.place(count, cycle)]
+            laws.append({count + v: p for v, p in law.items() if p})
         outputs = sorted(set().union(*laws))
         check_cells(len(laws), len(outputs), "query")
         rows = np.array([[law.get(j, 0.0) for j in outputs] for law in laws], dtype=object)
@@ -93,19 +111,27 @@ def read_ptable(path: str | os.PathLike[str]) -> PTable:
         raise _wrong(path, line, f"the columns are {', '.join(map(repr, header))}, one twice")
     rows = [_Row(path, line, dict(zip(columns, cells, strict=True))) for line, cells in body]
     keyed = "pcv" in columns
-    laws = _of_keys(rows) if keyed else _of_probabilities(rows)
-    last = max(laws, default=0)
-    lacking = next((count for count in range(1, last + 1) if count not in laws), 0 if last else 1)
+    steps, keys = _of_keys(rows) if keyed else (_of_probabilities(rows), None)
+    last = max(steps, default=0)
+    lacking = next((count for count in range(1, last + 1) if count not in steps), 0 if last else 1)
     if lacking:
         raise ValidationError(
             f"path: {os.fspath(path)!r} has no row for the count {lacking}; each one from 1 to the "
             "last needs its rows"
         )
-    stays = {0: Fraction(1)}
-    return PTable(
-        tuple(laws.get(count, stays) for count in range(last + 1)),
-        CYCLES.get(last) if keyed else 1,
-    )
+    stays = ((Fraction(1), 0),)
+    every = tuple(steps.get(count, stays) for count in range(last + 1))
+    return PTable(tuple(map(_law_of, every)), CYCLES.get(last) if keyed else 1, every, keys)
+
+
+def _law_of(steps: Steps) -> Law:
+    """Return the probability of each perturbation: how many keys lead to it."""
+    law: Law = {}
+    reached = Fraction(0)
+    for end, noise in steps:
+        law[noise] = law.get(noise, Fraction(0)) + end - reached
+        reached = end
+    return law
 
 
 @dataclass(frozen=True)
@@ -152,8 +178,8 @@ def _wrong(path: str | os.PathLike[str], line: int, text: str) -> ValidationErro
     return ValidationError(f"path: line {line} of {os.fspath(path)!r}: {text}")
 
 
-def _of_keys(rows: Iterable[_Row]) -> dict[int, Law]:
-    """Return the law of each count, the perturbation being that of a uniform cell key."""
+def _of_keys(rows: Iterable[_Row]) -> tuple[dict[int, Steps], int]:
+    """Return the perturbations of each count by its key, and the number of keys."""
     table: dict[int, dict[int, int]] = {}
     first: dict[int, _Row] = {}
     for row in rows:
@@ -177,16 +203,15 @@ def _of_keys(rows: Iterable[_Row]) -> dict[int, Law]:
             "cell key is always 0 and its perturbation no draw: give all its keys the pvalue of "
             "the ckey 0"
         )
-    laws: dict[int, Law] = {}
-    for count, keys in table.items():
-        law = laws[count] = {}
-        for noise in keys.values():
-            law[noise] = law.get(noise, Fraction(0)) + Fraction(1, size)
-    return laws
+    steps = {
+        count: tuple((Fraction(key + 1, size), keys[key]) for key in range(size))
+        for count, keys in table.items()
+    }
+    return steps, size
 
 
-def _of_probabilities(rows: Sequence[_Row]) -> dict[int, Law]:
-    """Return the law of each count as printed: the widths of the intervals of keys, or p."""
+def _of_probabilities(rows: Sequence[_Row]) -> dict[int, Steps]:
+    """Return the perturbations of each count by its key: the intervals of keys, or p in turn."""
     table: dict[int, dict[int, _Row]] = {}
     for row in rows:
         count, published = row.whole("i", 0), row.whole("j")
@@ -203,14 +228,14 @@ def _of_probabilities(rows: Sequence[_Row]) -> dict[int, Law]:
         return {}
     digit = _last_digit(rows, "p")
     if "p_int_ub" not in rows[0].cells:
-        return {count: _law(count, group, digit) for count, group in table.items()}
+        return {count: _printed(count, group, digit) for count, group in table.items()}
     # Ends that print less than six digits are taken as exact.
     end_digit = min(_last_digit(rows, "p_int_ub"), Fraction(1, 10**6))
-    return {count: _widths(count, group, digit, end_digit) for count, group in table.items()}
+    return {count: _intervals(count, group, digit, end_digit) for count, group in table.items()}
 
 
-def _law(count: int, group: dict[int, _Row], digit: Fraction) -> Law:
-    """Return the probabilities of a count as printed, which sum to 1."""
+def _printed(count: int, group: dict[int, _Row], digit: Fraction) -> Steps:
+    """Return the probabilities of a count as printed, which sum to 1, one after the other."""
     law = {noise: row.number("p") for noise, row in group.items()}
     total = sum(law.values(), Fraction(0))
     if total != 1:
@@ -221,22 +246,23 @@ def _law(count: int, group: dict[int, _Row], digit: Fraction) -> Law:
             + "; rows are not rescaled: print all digits, or fractions, or the column p_int_ub of "
             "the intervals of cell keys, which the office draws from"
         )
-    return law
+    return tuple(zip(accumulate(law.values()), law, strict=True))
 
 
-def _widths(count: int, group: dict[int, _Row], digit: Fraction, end_digit: Fraction) -> Law:
-    """Return the widths of the intervals of keys, which are looked up from the top line down."""
-    law: Law = {}
+def _intervals(count: int, group: dict[int, _Row], digit: Fraction, end_digit: Fraction) -> Steps:
+    """Return the intervals of keys, which are looked up from the top line down."""
+    steps: list[tuple[Fraction, int]] = []
     reached, row = Fraction(0), next(iter(group.values()))
     for noise, row in group.items():
         end = row.number("p_int_ub")
         if end < reached:
             row.refuse(f"p_int_ub falls to {row.cells['p_int_ub']}; the intervals are in order")
-        law[noise] = end - reached
-        if abs(row.number("p") - law[noise]) > digit / 2 + end_digit:
+        width = end - reached
+        steps.append((end, noise))
+        if abs(row.number("p") - width) > digit / 2 + end_digit:
             row.refuse(
                 f"p is {row.cells['p']}, but the interval of cell keys from {_decimal(reached)} to "
-                f"{row.cells['p_int_ub']} is {_decimal(law[noise])} wide"
+                f"{row.cells['p_int_ub']} is {_decimal(width)} wide"
             )
         if "p_int_lb" in row.cells and abs(row.number("p_int_lb") - reached) > end_digit:
             row.refuse(
@@ -249,7 +275,7 @@ def _widths(count: int, group: dict[int, _Row], digit: Fraction, end_digit: Frac
             f"the intervals of cell keys of i = {count} end at {_decimal(reached)}, not at 1; rows "
             "are not rescaled"
         )
-    return law
+    return tuple(steps)
 
 
 def _last_digit(rows: Sequence[_Row], column: str) -> Fraction:

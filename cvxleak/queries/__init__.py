@@ -13,10 +13,22 @@ query                         value                               sensitivity
 ``parity(n)``                 (x_1 + ... + x_n) mod 2             1
 ``modular_sum(n, m)``         (x_1 + ... + x_n) mod m             m - 1 (n >= m), else 1
 ``pair_sum(n)``               sum of x_i x_j over i < j           n - 1
+``histogram(n, k)``           count of each category, a tuple     (no number)
+``crosstab(n, k, m)``         count of each pair, a tuple         (no number)
 ============================  ==================================  ========================
 """
 
 from cvxleak.queries.binary import count, modular_sum, pair_sum, parity
 from cvxleak.queries.explicit import from_function, from_table
+from cvxleak.queries.tables import crosstab, histogram
 
-__all__ = ["count", "from_function", "from_table", "modular_sum", "pair_sum", "parity"]
+__all__ = [
+    "count",
+    "crosstab",
+    "from_function",
+    "from_table",
+    "histogram",
+    "modular_sum",
+    "pair_sum",
+    "parity",
+]

@@ -1,0 +1,217 @@
+"""What is done to a count before it is published, for counts of any size."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from cvxleak.core.numbers import exact_law
+from cvxleak.core.validation import check_cells, in_order, instance, whole_number
+from cvxleak.core.value import Value
+from cvxleak.mechanisms import random_rounding
+from cvxleak.model import Channel
+from cvxleak.model._ptable import PTable, Steps, read_ptable
+
+__all__ = ["CountNoise", "Law", "PerturbationTable", "RandomRounding"]
+
+Law = dict[int, Fraction]
+"""Exact probabilities of published values, none of them zero."""
+
+
+class CountNoise(ABC):
+    """Noise whose law is known exactly for each true count, and repeats itself for large ones.
+
+    `RandomRounding` and `PerturbationTable` exist. Noise that is added whatever the count is, like
+    `cvxleak.model.Gaussian`, `DiscreteGaussian` or `DiscreteLaplace`, is no `CountNoise`; a table
+    takes both.
+
+    Examples
+    --------
+    >>> from cvxleak.tables import CountNoise, RandomRounding
+    >>> noise = RandomRounding(base=3)
+    >>> isinstance(noise, CountNoise), noise.start, noise.period
+    (True, 0, 3)
+    """
+
+    @abstractmethod
+    def law(self, count: int) -> Law:
+        """Return the law of the published value of a true count."""
+
+    @property
+    @abstractmethod
+    def start(self) -> int:
+        """From this count on, the law of the perturbation repeats itself."""
+
+    @property
+    @abstractmethod
+    def period(self) -> int:
+        """After so many counts it does."""
+
+    def channel(self, largest: int) -> Channel:
+        """Return the channel from the counts 0, ..., `largest` to the published values.
+
+        Examples
+        --------
+        >>> from cvxleak.tables import RandomRounding
+        >>> RandomRounding(base=2).channel(2).matrix
+        array([[1. , 0. ],
+               [0.5, 0.5],
+               [0. , 1. ]])
+        """
+        laws = [self.law(count) for count in range(whole_number(largest, "largest", 0) + 1)]
+        outputs = sorted(set().union(*laws))
+        check_cells(len(laws), len(outputs), "largest")
+        rows = np.array([[law.get(y, 0.0) for y in outputs] for law in laws], dtype=object)
+        return Channel(rows, range(len(laws)), outputs)
+
+
+@dataclass(frozen=True, eq=False)
+class RandomRounding(CountNoise, Value):
+    """Random rounding to a multiple of a base, of counts of any size.
+
+    As `cvxleak.mechanisms.random_rounding`: a count of v with r = v mod base > 0 becomes v - r +
+    base with probability u(r), r / base if `up` is left out, and v - r otherwise.
+
+    Parameters
+    ----------
+    base : int
+        At least 1.
+    up : sequence of float, optional
+        u(1), ..., u(base - 1).
+
+    Raises
+    ------
+    ValidationError
+        A base that is not a positive integer, or `up` is not base - 1 probabilities.
+
+    Examples
+    --------
+    >>> from cvxleak.tables import RandomRounding
+    >>> RandomRounding(base=3).law(1_000_000)
+    {999999: Fraction(2, 3), 1000002: Fraction(1, 3)}
+    """
+
+    base: int
+    up: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        base = whole_number(self.base, "base", 1, 1 << 20)
+        object.__setattr__(self, "base", base)
+        if self.up is not None:
+            object.__setattr__(self, "up", in_order(self.up, "up"))
+        _ = self._laws  # the probabilities are checked
+
+    @cached_property
+    def _laws(self) -> tuple[Law, ...]:
+        channel = random_rounding(max(self.base - 1, 1), self.base, self.up)
+        outputs: Any = channel.outputs
+        rows = [exact_law(channel.row(count)) for count in range(self.base)]
+        return tuple({y: p for y, p in zip(outputs, row, strict=True) if p} for row in rows)
+
+    @property
+    def start(self) -> int:
+        """0."""
+        return 0
+
+    @property
+    def period(self) -> int:
+        """The base."""
+        return self.base
+
+    def __repr__(self) -> str:
+        return f"RandomRounding({self.base}" + (f", up={self.up})" if self.up else ")")
+
+    def law(self, count: int) -> Law:
+        """Return the law of the published value of a true count."""
+        rest = whole_number(count, "count", 0) % self.base
+        return {count - rest + value: p for value, p in self._laws[rest].items()}
+
+
+@dataclass(frozen=True, eq=False)
+class PerturbationTable(CountNoise, Value):
+    r"""A statistical office's perturbation table, drawn from by cell keys.
+
+    Each person has a random key. The key of a cell is the sum of those of its people, modulo the
+    number of keys, and that of a margin the sum of those of its cells; the file says by how much a
+    count with this key is perturbed. So the noise of a margin is not independent of that of its
+    cells, unless the office draws it independently.
+
+    Parameters
+    ----------
+    path : path
+        The file, in one of the forms that `cvxleak.model.Mechanism.from_ptable` reads.
+    cycle : int, optional
+        As there.
+    summed_keys : bool
+        Whether the key of a margin is the sum of its cells' keys. If not, every number is perturbed
+        independently of the others.
+
+    Raises
+    ------
+    ValidationError
+        As `Mechanism.from_ptable`.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from cvxleak.tables import PerturbationTable
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "ptable.csv")
+    ...     _ = path.write_text("i,j,p\n1,0,1/3\n1,1,1/2\n1,3,1/6\n2,1,1/4\n2,3,3/4\n")
+    ...     noise = PerturbationTable(path)
+    >>> noise.law(1), noise.law(100)[99]
+    ({0: Fraction(1, 3), 1: Fraction(1, 2), 3: Fraction(1, 6)}, Fraction(1, 4))
+    """
+
+    path: str | os.PathLike[str]
+    cycle: int | None = None
+    summed_keys: bool = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", os.fspath(self.path))
+        object.__setattr__(self, "summed_keys", instance(self.summed_keys, bool, "summed_keys"))
+        self.table.period(self.cycle)
+
+    @cached_property
+    def table(self) -> PTable:
+        """The rows of the file."""
+        return read_ptable(self.path)
+
+    @property
+    def start(self) -> int:
+        """From which count on the rows are taken in turn."""
+        return self.table.last + 1 - self.period
+
+    @property
+    def period(self) -> int:
+        """How many of the last rows are."""
+        return self.table.period(self.cycle) or 1
+
+    def law(self, count: int) -> Law:
+        """Return the law of the published value of a true count."""
+        row = self.table.laws[self.table.place(whole_number(count, "count", 0), self.cycle)]
+        return {count + v: p for v, p in row.items() if p}
+
+    def steps(self, count: int) -> Steps:
+        r"""Return the published values of a true count by its key: up to which key, from 0 to 1.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> from cvxleak.tables import PerturbationTable
+        >>> with TemporaryDirectory() as folder:
+        ...     path = Path(folder, "ptable.csv")
+        ...     _ = path.write_text("pcv,ckey,pvalue\n1,0,-1\n1,1,1\n")
+        ...     PerturbationTable(path, cycle=1).steps(5)
+        ((Fraction(1, 2), 4), (Fraction(1, 1), 6))
+        """
+        place = self.table.place(whole_number(count, "count", 0), self.cycle)
+        return tuple((end, count + v) for end, v in self.table.steps[place])

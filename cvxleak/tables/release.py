@@ -1,0 +1,191 @@
+"""`TableRelease`: a table and the noise of each number that is published of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import check_cells, instance, short
+from cvxleak.core.value import Value, preview
+from cvxleak.model import AdditiveNoise, Channel, Mechanism
+from cvxleak.tables.noise import CountNoise, PerturbationTable
+from cvxleak.tables.table import Cell, Table
+
+__all__ = ["Noise", "TableRelease"]
+
+Noise = CountNoise | AdditiveNoise
+"""What one published number goes through."""
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class TableRelease(Value):
+    """A table of which each number is published with noise.
+
+    Parameters
+    ----------
+    table : Table
+    noise : CountNoise, AdditiveNoise, or mapping
+        The noise of every number; or for each number of the table, by its label, its own (None if
+        the number is not published).
+
+    Raises
+    ------
+    ValidationError
+        Noise of another kind, a label that is no published number, or one that has no noise.
+
+    Examples
+    --------
+    >>> from cvxleak.tables import RandomRounding, Table, TableRelease
+    >>> table = Table({"answer": ["no", "yes"]}, counts=[3, 4])
+    >>> release = TableRelease(table, RandomRounding(base=3))
+    >>> release
+    TableRelease(7 people by answer (2), 3 published numbers: RandomRounding(3))
+    >>> release.mechanism
+    Mechanism(7 records, 8 query values -> 18 outputs)
+    """
+
+    table: Table
+    noise: tuple[tuple[Cell, Noise], ...]
+
+    def __init__(self, table: Table, noise: Noise | Mapping[Any, Noise | None]) -> None:
+        numbers = instance(table, Table, "table").numbers
+        if isinstance(noise, Mapping):
+            given = dict(noise)
+            for label in given:
+                if label not in numbers:
+                    raise ValidationError(
+                        f"noise: found {short(label)}; the numbers are {preview(numbers)}"
+                    )
+            for label in numbers:
+                if label not in given:
+                    raise ValidationError(
+                        f"noise: the number {label!r} has none; say None if it is not published"
+                    )
+        else:
+            given = dict.fromkeys(numbers, noise)
+        pairs = []
+        for label in numbers:
+            law = given[label]
+            if law is None:
+                continue
+            if not isinstance(law, (CountNoise, AdditiveNoise)):
+                raise ValidationError(
+                    f"noise: found {short(law)}; RandomRounding, PerturbationTable, or noise of "
+                    "cvxleak.model such as Gaussian is needed"
+                )
+            pairs.append((label, law))
+        if not pairs:
+            raise ValidationError("noise: no number is published")
+        object.__setattr__(self, "table", table)
+        object.__setattr__(self, "noise", tuple(pairs))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.table, self._by_label)
+
+    @property
+    def _by_label(self) -> dict[Cell, Noise | None]:
+        published = dict(self.noise)
+        return {label: published.get(label) for label in self.table.numbers}
+
+    @property
+    def numbers(self) -> tuple[Cell, ...]:
+        """Labels of the numbers that are published."""
+        return tuple(label for label, _ in self.noise)
+
+    @cached_property
+    def sums(self) -> tuple[tuple[int, ...], ...]:
+        """For each published number, the places in `table.cells` of those that it is the sum of."""
+        known = dict(zip(self.table.numbers, self.table.sums, strict=True))
+        return tuple(known[label] for label in self.numbers)
+
+    @property
+    def true(self) -> tuple[int, ...]:
+        """The true value of each published number."""
+        cells = self.table.in_cells
+        return tuple(int(cells[list(places)].sum()) for places in self.sums)
+
+    @property
+    def linked(self) -> bool:
+        """Whether keys link the noise of several numbers."""
+        return any(isinstance(law, PerturbationTable) and law.summed_keys for _, law in self.noise)
+
+    def law(self, counts: Sequence[Any]) -> dict[tuple[int, ...], Fraction]:
+        """Return the exact law of everything that is published, given the true counts of the cells.
+
+        Parameters
+        ----------
+        counts : sequence of int
+            One for each of `table.cells`.
+
+        Raises
+        ------
+        ValidationError
+            Noise of a number that is no `CountNoise`, or noise that keys link.
+
+        Examples
+        --------
+        >>> from cvxleak.tables import RandomRounding, Table, TableRelease
+        >>> table = Table({"answer": ["no", "yes"]}, people=4, margins=False)
+        >>> TableRelease(table, RandomRounding(base=2)).law([3, 1])[2, 0]
+        Fraction(1, 4)
+        """
+        laws = self._laws(counts)
+        check_cells(math.prod(map(len, laws)), len(laws), "counts")
+        found = {}
+        for published in product(*laws):
+            pairs = zip(laws, published, strict=True)
+            found[published] = math.prod((law[y] for law, y in pairs), start=Fraction(1))
+        return found
+
+    def _laws(self, counts: Sequence[Any]) -> list[dict[int, Fraction]]:
+        """Return the law of each published number, which are independent."""
+        if self.linked:
+            raise ValidationError("noise: keys link the noise of several numbers")
+        laws = []
+        for (label, noise), places in zip(self.noise, self.sums, strict=True):
+            if not isinstance(noise, CountNoise):
+                raise ValidationError(
+                    f"noise: that of {label!r} is {noise!r}, whose outputs are no finite set"
+                )
+            laws.append(noise.law(sum(int(counts[place]) for place in places)))
+        return laws
+
+    @cached_property
+    def mechanism(self) -> Mechanism:
+        """The whole release as a mechanism on the dataset of n people, for small tables.
+
+        Its query is the vector of the cells' counts, its outputs the tuples of published numbers.
+
+        Raises
+        ------
+        ValidationError
+            As `law`, and a table that is too large to be written out.
+        """
+        query = self.table.query
+        values: Any = query.values
+        laws = zip(*map(self._laws, values), strict=True)
+        supports = [sorted(set().union(*column)) for column in laws]
+        outputs = list(product(*supports))
+        check_cells(len(query.values), len(outputs), "table")
+        rows = np.zeros((len(query.values), len(outputs)), dtype=object)
+        places = {output: place for place, output in enumerate(outputs)}
+        for row, counts in zip(rows, values, strict=True):
+            for published, p in self.law(counts).items():
+                row[places[published]] = p
+        used = (rows != 0).any(axis=0)
+        kept = [output for output, use in zip(outputs, used, strict=True) if use]
+        return Mechanism(query, Channel(rows[:, used], query.values, kept))
+
+    def __repr__(self) -> str:
+        kinds = dict.fromkeys(repr(law) for _, law in self.noise)
+        people = repr(self.table)[6:].rsplit(",", 1)[0]
+        count = f"{len(self.noise)} published number" + ("s" if len(self.noise) > 1 else "")
+        return f"TableRelease({people}, {count}: {', '.join(kinds)})"

@@ -1,0 +1,527 @@
+"""`Table`: who is counted in which cell, and which sums of cells are published."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations, product
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.notebook import html_table
+from cvxleak.core.validation import (
+    in_order,
+    instance,
+    label_tuple,
+    plain_array,
+    read_only,
+    short,
+    whole_number,
+)
+from cvxleak.core.value import Value, preview
+from cvxleak.model import AdditiveQuery
+from cvxleak.queries import histogram
+from cvxleak.tables.reading import microdata_columns, read_counts
+
+__all__ = ["OUTSIDE", "TOTAL", "Cell", "Table"]
+
+TOTAL = "total"
+"""In the label of a margin, the place of a variable that is summed over."""
+
+OUTSIDE = "outside"
+"""The value of a record that is in no cell of the table."""
+
+CELL_LIMIT = 1 << 20
+"""Most cells of a table."""
+
+Cell = tuple[Hashable, ...]
+"""One category of each variable, in their order; in a margin, `TOTAL` for some of them."""
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class Table(Value):
+    """A table of counts of n people: its variables, its margins, and the counts if they are given.
+
+    Each person is in one cell: one category of each variable. Published are the counts of the cells
+    and those of the margins, which are sums of cells. The label of a cell is a tuple with a
+    category of each variable; that of a margin has "total" for each variable that is summed over.
+
+    Parameters
+    ----------
+    variables : mapping
+        For each variable, by its name, its categories, in the order in which the table shows them.
+    people : int, optional
+        n. The sum of the counts if left out.
+    counts : array_like of int, optional
+        The true count of each cell, an axis for each variable. Without counts, the table says what
+        would be published of n people.
+    margins : bool or iterable of iterables of str
+        Which margins are published: all if True, none if False, or those that keep these variables;
+        ``[("sex",), ()]`` are the counts by sex and the grand total.
+    zeros : iterable of tuples
+        Structural zeros: cells in which nobody can be. They are not published.
+    outside : bool
+        Whether a person may be in no cell at all, because the table is about part of a population
+        of n. If not, the counts sum to n.
+    columns : iterable of str
+        The variables that run from left to right where the table is shown; the others run down.
+
+    Attributes
+    ----------
+    cells : tuple
+        Labels of the cells that are no structural zeros, the last variable fastest.
+    numbers : tuple
+        Labels of the published numbers: the cells first, then the margins.
+    incidence : ndarray of bool, shape (numbers, cells)
+        Which cells are summed to each published number.
+
+    Raises
+    ------
+    ValidationError
+        No variables, categories twice or one called "total", counts of another shape, negative or
+        not whole, that do not sum to n, or in a structural zero; a margin of unknown variables.
+
+    Examples
+    --------
+    >>> from cvxleak.tables import Table
+    >>> table = Table(
+    ...     {"sex": ["f", "m"], "answer": ["no", "yes"]}, counts=[[5, 2], [4, 0]]
+    ... )
+    >>> table
+    Table(11 people by sex (2) and answer (2), 9 published numbers)
+    >>> table.cells
+    (('f', 'no'), ('f', 'yes'), ('m', 'no'), ('m', 'yes'))
+    >>> table.numbers[4:]
+    (('f', 'total'), ('m', 'total'), ('total', 'no'), ('total', 'yes'), ('total', 'total'))
+    >>> table.true
+    array([ 5,  2,  4,  0,  7,  4,  9,  2, 11])
+    """
+
+    variables: tuple[tuple[str, tuple[Hashable, ...]], ...]
+    people: int
+    counts: NDArray[np.int64] | None
+    margins: tuple[tuple[str, ...], ...]
+    zeros: tuple[Cell, ...]
+    outside: bool
+    columns: tuple[str, ...]
+
+    def __init__(
+        self,
+        variables: Mapping[str, Iterable[Hashable]],
+        people: int | None = None,
+        *,
+        counts: ArrayLike | None = None,
+        margins: bool | Iterable[Iterable[str]] = True,
+        zeros: Iterable[Cell] = (),
+        outside: bool = False,
+        columns: Iterable[str] = (),
+    ) -> None:
+        named = _variables(variables)
+        shape = tuple(len(categories) for _, categories in named)
+        object.__setattr__(self, "variables", named)
+        object.__setattr__(self, "outside", instance(outside, bool, "outside"))
+        object.__setattr__(self, "margins", _margins(margins, self.names))
+        across = [_known(name, self.names, "columns") for name in in_order(columns, "columns")]
+        object.__setattr__(self, "columns", tuple(n for n in self.names if n in across))
+        empty = {_place(cell, named, "zeros") for cell in in_order(zeros, "zeros")}
+        object.__setattr__(self, "zeros", tuple(self._label(place) for place in sorted(empty)))
+        given = None if counts is None else _counts(counts, shape)
+        if given is not None:
+            for place in empty:
+                if given[place]:
+                    raise ValidationError(
+                        f"counts: found {given[place]} in the cell {self._label(place)!r}, which "
+                        "is a structural zero"
+                    )
+        object.__setattr__(self, "counts", given)
+        object.__setattr__(self, "people", _people(people, given, self.outside))
+        if not self.cells:
+            raise ValidationError("zeros: every cell is a structural zero")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _made, (dict(self.variables), self._options())
+
+    def _options(self) -> dict[str, Any]:
+        names = ("people", "counts", "margins", "zeros", "outside", "columns")
+        return {name: getattr(self, name) for name in names}
+
+    @classmethod
+    def from_microdata(
+        cls,
+        data: Any,
+        rows: Sequence[str],
+        columns: Sequence[str] = (),
+        *,
+        margins: bool | Iterable[Iterable[str]] = True,
+        categories: Mapping[str, Iterable[Hashable]] | None = None,
+        zeros: Iterable[Cell] = (),
+        missing: str = "refuse",
+    ) -> Self:
+        """Return the table of the people of whom each line of the data is one.
+
+        Nothing of the data is kept but the counts.
+
+        Parameters
+        ----------
+        data : pandas.DataFrame, mapping, or path of a CSV file
+            A column for each variable, by its name.
+        rows, columns : sequence of str
+            The variables that run down and across.
+        margins, zeros
+            As for `Table`.
+        categories : mapping, optional
+            For a variable, all its categories in order, those that nobody has included. Otherwise
+            those that occur, in increasing order if they can be compared.
+        missing : str
+            What a missing value (None, NaN, an empty cell) is: "refuse" (an error), or "category"
+            (a category of its own, called "missing", which comes last).
+
+        Raises
+        ------
+        ValidationError
+            A column that is not there, no people, a missing value, a category that is not among
+            those listed, and whatever `Table` refuses.
+
+        Examples
+        --------
+        >>> from cvxleak.tables import Table
+        >>> people = {"sex": ["f", "f", "m"], "age": ["young", "old", "old"]}
+        >>> Table.from_microdata(people, rows=["sex"], columns=["age"]).counts
+        array([[1, 1],
+               [1, 0]])
+        """
+        names = (*_names(rows, "rows"), *_names(columns, "columns"))
+        found = microdata_columns(data, names, categories or {}, missing)
+        shape = tuple(len(known) for known, _ in found.values())
+        _check_size(shape)
+        flat = np.ravel_multi_index([places for _, places in found.values()], shape)
+        counts = np.bincount(flat, minlength=math.prod(shape)).reshape(shape)
+        variables = {name: known for name, (known, _) in found.items()}
+        return cls(variables, counts=counts, margins=margins, zeros=zeros, columns=columns)
+
+    @classmethod
+    def from_counts(
+        cls,
+        data: Any,
+        *,
+        margins: bool | Iterable[Iterable[str]] = True,
+        zeros: Iterable[Cell] = (),
+        people: int | None = None,
+        outside: bool = False,
+    ) -> Self:
+        r"""Return the table of counts that a file or a frame holds.
+
+        Parameters
+        ----------
+        data : pandas.DataFrame, or path of a CSV file
+            Either long, a line for each cell, with a column for each variable and one called
+            "count" (a cell without a line is 0); or a cross table of two variables: a header with
+            the categories across, and the categories down in the first column. The first cell of
+            the header may name both, as in ``sex/age``; otherwise they are called "row" and
+            "column". Rows and columns called "total" are margins, and have to add up.
+        margins, zeros, people, outside
+            As for `Table`.
+
+        Raises
+        ------
+        ValidationError
+            A file that cannot be read, a count that is negative or not whole, a cell twice,
+            margins that do not add up (it says which, what it is and what its cells sum to).
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> from cvxleak.tables import Table
+        >>> with TemporaryDirectory() as folder:
+        ...     path = Path(folder, "counts.csv")
+        ...     _ = path.write_text("sex/age,young,old,total\nf,5,2,7\nm,4,0,4\ntotal,9,2,11\n")
+        ...     Table.from_counts(path)
+        Table(11 people by sex (2) and age (2), 9 published numbers)
+        """
+        variables, counts, columns = read_counts(data, TOTAL)
+        return cls(
+            variables,
+            people,
+            counts=counts,
+            margins=margins,
+            zeros=zeros,
+            outside=outside,
+            columns=columns,
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the variables."""
+        return tuple(name for name, _ in self.variables)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many categories each variable has."""
+        return tuple(len(categories) for _, categories in self.variables)
+
+    @cached_property
+    def _places(self) -> tuple[tuple[int, ...], ...]:
+        """Where the cells are that are no structural zeros."""
+        empty = {_place(cell, self.variables, "zeros") for cell in self.zeros}
+        return tuple(place for place in np.ndindex(self.shape) if place not in empty)
+
+    def _label(self, place: tuple[int, ...]) -> Cell:
+        pairs = zip(self.variables, place, strict=True)
+        return tuple(TOTAL if i < 0 else categories[i] for (_, categories), i in pairs)
+
+    @cached_property
+    def cells(self) -> tuple[Cell, ...]:
+        """Labels of the cells that are no structural zeros, the last variable fastest."""
+        return tuple(map(self._label, self._places))
+
+    @cached_property
+    def _sums(self) -> dict[Cell, tuple[int, ...]]:
+        """For each published number, its label and the cells that it is the sum of."""
+        found: dict[Cell, list[int]] = {cell: [place] for place, cell in enumerate(self.cells)}
+        for kept in self.margins:
+            axes = [name in kept for name in self.names]
+            ranges = [range(k) if keep else (-1,) for keep, k in zip(axes, self.shape, strict=True)]
+            margin: dict[Cell, list[int]] = {self._label(p): [] for p in product(*ranges)}
+            for number, place in enumerate(self._places):
+                summed = [i if keep else -1 for keep, i in zip(axes, place, strict=True)]
+                margin[self._label(tuple(summed))].append(number)
+            found |= {label: cells for label, cells in margin.items() if cells}
+        return {label: tuple(cells) for label, cells in found.items()}
+
+    @property
+    def numbers(self) -> tuple[Cell, ...]:
+        """Labels of the published numbers: the cells, then the margins, the grand total last."""
+        return tuple(self._sums)
+
+    @property
+    def sums(self) -> tuple[tuple[int, ...], ...]:
+        """For each published number, the places in `cells` of those that it is the sum of."""
+        return tuple(self._sums.values())
+
+    @cached_property
+    def incidence(self) -> NDArray[np.bool_]:
+        """Which cells are summed to each published number, shape (numbers, cells)."""
+        found = np.zeros((len(self._sums), len(self.cells)), dtype=bool)
+        for row, cells in enumerate(self.sums):
+            found[row, list(cells)] = True
+        return read_only(found)
+
+    @property
+    def in_cells(self) -> NDArray[np.int64]:
+        """The true count of each cell, in the order of `cells`.
+
+        Raises
+        ------
+        ValidationError
+            The table has no counts.
+        """
+        if self.counts is None:
+            raise ValidationError("table: it has no counts; Table(..., counts=) states them")
+        return self.counts[tuple(np.array(self._places).T)]
+
+    @property
+    def true(self) -> NDArray[np.int64]:
+        """The true value of each published number, in the order of `numbers`.
+
+        Raises
+        ------
+        ValidationError
+            The table has no counts.
+        """
+        counts = self.in_cells
+        return np.array([counts[list(cells)].sum() for cells in self.sums])
+
+    @property
+    def alphabet(self) -> tuple[Hashable, ...]:
+        """The values of a record: the cells, and "outside" if a person may be in none."""
+        return (*self.cells, OUTSIDE) if self.outside else self.cells
+
+    @cached_property
+    def query(self) -> AdditiveQuery:
+        """The vector of the counts of the cells, as a query about n records.
+
+        Raises
+        ------
+        ValidationError
+            More vectors of counts than can be counted.
+        """
+        return histogram(self.people, self.cells, others=(OUTSIDE,) if self.outside else ())
+
+    def place_of(self, cell: Cell | Hashable, name: str = "cell") -> int:
+        """Return where a cell stands in `alphabet`.
+
+        Raises
+        ------
+        ValidationError
+            There is no such cell, or it is a structural zero.
+        """
+        label = tuple(cell) if isinstance(cell, list) else cell
+        known = {label: place for place, label in enumerate(self.alphabet)}
+        if len(self.variables) == 1:
+            known |= {label[0]: place for place, label in enumerate(self.cells)}
+        if not isinstance(label, Hashable) or label not in known:
+            raise ValidationError(
+                f"{name}: found {short(cell)}; the cells are {preview(self.alphabet)}"
+            )
+        return known[label]
+
+    def to_frame(self) -> Any:
+        """Return the published numbers as a pandas DataFrame, long (needs pandas).
+
+        A column for each variable, and the true values in "count" if the table has counts.
+        """
+        import pandas as pd
+
+        frame = pd.DataFrame(self.numbers, columns=list(self.names))
+        if self.counts is not None:
+            frame["count"] = self.true
+        return frame
+
+    def __repr__(self) -> str:
+        by = [f"{name} ({len(categories)})" for name, categories in self.variables]
+        about = " and ".join(filter(None, (", ".join(by[:-1]), by[-1])))
+        people = f"{self.people} {'person' if self.people == 1 else 'people'}"
+        return f"Table({people} by {about}, {len(self._sums)} published numbers)"
+
+    def _repr_html_(self) -> str:
+        """Return the cells and margins as a table, rows down and columns across."""
+        across = self.columns or self.names[1:]
+        down = tuple(name for name in self.names if name not in across)
+        values = [""] * len(self.numbers) if self.counts is None else self.true.tolist()
+        body: dict[Cell, dict[Cell, Any]] = {}
+        head: dict[Cell, None] = {}
+        for label, value in zip(self.numbers, values, strict=True):
+            parts = dict(zip(self.names, label, strict=True))
+            top = tuple(parts[name] for name in across)
+            head[top] = None
+            body.setdefault(tuple(parts[name] for name in down), {})[top] = value
+        rows = [
+            [*map(str, left), *(cells.get(top, "") for top in head)] for left, cells in body.items()
+        ]
+        titles = [*down, *(" / ".join(map(str, top)) or "count" for top in head)]
+        return html_table(repr(self), titles, rows)
+
+
+def _made(variables: Mapping[str, Any], options: Mapping[str, Any]) -> Table:
+    return Table(variables, **options)
+
+
+def _variables(given: Any) -> tuple[tuple[str, tuple[Hashable, ...]], ...]:
+    if not isinstance(given, Mapping) or not given:
+        raise ValidationError(
+            "variables: expected a mapping from the name of each variable to its categories, "
+            f"found {short(given)}"
+        )
+    found = []
+    for name, listed in given.items():
+        where = f"variables[{short(name)}]"
+        categories = in_order(listed, where)
+        if not isinstance(name, str) or not categories or isinstance(listed, str):
+            raise ValidationError(f"{where}: found {short(listed)}; categories are needed")
+        categories = label_tuple(categories, len(categories), where)
+        if TOTAL in categories:
+            raise ValidationError(f"{where}: found {TOTAL!r}, which is what margins are called")
+        found.append((name, categories))
+    _check_size(tuple(len(categories) for _, categories in found))
+    return tuple(found)
+
+
+def _check_size(shape: tuple[int, ...]) -> None:
+    if math.prod(shape) > CELL_LIMIT:
+        raise ValidationError(
+            f"variables: found {short(math.prod(shape))} cells; at most {CELL_LIMIT} are allowed"
+        )
+
+
+def _names(given: Any, argument: str) -> tuple[str, ...]:
+    if isinstance(given, str):
+        raise ValidationError(f"{argument}: found {given!r}; a list of names is needed")
+    return tuple(instance(name, str, argument) for name in in_order(given, argument))
+
+
+def _known(name: Any, names: tuple[str, ...], argument: str) -> str:
+    if name not in names:
+        raise ValidationError(
+            f"{argument}: found {short(name)}; the variables are {preview(names)}"
+        )
+    return name
+
+
+def _margins(given: Any, names: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    """Return the margins as the variables that they keep, those that keep most first."""
+    every = [kept for k in range(len(names) - 1, -1, -1) for kept in combinations(names, k)]
+    if isinstance(given, bool):
+        return tuple(every) if given else ()
+    asked = set()
+    for kept in in_order(given, "margins"):
+        wanted = {_known(name, names, "margins") for name in _names(kept, "margins")}
+        if len(wanted) == len(names):
+            raise ValidationError(
+                f"margins: found {short(kept)}, all variables, which are the cells themselves"
+            )
+        asked.add(tuple(name for name in names if name in wanted))
+    return tuple(kept for kept in every if kept in asked)
+
+
+def _place(
+    cell: Any, variables: tuple[tuple[str, tuple[Hashable, ...]], ...], argument: str
+) -> tuple[int, ...]:
+    """Return where a cell is, by its label."""
+    label = in_order(cell, argument) if not isinstance(cell, str) else (cell,)
+    if len(label) != len(variables):
+        raise ValidationError(
+            f"{argument}: found {short(cell)}; a cell has a category of each variable, "
+            f"{preview(tuple(name for name, _ in variables))}"
+        )
+    places = []
+    for part, (name, categories) in zip(label, variables, strict=True):
+        if part not in categories:
+            raise ValidationError(
+                f"{argument}: found {short(part)}; the categories of {name!r} are "
+                f"{preview(categories)}"
+            )
+        places.append(categories.index(part))
+    return tuple(places)
+
+
+def _counts(given: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.int64]:
+    array = plain_array(given, "counts")
+    if array.shape != shape:
+        raise ValidationError(
+            f"counts: found shape {array.shape}; the variables have {shape} categories"
+        )
+    if array.dtype.kind not in "iuf":
+        raise ValidationError(f"counts: expected whole numbers, found {short(given)}")
+    wrong = ~((array >= 0) & (array < 1 << 53) & (array == np.floor(array)))
+    if wrong.any():
+        value = array[tuple(np.argwhere(wrong)[0])].item()
+        where = tuple(np.argwhere(wrong)[0].tolist())
+        raise ValidationError(
+            f"counts: found {value!r} at index {where}; a count is a whole number, at least 0"
+        )
+    return read_only(array.astype(np.int64))
+
+
+def _people(people: Any, counts: NDArray[np.int64] | None, outside: bool) -> int:
+    if counts is None:
+        if people is None:
+            raise ValidationError(
+                "people: is missing; without counts, the number of people is needed"
+            )
+        return whole_number(people, "people", 1)
+    total = int(counts.sum())
+    if people is None:
+        if total == 0:
+            raise ValidationError("counts: found nobody; the number of people is at least 1")
+        return total
+    n = whole_number(people, "people", 1)
+    if n < total or (n > total and not outside):
+        more = "" if outside else "; if a person may be in no cell, say outside=True"
+        raise ValidationError(f"people: found {n}; the counts sum to {total}{more}")
+    return n
