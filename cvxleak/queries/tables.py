@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from itertools import product
 
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import in_order, label_tuple, whole_number
@@ -49,13 +50,7 @@ def histogram(
     >>> query(("yes", "no answer")), query.values
     ((1, 0), ((0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (2, 0)))
     """
-    if isinstance(categories, Iterable):
-        listed = in_order(categories, "categories")
-        if not listed:
-            raise ValidationError("categories: found none; at least one is needed")
-    else:
-        listed = range(whole_number(categories, "categories", 1, CATEGORY_LIMIT))
-    counted = label_tuple(listed, len(listed), "categories")
+    counted = _listed(categories, "categories")
     rest = in_order(others, "others")
     alphabet = label_tuple((*counted, *rest), len(counted) + len(rest), "others")
     places = range(len(counted))
@@ -92,11 +87,14 @@ def crosstab(
     >>> query((("f", "yes"), ("m", "no"), ("f", "yes")))
     (0, 2, 1, 0)
     """
-    sides = []
-    for name, given in (("rows", rows), ("columns", columns)):
-        some = isinstance(given, Iterable)
-        listed = (
-            in_order(given, name) if some else range(whole_number(given, name, 1, CATEGORY_LIMIT))
-        )
-        sides.append(label_tuple(listed, len(listed), name))
-    return histogram(n, [(left, top) for left in sides[0] for top in sides[1]])
+    return histogram(n, list(product(_listed(rows, "rows"), _listed(columns, "columns"))))
+
+
+def _listed(given: int | Iterable[Hashable], name: str) -> tuple[Hashable, ...]:
+    """Return categories, or as many as a number says."""
+    if not isinstance(given, Iterable):
+        return tuple(range(whole_number(given, name, 1, CATEGORY_LIMIT)))
+    listed = in_order(given, name)
+    if not listed:
+        raise ValidationError(f"{name}: found none; at least one is needed")
+    return label_tuple(listed, len(listed), name)
