@@ -8,7 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from cvxleak import Channel, Mechanism, Prior, capacity, record_leakage
-from cvxleak.audit import leakage_curve
+from cvxleak.audit import LeakageCurve, leakage_curve
 from cvxleak.capacities import Capacity
 from cvxleak.core.errors import ValidationError
 from cvxleak.design import MinLeakage, design_curve
@@ -22,6 +22,7 @@ from cvxleak.plots import (
     plot_convergence,
     plot_curve,
     plot_envelope,
+    plot_guesses,
     plot_posterior,
     plot_prior,
     plot_sources,
@@ -139,6 +140,21 @@ def test_a_curve():
     assert "bits" in bits.get_ylabel()
     with pytest.raises(ValidationError, match="curve"):
         plot_curve([1, 2])
+
+
+def test_guesses_before_and_after_along_the_floor():
+    curve = leakage_curve(PARITY, [0.0, 1.0, 1.3], tol=1e-3)
+    axes = plot_guesses(curve)
+    pairs = [bound.witness.guess() for bound in curve.bounds]
+    before, after = ([float(x) for x in line.get_ydata()] for line in axes.lines)
+    assert list(zip(before, after, strict=True)) == pairs
+    assert axes.lines[0].get_xdata() == pytest.approx([0.0, 1.0, 1.3])
+    assert [text.get_text()[:6] for text in axes.get_legend().get_texts()] == ["before", "after "]
+    with pytest.raises(ValidationError, match="curve: expected a LeakageCurve"):
+        plot_guesses(curve.bounds)
+    nobody = LeakageCurve((0.0,), (capacity(PARITY.channel),), (True,), 0.0)
+    with pytest.raises(ValidationError, match="curve: witness: expected a"):
+        plot_guesses(nobody)
 
 
 def test_a_sweep():

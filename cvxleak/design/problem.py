@@ -253,7 +253,7 @@ def _laws(query: Query, given: Any, name: str) -> tuple[Law, ...]:
                 f"{name}: found a set with polytopes; finite sets and hulls of laws are allowed"
             )
         given = [Prior(law, given.labels) for part in given.parts for law in part.points]
-    if isinstance(given, Prior):
+    if isinstance(named_law(given), Prior):
         raise ValidationError(f"{name}: found one Prior; a list of laws is needed")
     laws = in_order(given, name)
     if not laws:

@@ -144,6 +144,16 @@ class DeskReport:
             ],
         }
 
+    def __repr__(self) -> str:
+        return f"DeskReport({self.mode}, {self.releases} releases, {len(self.exposures)} exposures)"
+
+    def _repr_html_(self) -> str:
+        from cvxleak.core.notebook import html_table
+
+        head = ("who", f"at most ({self.unit})", "budget")
+        rows = ((" + ".join(e.parties) or "everybody", e.leakage, e.budget) for e in self.exposures)
+        return html_table(f"{self!r}, {self.claim}", head, rows)
+
     def __str__(self) -> str:
         lines = [
             f"{self.releases} releases, {self.histories} classes of histories ({self.mode})",

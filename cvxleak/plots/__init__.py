@@ -10,6 +10,7 @@ from cvxleak.plots.curves import (
     plot_convergence,
     plot_curve,
     plot_envelope,
+    plot_guesses,
     plot_sweep,
     plot_trade_off,
 )
@@ -29,6 +30,7 @@ __all__ = [
     "plot_convergence",
     "plot_curve",
     "plot_envelope",
+    "plot_guesses",
     "plot_posterior",
     "plot_prior",
     "plot_sources",

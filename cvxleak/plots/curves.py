@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak.audit import LeakageCurve
+from cvxleak.audit import Adversary, LeakageCurve
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import Array, instance, short
 from cvxleak.design import DesignCurve
@@ -29,6 +29,7 @@ __all__ = [
     "plot_convergence",
     "plot_curve",
     "plot_envelope",
+    "plot_guesses",
     "plot_sweep",
     "plot_trade_off",
 ]
@@ -178,6 +179,49 @@ def plot_curve(
     unit = f" ({bound.unit})" if bound.unit in ("nats", "bits") else ""
     axes.set_ylabel(f"{bound.name}{symbol}{unit}")
     rise_from_zero(axes)
+    return axes
+
+
+def plot_guesses(curve: LeakageCurve, *, ax: Axes | None = None) -> Axes:
+    """Draw how likely the worst adversary of each floor guesses right, before and after the output.
+
+    The worst by the measure of the curve: whose chance rises most is on a curve of that rise. The
+    lines hold for the witnesses of the curve; `plot_curve` draws both proved ends.
+
+    Parameters
+    ----------
+    curve : LeakageCurve
+        What `leakage_curve` returned.
+    ax
+        As for `plot_bracket`.
+
+    Raises
+    ------
+    ValidationError
+        Not a curve, or one with a floor at which no adversary was found.
+
+    Examples
+    --------
+    >>> from cvxleak import Mechanism
+    >>> from cvxleak.audit import leakage_curve
+    >>> from cvxleak.mechanisms import binary_symmetric
+    >>> from cvxleak.plots import plot_guesses
+    >>> from cvxleak.queries import parity
+    >>> curve = leakage_curve(Mechanism(parity(2), binary_symmetric(0.1)), [0, 0.7, 1.2])
+    >>> before, after = plot_guesses(curve).lines
+    >>> [round(float(line.get_ydata()[0]), 3) for line in (before, after)]
+    [0.5, 0.9]
+    """
+    floors = instance(curve, LeakageCurve, "curve").entropy_floors
+    worst = [instance(bound.witness, Adversary, "curve: witness") for bound in curve.bounds]
+    before, after = np.array([adversary.guess() for adversary in worst]).T
+    axes = checked_axes(ax)
+    style: dict[str, Any] = {"color": INK, "marker": "." if len(floors) <= READABLE else ""}
+    axes.fill_between(floors, before, after, color=INK, alpha=0.15, linewidth=0)
+    axes.plot(floors, before, linewidth=0.8, linestyle="--", label="before the output", **style)
+    axes.plot(floors, after, linewidth=1.4, label="after the output", **style)
+    axes.set(xlabel="entropy floor b (nats)", ylabel="chance of a right guess", ylim=(0, 1.02))
+    axes.legend(frameon=False, fontsize="small")
     return axes
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import Array, instance
 from cvxleak.measures import lumped_channel
 from cvxleak.model import Channel, Prior
+from cvxleak.model.prior import named_law
 from cvxleak.plots._axes import (
     INK,
     READABLE,
@@ -49,7 +51,7 @@ def plot_channel(channel: Channel, *, ax: Axes | None = None) -> Axes:
     return axes
 
 
-def plot_prior(prior: Prior, *, ax: Axes | None = None) -> Axes:
+def plot_prior(prior: Prior | Mapping[Any, Any], *, ax: Axes | None = None) -> Axes:
     """Draw a probability distribution as bars.
 
     Examples
@@ -59,7 +61,7 @@ def plot_prior(prior: Prior, *, ax: Axes | None = None) -> Axes:
     >>> len(plot_prior(Prior([0.2, 0.8], ["no", "yes"])).patches)
     2
     """
-    instance(prior, Prior, "prior")
+    prior = instance(named_law(prior), Prior, "prior")
     axes = checked_axes(ax)
     axes.bar(range(len(prior)), prior.probabilities, width=bar_width(len(prior)), color=INK)
     rise_from_zero(axes)

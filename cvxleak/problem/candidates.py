@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import Array, short
 from cvxleak.core.value import Value
 from cvxleak.model import Prior, as_prior
+from cvxleak.model.prior import named_law
 
 __all__ = [
     "candidate_array",
@@ -24,7 +25,12 @@ __all__ = [
 
 
 def plain(value: Any) -> Any:
-    """Return a copy of an array of any library as NumPy's; what has labels as it is."""
+    """Return a copy of an array of any library as NumPy's; what has labels as it is.
+
+    A mapping from labels to probabilities is a `Prior`; weights that are off go into an array.
+    """
+    if isinstance(value, Mapping):
+        return named_law(value)
     if isinstance(value, Value) or hasattr(value, "iloc"):
         return value
     if hasattr(value, "detach"):  # PyTorch

@@ -90,6 +90,9 @@ class Check:
             return _difference(lower, value), _difference(upper, value)
         return _difference(value, upper), _difference(value, lower)
 
+    def __repr__(self) -> str:
+        return f"Check({str(self).splitlines()[0]})"
+
     def __str__(self) -> str:
         unit = self.bound.unit
         broken = [

@@ -222,6 +222,22 @@ class IterateReport(Value):
             )
         return "it stands still, at a local optimum or a point where its steps vanish"
 
+    def __repr__(self) -> str:
+        return (
+            f"IterateReport({len(self.checks)} points, the last {str(self.last).splitlines()[0]})"
+        )
+
+    def _repr_html_(self) -> str:
+        from cvxleak.core.notebook import html_table
+
+        head = ("point", "value", "claimed", "feasible", "short by at least", "at most")
+        claims = ("" if claim is None else claim for claim in self.claimed)
+        rows = (
+            (place, check.value, claim, check.feasible, *check.shortfall)
+            for place, (check, claim) in enumerate(zip(self.checks, claims, strict=True))
+        )
+        return html_table(self.verdict, head, rows)
+
     def __str__(self) -> str:
         lines = [self.verdict, *str(self.last).splitlines()[1:]]
         setback, wrong = self.first_setback, self.first_wrong_claim

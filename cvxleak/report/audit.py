@@ -15,6 +15,7 @@ from cvxleak.model import (
     Prior,
     RealOutput,
 )
+from cvxleak.model.prior import named_law
 from cvxleak.problem.bound import unit_scale
 from cvxleak.report import names
 from cvxleak.report import sentences as say
@@ -39,7 +40,7 @@ def audit_report(
     entropy_floors: Sequence[float] = (0.0,),
     *,
     unit: str = "nats",
-    prior: Prior | None = None,
+    prior: Prior | Mapping[Any, Any] | None = None,
     distortion: Distortion | None = None,
     records: Sequence[int] | None = None,
     group_sizes: Sequence[int] = (1,),
@@ -61,7 +62,7 @@ def audit_report(
         adversaries, is always among them for single records.
     unit : {"nats", "bits"}
         Unit of the floors and of every information quantity in the report.
-    prior : Prior, optional
+    prior : Prior or mapping, optional
         Law of the one record of a local mechanism, labeled by its values: adds what this source
         tells.
     distortion : Distortion, optional
@@ -114,6 +115,7 @@ def audit_report(
     """
     from cvxleak.capacities import Capacity
 
+    prior = named_law(prior)
     progress = as_progress(progress)
     targets = check_targets(mechanism, records, group_sizes)
     floors = check_floors(mechanism, entropy_floors, unit)

@@ -12,6 +12,7 @@ import numpy as np
 from cvxleak import measures
 from cvxleak.core.validation import in_order, real_number, whole_number
 from cvxleak.model import GuessInTries, Mechanism, Prior
+from cvxleak.model.prior import named_law
 from cvxleak.problem.bound import converted, unit_scale
 from cvxleak.report import frequencies as say
 from cvxleak.report import names
@@ -47,7 +48,7 @@ def explain(
     entropy_floors: Sequence[float] = (0.0,),
     *,
     unit: str = "nats",
-    prior: Prior | None = None,
+    prior: Prior | Mapping[Any, Any] | None = None,
     epsilons: Sequence[float] | None = None,
     orders: Sequence[float] = ORDERS,
     false_alarms: Sequence[float] = FALSE_ALARMS,
@@ -72,7 +73,7 @@ def explain(
         Least entropies of the adversaries' beliefs about the dataset, in `unit`; 0 is among them.
     unit : {"nats", "bits"}
         Unit of the floors and of every information quantity in the report.
-    prior : Prior, optional
+    prior : Prior or mapping, optional
         Law of the one record of a local mechanism, labeled by its values.
     epsilons : sequence of float
         Where the least delta is wanted, in nats whatever the unit. If left out, a quarter, half and
@@ -116,6 +117,7 @@ def explain(
     zCDP rho: 0.0050 nats, CERTIFIED
     membership advantage: 0.0500 probability, CERTIFIED
     """
+    prior = named_law(prior)
     progress = as_progress(progress)
     targets = check_targets(mechanism, None, [1])
     floors = check_floors(mechanism, entropy_floors, unit)

@@ -141,6 +141,15 @@ class SampleAudit:
         """
         return dp_violation(self.channels, delta, self.pairs if pairs is None else pairs)
 
+    def __repr__(self) -> str:
+        return f"SampleAudit({str(self).splitlines()[0]})"
+
+    def _repr_html_(self) -> str:
+        from cvxleak.core.notebook import html_table
+
+        caption, *lines = str(self).splitlines()
+        return html_table(caption, (), ([line] for line in lines))
+
     def __str__(self) -> str:
         secrets, columns = self.counts.shape
         chose = f"{self.choosing} of them chose the columns" if self.choosing else "all of them"

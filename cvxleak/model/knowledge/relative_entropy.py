@@ -15,7 +15,7 @@ from cvxleak.core.numbers import to_json
 from cvxleak.core.validation import frozen_array, in_order, real_number
 from cvxleak.core.value import check_keys
 from cvxleak.model.knowledge.base import Knowledge
-from cvxleak.model.prior import Prior, as_prior
+from cvxleak.model.prior import Prior, as_prior, has_labels
 from cvxleak.model.query import Query, runs_to_list
 from cvxleak.model.space import RecordSpace, check_table_size
 
@@ -89,7 +89,7 @@ class RelativeEntropyBall(Knowledge):
             check_table_size(space)
             return type(self)(self.radius, prior=space.law(self.prior))
         laws: Any = self.laws
-        if isinstance(laws, Prior) or hasattr(laws, "reindex"):
+        if has_labels(laws):
             laws = [laws] * space.records
         laws = in_order(laws, "laws")
         if laws and np.isscalar(laws[0]):
