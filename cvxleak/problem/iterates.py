@@ -386,8 +386,8 @@ def _claims(claimed: Any, points: int) -> tuple[float | None, ...]:
     if claimed is None:
         return (None,) * points
     given: Any = plain(claimed)
-    alone = not isinstance(given, list | tuple) and np.ndim(given) == 0
-    given = [given] if alone else list(given)
+    if isinstance(given, Value) or (not isinstance(given, list | tuple) and np.ndim(given) == 0):
+        given = [given]
     claims = [
         None if claim is None else _claim(claim, f"claimed[{place}]")
         for place, claim in enumerate(given)

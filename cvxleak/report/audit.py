@@ -115,19 +115,19 @@ def audit_report(
     """
     from cvxleak.capacities import Capacity
 
-    prior = named_law(prior)
+    law = named_law(prior)
     progress = as_progress(progress)
     targets = check_targets(mechanism, records, group_sizes)
     floors = check_floors(mechanism, entropy_floors, unit)
     given = in_order(epsilons, "epsilons")
     levels = sorted({real_number(level, "epsilons", 0.0, open_high=True) for level in given})
     shown = label_tuple(outputs, len(in_order(outputs, "outputs")), "outputs")
-    if shown and prior is None:
+    if shown and law is None:
         raise ValidationError("outputs: what they say of the record needs its prior")
     # What is quick comes first, so that nothing wrong shows up after a minute of search.
     noise = mechanism.noise
     if not isinstance(noise, Channel):
-        asked = {"prior": prior, "distortion": distortion, "epsilons": levels or None}
+        asked = {"prior": law, "distortion": distortion, "epsilons": levels or None}
         for name, value in {**asked, "independent": independent}.items():
             if value is not None:
                 raise ValidationError(
@@ -145,11 +145,11 @@ def audit_report(
     if isinstance(noise, Channel):
         others += computed(whole_dataset(mechanism), unit, progress)
         others += profile(mechanism, levels, unit)
-    if prior is not None:
-        others += under_prior(mechanism, prior, unit, progress)
-        others += posteriors(mechanism, prior, shown)
+    if law is not None:
+        others += under_prior(mechanism, law, unit, progress)
+        others += posteriors(mechanism, law, shown)
     if distortion is not None:
-        others += computed(distortions(mechanism, distortion, prior), unit, progress)
+        others += computed(distortions(mechanism, distortion, law), unit, progress)
     searches = Searches(mechanism, unit, tol, time_limit, progress, adversaries)
     found = list(searches.run(targets, floors))
     facts = {

@@ -117,7 +117,7 @@ def explain(
     zCDP rho: 0.0050 nats, CERTIFIED
     membership advantage: 0.0500 probability, CERTIFIED
     """
-    prior = named_law(prior)
+    law = named_law(prior)
     progress = as_progress(progress)
     targets = check_targets(mechanism, None, [1])
     floors = check_floors(mechanism, entropy_floors, unit)
@@ -136,9 +136,9 @@ def explain(
     ]
     known = {} if independent is None else independent
     found += independent_leakage(mechanism, targets, known, unit, tol, time_limit, progress)
-    if prior is not None:
-        found += under_prior(mechanism, prior, unit, progress)
-        found += posteriors(mechanism, prior, ())
+    if law is not None:
+        found += under_prior(mechanism, law, unit, progress)
+        found += posteriors(mechanism, law, ())
     found += Searches(mechanism, unit, tol, time_limit, progress).run(targets, floors)
     rates = np.linspace(0, 1, CURVE)
     hits = 1 - measures.record_trade_off(mechanism, rates)
