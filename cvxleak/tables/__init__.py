@@ -1,6 +1,7 @@
 """Tables of counts: from people to cells and margins, with the noise of each published number."""
 
 from cvxleak.tables.noise import CountNoise, PerturbationTable, RandomRounding
+from cvxleak.tables.possible import PossibleCounts, possible_counts
 from cvxleak.tables.release import TableRelease
 from cvxleak.tables.table import TOTAL, Table
 
@@ -8,7 +9,9 @@ __all__ = [
     "TOTAL",
     "CountNoise",
     "PerturbationTable",
+    "PossibleCounts",
     "RandomRounding",
     "Table",
     "TableRelease",
+    "possible_counts",
 ]

@@ -18,10 +18,13 @@ from cvxleak.mechanisms import random_rounding
 from cvxleak.model import Channel
 from cvxleak.model._ptable import PTable, Steps, read_ptable
 
-__all__ = ["CountNoise", "Law", "PerturbationTable", "RandomRounding"]
+__all__ = ["CountNoise", "Interval", "Law", "PerturbationTable", "RandomRounding"]
 
 Law = dict[int, Fraction]
 """Exact probabilities of published values, none of them zero."""
+
+Interval = tuple[int, int | None]
+"""The least and the largest number, None if there is no largest."""
 
 
 class CountNoise(ABC):
@@ -52,6 +55,28 @@ class CountNoise(ABC):
     @abstractmethod
     def period(self) -> int:
         """After so many counts it does."""
+
+    @cached_property
+    def _reach(self) -> int:
+        """How far a published value can be from its count."""
+        counts = range(self.start + self.period)
+        return max(abs(y - count) for count in counts for y in self.law(count))
+
+    def counts_of(self, published: int) -> list[Interval]:
+        """Return the true counts that a published value can come from, as runs of them.
+
+        Examples
+        --------
+        >>> from cvxleak.tables import RandomRounding
+        >>> RandomRounding(base=3).counts_of(6)
+        [(4, 8)]
+        """
+        near = range(max(0, published - self._reach), published + self._reach + 1)
+        runs: list[Interval] = []
+        for count in (c for c in near if published in self.law(c)):
+            joins = runs and runs[-1][1] == count - 1
+            runs[-1:] = [(runs[-1][0], count)] if joins else [*runs[-1:], (count, count)]
+        return runs
 
     def channel(self, largest: int) -> Channel:
         """Return the channel from the counts 0, ..., `largest` to the published values.

@@ -13,10 +13,18 @@ from typing import Any
 import numpy as np
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.validation import check_cells, instance, short
+from cvxleak.core.validation import (
+    SIZE_LIMIT,
+    check_cells,
+    in_order,
+    instance,
+    real_number,
+    short,
+    whole_number,
+)
 from cvxleak.core.value import Value, preview
 from cvxleak.model import AdditiveNoise, Channel, Mechanism
-from cvxleak.tables.noise import CountNoise, PerturbationTable
+from cvxleak.tables.noise import CountNoise, Interval, PerturbationTable
 from cvxleak.tables.table import Cell, Table
 
 __all__ = ["Noise", "TableRelease"]
@@ -111,6 +119,78 @@ class TableRelease(Value):
         """The true value of each published number."""
         cells = self.table.in_cells
         return tuple(int(cells[list(places)].sum()) for places in self.sums)
+
+    def as_published(self, published: Any) -> list[Any]:
+        """Return published values in the order of `numbers`.
+
+        Parameters
+        ----------
+        published : sequence, mapping or Series
+            In that order, or by label.
+
+        Raises
+        ------
+        ValidationError
+            Another number of values, or other labels.
+
+        Examples
+        --------
+        >>> from cvxleak.tables import RandomRounding, Table, TableRelease
+        >>> release = TableRelease(Table({"answer": ["no", "yes"]}, people=4), RandomRounding(3))
+        >>> release.as_published({("yes",): 0, ("no",): 6, ("total",): 3})
+        [6, 0, 3]
+        """
+        if hasattr(published, "keys"):
+            given = {key if isinstance(key, tuple) else (key,): y for key, y in published.items()}
+            for label in given:
+                if label not in self.numbers:
+                    raise ValidationError(
+                        f"published: found {short(label)}; the numbers are {preview(self.numbers)}"
+                    )
+            for label in self.numbers:
+                if label not in given:
+                    raise ValidationError(f"published: the number {label!r} is missing")
+            values = tuple(given[label] for label in self.numbers)
+        else:
+            values = in_order(published, "published")
+        if len(values) != len(self.numbers):
+            raise ValidationError(
+                f"published: found {len(values)} values; {len(self.numbers)} numbers are published"
+            )
+        return [
+            whole_number(y, f"published[{label!r}]", -SIZE_LIMIT, SIZE_LIMIT)
+            if isinstance(noise, CountNoise)
+            else real_number(y, f"published[{label!r}]", open_low=True, open_high=True)
+            for (label, noise), y in zip(self.noise, values, strict=True)
+        ]
+
+    def allowed(self, published: Any) -> list[list[Interval]]:
+        """Return for each published number the true counts that it can come from, as runs.
+
+        Unbounded noise allows all.
+
+        Raises
+        ------
+        ValidationError
+            As `as_published`, and a value that its noise gives for no count.
+
+        Examples
+        --------
+        >>> from cvxleak.tables import RandomRounding, Table, TableRelease
+        >>> release = TableRelease(Table({"answer": ["no", "yes"]}, people=4), RandomRounding(3))
+        >>> release.allowed([6, 0, 3])
+        [[(4, 8)], [(0, 2)], [(1, 5)]]
+        """
+        found: list[list[Interval]] = []
+        for (label, noise), y in zip(self.noise, self.as_published(published), strict=True):
+            every: list[Interval] = [(0, None)]
+            runs = noise.counts_of(y) if isinstance(noise, CountNoise) else every
+            if not runs:
+                raise ValidationError(
+                    f"published: found {y} for {label!r}, which {noise!r} gives for no count"
+                )
+            found.append(runs)
+        return found
 
     @property
     def linked(self) -> bool:

@@ -1,0 +1,308 @@
+"""`possible_counts`: the true counts that what was published still allows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, linprog, milp
+from scipy.sparse import csr_array, lil_array, vstack
+
+from cvxleak.core.errors import InfeasibleError
+from cvxleak.core.notebook import html_table
+from cvxleak.core.validation import Array, instance
+from cvxleak.core.value import Value
+from cvxleak.tables.noise import Interval
+from cvxleak.tables.release import TableRelease
+from cvxleak.tables.table import Cell
+
+__all__ = ["PossibleCounts", "possible_counts"]
+
+DENOMINATOR = 60
+"""Multipliers of a table of two variables are whole numbers, as its incidence matrix is totally
+unimodular; others are rounded to a fraction with at most this denominator. Any are valid."""
+
+PASSES = 50
+"""Most rounds in which sums bound their cells; each leaves bounds that hold."""
+
+BEYOND = 1 << 40
+"""More people than there are, where a sum has no largest value."""
+
+OPTIMAL, UNBOUNDED = 0, 3
+"""What SciPy's `linprog` says of its answer."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PossibleCounts(Value):
+    """For each number of a table, between what its true value is, whatever it is.
+
+    Attributes
+    ----------
+    numbers : tuple
+        Labels of the cells and margins.
+    lower, upper : tuple of int
+        No table that could have been published like this has a true value outside of these bounds,
+        which are proved in whole numbers. No upper bound is None.
+    smallest, largest : tuple of int
+        Values that tables have which could have been published like this, each number by itself.
+        Where they are the bounds, the bounds are exact.
+
+    Examples
+    --------
+    >>> from cvxleak.tables import RandomRounding, Table, TableRelease, possible_counts
+    >>> release = TableRelease(Table({"answer": ["no", "yes"]}, people=5), RandomRounding(3))
+    >>> found = possible_counts(release, [0, 3, 6])
+    >>> found
+    PossibleCounts(3 numbers, 1 known exactly)
+    >>> print(*zip(found.numbers, found.lower, found.upper))
+    (('no',), 0, 2) (('yes',), 3, 5) (('total',), 5, 5)
+    """
+
+    numbers: tuple[Cell, ...]
+    lower: tuple[int, ...]
+    upper: tuple[int | None, ...]
+    smallest: tuple[int, ...]
+    largest: tuple[int | None, ...]
+
+    @property
+    def known(self) -> tuple[Cell, ...]:
+        """Labels of the numbers whose true value is certain."""
+        ends = zip(self.numbers, self.lower, self.upper, strict=True)
+        return tuple(label for label, low, high in ends if low == high)
+
+    def to_frame(self) -> Any:
+        """Return the bounds as a pandas DataFrame, a line for each number (needs pandas)."""
+        import pandas as pd
+
+        names = ("lower", "upper", "smallest", "largest")
+        columns = {name: pd.array(getattr(self, name), dtype="Int64") for name in names}
+        return pd.DataFrame({"number": self.numbers, **columns})
+
+    def __repr__(self) -> str:
+        return f"PossibleCounts({len(self.numbers)} numbers, {len(self.known)} known exactly)"
+
+    def _repr_html_(self) -> str:
+        """Return the bounds as a table."""
+        rows = [
+            ["/".join(map(str, label)), low, "" if high is None else high]
+            for label, low, high in zip(self.numbers, self.lower, self.upper, strict=True)
+        ]
+        return html_table(repr(self), ["number", "at least", "at most"], rows)
+
+
+def possible_counts(
+    release: TableRelease,
+    published: Any,
+    *,
+    people_known: bool = True,
+    progress: Callable[[int, int], None] | None = None,
+) -> PossibleCounts:
+    """Return between what the true counts are, given everything that was published.
+
+    Statistical offices call it the audit of a protected table: the cells and margins constrain each
+    other, because true margins are sums of true cells, and noise of bounded size leaves few counts
+    for each number. For each number the least and the largest true value are sought over all tables
+    of whole numbers that could have been published like this: by integer programming (HiGHS) from
+    within, and from outside by linear programming duality, in exact arithmetic.
+
+    Parameters
+    ----------
+    release : TableRelease
+        Its true counts are not looked at.
+    published : sequence, mapping or Series
+        The published value of each of `release.numbers`, in their order or by label.
+    people_known : bool
+        Whether the number of people in the table (or at most in it, if some may be outside) is
+        known besides.
+    progress : callable, optional
+        Called as progress(numbers so far, numbers in all) before each.
+
+    Returns
+    -------
+    PossibleCounts
+
+    Raises
+    ------
+    InfeasibleError
+        No table could have been published like this.
+    ValidationError
+        Labels that are no published numbers, or a value that its noise cannot give.
+
+    Notes
+    -----
+    Unbounded noise (Gaussian, geometric, ...) excludes no count. Where keys link the noise of
+    several numbers, the bounds hold, but `smallest` and `largest` are those of tables in which each
+    number by itself could have been published, as if the keys were independent.
+
+    References
+    ----------
+    M. Fischetti, J. J. Salazar, Models and algorithms for optimizing cell suppression in tabular
+    data with linear constraints, JASA 95, 2000 (the attacker's problem).
+
+    Examples
+    --------
+    >>> from cvxleak.tables import RandomRounding, Table, TableRelease, possible_counts
+    >>> table = Table({"sex": ["f", "m"], "answer": ["no", "yes"]}, people=9)
+    >>> release = TableRelease(table, RandomRounding(3))
+    >>> found = possible_counts(release, [0, 3, 6, 3, 0, 9, 3, 6, 9])
+    >>> [(low, high) for low, high in zip(found.lower, found.upper)][:4]
+    [(0, 1), (1, 2), (4, 5), (2, 4)]
+    """
+    asked = instance(release, TableRelease, "release")
+    values = asked.as_published(published)
+    program = _Program(asked, values, instance(people_known, bool, "people_known"))
+    ends: list[tuple[int, int | None, int, int | None]] = []
+    for done, places in enumerate(asked.table.sums):
+        if progress is not None:
+            progress(done, len(asked.table.sums))
+        ends.append(program.ends(places))
+    lower, upper, smallest, largest = zip(*ends, strict=True)
+    return PossibleCounts(asked.table.numbers, lower, upper, smallest, largest)
+
+
+class _Program:
+    """The tables of whole numbers that could have been published like this."""
+
+    def __init__(self, release: TableRelease, values: Sequence[Any], people_known: bool) -> None:
+        table = release.table
+        self.cells = len(table.cells)
+        self.sums = list(release.sums)
+        self.runs = release.allowed(values)
+        if people_known:
+            self.sums.append(tuple(range(self.cells)))
+            self.runs.append([(0 if table.outside else table.people, table.people)])
+        self.hull: list[Interval] = [(runs[0][0], runs[-1][1]) for runs in self.runs]
+        self.box: list[Interval] = [(0, None)] * self.cells
+        for _ in range(PASSES):
+            before = list(self.box)
+            self._tighten()
+            if self.box == before:
+                break
+        entries = np.repeat(np.arange(len(self.sums)), [len(places) for places in self.sums])
+        columns = np.concatenate([np.array(places, dtype=int) for places in self.sums])
+        shape = (len(self.sums), self.cells)
+        self.matrix = csr_array((np.ones(len(columns)), (entries, columns)), shape=shape)
+
+    def _tighten(self) -> None:
+        """Bound each cell by the sums that it is in and the bounds of their other cells."""
+        for places, (low, high) in zip(self.sums, self.hull, strict=True):
+            bottoms = [self.box[c][0] for c in places]
+            tops = [self.box[c][1] for c in places]
+            least, endless = sum(bottoms), tops.count(None)
+            most = sum(top for top in tops if top is not None)
+            for c, bottom, top in zip(places, bottoms, tops, strict=True):
+                if endless == (top is None):
+                    bottom = max(bottom, low - (most - (top or 0)))
+                if high is not None:
+                    room = high - (least - self.box[c][0])
+                    top = room if top is None else min(top, room)
+                if top is not None and bottom > top:
+                    raise _impossible()
+                self.box[c] = (bottom, top)
+
+    def ends(self, places: Sequence[int]) -> tuple[int, int | None, int, int | None]:
+        """Return the bounds of the sum of some cells, and the least and largest that was found."""
+        below, smallest = self._most(places, -1)
+        above, largest = self._most(places, 1)
+        low = 0 if math.isinf(below) else max(0, math.ceil(-below))
+        return low, None if math.isinf(above) else math.floor(above), -(smallest or 0), largest
+
+    def _most(self, places: Sequence[int], sign: int) -> tuple[Any, int | None]:
+        """Return a proved upper bound on `sign` times a sum, and its largest value found."""
+        cost = np.zeros(self.cells)
+        cost[list(places)] = -sign
+        bounds = [(low, np.inf if high is None else high) for low, high in self.box]
+        upper = [i for i, (_, high) in enumerate(self.hull) if high is not None]
+        rows = vstack([self.matrix[upper], -self.matrix])
+        sides = [self.hull[i][1] for i in upper] + [-low for low, _ in self.hull]
+        answer = linprog(cost, rows, sides, bounds=bounds, method="highs")
+        if answer.status == UNBOUNDED:
+            return math.inf, None
+        prices = [Fraction(0)] * len(self.sums)
+        if answer.status == OPTIMAL:
+            slopes = [Fraction(m).limit_denominator(DENOMINATOR) for m in answer.ineqlin.marginals]
+            for i, slope in zip(upper, slopes, strict=False):
+                prices[i] -= slope
+            for i, slope in enumerate(slopes[len(upper) :]):
+                prices[i] += slope
+        bound = min(self._dual(places, sign, ys) for ys in (prices, [Fraction(0)] * len(prices)))
+        return bound, self._found(places, sign, cost, answer.x)
+
+    def _dual(self, places: Sequence[int], sign: int, prices: Sequence[Fraction]) -> Any:
+        """Return sum_i max(y_i L_i, y_i U_i) + sum_c max over the box of (sign 1_c - (A'y)_c) x_c.
+
+        Whatever the prices y are, no table is above it.
+        """
+        rest = [Fraction(0)] * self.cells
+        for c in places:
+            rest[c] += sign
+        total: Any = Fraction(0)
+        for sums, ends, y in zip(self.sums, self.hull, prices, strict=True):
+            if y:
+                total += _largest(y, ends)
+                for c in sums:
+                    rest[c] -= y
+        return total + sum(_largest(r, ends) for r, ends in zip(rest, self.box, strict=True) if r)
+
+    def _found(self, places: Sequence[int], sign: int, cost: Array, start: Any) -> int | None:
+        """Return the largest `sign` times a sum among tables that could have been published so."""
+        for point in (start, *self._whole(cost)):
+            counts = [] if point is None else [round(x) for x in point.tolist()]
+            if counts and self._possible(counts):
+                return sign * sum(counts[c] for c in places)
+        raise _impossible()
+
+    def _whole(self, cost: Array) -> Iterator[Any]:
+        """Yield the solution in whole numbers, in which each sum is in one of its runs."""
+        choices = [(i, run) for i, runs in enumerate(self.runs) for run in runs if len(runs) > 1]
+        rows, columns = len(self.sums), self.cells + len(choices)
+        below, above = lil_array((rows, columns)), lil_array((rows, columns))
+        below[:, : self.cells] = above[:, : self.cells] = self.matrix
+        lower: Any = np.array([low for low, _ in self.hull], dtype=float)
+        upper: Any = np.array([np.inf if high is None else high for _, high in self.hull])
+        one = lil_array((rows, columns))
+        for column, (i, (low, high)) in enumerate(choices, self.cells):
+            below[i, column], lower[i] = -low, 0.0
+            above[i, column] = -(BEYOND if high is None else high)
+            upper[i] = 0.0
+            one[i, column] = 1.0
+        several = sorted({i for i, _ in choices})
+        constraints = [
+            LinearConstraint(csr_array(below), lower, np.inf),
+            LinearConstraint(csr_array(above), -np.inf, upper),
+        ]
+        if several:
+            constraints.append(LinearConstraint(csr_array(one)[several], 1.0, 1.0))
+        ends = [(low, np.inf if high is None else high) for low, high in self.box]
+        low, high = np.array([*ends, *[(0, 1)] * len(choices)], dtype=float).T
+        answer = milp(
+            np.concatenate([cost, np.zeros(len(choices))]),
+            integrality=np.ones(columns),
+            bounds=Bounds(low, high),
+            constraints=constraints,
+        )
+        if answer.x is not None:
+            yield answer.x[: self.cells]
+
+    def _possible(self, counts: Sequence[int]) -> bool:
+        """Whether a table could have been published like this, in whole numbers."""
+        return min(counts) >= 0 and all(
+            any(low <= total and (high is None or total <= high) for low, high in runs)
+            for total, runs in zip(
+                (sum(counts[c] for c in places) for places in self.sums), self.runs, strict=True
+            )
+        )
+
+
+def _largest(slope: Fraction, ends: Interval) -> Any:
+    """Return the largest product of a slope that is not 0 and a number between two ends."""
+    end = ends[1] if slope > 0 else ends[0]
+    return math.inf if end is None else slope * end
+
+
+def _impossible() -> InfeasibleError:
+    return InfeasibleError("published: no table of whole numbers could have been published so")

@@ -1,0 +1,112 @@
+"""The true counts that a published table still allows, against trying every table."""
+
+import numpy as np
+import pytest
+
+from cvxleak.core import ValidationError
+from cvxleak.core.errors import InfeasibleError
+from cvxleak.model import Gaussian
+from cvxleak.tables import PerturbationTable, RandomRounding, Table, TableRelease, possible_counts
+
+
+def drawn(release: TableRelease, counts: np.ndarray, rng: np.random.Generator) -> list[int]:
+    """What is published of a table, each number drawn by itself."""
+    values = []
+    for (_, noise), places in zip(release.noise, release.sums, strict=True):
+        law = noise.law(int(counts[list(places)].sum()))
+        values.append(int(rng.choice(list(law), p=[float(p) for p in law.values()])))
+    return values
+
+
+def enumerated(release: TableRelease, published: list[int], most: int, known: bool) -> np.ndarray:
+    """The numbers of all tables that could have been published like this, by trying every one."""
+    table = release.table
+    cells = len(table.cells)
+    counts = np.indices((most + 1,) * cells).reshape(cells, -1)
+    total = counts.sum(axis=0)
+    fits = np.ones(len(total), dtype=bool)
+    if known:
+        fits &= (total <= table.people) if table.outside else (total == table.people)
+    for (_, noise), places, y in zip(release.noise, release.sums, published, strict=True):
+        possible = [count for count in range(most * cells + 1) if y in noise.law(count)]
+        fits &= np.isin(counts[list(places)].sum(axis=0), possible)
+    return (table.incidence.astype(int) @ counts[:, fits]).T
+
+
+@pytest.fixture(scope="module")
+def with_holes(tmp_path_factory):
+    """A count of 1 is never published as 1, so 1 comes from 0, 2 and 3 only."""
+    path = tmp_path_factory.mktemp("ptable") / "ptable.csv"
+    path.write_text("i,j,p\n1,0,1/2\n1,3,1/2\n2,1,1/2\n2,3,1/2\n3,1,1/2\n3,4,1/2\n")
+    return PerturbationTable(path, summed_keys=False)
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("case", ["rounding", "holes", "mixed", "outside"])
+def test_the_ends_are_those_of_all_tables(case, known, with_holes):
+    rng = np.random.default_rng(3)
+    shape = {"a": ["x", "y"], "b": [0, 1]}
+    noises = {"rounding": RandomRounding(3), "holes": with_holes, "outside": RandomRounding(2)}
+    for _ in range(3):
+        counts = rng.integers(0, 4, 4)
+        counts[0] += 1
+        table = Table(shape, int(counts.sum()), outside=case == "outside")
+        noise = noises.get(case)
+        if noise is None:
+            kinds = [RandomRounding(3), with_holes, None]
+            noise = {label: kinds[i % 3] for i, label in enumerate(table.numbers)}
+        release = TableRelease(table, noise)
+        published = drawn(release, counts, rng)
+        found = possible_counts(release, published, people_known=known)
+        fits = enumerated(release, published, 10, known)
+        assert (found.smallest, found.largest) == (tuple(fits.min(0)), tuple(fits.max(0)))
+        assert all(low <= end for low, end in zip(found.lower, fits.min(0), strict=True))
+        assert all(high >= end for high, end in zip(found.upper, fits.max(0), strict=True))
+        if case in ("rounding", "outside"):
+            # A table of two variables is totally unimodular: duality is exact.
+            assert (found.lower, found.upper) == (found.smallest, found.largest)
+
+
+def test_unbounded_noise_excludes_nothing():
+    table = Table({"x": ["a", "b"]}, people=7)
+    known = possible_counts(TableRelease(table, Gaussian(1)), [1.5, 2.5, 3.0])
+    assert (known.lower, known.upper) == ((0, 0, 7), (7, 7, 7))
+    open_ends = possible_counts(
+        TableRelease(table, Gaussian(1)), [1.5, 2.5, 3.0], people_known=False
+    )
+    assert open_ends.upper == (None, None, None)
+    assert open_ends.largest == (None, None, None)
+    assert open_ends.to_frame()["upper"].isna().all()
+
+
+def test_three_variables_hold_beside_a_gap():
+    rng = np.random.default_rng(1)
+    table = Table({"a": [0, 1], "b": [0, 1], "c": [0, 1]}, counts=rng.integers(0, 5, (2, 2, 2)))
+    release = TableRelease(table, RandomRounding(3))
+    found = possible_counts(release, drawn(release, table.in_cells, rng))
+    columns = zip(found.lower, found.smallest, table.true, found.largest, found.upper, strict=True)
+    for lower, smallest, true, largest, upper in columns:
+        assert lower <= smallest <= true <= largest <= upper
+
+
+def test_progress_is_told():
+    told = []
+    release = TableRelease(Table({"x": ["a", "b"]}, people=4), RandomRounding(3))
+    possible_counts(release, [3, 0, 3], progress=lambda done, of: told.append((done, of)))
+    assert told == [(0, 3), (1, 3), (2, 3)]
+
+
+def test_what_cannot_be_published_is_refused():
+    release = TableRelease(Table({"x": ["a", "b"]}, people=4), RandomRounding(3))
+    with pytest.raises(InfeasibleError, match="no table of whole numbers"):
+        possible_counts(release, [9, 9, 3])
+    with pytest.raises(ValidationError, match=r"found 4 for \('a',\), which RandomRounding\(3\)"):
+        possible_counts(release, [4, 0, 3])
+    with pytest.raises(ValidationError, match="found 2 values; 3 numbers are published"):
+        possible_counts(release, [3, 0])
+    with pytest.raises(ValidationError, match=r"\('total',\) is missing"):
+        possible_counts(release, {"a": 3, "b": 0})
+    with pytest.raises(ValidationError, match=r"found \('c',\)"):
+        possible_counts(release, {"a": 3, "b": 0, "c": 3})
+    with pytest.raises(ValidationError, match=r"published\[\('a',\)\]"):
+        possible_counts(release, [0.5, 0, 3])
