@@ -502,6 +502,87 @@ def required_groups(query: Query, size: int) -> list[Vector]:
         need(len(chosen) <= LARGEST_GROUPS, "too many groups of records")
     return [one for one in chosen if len(one) == size]
 
+# -------- Gains: what an adversary makes of the law of a secret; -H makes it the leakage.
+GAINS = {"shannon": ("", "nats"), "guess": ("", "probability"), "tries": ("tries", "probability"),
+         "gini": ("", "probability"), "matrix": ("table", "gain"), "arimoto": ("alpha", "gain")}
+class Gain:
+    """A convex G, with G(c r) = c G(r), and the form in which it is told.
+    r is a tangent if <r, s> <= G(s) for every measure s; so it is if entries are rounded down.
+    `actions(k)` are some of which G is the largest, of a gain on k values that has at most 64."""
+    def __init__(self, stored: Any, form: Any) -> None:
+        kind: Any = stored.get("kind") if isinstance(stored, dict) else None
+        known = isinstance(kind, str) and kind in GAINS
+        need(known, f"this checker does not know the gain {kind!r:.60}", UnknownError)
+        need(form in ("posterior", "rise", "factor"), "another form of a gain")
+        own, unit = GAINS[kind]
+        _, *rest = fields(stored, f"kind {own}")
+        self.kind, self.form, self.tries, self.alpha = kind, form, 1, Fraction(0)
+        self.table: list[list[Fraction]] = []
+        self.unit = "times" if form == "factor" else unit
+        self.leakage = kind == "shannon" and form == "rise"
+        self.least = {"posterior": -math.inf, "rise": 0, "factor": FX.one}[form]
+        if kind == "tries":
+            self.tries = integer(rest[0], "tries")
+            need(self.tries > 0, "a guess without a try")
+        elif kind == "matrix":
+            self.table = [numbers(row, "a row of gains") for row in a_list(rest[0], "the gains")]
+            need(self.table and self.table[0], "a table without gains")
+        elif kind == "arimoto" and rest[0] != "infinity":
+            self.alpha = rational(rest[0], "the order of a norm")
+            need(self.alpha > 1, "the order of a norm is 1 or less")
+        self.guess = kind in ("guess", "tries") or (kind == "arimoto" and not self.alpha)
+    def above(self, law: Sequence[Interval]) -> int:  # G of a law, rounded up
+        if self.guess:
+            return sum(sorted(hi for _, hi in law)[-self.tries :])
+        if self.kind == "matrix":
+            return max(plus(times(fixed(g), x) for g, x in zips(row, law))[1] for row in self.table)
+        if self.kind == "gini":
+            return plus(times(x, x) for x in law)[1]
+        if self.kind == "arimoto":
+            logs = [log_ratio(hi, FX.one)[1] for _, hi in law if hi > 0]
+            return exp(log_sum_exp(logs, 1 / self.alpha))[1]
+        return plus(map(x_log_x, law))[1]
+    def tangent(self, weights: Sequence[Any]) -> list[int]:
+        """Return a tangent that nearly touches G where the law is proportional to some weights.
+        Of a norm (rho / |rho|)^(alpha - 1) is one, by Hoelder's inequality."""
+        p = common(weights if any(weights) else [1] * len(weights))
+        if self.guess:
+            best = sorted(range(len(p.weights)), key=lambda a: (-p.weights[a], a))[: self.tries]
+            return [FX.one * (a in best) for a in range(len(p.weights))]
+        if self.kind == "matrix":
+            best = max(self.table, key=lambda row: dot(row, p.weights))
+            return [fixed(g)[0] for g in best]
+        if self.kind == "gini":
+            square = dot(p.weights, p.weights)
+            return [((2 * w * p.total - square) << FX.bits) // p.total**2 for w in p.weights]
+        if self.kind == "arimoto":
+            size = log_sum_exp([x[1] for x in p.logs() if x], 1 / self.alpha)
+            return [exp(-scaled(size - x[0], self.alpha - 1))[0] if x else 0 for x in p.logs()]
+        p = common([w << FX.bits or 1 for w in p.weights])  # a law without zeros, near by
+        return [log_ratio(w, p.total)[0] for w in p.weights]
+    def actions(self, k: int) -> list[list[int]]:
+        need(all(len(row) == k for row in self.table), "gains of another number of values")
+        if self.guess and math.comb(k, min(self.tries, k)) <= 64:
+            tried = itertools.combinations(range(k), min(self.tries, k))
+            return [[FX.one * (a in chosen) for a in range(k)] for chosen in tried]
+        few = self.table if len(self.table) <= 64 else []
+        return [[fixed(g)[0] for g in row] for row in few]
+    def told(self, posterior: int, prior: Sequence[Interval]) -> float:
+        """Return a number below it, of one below sum_y s_y G(rho_y), for a law of the secret."""
+        if self.form == "posterior":
+            return posterior
+        before = self.above(prior)
+        if self.form == "rise":
+            return max(posterior - before, 0)
+        prove(before > 0, "a factor of what is not proved to be positive")
+        return max((posterior << FX.bits) // before, FX.one)
+    def below(self, joint: list[list[Interval]]) -> float:
+        """Return a number below it under a joint law s_ay, G(s_y) >= <r, s_y> for a tangent r."""
+        columns = [(self.tangent([lo for lo, _ in s]), s) for s in zips(*joint)]
+        terms = (times((r, r), x) for tangent, s in columns for r, x in zips(tangent, s))
+        return self.told(plus(terms)[0], [plus(own) for own in joint])
+LEAKAGE = Gain({"kind": "shannon"}, "rise")
+
 # -------- Upper ends of a leakage: any multipliers prove some bound. All of these are rounded up.
 def lemma_bound(lumped: Lumped, c: Sequence[int], log_counts: Sequence[Interval], kappa: Fraction,
                 lam: Fraction, floor: Fraction) -> int:
@@ -579,10 +660,10 @@ def merge(lumped: Lumped, stored: Any, output: Any = None) -> Merged:
 def support(row: Sequence[Interval], slopes: Sequence[int]) -> int:  # of all laws in a row of them
     return (dot(filled(row, slopes), slopes) >> FX.bits) + 1
 class Cell:
-    """A simplex: its vertices (whole numbers over one), and -H at each, rounded up.
+    """A simplex: its vertices (whole numbers over one), and a gain G at each, rounded up.
     A point is a vertex in fixed point, rounded down: an entry is at most one unit more."""
-    def __init__(self, vertices: list[Any], points: list[Any], bends: list[int]) -> None:
-        self.vertices, self.points, self.bends = vertices, points, bends
+    def __init__(self, gain: Gain, vertices: list[Any], points: list[Any], bends: list[int]):
+        self.gain, self.vertices, self.points, self.bends = gain, vertices, points, bends
     def cut(self, i: int, j: int, t: Fraction) -> list["Cell"]:
         """Return the parts of a cut at (1-t) V_i + t V_j, which replaces V_j first, then V_i."""
         (left, first), (right, second) = self.vertices[i], self.vertices[j]
@@ -591,13 +672,13 @@ class Cell:
         new, below = tuple(a * x + b * y for x, y in zips(left, right)), both * t.denominator
         prove(below.bit_length() <= LARGEST_VERTEX, "the tree is too deep")
         READ.work(below.bit_length() ** 2 >> 14, "cuts")
-        point = [(x << FX.bits) // below for x in new]
-        bend = plus(times(fixed(Fraction(x, below)), log_ratio(x, below)) for x in new if x)[1]
+        vertex = [fixed(Fraction(x, below)) for x in new]
+        point, bend = [lo for lo, _ in vertex], self.gain.above(vertex)
         children = []
         for place in (j, i):
             mine = self.vertices.copy(), self.points.copy(), self.bends.copy()
             mine[0][place], mine[1][place], mine[2][place] = (new, below), point, bend
-            children.append(Cell(*mine))
+            children.append(Cell(self.gain, *mine))
         return children
     @functools.cached_property
     def inverse(self) -> list[list[int]]:
@@ -615,7 +696,7 @@ class Cell:
                     rows[r] = [x - (row[i] * y >> extra) for x, y in zips(row, rows[i])]
         return [row[n:] for row in rows]
     def slope(self, slack: Sequence[int]) -> list[int]:
-        """Return nu with <V_j, nu> >= -H(V_j) at every vertex: near mu_j - H(V_j), and then raised.
+        """Return nu with <V_j, nu> >= G(V_j) at every vertex: near mu_j + G(V_j), and then raised.
         Vertices sum to one, so adding one number to all of nu adds it to every <V_j, nu>. A vertex
         is between its point and one unit more in every entry."""
         wanted = [m + b for m, b in zips(slack, self.bends)]
@@ -679,14 +760,19 @@ def replay(nodes: Iterable[Any], cuts: Any, leaves: list[Any], start: list[Any],
         stack += [[*here[:y], child, *here[y + 1 :]] for child in (second, first)]
     prove(not stack and next(where, None) is None, "the tree ends too early")
     prove(next(rows, None) is None, "the tree has fewer leaves than rows")
-def cells_bound(lumped: Lumped, stored: Any, floor: Fraction) -> float:
+def cells_bound(lumped: Lumped, stored: Any, floor: Fraction, gain: Gain) -> float:
     """Return the largest bound of the leaves of a tree of cells for the posteriors.
-    In a leaf the posterior of each output y is in a simplex, and <V, nu_y> >= -H(V) at its
-    vertices. As -H is convex, I(w) <= H(A) + <w, c> with c = sum_y R(y) nu_y(a), and the lemma with
-    k = 1 ends it. The two parts of a cut cover the simplex, so that the leaves cover everything."""
-    parts, splits, cuts, leaves, output, moves = fields(
-        stored, "outputs splits cuts leaves", "output symmetries")
+    In a leaf the posterior of each output y is in a simplex, and <V, nu_y> >= G(V) at its
+    vertices. As G is convex, sum_y s_y G(rho_y) <= <w, c> with c = sum_y R(y) nu_y(a). Of the
+    leakage, G = -H, H(A) is added, and the lemma with k = 1 ends it. Of another gain
+    -t G(pi) <= -t <r, pi> for a mixture r of tangents, and the lemma with k = 0 does.
+    The two parts of a cut cover the simplex, so that the leaves cover everything."""
+    more = "output symmetries" if gain.leakage else "tangents times least"
+    parts, splits, cuts, leaves, *rest = fields(stored, "outputs splits cuts leaves", more)
+    output, moves = rest[:2] if gain.leakage else (None, None)
     merged = merge(lumped, parts, output)
+    alone = gain.leakage or all(len(part) == 1 for part in parts)
+    prove(alone, "merged outputs of another gain than the information")
     n, k, symmetries, log_counts = len(merged.rows[0]), lumped.size, [], lumped.log_counts
     if moves is not None:
         prove(merged.same and output is None, "symmetries of merged outputs")
@@ -695,9 +781,13 @@ def cells_bound(lumped: Lumped, stored: Any, floor: Fraction) -> float:
         inside = 0 < t < 1 and 0 <= i < k and 0 <= j < k and i != j
         prove(inside, "a cut is not between two vertices of a cell")
         return cell.cut(i, j, t)
-    rows = leaves_of(leaves, 1 + n * k, n * k + len(lumped.rows))
+    mixture = Mixture(gain, k, *([None] * 3 if gain.leakage else rest))
+    width = n * k + mixture.width
+    rows = leaves_of(leaves, 1 + width, width * (1 + len(gain.table)) + len(lumped.rows))
     corners = [tuple(int(i == j) for j in range(k)) for i in range(k)]
-    simplex = Cell([(v, 1) for v in corners], [[FX.one * x for x in v] for v in corners], [0] * k)
+    points = [[FX.one * x for x in v] for v in corners]
+    bends = [gain.above(list(zips(point, point))) for point in points]
+    simplex = Cell(gain, [(v, 1) for v in corners], points, bends)
     worst = -math.inf
     for cells, leaf in replay(table(splits, "splits", 3, "i"), cuts, rows, [simplex] * n, split):
         lam = Fraction(leaf[0])
@@ -707,12 +797,63 @@ def cells_bound(lumped: Lumped, stored: Any, floor: Fraction) -> float:
             prove(left_out, "a multiplier is negative")
             prove(moved_away(cells, *symmetries[int(index)]), "no symmetry moves a leaf away")
             continue
-        slack = [fixed(nonnegative(Fraction(m)))[0] for m in leaf[1:]]
+        slack = [fixed(nonnegative(Fraction(m)))[0] for m in leaf[1 : 1 + n * k]]
         nu = list(zips(*(cell.slope(slack[y * k : y * k + k]) for y, cell in enumerate(cells))))
-        both = zips(merged.rows, lumped.values, merged.extra)
-        c = [support(row, nu[a]) + more for row, a, more in both]
-        worst = max(worst, lemma_bound(lumped, c, log_counts, Fraction(1), lam, floor))
-    return worst + merged.price if worst > -math.inf else math.inf
+        taken, both = mixture.of(leaf[1 + n * k :]), zips(merged.rows, lumped.values, merged.extra)
+        c = [support(row, nu[a]) + more - taken[a] for row, a, more in both]
+        kappa = Fraction(int(gain.leakage))
+        worst = max(worst, lemma_bound(lumped, c, log_counts, kappa, lam, floor))
+    return mixture.bound(worst + merged.price) if worst > -math.inf else math.inf
+class Mixture:
+    """What the leaves of a tree take off for the gain of the prior: t sum_i theta_i r_i.
+    The r_i are the actions of a gain, or else tangents at points that a leaf holds. Of a factor
+    sum_y s_y G(rho_y) <= t G(pi) + U, so that it is t + U / g at most, where G >= g > 0."""
+    def __init__(self, gain: Gain, k: int, tangents: Any, factor: Any, least: Any) -> None:
+        self.gain, self.k, self.rows, self.least, self.number = gain, k, gain.actions(k), least, 0
+        form, self.t = gain.form, Fraction(1)
+        need((factor is None and least is None) or form == "factor", "a part of factors")
+        if form == "factor":
+            self.t = nonnegative(factor, "the factor")
+        if not gain.leakage and form != "posterior":
+            self.number = len(self.rows) or integer(tangents, "the number of tangents")
+            need(self.number > 0, "no tangents")
+        own = self.number > 0 and not self.rows
+        need(own or tangents is None, "tangents of a gain that has actions, or needs none")
+        self.width = self.number * (1 + k * own)
+    def of(self, stored: list[Any]) -> list[int]:  # rounded down
+        if not self.number:
+            return [0] * self.k
+        exact, k, rows = list(map(Fraction, stored)), self.k, self.rows
+        if not rows:
+            places = range(self.number, self.width, k)
+            points = [[nonnegative(x) for x in exact[i : i + k]] for i in places]
+            need(all(map(any, points)), "a point that is no law")
+            rows = list(map(self.gain.tangent, points))
+        return [-scaled(-r, self.t) for r in mixed(exact[: self.number], rows)]
+    def bound(self, most: float) -> float:
+        if self.gain.form != "factor":
+            return most
+        rows = self.rows or [self.gain.tangent([1] * self.k)]
+        g = min(mixed(numbers(self.least, "the weights of the least gain"), rows))
+        prove(g > 0, "the gain is not proved to be positive")
+        return fixed(self.t)[1] - (-max(int(most), 0) << FX.bits) // g
+def mixed(stored: list[Fraction], rows: list[list[int]]) -> list[int]:  # of tangents, by weights
+    need(len(stored) == len(rows) and any(stored), "a mixture of nothing")
+    p = common([nonnegative(w, "a weight of a mixture") for w in stored])
+    return [dot(p.weights, column) // p.total for column in zips(*rows)]
+def ceiling(gain: Gain, k: int) -> float:
+    """Return what a gain on k values comes to at most, whatever channel and adversary are.
+    sum_y s_y G(rho_y) <= sum_a pi_a G(e_a), for G is convex, and G(pi) >= <r, pi>."""
+    if gain.leakage:
+        return log_ratio(k, 1)[1]
+    corners = [gain.above([fixed(int(a == b)) for b in range(k)]) for a in range(k)]
+    if gain.form == "posterior":
+        return max(corners)
+    rows = gain.actions(k) or [gain.tangent([1] * k)]
+    r = mixed([Fraction(1)] * len(rows), rows)
+    if gain.form == "rise":
+        return max(corner - x for corner, x in zips(corners, r))
+    return -((-max(corners) << FX.bits) // min(r)) if min(r) > 0 else math.inf
 def sharing_bound(lumped: Lumped, stored: Any, floor: Fraction) -> float:
     """Return l log sum_a exp(phi_a / l) - l b, phi_a >= max_v D(v R_a || t) + l (H(v)+<v, log m>).
     I(w) <= sum_a pi_a D(r_a || t) for every t, and then the lemma's last step."""
@@ -793,25 +934,24 @@ def filled(row: Sequence[Interval], slopes: Sequence[Any]) -> list[int]:
         q[y], left = q[y] + taken, left - taken
     return q
 STEPS = 24
-def information_below(masses: list[list[Fraction]], rows: list[Any]) -> int:
-    """Return a number below I(A;Y), where (a, row v) has the mass `masses[a][v]`.
-    I(A;Y) = H(A) + sum s_ay log p(a|y) >= H(A) + sum s_ay log rho(a|y) for all laws rho(.|y), and
-    that is linear in the rows. Good ones are the posteriors at rows that tell little, which
-    conditional gradients come near to."""
+def below_of_set(gain: Gain, masses: list[list[Fraction]], rows: list[Any]) -> float:
+    """Return a number below what a gain comes to, where (a, row v) has the mass `masses[a][v]`.
+    sum_y s_y G(rho_y) >= sum s_ay r_ya for all tangents r_y, and that is linear in the rows. Good
+    ones touch G at the posteriors under rows that tell little, which conditional gradients come
+    near to."""
     READ.work(STEPS * len(masses) * len(rows) * len(rows[0]), "a set of channels")
-    columns, best, q = list(zips(*masses)), 0, []
-    doubt = entropy(fixed(sum(own)) for own in masses)[0]
+    columns, best, q = list(zips(*masses)), -math.inf, []
     for row in rows:
         left, room = FX.one - sum(lo for lo, _ in row), sum(hi - lo for lo, hi in row)
         q.append([lo + (hi - lo) * left // max(room, 1) for lo, hi in row])
     for step in range(STEPS):
-        logs = [common([dot(own, column) + 1 for own in masses]).logs() for column in zips(*q)]
-        prices = [[-plus(times(fixed(m), x or (0, 0)) for m, x in zips(own, log))[0]
-                   for log in logs] for own in columns]
+        tangents = [gain.tangent([dot(own, column) + 1 for own in masses]) for column in zips(*q)]
+        prices = [[-plus(times(fixed(m), (r, r)) for m, r in zips(own, tangent))[0]
+                   for tangent in tangents] for own in columns]
+        best = max(best, -sum(map(support, rows, prices)))
         worst = list(map(filled, rows, prices))
-        best = max(best, doubt - sum(map(support, rows, prices)))
         q = [[x + 2 * (y - x) // (step + 3) for x, y in zips(*two)] for two in zips(q, worst)]
-    return best
+    return gain.told(int(best), [fixed(sum(own)) for own in masses])
 
 # -------- Leakage about records: both ends.
 Ends = namedtuple("Ends", "lower upper")  # fixed point, rational, infinite, or None for nothing
@@ -821,19 +961,14 @@ def enough_doubt(w: Law, log_counts: list[Interval], floor: Fraction, who: str) 
     doubt = entropy(cells)[0] + plus(times(cell, m) for cell, m in zips(cells, log_counts))[0]
     enough = Fraction(doubt, FX.one) >= floor
     need(enough, f"{who} has less entropy than the floor", NarrowError)
-def information(w: Law, rows: list[Law], values: Iterable[Sequence[int]]) -> Interval:
-    """Return an interval that holds I(A;Y) = H(A) + H(Y) - H(A,Y) of s_ay = sum_g w_g R_g(y)."""
-    if len({row for row, mass in zips(rows, w.weights) if mass}) == 1:
-        return 0, 0
-    joint, inputs, n = [], [], len(rows[0].weights)
+def joint_law(w: Law, rows: list[Law], values: Iterable[Sequence[int]]) -> list[list[Interval]]:
+    """Return intervals that hold s_ay = sum_g w_g R_g(y), the sum over the groups of value a."""
+    joint, n = [], len(rows[0].weights)
     for mine in values:
-        inputs.append(fixed(Fraction(sum(w.weights[g] for g in mine), w.total)))
         some = [(rows[g], w.weights[g]) for g in mine if w.weights[g]]
-        joint += [plus(fixed(Fraction(m * r.weights[y], w.total * r.total)) for r, m in some)
-                  for y in range(n)]
-    outputs = [plus(joint[y::n]) for y in range(n)]
-    low, high = minus(plus((entropy(inputs), entropy(outputs))), entropy(joint))
-    return max(low, 0), high
+        joint.append([plus(fixed(Fraction(m * r.weights[y], w.total * r.total)) for r, m in some)
+                      for y in range(n)])
+    return joint
 def bounded(way: Callable[..., float], *parts: Any) -> float:
     try:
         return way(*parts)
@@ -845,14 +980,15 @@ def a_group(values: Any, query: Query, size: int) -> Vector:
     need(all(0 <= i < len(query.sizes) for i in group), "a record that does not exist")
     return group
 class Audit:  # the leakage of one mechanism about groups of records, for one entropy floor
-    def __init__(self, query: Query, channel: Channel, floor: Fraction, size: int, records: Any):
+    def __init__(self, query: Query, channel: Channel, floor: Fraction, size: int, records: Any,
+                 gain: Gain = LEAKAGE) -> None:
         need(1 <= size <= len(query.sizes), "groups of another size than records")
         need(records is None or a_list(records, "records"), "no records are audited")
-        self.query, self.channel, self.floor, self.size = query, channel, floor, size
+        self.query, self.floor, self.size, self.gain = query, floor, size, gain
         self.records = None if records is None else [a_group(g, query, size) for g in records]
         self.lumped = functools.cache(lambda group: Lumped(query, channel, group))
-    def information(self, stored: Any) -> Interval:
-        """Return an interval that holds I(w) of a witness, once F(w) >= b is proved."""
+    def lower(self, stored: Any) -> float:
+        """Return a number below the leakage under a witness, once F(w) >= b is proved."""
         records, weights = fields(stored, "records weights")
         group = a_group(records, self.query, self.size)
         audited = self.records is None or set(group) in map(set, self.records)
@@ -861,15 +997,17 @@ class Audit:  # the leakage of one mechanism about groups of records, for one en
         w = law(weights, "the witness", len(lumped.rows))
         enough_doubt(w, lumped.log_counts, self.floor, "the witness")
         if lumped.boxes:
-            return information_below(lumped.masses(w), lumped.boxes), 0
-        return information(w, lumped.rows, lumped.of)
+            return below_of_set(self.gain, lumped.masses(w), lumped.boxes)
+        return self.gain.below(joint_law(w, lumped.rows, lumped.of))
     def group_bound(self, lumped: Lumped, entry: Any) -> float:
-        """Return the least of log k and of the bounds that an entry holds."""
-        ways = (dataset_bound, cells_bound, sharing_bound)
+        """Return the least of what holds for all channels, and of the bounds of an entry."""
+        ways = (dataset_bound, functools.partial(cells_bound, gain=self.gain), sharing_bound)
         _, choices, *rest = fields(entry, "records", "choices dataset cells sharing")
-        bounds: list[float] = [log_ratio(lumped.size, 1)[1]]
-        known = not lumped.boxes or {"records", "cells"} >= set(entry)
-        need(known, "this checker knows but cells for a set of channels", UnknownError)
+        bounds: list[float] = [ceiling(self.gain, lumped.size)]
+        known = {"records", "cells"} >= set(entry) or not (lumped.boxes or not self.gain.leakage)
+        need(known, "this checker knows but cells for a set of channels, or a gain", UnknownError)
+        if len(set(lumped.kinds)) == 1 and not lumped.boxes:
+            bounds += [self.gain.least] * (self.gain.form != "posterior")  # an output of nothing
         bounds += [bounded(choices_bound, lumped, choices)] if choices is not None else []
         bounds += [bounded(way, lumped, one, self.floor)
                    for way, one in zips(ways, rest) if one is not None]
@@ -879,7 +1017,7 @@ class Audit:  # the leakage of one mechanism about groups of records, for one en
         A group is covered if it is listed, or some listed one leaks exactly as much: because their
         records can be swapped, or because their lumped problems are equal. An entry `same_as` says
         that another is covered, which is found out here anyway."""
-        worst, covered, listed = 0.0, set(), []
+        worst, covered, listed = self.gain.least, set(), []
         for place, entry in enumerate(a_list(fields(stored, "groups")[0], "groups")):
             if isinstance(entry, dict) and set(entry) == {"same_as"}:
                 earlier = 0 <= integer(entry["same_as"], "same_as") < place
@@ -911,18 +1049,21 @@ def capacity(problem: Any, witness: Any, proof: Any) -> Ends:  # I(p, Q) <= C <=
     t = law(fields(proof, "output")[0], "an output law", len(rows[0].weights))
     log_t = t.logs()
     upper = bounded(lambda: max(divergence(row, t, log_t)[1] for row in set(rows)))
-    return Ends(information(p, rows, [[x] for x in range(len(rows))])[0], upper)
+    return Ends(LEAKAGE.below(joint_law(p, rows, [[x] for x in range(len(rows))])), upper)
 def record_leakage(problem: Any, witness: Any, proof: Any) -> Ends:
     """Return the largest leakage about audited records (or groups of them), from both sides."""
-    mechanism, floor, size, records, known = fields(
-        problem, "mechanism entropy_floor size records", "adversaries")
+    mechanism, floor, size, records, known, *_ = fields(
+        problem, "mechanism entropy_floor size records", "adversaries gain form")
     need(not known, "this checker does not know what else is known of adversaries", UnknownError)
     bounds = isinstance(mechanism, dict) and "channel_set" in mechanism
     stored, given = fields(mechanism, "query channel_set" if bounds else "query channel")
     query, b = Query(stored), rational(floor, "the entropy floor")
     channel = Channel(given, query, "lower upper" if bounds else "matrix")
-    audit = Audit(query, channel, b, integer(size, "size"), records)
-    return Ends(audit.information(witness)[0], audit.upper(proof))
+    audit = Audit(query, channel, b, integer(size, "size"), records, gain_of(problem))
+    return Ends(audit.lower(witness), audit.upper(proof))
+def gain_of(problem: Any) -> Gain:
+    given = isinstance(problem, dict) and ("gain" in problem or "form" in problem)
+    return Gain(problem.get("gain"), problem.get("form")) if given else LEAKAGE
 def stored_floats(values: Any, length: int) -> list[Fraction]:  # in every version
     return [Fraction(float(x)) for x in numbers(values, "weights or multipliers", length)]
 class Symbols:
@@ -1097,7 +1238,7 @@ class Design:
         if self.size:
             audit = Audit(self.rows, channel, self.floor, self.size, None)
             attained, proof = fields(stored, "witness proof")
-            audit.information(attained)  # nothing is claimed of it, but it has to make sense
+            audit.lower(attained)  # nothing is claimed of it, but it has to make sense
             return audit.upper(proof)
         # I(X;Y) <= sum w D(R || t), and the lemma with one value: l log sum m exp(D / l) - l b.
         output, multiplier = fields(stored, "output multiplier")
@@ -1389,9 +1530,10 @@ def local_dp(problem: Any, witness: Any, proof: Any) -> Ends:
     lower, upper = (x if x == math.inf else log_ratio(*x.as_integer_ratio())[i] if x > 1 else 0
                     for i, x in enumerate((least, f)))
     return Ends(lower, upper)
-KINDS: dict[str, tuple[str, Callable[[Any, Any, Any], Ends]]] = {
+KINDS: dict[str, tuple[Any, Callable[[Any, Any, Any], Ends]]] = {  # the unit, perhaps of a problem
     "capacity": ("nats", capacity), "local-dp": ("nats", local_dp),
-    "record-leakage": ("nats", record_leakage), "pml-envelope": ("nats", pml_envelope),
+    "record-leakage": (lambda problem: gain_of(problem).unit, record_leakage),
+    "pml-envelope": ("nats", pml_envelope),
     "failure-probability": ("probability", failure_probability),
     "min-leakage": ("nats", min_leakage), "min-distortion": ("distortion", min_distortion)}
 
@@ -1440,6 +1582,7 @@ def check(data: Any) -> Verdict:  # check one certificate
         known = isinstance(kind, str) and kind in KINDS
         need(known, f"this checker does not know the kind {kind!r:.60}", UnknownError)
         unit, evaluate = KINDS[kind]
+        unit = unit if isinstance(unit, str) else unit(problem)
         before = READ.expanded, READ.steps
         for bits in DIGITS:
             READ, FX = Reader(version, *before), Precision(bits)

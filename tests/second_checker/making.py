@@ -29,7 +29,16 @@ from cvxleak.mechanisms import (
     randomized_response,
     truncated_geometric,
 )
-from cvxleak.model import AdditiveQuery, ChannelSet
+from cvxleak.model import (
+    AdditiveQuery,
+    Arimoto,
+    ChannelSet,
+    GainMatrix,
+    Gini,
+    Guess,
+    GuessInTries,
+    Shannon,
+)
 from cvxleak.problem.bound import Bound
 from cvxleak.queries import count, from_function, modular_sum, parity
 
@@ -41,6 +50,10 @@ PRINTED = ChannelSet.from_printed(CHANNEL, 2)
 PRIOR = [0.1, 0.2, 0.3, 0.4]
 LAWS = [[0.5, 0.3, 0.2], [0.2, 0.5, 0.3]]
 WRONG = [[0, 1], [1, 0]]
+CAREFUL = GainMatrix([[1, -2], [-2, 1], [0, 0]])
+MANY = GainMatrix(
+    [[round(1 - (a / 69) ** 2, 6), round(1 - (1 - a / 69) ** 2, 6)] for a in range(70)]
+)
 
 
 def table(x):
@@ -56,6 +69,11 @@ def further(q):
 def noisy(n, variance, step=1.0):
     outputs = np.arange(-3.0, n + 3.5, step)
     return Mechanism(count(n), discretized_gaussian(outputs, variance, inputs=range(n + 1)))
+
+
+def gained(gain, form, people=4, floor=2.4, tol=2e-2):
+    rounded = Mechanism(count(people), random_rounding(people, 3))
+    return lambda: record_leakage(rounded, floor, gain=gain, form=form, tol=tol)
 
 
 MAKERS: dict[str, Callable[[], Bound]] = {
@@ -107,6 +125,36 @@ MAKERS: dict[str, Callable[[], Bound]] = {
         Mechanism(parity(3), ChannelSet([[0.8, 0.2], [0.3, 0.7]], [[0.8, 0.2], [0.3, 0.7]])),
         1.0,
         tol=5e-2,
+    ),
+    "chance of a guess": gained(Guess(), "posterior"),
+    "rise of a guess": gained(Guess(), "rise", floor=2.7),
+    "factor of a guess": gained(Guess(), "factor"),
+    "rise of an action": gained(CAREFUL, "rise"),
+    "factor of an action": gained(GainMatrix(CAREFUL.table + 2), "factor"),
+    "rise of many actions": gained(MANY, "rise"),
+    "factor of many actions": gained(MANY, "factor", tol=1e-1),
+    "rise of a proportional guess": gained(Gini(), "rise"),
+    "factor of a proportional guess": gained(Gini(), "factor", tol=1e-1),
+    "chance of a proportional guess": gained(Gini(), "posterior"),
+    "rise of a norm": gained(Arimoto(1.5), "rise"),
+    "factor of a norm": gained(Arimoto(3), "factor", tol=1e-1),
+    "infinite norm": gained(Arimoto(np.inf), "rise"),
+    "doubt that is left": gained(Shannon(), "posterior"),
+    "output of nothing, in a guess": lambda: record_leakage(
+        Mechanism(count(2), [[0.5, 0.5]] * 3), 1.0, gain=Guess(), form="factor"
+    ),
+    "guess in two tries": lambda: record_leakage(
+        Mechanism(MIXED, CHANNEL), 1.2, 1, gain=GuessInTries(2), form="rise", tol=1e-1
+    ),
+    "set of channels, in a guess": lambda: record_leakage(
+        Mechanism(count(3), PRINTED), 1.0, gain=Guess(), form="rise", tol=5e-2
+    ),
+    "set of channels, in a norm": lambda: record_leakage(
+        Mechanism(parity(3), ChannelSet([[0.7, 0.2], [0.3, 0.6]], [[0.8, 0.3], [0.4, 0.7]])),
+        1.0,
+        gain=Arimoto(2),
+        form="factor",
+        tol=1e-1,
     ),
     "envelope": lambda: pml_envelope(PRIOR, CHANNEL, 0.3),
     "envelope of zeros": lambda: pml_envelope([0.3, 0.3, 0.4, 0.0], HOLES, 0.5),
