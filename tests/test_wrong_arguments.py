@@ -29,6 +29,7 @@ from cvxleak.queries import count, parity
 from cvxleak.refinement import Refinement, refines
 from cvxleak.report import audit_report
 from cvxleak.sources import SourceSet
+from cvxleak.tables import RandomRounding, Table, TableRelease
 
 PACKAGES = (
     "mechanisms",
@@ -63,6 +64,7 @@ FOUR = np.ones(4) / 4
 HALVES = [0.5, 0.5]
 ERROR = 1.0 - np.eye(2)
 RELEASE = np.array([[[0.45, 0.05]], [[0.05, 0.45]]])
+ROUNDED = TableRelease(Table({"x": ["a", "b"]}, counts=[3, 1]), RandomRounding(3))
 PTABLE = Path(__file__).parents[1] / "examples" / "ptable.csv"
 DESIGN = {
     "query": parity(2),
@@ -232,6 +234,8 @@ OWN: dict[str, dict[str, Any]] = {
     "report.check_targets": {"records": [0]},
     "queries.crosstab": {"rows": 2, "columns": 2},
     "report.samples_report": {"samples": ([0, 0, 1, 1], [0, 1, 1, 1])},
+    "tables.possible_counts": {"release": ROUNDED, "published": [3, 0, 3]},
+    "tables.realized_leakage": {"release": ROUNDED, "published": [3, 0, 3], "prior": HALVES},
     "samples.audit_samples": {"samples": ([0, 0, 1, 1], [0, 1, 1, 1]), "time_limit": 1.0},
     "samples.channels_from_counts": {"counts": [[5, 6], [7, 8]], "confidence": 0.9},
     "samples.dp_violation": {"channels": ChannelSet(GEOMETRIC.matrix, GEOMETRIC.matrix)},
@@ -497,7 +501,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 SEARCHES = tuple(
     f"cvxleak.{room}"
     for room in (
-        "iterative papers audit capacities design envelope local_dp problem release report samples"
+        "iterative papers audit capacities design envelope local_dp problem release report samples tables"
     ).split()
 )
 CASES = functions() + methods() + constructors()

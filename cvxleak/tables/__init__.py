@@ -2,6 +2,7 @@
 
 from cvxleak.tables.noise import CountNoise, PerturbationTable, RandomRounding
 from cvxleak.tables.possible import PossibleCounts, possible_counts
+from cvxleak.tables.realized import RealizedLeakage, realized_leakage
 from cvxleak.tables.release import TableRelease
 from cvxleak.tables.table import TOTAL, Table
 
@@ -11,7 +12,9 @@ __all__ = [
     "PerturbationTable",
     "PossibleCounts",
     "RandomRounding",
+    "RealizedLeakage",
     "Table",
     "TableRelease",
     "possible_counts",
+    "realized_leakage",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -11,14 +12,27 @@ from typing import Any
 
 import numpy as np
 
+from cvxleak.core.errors import ValidationError
 from cvxleak.core.numbers import exact_law
 from cvxleak.core.validation import check_cells, in_order, instance, whole_number
 from cvxleak.core.value import Value
 from cvxleak.mechanisms import random_rounding
-from cvxleak.model import Channel
+from cvxleak.model import (
+    AdditiveNoise,
+    Channel,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Gaussian,
+    Laplace,
+    Rounded,
+    Uniform,
+)
 from cvxleak.model._ptable import PTable, Steps, read_ptable
 
-__all__ = ["CountNoise", "Interval", "Law", "PerturbationTable", "RandomRounding"]
+__all__ = ["CountNoise", "Interval", "Law", "PerturbationTable", "RandomRounding", "log_likelihood"]
+
+HALFWAY = 1e-9
+"""By how much of the base a number may miss the multiple that it is."""
 
 Law = dict[int, Fraction]
 """Exact probabilities of published values, none of them zero."""
@@ -94,6 +108,43 @@ class CountNoise(ABC):
         check_cells(len(laws), len(outputs), "largest")
         rows = np.array([[law.get(y, 0.0) for y in outputs] for law in laws], dtype=object)
         return Channel(rows, range(len(laws)), outputs)
+
+
+def log_likelihood(noise: CountNoise | AdditiveNoise, published: float, count: int) -> float:
+    """Return log P(published | count), or the log-density, up to what no count changes.
+
+    Examples
+    --------
+    >>> from cvxleak.model import Laplace
+    >>> from cvxleak.tables import RandomRounding
+    >>> from cvxleak.tables.noise import log_likelihood
+    >>> log_likelihood(RandomRounding(2), 4, 3), log_likelihood(Laplace(2), 4.0, 3)
+    (-0.6931471805599453, -0.5)
+    """
+    if isinstance(noise, CountNoise):
+        return _log(float(noise.law(count).get(int(published), 0)))
+    if isinstance(noise, Rounded):
+        half = noise.base / 2
+        if abs(published / noise.base - round(published / noise.base)) > HALFWAY:
+            return -math.inf
+        masses = noise.masses(
+            [count], np.array([-math.inf, published - half, published + half, math.inf])
+        )
+        return _log(float(masses[0, 1]))
+    z = published - count
+    if isinstance(noise, AdditiveNoise) and noise.whole and z != round(z):
+        return -math.inf
+    if isinstance(noise, Gaussian | DiscreteGaussian):
+        return -((z / noise.sigma) ** 2) / 2
+    if isinstance(noise, Laplace | DiscreteLaplace):
+        return -abs(z) / noise.scale
+    if isinstance(noise, Uniform):
+        return 0.0 if abs(z) <= noise.half_width else -math.inf
+    raise ValidationError(f"noise: found {noise!r}, whose density is not known here")
+
+
+def _log(p: float) -> float:
+    return math.log(p) if p else -math.inf
 
 
 @dataclass(frozen=True, eq=False)

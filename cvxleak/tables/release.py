@@ -15,6 +15,7 @@ import numpy as np
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import (
     SIZE_LIMIT,
+    Array,
     check_cells,
     in_order,
     instance,
@@ -24,7 +25,7 @@ from cvxleak.core.validation import (
 )
 from cvxleak.core.value import Value, preview
 from cvxleak.model import AdditiveNoise, Channel, Mechanism
-from cvxleak.tables.noise import CountNoise, Interval, PerturbationTable
+from cvxleak.tables.noise import CountNoise, Interval, PerturbationTable, log_likelihood
 from cvxleak.tables.table import Cell, Table
 
 __all__ = ["Noise", "TableRelease"]
@@ -192,6 +193,41 @@ class TableRelease(Value):
             found.append(runs)
         return found
 
+    def log_likelihoods(self, published: Any) -> Array:
+        """Return log P(y | t + d) of each published number y, up to what d does not change.
+
+        t is the true value of the number, and d is -1, 0 or 1, what one person changes.
+
+        Returns
+        -------
+        ndarray, shape (3, numbers)
+
+        Raises
+        ------
+        ValidationError
+            As `as_published`, a table without counts, or noise that keys link.
+
+        Examples
+        --------
+        >>> from cvxleak.tables import RandomRounding, Table, TableRelease
+        >>> table = Table({"answer": ["no", "yes"]}, counts=[3, 1])
+        >>> TableRelease(table, RandomRounding(3)).log_likelihoods([3, 0, 3]).round(3)
+        array([[-0.405,  0.   ,  0.   ],
+               [ 0.   , -0.405, -0.405],
+               [-0.405, -1.099, -1.099]])
+        """
+        self._check_independent()
+        values, found = self.as_published(published), np.full((3, len(self.noise)), -math.inf)
+        for place, ((_, noise), y, t) in enumerate(zip(self.noise, values, self.true, strict=True)):
+            for row, count in enumerate(range(t - 1, t + 2)):
+                if count >= 0:
+                    found[row, place] = log_likelihood(noise, y, count)
+        return found
+
+    def _check_independent(self) -> None:
+        if self.linked:
+            raise ValidationError("noise: keys link the noise of several numbers")
+
     @property
     def linked(self) -> bool:
         """Whether keys link the noise of several numbers."""
@@ -227,8 +263,7 @@ class TableRelease(Value):
 
     def _laws(self, counts: Sequence[Any]) -> list[dict[int, Fraction]]:
         """Return the law of each published number, which are independent."""
-        if self.linked:
-            raise ValidationError("noise: keys link the noise of several numbers")
+        self._check_independent()
         laws = []
         for (label, noise), places in zip(self.noise, self.sums, strict=True):
             if not isinstance(noise, CountNoise):

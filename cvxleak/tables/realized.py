@@ -1,0 +1,190 @@
+"""`realized_leakage`: what a table, once it is published, tells about each person in it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.notebook import html_table
+from cvxleak.core.validation import Array, instance, read_only
+from cvxleak.core.value import Value
+from cvxleak.model import Prior, as_prior
+from cvxleak.tables.release import TableRelease
+from cvxleak.tables.table import Cell
+
+__all__ = ["RealizedLeakage", "realized_leakage"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RealizedLeakage(Value):
+    """What a published table tells about a person of each cell, to somebody who knows the others.
+
+    Attributes
+    ----------
+    cells : tuple
+        Labels of the values of a record: the cells, and "outside" if there is any.
+    people : tuple of int
+        How many people are in each.
+    prior : ndarray, shape (k,)
+        What is believed of a person before.
+    posterior : ndarray, shape (k, k)
+        In row a, what is believed of a person of cell a, where all others are known, once the table
+        is published; NaN in the rows of cells without people.
+
+    Examples
+    --------
+    >>> from cvxleak.tables import RandomRounding, Table, TableRelease, realized_leakage
+    >>> table = Table({"answer": ["no", "yes"]}, counts=[3, 1])
+    >>> found = realized_leakage(TableRelease(table, RandomRounding(3)), [3, 3, 3])
+    >>> found
+    RealizedLeakage(4 people in 2 cells, at most 0.693147 nats about one of them)
+    >>> found.posterior.round(3)
+    array([[0.429, 0.571],
+           [0.   , 1.   ]])
+    """
+
+    cells: tuple[Hashable, ...]
+    people: tuple[int, ...]
+    prior: Array
+    posterior: Array
+
+    @cached_property
+    def information(self) -> Array:
+        """The information density i(a; y) = log P(a | y) / P(a) of a person of each cell, in nats.
+
+        NaN where nobody is.
+        """
+        with np.errstate(divide="ignore"):
+            return read_only(np.log(np.diag(self.posterior)) - np.log(self.prior))
+
+    @cached_property
+    def pml(self) -> Array:
+        """The pointwise maximal leakage log max_c P(c | y) / P(c) about each, in nats.
+
+        It is the largest gain of an adversary of any kind, as a factor; NaN where nobody is.
+        """
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratios = np.where(self.prior > 0, self.posterior / self.prior, 0.0)
+        return read_only(np.log(ratios.max(axis=1)))
+
+    def to_frame(self) -> Any:
+        """Return a line for each cell as a pandas DataFrame (needs pandas)."""
+        import pandas as pd
+
+        columns = {
+            "cell": self.cells,
+            "people": self.people,
+            "prior": self.prior,
+            "posterior": np.diag(self.posterior),
+            "information": self.information,
+            "pml": self.pml,
+        }
+        return pd.DataFrame(columns)
+
+    def __repr__(self) -> str:
+        most = float(np.nanmax(self.pml))
+        count = sum(self.people)
+        who = f"{count} {'person' if count == 1 else 'people'}"
+        return (
+            f"RealizedLeakage({who} in {len(self.cells)} cells, at most {most:.6g} nats about one "
+            "of them)"
+        )
+
+    def _repr_html_(self) -> str:
+        """Return a line for each cell."""
+        head = ["cell", "people", "before", "after", "information", "PML"]
+        columns = (self.prior, np.diag(self.posterior), self.information, self.pml)
+        rows = zip(
+            map(_text, self.cells), self.people, *map(np.ndarray.tolist, columns), strict=True
+        )
+        return html_table(repr(self), head, rows)
+
+
+def _text(cell: Hashable) -> str:
+    return "/".join(map(str, cell)) if isinstance(cell, tuple) else str(cell)
+
+
+def realized_leakage(
+    release: TableRelease,
+    published: Any,
+    prior: Prior | Mapping[Cell, float] | ArrayLike | None = None,
+) -> RealizedLeakage:
+    r"""Return what is believed of a person of each cell, once this table was published.
+
+    The adversary knows the cells of all others, who are counted as they are, and has a prior P on
+    the cell of the person. With N the counts of the others and e_c that of one person in cell c,
+
+    .. math:: P(c \mid y) \propto P(c)\, \Pr\{y \mid N + e_c\},
+
+    where noise is independent a product over the numbers that contain c. With it come the
+    information density of the true cell and the pointwise maximal leakage.
+
+    Parameters
+    ----------
+    release : TableRelease
+        Its table has counts.
+    published : sequence, mapping or Series
+        The published value of each of `release.numbers`, in their order or by label.
+    prior : Prior, mapping, Series or array_like, optional
+        On `release.table.alphabet`, by label or in that order; uniform if left out.
+
+    Returns
+    -------
+    RealizedLeakage
+        In nats.
+
+    Raises
+    ------
+    ValidationError
+        A table without counts, published values that these cannot give, a prior that gives the
+        cell of somebody no probability, or noise that keys link in a table that is too large.
+
+    References
+    ----------
+    Pointwise maximal leakage: S. Saeidian, G. Cervia, T. J. Oechtering, M. Skoglund, Pointwise
+    maximal leakage, IEEE Transactions on Information Theory 69, 2023.
+
+    Examples
+    --------
+    >>> from cvxleak.tables import RandomRounding, Table, TableRelease, realized_leakage
+    >>> table = Table({"sex": ["f", "m"], "answer": ["no", "yes"]}, counts=[[7, 1], [6, 4]])
+    >>> release = TableRelease(table, RandomRounding(3))
+    >>> published = [6, 0, 6, 3, 9, 9, 12, 6, 18]
+    >>> found = realized_leakage(release, published, [0.4, 0.1, 0.3, 0.2])
+    >>> print(found.information.round(3), found.pml.round(3))
+    [0.317 1.464 0.085 0.49 ] [0.841 1.464 0.608 1.013]
+    """
+    asked = instance(release, TableRelease, "release")
+    table = asked.table
+    values = asked.as_published(published)
+    counts = table.in_cells
+    people = [*counts.tolist(), table.people - int(counts.sum())][: len(table.alphabet)]
+    labels = table.alphabet
+    law = as_prior(
+        [1 / len(labels)] * len(labels) if prior is None else prior, len(labels), "prior", labels
+    )
+    for cell, count, p in zip(labels, people, law.probabilities, strict=True):
+        if count and not p:
+            raise ValidationError(f"prior: gives {cell!r} no probability, where somebody is")
+    posterior = np.full((len(labels), len(labels)), math.nan)
+    contains = np.zeros((len(labels), len(values)), dtype=int)
+    for number, places in enumerate(asked.sums):
+        contains[list(places), number] = 1
+    near = asked.log_likelihoods(values)
+    for a in np.flatnonzero(people):
+        moved = contains - contains[a] + 1
+        logs = near[moved, np.arange(len(values))].sum(axis=1)
+        if logs[a] == -math.inf:
+            raise ValidationError(
+                "published: found values that the true counts of the table cannot give"
+            )
+        weights = law.probabilities * np.exp(logs - logs[a])
+        posterior[a] = weights / weights.sum()
+    return RealizedLeakage(labels, tuple(people), law.probabilities, read_only(posterior))
