@@ -59,7 +59,7 @@ docs: $(VENV)/.installed-docs ## build the documentation into docs/_build/html
 	@echo "docs/_build/html/index.html"
 
 notebooks: $(VENV)/.installed-notebooks ## the tutorials as notebooks, run, into docs/_build/notebooks
-	$(BIN)/python docs/notebooks.py docs/_build/notebooks docs/tutorials/own_*.md docs/tutorials/relaxations.md
+	$(BIN)/python docs/notebooks.py docs/_build/notebooks docs/tutorials/own_*.md docs/tutorials/relaxations.md docs/tutorials/guess.md
 
 clean: ## remove everything that these targets make, .venv too
 	rm -rf $(VENV) dist docs/_build .coverage .hypothesis .import_linter_cache .pytest_cache .ruff_cache
