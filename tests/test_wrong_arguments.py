@@ -501,7 +501,8 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 SEARCHES = tuple(
     f"cvxleak.{room}"
     for room in (
-        "iterative papers audit capacities design envelope local_dp problem release report samples tables"
+        "iterative papers audit capacities design envelope local_dp problem release report samples "
+        "tables"
     ).split()
 )
 CASES = functions() + methods() + constructors()
