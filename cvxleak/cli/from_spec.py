@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from cvxleak.cli.spec.distortions import DistortionMatrix
 from cvxleak.cli.spec.mechanisms import Setting
+from cvxleak.cli.spec.queries import Crosstab, Histogram
 from cvxleak.cli.spec.section import is_bare
 from cvxleak.cli.spec.sources import Box, Laws, Polytope, Sample
 from cvxleak.cli.spec_file import SpecFile
@@ -23,6 +24,7 @@ from cvxleak.model.knowledge import (
 from cvxleak.problem.bound import converted
 from cvxleak.report import check_targets
 from cvxleak.sources import SourceSet
+from cvxleak.tables import Table, TableRelease
 
 __all__ = [
     "Task",
@@ -31,7 +33,9 @@ __all__ = [
     "build_local",
     "build_mechanism",
     "build_prior",
+    "build_published",
     "build_query",
+    "build_release",
     "build_sources",
     "build_task",
     "independent_people",
@@ -39,6 +43,9 @@ __all__ = [
 ]
 
 N = TypeVar("N", int, float)
+
+WHOLE = ("identity", "constant", "matrix", "intervals", "randomized_response")
+"""Kinds of noise that take a tuple of counts as one value, and not count by count."""
 
 
 class Task(NamedTuple):
@@ -121,10 +128,43 @@ def build_query(spec_file: SpecFile) -> Query:
 
 def build_mechanism(spec_file: SpecFile, query: Query, prior: Prior | None) -> Mechanism:
     """Return the query with the noise of [mechanism]."""
-    noise = spec_file.spec.mechanism
+    noise, asked = spec_file.spec.mechanism, spec_file.spec.query
     assert noise is not None
+    if isinstance(asked, Histogram | Crosstab) and noise.kind not in WHOLE:
+        return _histogram(spec_file, query)
     with spec_file.at("mechanism.file" if noise.kind == "matrix" else "mechanism"):
         return Mechanism(query, noise.channel(Setting(query, prior, spec_file.file)))
+
+
+def build_release(spec_file: SpecFile) -> TableRelease:
+    """Return the table of [table] with the noise of [mechanism] on each number."""
+    asked, noise = spec_file.spec.table, spec_file.spec.mechanism
+    assert asked is not None
+    assert noise is not None
+    with spec_file.at("table"):
+        table = asked.table(spec_file.file)
+    with spec_file.at("mechanism"):
+        return TableRelease(table, noise.of_counts(spec_file.file))
+
+
+def build_published(spec_file: SpecFile, release: TableRelease) -> list[Any] | None:
+    """Return the values that the file of [table] says were published, if it names one."""
+    asked = spec_file.spec.table
+    if asked is None or asked.published is None:
+        return None
+    with spec_file.at("table.published"):
+        return release.as_published(spec_file.file(asked.published))
+
+
+def _histogram(spec_file: SpecFile, query: Query) -> Mechanism:
+    """Return the counts of a [query] that is a histogram, each with the noise of [mechanism]."""
+    noise = spec_file.spec.mechanism
+    assert noise is not None
+    alphabet = query.space.alphabets[0]
+    table = Table({"value": alphabet}, query.space.records, margins=False)
+    with spec_file.at("mechanism"):
+        release = TableRelease(table, noise.of_counts(spec_file.file))
+        return Mechanism(query, release.mechanism.channel)
 
 
 def build_local(spec_file: SpecFile, command: str) -> tuple[Prior, Channel]:

@@ -30,7 +30,7 @@ ARGUMENTS = {
 """What the library's arguments are called in a spec, anywhere or in one table; None where the key
 says it already."""
 
-FILES = ("file", "scores")
+FILES = ("file", "scores", "microdata", "counts", "published")
 """Keys whose text is the name of a file."""
 
 

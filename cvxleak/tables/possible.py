@@ -113,8 +113,9 @@ def possible_counts(
     ----------
     release : TableRelease
         Its true counts are not looked at.
-    published : sequence, mapping or Series
-        The published value of each of `release.numbers`, in their order or by label.
+    published : sequence, mapping, Series, DataFrame, or path of a CSV file
+        The published value of each of `release.numbers`, in their order or by label; frames and
+        files as `Table.from_counts` reads them.
     people_known : bool
         Whether the number of people in the table (or at most in it, if some may be outside) is
         known besides.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from cvxleak.core.tables import label_from_text, read_table
 from cvxleak.core.validation import in_order, label_tuple, one_of, plain_label, short
 from cvxleak.core.value import preview
 
-__all__ = ["microdata_columns", "read_counts"]
+__all__ = ["microdata_columns", "read_counts", "read_published"]
 
 MISSING = "missing"
 """The category of people whose value is missing."""
@@ -25,6 +24,11 @@ EMPTY = ("", "na", "nan", "null", "none")
 
 COUNT = "count"
 """The column of counts of a long file."""
+
+UNNAMED = ("row", "column")
+"""The variables of a cross table that does not name them."""
+
+Cell = tuple[Hashable, ...]
 
 Coded = tuple[tuple[Hashable, ...], NDArray[np.intp]]
 """The categories of a variable, and the place of each person's among them."""
@@ -168,91 +172,110 @@ def read_counts(data: Any, total: str) -> Counts:
     >>> read_counts(frame, "total")
     ({'sex': ('f', 'm')}, array([3, 4]), ())
     """
+    names, across, found = _labeled(data)
+    numbers = {label: _whole(value, line) for label, (line, value) in found.items()}
+    known = [
+        tuple(part for part in dict.fromkeys(label[axis] for label in numbers) if part != total)
+        for axis in range(len(names))
+    ]
+    if not all(known):
+        raise ValidationError("data: found margins alone; counts of the cells are needed")
+    counts = np.zeros([len(categories) for categories in known], dtype=np.int64)
+    where: dict[Cell, tuple[Any, ...]] = {
+        label: tuple(
+            slice(None) if part == total else categories.index(part)
+            for categories, part in zip(known, label, strict=True)
+        )
+        for label in numbers
+    }
+    for label, count in numbers.items():
+        if total not in label:
+            counts[where[label]] = count
+    for label, stated in numbers.items():
+        summed = int(counts[where[label]].sum())
+        if stated != summed:
+            raise ValidationError(
+                f"data: the margin {label!r} is {stated}; its cells sum to {summed}"
+            )
+    return dict(zip(names, known, strict=True)), counts, across
+
+
+def read_published(data: Any, names: tuple[str, ...]) -> dict[Cell, Any]:
+    """Return the published numbers of a table by label, from a frame or a file.
+
+    It is read as `Table.from_counts` reads counts; they may be negative, and need not add up.
+
+    Raises
+    ------
+    ValidationError
+        It cannot be read, has other variables than `names`, or a number twice.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from cvxleak.tables.reading import read_published
+    >>> frame = pd.DataFrame({"sex": ["f", "m", "total"], "count": [3, 3, 9]})
+    >>> read_published(frame, ("sex",))
+    {('f',): 3, ('m',): 3, ('total',): 9}
+    """
+    found_names, _, found = _labeled(data)
+    if set(found_names) == set(names):
+        order = [found_names.index(name) for name in names]
+    elif found_names == UNNAMED and len(names) == 2:
+        order = [0, 1]
+    else:
+        raise ValidationError(
+            f"data: found the variables {preview(found_names)}; the table has {preview(names)}"
+        )
+    return {tuple(label[i] for i in order): value for label, (_, value) in found.items()}
+
+
+def _labeled(data: Any) -> tuple[tuple[str, ...], tuple[str, ...], dict[Cell, tuple[str, Any]]]:
+    """Return the variables, those that run across, and each number with the line it is in."""
     if isinstance(data, (str, os.PathLike)):
         (_, header), *rows = read_table(data, semicolons=True)
         body = [(f"line {line}", [label_from_text(cell) for cell in cells]) for line, cells in rows]
-        corner = header[0]
-        head: list[Any] = [label_from_text(cell) for cell in header]
+        corner, head = header[0], [label_from_text(cell) for cell in header]
     elif hasattr(data, "columns") and hasattr(data, "iloc"):
-        head = list(data.columns)
-        index, values = data.index.tolist(), data.to_numpy(dtype=object).tolist()
-        if COUNT in head:
-            body = [(f"row {short(i)}", list(row)) for i, row in zip(index, values, strict=True)]
-            corner = ""
-        else:
+        corner, head = "", list(data.columns)
+        values = data.to_numpy(dtype=object).tolist()
+        index = data.index.tolist()
+        if COUNT not in head:
             names = (data.index.name, data.columns.name)
-            corner = "/".join(map(str, names)) if None not in names else ""
-            head = ["", *head]
-            pairs = zip(index, values, strict=True)
-            body = [(f"row {short(i)}", [i, *row]) for i, row in pairs]
+            corner = "" if None in names else "/".join(map(str, names))
+            head = [corner, *head]
+            values = [[label, *row] for label, row in zip(index, values, strict=True)]
+        body = [(f"row {short(label)}", row) for label, row in zip(index, values, strict=True)]
     else:
         raise ValidationError(
             f"data: expected a DataFrame or the path of a CSV file, found {short(data)}"
         )
     if not body:
         raise ValidationError("data: found a header and no counts")
-    if COUNT in head:
-        return _long(head, body, total)
-    return _cross(corner, head, body, total)
+    found: dict[Cell, tuple[str, Any]] = {}
 
+    def note(label: Iterable[Hashable], line: str, value: Any) -> None:
+        cell = tuple(plain_label(part, f"data: {line}") for part in label)
+        if cell in found:
+            raise ValidationError(f"data: {line}: {cell!r} is there twice")
+        found[cell] = (line, value)
 
-def _long(head: list[Any], body: list[tuple[str, list[Any]]], total: str) -> Counts:
-    """Return what a line for each cell says."""
+    if COUNT not in head:
+        for line, (left, *row) in body:
+            for top, value in zip(head[1:], row, strict=True):
+                note((left, top), line, value)
+        named = tuple(corner.split("/")) if corner.count("/") == 1 else UNNAMED
+        return named, named[1:], found
     where = head.index(COUNT)
-    names = [str(name) for place, name in enumerate(head) if place != where]
-    if not names or head.count(COUNT) > 1 or len(set(names)) < len(names):
+    named = tuple(str(name) for place, name in enumerate(head) if place != where)
+    if not named or len({*named, COUNT}) < len(head):
         raise ValidationError(
             f"data: the columns are {preview(tuple(head))}; one for each variable and one called "
             f"{COUNT!r} are needed"
         )
-    cells: dict[tuple[Hashable, ...], int] = {}
     for line, row in body:
-        label = tuple(plain_label(v, line) for place, v in enumerate(row) if place != where)
-        if label in cells:
-            raise ValidationError(f"data: {line}: the cell {label!r} is there twice")
-        cells[label] = _whole(row[where], line)
-    known = [
-        tuple(v for v in dict.fromkeys(label[axis] for label in cells) if v != total)
-        for axis in range(len(names))
-    ]
-    counts = np.zeros([len(categories) for categories in known], dtype=np.int64)
-    for label, count in cells.items():
-        if total not in label:
-            pairs = zip(known, label, strict=True)
-            counts[tuple(categories.index(part) for categories, part in pairs)] = count
-    for label, count in cells.items():
-        if total in label:
-            pairs = zip(known, label, strict=True)
-            at = tuple(
-                slice(None) if part == total else categories.index(part)
-                for categories, part in pairs
-            )
-            _adds_up(label, count, int(counts[at].sum()))
-    return dict(zip(names, known, strict=True)), counts, ()
-
-
-def _cross(corner: str, head: list[Any], body: list[tuple[str, list[Any]]], total: str) -> Counts:
-    """Return what a cross table says."""
-    names = corner.split("/") if corner.count("/") == 1 else ["row", "column"]
-    across, down = head[1:], [row[0] for _, row in body]
-    for labels, name in ((across, names[1]), (down, names[0])):
-        label_tuple(labels, len(labels), f"data: the categories of {name}")
-    values = {
-        (left, top): _whole(cell, line)
-        for (line, row), left in zip(body, down, strict=True)
-        for top, cell in zip(across, row[1:], strict=True)
-    }
-    left = tuple(label for label in down if label != total)
-    top = tuple(label for label in across if label != total)
-    if not left or not top:
-        raise ValidationError("data: found margins alone; a cross table of counts is needed")
-    counts = np.array([[values[i, j] for j in top] for i in left], dtype=np.int64)
-    for i, j in product(down, across):
-        if total in (i, j):
-            rows = slice(None) if i == total else left.index(i)
-            columns = slice(None) if j == total else top.index(j)
-            _adds_up((i, j), values[i, j], int(counts[rows, columns].sum()))
-    return {names[0]: left, names[1]: top}, counts, (names[1],)
+        note(row[:where] + row[where + 1 :], line, row[where])
+    return named, (), found
 
 
 def _whole(value: Any, line: str) -> int:
@@ -266,8 +289,3 @@ def _whole(value: Any, line: str) -> int:
             f"data: {line}: found {short(value)}; a count is a whole number, at least 0"
         )
     return int(number)
-
-
-def _adds_up(label: tuple[Hashable, ...], stated: int, summed: int) -> None:
-    if stated != summed:
-        raise ValidationError(f"data: the margin {label!r} is {stated}; its cells sum to {summed}")

@@ -130,8 +130,9 @@ def realized_leakage(
     ----------
     release : TableRelease
         Its table has counts.
-    published : sequence, mapping or Series
-        The published value of each of `release.numbers`, in their order or by label.
+    published : sequence, mapping, Series, DataFrame, or path of a CSV file
+        The published value of each of `release.numbers`, in their order or by label; frames and
+        files as `Table.from_counts` reads them.
     prior : Prior, mapping, Series or array_like, optional
         On `release.table.alphabet`, by label or in that order; uniform if left out.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -26,6 +27,7 @@ from cvxleak.core.validation import (
 from cvxleak.core.value import Value, preview
 from cvxleak.model import AdditiveNoise, Channel, Mechanism
 from cvxleak.tables.noise import CountNoise, Interval, PerturbationTable, log_likelihood
+from cvxleak.tables.reading import read_published
 from cvxleak.tables.table import Cell, Table
 
 __all__ = ["Noise", "TableRelease"]
@@ -126,8 +128,8 @@ class TableRelease(Value):
 
         Parameters
         ----------
-        published : sequence, mapping or Series
-            In that order, or by label.
+        published : sequence, mapping, Series, DataFrame, or path of a CSV file
+            In that order, or by label; frames and files as `Table.from_counts` reads them.
 
         Raises
         ------
@@ -141,6 +143,9 @@ class TableRelease(Value):
         >>> release.as_published({("yes",): 0, ("no",): 6, ("total",): 3})
         [6, 0, 3]
         """
+        framed = hasattr(published, "columns") and hasattr(published, "iloc")
+        if framed or isinstance(published, (str, os.PathLike)):
+            published = read_published(published, self.table.names)
         if hasattr(published, "keys"):
             given = {key if isinstance(key, tuple) else (key,): y for key, y in published.items()}
             for label in given:

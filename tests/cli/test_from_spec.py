@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cvxleak import mechanisms, queries
-from cvxleak.cli.from_spec import Task, build_task
+from cvxleak.cli.from_spec import Task, build_published, build_release, build_task
 from cvxleak.cli.spec_file import SpecFile
 from cvxleak.core.errors import ValidationError
 from cvxleak.model import (
@@ -28,6 +28,7 @@ from cvxleak.model import (
     Uniform,
 )
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
 Write = Callable[..., Path]
 
 COUNT = '[query]\nkind = "count"\nrecords = 4\n'
@@ -386,3 +387,65 @@ def test_bad_scores(write: Write, tmp_path: Path):
 def test_epsilon_is_in_nats(write: Write):
     found = channel(write(PARITY, noise("randomized_response", epsilon=math.log(3))))
     np.testing.assert_allclose(found.matrix, [[0.75, 0.25], [0.25, 0.75]])
+
+
+def test_histograms_have_noise_on_each_count(write: Write):
+    rounding = noise("random_rounding", base=2)
+    spec = '[query]\nkind = "histogram"\nrecords = 3\ncategories = ["a", "b"]\n'
+    mechanism = task_of(write(spec, rounding)).mechanism
+    assert mechanism.query == queries.histogram(3, ["a", "b"])
+    one = mechanisms.random_rounding(3, 2)
+    for counts, row in zip(mechanism.query.values, mechanism.channel.matrix, strict=True):
+        for output, p in zip(mechanism.outputs, row, strict=True):
+            rows = [one.row(count) for count in counts]
+            each = [r[one.outputs.index(y)] for r, y in zip(rows, output, strict=True)]
+            assert float(p) == pytest.approx(math.prod(each))
+    cross = '[query]\nkind = "crosstab"\nrecords = 2\nrows = 2\ncolumns = ["x", "y"]\n'
+    assert task_of(write(cross, IDENTITY)).mechanism.query == queries.crosstab(2, 2, ["x", "y"])
+    assert len(task_of(write(cross, rounding)).mechanism.query.values) == 10
+    with pytest.raises(ValidationError, match=r"mechanism: kind: is no noise for the numbers"):
+        task_of(write(cross, noise("binary_symmetric", flip=0.1)))
+
+
+def test_tables(write: Write, tmp_path: Path):
+    rounding = noise("random_rounding", base=3)
+    (tmp_path / "people.csv").write_text("sex,age\nf,1\nm,2\nf,1\n")
+    (tmp_path / "counts.csv").write_text("sex/age,1,2\nf,2,0\nm,0,1\n")
+    (tmp_path / "published.csv").write_text("sex/age,1,2,total\nf,3,0,3\nm,0,0,0\ntotal,3,0,3\n")
+    people = '[table]\nmicrodata = "people.csv"\nrows = ["sex"]\ncolumns = ["age"]\n'
+    counts = '[table]\ncounts = "counts.csv"\npublished = "published.csv"\n'
+    shape = '[table]\npeople = 3\ncategories = { sex = ["f", "m"], age = [1, 2] }\n'
+    made = [
+        build_release(SpecFile(write(part, rounding)))
+        for part in (people, counts, shape + 'columns = ["age"]\n')
+    ]
+    assert made[0] == made[1]
+    assert dict(made[2].table.variables) == dict(made[0].table.variables)
+    assert made[2].table.counts is None
+    spec_file = SpecFile(write(counts, rounding))
+    assert build_published(spec_file, made[1]) == [3, 0, 0, 0, 3, 0, 3, 0, 3]
+    assert set(spec_file.files) == {"published.csv"}
+    ptable = noise("ptable", file=str(EXAMPLES / "ptable.csv")) + "summed_keys = false\n"
+    assert not build_release(SpecFile(write(shape, ptable))).linked
+    assert build_release(SpecFile(write(shape, noise("gaussian", sigma=2)))).noise[0][
+        1
+    ] == Gaussian(2)
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ('microdata = "people.csv"\n', "table: rows: is missing, beside microdata"),
+        ('microdata = "people.csv"\nrows = ["size"]\n', "table: data: the column 'size' is not"),
+        ("people = 3\n", "table: categories: is missing, beside people"),
+        ('counts = "counts.csv"\nrows = ["sex"]\n', "table.rows: is for microdata"),
+        ('people = 3\ncounts = "counts.csv"\n', "table: either microdata or counts or people"),
+        ('counts = "nothing.csv"\n', "nothing.csv"),
+    ],
+)
+def test_tables_that_do_not_fit(write: Write, tmp_path: Path, spec: str, message: str):
+    (tmp_path / "people.csv").write_text("sex,age\nf,1\n")
+    (tmp_path / "counts.csv").write_text("sex,count\nf,1\n")
+    with pytest.raises(ValidationError) as found:
+        build_release(SpecFile(write("[table]\n" + spec, noise("random_rounding", base=3))))
+    assert message in str(found.value)

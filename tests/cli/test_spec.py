@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 from pydantic import BaseModel
 
-from cvxleak.cli.from_spec import build_task
+from cvxleak.cli.from_spec import build_release, build_task
 from cvxleak.cli.problems import problem_of
 from cvxleak.cli.reading import check_spec, models_of, read_toml
 from cvxleak.cli.spec import Spec
@@ -34,14 +34,19 @@ def complaints(content: str, *, version: str = "version = 1\n") -> list[str]:
 @pytest.mark.parametrize(
     ("content", "lines"),
     [
-        (COUNT + LOCAL + ROUNDING, ["either [query] or [space] is needed, and not both"]),
+        (
+            COUNT + LOCAL + ROUNDING,
+            ["either [query], [space] or [table] is needed; found [query] and [space]"],
+        ),
         (
             COUNT + '[mechanism]\nkind = "random_roundng"\n',
             ["mechanism.kind: found 'random_roundng'; did you mean random_rounding?"],
         ),
         (
             '[query]\nkind = "median"\n' + ROUNDING,
-            ["query.kind: found 'median'; known: count, parity, modular_sum, pair_sum, table"],
+            [
+                "query.kind: found 'median'; known: count, parity, modular_sum, pair_sum, table, histogram, crosstab"
+            ],
         ),
         ("[query]\nrecords = 3\n" + ROUNDING, ["query: the key kind is missing"]),
         (
@@ -204,7 +209,10 @@ def test_documented_specs_work(tmp_path: Path):
         path = tmp_path / f"{place}.toml"
         path.write_text(block)
         spec = Spec.model_validate(tomllib.loads(block))
-        if spec.mechanism is not None:
+        if spec.table is not None:
+            assert build_release(SpecFile(path)).table.people == 12
+            loaded.append("table")
+        elif spec.mechanism is not None:
             given = SpecFile(path)
             assert build_task(given).mechanism.space.records > 0
             assert given.spec == spec
@@ -212,7 +220,7 @@ def test_documented_specs_work(tmp_path: Path):
         if spec.local_dp is not None:
             assert problem_of("local-dp", SpecFile(path), "nats").sources.size == 3
             loaded.append("local-dp")
-    assert loaded == ["audit", "audit", "audit", "local-dp"]
+    assert loaded == ["audit", "audit", "table", "audit", "local-dp"]
 
 
 def test_documented_complaints_are_the_real_ones():

@@ -113,7 +113,7 @@ def test_listed_categories_may_be_empty_and_are_all():
         ),
         ("x/y,a,b\nc,1,-2\n", "line 2: found -2"),
         ("x/y,a,b\nc,1,1.5\n", "line 2: found 1.5"),
-        ("x/y,a,a\nc,1,1\n", "categories of y"),
+        ("x/y,a,a\nc,1,1\n", "there twice"),
         ("x,count\na,1\na,2\n", "there twice"),
         ("x,count\na,1\ntotal,2\n", "its cells sum to 1"),
         ("x,y,count\n", "no counts"),

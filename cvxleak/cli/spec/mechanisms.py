@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from cvxleak import mechanisms, model
+from cvxleak import mechanisms, model, tables
 from cvxleak.cli.spec.section import Number, Section, is_bare, numbers
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.tables import numbers_from_text, read_matrix, read_table
 from cvxleak.core.validation import Array
 from cvxleak.model import AdditiveNoise, Channel, ChannelSet, Distortion, Prior, Query
+from cvxleak.tables import CountNoise
 
 __all__ = ["Mechanism", "Noise", "Setting"]
 
@@ -68,6 +69,16 @@ class Noise(Section):
     @abstractmethod
     def channel(self, to: Setting) -> Channel | ChannelSet | AdditiveNoise | Array:
         """Return what the query's value goes through: a channel or its rows, a set, or noise."""
+
+    def of_counts(self, file: Callable[[str], Path]) -> CountNoise | AdditiveNoise:
+        """Return what each number of a table goes through.
+
+        Raises
+        ------
+        ValidationError
+            It is no noise for counts.
+        """
+        raise ValidationError("kind: is no noise for the numbers of a table")
 
 
 class RandomizedResponse(Noise):
@@ -201,6 +212,10 @@ class RandomRounding(Noise):
         """Return the channel."""
         return mechanisms.random_rounding(to.largest, self.base, self.up)
 
+    def of_counts(self, file: Callable[[str], Path]) -> CountNoise:
+        """Return the rounding."""
+        return tables.RandomRounding(self.base, None if self.up is None else tuple(self.up))
+
 
 class Ptable(Noise):
     """A statistical office's perturbation table in a CSV file."""
@@ -208,10 +223,15 @@ class Ptable(Noise):
     kind: Literal["ptable"]
     file: str
     cycle: int | None = None
+    summed_keys: bool = True
 
     def channel(self, to: Setting) -> Channel:
         """Return the channel."""
         return model.Mechanism.from_ptable(to.file(self.file), to.query, self.cycle).channel
+
+    def of_counts(self, file: Callable[[str], Path]) -> CountNoise:
+        """Return the table with its cell keys."""
+        return tables.PerturbationTable(file(self.file), self.cycle, self.summed_keys)
 
 
 class PmlExtremal(Noise):
@@ -296,6 +316,10 @@ class Additive(Noise):
         """Return the noise."""
         return self.noise()
 
+    def of_counts(self, file: Callable[[str], Path]) -> AdditiveNoise:
+        """Return the noise."""
+        return self.noise()
+
 
 class Smooth(Additive):
     """Noise in real numbers."""
@@ -303,6 +327,10 @@ class Smooth(Additive):
     base: Number | None = None
 
     def channel(self, to: Setting) -> AdditiveNoise:
+        """Return the noise, rounded if that is asked for."""
+        return self.of_counts(to.file)
+
+    def of_counts(self, file: Callable[[str], Path]) -> AdditiveNoise:
         """Return the noise, rounded if that is asked for."""
         noise: Any = self.noise()
         return noise if self.base is None else model.Rounded(noise, self.base)

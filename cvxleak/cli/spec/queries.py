@@ -69,6 +69,31 @@ class Table(Section):
         return queries.from_table(model.RecordSpace(self.alphabets), self.values)
 
 
+class Histogram(Section):
+    """How many records have each category: with noise, each count has its own."""
+
+    kind: Literal["histogram"]
+    records: int
+    categories: int | list[Label]
+
+    def query(self) -> model.Query:
+        """Return the query."""
+        return queries.histogram(self.records, self.categories)
+
+
+class Crosstab(Section):
+    """How many records have each pair of a row and a column, each count with its own noise."""
+
+    kind: Literal["crosstab"]
+    records: int
+    rows: int | list[Label]
+    columns: int | list[Label]
+
+    def query(self) -> model.Query:
+        """Return the query."""
+        return queries.crosstab(self.records, self.rows, self.columns)
+
+
 class Space(Section):
     """A record space: the mechanism looks at the dataset itself."""
 
@@ -81,4 +106,4 @@ class Space(Section):
         return model.TableQuery(space, np.arange(space.size), datasets)
 
 
-Query = Count | Parity | ModularSum | PairSum | Table
+Query = Count | Parity | ModularSum | PairSum | Table | Histogram | Crosstab

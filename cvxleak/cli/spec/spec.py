@@ -14,6 +14,7 @@ from cvxleak.cli.spec.mechanisms import Mechanism
 from cvxleak.cli.spec.queries import Query, Space
 from cvxleak.cli.spec.section import Floor, Label, Number, Section
 from cvxleak.cli.spec.sources import Sources
+from cvxleak.cli.spec.tables import CountTable
 
 __all__ = [
     "Adversary",
@@ -173,6 +174,7 @@ class Spec(Section):
     title: str | None = None
     query: Annotated[Query, Field(discriminator="kind")] | None = None
     space: Space | None = None
+    table: CountTable | None = None
     mechanism: Annotated[Mechanism, Field(discriminator="kind")] | None = None
     adversary: Adversary = Adversary()
     audit: Audit = Audit()
@@ -188,6 +190,8 @@ class Spec(Section):
 
     @model_validator(mode="after")
     def _one_space(self) -> Spec:
-        if self.query is not None and self.space is not None:
-            raise ValueError("either [query] or [space] is needed, and not both")
+        stated = [name for name in ("query", "space", "table") if getattr(self, name) is not None]
+        if len(stated) > 1:
+            names = " and ".join(f"[{name}]" for name in stated)
+            raise ValueError(f"either [query], [space] or [table] is needed; found {names}")
         return self
