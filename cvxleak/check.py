@@ -933,7 +933,7 @@ def filled(row: Sequence[Interval], slopes: Sequence[Any]) -> list[int]:
         taken = min(row[y][1] - q[y], left)
         q[y], left = q[y] + taken, left - taken
     return q
-STEPS = 24
+STEPS, CUTS = 24, 6
 def below_of_set(gain: Gain, masses: list[list[Fraction]], rows: list[Any]) -> float:
     """Return a number below what a gain comes to, where (a, row v) has the mass `masses[a][v]`.
     sum_y s_y G(rho_y) >= sum s_ay r_ya for all tangents r_y, and that is linear in the rows. Good
@@ -952,6 +952,23 @@ def below_of_set(gain: Gain, masses: list[list[Fraction]], rows: list[Any]) -> f
         worst = list(map(filled, rows, prices))
         q = [[x + 2 * (y - x) // (step + 3) for x, y in zips(*two)] for two in zips(q, worst)]
     return gain.told(int(best), [fixed(sum(own)) for own in masses])
+def divergence_above(row: Sequence[Interval], log_t: Sequence[Interval | None], cuts: int) -> int:
+    """Return a number above D(q || t) for all laws q of a box.
+    h(q) = q log(q / t) is convex and so below its chord; a sum of chords is largest where all q but
+    one are at an end of their intervals. There it is sharp but for that one, where a box is cut."""
+    offset, slopes = 0, []
+    for ends, log in zips(row, log_t):
+        if log is None and ends[1]:
+            raise InfiniteError
+        h = [x_log_x((q, q))[1] - times((q, q), log or (0, 0))[0] for q in ends]
+        slopes.append(((h[1] - h[0]) << FX.bits) // max(ends[1] - ends[0], 1))
+        offset += max(x - (slopes[-1] * q >> FX.bits) for x, q in zips(h, ends))
+    best, q = offset + support(row, slopes), filled(row, slopes)
+    for y, (x, (lo, hi)) in enumerate(zips(q, row)):
+        if cuts and lo < x < hi:
+            parts = ([*row[:y], part, *row[y + 1 :]] for part in ((lo, x), (x, hi)))
+            best = min(best, max(divergence_above(part, log_t, cuts - 1) for part in parts))
+    return best
 
 # -------- Leakage about records: both ends.
 Ends = namedtuple("Ends", "lower upper")  # fixed point, rational, infinite, or None for nothing
@@ -1043,11 +1060,21 @@ def a_matrix(stored: Any, what: str) -> list[Law]:  # a channel, its rows as law
     rows = table(stored, what) if isinstance(stored, dict) else a_list(stored, what)
     need(rows and a_list(rows[0], what), f"{what} is empty")
     return [law(row, f"a row of {what}", len(rows[0])) for row in rows]
-def capacity(problem: Any, witness: Any, proof: Any) -> Ends:  # I(p, Q) <= C <= max_x D(Q_x || t)
-    rows = a_matrix(fields(problem, "matrix")[0], "the channel")
-    p = law(fields(witness, "input")[0], "the witness", len(rows))
-    t = law(fields(proof, "output")[0], "an output law", len(rows[0].weights))
+def capacity(problem: Any, witness: Any, proof: Any) -> Ends:
+    """Return ends of the capacity, I(p, Q) <= C <= max_x D(Q_x || t); for all Q of a set."""
+    given = fields(problem, "lower upper" if "lower" in problem else "matrix")
+    rows = a_matrix(given[0], "the channel") if len(given) == 1 else []
+    both = zips(*(a_list(end, "a matrix") for end in given)) if not rows else []
+    boxes = [box(a_list(low, "a row"), high) for low, high in both]
+    need(len({*map(len, boxes), *(len(row.weights) for row in rows)}) == 1, "rows do not fit")
+    p = law(fields(witness, "input")[0], "the witness", len(boxes or rows))
+    t = law(fields(proof, "output")[0], "an output law", len((boxes or [rows[0].weights])[0]))
     log_t = t.logs()
+    if boxes:
+        masses = [[x * (i == j) for j in range(len(boxes))] for i, x in enumerate(p.fractions())]
+        READ.work(len(boxes) * len(log_t) << CUTS + 2, "a set of channels")
+        most = bounded(lambda: max(divergence_above(row, log_t, CUTS) for row in set(boxes)))
+        return Ends(below_of_set(LEAKAGE, masses, boxes), min(most, log_ratio(len(boxes), 1)[1]))
     upper = bounded(lambda: max(divergence(row, t, log_t)[1] for row in set(rows)))
     return Ends(LEAKAGE.below(joint_law(p, rows, [[x] for x in range(len(rows))])), upper)
 def record_leakage(problem: Any, witness: Any, proof: Any) -> Ends:

@@ -62,7 +62,8 @@ def explained(first, code, data):
         return "a multiplier next to 0, by which the first's balls cannot divide"
     claimed = re.findall(r"end: (\S+) is proved, not the claimed (\S+?);?(?:\s|$)", first.reason)
     lower = first.reason.startswith("the lower end") and "the upper end is proved" in first.reason
-    if lower and "channel_set" in data["problem"].get("mechanism", ()):
+    given = data["problem"]
+    if lower and ("channel_set" in given.get("mechanism", ()) or "lower" in given):
         return "the second's posteriors are those of members that tell less than the center"
     if claimed and all(abs(float(a) - float(b)) <= ROUNDING for a, b in claimed):
         return "the first rounds more"

@@ -80,6 +80,11 @@ MAKERS: dict[str, Callable[[], Bound]] = {
     "capacity": lambda: capacity(CHANNEL),
     "capacity of zeros": lambda: capacity(HOLES),
     "capacity of nothing": lambda: capacity([[0.5, 0.5], [0.5, 0.5]]),
+    "capacity of a set": lambda: capacity(PRINTED),
+    "capacity of a wide set": lambda: capacity(
+        ChannelSet([[0.4, 0, 0.1], [0.0, 0.3, 0.1]], [[0.9, 0.2, 0.5], [0.2, 0.8, 0.7]])
+    ),
+    "capacity of a set of points": lambda: capacity(ChannelSet(HOLES, HOLES)),
     "log k alone": lambda: record_leakage(Mechanism(count(6), random_rounding(6, 3)), 0.0),
     "cells": lambda: record_leakage(Mechanism(count(5), random_rounding(5, 3)), 3.2, tol=1e-2),
     "cells with symmetries": lambda: record_leakage(
