@@ -403,7 +403,7 @@ def test_histograms_have_noise_on_each_count(write: Write):
     cross = '[query]\nkind = "crosstab"\nrecords = 2\nrows = 2\ncolumns = ["x", "y"]\n'
     assert task_of(write(cross, IDENTITY)).mechanism.query == queries.crosstab(2, 2, ["x", "y"])
     assert len(task_of(write(cross, rounding)).mechanism.query.values) == 10
-    with pytest.raises(ValidationError, match=r"mechanism: kind: is no noise for the numbers"):
+    with pytest.raises(ValidationError, match=r"mechanism.kind: is no noise for the numbers"):
         task_of(write(cross, noise("binary_symmetric", flip=0.1)))
 
 

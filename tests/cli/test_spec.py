@@ -45,7 +45,8 @@ def complaints(content: str, *, version: str = "version = 1\n") -> list[str]:
         (
             '[query]\nkind = "median"\n' + ROUNDING,
             [
-                "query.kind: found 'median'; known: count, parity, modular_sum, pair_sum, table, histogram, crosstab"
+                "query.kind: found 'median'; known: count, parity, modular_sum, pair_sum, table, "
+                "histogram, crosstab"
             ],
         ),
         ("[query]\nrecords = 3\n" + ROUNDING, ["query: the key kind is missing"]),
