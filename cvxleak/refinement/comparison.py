@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from flint import fmpq
+from flint import fmpq, fmpq_mat
 from numpy.typing import ArrayLike
 
 from cvxleak.core.errors import SolverError, ValidationError
@@ -257,6 +257,21 @@ def le_cam_distance(channel: Channel | ArrayLike, other: Channel | ArrayLike) ->
     return max(deficiency(channel, other), deficiency(other, channel))
 
 
+def _quotient(rows: Table, wanted: Table) -> Table | None:
+    """Return R >= 0 with C R = D where the columns of C are independent and there is such an R.
+
+    No other R will do then. Its rows sum to 1, because C maps their sums to ones, as it does ones.
+    """
+    before = len(rows[0])
+    both = fmpq_mat([rationals([*c, *d]) for c, d in zip(rows, wanted, strict=True)])
+    reduced, rank = both.rref()
+    table = [fractions(row) for row in reduced.tolist()]
+    if rank != before or any(table[i][i] != 1 for i in range(before)):
+        return None
+    kernel = [row[before:] for row in table[:before]]
+    return kernel if min(map(min, kernel)) >= 0 else None
+
+
 def _answer(rows: Table, wanted: Table) -> tuple[Table, list[Fraction], Table]:
     """Return the processing, and the prior and gain, of the linear program's two sides.
 
@@ -266,6 +281,9 @@ def _answer(rows: Table, wanted: Table) -> tuple[Table, list[Fraction], Table]:
     """
     inputs, before, after = len(rows), len(rows[0]), len(wanted[0])
     check_terms(inputs, before, after)
+    direct = _quotient(rows, wanted)
+    if direct is not None:
+        return direct, [Fraction(1, inputs)] * inputs, [[Fraction(0)] * inputs] * after
     one, exact = fmpq(1), [rationals(row) for row in rows]
     cells = [(x, z) for x in range(inputs) for z in range(after)]
     place = {cell: i for i, cell in enumerate(cells)}

@@ -123,6 +123,31 @@ def test_evidence_is_evaluated_whoever_made_it():
         Refinement(**parts, processing=Channel([[1]]), gain=right.gain)
 
 
+@pytest.mark.parametrize(("inputs", "before"), [(40, 40), (6, 9)])
+def test_what_was_processed_without_rounding_refines(inputs, before):
+    """Where the columns of C are independent, R is the only one, and is found without a search."""
+    rng = np.random.default_rng(inputs)
+    first, kernel = (
+        np.array([[Fraction(int(x), 16) for x in row] for row in counts], dtype=object)
+        for counts in (
+            rng.multinomial(16, np.ones(before) / before, size=inputs),
+            rng.multinomial(16, np.ones(5) / 5, size=before),
+        )
+    )
+    found = refines(first, first @ kernel)
+    assert found
+    assert found.upper == 0
+    if inputs >= before:
+        assert found.processing == Channel(kernel)
+
+
+def test_independent_columns_whose_quotient_is_no_channel():
+    first, second = [[0.75, 0.25], [0.25, 0.75]], [[1, 0], [0, 1]]
+    found = refines(first, second)
+    assert not found
+    assert found.lower == found.upper == Fraction(1, 4)
+
+
 @pytest.mark.parametrize("limit", ["MOST_EQUATIONS", "MOST_PIVOTS"])
 def test_without_exact_pivots_the_ends_still_hold(monkeypatch, limit):
     rng = np.random.default_rng(2)

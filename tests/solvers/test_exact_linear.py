@@ -5,7 +5,7 @@ import pytest
 from flint import fmpq, fmpq_mat
 
 from cvxleak.core.errors import SolverError
-from cvxleak.solvers.exact_linear import exact_minimum
+from cvxleak.solvers.exact_linear import _Factors, exact_minimum
 
 
 def best_basis(cost, columns, sides):
@@ -46,6 +46,28 @@ def test_the_optimum_is_that_of_all_bases(seed):
         for column, c in zip(columns, cost, strict=True)
     )
     assert value == best_basis(cost, columns, sides)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_factors_solve_as_a_dense_matrix_does(seed):
+    """Many columns of one or two entries, as slacks make them; some matrices are singular."""
+    rng = np.random.default_rng(seed)
+    size = 9
+    table = np.zeros((size, size), dtype=int)
+    for j in range(size):
+        entries = rng.choice(size, size=1 + int(rng.integers(0, 3)), replace=False)
+        table[entries, j] = rng.integers(1, 5, size=len(entries))
+    dense = fmpq_mat([[fmpq(int(x), 3) for x in row] for row in table])
+    columns = [{i: fmpq(int(x), 3) for i, x in enumerate(column)} for column in table.T]
+    factors = _Factors(columns)
+    assert factors.regular == (dense.rank() == size)
+    if factors.regular:
+        sides = [fmpq(int(x), 7) for x in rng.integers(-9, 9, size=size)]
+        right = fmpq_mat([[side] for side in sides])
+        assert factors.solve(sides) == dense.solve(right).entries()
+        assert factors.multipliers(sides) == dense.transpose().solve(right).entries()
+        inverse = dense.inv().tolist()
+        assert [factors.row(i) for i in range(size)] == inverse
 
 
 def test_refuses_what_has_no_optimum():
