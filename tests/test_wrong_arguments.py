@@ -235,6 +235,7 @@ OWN: dict[str, dict[str, Any]] = {
     "queries.crosstab": {"rows": 2, "columns": 2},
     "report.samples_report": {"samples": ([0, 0, 1, 1], [0, 1, 1, 1])},
     "tables.possible_counts": {"release": ROUNDED, "published": [3, 0, 3]},
+    "tables.table_privacy": {"release": ROUNDED, "move": ("a", "b")},
     "tables.realized_leakage": {"release": ROUNDED, "published": [3, 0, 3], "prior": HALVES},
     "samples.audit_samples": {"samples": ([0, 0, 1, 1], [0, 1, 1, 1]), "time_limit": 1.0},
     "samples.channels_from_counts": {"counts": [[5, 6], [7, 8]], "confidence": 0.9},

@@ -1,7 +1,9 @@
 """Tables of counts: from people to cells and margins, with the noise of each published number."""
 
+from cvxleak.tables.moves import TableMove
 from cvxleak.tables.noise import CountNoise, PerturbationTable, RandomRounding
 from cvxleak.tables.possible import PossibleCounts, possible_counts
+from cvxleak.tables.privacy import TablePrivacy, TradeOffEnds, table_privacy
 from cvxleak.tables.realized import RealizedLeakage, realized_leakage
 from cvxleak.tables.release import TableRelease
 from cvxleak.tables.table import TOTAL, Table
@@ -14,7 +16,11 @@ __all__ = [
     "RandomRounding",
     "RealizedLeakage",
     "Table",
+    "TableMove",
+    "TablePrivacy",
     "TableRelease",
+    "TradeOffEnds",
     "possible_counts",
     "realized_leakage",
+    "table_privacy",
 ]

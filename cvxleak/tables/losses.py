@@ -1,0 +1,499 @@
+r"""Privacy losses of the numbers that one person changes, and of all of them together.
+
+P and R are the laws of what is published for two tables that differ in one person, and H_c(P || R)
+is the largest P(S) - c R(S) over events S. With the loss L(y) = log P(y) / R(y),
+
+    H_c(P || R) = E_P[ (1 - c e^(-L))_+ ],
+
+which rises with L; L = inf where R(y) = 0. The loss of independent numbers is the sum of theirs. So
+
+- exact: the law of P/R under P, as rationals, is that of a product, and equal ratios are merged;
+- otherwise each number's loss is rounded up (or down) to a grid, and its probabilities as well, and
+  the convolution of these gives an upper (or lower) end;
+- Gaussian numbers have together a loss of law N(mu^2 / 2, mu^2), mu^2 = sum 1 / sigma^2, so that
+  H_c is the mean of that of the Gaussian law at c e^(-L) over all the other numbers' losses.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from itertools import accumulate, pairwise
+from typing import NamedTuple
+
+import numpy as np
+from flint import arb, fmpq
+
+from cvxleak.core.numbers import fraction
+from cvxleak.core.validation import Array
+from cvxleak.exact import balls
+from cvxleak.exact.outward import UNIT_ROUNDOFF
+from cvxleak.exact.rationals import exp_above, exp_below
+from cvxleak.model import AdditiveNoise, DiscreteLaplace, Gaussian, Laplace, Rounded, Uniform
+from cvxleak.proofs.bounds.noise import cell_masses
+from cvxleak.tables.noise import CountNoise, Law
+
+__all__ = ["Book", "Change", "GridLosses", "Losses", "Noise", "Ratios", "dominating"]
+
+Noise = CountNoise | AdditiveNoise
+"""What one published number goes through."""
+
+ATOMS = 1 << 14
+"""Most different ratios of which exact probabilities are kept."""
+
+FINE, COARSE = 1 << 20, 1 << 10
+"""Points of a grid of losses: for what is reported, and to see which moves come into question."""
+
+WORK = 1 << 27
+"""Most points of a grid times different losses of a number."""
+
+BALLS = 1 << 12
+"""Most losses for each of which the Gaussian law is evaluated."""
+
+CELLS = 1 << 9
+"""Cells of the real outputs between two true values."""
+
+REACH = 13
+"""Standard deviations, or so many times three scales, beyond which outputs count as certain."""
+
+
+class Change(NamedTuple):
+    """A number whose true value changes: its noise, the value under P, and by how much."""
+
+    noise: Noise
+    count: int
+    by: int
+
+    @property
+    def back(self) -> Change:
+        """The same with P and R exchanged."""
+        return Change(self.noise, self.count + self.by, -self.by)
+
+
+@dataclass(frozen=True)
+class Ratios:
+    """The law of P(y) / R(y) under P, exactly.
+
+    Attributes
+    ----------
+    masses : dict
+        The probability P of each positive ratio.
+    alone : fmpq
+        That of the outputs that R excludes.
+    """
+
+    masses: dict[fmpq, fmpq]
+    alone: fmpq = field(default_factory=fmpq)
+
+    @classmethod
+    def of_laws(cls, p: Law, r: Law) -> Ratios:
+        """Return that of two laws."""
+        masses: dict[fmpq, fmpq] = {}
+        alone = fmpq(0)
+        for y, chance in p.items():
+            exact = _fmpq(chance)
+            if y in r:
+                ratio = exact / _fmpq(r[y])
+                masses[ratio] = masses.get(ratio, fmpq(0)) + exact
+            else:
+                alone += exact
+        return cls(masses, alone)
+
+    def with_another(self, other: Ratios) -> Ratios:
+        """Return that of both outputs, which are independent."""
+        masses: dict[fmpq, fmpq] = {}
+        for ratio, chance in self.masses.items():
+            for more, second in other.masses.items():
+                both = ratio * more
+                masses[both] = masses.get(both, fmpq(0)) + chance * second
+        return Ratios(masses, 1 - (1 - self.alone) * (1 - other.alone))
+
+    @cached_property
+    def falling(self) -> list[fmpq]:
+        """The ratios, the largest first."""
+        return sorted(self.masses, reverse=True)
+
+    @cached_property
+    def _sums(self) -> tuple[list[fmpq], list[fmpq]]:
+        """Return P and R of the outputs with one of the first ratios."""
+        masses = [self.masses[ratio] for ratio in self.falling]
+        others = [mass / ratio for mass, ratio in zip(masses, self.falling, strict=True)]
+        start = fmpq(0)
+        return (
+            list(accumulate(masses, initial=self.alone)),
+            list(accumulate(others, initial=start)),
+        )
+
+    def at(self, c: fmpq) -> fmpq:
+        """Return H_c(P || R)."""
+        first, second = self._sums
+        place = bisect_left(self.falling, -c, key=lambda ratio: -ratio)
+        return first[place] - c * second[place]
+
+    def below(self, other: Ratios) -> bool:
+        """Whether H_c is at most that of the other laws for every c: both are piecewise linear."""
+        if self.alone > other.alone:
+            return False
+        return all(self.at(c) <= other.at(c) for c in {*self.masses, *other.masses})
+
+
+def dominating(given: Sequence[Ratios]) -> Ratios:
+    """Return laws whose H_c is the largest of those given, at every c.
+
+    A convex function from 1 at c = 0 that falls to a limit is the H_c of some laws (Y. Zhu,
+    J. Dong, Y. Wang, 2022, Proposition 8), and the product of such laws is told apart at least as
+    well as a product of any of those that are given (Theorem 10).
+    """
+    knots = sorted({fmpq(0), *(ratio for one in given for ratio in one.masses)})
+    knots.append(2 * knots[-1] + 1)
+    points: list[tuple[fmpq, fmpq]] = []
+    for low, high in pairwise(knots):
+        lines = {(one.at(low), one.at(high)) for one in given}
+        points.append((low, max(first for first, _ in lines)))
+        crossings = set()
+        for first, last in lines:
+            for other, end in lines:
+                gap, gap_after = first - other, last - end
+                if gap < 0 < gap_after:
+                    crossings.add(low + (high - low) * (-gap) / (gap_after - gap))
+        points += [(c, max(one.at(c) for one in given)) for c in sorted(crossings)]
+    limit = max(one.alone for one in given)
+    points.append((knots[-1], max(one.at(knots[-1]) for one in given)))
+    # Beyond the last ratio each is constant; R has, at a ratio, what the slope changes by there.
+    slopes = [(b[1] - a[1]) / (b[0] - a[0]) for a, b in pairwise(points)] + [fmpq(0)]
+    masses = {
+        point[0]: point[0] * (after - before)
+        for point, (before, after) in zip(points[1:], pairwise(slopes), strict=True)
+        if after != before
+    }
+    return Ratios(masses, limit)
+
+
+@dataclass(frozen=True)
+class Losses:
+    """All that is known of the losses of several numbers: exact ratios, and Gaussian noise."""
+
+    ratios: Ratios
+    squared_mu: fmpq
+
+    def delta(self, epsilon: float) -> tuple[float, float]:
+        """Return ends of H_c at c = e^epsilon."""
+        if self.squared_mu:
+            pairs = [(arb(ratio).log(), arb(p)) for ratio, p in self.ratios.masses.items()]
+            found = _mean_of_gaussian(pairs, self.squared_mu, epsilon) + arb(self.ratios.alone)
+            return max(balls.round_down(found), 0.0), min(balls.round_up(found), 1.0)
+        if epsilon == 0:
+            exact = self.ratios.at(fmpq(1))
+            return _float(exact, -1), _float(exact, 1)
+        low, high = self.ratios.at(exp_above(epsilon)), self.ratios.at(exp_below(epsilon))
+        return _float(low, -1), _float(high, 1)
+
+    @property
+    def certain(self) -> float:
+        """A lower end of the probability P of what R excludes."""
+        return _float(self.ratios.alone, -1)
+
+    @property
+    def knots(self) -> list[float]:
+        """Losses at which the profile bends."""
+        return [] if self.squared_mu else [_log(ratio) for ratio in self.ratios.falling]
+
+
+@dataclass(frozen=True)
+class GridLosses:
+    """Ends of the law of the loss on a grid: what is above k steps from `start` has at most ...
+
+    Attributes
+    ----------
+    step : float
+        A power of two.
+    start : tuple of int
+        The first loss of the lower and of the upper law, in steps.
+    laws : tuple of array
+        For the lower end masses that are too small, of losses that are too small; for the upper end
+        the opposite.
+    alone : tuple of float
+        The mass of an infinite loss, too small and too large.
+    squared_mu : fmpq
+    """
+
+    step: float
+    start: tuple[int, int]
+    laws: tuple[Array, Array]
+    alone: tuple[float, float]
+    squared_mu: fmpq
+
+    def delta(self, epsilon: float) -> tuple[float, float]:
+        """Return ends of H_c at c = e^epsilon."""
+        found = [self._end(side, epsilon) for side in (0, 1)]
+        return max(found[0], 0.0), min(found[1], 1.0)
+
+    def _end(self, side: int, epsilon: float) -> float:
+        law, start, outward = self.laws[side], self.start[side], (-1, 1)[side]
+        if self.squared_mu:
+            return self._with_gaussian(law, start, outward, epsilon)
+        least = max(math.floor(epsilon / self.step) - 1 - start, 0)
+        tail = law[least:]
+        alone = self.alone[side]
+        if not len(tail):
+            return alone
+        # 1 - c e^(-L), with what the table of powers may be off by on the outward side.
+        powers = _powers(start + least, len(tail), self.step, epsilon)
+        gains = np.maximum(1 - powers * (1 - outward * 16 * UNIT_ROUNDOFF), 0.0)
+        slack = 1 + outward * 4 * (len(tail) + 4) * UNIT_ROUNDOFF
+        return (alone + float(gains @ tail) * slack) * (1 + outward * 4 * UNIT_ROUNDOFF)
+
+    def _with_gaussian(self, law: Array, start: int, outward: int, epsilon: float) -> float:
+        block = -(-len(law) // BALLS)
+        pairs = []
+        for low in range(0, len(law), block):
+            high = min(low + block, len(law)) - 1
+            mass = float(law[low : high + 1].sum())
+            if mass > 0:
+                place = arb(start + (low if outward < 0 else high)) * arb(self.step)
+                slack = 1 + outward * 2 * block * UNIT_ROUNDOFF
+                pairs.append((place, arb(mass * slack)))
+        found = _mean_of_gaussian(pairs, self.squared_mu, epsilon)
+        if outward < 0:
+            return balls.round_down(found + arb(self.alone[0]))
+        return balls.round_up(found + arb(self.alone[1]))
+
+    @property
+    def certain(self) -> float:
+        """A lower end of the probability P of what R excludes."""
+        return self.alone[0]
+
+    @property
+    def knots(self) -> list[float]:
+        """Losses at which the profile bends: too many to be told."""
+        return []
+
+
+class Cells(NamedTuple):
+    """Outputs of a number by their loss: ends of it, and of the probability; the rest is alone."""
+
+    losses: tuple[Array, Array]
+    masses: tuple[Array, Array]
+    alone: tuple[float, float]
+
+
+class Book:
+    """The losses of changes: those of a change that occurs in many moves are computed once."""
+
+    def __init__(self) -> None:
+        self._ratios: dict[Change, Ratios | None] = {}
+        self._cells: dict[Change, Cells] = {}
+
+    def ratios(self, change: Change) -> Ratios | None:
+        """Return the exact law of the ratio of a number's outputs; None if it is no rational."""
+        if change not in self._ratios:
+            self._ratios[change] = _ratios(change)
+        return self._ratios[change]
+
+    def enter(self, noise: Noise, by: int, ratios: Ratios) -> Change:
+        """Return a change that stands for laws of no true value: count is -1."""
+        change = Change(noise, -1, by)
+        self._ratios[change] = ratios
+        return change
+
+    def cells(self, change: Change) -> Cells:
+        """Return the outputs of one number, with ends of their losses and probabilities."""
+        if change not in self._cells:
+            self._cells[change] = _cells(change, self.ratios(change))
+        return self._cells[change]
+
+    def losses(self, changes: Iterable[Change]) -> Losses | GridLosses:
+        """Return the losses of independent numbers: exact if they are few, or on a fine grid."""
+        others, squared = _split(changes)
+        exact = [self.ratios(change) for change in others]
+        found = _product([one for one in exact if one is not None]) if all(exact) else None
+        if found is not None:
+            return Losses(found, squared)
+        return _on_grid([self.cells(change) for change in others], squared, FINE)
+
+    def coarse(self, changes: Iterable[Change]) -> GridLosses:
+        """Return them on a coarse grid."""
+        others, squared = _split(changes)
+        return _on_grid([self.cells(change) for change in others], squared, COARSE)
+
+
+def _split(changes: Iterable[Change]) -> tuple[list[Change], fmpq]:
+    """Return the numbers with other than Gaussian noise, and the squared mu of the rest."""
+    others, squared = [], fmpq(0)
+    for change in changes:
+        if isinstance(change.noise, Gaussian):
+            squared += 1 / _fmpq(fraction(change.noise.sigma)) ** 2
+        else:
+            others.append(change)
+    return others, squared
+
+
+def _product(exact: Iterable[Ratios]) -> Ratios | None:
+    """Return the ratios of independent numbers; None if there are too many."""
+    found = Ratios({fmpq(1): fmpq(1)})
+    for one in sorted(exact, key=lambda ratios: len(ratios.masses)):
+        if len(found.masses) * len(one.masses) > 4 * ATOMS:
+            return None
+        found = found.with_another(one)
+    return found if len(found.masses) <= ATOMS else None
+
+
+def _ratios(change: Change) -> Ratios | None:
+    noise = change.noise
+    if isinstance(noise, CountNoise):
+        return Ratios.of_laws(noise.law(change.count), noise.law(change.count + change.by))
+    if isinstance(noise, Uniform):
+        alone = min(fmpq(1), 1 / (2 * _fmpq(fraction(noise.half_width))))
+        return Ratios({fmpq(1): 1 - alone} if alone < 1 else {}, alone)
+    return None
+
+
+def _cells(change: Change, exact: Ratios | None) -> Cells:
+    with balls.precision():
+        if exact is not None:
+            pairs = [(arb(ratio).log(), arb(mass)) for ratio, mass in exact.masses.items()]
+            alone = _float(exact.alone, -1), _float(exact.alone, 1)
+        else:
+            pairs, sure, missed = _real_cells(change)
+            alone = max(balls.round_down(sure), 0.0), max(balls.round_up(sure + missed), 0.0)
+        low = np.array([balls.round_down(loss) for loss, _ in pairs])
+        high = np.array([balls.round_up(loss) for loss, _ in pairs])
+        less = np.array([max(balls.round_down(mass), 0.0) for _, mass in pairs])
+        more = np.array([balls.round_up(mass) for _, mass in pairs])
+    return Cells((low, high), (less, more), alone)
+
+
+def _real_cells(change: Change) -> tuple[list[tuple[arb, arb]], arb, arb]:
+    """Return balls that hold the losses in cells of the output and their masses.
+
+    And the probability of what R excludes, and of what is left out.
+    """
+    noise, values = change.noise, (Fraction(change.count), Fraction(change.count + change.by))
+    assert isinstance(noise, AdditiveNoise)
+    low, high = min(values), max(values)
+    edges: list[Fraction]
+    if isinstance(noise, DiscreteLaplace):
+        edges = [(low + high) / 2]
+    elif isinstance(noise, Laplace):
+        edges = [low + (high - low) * k / CELLS for k in range(CELLS + 1)]
+    else:
+        base = fraction(noise.base) if isinstance(noise, Rounded) else Fraction(1)
+        inner = noise.noise if isinstance(noise, Rounded) else noise
+        spread = 3 * REACH if isinstance(inner, Laplace) else REACH
+        reach = math.ceil(spread * fraction(getattr(inner, inner.parameter)) / base) + 1  # pyright: ignore
+        first, last = math.floor(low / base) - reach, math.ceil(high / base) + reach
+        edges = [(k + Fraction(1, 2)) * base for k in range(first, last)]
+    rows = cell_masses(noise, values, [None, *edges, None])
+    pairs, sure, missed = [], arb(0), arb(0)
+    scale = balls.number(noise.scale) if isinstance(noise, Laplace) else None
+    tells_all = isinstance(noise, DiscreteLaplace | Laplace)
+    for place, (p, r) in enumerate(zip(*rows, strict=True)):
+        if not tells_all and place in (0, len(edges)):
+            missed += p
+        elif p == 0:
+            continue
+        elif r == 0:
+            sure += p
+        elif not (p > 0 and r > 0):
+            missed += p  # too small to be told from 0
+        elif scale is not None and 0 < place < len(edges):
+            # The loss is linear between the two values, (2 y - low - high) / scale or its opposite.
+            sign = 1 if values[0] > values[1] else -1
+            ends = [
+                sign * _ball(2 * edge - low - high) / scale for edge in edges[place - 1 : place + 1]
+            ]
+            pairs.append((ends[0].union(ends[1]), p))
+        else:
+            pairs.append(((p / r).log(), p))
+    return pairs, sure, missed
+
+
+def _on_grid(numbers: Sequence[Cells], squared_mu: fmpq, size: int) -> GridLosses:
+    """Return the law of the sum of the losses, rounded down and up."""
+    spans = [float(one.losses[1].max() - one.losses[0].min()) for one in numbers if len(one[0][0])]
+    width = max(sum(spans), 1e-6)
+    most = max((len(one.losses[0]) for one in numbers), default=1)
+    step = 2.0 ** math.ceil(math.log2(width / min(size, WORK // max(most, 1))))
+    found = []
+    for side in (0, 1):
+        outward = (-1, 1)[side]
+        law, start, steps = np.ones(1), 0, 0
+        for one in numbers:
+            if not len(one.losses[0]):
+                law = np.zeros(1)
+                continue
+            rounded = (np.floor, np.ceil)[side](one.losses[side] / step).astype(int)
+            first = int(rounded.min())
+            own = np.bincount(rounded - first, weights=one.masses[side])
+            used = np.flatnonzero(own)
+            wider = np.zeros(len(law) + len(own) - 1)
+            for place in used.tolist():
+                wider[place : place + len(law)] += own[place] * law
+            law, start = wider, start + first
+            steps += 2 * len(one.losses[0]) + 2
+        # Sums and products of numbers that are not negative; what underflows is far below 2^-900.
+        slack = 2 * steps * UNIT_ROUNDOFF
+        law = law * (1 + outward * slack)
+        law = np.maximum(law - 2.0**-900, 0.0) if side == 0 else law + 2.0**-900
+        found.append((start, law))
+    stays = [math.prod(1 - one.alone[side] for one in numbers) for side in (0, 1)]
+    room = 2 * (len(numbers) + 1) * UNIT_ROUNDOFF
+    alone = max(1 - stays[0] - room, 0.0), min(1 - stays[1] + room, 1.0)
+    if not any(one.alone[1] for one in numbers):
+        alone = 0.0, 0.0
+    return GridLosses(
+        step, (found[0][0], found[1][0]), (found[0][1], found[1][1]), alone, squared_mu
+    )
+
+
+def _powers(first: int, count: int, step: float, epsilon: float) -> Array:
+    """Return e^(epsilon - k step) for k = first, ..., each off by at most 8 units of rounding."""
+    block = 1 << 10
+    with balls.precision():
+        c = balls.number(epsilon)
+        rows = -(-count // block)
+        high = [float((c - arb(first + block * i) * arb(step)).exp()) for i in range(rows)]
+        low = [float((-arb(i) * arb(step)).exp()) for i in range(min(block, count))]
+    return np.multiply.outer(np.array(high), np.array(low)).ravel()[:count]
+
+
+def _mean_of_gaussian(pairs: Sequence[tuple[arb, arb]], squared: fmpq, epsilon: float) -> arb:
+    """Return a ball that holds the mean of the Gaussian profile at x = epsilon - loss.
+
+    It is Phi(mu/2 - x/mu) - e^x Phi(-mu/2 - x/mu) (Balle and Wang, 2018, Theorem 8).
+    """
+    with balls.precision():
+        mu = arb(squared).sqrt()
+        scale, half, at = arb(2).sqrt(), mu / 2, balls.number(epsilon)
+        found = arb(0)
+        for loss, mass in pairs:
+            x = at - loss
+            first = ((x / mu - half) / scale).erfc() / 2
+            second = ((x / mu + half) / scale).erfc() / 2
+            found += mass * (first - x.exp() * second)
+        return found
+
+
+def _fmpq(number: Fraction) -> fmpq:
+    return fmpq(number.numerator, number.denominator)
+
+
+def _ball(number: Fraction) -> arb:
+    return arb(_fmpq(number))
+
+
+def _log(number: fmpq) -> float:
+    with balls.precision():
+        return float(arb(number).log())
+
+
+def _float(number: fmpq, outward: int) -> float:
+    """Return the float next to a rational, on one side of it."""
+    near = int(number.p) / int(number.q)
+    if fmpq(*near.as_integer_ratio()) == number:
+        return near
+    return math.nextafter(near, math.inf * outward)

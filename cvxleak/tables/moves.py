@@ -1,0 +1,420 @@
+"""Which published numbers one person changes by moving, and of which true values that may be.
+
+A perturbation's law repeats itself for large counts, so that of all true values finitely many
+classes matter. Moves of all pairs of cells and tables come down to few cases: what changes in them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations, combinations_with_replacement, permutations, product
+from typing import Any
+
+import numpy as np
+
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.numbers import fraction
+from cvxleak.core.value import Value
+from cvxleak.model import Rounded
+from cvxleak.tables.losses import Book, Change, Noise, dominating
+from cvxleak.tables.release import TableRelease
+
+__all__ = ["Case", "Moves", "TableMove", "representative", "start_and_period"]
+
+MOST_MOVES = 1 << 20
+"""Most ordered pairs of cells that are gone through."""
+
+TABLES = 1 << 16
+"""Most tables, up to what does not matter, that are gone through for one pair of cells."""
+
+CASES = 1 << 12
+"""Most cases of one pair of cells; beyond, one that is worse than all takes their place."""
+
+
+@dataclass(frozen=True)
+class TableMove(Value):
+    """One person moves from one cell of a table to another.
+
+    Attributes
+    ----------
+    source, target : hashable
+        Where the person is, of `Table.alphabet`, and where else they may be.
+    counts : tuple of int
+        The true counts of the cells, in the order of `Table.cells`, with the person in `source`.
+
+    Examples
+    --------
+    >>> from cvxleak.tables import RandomRounding, Table, TableRelease, table_privacy
+    >>> table = Table({"answer": ["no", "yes"]}, people=10)
+    >>> table_privacy(TableRelease(table, RandomRounding(3))).profile(1).witness
+    TableMove(source=('no',), target=('yes',), counts=(10, 0))
+    """
+
+    source: Hashable
+    target: Hashable
+    counts: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Case:
+    """What changes in a move, whoever makes it; and a function that finds somebody, or nobody."""
+
+    changes: tuple[Change, ...]
+    witness: Callable[[], TableMove | None]
+
+
+def start_and_period(noise: Noise) -> tuple[int, int]:
+    """Return from which true value on the law of the noise repeats itself, and after how many."""
+    start, period = getattr(noise, "start", 0), getattr(noise, "period", 1)
+    if isinstance(noise, Rounded):
+        period = fraction(noise.base).numerator
+    return start, period
+
+
+def representative(noise: Noise, count: int, by: int) -> int:
+    """Return the least value of which a change by `by` has the same losses as of `count`."""
+    start, period = start_and_period(noise)
+    first = start - min(by, 0)
+    return count if count < first + period else first + (count - first) % period
+
+
+class Moves:
+    """The moves of a person between cells of a release's table."""
+
+    def __init__(self, release: TableRelease, move: tuple[int, int] | None, book: Book) -> None:
+        self.release, self.table, self.book = release, release.table, book
+        self.move = move
+        self.laws = [law for _, law in release.noise]
+        cells = len(self.table.cells)
+        within: list[list[int]] = [[] for _ in self.table.alphabet]
+        for number, places in enumerate(release.sums):
+            for place in places:
+                within[place].append(number)
+        self.within = [frozenset(numbers) for numbers in within]
+        self.outside = cells if self.table.outside else None
+        if move is None and len(within) ** 2 > MOST_MOVES:
+            raise ValidationError(
+                f"move: is missing; of {len(within)} cells there are more than {MOST_MOVES} moves: "
+                "name one"
+            )
+
+    def changed(self, source: int, target: int) -> tuple[list[int], list[int]]:
+        """Return the numbers that fall and those that rise."""
+        return (
+            sorted(self.within[source] - self.within[target]),
+            sorted(self.within[target] - self.within[source]),
+        )
+
+    def of_this_table(self) -> list[Case]:
+        """Return the cases of the table's true counts: who is in a cell may move.
+
+        Each in both orders of the two tables.
+        """
+        counts, true = self.table.in_cells.tolist(), self.release.true
+        inside = [*counts, self.table.people - sum(counts)][: len(self.within)]
+        known = [
+            {
+                by: Change(law, representative(law, value, by), by)
+                for by in (-1, 1)
+                if value + by >= 0
+            }
+            for law, value in zip(self.laws, true, strict=True)
+        ]
+        cases: dict[Any, Case] = {}
+        moves = [self.move] if self.move else permutations(range(len(self.within)), 2)
+        codes = _Codes()
+        for source, target in moves:
+            if not inside[source]:
+                if self.move:
+                    raise ValidationError(
+                        f"move: nobody is in {self.table.alphabet[source]!r}, so nobody moves"
+                    )
+                continue
+            down, up = self.changed(source, target)
+            changes = [known[j][-1] for j in down] + [known[j][1] for j in up]
+            key = codes.of(changes)
+            if key not in cases:
+                witness = self._moved(source, target, counts)
+                cases[key] = Case(tuple(changes), lambda w=witness: w)
+        return list(both_orders(cases.values()))
+
+    def _moved(self, source: int, target: int, counts: Sequence[int]) -> TableMove:
+        labels = self.table.alphabet
+        return TableMove(labels[source], labels[target], tuple(map(int, counts)))
+
+    def of_all_tables(self) -> list[Case]:
+        """Return the cases of tables of n people; those that no table has may be among them."""
+        moves = [self.move] if self.move else combinations(range(len(self.within)), 2)
+        shapes: dict[Any, _Shape] = {}
+        for source, target in moves:
+            shape = _Shape(self, source, target)
+            shapes.setdefault(shape.key, shape)
+        cases: dict[Any, Case] = {}
+        codes = _Codes()
+        for shape in shapes.values():
+            for case in shape.cases():
+                cases.setdefault(codes.of(case.changes), case)
+        return list(both_orders(cases.values()))
+
+
+def both_orders(cases: Any) -> Iterator[Case]:
+    """Yield each case, and the same with the two laws exchanged."""
+    codes, seen = _Codes(), set()
+    for case in cases:
+        pair = [case]
+        if all(one.count >= 0 for one in case.changes):  # they are true values
+            pair.append(Case(tuple(map(_exchanged, case.changes)), case.witness))
+        for one in pair:
+            key = codes.of(one.changes)
+            if key not in seen:
+                seen.add(key)
+                yield one
+
+
+def _exchanged(change: Change) -> Change:
+    noise, count, by = change.back
+    return Change(noise, representative(noise, count, by), by)
+
+
+class _Codes:
+    """Numbers for changes, so that sets of them are compared quickly."""
+
+    def __init__(self) -> None:
+        self._known: dict[Change, int] = {}
+        self._by_place: dict[int, tuple[Change, int]] = {}
+
+    def of(self, changes: Sequence[Change]) -> tuple[int, ...]:
+        """Return the same for the same changes in any order."""
+        return tuple(sorted(self._one(change) for change in changes))
+
+    def _one(self, change: Change) -> int:
+        held = self._by_place.get(id(change))
+        if held is None or held[0] is not change:
+            held = change, self._known.setdefault(change, len(self._known))
+            self._by_place[id(change)] = held
+        return held[1]
+
+
+class _Shape:
+    """A pair of cells, the numbers that change between them, and which other cells these sum."""
+
+    def __init__(self, moves: Moves, source: int, target: int) -> None:
+        self.moves, self.source, self.target = moves, source, target
+        self.down, self.up = moves.changed(source, target)
+        self.numbers = [*self.down, *self.up]
+        self.laws = [moves.laws[j] for j in self.numbers]
+        self.signs = [-1] * len(self.down) + [1] * len(self.up)
+        self.cells: dict[int, int] = {}
+        for bit, number in enumerate(self.numbers):
+            for cell in moves.release.sums[number]:
+                self.cells[cell] = self.cells.get(cell, 0) | 1 << bit
+        for cell in (source, target):
+            self.cells.pop(cell, None)
+        self.free = len(self.cells) + 2 < len(moves.within)
+        self.groups = sorted(set(self.cells.values()))
+
+    @property
+    def slack(self) -> bool:
+        """Whether people can be where none of the numbers counts them."""
+        return self.free or self.moves.table.outside
+
+    @property
+    def key(self) -> Any:
+        """What shapes have in common that have the same cases."""
+        laws = {id(law): place for place, law in enumerate(self.moves.laws)}
+        ends = self._outside(self.source), self._outside(self.target)
+        down, up = (tuple(laws[id(self.moves.laws[j])] for j in s) for s in (self.down, self.up))
+        return down, up, tuple(self.groups), self.slack, ends
+
+    @cached_property
+    def _variables(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return which totals are summed to which number, and the least totals.
+
+        The totals are those of the source, of each group of other cells, and of the target.
+        """
+        bits = range(len(self.numbers))
+        rows = [[int(j in self.down) for j in self.numbers]]
+        rows += [[group >> bit & 1 for bit in bits] for group in self.groups]
+        rows += [[int(j in self.up) for j in self.numbers]]
+        least = [int(not self._outside(self.source))] + [0] * (len(rows) - 1)
+        return np.array(rows, dtype=int).reshape(len(rows), len(self.numbers)), np.array(least)
+
+    def _outside(self, cell: int | None) -> bool:
+        return cell is not None and cell == self.moves.outside
+
+    @property
+    def people(self) -> int:
+        """How many people there may be in cells before the move."""
+        return self.moves.table.people - self._outside(self.source)
+
+    def cases(self) -> Iterator[Case]:
+        """Yield the cases: those of all tables, or those of free classes."""
+        totals = self._all_totals()
+        if totals is None:
+            yield from self._free_cases()
+            return
+        matrix, _ = self._variables
+        values = totals @ matrix
+        for place, (law, by) in enumerate(zip(self.laws, self.signs, strict=True)):
+            start, period = start_and_period(law)
+            first, column = start - min(by, 0), values[:, place]
+            over = column >= first + period
+            column[over] = first + (column[over] - first) % period
+        unique, places = np.unique(values, axis=0, return_index=True)
+        for row, own in zip(unique.tolist(), totals[places].tolist(), strict=True):
+            changes = tuple(map(Change, self.laws, row, self.signs))
+            yield Case(changes, lambda own=own: self._witness(own))
+
+    def _all_totals(self) -> np.ndarray | None:
+        """Return totals of which every class of tables has one, or None if they are too many.
+
+        Lowering a total by a period, where it is above start + period, changes no class, once the
+        people are put where they are not counted, or onto another total as large.
+        """
+        _, least = self._variables
+        pairs = [start_and_period(law) for law in self.laws] or [(0, 1)]
+        most = max(start for start, _ in pairs) + math.lcm(*(period for _, period in pairs))
+        size = len(least)
+        ends = {0: self.source, size - 1: self.target}
+        ranges = [
+            range(low, (0 if self._outside(ends.get(i)) else min(most, self.people)) + 1)
+            for i, low in enumerate(least.tolist())
+        ]
+        if math.prod(map(len, ranges)) > TABLES:
+            return None
+        if self.slack:
+            found = np.array(list(product(*ranges)), dtype=int)
+            return found[found.sum(axis=1) <= self.people]
+        parts = []
+        for large in range(size):
+            held = [range(1) if i == large else one for i, one in enumerate(ranges)]
+            rows = np.array(list(product(*held)), dtype=int)
+            rows[:, large] = self.people - rows.sum(axis=1)
+            parts.append(rows[rows[:, large] >= least[large]])
+        return np.concatenate(parts)
+
+    def _free_cases(self) -> Iterator[Case]:
+        """Yield what changes if the classes of the numbers are chosen freely, the worst at least.
+
+        A class that is no worse than another at any c is left out: so is a product with it.
+        """
+        kinds: dict[tuple[int, int], list[int]] = {}
+        for place, (law, by) in enumerate(zip(self.laws, self.signs, strict=True)):
+            kinds.setdefault((id(law), by), []).append(place)
+        choices = []
+        for places in kinds.values():
+            worst = self._worst_classes(self.laws[places[0]], self.signs[places[0]])
+            choices.append([*combinations_with_replacement(worst, len(places))])
+        if math.prod(map(len, choices)) > CASES:
+            yield self._dominating_case([*kinds.values()], back=False)
+            yield self._dominating_case([*kinds.values()], back=True)
+            return
+        for chosen in product(*choices):
+            changes: list[Any] = [None] * len(self.numbers)
+            for places, some in zip(kinds.values(), chosen, strict=True):
+                for place, change in zip(places, some, strict=True):
+                    changes[place] = change
+            yield Case(tuple(changes), lambda changes=tuple(changes): self._realize(changes))
+
+    def _classes(self, law: Noise, by: int) -> list[Change]:
+        start, period = start_and_period(law)
+        first, people = start - min(by, 0), self.moves.table.people
+        last = min(first + period - 1, people - max(by, 0))
+        return [Change(law, count, by) for count in range(-min(by, 0), last + 1)]
+
+    def _worst_classes(self, law: Noise, by: int) -> list[Change]:
+        found: list[Change] = []
+        for change in self._classes(law, by):
+            one = self.moves.book.ratios(change)
+            if one is None:
+                found.append(change)
+                continue
+            others = [self.moves.book.ratios(other) for other in found]
+            if any(one.below(other) for other in others if other is not None):
+                continue
+            found = [
+                kept
+                for kept, other in zip(found, others, strict=True)
+                if other is None or not other.below(one)
+            ]
+            found.append(change)
+        return found
+
+    def _dominating_case(self, kinds: Sequence[Sequence[int]], back: bool) -> Case:
+        """Return laws that are told apart at least as well as those of any table."""
+        changes: list[Any] = [None] * len(self.numbers)
+        book = self.moves.book
+        for places in kinds:
+            law, by = self.laws[places[0]], self.signs[places[0]]
+            worst = self._worst_classes(law, by)
+            known = [book.ratios(change.back if back else change) for change in worst]
+            exact = [one for one in known if one is not None]
+            if len(exact) < len(known):
+                raise ValidationError(
+                    f"release: {law!r} has {len(known)} different laws of losses, and "
+                    f"{len(self.numbers)} numbers change; this_table=True asks about its counts"
+                )
+            together = book.enter(law, -by if back else by, dominating(exact))
+            for place in places:
+                changes[place] = together
+        return Case(tuple(changes), lambda: None)
+
+    def _realize(self, changes: Sequence[Change]) -> TableMove | None:
+        """Return a table whose numbers are in these classes, if a solver finds one."""
+        from scipy.optimize import Bounds, LinearConstraint, milp
+
+        matrix, least = self._variables
+        size, many = matrix.shape
+        periods, goal, most = np.zeros((many, many)), [], []
+        for place, change in enumerate(changes):
+            start, period = start_and_period(change.noise)
+            periods[place, place] = period
+            goal.append(change.count)
+            most.append(np.inf if change.count >= start - min(change.by, 0) else 0)
+        upper = np.full(size, float(self.people))
+        upper[0] *= not self._outside(self.source)
+        upper[-1] *= not self._outside(self.target)
+        total = np.concatenate([np.ones(size), np.zeros(many)])
+        found: Any = milp(
+            total,
+            integrality=np.ones(size + many),
+            bounds=Bounds(np.concatenate([least, np.zeros(many)]), np.concatenate([upper, most])),
+            constraints=[
+                LinearConstraint(np.hstack([matrix.T, -periods]), goal, goal),
+                LinearConstraint(total, 0 if self.slack else self.people, self.people),
+            ],
+        )
+        if found.x is None:
+            return None
+        totals = np.rint(found.x[:size]).astype(int)
+        values = totals @ matrix
+        fits = all(
+            representative(change.noise, int(value), change.by) == change.count
+            for change, value in zip(changes, values, strict=True)
+        )
+        right = (totals >= least).all() and totals.sum() <= self.people
+        if not (fits and right and (self.slack or totals.sum() == self.people)):
+            return None
+        return self._witness(totals.tolist())
+
+    def _witness(self, totals: Sequence[int]) -> TableMove:
+        """Return a table with these totals: each in one cell of its group."""
+        table = self.moves.table
+        counts = [0] * len(self.moves.within)
+        first: dict[int, int] = {}
+        for cell, group in self.cells.items():
+            first.setdefault(group, cell)
+        places = [self.source, *(first[group] for group in self.groups), self.target]
+        for place, total in zip(places, totals, strict=True):
+            counts[place] += total
+        if self.free and not table.outside:
+            rest = next(
+                place
+                for place in range(len(counts))
+                if place not in self.cells and place not in (self.source, self.target)
+            )
+            counts[rest] += self.people - sum(totals)
+        return self.moves._moved(self.source, self.target, counts[: len(table.cells)])

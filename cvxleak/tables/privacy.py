@@ -1,0 +1,366 @@
+"""`table_privacy`: how well the whole table tells in which of two cells a person is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import (
+    Array,
+    frozen_array,
+    in_order,
+    instance,
+    plain_array,
+    real_number,
+    short,
+)
+from cvxleak.core.value import Value
+from cvxleak.exact.rationals import LARGEST_EXPONENT
+from cvxleak.problem import Bound
+from cvxleak.tables.concentrated import zcdp_of
+from cvxleak.tables.losses import Book, GridLosses, Losses
+from cvxleak.tables.moves import Case, Moves, TableMove
+from cvxleak.tables.release import TableRelease
+
+__all__ = ["TablePrivacy", "TradeOffEnds", "table_privacy"]
+
+TOLERANCE = 1e-3
+"""Relative gap up to which a bound is CERTIFIED."""
+
+WITNESSES = 64
+"""Most cases for which a table is looked for."""
+
+ROUNDING = 1e-12
+"""What floats may be off by where a curve is read off lines."""
+
+FAR, ENOUGH = 64.0, 1e-9
+"""The largest level of them, and what the profile may still fall by after the last one."""
+
+CURVE = 128
+"""Levels of epsilon from which the trade-off curve is read."""
+
+
+class TradeOffEnds(NamedTuple):
+    """Lower and upper bounds of a trade-off curve, both proved.
+
+    Examples
+    --------
+    >>> from cvxleak.tables import RandomRounding, Table, TableRelease, table_privacy
+    >>> table = Table({"answer": ["no", "yes"]}, people=10, margins=False)
+    >>> ends = table_privacy(TableRelease(table, RandomRounding(3))).trade_off([0.1])
+    >>> ends.lower.round(4), ends.upper.round(4)
+    (array([0.5161]), array([0.5172]))
+    """
+
+    lower: Array
+    upper: Array
+
+
+@dataclass(frozen=True, eq=False)
+class TablePrivacy(Value):
+    """What a whole table tells of the cell of one person: see `table_privacy`, which makes it.
+
+    P and R are the laws of all that is published, the person being in one cell and in the other.
+    All bounds are over both orders of the two.
+
+    Attributes
+    ----------
+    release : TableRelease
+    move : tuple of two int or None
+        The two cells, by their places in `Table.alphabet`; None for all pairs.
+    this_table : bool
+        Whether the true counts are those of the table, or the worst of all.
+
+    Examples
+    --------
+    >>> from cvxleak.model import Gaussian
+    >>> from cvxleak.tables import Table, TableRelease, table_privacy
+    >>> table = Table({"sex": ["f", "m"], "answer": ["no", "yes"]}, people=1_000_000)
+    >>> privacy = table_privacy(TableRelease(table, Gaussian(sigma=10)))
+    >>> print(privacy.profile(0.5))
+    delta: 0.00237... to 0.00237... probability (CERTIFIED)
+    >>> print(privacy.zcdp)
+    rho: 0.03 to 0.03 nats (CERTIFIED)
+    """
+
+    release: TableRelease
+    move: tuple[int, int] | None
+    this_table: bool
+
+    @cached_property
+    def _book(self) -> Book:
+        return Book()
+
+    @cached_property
+    def _cases(self) -> list[Case]:
+        moves = Moves(self.release, self.move, self._book)
+        return moves.of_this_table() if self.this_table else moves.of_all_tables()
+
+    @cached_property
+    def _losses(self) -> dict[int, Losses | GridLosses]:
+        return {}
+
+    @cached_property
+    def _coarse(self) -> list[GridLosses]:
+        return [self._book.coarse(case.changes) for case in self._cases]
+
+    @cached_property
+    def _found(self) -> dict[int, TableMove | None]:
+        return {}
+
+    def _of(self, place: int) -> Losses | GridLosses:
+        if place not in self._losses:
+            self._losses[place] = self._book.losses(self._cases[place].changes)
+        return self._losses[place]
+
+    def _witness(self, place: int) -> TableMove | None:
+        if place not in self._found and len(self._found) < WITNESSES:
+            self._found[place] = self._cases[place].witness()
+        return self._found.get(place)
+
+    def _largest(self, epsilon: float) -> tuple[float, float, int | None]:
+        """Return ends of the largest H_c at c = e^epsilon, and the case that attains the lower."""
+        cases = range(len(self._cases))
+        if len(cases) > 2:
+            above = [one.delta(epsilon)[1] for one in self._coarse]
+            order = sorted(cases, key=lambda place: -above[place])
+        else:
+            above, order = [1.0] * len(cases), [*cases]
+        lower, upper, best = max(0.0, -math.expm1(epsilon)), 0.0, None
+        upper = lower
+        for place in order:
+            if above[place] <= lower:
+                break
+            low, high = self._of(place).delta(epsilon)
+            upper = max(upper, min(high, above[place]))
+            if low > lower and self._witness(place) is not None:
+                lower, best = low, place
+        return lower, max(lower, upper), best
+
+    def profile(self, epsilon: float) -> Bound:
+        """Return the least delta for which (epsilon, delta)-differential privacy holds.
+
+        The largest P(S) - e^epsilon R(S) over events S. It is 0 at the witness None.
+
+        Parameters
+        ----------
+        epsilon : float
+            In nats, from 0 to 1e4.
+
+        Returns
+        -------
+        Bound
+            A probability. `lower` is that of the move and the true counts in `witness`, a
+            `TableMove`; `upper` holds for all that were asked about.
+
+        Raises
+        ------
+        ValidationError
+            An epsilon out of range.
+        """
+        level = real_number(epsilon, "epsilon", 0.0, LARGEST_EXPONENT)
+        begun = perf_counter()
+        lower, upper, place = self._largest(level)
+        return Bound.proved(
+            "delta",
+            lower,
+            upper,
+            tol=TOLERANCE,
+            unit="probability",
+            witness=None if place is None else self._witness(place),
+            stats={"seconds": perf_counter() - begun, "cases": len(self._cases)},
+        )
+
+    def trade_off(self, false_alarms: ArrayLike) -> TradeOffEnds:
+        """Return how often at least the best test misses the person's other cell.
+
+        The largest convex curve f below T(P, R) and T(R, P) for all P and R asked about: the table
+        is f-differentially private. T(P, R)(a) is `cvxleak.measures.trade_off`.
+
+        Parameters
+        ----------
+        false_alarms : array_like
+            Probabilities a, of any shape.
+
+        Returns
+        -------
+        TradeOffEnds
+            Both of the shape of `false_alarms`.
+
+        Raises
+        ------
+        ValidationError
+            False alarms out of [0, 1].
+
+        Notes
+        -----
+        f(a) is the largest of 1 - delta(e) - e^e a and e^-e (1 - delta(e) - a) over e >= 0 (Dong,
+        Roth and Su, 2022, Proposition 2.12). Any e gives a lower bound; between two levels,
+        convexity of the profile gives the upper one.
+        """
+        dimensions = plain_array(false_alarms, "false_alarms").ndim
+        rates = np.asarray(frozen_array(false_alarms, "false_alarms", dimensions), dtype=float)
+        if not ((rates >= 0) & (rates <= 1)).all():
+            raise ValidationError("false_alarms: found one outside of [0, 1]")
+        c, low, high, certain = self._curve
+        flat = rates.ravel()
+        # 1 - H_c - c a is concave in c: it is at least what `high` says, at most what `low` does.
+        least = 1 - high[:, None] - np.outer(c, flat)
+        most = 1 - low[:, None] - np.outer(c, flat)
+        lower = np.clip(least.max(axis=0) - ROUNDING, 0.0, 1.0)
+        tops = [most.max(axis=0), 1 - certain - c[-1] * flat]
+        for i in range(len(c) - 1):
+            ends = []
+            if i > 0:
+                slope = (most[i] - least[i - 1]) / (c[i] - c[i - 1])
+                ends.append(most[i] + np.maximum(slope, 0) * (c[i + 1] - c[i]))
+            if i + 2 < len(c):
+                slope = (least[i + 2] - most[i + 1]) / (c[i + 2] - c[i + 1])
+                ends.append(most[i + 1] + np.maximum(-slope, 0) * (c[i + 1] - c[i]))
+            if ends:
+                tops.append(np.minimum.reduce(ends))
+        upper = np.clip(np.maximum.reduce(tops) + ROUNDING, lower, 1 - flat)
+        return TradeOffEnds(lower.reshape(rates.shape), upper.reshape(rates.shape))
+
+    @cached_property
+    def _curve(self) -> tuple[Array, Array, Array, float]:
+        """Return numbers c, increasing from 0, and ends of the largest H_c at each.
+
+        And a lower end of it beyond the last one.
+        """
+        knots: set[float] = set()
+        for place in range(len(self._cases)) if len(self._cases) <= CURVE else ():
+            knots |= {abs(knot) for knot in self._of(place).knots}
+        reach = 1.0
+        limit = self._largest(FAR)[1]
+        while reach < FAR and self._largest(reach)[1] > limit + ENOUGH:
+            reach *= 2
+        knots |= set(np.linspace(0, reach, CURVE).tolist())
+        chosen = sorted(knots)
+        if len(chosen) > 8 * CURVE:
+            chosen = sorted(set(np.linspace(0, reach, 4 * CURVE).tolist()))
+        rows = []
+        for level in chosen:
+            low, high, _ = self._largest(level)
+            rows.append((math.exp(level), low, high))
+            if level > 0:
+                less = math.exp(-level)
+                rows.append((less, 1 - less * (1 - low), 1 - less * (1 - high)))
+        rows.append((0.0, 1.0, 1.0))
+        c, low, high = (np.array(column) for column in zip(*sorted(rows), strict=True))
+        *_, place = self._largest(chosen[-1])
+        return c, low, high, 0.0 if place is None else self._of(place).certain
+
+    @cached_property
+    def zcdp(self) -> Bound:
+        """The least rho for which the table is rho-zCDP; infinite if P or R excludes an output.
+
+        The largest D_alpha(P || R) / alpha over orders alpha > 1, in nats.
+        """
+        begun = perf_counter()
+        lower, upper, place = zcdp_of([case.changes for case in self._cases], self._book, self._has)
+        return Bound.proved(
+            "rho",
+            lower,
+            upper,
+            tol=TOLERANCE,
+            witness=None if place is None else self._witness(place),
+            stats={"seconds": perf_counter() - begun, "cases": len(self._cases)},
+        )
+
+    def _has(self, place: int) -> bool:
+        return self._witness(place) is not None
+
+    def __repr__(self) -> str:
+        labels = self.release.table.alphabet
+        who = "any move" if self.move is None else " to ".join(repr(labels[i]) for i in self.move)
+        which = "its counts" if self.this_table else "any counts"
+        return f"TablePrivacy({self.release!r}, {who}, {which})"
+
+
+def table_privacy(
+    release: TableRelease,
+    move: tuple[Any, Any] | None = None,
+    *,
+    this_table: bool = False,
+) -> TablePrivacy:
+    """Return what a whole table tells about in which of two cells one person is.
+
+    Everybody else's cell is known, as differential privacy has it. The person is in cell a or in
+    cell b; what is published changes in law in the numbers that count exactly one of them. Nothing
+    depends on how large the table is otherwise, so that a million people and hundreds of cells take
+    seconds.
+
+    Parameters
+    ----------
+    release : TableRelease
+        With noise that is independent from number to number.
+    move : tuple of two cells, optional
+        The two cells, of `Table.alphabet`, so that "outside" is one if the table has it. The worst
+        of all pairs if left out.
+    this_table : bool
+        Whether the true counts are those of the release's table, so that somebody who is in a cell
+        moves; or the worst of all tables of n people, which is differential privacy.
+
+    Returns
+    -------
+    TablePrivacy
+        The (epsilon, delta) profile, the trade-off curve of f-differential privacy and the rho of
+        zero-concentrated differential privacy, each with lower and upper bounds, both proved.
+
+    Raises
+    ------
+    ValidationError
+        Noise that keys link, cells that do not exist or are the same, nobody in the first one of
+        this table, more pairs of cells than can be gone through.
+
+    Notes
+    -----
+    With random rounding, perturbation tables and uniform noise the bounds are exact rationals,
+    rounded to floats, as long as few ratios of probabilities are different; Gaussian noise is in
+    closed form. Anybody can compute them again, so that there is no certificate. All other noise is
+    computed on a grid of losses, rounded up and down (:doc:`/theory/tables`).
+
+    Examples
+    --------
+    Everything rounded to base 3: who moves between two cells changes them and four margins.
+
+    >>> from cvxleak.tables import RandomRounding, Table, TableRelease, table_privacy
+    >>> table = Table({"age": range(20), "job": range(15)}, people=1_000_000)
+    >>> privacy = table_privacy(TableRelease(table, RandomRounding(base=3)))
+    >>> print(privacy.profile(0.5))
+    delta: 0.9122... to 0.9122... probability (CERTIFIED)
+    """
+    given = instance(release, TableRelease, "release")
+    exact = instance(this_table, bool, "this_table")
+    if given.linked:
+        raise ValidationError(
+            "release: keys link the noise of several numbers; PerturbationTable(..., "
+            "summed_keys=False) takes it as independent"
+        )
+    if exact:
+        _ = given.table.in_cells  # or it says that there are none
+    found = TablePrivacy(given, _places(given, move), exact)
+    if exact and move is not None:
+        _ = found._cases  # or it says that nobody can make this move
+    return found
+
+
+def _places(release: TableRelease, move: Sequence[Any] | None) -> tuple[int, int] | None:
+    if move is None:
+        return None
+    pair = in_order(move, "move")
+    if len(pair) != 2:
+        raise ValidationError(f"move: found {short(move)}; two cells are needed")
+    source, target = (release.table.place_of(cell, "move") for cell in pair)
+    if source == target:
+        raise ValidationError(f"move: found {short(pair[0])} twice; two cells are needed")
+    return source, target

@@ -1,0 +1,161 @@
+"""What a whole table tells of one person's cell, against the laws of everything published."""
+
+import itertools
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from cvxleak import measures
+from cvxleak.core import ValidationError
+from cvxleak.model import DiscreteLaplace, Gaussian, Laplace, Rounded
+from cvxleak.tables import PerturbationTable, RandomRounding, Table, TableRelease, table_privacy
+
+PTABLE = Path(__file__).parents[2] / "examples" / "ptable.csv"
+LEVELS = (0.0, 0.3, 1.0, 2.5)
+
+
+def hockey_stick(release: TableRelease, before: np.ndarray, after: np.ndarray, epsilon: float):
+    """The largest P(S) - e^epsilon R(S), from all outcomes, in both orders."""
+    laws = [release.law(before), release.law(after)]
+    outcomes = set(laws[0]) | set(laws[1])
+    rows = np.array([[float(law.get(y, 0)) for y in outcomes] for law in laws])
+    c = math.exp(epsilon)
+    return max(np.maximum(rows[i] - c * rows[1 - i], 0).sum() for i in (0, 1))
+
+
+def moves(table: Table, counts: np.ndarray):
+    """Every pair of tables in which one person is in two cells."""
+    steps = [*np.eye(len(table.cells), dtype=int)]
+    if table.outside:
+        steps.append(np.zeros(len(table.cells), dtype=int))
+    inside = [*counts, table.people - counts.sum()]
+    for a, b in itertools.permutations(range(len(steps)), 2):
+        if inside[a]:
+            yield counts, counts - steps[a] + steps[b]
+
+
+def every_count(table: Table):
+    for counts in itertools.product(range(table.people + 1), repeat=len(table.cells)):
+        total = sum(counts)
+        if total == table.people or (table.outside and total < table.people):
+            yield np.array(counts)
+
+
+@pytest.mark.parametrize("outside", [False, True])
+@pytest.mark.parametrize(
+    "noise", [RandomRounding(3), PerturbationTable(PTABLE, summed_keys=False)], ids=["round", "key"]
+)
+def test_bounds_are_those_of_all_outcomes(noise, outside):
+    table = Table({"x": ["a", "b", "c"]}, 5, counts=[3, 1, 1 - outside], outside=outside)
+    release = TableRelease(table, noise)
+    here = table_privacy(release, this_table=True)
+    anywhere = table_privacy(release)
+    for epsilon in LEVELS:
+        pairs = moves(table, table.in_cells)
+        truth = max(hockey_stick(release, *pair, epsilon) for pair in pairs)
+        bound = here.profile(epsilon)
+        assert bound.lower - 1e-12 <= truth <= bound.upper + 1e-12
+        assert bound.upper - bound.lower < 1e-9
+        # It is enough to go through counts with these rests, but here all of them are.
+        worst = max(
+            hockey_stick(release, *pair, epsilon)
+            for counts in every_count(table)
+            for pair in moves(table, counts)
+        )
+        bound = anywhere.profile(epsilon)
+        assert bound.lower - 1e-12 <= worst <= bound.upper + 1e-12
+        assert bound.upper - bound.lower < 1e-9
+        if bound.witness is not None:
+            move = bound.witness
+            steps = [table.place_of(cell) for cell in (move.source, move.target)]
+            change = np.array([(i == steps[1]) - (i == steps[0]) for i in range(3)])
+            counts = np.array(move.counts)
+            found = hockey_stick(release, counts, counts + change, epsilon)
+            assert found == pytest.approx(bound.lower, abs=1e-12)
+
+
+def test_two_variables_change_cells_and_margins():
+    table = Table({"a": ["x", "y"], "b": [0, 1]}, counts=[[2, 1], [1, 0]])
+    release = TableRelease(table, RandomRounding(2))
+    for move in ((("x", 0), ("x", 1)), (("x", 0), ("y", 1))):
+        places = [table.place_of(cell) for cell in move]
+        step = np.array([(i == places[1]) - (i == places[0]) for i in range(4)])
+        privacy = table_privacy(release, move, this_table=True)
+        for epsilon in LEVELS:
+            truth = hockey_stick(release, table.in_cells, table.in_cells + step, epsilon)
+            assert privacy.profile(epsilon).lower == pytest.approx(truth, abs=1e-12)
+            assert privacy.profile(epsilon).upper == pytest.approx(truth, abs=1e-12)
+
+
+def test_gaussian_numbers_add_up():
+    table = Table({"a": ["x", "y"], "b": [0, 1]}, people=1000)
+    privacy = table_privacy(TableRelease(table, Gaussian(3)))
+    mu = math.sqrt(6) / 3  # two cells and four margins
+    for epsilon in LEVELS:
+        delta = norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * norm.cdf(
+            -mu / 2 - epsilon / mu
+        )
+        bound = privacy.profile(epsilon)
+        assert bound.lower <= delta + 1e-12
+        assert bound.upper >= delta - 1e-12
+        assert bound.upper - bound.lower < 1e-6
+    assert privacy.zcdp.lower <= mu**2 / 2 <= privacy.zcdp.upper + 1e-12
+    assert privacy.zcdp.upper == pytest.approx(mu**2 / 2)
+
+
+@pytest.mark.parametrize("noise", [DiscreteLaplace(2), Laplace(2), Rounded(Gaussian(2), 1)])
+def test_other_noise_is_between_its_ends(noise):
+    table = Table({"x": ["a", "b"]}, people=9, margins=False)
+    privacy = table_privacy(TableRelease(table, noise))
+    edges = np.arange(-60, 61) + 0.5
+    if isinstance(noise, Laplace):
+        edges = np.arange(-300, 301) / 10
+    rows = noise.channel([0, 1], edges).matrix
+    pair = np.array([np.outer(rows[0], rows[1]).ravel(), np.outer(rows[1], rows[0]).ravel()])
+    for epsilon in LEVELS:
+        # Cells of the output tell no more than the output.
+        delta = np.maximum(pair[0] - math.exp(epsilon) * pair[1], 0).sum()
+        bound = privacy.profile(epsilon)
+        assert delta <= bound.upper + 1e-9
+        assert bound.lower <= delta + 2e-3
+        assert bound.upper - bound.lower < 2e-3
+
+
+def test_trade_off_curves_are_those_of_the_worst_test():
+    table = Table({"x": ["a", "b"]}, counts=[2, 1])
+    release = TableRelease(table, RandomRounding(3))
+    rates = np.linspace(0, 1, 21)
+    pairs = [release.law(counts) for counts in ([2, 1], [1, 2])]
+    outcomes = sorted(set(pairs[0]) | set(pairs[1]))
+    p, r = ([float(law.get(y, 0)) for y in outcomes] for law in pairs)
+    truth = np.minimum(measures.trade_off(p, r, rates), measures.trade_off(r, p, rates))
+    ends = table_privacy(release, (("a",), ("b",)), this_table=True).trade_off(rates)
+    assert (ends.lower <= truth + 1e-9).all()
+    # The largest convex curve below both.
+    assert (ends.upper <= truth + 1e-9).all()
+    assert (ends.upper - ends.lower < 1e-3).all()
+
+
+def test_a_rounded_table_has_no_zcdp_and_keys_are_not_independent():
+    table = Table({"x": ["a", "b"]}, people=5)
+    assert table_privacy(TableRelease(table, RandomRounding(3))).zcdp.upper == math.inf
+    release = TableRelease(table, RandomRounding(3))
+    for move, match in [
+        ([("a",)], "two cells are needed"),
+        ([("a",), ("a",)], "twice"),
+        ([("a",), ("c",)], "move: found"),
+    ]:
+        with pytest.raises(ValidationError, match=match):
+            table_privacy(release, move)
+    with pytest.raises(ValidationError, match="no counts"):
+        table_privacy(release, this_table=True)
+    with pytest.raises(ValidationError, match="epsilon"):
+        table_privacy(release).profile(-1)
+    with pytest.raises(ValidationError, match="false_alarms"):
+        table_privacy(release).trade_off([2.0])
+    empty = TableRelease(Table({"x": ["a", "b"]}, counts=[3, 0]), RandomRounding(3))
+    with pytest.raises(ValidationError, match="nobody is in"):
+        table_privacy(empty, (("b",), ("a",)), this_table=True)
