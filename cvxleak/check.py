@@ -370,6 +370,31 @@ class Query:
         return Query({"kind": "additive", "space": data["space"], "totals": found,
                       "values": [t[0] if width == 1 else t for t in found],
                       "contributions": [[vectors[kind], 1] for kind in kinds]})
+    def as_sum(self) -> "Query":
+        """Make the query additive: a dataset's place in product order is the sum of its values'."""
+        if self.totals is None:
+            self.contributions = [tuple((a * stride,) for a in range(k))
+                                  for k, stride in zips(self.sizes, self.strides)]
+            self.totals = {(x,): place for x, place in enumerate(self.table)}
+            self.moduli, self.kinds = [None], self.contributions
+        return self
+    @property
+    def strides(self) -> list[int]:
+        return [math.prod(self.sizes[i + 1 :]) for i in range(len(self.sizes))]
+    def alike(self) -> list[int]:
+        """Return the first of each class of records that may be swapped, and look alike."""
+        found, known = [], set()
+        for i, key in enumerate(zips(self.alphabets, self.kinds)):
+            same = (j for j in found if self.totals is None and self.alphabets[j] == key[0])
+            if key not in known and not any(self._swapped(i, j) for j in same):
+                found.append(i)
+            known.add(key)
+        return found
+    def _swapped(self, i: int, j: int) -> bool:  # whether a table is the same if they are swapped
+        step = self.strides[i] - self.strides[j]
+        READ.work(self.space, "records that may be swapped")
+        return all(self.table[x] == self.table[x + (v[j] - v[i]) * step]
+                   for x, v in enumerate(itertools.product(*map(range, self.sizes))))
     def listing(self) -> list[int]:  # the place of every dataset, in product order
         need(self.space <= LARGEST_SPACE, "too many datasets to list them")
         if self.totals is None:
@@ -401,9 +426,12 @@ class Sum:  # several additive queries of one space as one, with their vectors s
         for (x, p), (y, q) in itertools.product(left.items(), right.items()):
             ways[self.add(x, y)] += p * q
         return ways
-    def power(self, vectors: Iterable[Vector], n: int) -> dict[Vector, int]:
-        """Return in how many ways n records with these vectors have each sum."""
-        once, ways = Counter(self.add(v, self.nothing) for v in vectors), Counter({self.nothing: 1})
+    def power(self, vectors: Sequence[Vector], n: int, weights: Any = None) -> dict[Vector, int]:
+        """Return in how many ways n records have each sum: their vectors, and perhaps weights."""
+        once, ways = Counter[Vector](), Counter({self.nothing: 1})
+        for v, w in zips(vectors, weights or [1] * len(vectors)):
+            once[self.add(v, self.nothing)] += w
+        once = Counter({v: w for v, w in once.items() if w})
         if len(once) == 2:  # a binomial law
             (x, p), (y, q) = once.items()
             READ.work(n * self.step, "contexts")
@@ -604,17 +632,20 @@ def choices_bound(lumped: Lumped, stored: Any) -> float:
         pi = law(weights, "a law of choices")
         if len({lumped.kinds[g] for g in groups}) == 1:
             continue  # t is the one row that there is
-        chosen = [rows[g] for g in groups]
-        output = [dot(pi.weights, (r[0] for r in column)) // pi.total for column in zips(*chosen)]
-        log_t = [log_ratio(t, FX.one)[0] if t else None for t in output]
-        for g, row in zips(groups, chosen):
-            if any(r[1] and x is None for r, x in zips(row, log_t)):
-                small = all(pi.weights)
-                need(not small, "a probability is too small for this precision", NarrowError)
-                raise InfiniteError
-            cost = dot((r[1] for r in row), (min(x or 0, 0) for x in log_t))
-            worst = max(worst, gains[g] - (cost >> FX.bits))
+        chosen = [rows[g] for g in groups], [gains[g] for g in groups]
+        worst = max(worst, *divergences(*chosen, pi))
     return worst
+def divergences(rows: list[list[Interval]], gains: list[int], pi: Law) -> list[float]:
+    """Return numbers above D(R_a || sum_a pi_a R_a), for `gains` above -H(R_a)."""
+    output = [dot(pi.weights, (r[0] for r in column)) // pi.total for column in zips(*rows)]
+    log_t, found = [log_ratio(t, FX.one)[0] if t else None for t in output], []
+    for gain, row in zips(gains, rows):
+        missed = any(r[1] and x is None for r, x in zips(row, log_t))
+        small = missed and all(pi.weights)
+        need(not small, "a probability is too small for this precision", NarrowError)
+        cost = dot((r[1] for r in row), (min(x or 0, 0) for x in log_t))
+        found.append(math.inf if missed else gain - (cost >> FX.bits))
+    return found
 def dataset_bound(lumped: Lumped, stored: Any, floor: Fraction) -> float:
     """Return the lemma's bound with k = 1 - q and c = q D(R || t): I(A;Y) <= I(X;Y), H(A)."""
     multipliers, output = fields(stored, "multipliers output")
@@ -1091,6 +1122,147 @@ def record_leakage(problem: Any, witness: Any, proof: Any) -> Ends:
 def gain_of(problem: Any) -> Gain:
     given = isinstance(problem, dict) and ("gain" in problem or "form" in problem)
     return Gain(problem.get("gain"), problem.get("form")) if given else LEAKAGE
+class Independent:
+    """Independent records. I(X_i;Y) is convex in the law of each other record, and so is the most
+    that it is over the laws of record i: it is largest where each of these is at a vertex."""
+    def __init__(self, query: Query, channel: Channel) -> None:
+        self.sum, self.sizes = Sum([query.as_sum()]), query.sizes
+        self.vectors, self.step, self.channel = self.sum.vectors, self.sum.step, channel
+        self.rows = [fixed_law(row) for row in channel.rows]
+    def total(self, laws: Iterable[tuple[Any, Law, int]]) -> tuple[dict[Vector, int], int]:
+        """Return the law of the sum over records: their vectors, the law on them, how many."""
+        laws = list(laws)
+        whole = math.prod(p.total**n for _, p, n in laws)
+        self.sum.step = self.step + (whole.bit_length() >> 8)
+        parts = [self.sum.power(v, n, p.weights) for v, p, n in laws]
+        return functools.reduce(self.sum.convolve, parts, {self.sum.nothing: 1}), whole
+    def given(self, i: int, ways: dict[Vector, int], whole: int) -> list[list[Interval]]:
+        """Return the row of each value of record i, for a law of the sum over the others."""
+        vectors, n, rows = self.vectors[i], len(self.rows[0]), []
+        READ.work(len(vectors) * (len(ways) * self.sum.step + len(self.rows) * n), "rows")
+        for vector in vectors:
+            mass: Counter[int] = Counter()
+            for sums, w in ways.items():
+                mass[self.sum.places(self.sum.add(sums, vector))[0]] += w
+            known = [(divmod(w << FX.bits, whole), self.rows[v]) for v, w in mass.items() if w]
+            rows.append([plus(times((lo, lo + (rest > 0)), row[y]) for (lo, rest), row in known)
+                         for y in range(n)])
+        return rows
+    def below(self, i: int, laws: Sequence[Law]) -> float:
+        """Return a number below I(X_i;Y) under a product of laws."""
+        others = Counter((self.vectors[j], p) for j, p in enumerate(laws) if j != i)
+        rows = self.given(i, *self.total((v, p, n) for (v, p), n in others.items()))
+        own = fixed_law(laws[i])
+        return LEAKAGE.below([[times(x, q) for q in row] for x, row in zips(own, rows)])
+    def lines_bound(self, i: int, stored: Any) -> float:
+        """Return the largest capacity of a line: the places of the query's value along record i."""
+        others = Counter(v for j, v in enumerate(self.vectors) if j != i).items()
+        ways, _ = self.total((v, Law((1,) * len(v), len(v)), n) for v, n in others)
+        lines = sorted({tuple(self.sum.places(self.sum.add(sums, v))[0] for v in self.vectors[i])
+                        for sums in ways})
+        laws, worst = table(stored, "laws of contexts", self.sizes[i]), 0.0
+        READ.work(len(lines) * self.sizes[i] * len(self.rows[0]), "contexts")
+        gains = [-entropy(row)[0] for row in self.rows]
+        for line, weights in zips(lines, laws):
+            pi = law(weights, "a law of a context")
+            if len({self.channel.rows[v] for v in line}) > 1:
+                chosen = [self.rows[v] for v in line], [gains[v] for v in line]
+                worst = max(worst, *divergences(*chosen, pi))
+        return worst
+    def hulls(self, stored: Any, least: Any, inside: bool) -> list[list[tuple[Law, ...]]]:
+        """Return the vertices of each record's law, and of that of a record that is attacked.
+        Of a record floor they are those of a least probability that is on the right side of it."""
+        need(isinstance(stored, dict) and len(stored) == 1, "what is known of the laws is unclear")
+        (kind, given), = stored.items()
+        known = kind in ("vertices", "least_probability", "record_floor")
+        need(known, f"this checker does not know {kind!r:.60} of laws", UnknownError)
+        need((least is None) == (kind != "record_floor"), "a least probability, or none")
+        if kind == "vertices":
+            each = runs(given, kind, lambda laws: tuple(law(p, "a vertex") for p in laws))
+            fit = [{len(p.weights) for p in v} for v in each] == [{k} for k in self.sizes]
+            need(fit, "vertices of other records")
+            return [each, each]
+        share = rational(given if least is None else least, "a least probability")
+        need(all(0 <= share * k <= 1 for k in self.sizes), "no law has that least probability")
+        if kind == "record_floor":
+            need(set(self.sizes) == {2}, "a record floor is for records of two values")
+            doubt, floor = entropy(map(fixed, (share, 1 - share))), rational(given, kind)
+            right = doubt[0] >= floor * FX.one if inside else doubt[1] <= floor * FX.one
+            need(right, "a least probability on the wrong side of the record floor", NarrowError)
+        box = functools.cache(lambda k, share: tuple(
+            common([1 - (k - 1) * share if a == b else share for a in range(k)])
+            for b in range(k if share * k < 1 else 1)))
+        return [[box(k, x) for k in self.sizes] for x in (share, Fraction(0))]
+    def cases_bound(self, i: int, each: list[Any], own: tuple[Law, ...], stored: Any) -> float:
+        """Return the largest bound of a case, max_v sum_a v_a D(R_a || sum_a p_a R_a), p stored.
+        A case is the number of the other records of each kind at each vertex."""
+        kinds = Counter(zips(self.vectors, each)) - Counter([(self.vectors[i], each[i])])
+        ways = [math.comb(n + len(v) - 1, n) for (_, v), n in kinds.items()]
+        need(math.prod(ways) <= LARGEST_GROUPS, "too many cases")
+        shared = []
+        for (vectors, v), n in kinds.items():
+            drawn = itertools.combinations_with_replacement(range(len(v)), n)
+            READ.work(math.comb(n + len(v) - 1, n) * n >> 4, "cases")
+            counts = sorted([one.count(j) for j in range(len(v))] for one in drawn)
+            shared.append([[(vectors, p, m) for p, m in zips(v, one) if m] for one in counts])
+        inputs, worst = table(stored, "inputs", len(own)), Fraction(0)
+        for weights, case in zips(inputs, itertools.product(*shared)):
+            rows = self.given(i, *self.total(itertools.chain(*case)))
+            w = law(weights, "weights on vertices").weights
+            pi = common([dot(w, column) for column in zips(*(p.fractions() for p in own))])
+            found = divergences(rows, [-entropy(row)[0] for row in rows], pi)
+            for p in own:
+                terms = [x * d for x, d in zips(p.fractions(), found) if x]
+                worst = max(worst, sum(terms))
+        return math.inf if worst == math.inf else math.ceil(worst)
+def product_leakage(problem: Any, witness: Any, proof: Any) -> Ends:
+    """Return the largest leakage about a record when records are independent of one another."""
+    known = isinstance(problem, dict) and "laws" in problem
+    mechanism, record, about = fields(
+        problem, f"mechanism record {'laws' if known else 'entropy_floor'}")
+    stored, matrix = fields(mechanism, "query channel")
+    query, alike = Query(stored), Query(stored).alike
+    channel, sizes = Channel(matrix, query), query.sizes
+    setting, one = Independent(query, channel), list(range(len(sizes)))
+    audited = None if record is None else [one[integer(record, "a record")]]
+    need(record is None or record >= 0, "a record that does not exist")
+    if known:
+        return product_of_known_laws(setting, audited, about, witness, proof)
+    floor, each = rational(about, "the entropy floor"), audited or alike()
+    i, laws = fields(witness, "record laws")
+    prove(integer(i, "a record") in each, "the witness is about a record that is not audited")
+    p = [law(x, "a law", k) for x, k in zips(a_list(laws, "laws", len(sizes)), sizes)]
+    doubt = plus(entropy(fixed_law(x)) for x in p)[0]
+    need(doubt >= floor * FX.one, "the witness has less entropy than the floor", NarrowError)
+    contexts, audit = fields(proof, "contexts audit")
+    upper: float = max(log_ratio(sizes[j], 1)[1] for j in each)
+    if contexts is not None:
+        pairs = zips(each, a_list(contexts, "contexts", len(each)))
+        upper = min(upper, max(setting.lines_bound(j, x) for j, x in pairs))
+    if audit is not None:
+        attained, proved = fields(audit, "witness proof")
+        whole = Audit(query, channel, floor, 1, audited and [audited])
+        whole.lower(attained)  # nothing is claimed of it, but it has to make sense
+        upper = min(upper, whole.upper(proved))
+    return Ends(setting.below(i, p), upper)
+def product_of_known_laws(setting: Independent, audited: Any, laws: Any, witness: Any,
+                          proof: Any) -> Ends:
+    i, weights, least = fields(witness, "record weights least_probability")
+    inputs, bound = fields(proof, "inputs least_probability")
+    each, own = setting.hulls(laws, least, True)
+    prove(0 <= integer(i, "a record") < len(own), "the witness is about no record")
+    prove(audited in (None, [i]), "the witness is about a record that is not audited")
+    mixed = runs(weights, "weights", list)
+    p = [common([dot(law(w, "weights", len(v)).weights, column)
+                 for column in zips(*(x.fractions() for x in v))])
+         for w, v in zips(mixed, [*each[:i], own[i], *each[i + 1 :]])]
+    lower = setting.below(i, p)
+    each, own = setting.hulls(laws, bound, False)
+    kinds = {key: j for j, key in reversed(list(enumerate(zips(setting.vectors, each, own))))}
+    audited = audited or sorted(kinds.values())
+    bounds = [min(log_ratio(setting.sizes[j], 1)[1], setting.cases_bound(j, each, own[j], x))
+              for j, x in zips(audited, a_list(inputs, "inputs", len(audited)))]
+    return Ends(lower, max(bounds))
 def stored_floats(values: Any, length: int) -> list[Fraction]:  # in every version
     return [Fraction(float(x)) for x in numbers(values, "weights or multipliers", length)]
 class Symbols:
@@ -1228,8 +1400,7 @@ class Design:
         permutation of the groups; if it also keeps the query and the sources, averaging a channel
         over an orbit cannot raise its leakage."""
         sizes, rows, listing = self.query.sizes, self.rows.listing(), self.query.listing()
-        strides = [math.prod(sizes[i + 1 :]) for i in range(len(sizes))]
-        parent = list(range(len(rows)))
+        strides, parent = self.query.strides, list(range(len(rows)))
         def root(x: int) -> int:
             while parent[x] != x:
                 parent[x] = x = parent[parent[x]]
@@ -1560,6 +1731,7 @@ def local_dp(problem: Any, witness: Any, proof: Any) -> Ends:
 KINDS: dict[str, tuple[Any, Callable[[Any, Any, Any], Ends]]] = {  # the unit, perhaps of a problem
     "capacity": ("nats", capacity), "local-dp": ("nats", local_dp),
     "record-leakage": (lambda problem: gain_of(problem).unit, record_leakage),
+    "product-leakage": ("nats", product_leakage),
     "pml-envelope": ("nats", pml_envelope),
     "failure-probability": ("probability", failure_probability),
     "min-leakage": ("nats", min_leakage), "min-distortion": ("distortion", min_distortion)}

@@ -1,6 +1,7 @@
 """Both checkers on one certificate, and why they may differ."""
 
 import base64
+import copy
 import json
 import re
 import zlib
@@ -8,7 +9,8 @@ import zlib
 import numpy as np
 
 from cvxleak import check, verify
-from tests.second_checker.mutating import PACKED
+from cvxleak.exact.packing import pack
+from tests.second_checker.mutating import PACKED, signed
 
 # What the first checker refuses though the second proves the claim, by the reason that it gives.
 # In all of these the claim is true: the proof is written in a form that only the first insists on,
@@ -60,6 +62,8 @@ def explained(first, code, data):
             return why
     if "is proved, not the claimed" in first.reason and _next_to_zero(data["proof"]):
         return "a multiplier next to 0, by which the first's balls cannot divide"
+    if "inputs" in data["proof"] and verify(_with_laws(data)).passed:
+        return "weights on vertices that are no law: divided by their sum"
     claimed = re.findall(r"end: (\S+) is proved, not the claimed (\S+?);?(?:\s|$)", first.reason)
     lower = first.reason.startswith("the lower end") and "the upper end is proved" in first.reason
     given = data["problem"]
@@ -68,6 +72,16 @@ def explained(first, code, data):
     if claimed and all(abs(float(a) - float(b)) <= ROUNDING for a, b in claimed):
         return "the first rounds more"
     return "unexplained"
+
+
+def _with_laws(data):
+    """Return a certificate of independent records whose inputs are divided by their sums."""
+    changed = copy.deepcopy(data)
+    for place, one in enumerate(changed["proof"]["inputs"]):
+        raw = zlib.decompress(base64.b64decode(one["data"]))
+        rows = np.frombuffer(raw, one["dtype"]).reshape(one["shape"])
+        changed["proof"]["inputs"][place] = pack(rows / rows.sum(axis=1, keepdims=True))
+    return signed(changed)
 
 
 def _next_to_zero(value):

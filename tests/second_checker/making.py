@@ -19,6 +19,7 @@ from cvxleak import (
     min_leakage,
     min_local_dp,
     pml_envelope,
+    product_leakage,
     record_leakage,
 )
 from cvxleak.mechanisms import (
@@ -58,6 +59,10 @@ MANY = GainMatrix(
 
 def table(x):
     return x[0] * x[1] + x[2]
+
+
+def two_alike(x):
+    return (x[0] + x[1]) % 2 + 2 * (x[2] == "b")
 
 
 def further(q):
@@ -160,6 +165,31 @@ MAKERS: dict[str, Callable[[], Bound]] = {
         gain=Arimoto(2),
         form="factor",
         tol=1e-1,
+    ),
+    "independent, of a floor": lambda: product_leakage(
+        Mechanism(count(4), random_rounding(4, 3)), entropy_floor=2.0, tol=5e-2
+    ),
+    "independent, of no floor": lambda: product_leakage(Mechanism(MIXED, CHANNEL), tol=5e-2),
+    "independent, of a table": lambda: product_leakage(
+        Mechanism(from_function(SPACE, table), CHANNEL), entropy_floor=1.0, tol=5e-2
+    ),
+    "independent, of a symmetric table": lambda: product_leakage(
+        Mechanism(from_function(RecordSpace([[0, 1], [0, 1], ["a", "b"]]), two_alike), HOLES),
+        entropy_floor=0.5,
+        tol=0.5,
+    ),
+    "independent, likely values": lambda: product_leakage(
+        Mechanism(count(6), truncated_geometric(6, 0.7)), least_probability=0.2
+    ),
+    "independent, certain values": lambda: product_leakage(
+        Mechanism(MIXED, CHANNEL), records=1, least_probability=0.0
+    ),
+    "independent, doubt of each": lambda: product_leakage(
+        Mechanism(count(5), random_rounding(5, 3)), record_floor=0.4
+    ),
+    "independent, known laws": lambda: product_leakage(
+        Mechanism(from_function(SPACE, table), CHANNEL),
+        laws=[[[0.5, 0.5], [0.8, 0.2]], [[0.2, 0.3, 0.5], [0.1, 0.8, 0.1]], [[0.4, 0.6]]],
     ),
     "envelope": lambda: pml_envelope(PRIOR, CHANNEL, 0.3),
     "envelope of zeros": lambda: pml_envelope([0.3, 0.3, 0.4, 0.0], HOLES, 0.5),
