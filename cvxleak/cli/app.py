@@ -23,6 +23,7 @@ from cvxleak.cli.commands import (
     local_dp,
     reproduce,
     solve,
+    survey,
     sweep,
     verify,
 )
@@ -48,6 +49,8 @@ app.command()(solve.solve)
 app.command()(sweep.sweep)
 app.command()(capacity.capacity)
 app.command()(verify.verify)
+app.command()(survey.randomize)
+app.command()(survey.estimate)
 app.add_typer(desk.desk, name="desk")
 app.command()(reproduce.reproduce)
 

@@ -37,6 +37,7 @@ __all__ = [
     "build_query",
     "build_release",
     "build_sources",
+    "build_survey",
     "build_task",
     "independent_people",
     "prior_counts",
@@ -175,6 +176,22 @@ def build_local(spec_file: SpecFile, command: str) -> tuple[Prior, Channel]:
     assert prior is not None
     mechanism = build_mechanism(spec_file, query, prior)
     return prior, Channel(mechanism.to_channel().matrix, prior.labels, mechanism.outputs)
+
+
+def build_survey(spec_file: SpecFile, command: str) -> Channel:
+    """Return the channel from the answer of one person to what is published of it."""
+    spec_file.needs(command, "mechanism", ("query", "space"))
+    query = build_query(spec_file)
+    if query.space.records != 1:
+        with spec_file.at("space" if spec_file.spec.space else "query"):
+            raise ValidationError(
+                f"{command} needs a mechanism of one record, each person's own; found "
+                f"{query.space.records} records"
+            )
+    mechanism = build_mechanism(spec_file, query, build_prior(spec_file, query))
+    with spec_file.at("mechanism"):
+        matrix = mechanism.to_channel().matrix
+    return Channel(matrix, query.space.alphabets[0], mechanism.outputs)
 
 
 def build_distortion(

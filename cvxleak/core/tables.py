@@ -18,6 +18,7 @@ from cvxleak.core.numbers import as_written
 from cvxleak.core.validation import Array
 
 __all__ = [
+    "MISSING",
     "is_header",
     "label_from_text",
     "label_to_text",
@@ -28,6 +29,9 @@ __all__ = [
     "write_law",
     "write_matrix",
 ]
+
+MISSING = ("", "nan", "null")
+"""Texts of cells that hold nothing, in small letters."""
 
 # 50 %, 0,5, 1 000, 1_000, ½: a number to a person, and none here.
 _NUMBER_OF_OTHERS = re.compile(r"[-+−]?[.,]?[\d½¼¾⅓⅔][\d½¼¾⅓⅔\s.,'_/%‰eE+−-]*")

@@ -55,6 +55,7 @@ from cvxleak.mechanisms.gaussian import (
 from cvxleak.mechanisms.geometric import truncated_geometric
 from cvxleak.mechanisms.laplace import discretized_laplace, laplace_threshold
 from cvxleak.mechanisms.peak import PeakCapacity, gaussian_peak_capacity
+from cvxleak.mechanisms.randomizing import randomize
 from cvxleak.mechanisms.rounding import random_rounding
 from cvxleak.mechanisms.symmetric import (
     binary_symmetric,
@@ -86,6 +87,7 @@ __all__ = [
     "laplace_threshold",
     "pml_extremal",
     "random_rounding",
+    "randomize",
     "randomized_response",
     "rank_exponential",
     "rank_exponential_bound",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,12 @@ from cvxleak.core.validation import (
     frozen_array,
     label_tuple,
     plain_array,
+    real_number,
     short,
     whole_number,
 )
 from cvxleak.core.value import Value, preview
+from cvxleak.mechanisms.frequency_intervals import frequency_intervals
 from cvxleak.mechanisms.simplex import project_to_simplex
 from cvxleak.model import Channel, Prior
 from cvxleak.model.channel import as_channel
@@ -40,6 +43,10 @@ class FrequencyEstimate(Value):
         Unbiased estimate of the covariance of `frequencies`.
     respondents : int
         Number of outputs that were counted.
+    lower, upper : float array, shape (k,), or None
+        Intervals that hold all together, with probability `confidence` at least; None if they were
+        not asked for. If no frequencies at all fit the counts, each is empty: from 1 to 0.
+    confidence : float or None
 
     Raises
     ------
@@ -62,6 +69,9 @@ class FrequencyEstimate(Value):
     frequencies: Array
     covariance: Array
     respondents: int
+    lower: Array | None = None
+    upper: Array | None = None
+    confidence: float | None = None
 
     def __post_init__(self) -> None:
         frequencies = frozen_array(self.frequencies, "frequencies", 1)
@@ -76,6 +86,28 @@ class FrequencyEstimate(Value):
         object.__setattr__(self, "frequencies", frequencies)
         object.__setattr__(self, "covariance", covariance)
         object.__setattr__(self, "respondents", whole_number(self.respondents, "respondents", 1))
+        parts = (self.lower, self.upper, self.confidence)
+        if any(part is None for part in parts):
+            if any(part is not None for part in parts):
+                raise ValidationError(
+                    "confidence: lower, upper and confidence come together, or none of them"
+                )
+            return
+        for name in ("lower", "upper"):
+            ends = frozen_array(getattr(self, name), name, 1)
+            if len(ends) != size:
+                raise ValidationError(f"{name}: found {len(ends)} ends for {size} frequencies")
+            object.__setattr__(self, name, ends)
+        object.__setattr__(self, "confidence", read_confidence(self.confidence))
+
+    @property
+    def fits(self) -> bool:
+        """Whether any frequencies fit the counts at the confidence; also if none was asked for.
+
+        If not, what was assumed is doubtful: that these are independent outputs of this channel. Of
+        right assumptions it is so with a probability below 1 - `confidence`.
+        """
+        return self.lower is None or self.upper is None or bool((self.lower <= self.upper).all())
 
     @property
     def standard_errors(self) -> Array:
@@ -91,8 +123,68 @@ class FrequencyEstimate(Value):
         """
         return Prior(project_to_simplex(self.frequencies), self.labels)
 
+    def _columns(self) -> dict[str, Array]:
+        columns = {"frequency": self.frequencies, "standard error": self.standard_errors}
+        if self.lower is not None and self.upper is not None:
+            columns |= {"lower": self.lower, "upper": self.upper}
+        return columns
 
-def estimate_frequencies(channel: Channel | ArrayLike, counts: Any) -> FrequencyEstimate:
+    @property
+    def _heading(self) -> str:
+        text = f"{self.respondents} respondents, {len(self.labels)} frequencies"
+        if self.confidence is None:
+            return text
+        sure = f"{100 * self.confidence:g} % confidence"
+        if not self.fits:
+            return f"{text}; none fit the counts with {sure}"
+        return f"{text}; all intervals hold together with {sure}"
+
+    def to_frame(self) -> Any:
+        """Return a row for each input, by its label, as a pandas DataFrame (needs pandas)."""
+        import pandas as pd
+
+        columns = {name.replace(" ", "_"): values for name, values in self._columns().items()}
+        return pd.DataFrame(columns, index=pd.Index(self.labels, name="label", tupleize_cols=False))
+
+    def __str__(self) -> str:
+        columns = self._columns()
+        shown = [["", *columns]] + [
+            [str(label), f"{estimate:.4f}", f"{error:.4f}", *_outward(*ends)]
+            for label, estimate, error, *ends in zip(self.labels, *columns.values(), strict=True)
+        ]
+        widths = [max(map(len, cells)) for cells in zip(*shown, strict=True)]
+        lines = (
+            "  ".join(
+                [
+                    cells[0].ljust(widths[0]),
+                    *(cell.rjust(w) for cell, w in zip(cells[1:], widths[1:], strict=True)),
+                ]
+            )
+            for cells in shown
+        )
+        return "\n".join([self._heading, *lines])
+
+    def __repr__(self) -> str:
+        return f"FrequencyEstimate({self._heading})"
+
+    def _repr_html_(self) -> str:
+        from cvxleak.core.notebook import html_table
+
+        columns = self._columns()
+        rows = zip(self.labels, *columns.values(), strict=True)
+        return html_table(self._heading, ("label", *columns), rows)
+
+
+def _outward(lower: float | None = None, upper: float | None = None) -> list[str]:
+    """Return the ends of an interval with four decimals, none of them inside it."""
+    if lower is None or upper is None:
+        return []
+    return [f"{math.floor(lower * 1e4) / 1e4:.4f}", f"{math.ceil(upper * 1e4) / 1e4:.4f}"]
+
+
+def estimate_frequencies(
+    channel: Channel | ArrayLike, counts: Any, confidence: float | None = None
+) -> FrequencyEstimate:
     """Estimate the frequencies of the inputs from counts of the outputs of a known channel.
 
     n respondents are drawn independently from a population with frequencies p; each releases one
@@ -104,6 +196,10 @@ def estimate_frequencies(channel: Channel | ArrayLike, counts: Any) -> Frequency
     covariance. If the respondents are the whole population, only the channel is random and the
     standard errors are too large.
 
+    With a `confidence`, there is an interval for each frequency too. Whatever p is and for any
+    number of respondents, all of them hold together with that probability at least; no normal
+    approximation is involved (see the notes).
+
     Parameters
     ----------
     channel : Channel or array_like, shape (k, outputs)
@@ -111,6 +207,8 @@ def estimate_frequencies(channel: Channel | ArrayLike, counts: Any) -> Frequency
     counts : mapping, pandas.Series or array_like of int
         Number of times that each output was released: by label (outputs left out count 0), or in
         the order of the channel's outputs. At least two in total.
+    confidence : float, optional
+        Of all intervals together, from 0 to 1, both excluded.
 
     Returns
     -------
@@ -120,12 +218,33 @@ def estimate_frequencies(channel: Channel | ArrayLike, counts: Any) -> Frequency
     ------
     ValidationError
         Rows that are linearly dependent, counts that are not whole numbers, an unknown output, an
-        output that was released and cannot occur, fewer than two respondents.
+        output that was released and cannot occur, fewer than two respondents, a confidence out of
+        range.
+
+    Notes
+    -----
+    The intervals are the least and largest frequencies in the set of all p for which the
+    probability of each of certain events is in its Clopper-Pearson interval, at a tail of
+    (1 - `confidence`) / T, with T the number of one-sided statements. The events are the outputs
+    and, where the channel has more outputs than inputs, for each input also the outputs that are
+    likelier from it than from the average input; the two families then share the tail equally.
+    Both ends are proved in ball arithmetic: `cvxleak.mechanisms.frequency_intervals` derives them.
+
+    If the respondents are the whole population, their outputs are independent, but not alike. The
+    intervals hold for the shares among them if the confidence is at least 1/2 and each event has,
+    for every input, a probability above 1/n and below 1 - 1/n. For the count of an event of average
+    probability q reaches any d >= n q + 1 no more often than a binomial one (Hoeffding), and a tail
+    of at most 1/4 begins there at the earliest, because a binomial count is at least n q with a
+    probability above 1/4 (Greenberg and Mohri). The lower tail is the same.
 
     References
     ----------
     S. L. Warner, Randomized response, JASA 60 (1965). A. Chaudhuri and R. Mukerjee, Randomized
-    Response: Theory and Techniques (1988).
+    Response: Theory and Techniques (1988). C. J. Clopper and E. S. Pearson, Biometrika 26 (1934).
+    W. Hoeffding, On the distribution of the number of successes in independent trials, Annals of
+    Mathematical Statistics 27 (1956), Theorem 4. S. Greenberg and M. Mohri, Tight lower bound on
+    the probability of a binomial exceeding its expectation, Statistics & Probability Letters 86
+    (2014).
 
     Examples
     --------
@@ -139,6 +258,12 @@ def estimate_frequencies(channel: Channel | ArrayLike, counts: Any) -> Frequency
     (array([ 0.6 ,  0.48, -0.08]), array([0.062, 0.061, 0.053]))
     >>> estimate.projected.probabilities.round(3)
     array([0.56, 0.44, 0.  ])
+    >>> print(estimate_frequencies(channel, {0: 400, 1: 370, 2: 230}, confidence=0.95))
+    1000 respondents, 3 frequencies; all intervals hold together with 95 % confidence
+       frequency  standard error   lower   upper
+    0     0.6000          0.0620  0.4515  0.6658
+    1     0.4800          0.0611  0.3342  0.5485
+    2    -0.0800          0.0533  0.0000  0.0539
     """
     given = as_channel(channel)
     numbers = _counts(counts, given)
@@ -160,7 +285,17 @@ def estimate_frequencies(channel: Channel | ArrayLike, counts: Any) -> Frequency
     observed = np.array(numbers, dtype=float)[possible] / total
     spread = (np.diag(observed) - np.outer(observed, observed)) / (total - 1)
     covariance = inverse @ spread @ inverse.T
-    return FrequencyEstimate(given.inputs, inverse @ observed, covariance, total)
+    estimate = FrequencyEstimate(given.inputs, inverse @ observed, covariance, total)
+    if confidence is None:
+        return estimate
+    level = read_confidence(confidence)
+    lower, upper = frequency_intervals(given, numbers, level)
+    return replace(estimate, lower=lower, upper=upper, confidence=level)
+
+
+def read_confidence(confidence: Any) -> float:
+    """Return a confidence, or say that it is none."""
+    return real_number(confidence, "confidence", 0, 1, open_low=True, open_high=True)
 
 
 def _counts(counts: Any, channel: Channel) -> list[int]:

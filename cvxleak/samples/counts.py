@@ -18,8 +18,8 @@ from cvxleak.core.validation import (
     real_number,
     short,
 )
+from cvxleak.exact.binomial import LARGEST, clopper_pearson
 from cvxleak.model import ChannelSet
-from cvxleak.sources.confidence import LARGEST, clopper_pearson
 
 __all__ = ["channels_from_counts", "read_confidence"]
 

@@ -8,14 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.tables import label_from_text, read_table
+from cvxleak.core.tables import MISSING, label_from_text, read_table
 from cvxleak.core.validation import plain_label, short
 from cvxleak.core.value import Value, preview
 
 __all__ = ["Samples", "check_entry", "read_samples"]
-
-MISSING = ("", "nan", "null")
-"""Texts of cells that hold nothing."""
 
 
 @dataclass(frozen=True, eq=False, init=False)

@@ -11,10 +11,10 @@ import pytest
 import cvxleak
 from cvxleak import Mechanism
 from cvxleak.core import ValidationError
+from cvxleak.exact.binomial import clopper_pearson
 from cvxleak.model import Channel
 from cvxleak.queries import count
 from cvxleak.samples import channels_from_counts
-from cvxleak.sources.confidence import clopper_pearson
 
 
 @pytest.mark.parametrize(
