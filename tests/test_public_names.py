@@ -89,7 +89,7 @@ def test_a_seed_is_the_default_wherever_there_is_one():
         if "rng" in inspect.signature(routine).parameters
     }
     drawing = {
-        where for where, seed in seeds.items() if where.endswith((".sample", ".sample_mechanism"))
+        where for where in seeds if where.endswith((".sample", ".sample_mechanism", ".randomize"))
     }
     assert drawing
     assert {where for where, seed in seeds.items() if seed != 0} == drawing

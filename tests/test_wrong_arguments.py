@@ -205,6 +205,7 @@ OWN: dict[str, dict[str, Any]] = {
     "problem.problem_class": {"name": "capacity"},
     "problem.verify_iterates": {"problem": Capacity(GEOMETRIC), "iterates": FOUR},
     "mechanisms.random_rounding": {"up": [0.5, 0.5]},
+    "mechanisms.randomize": {"column": [0, 1]},
     "mechanisms.rank_exponential": {"distortion": np.array([[0, 1, 2], [1, 0, 2], [2, 1, 0]])},
     "mechanisms.column_symmetric_bound": {"subject": randomized_response(3, 1.0)},
     "model.as_gain": {"k": 4},

@@ -179,6 +179,8 @@ def _outward(lower: float | None = None, upper: float | None = None) -> list[str
     """Return the ends of an interval with four decimals, none of them inside it."""
     if lower is None or upper is None:
         return []
+    if lower > upper:
+        return ["none", "none"]
     return [f"{math.floor(lower * 1e4) / 1e4:.4f}", f"{math.ceil(upper * 1e4) / 1e4:.4f}"]
 
 
