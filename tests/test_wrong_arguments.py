@@ -243,6 +243,7 @@ OWN: dict[str, dict[str, Any]] = {
     "samples.dp_violation": {"channels": ChannelSet(GEOMETRIC.matrix, GEOMETRIC.matrix)},
     "samples.read_samples": {"samples": ([0, 0, 1, 1], [0, 1, 1, 1])},
     "samples.sample_mechanism": {"f": lambda x: x, "inputs": [0, 1], "draws": 3},
+    "tables.estimate_counts": {"published": [3, 6], "noise": RandomRounding(3)},
     "report.design_report": {"problem": SMALL},
     "report.local_dp_report": {"problem": MinLocalDP([[0.7, 0.3]], 0.2)},
     "report.envelope_report": {"delta": [0.1]},

@@ -1,6 +1,7 @@
 """Tables of counts: from people to cells and margins, with the noise of each published number."""
 
 from cvxleak.tables.moves import TableMove
+from cvxleak.tables.estimate import CountEstimate, estimate_counts
 from cvxleak.tables.noise import CountNoise, PerturbationTable, RandomRounding
 from cvxleak.tables.possible import PossibleCounts, possible_counts
 from cvxleak.tables.privacy import TablePrivacy, TradeOffEnds, table_privacy
@@ -10,6 +11,7 @@ from cvxleak.tables.table import TOTAL, Table
 
 __all__ = [
     "TOTAL",
+    "CountEstimate",
     "CountNoise",
     "PerturbationTable",
     "PossibleCounts",
@@ -20,6 +22,7 @@ __all__ = [
     "TablePrivacy",
     "TableRelease",
     "TradeOffEnds",
+    "estimate_counts",
     "possible_counts",
     "realized_leakage",
     "table_privacy",

@@ -74,6 +74,7 @@ __all__ = [
     "bounded_masses",
     "cell_masses",
     "costs_of_cells",
+    "cumulative",
     "distance_to",
     "excess_of_cells",
     "read_edges",
@@ -112,7 +113,7 @@ def read_edges(noise: AdditiveNoise, edges: Sequence[float]) -> Edges:
 def cell_masses(noise: AdditiveNoise, values: Sequence[Fraction], edges: Edges) -> Matrix:
     """Return balls that hold P(v + Z in cell), shape (values, cells)."""
     charge("steps", len(values) * len(edges), "probabilities of cells")
-    below = _below(noise)
+    below = cumulative(noise)
     rows: Matrix = []
     for v in values:
         cumulated = [arb(0), *(below(e - v) for e in edges[1:-1] if e is not None), arb(1)]
@@ -120,10 +121,13 @@ def cell_masses(noise: AdditiveNoise, values: Sequence[Fraction], edges: Edges) 
     return rows
 
 
-def _below(noise: AdditiveNoise) -> Callable[[Fraction], Ball]:
-    """Return the function that gives a ball that holds P(Z < z)."""
+def cumulative(noise: AdditiveNoise) -> Callable[[Fraction], Ball]:
+    """Return the function that gives a ball that holds P(Z < z).
+
+    Of noise in whole numbers P(Z <= z); of rounded noise, that of the noise before rounding.
+    """
     if isinstance(noise, Rounded):
-        return _below(noise.noise)
+        return cumulative(noise.noise)
     if isinstance(noise, Gaussian):
         scale = balls.number(noise.sigma) * arb(2).sqrt()
         return lambda z: (1 + (_ball(z) / scale).erf()) / 2

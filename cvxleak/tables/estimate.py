@@ -1,0 +1,344 @@
+"""`estimate_counts`: between what the true counts behind noisy published numbers are."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.notebook import html_table
+from cvxleak.core.numbers import fraction
+from cvxleak.core.validation import in_order, label_tuple, real_number, short, whole_number
+from cvxleak.core.value import Value, preview
+from cvxleak.model import AdditiveNoise, Channel
+from cvxleak.tables.inversion import Ends, Noise, counts_within
+from cvxleak.tables.noise import CountNoise
+from cvxleak.tables.release import TableRelease
+from cvxleak.tables.sums import sum_within
+
+__all__ = ["CountEstimate", "estimate_counts"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CountEstimate(Value):
+    """Intervals for true counts, which hold all together.
+
+    Attributes
+    ----------
+    labels : tuple
+        Of the published numbers, and then of the sums that were asked for.
+    published : tuple of float
+        What was published; of a sum, the sum of what was.
+    lower, upper : tuple of int
+        The least and the largest count that what was published does not contradict. If it
+        contradicts all counts, each interval is empty: from 0 to -1.
+    confidence : float
+        The least probability with which all intervals hold together.
+
+    Raises
+    ------
+    ValidationError
+        Parts that do not fit each other or are no numbers.
+
+    Notes
+    -----
+    Built by `estimate_counts`.
+
+    Examples
+    --------
+    >>> from cvxleak.model import Gaussian
+    >>> from cvxleak.tables import estimate_counts
+    >>> found = estimate_counts({"f": 103.2, "m": 88.9}, Gaussian(sigma=2))
+    >>> found["f"], found.fits
+    ((99, 107), True)
+    """
+
+    labels: tuple[Hashable, ...]
+    published: tuple[float, ...]
+    lower: tuple[int, ...]
+    upper: tuple[int, ...]
+    confidence: float
+
+    def __post_init__(self) -> None:
+        published = tuple(
+            real_number(y, "published") for y in in_order(self.published, "published")
+        )
+        object.__setattr__(self, "published", published)
+        object.__setattr__(self, "labels", label_tuple(self.labels, len(published), "labels"))
+        for name in ("lower", "upper"):
+            ends = tuple(whole_number(c, name, -1) for c in in_order(getattr(self, name), name))
+            if len(ends) != len(published):
+                raise ValidationError(f"{name}: found {len(ends)} for {len(published)} numbers")
+            object.__setattr__(self, name, ends)
+        object.__setattr__(self, "confidence", _confidence(self.confidence))
+
+    @property
+    def fits(self) -> bool:
+        """Whether any counts fit all that was published.
+
+        If not, the noise was another one than stated; or else something happened whose probability
+        is at most 1 - `confidence`.
+        """
+        return all(low <= high for low, high in zip(self.lower, self.upper, strict=True))
+
+    def __getitem__(self, label: Hashable) -> Ends:
+        try:
+            place = self.labels.index(label)
+        except ValueError:
+            raise KeyError(label) from None
+        return self.lower[place], self.upper[place]
+
+    def _rows(self) -> list[tuple[Hashable, float, int, int]]:
+        return list(zip(self.labels, self.published, self.lower, self.upper, strict=True))
+
+    def to_frame(self) -> Any:
+        """Return a row for each number, by its label, as a pandas DataFrame (needs pandas)."""
+        import pandas as pd
+
+        columns = {"published": self.published, "lower": self.lower, "upper": self.upper}
+        return pd.DataFrame(columns, index=pd.Index(self.labels, name="label", tupleize_cols=False))
+
+    def __str__(self) -> str:
+        width = max(len(_text(label)) for label in self.labels)
+        lines = (
+            f"{_text(label).ljust(width)}  {y:.10g}: "
+            + (f"{low} to {high}" if low <= high else "no count")
+            for label, y, low, high in self._rows()
+        )
+        return "\n".join([self._heading, *lines])
+
+    @property
+    def _heading(self) -> str:
+        what = "all intervals hold together" if self.fits else "no counts fit what was published"
+        return f"{len(self.labels)} numbers; {what} with {100 * self.confidence:g} % confidence"
+
+    def __repr__(self) -> str:
+        return f"CountEstimate({self._heading})"
+
+    def _repr_html_(self) -> str:
+        rows = [(_text(label), *rest) for label, *rest in self._rows()]
+        return html_table(self._heading, ("number", "published", "at least", "at most"), rows)
+
+
+def estimate_counts(
+    published: Any,
+    noise: Noise | TableRelease | Mapping[Any, Noise] | Sequence[Noise],
+    confidence: float = 0.95,
+    *,
+    sums: Mapping[Hashable, Iterable[Hashable]] | None = None,
+) -> CountEstimate:
+    r"""Return intervals for the true counts behind published numbers, which hold all together.
+
+    The true counts c_1, ..., c_m are fixed, and Y_j is published of c_j with noise. With
+    a probability of `confidence` at least, over the noise and whatever the true counts are, all of
+    them are in their intervals. The interval of one number has the counts c for which
+
+        P(Y >= y | c) > alpha / 2   and   P(Y <= y | c) > alpha / 2,
+
+    alpha = (1 - `confidence`) / T, T the number of published numbers and of sums that are not
+    published (Bonferroni); counts between them are included. The tails of rounding, of ptables and
+    of channels are computed in rational numbers, those of additive noise in ball arithmetic.
+
+    Parameters
+    ----------
+    published : number, sequence, mapping or Series
+        What was published; labels are 0, 1, ... where it has none of its own.
+    noise : CountNoise, AdditiveNoise, Channel, TableRelease, or mapping or sequence of these
+        One noise for all numbers, or one for each by its label or in order. `RandomRounding` and
+        `PerturbationTable` stand for counts of any size; of `cvxleak.model`, `Gaussian`,
+        `Laplace`, `DiscreteGaussian`, `DiscreteLaplace` (the geometric mechanism), `Uniform` and
+        `Rounded`. The inputs of a channel are counts, and its outputs numbers. A release says the
+        noise of each of its numbers and which cells a margin is the sum of; its true counts are
+        not looked at.
+    confidence : float
+        From 0 to 1, both excluded.
+    sums : mapping, optional
+        For the label of each sum, the labels of the published numbers that it is the sum of, whose
+        noise has to be independent (see the notes). If that label was published itself, the sum is
+        a margin: its true count is the sum of those of its cells.
+
+    Returns
+    -------
+    CountEstimate
+        Of the published numbers in their order, and of the sums that were not published.
+
+    Raises
+    ------
+    ValidationError
+        A value that its noise cannot give (the message says which), noise of another kind, labels
+        that do not match, an empty sum, a confidence out of range.
+
+    Notes
+    -----
+    Of a sum that was not published, the interval comes from the law of the noise of the sum. It is
+    the Gaussian law, or a convolution in ball arithmetic where all noise is added in whole numbers;
+    for other noise, mixtures included, Chernoff's bound, with the largest moment over all counts
+    where noise depends on the count. Cells and sums then bound each other (a cell is at most the
+    sum without the least values of the others), which holds whenever the intervals do.
+
+    The noise of the numbers in one sum has to be independent, as it is of numbers about different
+    people. Numbers by themselves and margins need no independence: whatever links them (keys, for
+    example), Bonferroni's inequality holds.
+
+    Examples
+    --------
+    >>> from cvxleak.tables import RandomRounding, estimate_counts
+    >>> print(estimate_counts({"f": 6, "m": 9, "all": 18}, RandomRounding(base=3)))
+    3 numbers; all intervals hold together with 95 % confidence
+    f    6: 4 to 8
+    m    9: 7 to 11
+    all  18: 16 to 20
+    >>> margin = {"all": ["f", "m"]}
+    >>> print(estimate_counts({"f": 6, "m": 9, "all": 18}, RandomRounding(base=3), sums=margin))
+    3 numbers; all intervals hold together with 95 % confidence
+    f    6: 5 to 8
+    m    9: 8 to 11
+    all  18: 16 to 19
+
+    Sums are known better than by the intervals of their parts:
+
+    >>> from cvxleak.model import DiscreteLaplace
+    >>> cells = {age: 20 for age in range(50)}
+    >>> found = estimate_counts(cells, DiscreteLaplace(scale=2), sums={"all": cells})
+    >>> found[0], found["all"]
+    ((6, 34), (933, 1067))
+    """
+    level = _confidence(confidence)
+    if isinstance(noise, TableRelease):
+        published = dict(zip(noise.numbers, noise.as_published(published), strict=True))
+    values = _values(published)
+    laws = _laws(noise, tuple(values))
+    parts = _sums(_margins(noise) if isinstance(noise, TableRelease) else {}, values)
+    parts |= _sums({} if sums is None else sums, values)
+    added = [label for label in parts if label not in values]
+    tail = (1 - fraction(level)) / (2 * (len(values) + len(added)))
+    ends: dict[Hashable, Ends] = {}
+    for label, y in values.items():
+        try:
+            ends[label] = counts_within(laws[label], y, tail)
+        except ValidationError as error:
+            if error.argument:
+                raise
+            raise ValidationError(f"published[{short(label)}]: {error.detail}") from error
+    for label in added:
+        values[label] = sum((values[part] for part in parts[label]), Fraction(0))
+        ends[label] = sum_within([laws[part] for part in parts[label]], values[label], tail)
+    _propagate(ends, parts)
+    lower, upper = zip(*ends.values(), strict=True)
+    return CountEstimate(tuple(ends), tuple(map(float, values.values())), lower, upper, level)
+
+
+def _text(label: Hashable) -> str:
+    return "/".join(map(str, label)) if isinstance(label, tuple) else str(label)
+
+
+def _propagate(ends: dict[Hashable, Ends], parts: Mapping[Hashable, tuple[Hashable, ...]]) -> None:
+    """Bound sums by their parts and parts by their sums; all are empty if they contradict."""
+    # What a bound changes can change another one, along chains of sums. Any round is valid.
+    for _ in parts:
+        before = dict(ends)
+        for label, cells in parts.items():
+            least, most = (sum(ends[cell][side] for cell in cells) for side in (0, 1))
+            low, high = ends[label]
+            ends[label] = low, high = max(low, least), min(high, most)
+            for cell in cells:
+                below, above = ends[cell]
+                ends[cell] = max(below, low - (most - above)), min(above, high - (least - below))
+        if ends == before or any(low > high for low, high in ends.values()):
+            break
+    if any(low > high for low, high in ends.values()):
+        ends.update(dict.fromkeys(ends, (0, -1)))
+
+
+def _confidence(value: Any) -> float:
+    return real_number(value, "confidence", 0, 1, open_low=True, open_high=True)
+
+
+def _values(published: Any) -> dict[Hashable, Fraction]:
+    """Return the published numbers, exactly, by their labels."""
+    if hasattr(published, "columns") or getattr(published, "ndim", 1) not in (0, 1):
+        raise ValidationError(
+            "published: found a table; a number, a sequence, or a mapping or Series by label is "
+            "needed"
+        )
+    if hasattr(published, "items"):
+        items = list(published.items())
+        labels = label_tuple([label for label, _ in items], len(items), "published")
+        numbers = [y for _, y in items]
+    else:
+        single = isinstance(published, str) or not hasattr(published, "__iter__")
+        if not single and getattr(published, "ndim", 1) == 0:
+            single = True
+        numbers = [published] if single else list(in_order(published, "published"))
+        labels = tuple(range(len(numbers)))
+    if not numbers:
+        raise ValidationError("published: found no numbers")
+    return {
+        label: fraction(real_number(y, f"published[{short(label)}]", open_low=True, open_high=True))
+        for label, y in zip(labels, numbers, strict=True)
+    }
+
+
+def _laws(noise: Any, labels: tuple[Hashable, ...]) -> dict[Hashable, Noise]:
+    """Return the noise of each number."""
+    if isinstance(noise, TableRelease):
+        given: dict[Hashable, Any] = dict(noise.noise)
+    elif isinstance(noise, Mapping):
+        given = dict(noise)
+        for label in given:
+            if label not in labels:
+                raise ValidationError(
+                    f"noise: found {short(label)}; the numbers are {preview(labels)}"
+                )
+        for label in labels:
+            if label not in given:
+                raise ValidationError(f"noise: the number {short(label)} has none")
+    elif isinstance(noise, Sequence) and not isinstance(noise, str):
+        if len(noise) != len(labels):
+            raise ValidationError(f"noise: found {len(noise)} for {len(labels)} published numbers")
+        given = dict(zip(labels, noise, strict=True))
+    else:
+        given = dict.fromkeys(labels, noise)
+    for law in given.values():
+        if not isinstance(law, (CountNoise, AdditiveNoise, Channel)):
+            raise ValidationError(
+                f"noise: found {short(law)}; RandomRounding, PerturbationTable, noise of "
+                "cvxleak.model such as Gaussian, or a Channel is needed"
+            )
+    return given
+
+
+def _margins(release: TableRelease) -> dict[Any, list[Any]]:
+    """Return for each published margin its cells, if all of them are published."""
+    cells = release.table.cells
+    found = {
+        label: [cells[place] for place in places]
+        for label, places in zip(release.numbers, release.sums, strict=True)
+        if label not in cells
+    }
+    return {m: parts for m, parts in found.items() if set(parts).issubset(release.numbers)}
+
+
+def _sums(sums: Any, labels: Mapping[Hashable, Any]) -> dict[Hashable, tuple[Hashable, ...]]:
+    """Return for each sum the labels of its parts."""
+    if not isinstance(sums, Mapping):
+        raise ValidationError(f"sums: expected a mapping, found {short(sums)}")
+    found = {}
+    for label, listed in sums.items():
+        where = f"sums[{short(label)}]"
+        if isinstance(listed, str):
+            raise ValidationError(f"{where}: found {listed!r}; a list of labels is needed")
+        given = in_order(listed, where)
+        parts = label_tuple(given, len(given), where)
+        for part in parts:
+            if part not in labels or part == label:
+                raise ValidationError(
+                    f"{where}: found {short(part)}; other published numbers are "
+                    f"{preview(tuple(labels))}"
+                )
+        if not parts:
+            raise ValidationError(f"{where}: found no numbers")
+        found[label] = parts
+    return found
