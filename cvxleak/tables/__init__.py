@@ -1,7 +1,7 @@
 """Tables of counts: from people to cells and margins, with the noise of each published number."""
 
-from cvxleak.tables.moves import TableMove
 from cvxleak.tables.estimate import CountEstimate, estimate_counts
+from cvxleak.tables.moves import TableMove
 from cvxleak.tables.noise import CountNoise, PerturbationTable, RandomRounding
 from cvxleak.tables.possible import PossibleCounts, possible_counts
 from cvxleak.tables.privacy import TablePrivacy, TradeOffEnds, table_privacy

@@ -148,7 +148,6 @@ def test_gaussian_closed_form():
         (Uniform(half_width=4.5), stats.uniform(-4.5, 9)),
         (Gaussian(sigma=1e6), stats.norm(scale=1e6)),
     ],
-    ids=repr,
 )
 def test_quantiles(noise: Any, law: Any):
     reach = law.isf(0.05)
@@ -167,7 +166,6 @@ def test_quantiles(noise: Any, law: Any):
             lambda k: stats.norm.cdf(k + 1, 0, 3) - stats.norm.cdf(k - 1, 0, 3),
         ),
     ],
-    ids=repr,
 )
 def test_noise_on_a_lattice(noise: Any, law: Any):
     """Against sums of the law: the counts from which the published value is in no tail."""
@@ -224,7 +222,6 @@ def test_chernoff_is_wider_than_the_law_and_not_by_much(noise: Any, monkeypatch)
         ROUNDING,
         GAPS,
     ],
-    ids=repr,
 )
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("slope", [0.01, 0.2, 0.45])
