@@ -65,13 +65,13 @@ class Change(NamedTuple):
     """A number whose true value changes: its noise, the value under P, and by how much."""
 
     noise: Noise
-    count: int
+    value: int
     by: int
 
     @property
     def back(self) -> Change:
         """The same with P and R exchanged."""
-        return Change(self.noise, self.count + self.by, -self.by)
+        return Change(self.noise, self.value + self.by, -self.by)
 
 
 @dataclass(frozen=True)
@@ -345,7 +345,7 @@ def _product(exact: Iterable[Ratios]) -> Ratios | None:
 def _ratios(change: Change) -> Ratios | None:
     noise = change.noise
     if isinstance(noise, CountNoise):
-        return Ratios.of_laws(noise.law(change.count), noise.law(change.count + change.by))
+        return Ratios.of_laws(noise.law(change.value), noise.law(change.value + change.by))
     if isinstance(noise, Uniform):
         alone = min(fmpq(1), 1 / (2 * _fmpq(fraction(noise.half_width))))
         return Ratios({fmpq(1): 1 - alone} if alone < 1 else {}, alone)
@@ -372,7 +372,7 @@ def _real_cells(change: Change) -> tuple[list[tuple[arb, arb]], arb, arb]:
 
     And the probability of what R excludes, and of what is left out.
     """
-    noise, values = change.noise, (Fraction(change.count), Fraction(change.count + change.by))
+    noise, values = change.noise, (Fraction(change.value), Fraction(change.value + change.by))
     assert isinstance(noise, AdditiveNoise)
     low, high = min(values), max(values)
     edges: list[Fraction]

@@ -165,7 +165,7 @@ def both_orders(cases: Any) -> Iterator[Case]:
     codes, seen = _Codes(), set()
     for case in cases:
         pair = [case]
-        if all(one.count >= 0 for one in case.changes):  # they are true values
+        if all(one.value >= 0 for one in case.changes):  # they are true values
             pair.append(Case(tuple(map(_exchanged, case.changes)), case.witness))
         for one in pair:
             key = codes.of(one.changes)
@@ -372,18 +372,20 @@ class _Shape:
         for place, change in enumerate(changes):
             start, period = start_and_period(change.noise)
             periods[place, place] = period
-            goal.append(change.count)
-            most.append(np.inf if change.count >= start - min(change.by, 0) else 0)
+            goal.append(change.value)
+            most.append(np.inf if change.value >= start - min(change.by, 0) else 0)
         upper = np.full(size, float(self.people))
         upper[0] *= not self._outside(self.source)
         upper[-1] *= not self._outside(self.target)
         total = np.concatenate([np.ones(size), np.zeros(many)])
+        ends: Any = np.concatenate([least, np.zeros(many)]), np.concatenate([upper, most])
+        goals: Any = goal, goal
         found: Any = milp(
             total,
             integrality=np.ones(size + many),
-            bounds=Bounds(np.concatenate([least, np.zeros(many)]), np.concatenate([upper, most])),
+            bounds=Bounds(*ends),
             constraints=[
-                LinearConstraint(np.hstack([matrix.T, -periods]), goal, goal),
+                LinearConstraint(np.hstack([matrix.T, -periods]), *goals),
                 LinearConstraint(total, 0 if self.slack else self.people, self.people),
             ],
         )
@@ -392,7 +394,7 @@ class _Shape:
         totals = np.rint(found.x[:size]).astype(int)
         values = totals @ matrix
         fits = all(
-            representative(change.noise, int(value), change.by) == change.count
+            representative(change.noise, int(value), change.by) == change.value
             for change, value in zip(changes, values, strict=True)
         )
         right = (totals >= least).all() and totals.sum() <= self.people
