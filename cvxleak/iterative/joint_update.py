@@ -16,7 +16,7 @@ from cvxleak.core.validation import Array
 from cvxleak.iterative.formulas import entropy, information
 from cvxleak.model import Lumped
 
-__all__ = ["Iterates", "Updater", "ascend"]
+__all__ = ["Iterates", "Relaxed", "Updater", "ascend"]
 
 LEAST_KAPPA = 2.0**-10  # smallest relaxation that a cycle tries
 
@@ -62,6 +62,19 @@ class Updater:
         Each start may have a floor b of its own.
         """
         floor = np.full(len(joint), self.b) if floor is None else floor
+        d, log_pi = self._gradient(joint)
+        weights = self._without_multiplier(d, log_pi, kappa)
+        multiplier = np.zeros(len(d))
+        short = np.flatnonzero(entropy(weights, self.log_m) < floor)
+        if len(short):
+            weights[short], multiplier[short] = self._root(
+                d[short], log_pi[short], kappa[short], floor[short], guess[short]
+            )
+        joint = self.joint(weights)
+        return Iterates(weights, joint, multiplier, information(joint))
+
+    def _gradient(self, joint: Array) -> tuple[Array, Array]:
+        """Return d, the gradient of I up to a constant, and log pi."""
         pi, output = joint.sum(axis=2), joint.sum(axis=1)
         product = pi[:, :, None] * output[:, None, :]
         with np.errstate(divide="ignore"):
@@ -72,15 +85,7 @@ class Updater:
         d = np.concatenate(
             [log_ratio[:, a] @ self.rows[g].T for a, g in enumerate(self.groups)], axis=1
         )
-        weights = self._without_multiplier(d, log_pi, kappa)
-        multiplier = np.zeros(len(d))
-        short = np.flatnonzero(entropy(weights, self.log_m) < floor)
-        if len(short):
-            weights[short], multiplier[short] = self._root(
-                d[short], log_pi[short], kappa[short], floor[short], guess[short]
-            )
-        joint = self.joint(weights)
-        return Iterates(weights, joint, multiplier, information(joint))
+        return d, log_pi
 
     def _without_multiplier(self, d: Array, log_pi: Array, kappa: Array) -> Array:
         """Return the maximizer of largest entropy that ignores the floor (lam = 0)."""
@@ -138,6 +143,24 @@ class Updater:
         parts = np.exp(logs - top[:, self.value_of])
         sums = np.add.reduceat(parts, self.starts, axis=1)
         return parts / sums[:, self.value_of], top + np.log(sums)
+
+
+class Relaxed(Updater):
+    """The update that maximizes I + lam F for a given lam: `Iterates.value` is that sum."""
+
+    def __init__(self, lumped: Lumped, multiplier: float) -> None:
+        super().__init__(lumped, 0.0)
+        self._multiplier = multiplier
+
+    def update(
+        self, joint: Array, guess: Array, kappa: Array, floor: Array | None = None
+    ) -> Iterates:
+        """Maximize <d, w'> - kappa D(pi' || pi) + lam F(w'); neither guess nor floor matters."""
+        d, log_pi = self._gradient(joint)
+        multiplier = np.full(len(joint), self._multiplier)
+        weights, total, _ = self._at(d, log_pi, kappa, multiplier)
+        joint = self.joint(weights)
+        return Iterates(weights, joint, multiplier, information(joint) + multiplier * total)
 
 
 def _softmax(logs: Array) -> Array:

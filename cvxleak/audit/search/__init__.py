@@ -33,7 +33,8 @@ name        made by                          why it holds
 `sharing`   ``sharing.SharingSearch``        time sharing; for each value a tree bounds phi_a, of
                                              intervals of the output's probabilities, or of
                                              boxes of the contexts' law (``law_boxes``) where
-                                             that has fewer numbers
+                                             that has fewer numbers; or by ``tangents``, at
+                                             a multiplier for which no tree is needed
 =========== ================================ ===================================================
 
 All trees are a `cvxleak.solvers.BestFirst`, which has the loop of branch and bound for one floor;

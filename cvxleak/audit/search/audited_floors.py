@@ -20,6 +20,7 @@ from cvxleak.audit.search.audit import (
     prove_lower,
 )
 from cvxleak.audit.search.audited_group import AuditedGroup
+from cvxleak.audit.search.tangents import by_tangents, largest_contraction
 from cvxleak.capacities.outputs import merge_outputs
 from cvxleak.core.clock import Stop
 from cvxleak.core.validation import Array
@@ -169,11 +170,10 @@ class AuditedFloors:
             found = self._climb(group, np.repeat(places, 3), flat, LONGER)
 
     def _share(self, group: _Group, stop: Stop) -> None:
-        """Bound records of many values by time sharing, floor by floor: it takes few nodes."""
-        if len(group.lumped.values) == 2:
-            return
+        """Bound by time sharing, floor by floor: by tangents, or with trees that take few nodes."""
         goal, gap = self._thresholds()
         merged, _ = group.merged
+        contraction = largest_contraction(merged)
         last: SharingSearch | None = None
         for place in np.flatnonzero(group.flat > goal).tolist():
             if stop():
@@ -181,7 +181,14 @@ class AuditedFloors:
             _, weights, multiplier = group.found[place]
             if multiplier <= 0:
                 continue
-            search = SharingSearch(merged, float(self.floors[place]), weights, multiplier, last)
+            floor, lam = float(self.floors[place]), max(multiplier, contraction)
+            search = by_tangents(merged, floor, weights, lam, LONGER, stop)
+            if search.upper <= goal[place]:
+                group.sharing[place] = search
+                continue
+            if len(group.lumped.values) == 2:
+                continue  # their trees of cells are small
+            search = SharingSearch(merged, floor, weights, multiplier, last)
             if search.attained > goal[place]:
                 continue  # time sharing leaks more than the tolerance allows for
             search.run(

@@ -22,6 +22,7 @@ from cvxleak.audit.search import (
 )
 from cvxleak.audit.search.cell_search import CELLS_LIMIT
 from cvxleak.audit.search.means import entropy_surplus
+from cvxleak.audit.search.tangents import by_tangents, largest_contraction
 from cvxleak.audit.search.whole_dataset import by_newton, knows_most
 from cvxleak.audit.search.witnesses import (
     FEW_OUTPUTS,
@@ -65,9 +66,9 @@ PASS_SECONDS = 5e-7
 SHARING_LIMIT = 100
 """Most outputs for which the time-sharing bound is tried."""
 
-UNIFORM_LIMIT = 10**6
-"""Most probabilities for which the uniform prior, the only adversary at b = log|X|, is bounded by
-time sharing: the proof takes microseconds for each."""
+TANGENTS_LIMIT = 10**8
+"""Most probabilities for which tangents bound the maxima of time sharing: a step of the search for
+the point where they touch takes a second."""
 
 UNIFORM_PRICE = 1e-3
 """About lam times what that bound is off by for a large multiplier lam; measured, 4e-4 to 6e-3."""
@@ -282,7 +283,7 @@ class AuditedGroup:
         large for all, or none but one that has got as far as it can.
         """
         if not self.searches:
-            self.searches = self._new_searches()
+            self.searches = self._new_searches(stop)
             if self.upper <= threshold():
                 return True
         elif self.upper > threshold():
@@ -409,7 +410,7 @@ class AuditedGroup:
         symmetries = find_symmetries(self.lumped) if whole and self.limits is None else []
         return self.lumped if symmetries else merged, symmetries, outputs
 
-    def _new_searches(self) -> list[Search]:
+    def _new_searches(self, stop: Stop) -> list[Search]:
         merged = self.merged
         groups, outputs = merged.rows.shape
         searches: list[Search] = []
@@ -418,17 +419,22 @@ class AuditedGroup:
             searches.append(CellSearch(problem, self.floor, self.limits, symmetries))
         if np.isinf(self.multiplier) and self.limits is None:
             # At b = log|X| there is one adversary, whom time sharing bounds without any tree.
-            if self.lumped.rows.size <= UNIFORM_LIMIT:
+            if self.lumped.rows.size <= TANGENTS_LIMIT:
                 searches.insert(
                     0,
                     SharingSearch(merged, self.floor, merged.uniform(), self._uniform_multiplier()),
                 )
         elif self.limits is None and self.multiplier > 0:
-            sharing = SharingSearch(merged, self.floor, self.weights, self.multiplier)
-            # Values that are many make many cells, but no deeper trees of their own.
-            first = len(merged.values) > 2 or (sharing.by_boxes and not self.small)
-            if sharing.by_boxes or outputs <= SHARING_LIMIT:
-                searches.insert(0 if first else 1, sharing)
+            lam = max(self.multiplier, largest_contraction(merged))
+            if lam > self.multiplier:
+                sharing = SharingSearch(merged, self.floor, self.weights, self.multiplier)
+                # Values that are many make many cells, but no deeper trees of their own.
+                first = len(merged.values) > 2 or (sharing.by_boxes and not self.small)
+                if sharing.by_boxes or outputs <= SHARING_LIMIT:
+                    searches.insert(0 if first else 1, sharing)
+            if self.lumped.rows.size <= TANGENTS_LIMIT:
+                steps = self.most_steps
+                searches.insert(0, by_tangents(merged, self.floor, self.weights, lam, steps, stop))
         if groups + outputs <= SLABS_LIMIT:
             searches.append(SlabSearch(merged, self.floor, self.weights, self.limits))
         if self.small:

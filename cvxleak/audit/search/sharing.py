@@ -11,7 +11,7 @@ adversaries who draw a V besides, under the floor on average: it is sharp where 
 the rule near log|X| and for groups of records.
 
 A maximum phi_a is bounded in one of three ways. The rows bring laws closer together,
-D(v R_a || v0 R_a) <= eta D(v || v0) with an eta < 1 (`cvxleak.proofs.bounds.time_sharing`), so
+D(v R_a || v0 R_a) <= eta D(v || v0) with an eta < 1 (`cvxleak.proofs.bounds.tangents`), so
 eta H(v) - H(v R_a) is concave, and for lam >= eta (near log|X| above all, or with much noise) the
 tangent at any law v0 gives, with r0 = v0 R_a,
 

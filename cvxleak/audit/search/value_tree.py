@@ -12,10 +12,11 @@ from scipy.special import rel_entr
 from cvxleak.audit.search.intervals import IntervalSearch
 from cvxleak.audit.search.means import log_mean_exp
 from cvxleak.core.validation import Array
-from cvxleak.proofs.bounds.time_sharing import PAIRS_LIMIT
+from cvxleak.exact.outward import SMALLEST as LEAST
+from cvxleak.proofs.bounds.tangents import contraction
 from cvxleak.solvers.best_first import Leaf
 
-__all__ = ["SMALLEST", "ValueTree"]
+__all__ = ["SMALLEST", "ValueTree", "contracts_by"]
 
 STARTS = 100
 """Most laws from which the inner maximum is looked for."""
@@ -51,7 +52,7 @@ class ValueTree(IntervalSearch[L]):
         like: ValueTree[L] | None = None,
     ) -> None:
         self._rows, self._log_shares, self._t, self._lam = rows, log_shares, t, lam
-        self.contraction = _contraction(rows)
+        self.contraction = contracts_by(rows)
         self.attained, self.law = -np.inf, law
         starts = int(np.clip(CLIMB_WORK // 20 // rows.size, 3, STARTS))
         self.climb(np.concatenate([law[None], np.eye(min(len(rows), starts), len(rows))]))
@@ -75,6 +76,8 @@ class ValueTree(IntervalSearch[L]):
         """Return the bound by the tangent at `law`: for lam >= `contraction`."""
         law = np.maximum(self.law, SMALLEST)
         law /= law.sum()
+        if (law @ self._rows)[self._rows.max(axis=0) > 0].min() < 2 * LEAST:
+            return np.inf  # a checker would not take it
         eta = self.contraction
         x = self._rows @ self._slopes(law) + eta * (self._log_shares - np.log(law))
         left = self._lam - eta
@@ -101,9 +104,6 @@ class ValueTree(IntervalSearch[L]):
         return np.log(np.maximum(laws @ self._rows, SMALLEST) / self._t)
 
 
-def _contraction(rows: Array) -> float:
+def contracts_by(rows: Array) -> float:
     """Return eta with D(v R || v0 R) <= eta D(v || v0), a hair above what a checker finds."""
-    if len(rows) ** 2 > PAIRS_LIMIT:
-        return 1.0
-    roots = np.sqrt(rows)
-    return min(1.0, 1 + 1e-12 - float((roots @ roots.T).min()) ** 2)
+    return min(1.0, contraction(rows) + 1e-11)

@@ -1,17 +1,28 @@
-"""The rows of a lumped problem as balls: by value, and with outputs merged at a proved price."""
+"""The rows of a lumped problem: by value, and with outputs merged at a proved price."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from flint import arb
 
 from cvxleak.core.errors import CertificateError
+from cvxleak.core.validation import Array
 from cvxleak.exact import balls, reading
+from cvxleak.exact.outward import UNIT_ROUNDOFF
 from cvxleak.model import Lumped
 
-__all__ = ["Ball", "Matrix", "capacity_above", "coarse_rows", "merged_rows", "rows_by_value"]
+__all__ = [
+    "Ball",
+    "Matrix",
+    "capacity_above",
+    "coarse_rows",
+    "merged_floats",
+    "merged_rows",
+    "rows_by_value",
+]
 
 Ball = Any
 Matrix = list[list[Ball]]
@@ -100,3 +111,28 @@ def merged_rows(lumped: Lumped, outputs: Any) -> tuple[Matrix, Ball]:
                     raise CertificateError(f"merged outputs {group} are not proportional")
                 slack = slack.max((most / least).log())
     return merged, slack
+
+
+def merged_floats(lumped: Lumped, outputs: Any) -> tuple[Array, Ball]:
+    """Return what `merged_rows` does, the rows in floats that are off by (|Y| + 4) u of themselves.
+
+    Shares of k merged outputs are off by (k + 4) u of themselves.
+    """
+    members = _partition(lumped, outputs)
+    rows = np.asarray(lumped.rows, dtype=float)
+    merged, slack = rows[:, [group[0] for group in members]], arb(0)
+    for place, group in enumerate(members):
+        if len(group) == 1:
+            continue
+        merged[:, place] = rows[:, group].sum(axis=1)
+        used = merged[:, place] > 0
+        for y in group:
+            shares = rows[used, y] / merged[used, place]
+            if not shares.any():
+                continue
+            most, least = float(shares.max()), float(shares.min())
+            if not least > 0:
+                raise CertificateError(f"merged outputs {group} are not proportional")
+            doubt = 1 + 4 * (len(group) + 4) * arb(UNIT_ROUNDOFF)
+            slack = slack.max((arb(most) / arb(least) * doubt).log())
+    return merged / rows.sum(axis=1, keepdims=True), slack

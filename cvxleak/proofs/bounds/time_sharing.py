@@ -5,26 +5,11 @@ For lam > 0 and any law t of the outputs, with r_a the output law given the valu
     I(A;Y) <= sum_a pi_a D(r_a || t) <= lam log sum_a exp(phi_a / lam) - lam b,
     phi_a = max_v D(v R_a || t) + lam (H(v) + <v, log m_a>).
 
-Each value has a law v0, whose tangent bounds phi_a for lam >= eta_a, or a tree of intervals of the
-r_{a,y} with a nu at each leaf (`cvxleak.audit.search.sharing` derives both), or a tree of boxes of
-the law v (`cvxleak.proofs.bounds.law_boxes`). The cuts are replayed from the root, where each
+Each value has a law v0, whose tangent bounds phi_a for lam >= eta_a
+(`cvxleak.proofs.bounds.tangents`), or a tree of intervals of the r_{a,y} with a nu at each leaf
+(`cvxleak.audit.search.sharing` derives it), or a tree of boxes of the law v
+(`cvxleak.proofs.bounds.law_boxes`). The cuts are replayed from the root, where each
 interval runs from the least to the largest entry of the rows, and from 0 to 1 for v.
-
-**eta_a** is such that relative entropy contracts: D(v R || v0 R) <= eta D(v || v0) for all laws, by
-eta = 1 - min (sum_y sqrt(P_y Q_y))^2 over pairs of rows P, Q of R. Seen along the segment from v0
-to v that is an inequality of second derivatives, with r = v R: for all d with sum 0,
-
-    sum_y (d R)_y^2 / r_y <= eta sum_g d_g^2 / v_g.
-
-The ratios d_g / v_g have the mean 0 under v. Such a v is a mixture of laws on two points under
-which they have the mean 0 as well; the right side adds up over the parts, and the left side, convex
-and homogeneous in (d, v), is at most the sum. So two rows P, Q are left, with shares p + q = 1 and
-d = (1, -1). There p q (P - Q)^2 = (p P + q Q)(q P + p Q) - P Q, so the left side is the right
-side times 1 - sum_y P_y Q_y / (p P_y + q Q_y), and by Cauchy and Schwarz that last sum is at least
-(sum_y sqrt(P_y Q_y))^2. Neither is new: for two rows the bound is in Y. Polyanskiy and Y. Wu,
-Strong data-processing inequalities for channels and Bayesian networks (2015), and that two rows
-are the worst is shown by O. Ordentlich and Y. Polyanskiy, Strong data processing constant is
-achieved by binary inputs.
 """
 
 from __future__ import annotations
@@ -36,20 +21,25 @@ import numpy as np
 from flint import arb, arb_mat, fmpz
 
 from cvxleak.core.errors import CertificateError
+from cvxleak.core.validation import Array
 from cvxleak.exact import balls, reading
 from cvxleak.exact.packing import unpack
 from cvxleak.model import Lumped
 from cvxleak.proofs.bounds.law_boxes import GRID, LEAST_ENTRY, box_bounds
-from cvxleak.proofs.bounds.outputs import Ball, Matrix, merged_rows, rows_by_value
+from cvxleak.proofs.bounds.outputs import (
+    Ball,
+    Matrix,
+    merged_floats,
+    merged_rows,
+    rows_by_value,
+)
+from cvxleak.proofs.bounds.tangents import contraction, heights
 from cvxleak.proofs.bounds.trees import replayed, unpack_tree
 
 __all__ = ["sharing_bound"]
 
 GROUPS_LIMIT = 2**13
 """Most groups of a value in boxes, whose ends are added up without rounding."""
-
-PAIRS_LIMIT = 10**5
-"""Most pairs of rows of a value that are compared; past it eta = 1."""
 
 
 def sharing_bound(lumped: Lumped, floor: float, proof: Mapping[str, Any]) -> float:
@@ -58,29 +48,50 @@ def sharing_bound(lumped: Lumped, floor: float, proof: Mapping[str, Any]) -> flo
     lam = balls.number(reading.number(proof["multiplier"], "the multiplier"))
     if not lam > 0:
         raise CertificateError("the multiplier of the time-sharing bound is not positive")
-    rows, slack = merged_rows(lumped, proof["outputs"])
-    t = unpack(proof["output"], (len(proof["outputs"]),))
+    floats, slack = merged_floats(lumped, proof["outputs"])
+    t = unpack(proof["output"], (len(proof["outputs"]),)).astype(float)
     if not (t > 0).all():
         raise CertificateError("the output law does not fit the lumped problem")
-    logs_t = [share.log() for share in balls.normalized(t)]
-    logs = [[arb(fmpz(m)).log()] for m in lumped.multiplicities]
+    logs = [arb(fmpz(m)).log() for m in lumped.multiplicities]
     parts = proof["values"]
     if not isinstance(parts, list) or len(parts) != len(lumped.values):
         raise CertificateError("the time-sharing bound does not fit the lumped problem")
+    trees = [not isinstance(part, Mapping) or "law" not in part for part in parts]
+    rows: list[Matrix] = [[] for _ in parts]
+    if any(trees):
+        whole, slack = merged_rows(lumped, proof["outputs"])
+        rows = rows_by_value(lumped, whole)
     phi = []
-    for part, own, of_own in zip(
-        parts, rows_by_value(lumped, rows), rows_by_value(lumped, logs), strict=True
-    ):
-        value = _Value(own, [log for (log,) in of_own], lam, logs_t)
-        keys = part if isinstance(part, Mapping) else {}
-        if "law" in keys:
-            phi.append(value.by_tangent(part))
-        elif "groups" in keys:
-            phi.append(value.by_boxes(part))
-        else:
-            phi.append(value.by_tree(part))
+    for a, part in enumerate(parts):
+        own = lumped.value_index == a
+        own_logs = [log for log, mine in zip(logs, own, strict=True) if mine]
+        if not trees[a]:
+            phi.append(_by_tangent(part, floats[own], own_logs, lam, t))
+            continue
+        value = _Value(rows[a], own_logs, lam, t)
+        boxes = isinstance(part, Mapping) and "groups" in part
+        phi.append(value.by_boxes(part) if boxes else value.by_tree(part))
     total = balls.soft_maximum(phi, lam) - lam * balls.number(floor)
     return balls.round_up(total + slack)
+
+
+def _by_tangent(
+    part: Mapping[str, Any], rows: Array, logs: list[Ball], lam: Ball, t: Array
+) -> Ball:
+    """Return a bound on phi_a by the tangent at a law of the contexts."""
+    reading.parts(part, {"law"}, "the bound of a value")
+    weights = unpack(part["law"], (len(rows),)).astype(float)
+    eta = arb(contraction(rows))
+    if not lam >= eta:
+        raise CertificateError("a tangent needs a larger multiplier")
+    scale = (balls.total(map(arb, t.tolist())) / balls.total(map(arb, weights.tolist()))).log()
+    terms = [
+        arb(height) + scale + eta * (m - v.log())
+        for height, m, v in zip(
+            heights(rows, t, weights).tolist(), logs, balls.normalized(weights), strict=True
+        )
+    ]
+    return balls.soft_maximum(terms, lam - eta, logs)
 
 
 Ends = tuple[float | None, float | None]
@@ -91,46 +102,13 @@ Box = tuple[list[float], list[float]]
 
 
 class _Value:
-    """The inner maximum of one value."""
+    """The inner maximum of one value, by a tree."""
 
-    def __init__(self, rows: Matrix, logs: list[Ball], lam: Ball, logs_t: list[Ball]) -> None:
+    def __init__(self, rows: Matrix, logs: list[Ball], lam: Ball, t: Array) -> None:
         self._rows, self._matrix, self._logs = rows, arb_mat(rows), logs
-        self._lam, self._logs_t = lam, logs_t
+        self._lam = lam
+        self._logs_t = [share.log() for share in balls.normalized(t)]
         self._heights: dict[tuple[int, float], Ball] = {}
-
-    def by_tangent(self, part: Mapping[str, Any]) -> Ball:
-        """Return a bound on phi_a by the tangent at a law of the contexts."""
-        reading.parts(part, {"law"}, "the bound of a value")
-        weights = unpack(part["law"], (len(self._rows),))
-        eta = self._contraction()
-        left = self._lam - eta
-        if not left >= 0:
-            raise CertificateError("a tangent needs a larger multiplier")
-        if not (weights > 0).all():
-            raise CertificateError("the law of a value's contexts does not fit the lumped problem")
-        law = balls.normalized(weights)
-        image = arb_mat([law]) * self._matrix
-        slopes = []
-        for y, log_t in enumerate(self._logs_t):
-            mean = image[0, y]
-            if not (mean > 0 or mean == 0):
-                raise CertificateError("a law of a value's contexts is too near the edge")
-            # An output that no row of the value has does not count.
-            slopes.append(mean.log() - log_t if mean > 0 else arb(0))
-        column = self._matrix * arb_mat([[slope] for slope in slopes])
-        terms = [
-            column[g, 0] + eta * (m - v.log())
-            for g, (v, m) in enumerate(zip(law, self._logs, strict=True))
-        ]
-        return balls.soft_maximum(terms, left, self._logs)
-
-    def _contraction(self) -> Ball:
-        """Return eta."""
-        if len(self._rows) ** 2 > PAIRS_LIMIT:
-            return arb(1)
-        roots = arb_mat([[x.sqrt() for x in row] for row in self._rows])
-        least = balls.least((roots * roots.transpose()).entries())
-        return 1 - least * least
 
     def by_tree(self, part: Mapping[str, Any]) -> Ball:
         """Return a bound on phi_a by a tree of intervals of the output's probabilities."""

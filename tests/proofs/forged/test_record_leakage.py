@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from flint import arb, arb_mat
+from flint import arb
 from scipy.special import logsumexp
 
 from cvxleak.core.errors import CertificateError, CvxleakError
@@ -16,7 +16,7 @@ from cvxleak.exact.balls import mutual_information, number, precision
 from cvxleak.exact.packing import declared_shape, pack, unpack
 from cvxleak.model import Limits, Lumped, Mechanism
 from cvxleak.proofs import record_leakage
-from cvxleak.proofs.bounds import posterior_cells, time_sharing, trees, whole_dataset
+from cvxleak.proofs.bounds import posterior_cells, tangents, trees, whole_dataset
 from cvxleak.proofs.bounds.cell_floats import _inequalities, leaf_bounds
 from cvxleak.proofs.bounds.law_slabs import slabs_bound
 from cvxleak.proofs.bounds.outputs import coarse_rows, merged_rows
@@ -797,28 +797,10 @@ def test_sharing_by_tangents(name):
 def test_the_contraction_of_many_rows_is_one(monkeypatch):
     proof = sharing_proof(PARITY, 1.0, [0.5, 0.5], LAWS["parity"])
     bound = sharing_bound(PARITY, 1.0, proof)
-    monkeypatch.setattr(time_sharing, "PAIRS_LIMIT", 4)
+    monkeypatch.setattr(tangents, "PAIRS_LIMIT", 4)
     assert sharing_bound(PARITY, 1.0, proof) == bound
-    monkeypatch.setattr(time_sharing, "PAIRS_LIMIT", 3)
+    monkeypatch.setattr(tangents, "PAIRS_LIMIT", 3)
     assert sharing_bound(PARITY, 1.0, proof) > bound + 0.01
-
-
-def test_a_mean_that_may_be_zero_proves_nothing(monkeypatch):
-    """Of a mean whose ball touches 0 no logarithm is known, and 0 is none of its bounds."""
-    monkeypatch.setattr(time_sharing, "PAIRS_LIMIT", 0)
-    logs = [arb(2).log()] * 2
-
-    def by_tangent(first):
-        value = time_sharing._Value([[first, arb(1)]], [arb(0)], arb(1), [-x for x in logs])
-        return value.by_tangent({"law": pack(np.ones(1))})
-
-    assert by_tangent(arb(0)).overlaps(arb(2).log())
-    around = arb(0, 1e-30)
-    # A ball that ends in 0, as a product too.
-    touching = around + (arb_mat([[1]]) * arb_mat([[around]]))[0, 0].rad()
-    for mean in (around, touching):
-        with pytest.raises(CertificateError, match="too near the edge"):
-            by_tangent(mean)
 
 
 def value_tree(nodes, cuts, leaves):
