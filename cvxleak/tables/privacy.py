@@ -41,6 +41,9 @@ WITNESSES = 64
 ROUNDING = 1e-12
 """What floats may be off by where a curve is read off lines."""
 
+MOST_KNOTS = 1 << 10
+"""Most levels at which the profile of one move bends that are added to those of the curve."""
+
 FAR, ENOUGH = 64.0, 1e-9
 """The largest level of them, and what the profile may still fall by after the last one."""
 
@@ -236,17 +239,14 @@ class TablePrivacy(Value):
 
         And a lower end of it beyond the last one.
         """
-        knots: set[float] = set()
-        for place in range(len(self._cases)) if len(self._cases) <= CURVE else ():
-            knots |= {abs(knot) for knot in self._of(place).knots}
-        reach = 1.0
-        limit = self._largest(FAR)[1]
+        limit, reach = self._largest(FAR)[1], 1.0
         while reach < FAR and self._largest(reach)[1] > limit + ENOUGH:
             reach *= 2
-        knots |= set(np.linspace(0, reach, CURVE).tolist())
-        chosen = sorted(knots)
-        if len(chosen) > 8 * CURVE:
-            chosen = sorted(set(np.linspace(0, reach, 4 * CURVE).tolist()))
+        levels = set(np.linspace(0, reach, CURVE).tolist())
+        if len(self._cases) <= 2:  # one move, in both orders: the levels at which its profile bends
+            knots = {abs(at) for place in range(len(self._cases)) for at in self._of(place).knots}
+            levels |= knots if len(knots) <= MOST_KNOTS else set()
+        chosen = sorted(levels)
         rows = []
         for level in chosen:
             low, high, _ = self._largest(level)

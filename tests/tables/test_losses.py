@@ -1,0 +1,191 @@
+"""The losses of published numbers: exact, on grids, beside Gaussian noise, and worse than all."""
+
+import math
+from functools import cache
+from itertools import permutations, product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from cvxleak.audit import check_claim
+from cvxleak.model import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Rounded, Uniform
+from cvxleak.tables import PerturbationTable, RandomRounding, Table, TableRelease, table_privacy
+from cvxleak.tables import moves as moves_module
+from cvxleak.tables.losses import Book, Change, Ratios, dominating
+
+PTABLE = PerturbationTable(Path(__file__).parents[2] / "examples" / "ptable.csv", summed_keys=False)
+LEVELS = (0.0, 0.3, 1.0, 3.0)
+PAIR = Table({"x": ["a", "b"]}, counts=[4, 5], margins=False)
+
+
+def delta(p, r, epsilon):
+    """Return the largest P(S) - e^epsilon R(S) of two laws in floats, in either order."""
+    c = math.exp(epsilon)
+    return max(np.maximum(p - c * r, 0).sum(), np.maximum(r - c * p, 0).sum())
+
+
+def laws(release, *tables):
+    """Return the joint laws of all that is published, in floats."""
+    found = [np.ones(1) for _ in tables]
+    for (_, noise), places in zip(release.noise, release.sums, strict=True):
+        own = [noise.law(sum(counts[place] for place in places)) for counts in tables]
+        outputs = sorted(set().union(*own))
+        rows = [np.array([float(law.get(y, 0)) for y in outputs]) for law in own]
+        found = [np.outer(law, row).ravel() for law, row in zip(found, rows, strict=True)]
+    return found
+
+
+@cache
+def worst_of(release, epsilon, all_counts):
+    worst = 0.0
+    for counts in all_counts:
+        inside = [*counts, release.table.people - sum(counts)]
+        for source, target in permutations(range(len(release.table.alphabet)), 2):
+            if inside[source]:
+                after = list(inside)
+                after[source] -= 1
+                after[target] += 1
+                worst = max(worst, delta(*laws(release, counts, after[: len(counts)]), epsilon))
+    return worst
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        Table({"x": ["a", "b"], "y": [0, 1]}, 3, margins=[["x"]]),
+        Table({"x": ["a", "b"], "y": [0, 1]}, 3, zeros=[("b", 0)]),
+        Table({"x": ["a", "b", "c"]}, 3),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("noise", [RandomRounding(3, up=(0.25, 0.5)), PTABLE], ids=repr)
+@pytest.mark.parametrize("route", ["tables", "free", "dominating"])
+def test_every_route_holds_the_worst_of_all_tables(table, noise, route, monkeypatch):
+    if route != "tables":
+        monkeypatch.setattr(moves_module, "TABLES", 0)
+    if route == "dominating":
+        monkeypatch.setattr(moves_module, "CASES", 0)
+    release = TableRelease(table, noise)
+    privacy = table_privacy(release)
+    size = len(table.cells)
+    tables = [t for t in product(range(table.people + 1), repeat=size) if sum(t) == table.people]
+    for epsilon in (0.0, 0.5):
+        truth = worst_of(release, epsilon, tuple(tables))
+        bound = privacy.profile(epsilon)
+        assert bound.lower - 1e-12 <= truth <= bound.upper + 1e-12
+        if route == "tables":
+            assert bound.gap < 1e-12
+        if bound.witness is not None:
+            assert bound.witness.counts in tables
+            assert worst_of(release, epsilon, (bound.witness.counts,)) >= bound.lower - 1e-12
+
+
+def test_grids_hold_the_exact_profile():
+    book = Book()
+    changes = [
+        Change(PTABLE, 1, 1),
+        Change(PTABLE, 3, -1),
+        Change(RandomRounding(3), 7, -1),
+        Change(RandomRounding(5), 7, 1),
+    ]
+    exact, coarse = book.losses(changes), book.coarse(changes)
+    for epsilon in (-1.0, *LEVELS):
+        low, high = exact.delta(epsilon)
+        least, most = coarse.delta(epsilon)
+        assert least <= low <= high <= most
+        assert most - least < 0.02
+
+
+def test_a_dominating_pair_has_the_largest_profile():
+    ratios = [
+        Ratios.of_laws(RandomRounding(5).law(count), RandomRounding(5).law(count - 1))
+        for count in range(1, 6)
+    ]
+    worst = dominating(ratios)
+    assert sum(worst.masses.values()) + worst.alone == 1
+    for c in {*worst.masses, *(c for one in ratios for c in one.masses)}:
+        for near in (c, c / 3, 2 * c, c + 7):
+            assert worst.at(near) == max(one.at(near) for one in ratios)
+
+
+def test_numbers_with_gaussian_noise_and_with_rounding():
+    release = TableRelease(PAIR, {("a",): RandomRounding(3), ("b",): Gaussian(2)})
+    privacy = table_privacy(release, ("a", "b"), this_table=True)
+    edges = np.concatenate([[-np.inf], np.linspace(-20, 30, 20001), [np.inf]])
+    cells = [np.diff(norm.cdf(edges, mean, 2)) for mean in (5, 6)]
+    rounded = [RandomRounding(3).law(count) for count in (4, 3)]
+    outputs = sorted(set().union(*rounded))
+    p, r = (
+        np.outer([float(law.get(y, 0)) for y in outputs], cell).ravel()
+        for law, cell in zip(rounded, cells, strict=True)
+    )
+    for epsilon in LEVELS:
+        bound = privacy.profile(epsilon)
+        found = delta(p, r, epsilon)
+        assert found - 1e-12 <= bound.upper
+        assert bound.lower - 1e-5 <= found
+        assert bound.gap < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("noise", "gap"),
+    [
+        (DiscreteLaplace(2), 1e-4),
+        (DiscreteGaussian(1.5), 1e-3),
+        (Laplace(2), 1e-2),
+        (Rounded(Gaussian(1.5), 1), 1e-3),
+        (Rounded(Laplace(2), 2), 1e-4),
+        (Rounded(Uniform(1.5), 1), 1e-4),
+        (Uniform(2), 1e-12),
+    ],
+    ids=repr,
+)
+def test_real_outputs_are_between_two_ends(noise, gap):
+    privacy = table_privacy(TableRelease(PAIR, noise), ("a", "b"), this_table=True)
+    step = 1 if noise.whole else getattr(noise, "base", 1 / 16)
+    outputs_between = noise.whole or isinstance(noise, Rounded)
+    edges = np.arange(-60, 70, step) - (step / 2 if outputs_between else 0)
+    rows = noise.masses((4, 3, 5, 6), np.concatenate([[-np.inf], edges, [np.inf]]))
+    p, r = np.outer(rows[0], rows[2]).ravel(), np.outer(rows[1], rows[3]).ravel()
+    for epsilon in (0.0, 0.4):
+        bound, found = privacy.profile(epsilon), delta(p, r, epsilon)
+        assert bound.lower - gap <= found <= bound.upper + 1e-9
+        assert bound.gap <= gap
+
+
+def test_zcdp_of_exact_laws_is_that_of_the_joint_law():
+    table = Table({"x": ["a", "b"]}, counts=[5, 4], margins=False)
+    release = TableRelease(table, RandomRounding(3))  # 5 and 4 are rounded to the same multiples
+    bound = table_privacy(release, ("a", "b"), this_table=True).zcdp
+    truth = check_claim(*laws(release, [5, 4], [4, 5]), zcdp=0).bound
+    assert bound.lower <= truth.upper + 1e-9
+    assert truth.lower - 1e-9 <= bound.upper
+    assert bound.gap < 1e-3
+
+
+def test_zcdp_of_noise_that_is_added():
+    e, rho = 0.5, table_privacy(TableRelease(PAIR, DiscreteLaplace(2))).zcdp
+    assert rho.lower <= 2 * e * math.tanh(e / 2) <= rho.upper
+    for alpha in (1.01, 2, 5, 50):
+        renyi = math.log(math.cosh((alpha - 0.5) * e) / math.cosh(e / 2)) / (alpha - 1)
+        assert 2 * renyi / alpha <= rho.upper
+    for noise in (Laplace(2), DiscreteGaussian(2), Rounded(Gaussian(2), 1)):
+        rho = table_privacy(TableRelease(PAIR, noise)).zcdp
+        rows = noise.masses((0, 1), np.concatenate([[-np.inf], np.arange(-20, 22) - 0.5, [np.inf]]))
+        for alpha in (1.01, 2, 5):
+            renyi = math.log((rows[0] ** alpha * rows[1] ** (1 - alpha)).sum()) / (alpha - 1)
+            assert 2 * renyi / alpha <= rho.upper + 1e-9
+        assert rho.lower <= rho.upper
+
+
+def test_cells_that_are_not_published_tell_nothing():
+    table = Table({"x": ["a", "b", "c"]}, counts=[1, 1, 1], margins=False)
+    noise = {("a",): RandomRounding(3), ("b",): None, ("c",): None}
+    privacy = table_privacy(TableRelease(table, noise), ("b", "c"), this_table=True)
+    assert privacy.profile(0).upper == 0
+    assert privacy.zcdp.upper == 0
+    ends = privacy.trade_off([0.25])
+    assert ends.lower == pytest.approx([0.75])
+    assert ends.upper == pytest.approx([0.75])
