@@ -146,7 +146,7 @@ def _reach(kinds: Counter[Noise], sign: int, tail: Fraction) -> Fraction:
         return (moments + log) / slope
 
     ends = (math.log(min(middle / SPAN, most / 2)), math.log(most))
-    best = minimize_scalar(lambda x: float(reach(x).mid()), bounds=ends, method="bounded")
+    best: Any = minimize_scalar(lambda x: float(reach(x).mid()), bounds=ends, method="bounded")
     return fraction(balls.round_up(reach(float(best.x))))
 
 
