@@ -794,6 +794,14 @@ def test_sharing_by_tangents(name):
             holds(problem, bound, floor)
 
 
+def test_laws_of_sharing_need_not_sum_to_one():
+    laws = LAWS["parity"]
+    bound = sharing_bound(PARITY, 1.0, sharing_proof(PARITY, 1.5, [0.25, 0.75], laws))
+    halves = [[0.5 * x for x in laws[0]], laws[1]]
+    for t, others in (([0.25, 0.75], halves), ([0.0625, 0.1875], laws)):
+        close(sharing_bound(PARITY, 1.0, sharing_proof(PARITY, 1.5, t, others)), bound)
+
+
 def test_the_contraction_of_many_rows_is_one(monkeypatch):
     proof = sharing_proof(PARITY, 1.0, [0.5, 0.5], LAWS["parity"])
     bound = sharing_bound(PARITY, 1.0, proof)
@@ -824,6 +832,19 @@ def tree_formula(problem, lam, t, a, intervals, leaves):
             )
         worst = max(worst, total)
     return worst
+
+
+def test_sharing_is_rounded_up():
+    # One value of one row: phi = D(R || t), by a tree in balls, without any allowance.
+    problem = lumped([0], [[0.75, 0.25]], [1])
+    leaf = value_tree([-1], [], [[0.0, 0.0]])
+    bound = sharing_bound(
+        problem, 0.0, sharing_proof(problem, 1.0, [0.5, 0.5], []) | {"values": [leaf]}
+    )
+    with precision(300):
+        exact = arb("0.75") * arb("1.5").log() + arb("0.25") * arb("0.5").log()
+        assert arb(bound) > exact
+        assert arb(bound) < exact + 1e-15
 
 
 def test_sharing_by_trees():
@@ -882,6 +903,7 @@ def sharing_changed(*path, to):
         (sharing_changed("output", to=pack(np.array([1.0]))), "does not fit"),
         (sharing_changed("values", to=[TREE]), "does not fit the lumped problem"),
         (sharing_changed("values", to=[TREE] * 3), "does not fit the lumped problem"),
+        (sharing_changed("values", to=[TREE, 1.0]), "the bound of a value: expected"),
         (sharing_changed("values", to={"0": TREE, "1": TREE}), "does not fit the lumped problem"),
         (
             sharing_changed("values", 1, "law", to=pack(np.array([1.0, 0.0]))),
