@@ -234,6 +234,7 @@ OWN: dict[str, dict[str, Any]] = {
     "release.release_surface": {"joint": RELEASE, "epsilon": [0.1], "delta": [0.1]},
     "report.check_targets": {"records": [0]},
     "queries.crosstab": {"rows": 2, "columns": 2},
+    "report.table_report": {"release": ROUNDED},
     "report.samples_report": {"samples": ([0, 0, 1, 1], [0, 1, 1, 1])},
     "tables.possible_counts": {"release": ROUNDED, "published": [3, 0, 3]},
     "tables.table_privacy": {"release": ROUNDED, "move": ("a", "b")},

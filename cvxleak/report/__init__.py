@@ -11,6 +11,7 @@ from cvxleak.report.problems import problem_report
 from cvxleak.report.progress import Progress
 from cvxleak.report.quantity import BOUND, COMPUTED, Quantity, Report
 from cvxleak.report.samples import samples_report
+from cvxleak.report.tables import table_report
 from cvxleak.report.targets import Target, check_targets
 
 __all__ = [
@@ -33,4 +34,5 @@ __all__ = [
     "local_dp_report",
     "problem_report",
     "samples_report",
+    "table_report",
 ]

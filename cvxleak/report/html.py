@@ -143,6 +143,7 @@ def html_page(
         left_out=max(len(adversaries) - WITNESSES, 0),
         channel=None if channel is None else figures.channel_picture(channel),
         quantities=_by_meaning(report),
+        counts=_counts(report),
         statuses={
             status: meaning
             for status, meaning in STATUSES.items()
@@ -191,6 +192,37 @@ def _by_meaning(report: Report) -> dict[tuple[str, str], list[tuple[Quantity, st
         for q in report.named(name):
             found.setdefault((name, q.meaning), []).append((q, about(q, report.unit), ends(q)))
     return found
+
+
+def _counts(report: Report) -> dict[str, Any] | None:
+    """Return the table of a report on one, once it is published, as the page shows it."""
+    cells = report.facts.get("cells", [])
+    if not cells or "published" not in cells[0]:
+        return None
+    names_, across = report.facts["variables"], report.facts["columns"]
+    rows: dict[tuple[str, ...], dict[tuple[str, ...], dict[str, Any]]] = {}
+    head: dict[tuple[str, ...], None] = {}
+    for cell in cells:
+        parts = dict(zip(names_, cell["number"], strict=True))
+        top = tuple(parts[name] for name in across)
+        left = tuple(parts[name] for name in names_ if name not in across)
+        head[top] = None
+        low, high, pml = cell["lower"], cell["upper"], cell.get("pml")
+        rows.setdefault(left, {})[top] = {
+            "published": f"{cell['published']:g}",
+            "bounds": f"{low} to {high}" if low != high else f"{low} exactly",
+            "known": low == high,
+            "pml": None if pml is None else f"{pml / unit_scale(report.unit):.3f} {report.unit}",
+            "share": 0 if pml is None else round(60 * min(pml / report.facts["largest"], 1.0)),
+        }
+    return {
+        "down": " / ".join(name for name in names_ if name not in across),
+        "head": [" / ".join(top) or "count" for top in head],
+        "rows": [
+            (" / ".join(left) or "", [found.get(top) for top in head])
+            for left, found in rows.items()
+        ],
+    }
 
 
 def _percent(share: float, rounding: Callable[[float], int] = round) -> str:

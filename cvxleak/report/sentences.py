@@ -193,6 +193,15 @@ def record_delta(epsilon: float, delta: float) -> str:
     )
 
 
+def moved(epsilon: float, delta: float) -> str:
+    """Sentence, without its period, for the differential privacy of a table at one epsilon."""
+    return (
+        f"With epsilon {epsilon:g}, moving one person to another cell multiplies the probability "
+        f"of any set of published results by at most {_factor(epsilon)} and adds at most "
+        f"{delta:.6g} to it"
+    )
+
+
 def local_dp(nats: float) -> str:
     """Sentence for the differential privacy of whole datasets."""
     if nats == math.inf:

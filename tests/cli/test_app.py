@@ -213,8 +213,16 @@ def test_documented_names_are_the_real_ones(run: Run, write: Write):
     for wanted in ("epsilon = 1.0\n", "distortion_budget = 0.1\n"):
         result = run("local-dp", write(sources, wanted, name="sources.toml"), "--json", "-")
         names |= {name for name, _ in quantities(result)}
+    path = write("[table]\ncounts = 'counts.csv'\npublished = 'counts.csv'\n", ROUNDING, name="t.toml")
+    (path.parent / "counts.csv").write_text("x,count\na,3\nb,6\ntotal,9\n")
+    names |= {name for name, _ in quantities(run("audit", path, "--json", "-"))}
     # Every name is in use, and every one is documented.
-    units = {quantity_names.PROBABILITY, quantity_names.DISTORTION, quantity_names.FACTOR}
+    units = {
+        quantity_names.PROBABILITY,
+        quantity_names.DISTORTION,
+        quantity_names.FACTOR,
+        quantity_names.COUNT,
+    }
     known = {text for key, text in vars(quantity_names).items() if key.isupper()} - units
     assert names == known
     for name in known:

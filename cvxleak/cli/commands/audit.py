@@ -64,6 +64,34 @@ Secret = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="The secrets' column of --samples; x if not said."),
 ]
+Microdata = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="PATH",
+        help="In place of a SPEC: a CSV file with a line for each person, to be counted in the "
+        "table of --by and published with --noise.",
+    ),
+]
+By = Annotated[
+    str | None,
+    typer.Option(metavar="NAMES", help="The variables of the table of --microdata: sex,age."),
+]
+TableNoise = Annotated[
+    str | None,
+    typer.Option(
+        "--noise",
+        metavar="KIND:X",
+        help="The noise of each number of the table of --microdata: rounding:3, ptable:FILE, "
+        "gaussian:SIGMA, laplace:SCALE, discrete_gaussian:SIGMA or discrete_laplace:SCALE.",
+    ),
+]
+Published = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="PATH",
+        help="A CSV file of the numbers of a table that were published: adds what they tell.",
+    ),
+]
 Column = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="The outputs' column of --samples; y if not said."),
@@ -92,6 +120,10 @@ def audit(
     secret: Secret = None,
     output: Column = None,
     confidence: Confidence = None,
+    microdata: Microdata = None,
+    by: By = None,
+    noise: TableNoise = None,
+    published: Published = None,
 ) -> None:
     """Audit a mechanism: what one output tells, by every measure."""
     named_columns = {"secret": secret, "output": output, "confidence": confidence}
@@ -107,10 +139,29 @@ def audit(
             drawn |= {"entropy_floors": entropy_floor or (), "unit": units.value}
             _audit_samples(samples, drawn, tol, time_limit, **paths)
             return
+        counted = {"by": by, "noise": noise}
+        if microdata is None:
+            for option in (name for name, value in counted.items() if value is not None):
+                raise ValidationError(f"--{option}: is for --microdata, which is missing")
+        else:
+            if spec is not None or samples is not None or html is not None:
+                option = "SPEC" if spec else "--samples" if samples else "--html"
+                raise ValidationError(f"{option}: does not go together with --microdata")
+            for option in (name for name, value in counted.items() if value is None):
+                raise ValidationError(f"--{option}: is missing, beside --microdata")
+            told = {"entropy_floors": entropy_floor or (), "unit": units.value}
+            _audit_microdata(
+                microdata, by or "", noise or "", published, told, tol, time_limit, **paths
+            )
+            return
     if spec is None:
-        raise typer.BadParameter("a SPEC is needed, or --samples")
+        raise typer.BadParameter("a SPEC is needed, or --samples, or --microdata")
 
     def ask(spec_file: SpecFile) -> Asked:
+        if spec_file.spec.table is not None:
+            return _about_table(spec_file, entropy_floor, units.value, published)
+        if published is not None:
+            raise ValidationError("--published: is for a SPEC with [table], or --microdata")
         from cvxleak.cli.from_spec import build_knowledge, build_task, independent_people
         from cvxleak.report import audit_report
         from cvxleak.report.targets import check_floors
@@ -134,6 +185,97 @@ def audit(
         )
 
     answer("audit", spec, ask, units.value, html=html, **paths, time_limit=time_limit, tol=tol)
+
+
+def _about_table(
+    spec_file: SpecFile, given: list[float] | None, unit: str, published: Path | None
+) -> Asked:
+    """Return what a spec with [table] asks for."""
+    from cvxleak.cli.from_spec import build_published, build_release
+    from cvxleak.report import table_report
+    from cvxleak.report.targets import check_floors
+
+    spec_file.needs("audit", "mechanism")
+    release = build_release(spec_file)
+    values = build_published(spec_file, release) if published is None else published
+    floors: list[float] = []
+    if given or "entropy_floors" in spec_file.spec.adversary.model_fields_set:
+        most = release.mechanism.space.max_entropy
+        check = functools.partial(check_floors, release.mechanism)
+        key = "adversary.entropy_floors"
+        floors, _ = spec_file.numbers("--entropy-floor", given, key, unit, check, most)
+    rest: dict[str, Any] = {"published": values}
+    if spec_file.spec.audit.epsilons:
+        rest["epsilons"] = spec_file.spec.audit.epsilons
+    return Asked(
+        functools.partial(table_report, release, floors, **rest),
+        lambda _: [repr(release)],
+        tables=False,
+        places={"published": "--published"},
+    )
+
+
+NOISES = {"rounding": ("random_rounding", "base", int), "ptable": ("ptable", "file", str)} | {
+    kind: (kind, key, str)
+    for kind, key in (
+        ("gaussian", "sigma"),
+        ("laplace", "scale"),
+        ("discrete_gaussian", "sigma"),
+        ("discrete_laplace", "scale"),
+    )
+}
+"""What --noise may be: the kind of [mechanism], its key, and what that is."""
+
+
+def _audit_microdata(
+    path: Path,
+    by: str,
+    noise: str,
+    published: Path | None,
+    options: Mapping[str, Any],
+    tol: float | None,
+    time_limit: float,
+    *,
+    json_path: str | None,
+    certificate: str | None,
+) -> None:
+    """Report on the table of a file of people."""
+    from cvxleak.cli.progress import Display
+    from cvxleak.cli.reading import check_spec
+    from cvxleak.cli.spec_file import read_file, sha256
+    from cvxleak.report import table_report
+    from cvxleak.tables import Table, TableRelease
+
+    check_limits(tol, time_limit)
+    written = Output("audit", path, json_path, certificate)
+    kind, _, parameter = noise.partition(":")
+    if kind not in NOISES or not parameter:
+        raise ValidationError(
+            f"--noise: found {noise!r}; one of {', '.join(NOISES)} is needed, a colon, and its "
+            "parameter, as in rounding:3"
+        )
+    named_kind, key, read = NOISES[kind]
+    try:
+        section = {"kind": named_kind, key: read(parameter)}
+    except ValueError as error:
+        raise ValidationError(f"--noise: found {noise!r}; {key} is a whole number") from error
+    mechanism = check_spec({"version": 1, "mechanism": section}, "--noise").mechanism
+    assert mechanism is not None
+    data = read_file(path)
+    with named({"data": "--microdata", "rows": "--by"}):
+        table = Table.from_microdata(path, [name.strip() for name in by.split(",")])
+        release = TableRelease(table, mechanism.of_counts(Path))
+    with Display(options["unit"]) as progress, named({"published": "--published"}):
+        report = table_report(
+            release,
+            **options,
+            published=published,
+            tol=tol,
+            time_limit=time_limit,
+            progress=progress,
+        )
+    identity = {"spec": path.name, "sha256": sha256(data), "files": {}}
+    written.publish(report, [path.name, repr(release)], identity, tables=False)
 
 
 def _audit_samples(

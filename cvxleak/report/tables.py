@@ -1,0 +1,205 @@
+"""The report on a published table: what it tells about one person, and what was published."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cvxleak.core.validation import in_order, instance, real_number
+from cvxleak.model import Prior
+from cvxleak.problem.bound import unit_scale
+from cvxleak.report import names
+from cvxleak.report import sentences as say
+from cvxleak.report.progress import Progress, as_progress
+from cvxleak.report.quantity import Quantity, Report
+from cvxleak.report.searches import Searches
+from cvxleak.report.targets import check_floors, check_targets
+
+if TYPE_CHECKING:
+    from cvxleak.tables import TableMove, TablePrivacy, TableRelease
+
+__all__ = ["table_report"]
+
+EPSILONS = (0.1, 0.5, 1.0, 2.0)
+"""Where delta is given, if nothing is said."""
+
+
+def table_report(
+    release: TableRelease,
+    entropy_floors: Sequence[float] = (),
+    *,
+    published: Any = None,
+    prior: Prior | None = None,
+    epsilons: Sequence[float] = EPSILONS,
+    unit: str = "nats",
+    tol: float | None = None,
+    time_limit: float | None = 60.0,
+    progress: Progress | None = None,
+) -> Report:
+    """Return what a table of counts tells about the cell that one person is in.
+
+    Parameters
+    ----------
+    release : TableRelease
+    entropy_floors : sequence of float
+        Least entropies of adversaries' beliefs about all people, in `unit`, for which the leakage
+        is searched for; only for tables that are small enough to be written out.
+    published : sequence, mapping, Series, DataFrame, or path, optional
+        What was published (`TableRelease.as_published`): adds which true counts are still possible,
+        and, if the table has counts, what is known of each person to somebody who knows the others.
+    prior : Prior, optional
+        What is believed of a person before, for `published`; uniform if left out.
+    epsilons : sequence of float
+        Levels of which the least delta is given, in nats whatever the unit.
+    unit : {"nats", "bits"}
+    tol, time_limit : float, optional
+        For the searches at `entropy_floors`, as for `audit_report`.
+    progress : Progress, optional
+        Is told about progress, and may interrupt.
+
+    Returns
+    -------
+    Report
+        ``facts["cells"]`` has a line for each published number: its label, its true and its
+        published value, the bounds of its true value, and what is known of a person of the cell
+        (pointwise maximal leakage in nats).
+
+    Raises
+    ------
+    ValidationError
+        Arguments of the wrong kind, or published values that do not fit the table.
+
+    Examples
+    --------
+    >>> from cvxleak.report import table_report
+    >>> from cvxleak.tables import RandomRounding, Table, TableRelease
+    >>> table = Table({"answer": ["no", "yes"]}, counts=[7, 2])
+    >>> report = table_report(TableRelease(table, RandomRounding(3)), published=[6, 3, 9])
+    >>> for quantity in report.quantities[-3:]:
+    ...     print(quantity.name, quantity.value, round(quantity.upper, 4))
+    pointwise maximal leakage yes 0.47
+    posterior probability yes 0.8
+    numbers known exactly None 1.0
+    """
+    from cvxleak.tables import TableRelease, possible_counts, realized_leakage, table_privacy
+
+    asked = instance(release, TableRelease, "release")
+    progress = as_progress(progress)
+    given = in_order(epsilons, "epsilons")
+    levels = sorted({real_number(level, "epsilons", 0.0, open_high=True) for level in given})
+    values = None if published is None else asked.as_published(published)
+    searches = []
+    if len(in_order(entropy_floors, "entropy_floors")):
+        mechanism = asked.mechanism
+        floors = check_floors(mechanism, entropy_floors, unit)
+        targets = check_targets(mechanism, None, [1])
+        searches = [(Searches(mechanism, unit, tol, time_limit, progress), targets, floors)]
+    found = list(_private(table_privacy(asked), levels, unit, progress))
+    for search, targets, floors in searches:
+        found += search.run(targets, floors)
+    facts: dict[str, Any] = {
+        "people": asked.table.people,
+        "variables": list(asked.table.names),
+        "columns": list(asked.table.columns or asked.table.names[1:]),
+        "largest": math.log(len(asked.table.alphabet)),
+        "cells": [{"number": list(map(str, label))} for label in asked.numbers],
+        "max_entropy": asked.table.people * math.log(len(asked.table.alphabet)) / unit_scale(unit),
+    }
+    counted = asked.table.counts is not None
+    if counted:
+        _note(facts, "true", asked.true)
+    if values is not None:
+        _note(facts, "published", values)
+        progress.begin(names.POSSIBLE)
+        try:
+            possible = possible_counts(asked, values)
+        finally:
+            progress.end()
+        place = {label: i for i, label in enumerate(possible.numbers)}
+        for key in ("lower", "upper"):
+            ends = getattr(possible, key)
+            _note(facts, key, [ends[place[label]] for label in asked.numbers])
+        if counted:
+            realized = realized_leakage(asked, values, prior)
+            chances = dict(zip(realized.cells, np.diag(realized.posterior), strict=True))
+            leakages = dict(zip(realized.cells, realized.pml, strict=True))
+            for key, known in (("posterior", chances), ("pml", leakages)):
+                shown = [known.get(label, math.nan) for label in asked.numbers]
+                _note(facts, key, [None if math.isnan(x) else float(x) for x in shown])
+            found += _realized(realized, unit)
+        count = float(len(possible.known))
+        meaning = (
+            f"Of {len(possible.numbers)} cells and margins the true values are certain, given "
+            "all that was published and the number of people."
+        )
+        found.append(Quantity.computed(names.POSSIBLE, count, names.COUNT, meaning))
+    return Report(unit, tuple(found), facts, progress.interrupted)
+
+
+def _private(
+    privacy: TablePrivacy, levels: Sequence[float], unit: str, progress: Progress
+) -> Iterator[Quantity]:
+    """Yield how well the whole table tells in which of two cells one person is."""
+    progress.begin(names.TABLE_DELTA)
+    try:
+        test = privacy.profile(0.0)
+        meaning = (
+            "The most by which moving one person to another cell changes the probability of any "
+            "set of published results (total variation)"
+        )
+        meaning += _between(test.witness)
+        yield Quantity.of_bound(names.ADVANTAGE, test, unit, f"{meaning}.")
+        for level in levels:
+            bound = privacy.profile(level)
+            meaning = say.moved(level, bound.upper) + _between(bound.witness)
+            shown = level / unit_scale(unit)
+            yield Quantity.of_bound(names.TABLE_DELTA, bound, unit, f"{meaning}.", epsilon=shown)
+        rho = privacy.zcdp
+        meaning = "The rho of zero-concentrated differential privacy of the whole table."
+        if rho.upper == math.inf:
+            meaning = (
+                "Not zero-concentrated differentially private: something can be published with a "
+                "person in one cell that cannot be with them in another."
+            )
+        yield Quantity.of_bound(names.TABLE_ZCDP, rho, unit, meaning)
+    finally:
+        progress.end()
+
+
+def _between(move: TableMove | None) -> str:
+    if move is None:
+        return ""
+    return f"; the worst case found is between {_text(move.source)} and {_text(move.target)}"
+
+
+def _realized(realized: Any, unit: str) -> Iterator[Quantity]:
+    """Yield what is known of the person about whom most is."""
+    place = int(np.nanargmax(realized.pml))
+    cell, chance = _text(realized.cells[place]), float(realized.posterior[place, place])
+    before = float(realized.prior[place])
+    nats = float(realized.pml[place])
+    meaning = (
+        f"What was published tells most about a person in {cell}: to somebody who knows the cells "
+        f"of all others it multiplies any expected gain by at most {math.exp(nats):.3g}."
+    )
+    yield Quantity.computed(names.PML, nats / unit_scale(unit), unit, meaning, value=cell)
+    yield Quantity.computed(
+        names.POSTERIOR,
+        chance,
+        names.PROBABILITY,
+        f"Somebody who knows all others finds that this person is in {cell} with probability "
+        f"{say.percent(chance)}, and {say.percent(before)} before.",
+        value=cell,
+    )
+
+
+def _note(facts: dict[str, Any], key: str, values: Sequence[Any]) -> None:
+    for cell, value in zip(facts["cells"], values, strict=True):
+        cell[key] = value
+
+
+def _text(label: Any) -> str:
+    return " / ".join(map(str, label)) if isinstance(label, tuple) else str(label)

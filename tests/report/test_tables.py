@@ -1,0 +1,135 @@
+"""The report on a table: its numbers are those of the library, and the page shows them."""
+
+import json
+import math
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from cvxleak.cli.app import app
+from cvxleak.core import ValidationError
+from cvxleak.model import Gaussian
+from cvxleak.report import html_page, table_report
+from cvxleak.tables import (
+    RandomRounding,
+    Table,
+    TableRelease,
+    possible_counts,
+    realized_leakage,
+    table_privacy,
+)
+
+TABLE = Table({"sex": ["f", "m"], "answer": ["no", "yes"]}, counts=[[5, 2], [4, 0]])
+RELEASE = TableRelease(TABLE, RandomRounding(3))
+PUBLISHED = [6, 3, 3, 0, 9, 3, 9, 3, 12]
+SPEC = """
+version = 1
+title = "A small table"
+[table]
+counts = "counts.csv"
+published = "published.csv"
+[mechanism]
+kind = "random_rounding"
+base = 3
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "counts.csv").write_text("sex/answer,no,yes\nf,5,2\nm,4,0\n")
+    published = "sex/answer,no,yes,total\nf,6,3,9\nm,3,0,3\ntotal,9,3,12\n"
+    (tmp_path / "published.csv").write_text(published)
+    people = ["f,no"] * 5 + ["f,yes"] * 2 + ["m,no"] * 4
+    (tmp_path / "people.csv").write_text("\n".join(["sex,answer", *people]) + "\n")
+    (tmp_path / "table.toml").write_text(SPEC)
+    return tmp_path
+
+
+def run(*arguments: object) -> str:
+    result = CliRunner().invoke(app, ["audit", *map(str, arguments)])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_numbers_are_those_of_the_library():
+    report = table_report(RELEASE, published=PUBLISHED, unit="bits")
+    privacy = table_privacy(RELEASE)
+    for quantity, level in zip(report.named("table DP delta"), (0.1, 0.5, 1, 2), strict=True):
+        assert quantity.upper == privacy.profile(level).upper
+        assert quantity.epsilon == pytest.approx(level / math.log(2))
+    assert report.named("table zCDP rho")[0].upper == math.inf
+    possible = possible_counts(RELEASE, PUBLISHED)
+    assert [cell["upper"] for cell in report.facts["cells"]] == list(possible.upper)
+    assert report.named("numbers known exactly")[0].upper == len(possible.known)
+    realized = realized_leakage(RELEASE, PUBLISHED)
+    (pml,) = report.named("pointwise maximal leakage")
+    assert pml.upper == pytest.approx(
+        realized.pml[~(realized.pml != realized.pml)].max() / math.log(2)
+    )
+    assert json.loads(json.dumps(report.to_dict()))["audited"]["cells"][0]["published"] == 6
+
+
+def test_floors_are_audited_where_the_table_is_small():
+    table = Table({"x": ["a", "b"]}, people=3)
+    report = table_report(TableRelease(table, RandomRounding(2)), [0.0, 1.5])
+    assert [q.entropy_floor for q in report.named("record leakage")] == [0.0, 1.5]
+    assert report.named("pointwise maximal leakage") == []
+    assert table_report(TableRelease(table, Gaussian(2))).named("table zCDP rho")[0].upper < 1
+
+
+def test_the_page_colors_what_tells_most():
+    page = html_page(table_report(RELEASE, published=PUBLISHED), ["A table"])
+    shares = [int(share) for share in re.findall(r"var\(--open\) (\d+)%", page)]
+    assert len(shares) == 9
+    assert max(shares) > 0
+    assert "What was published" in page
+    assert "What was published" not in html_page(table_report(RELEASE), ["A table"])
+
+
+def test_specs_and_people_give_the_same_report(folder: Path):
+    shown = run(folder / "table.toml", "--json", folder / "a.json", "--html", folder / "a.html")
+    assert "A small table" in shown
+    assert "numbers known exactly" in shown
+    people = run(
+        *("--microdata", folder / "people.csv", "--by", "sex,answer", "--noise", "rounding:3"),
+        *("--published", folder / "published.csv", "--json", folder / "b.json"),
+    )
+    assert "11 people by sex (2) and answer (2)" in re.sub(r"\s+", " ", people)
+    one, two = (json.loads((folder / f"{name}.json").read_text()) for name in "ab")
+    for quantity in [*one["quantities"], *two["quantities"]]:
+        del quantity["seconds"]
+    assert one["quantities"] == two["quantities"]
+    assert set(one["files_sha256"]) == {"counts.csv", "published.csv"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--by", "sex"], "--by: is for --microdata"),
+        (["--microdata", "people.csv"], "--by: is missing, beside --microdata"),
+        (
+            ["--microdata", "people.csv", "--by", "sex", "--noise", "dice:3"],
+            "--noise: found 'dice:3'",
+        ),
+        (["--microdata", "people.csv", "--by", "sex", "--noise", "rounding:x"], "whole number"),
+        (
+            ["--microdata", "people.csv", "--by", "size", "--noise", "rounding:3"],
+            "'size' is not there",
+        ),
+        (["table.toml", "--microdata", "people.csv"], "SPEC: does not go together"),
+        (["--microdata", "none.csv", "--by", "sex", "--noise", "rounding:3"], "none.csv"),
+        (["table.toml", "--published", "counts.csv"], "published: the number"),
+    ],
+)
+def test_wrong_options_are_named(folder: Path, monkeypatch, arguments, message):
+    monkeypatch.chdir(folder)
+    result = CliRunner().invoke(app, ["audit", *arguments])
+    assert result.exit_code == 2
+    assert message in re.sub(r"\s+", " ", result.output)
+
+
+def test_a_level_is_a_number():
+    with pytest.raises(ValidationError, match="epsilons"):
+        table_report(RELEASE, epsilons=[-1])
