@@ -213,7 +213,10 @@ def test_documented_names_are_the_real_ones(run: Run, write: Write):
     for wanted in ("epsilon = 1.0\n", "distortion_budget = 0.1\n"):
         result = run("local-dp", write(sources, wanted, name="sources.toml"), "--json", "-")
         names |= {name for name, _ in quantities(result)}
-    path = write("[table]\ncounts = 'counts.csv'\npublished = 'counts.csv'\n", ROUNDING, name="t.toml")
+    spec = "[table]\ncounts = 'counts.csv'\npublished = 'counts.csv'\n"
+    path = write(spec, ROUNDING, name="t.toml")
+        "[table]\ncounts = 'counts.csv'\npublished = 'counts.csv'\n", ROUNDING, name="t.toml"
+    )
     (path.parent / "counts.csv").write_text("x,count\na,3\nb,6\ntotal,9\n")
     names |= {name for name, _ in quantities(run("audit", path, "--json", "-"))}
     # Every name is in use, and every one is documented.
