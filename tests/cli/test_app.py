@@ -215,8 +215,6 @@ def test_documented_names_are_the_real_ones(run: Run, write: Write):
         names |= {name for name, _ in quantities(result)}
     spec = "[table]\ncounts = 'counts.csv'\npublished = 'counts.csv'\n"
     path = write(spec, ROUNDING, name="t.toml")
-        "[table]\ncounts = 'counts.csv'\npublished = 'counts.csv'\n", ROUNDING, name="t.toml"
-    )
     (path.parent / "counts.csv").write_text("x,count\na,3\nb,6\ntotal,9\n")
     names |= {name for name, _ in quantities(run("audit", path, "--json", "-"))}
     # Every name is in use, and every one is documented.
