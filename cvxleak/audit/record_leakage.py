@@ -187,7 +187,7 @@ class RecordLeakage(Problem):
         object.__setattr__(self, "form", one_of(form, FORMS, "form"))
         if not self.told.is_leakage:
             self._check_gain()
-            name = f"{form} of the {gain.name}"
+            name = self.told.name
             object.__setattr__(self, "unit", self.told.unit)
         object.__setattr__(self, "name", name)
 
@@ -409,7 +409,7 @@ def record_leakage(
     >>> from cvxleak.queries import count
     >>> rounded = Mechanism(count(4), random_rounding(4, base=3))
     >>> print(record_leakage(rounded, 2.7, gain=Guess()))
-    rise of the chance of a guess: 0.2436... to 0.2436... probability (CERTIFIED)
+    increase in the chance of guessing correctly: 0.2436... to 0.2436... probability (CERTIFIED)
     """
     problem = RecordLeakage(
         mechanism, entropy_floor, records, adversaries=adversaries, gain=gain, form=form

@@ -154,7 +154,7 @@ class Shannon(Gain):
     """
 
     unit = "nats"
-    name = "information"
+    name = "negative entropy"
 
     def value(self, laws: ArrayLike) -> Array:
         """Return sum_a r_a log(r_a / sum r), in nats."""
@@ -185,7 +185,7 @@ class Guess(Gain):
     """
 
     unit = "probability"
-    name = "chance of a guess"
+    name = "chance of guessing correctly"
 
     def value(self, laws: ArrayLike) -> Array:
         """Return max_a r_a."""
@@ -231,7 +231,8 @@ class GuessInTries(Gain):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tries", whole_number(self.tries, "tries", 1))
-        object.__setattr__(self, "name", f"chance of a guess in {self.tries} tries")
+        tries = "1 try" if self.tries == 1 else f"{self.tries} tries"
+        object.__setattr__(self, "name", f"chance of guessing correctly within {tries}")
 
     def value(self, laws: ArrayLike) -> Array:
         """Return the sum of the largest r_a, as many as there are tries."""
@@ -354,7 +355,7 @@ class Gini(Gain):
     """
 
     unit = "probability"
-    name = "chance of a proportional guess"
+    name = "chance that a guess drawn from the belief is correct"
 
     def value(self, laws: ArrayLike) -> Array:
         """Return sum_a r_a^2 / sum r."""

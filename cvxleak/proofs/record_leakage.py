@@ -377,7 +377,7 @@ def about(problem: Mapping[str, Any]) -> str:
     if "noise" in problem["mechanism"]:
         more += "; for the number with its noise"
     if not told.is_leakage:
-        more += f"; {told.form} of the {told.gain.name}"
+        more += f"; {told.name}"
     return f"{who}, adversaries of at least {floor:.12g} nats of doubt{more}"
 
 

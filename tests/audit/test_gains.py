@@ -12,7 +12,7 @@ from cvxleak import Mechanism, Prior, Status, verify
 from cvxleak.audit import Adversary, RecordLeakage, group_leakage, record_leakage
 from cvxleak.core.errors import SolveInterrupted, ValidationError
 from cvxleak.measures import arimoto_information, gain_leakage, multiplicative_bayes_capacity
-from cvxleak.mechanisms import binary_symmetric, random_rounding
+from cvxleak.mechanisms import binary_symmetric, random_rounding, randomized_response
 from cvxleak.model import (
     AdditiveQuery,
     Arimoto,
@@ -222,6 +222,21 @@ def test_a_bracket_holds_however_early_the_search_ends():
     stopped = interrupted.value.bound
     assert stopped.lower <= full.upper
     assert full.lower <= stopped.upper
+
+
+@pytest.mark.parametrize("tries", [1, pytest.param(3, marks=pytest.mark.slow)])
+def test_four_values_without_a_floor(tries):
+    # The best prior is uniform on one of the subsets of the values.
+    everybody = AdditiveQuery(RecordSpace([(0, 1, 2, 3)]), [(0, 1, 2, 3)])
+    channel = randomized_response(4, 1.0)
+    gain = GuessInTries(tries)
+    subsets = [np.flatnonzero([s >> a & 1 for a in range(4)]) for s in range(1, 16)]
+    laws = [np.isin(range(4), own) / len(own) for own in subsets]
+    best = max(gain_leakage(law, channel, gain) for law in laws)
+    bound = record_leakage(Mechanism(everybody, channel), 0.0, gain=gain)
+    assert bound.status is Status.CERTIFIED
+    assert bound.lower - 1e-9 <= best <= bound.upper + 1e-9
+    assert verify(bound.certificate).passed
 
 
 class Loud(Gain):

@@ -123,7 +123,7 @@ class CellAudit:
         for place in range(len(self._parts), len(self._groups)):
             if place and stop():
                 return Stopped.TIME_LIMIT
-            self._begin(place, stop)
+            self._begin(place, gap, stop)
         stuck = [not self._run(place, gap, stop) for place in range(len(self._parts))]
         if stop():
             return Stopped.TIME_LIMIT
@@ -187,7 +187,10 @@ class CellAudit:
                 on_weights=lambda weights: self._look(place, weights, stop),
                 node_limit=limit,
             )
-            if search.nodes >= limit and search.upper - self._goal(part, gap) > STUCK * before:
+            # The tree of a gain with few actions is finite.
+            endless = part.boxes is not None or search.dual.objective.actions is None
+            left = search.upper - self._goal(part, gap)
+            if endless and search.nodes >= limit and left > STUCK * before:
                 return False
         return True
 
@@ -198,7 +201,7 @@ class CellAudit:
         grown = self.attained - part.search.dual.objective.times
         return grown > OUTGROWN * (target(self.attained, gap) - self.attained)
 
-    def _begin(self, place: int, stop: Stop) -> None:
+    def _begin(self, place: int, gap: Gap, stop: Stop) -> None:
         problem, group = self.problem, self._groups[place]
         if isinstance(problem.mechanism.noise, ChannelSet):
             found = problem.mechanism.lumped_set(group)
@@ -213,7 +216,7 @@ class CellAudit:
         self._parts.append(part)
         for start in self._starts(part):
             self._climb(place, start, stop)
-            if stop():
+            if stop() or self._upper(part) <= target(self.attained, gap):
                 break
 
     def _least(self, group: tuple[int, ...]) -> float:
@@ -289,7 +292,7 @@ class CellAudit:
         """Return the proved ends, of all of the set if there is one."""
         problem, mechanism = self.problem, self.problem.mechanism
         if not self._worst:  # interrupted before anything was done
-            self._begin(len(self._parts), Stop(Clock(0.0)))
+            self._begin(len(self._parts), gap, Stop(Clock(0.0)))
         ((place, candidates),) = self._worst.items()
         part = self._parts[place]
         with balls.precision():

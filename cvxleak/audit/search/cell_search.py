@@ -34,6 +34,10 @@ STARTING_LAM, LIMITED_LAM = 1e-3, 1e-2
 """Least lam that a node starts from, the second under limits and without H(A): U has to be smooth
 enough to go far from a parent's multipliers, above all where the parent's lam is 0."""
 
+LARGEST_START = 0.1
+"""Largest mu that a node starts from without H(A), in parts of the gain: nobody reaches some of the
+cells, whose multipliers grow from parent to child, and from large ones the steps are too short."""
+
 NOWHERE: Split = (0, 0, 0, 0.0)
 
 CELLS_LIMIT = 2500
@@ -66,8 +70,11 @@ def branch(cells: Cells, joint: Array, objective: Objective = INFORMATION) -> li
     The gap of output y at the relaxation's solution is s_y (interpolation of G - G(rho_y)). With
     theta the coordinates of s_{.,y} on the rays, cutting the edge i-j at the point that divides it
     as theta_i : theta_j removes theta_i G(V_i) + theta_j G(V_j) - (theta_i + theta_j) G(point) of
-    it in both children. Where the ends have different best actions the cut is where these tie: on
-    both sides nothing is left between them.
+    it in both children.
+
+    Of the maximum of few actions the cut is where two of them tie (`Objective.ties`). So all cells
+    are cut along the same hyperplanes, and after finitely many cuts one action is best in each. A
+    cut may remove nothing by itself: then it is one of an output with a gap.
 
     Parameters
     ----------
@@ -82,7 +89,7 @@ def branch(cells: Cells, joint: Array, objective: Objective = INFORMATION) -> li
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(pair > 0, theta[..., second] / pair, 0.5)
     left, right = cells.vertices[..., first, :], cells.vertices[..., second, :]
-    tie = objective.ties(left, right)
+    tie = objective.ties(cells.vertices, first, second)
     cut = np.where(np.isnan(tie), np.clip(t, MARGIN, 1 - MARGIN), tie)
     point = (1 - cut)[..., None] * left + cut[..., None] * right
     # What the cut gains at the posterior itself: interpolate on the side it lies on.
@@ -94,6 +101,9 @@ def branch(cells: Cells, joint: Array, objective: Objective = INFORMATION) -> li
     # Among equal gains (none at all, say) prefer the longest edge.
     length = np.abs(left - right).sum(axis=-1)
     score = gain + 1e-9 * pair * length + 1e-15 * length
+    if objective.actions is not None:
+        missing = (theta * cells.heights).sum(axis=2) - objective.heights(joint.swapaxes(1, 2))
+        score += np.where(np.isnan(tie), 0.0, 1e-3 * np.maximum(missing, 0.0)[..., None])
     best = score.reshape(len(score), -1).argmax(axis=1)
     y, edge = np.divmod(best, len(first))
     rows = np.arange(len(score))
@@ -262,6 +272,8 @@ class CellSearch(BestFirst[Array, CellLeaf, Split]):
         least = first_multiplier(self.dual.surplus) if root else again
         lam = np.array([max(leaf.lam, least) for leaf in leaves])
         mu = np.maximum(np.stack([leaf.mu for leaf in leaves]), 1e-3 if root else 1e-6)
+        if not objective.share:
+            mu = np.minimum(mu, LARGEST_START * objective.size(self.dual.values))
         kappa = np.maximum(np.stack([leaf.kappa for leaf in leaves]), 1e-3 if root else 1e-6)
         points = np.stack([leaf.points for leaf in leaves])
         found, points = self.dual.solve_with_tangents(

@@ -116,6 +116,10 @@ class Objective:
         most, theta = _least_excess(np.zeros(k), rows)
         return -most, theta.tolist()
 
+    def size(self, k: int) -> float:
+        """Return the largest gain, or loss, of somebody who knows the secret, or nothing of it."""
+        return float(np.abs(self.heights(np.vstack([np.eye(k), np.full(k, 1 / k)]))).max())
+
     def ceiling(self, k: int) -> tuple[float, Array]:
         """Return what nobody exceeds, whatever the channel, and the weights of tangents for it.
 
@@ -130,21 +134,33 @@ class Objective:
         most, theta = _least_excess(heights, rows)
         return most, self.times * theta
 
-    def ties(self, one: Array, other: Array) -> Array:
-        """Return where on the way between two laws two actions earn the same, shape (...).
+    def ties(self, vertices: Array, first: Array, second: Array) -> Array:
+        """Return where on the edges of cells two actions earn the same, shape (B, |Y|, edges).
 
-        The best actions of the two ends; not a number where they are one, or nearly.
+        The actions are the best ones of the two ends or, in a cell where no edge has such a tie,
+        of any two vertices: the tie nearest to an edge's middle. Not a number where there is none.
+        A cell without any tie has one action that is the best one everywhere in it.
         """
         if self.actions is None:
-            return np.full(one.shape[:-1], np.nan)
-        earned, elsewhere = one @ self.actions.T, other @ self.actions.T
-        first, second = earned.argmax(axis=-1)[..., None], elsewhere.argmax(axis=-1)[..., None]
-        ahead = np.take_along_axis(earned, first, -1) - np.take_along_axis(earned, second, -1)
-        behind = np.take_along_axis(elsewhere, second, -1)
-        behind = behind - np.take_along_axis(elsewhere, first, -1)
-        real = (ahead > TIE) & (behind > TIE)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(real, ahead / (ahead + behind), np.nan)[..., 0]
+            return np.full((*vertices.shape[:2], len(first)), np.nan)
+        earned = vertices @ self.actions.T
+        best = earned.argmax(axis=-1)
+        # What the best action of the last axis's vertex earns at the vertex before it.
+        own = np.take_along_axis(earned, best[..., None, :], axis=-1)
+        lead = own[..., first] - own[..., second]
+        edge = np.arange(len(first))
+        tie = _tie(lead[..., first, edge], lead[..., second, edge])
+        bare = np.isnan(tie).all(axis=-1) & (best != best[..., :1]).any(axis=-1)
+        every = _tie(lead[bare][:, first], lead[bare][:, second])
+        middle = np.where(np.isnan(every), np.inf, np.abs(every - 0.5)).argmin(axis=-1)
+        tie[bare] = np.take_along_axis(every, middle[..., None], axis=-1)[..., 0]
+        return tie
+
+
+def _tie(here: Array, there: Array) -> Array:
+    """Return where on an edge a lead that has these values at its ends is 0, or not a number."""
+    real = (np.minimum(np.abs(here), np.abs(there)) > TIE) & ((here > 0) != (there > 0))
+    return np.where(real, here / np.where(real, here - there, 1.0), np.nan)
 
 
 def _least_excess(heights: Array, rows: Array) -> tuple[float, Array]:
@@ -163,7 +179,7 @@ def _least_excess(heights: Array, rows: Array) -> tuple[float, Array]:
     return float((heights - theta @ rows).max()), theta
 
 
-TIE = 1e-12
+TIE = 1e-9
 """Actions whose gains differ by less than this are as good as one."""
 
 INFORMATION = Objective(LEAKAGE, 0.0)

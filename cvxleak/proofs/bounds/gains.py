@@ -54,6 +54,15 @@ class GainForm:
         return isinstance(self.gain, Shannon) and self.form == "rise"
 
     @property
+    def name(self) -> str:
+        """What it is called in tables and messages."""
+        return {
+            "posterior": f"{self.gain.name} after seeing the output",
+            "rise": f"increase in the {self.gain.name}",
+            "factor": f"factor by which the {self.gain.name} grows",
+        }[self.form]
+
+    @property
     def unit(self) -> str:
         """What it is counted in."""
         return "times" if self.form == "factor" else self.gain.unit

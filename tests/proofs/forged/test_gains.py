@@ -276,7 +276,7 @@ def test_real_outputs_and_sets_of_channels_have_the_gain_that_is_named():
     # A prior of which nothing is learned: the rise is 0, rounded to nothing less.
     sure = {("witness", "weights"): lambda w: [0.5, 0.5, *[0.0] * (len(w) - 2)]}
     assert ends(tampered(whole, {**sure, ("problem", "entropy_floor"): 0.0}))[0] == 0
-    assert "rise of the chance of a guess" in about(whole.problem)
+    assert "increase in the chance of guessing correctly" in about(whole.problem)
 
 
 def test_an_output_without_the_data_still_leaves_a_guess():
