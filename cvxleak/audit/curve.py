@@ -10,14 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from cvxleak.audit.record_leakage import TOLERANCE, RecordLeakage
+from cvxleak.audit.record_leakage import SHANNON, TOLERANCE, RecordLeakage
 from cvxleak.audit.search.audit import Audit, Reporter
 from cvxleak.audit.search.audited_floors import AuditedFloors
 from cvxleak.audit.search.turns import in_turns
 from cvxleak.core.clock import Clock, Stop
 from cvxleak.core.errors import CertificateError, SolveInterrupted, ValidationError
 from cvxleak.core.validation import Array, generator, in_order, real_number
-from cvxleak.model import ChannelSet, Mechanism, RealOutput
+from cvxleak.model import ChannelSet, Gain, Mechanism, RealOutput
+from cvxleak.model.gain import Form
 from cvxleak.model.knowledge import Knowledge
 from cvxleak.problem import Bound, Gap, Status, Stopped
 from cvxleak.problem.bound import BOUND_HEAD, bound_row
@@ -120,7 +121,8 @@ class LeakageCurve:
             f"{b:.6g}: {bound.lower:.7g} to {bound.upper:.7g} {bound.unit} ({bound.verdict})"
             for b, bound in zip(self.entropy_floors, self.bounds, strict=True)
         ]
-        return "\n".join(["leakage by entropy floor", *rows])
+        name = next((one.name for one in self.bounds if one.name != "record leakage"), "leakage")
+        return "\n".join([f"{name} by entropy floor", *rows])
 
 
 def leakage_curve(
@@ -129,6 +131,8 @@ def leakage_curve(
     records: int | Sequence[int] | None = None,
     *,
     adversaries: Knowledge | Iterable[Knowledge] | None = None,
+    gain: Gain = SHANNON,
+    form: Form = "rise",
     tol: float = TOLERANCE,
     time_limit: float | None = None,
     rng: int | np.random.Generator | None = 0,
@@ -157,8 +161,11 @@ def leakage_curve(
         One record, or one group of records; the worst of all records at each floor if left out.
     adversaries : Knowledge or iterable of Knowledge, optional
         What else is known about the adversaries' priors, at every floor (as for `RecordLeakage`).
+    gain, form : Gain, str
+        Another gain than Shannon's, and in which form, as for `RecordLeakage`.
     tol : float
-        Relative gap to reach at every floor: upper - lower <= max(tol * upper, 1e-7 nats).
+        Relative gap to reach at every floor: upper - lower <= max(tol * upper, 1e-7), the latter in
+        nats or in the gain's unit.
     time_limit : float, optional
         Seconds for the whole curve. Its searches take turns, whose length is counted in work: where
         time runs out, all of the curve has been looked at.
@@ -172,7 +179,8 @@ def leakage_curve(
     Raises
     ------
     ValidationError
-        No floors, or not strictly increasing, or an option out of range.
+        No floors, or not strictly increasing, or an option out of range; a gain or a form that
+        `RecordLeakage` refuses.
     InfeasibleError
         A floor above log|X|, or above the entropy of every prior that `adversaries` leave.
 
@@ -183,7 +191,7 @@ def leakage_curve(
     Examples
     --------
     >>> from cvxleak.mechanisms import random_rounding
-    >>> from cvxleak.model import Mechanism
+    >>> from cvxleak.model import Guess, Mechanism
     >>> from cvxleak.audit import leakage_curve
     >>> from cvxleak.queries import count
     >>> rounded = Mechanism(count(4), random_rounding(4, base=3))
@@ -199,6 +207,11 @@ def leakage_curve(
     >>> rare = KnownMarginals([0.8, 0.2])
     >>> leakage_curve(rounded, [0.0, 0.5, 1.5], adversaries=rare).upper.round(3)
     array([0.5  , 0.5  , 0.323])
+
+    By how much the chance of guessing a record rises:
+
+    >>> leakage_curve(rounded, [0.0, 2.4, 2.7], gain=Guess()).upper.round(3)
+    array([0.5  , 0.359, 0.244])
     """
     clock = Clock(time_limit)
     floors = tuple(
@@ -208,9 +221,13 @@ def leakage_curve(
         raise ValidationError("entropy_floors: expected strictly increasing numbers, at least one")
     real_number(tol, "tol", 0.0, 1.0, open_high=True)
     known = tuple(adversaries) if isinstance(adversaries, Iterable) else adversaries
-    problems = [RecordLeakage(mechanism, b, records, adversaries=known) for b in floors]
-    if isinstance(mechanism.noise, RealOutput | ChannelSet):
-        return _floor_by_floor(problems, tol, clock, generator(rng))
+    problems = [
+        RecordLeakage(mechanism, b, records, adversaries=known, gain=gain, form=form)
+        for b in floors
+    ]
+    apart = isinstance(mechanism.noise, RealOutput | ChannelSet)
+    if apart or not problems[0].told.is_leakage:
+        return _floor_by_floor(problems, tol, clock, generator(rng), apart=apart)
     search = _Search(problems, tol, generator(rng))
     found, stopped = search.run(clock)
     bounds = tuple(
@@ -224,15 +241,58 @@ def leakage_curve(
 
 
 def _floor_by_floor(
-    problems: list[RecordLeakage], tol: float, clock: Clock, rng: np.random.Generator
+    problems: list[RecordLeakage],
+    tol: float,
+    clock: Clock,
+    rng: np.random.Generator,
+    *,
+    apart: bool,
 ) -> LeakageCurve:
-    """Return the brackets for a set of channels, each found for itself."""
-    bounds: list[Bound] = []
-    for place, problem in enumerate(problems):
-        share = None if clock.limit is None else clock.left / (len(problems) - place)
-        bounds.append(problem.solve(tol=tol, time_limit=share, rng=rng))
+    """Return brackets that are found one by one; if not `apart`, those that others leave open."""
     floors = tuple(problem.entropy_floor for problem in problems)
-    return LeakageCurve(floors, tuple(bounds), (True,) * len(floors), clock.seconds)
+    found: dict[int, Bound] = {}
+    stopped = Stopped.TOLERANCE
+    while True:
+        known = [(place, bound.lower, bound.upper) for place, bound in sorted(found.items())]
+        open_ = range(len(problems)) if apart else _open(known, len(problems), Gap(tol))
+        if stopped is Stopped.INTERRUPTED and not apart:
+            open_ = {0, len(problems) - 1}
+        waiting = sorted(set(open_) - set(found))
+        if not waiting:
+            break
+        place = _next(waiting, len(problems))
+        share = 0.0 if stopped is Stopped.INTERRUPTED else clock.share(len(waiting))
+        try:
+            found[place] = problems[place].solve(tol=tol, time_limit=share, rng=rng)
+        except SolveInterrupted as error:
+            found[place], stopped = error.bound, Stopped.INTERRUPTED
+    ends = sorted(found.items())
+    bounds = [bound for _, bound in ends]
+    if not apart:
+        bounds = [
+            _said(tightened(ends, place, b, tol), found.get(place, bounds[0]).stats["stopped"])
+            for place, b in enumerate(floors)
+        ]
+    solved = tuple(place in found for place in range(len(floors)))
+    curve = LeakageCurve(floors, tuple(bounds), solved, clock.seconds)
+    if stopped is Stopped.INTERRUPTED:
+        raise SolveInterrupted(curve)
+    return curve
+
+
+def _next(waiting: Sequence[int], size: int) -> int:
+    """Return the floor to audit next: an end, or else the middle of the widest stretch."""
+    for end in (size - 1, 0):
+        if end in waiting:
+            return end
+    return _middle(waiting)
+
+
+def _middle(places: Sequence[int]) -> int:
+    """Return the middle of the widest stretch of places."""
+    stretches = np.split(places, np.flatnonzero(np.diff(places) > 1) + 1)
+    widest = max(stretches, key=len)
+    return int(widest[(len(widest) - 1) // 2])
 
 
 class _Search:
@@ -316,9 +376,7 @@ class _Search:
                 if not self._reached and end in places and end not in self._audits:
                     return end
             # Then the widest stretch: where time runs out, all of the curve has been looked at.
-            stretches = np.split(places, np.flatnonzero(np.diff(places) > 1) + 1)
-            widest = max(stretches, key=len)
-            return int(widest[(len(widest) - 1) // 2])
+            return _middle(places)
 
         in_turns(first, lambda: self._open(Gap(0.95 * gap.tol)), search, stop)
         for end in (last, 0):
@@ -378,12 +436,14 @@ def tightened(found: list[tuple[int, Bound]], place: int, floor: float, tol: flo
         low.upper,
         witness.witness,
         proof.proof,
+        unit=proof.unit,
     )
     return Bound.proved(
         low.name,
         high.lower,
         low.upper,
         tol=tol,
+        unit=low.unit,
         witness=high.witness,
         certificate=certificate,
         shadow_prices=here.shadow_prices,

@@ -1,7 +1,7 @@
 """Audits of other gains than Shannon's: against all strategies, closed forms, and themselves."""
 
 import math
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -9,7 +9,13 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp, xlogy
 
 from cvxleak import Mechanism, Prior, Status, verify
-from cvxleak.audit import Adversary, RecordLeakage, group_leakage, record_leakage
+from cvxleak.audit import (
+    Adversary,
+    RecordLeakage,
+    group_leakage,
+    leakage_curve,
+    record_leakage,
+)
 from cvxleak.core.errors import SolveInterrupted, ValidationError
 from cvxleak.measures import arimoto_information, gain_leakage, multiplicative_bayes_capacity
 from cvxleak.mechanisms import binary_symmetric, random_rounding, randomized_response
@@ -157,6 +163,40 @@ def test_more_doubt_never_helps_and_less_noise_never_hurts():
         bound = record_leakage(noisy, 1.0, gain=Guess())
         # Somebody who knows the others' parity is right with probability 1 - flip.
         assert bound.lower <= 0.5 - flip + 1e-12 <= bound.upper + 1e-9
+
+
+@pytest.mark.parametrize("form", ["posterior", "rise", "factor"])
+def test_a_curve_is_its_floors(form):
+    floors = [0.0, 0.5, 1.0, 2.4, 2.7]
+    curve = leakage_curve(ROUNDED, floors, gain=Guess(), form=form)
+    assert all(low >= high for low, high in pairwise(curve.lower))
+    assert all(low >= high for low, high in pairwise(curve.upper))
+    assert not all(curve.solved)  # 0 and 1 settle what is between them
+    for floor, bound in zip(floors, curve.bounds, strict=True):
+        single = record_leakage(ROUNDED, floor, gain=Guess(), form=form)
+        assert bound.status is Status.CERTIFIED
+        assert bound.unit == single.unit == bound.certificate.unit
+        assert bound.lower <= single.upper
+        assert single.lower <= bound.upper
+        assert verify(bound.certificate).passed
+    assert str(curve).startswith(curve.bounds[0].name)
+
+
+def test_a_curve_that_is_interrupted_has_proved_ends(monkeypatch):
+    def interrupted(self, **options):
+        found = solve(self, **(options | {"time_limit": 0.0}))
+        if options["time_limit"] is None:
+            raise SolveInterrupted(found)
+        return found
+
+    solve = RecordLeakage.solve
+    monkeypatch.setattr(RecordLeakage, "solve", interrupted)
+    with pytest.raises(SolveInterrupted) as caught:
+        leakage_curve(ROUNDED, [0.0, 1.0, 2.7], gain=Guess(), time_limit=None)
+    curve = caught.value.bound
+    assert curve.solved == (True, False, True)
+    assert (curve.lower <= [0.5, 0.5, 0.2437]).all()
+    assert (curve.upper >= [0.5, 0.5, 0.2436]).all()
 
 
 def test_groups_of_records_and_many_floors_of_a_count_of_twenty():
