@@ -17,6 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.special import entr
 
@@ -134,7 +135,7 @@ class Objective:
         most, theta = _least_excess(heights, rows)
         return most, self.times * theta
 
-    def ties(self, vertices: Array, first: Array, second: Array) -> Array:
+    def ties(self, vertices: Array, first: NDArray[np.intp], second: NDArray[np.intp]) -> Array:
         """Return where on the edges of cells two actions earn the same, shape (B, |Y|, edges).
 
         The actions are the best ones of the two ends or, in a cell where no edge has such a tie,
