@@ -91,7 +91,7 @@ class Adversary(Value):
 
     @property
     def _restricted(self) -> Restricted:
-        return restrict(self.mechanism.nominal, self._named, self.adversaries)
+        return restrict(self.mechanism, self._named, self.adversaries)
 
     @property
     def leakage(self) -> float:

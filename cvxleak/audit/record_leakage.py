@@ -175,13 +175,7 @@ class RecordLeakage(Problem):
         object.__setattr__(self, "entropy_floor", floor)
         object.__setattr__(self, "records", group)
         object.__setattr__(self, "size", size)
-        known = as_knowledge(adversaries, mechanism.query)
-        if known and isinstance(mechanism.noise, ChannelSet):
-            raise ValidationError(
-                "adversaries: found knowledge of the priors beside a channel that is only known to "
-                "lie in a set; audit members of the set, Mechanism(query, noise.center) say"
-            )
-        object.__setattr__(self, "adversaries", known)
+        object.__setattr__(self, "adversaries", as_knowledge(adversaries, mechanism.query))
         name = "record leakage" if size == 1 else f"leakage about {size} records"
         object.__setattr__(self, "gain", instance(gain, Gain, "gain"))
         object.__setattr__(self, "form", one_of(form, FORMS, "form"))
@@ -295,7 +289,7 @@ class RecordLeakage(Problem):
             value = self._value(law, lumped_problem)
             uncertainty = lumped_entropy(law, lumped_problem)
             if self.adversaries:
-                view = restrict(mechanism, group, self.adversaries)
+                view = restrict(self.mechanism, group, self.adversaries)
                 missed = violations_of_weights(view, law, self.adversaries)
         else:
             p = self._weights(candidate)
@@ -322,9 +316,7 @@ class RecordLeakage(Problem):
 
     def _lumped(self, group: tuple[int, ...]) -> Lumped:
         """Return the lumped problem that an adversary's weights live on."""
-        if isinstance(self.mechanism.noise, ChannelSet):
-            return self.mechanism.lumped_set(group).center
-        return restrict(self.mechanism.nominal, group, self.adversaries).lumped
+        return Adversary(self.mechanism, group, np.empty(0), self.adversaries).lumped
 
     def _weights(self, candidate: Prior | ArrayLike) -> Array:
         """Return a candidate's weights on the datasets, in product order."""
@@ -350,7 +342,7 @@ class RecordLeakage(Problem):
                 key=lambda g: self._value(mechanism.lump(g, law), mechanism.lumped(g)),
             )
             if known:
-                weights = lump(restrict(mechanism, group, known), law)
+                weights = lump(restrict(self.mechanism, group, known), law)
             else:
                 weights = self.mechanism.lump(group, law)
         lumped = self._lumped(group)

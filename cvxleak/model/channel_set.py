@@ -203,6 +203,9 @@ class LumpedSet:
         The lumped form of the set's center.
     lower, upper : array, shape (N, outputs)
         The box of each group's rows.
+    counts : tuple of dict
+        For each group, how many of its contexts have which value of the query, by number: contexts
+        with the same value have the same row, whatever the value of the record.
 
     Examples
     --------
@@ -216,6 +219,7 @@ class LumpedSet:
     center: Lumped
     lower: Array
     upper: Array
+    counts: tuple[Mapping[int, int], ...]
 
 
 def _probabilities(values: ArrayLike, name: str, outward: float) -> Array:

@@ -325,7 +325,7 @@ class Mechanism(Stored):
         ValidationError
             Not distinct indices of records, or a group with too many joint values.
         """
-        return self._lumped(records, self.channel.matrix, self.distinct_rows[1])[0]
+        return self._lumped(records, self.channel.matrix)[0]
 
     def lumped_set(self, records: int | Sequence[int]) -> LumpedSet:
         """Return the lumped problem of a mechanism whose channel lies in a set.
@@ -336,15 +336,17 @@ class Mechanism(Stored):
             As `lumped`, and a channel that is known exactly.
         """
         noise = instance(self.noise, ChannelSet, "channel")
-        center, firsts = self._lumped(records, noise.center.matrix, self.distinct_rows[1])
-        return LumpedSet(center, noise.lower[firsts], noise.upper[firsts])
+        center, counts = self._lumped(records, noise.center.matrix)
+        firsts = [next(iter(counted)) for counted in counts]
+        return LumpedSet(center, noise.lower[firsts], noise.upper[firsts], tuple(counts))
 
     def _lumped(
-        self, records: int | Sequence[int], matrix: Array, row_of_value: NDArray[np.intp]
-    ) -> tuple[Lumped, list[int]]:
-        """Return the lumped problem, and for each group the first row in it."""
-        group = self.space.group(records)
+        self, records: int | Sequence[int], matrix: Array
+    ) -> tuple[Lumped, list[dict[int, int]]]:
+        """Return the lumped problem, and for each group its contexts of each query value."""
+        group, row_of_value = self.space.group(records), self.distinct_rows[1]
         value_index, row_index, multiplicities, contexts = [], [], [], []
+        counts: list[dict[int, int]] = []
         for a, fiber in enumerate(self.query.fibers(group)):
             merged: dict[int, list[int]] = {}
             for place in fiber:
@@ -352,7 +354,8 @@ class Mechanism(Stored):
             for _, places in sorted(merged.items()):
                 value_index.append(a)
                 row_index.append(places[0])
-                multiplicities.append(sum(fiber[place] for place in places))
+                counts.append({place: fiber[place] for place in places})
+                multiplicities.append(sum(counts[-1].values()))
                 contexts.append(tuple(self.query.values[place] for place in places))
         lumped = Lumped(
             values=self.space.values(records),
@@ -362,7 +365,7 @@ class Mechanism(Stored):
             multiplicities=multiplicities,
             contexts=contexts,
         )
-        return lumped, row_index
+        return lumped, counts
 
     def groups(
         self, size: int = 1, parts: Sequence[Sequence[int]] | None = None

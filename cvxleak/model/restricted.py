@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -14,11 +15,13 @@ from cvxleak.core.errors import InfeasibleError, ValidationError
 from cvxleak.core.validation import short
 from cvxleak.model._features import Counted, Expected, Linear, Near, Reference, feature_of
 from cvxleak.model._implied import may_be_positive, not_implied, unlike
+from cvxleak.model.channel_set import ChannelSet, LumpedSet
 from cvxleak.model.joint import joint_query
 from cvxleak.model.knowledge import Knowledge
 from cvxleak.model.knowledge.binding import exchangeable
 from cvxleak.model.lumping import Lumped
 from cvxleak.model.mechanism import Mechanism
+from cvxleak.model.noise.real_output import RealOutput
 from cvxleak.model.query import FIBER_LIMIT, Query
 
 __all__ = ["Linear", "Reference", "Restricted", "restrict"]
@@ -34,6 +37,7 @@ class Restricted:
     Datasets of which a constraint says that they have no probability are left out: those that a
     reference p0 excludes, and those whose c(x) is not extreme where E[c(X)] has to be.
 
+    `of_set` is the same problem with the boxes of the groups' rows, if the channel lies in a set.
     `places` is the group of a dataset, by the joint value of the records `looked_at` and by the
     value of the query `joint`; those left out are not in it.
     """
@@ -41,6 +45,7 @@ class Restricted:
     mechanism: Mechanism
     records: tuple[int, ...]
     lumped: Lumped
+    of_set: LumpedSet | None
     equations: tuple[Linear, ...]
     inequalities: tuple[Linear, ...]
     references: tuple[Reference, ...]
@@ -59,6 +64,8 @@ def restrict(
 ) -> Restricted:
     """Return the lumped problem of a record (or group), under (bound) knowledge about the prior.
 
+    Of a real output it is that of its cells (`Mechanism.nominal`).
+
     Raises
     ------
     ValidationError
@@ -66,6 +73,9 @@ def restrict(
     InfeasibleError
         The reference priors exclude every dataset.
     """
+    noise = mechanism.noise
+    if isinstance(noise, RealOutput):
+        return restrict(mechanism.nominal, records, knowledge)
     space, query = mechanism.space, mechanism.query
     group = space.group(records)
     parts = exchangeable(query, knowledge)
@@ -84,7 +94,7 @@ def restrict(
             f"{len(looked_at)} records and {len(joint.values)} values of queries; at most "
             f"{FIBER_LIMIT} pairs can be looked at one by one"
         )
-    rows, row_of_value = mechanism.distinct_rows
+    row_of_value = mechanism.distinct_rows[1]
     own = math.prod(space.shape[i] for i in group)
     # The joint query's values are nested pairs; the mechanism's own value is the innermost.
     unnested = [_unnested(value, extra) for value in joint.values]
@@ -106,23 +116,29 @@ def restrict(
             if None in keys:
                 continue
             label = (code // rest, int(row_of_value[value]), keys)
-            entry = found.setdefault(label, [0, set(), at[: len(group)]])
+            entry = found.setdefault(label, [0, Counter(), at[: len(group)]])
             entry[0] += count
-            entry[1].add(value)
+            entry[1][value] += count
             places_of[code, place] = label
     if not found:
         raise InfeasibleError("adversaries: the constraints exclude every dataset")
     labels, equations, inequalities = _possible(features, found)
     names = space.values(records)
     kept = sorted({label[0] for label in labels})
+    counts = tuple(found[label][1] for label in labels)
+    firsts = [next(iter(counted)) for counted in counts]
+    matrix = mechanism.nominal.channel.matrix
     lumped = Lumped(
         values=[names[a] for a in kept],
         outputs=mechanism.outputs,
         value_index=np.searchsorted(kept, [label[0] for label in labels]).astype(np.intp),
-        rows=rows[[label[1] for label in labels]],
+        rows=matrix[firsts],
         multiplicities=[found[label][0] for label in labels],
-        contexts=[[query.values[v] for v in sorted(found[label][1])] for label in labels],
+        contexts=[[query.values[v] for v in sorted(counted)] for counted in counts],
     )
+    of_set = None
+    if isinstance(noise, ChannelSet):
+        of_set = LumpedSet(lumped, noise.lower[firsts], noise.upper[firsts], counts)
     references = [
         feature.reference([label[2][j] for label in labels])
         for j, feature in enumerate(features)
@@ -133,6 +149,7 @@ def restrict(
         mechanism,
         group,
         lumped,
+        of_set,
         tuple(equations),
         tuple(inequalities),
         tuple(references),

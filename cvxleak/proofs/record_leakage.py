@@ -170,17 +170,26 @@ def _prove_set(
     told: GainForm,
 ) -> tuple[float, float]:
     """Return what every channel of a set leaks at least, and what none exceeds."""
-    if knowledge:
-        raise CertificateError("a set of channels goes with no knowledge of the adversaries")
     uppers: list[float] = []
     for group, entry in zip(groups, _entries(proof, groups), strict=True):
         _check_entry(entry, group, {"cells"})
         _charge_lumping(mechanism, group)
-        uppers.append(prove_upper_of_set(mechanism.lumped_set(group), floor, entry, told))
+        if knowledge:
+            restricted = restrict(mechanism, group, knowledge)
+            of_set, limits = restricted.of_set, limits_of(restricted)
+            assert of_set is not None
+        else:
+            of_set, limits = mechanism.lumped_set(group), None
+        uppers.append(prove_upper_of_set(of_set, floor, entry, limits, told))
     group = _group_of(witness)
     if group not in groups:
         raise CertificateError(f"the witness is about {group}, which is not audited")
-    return prove_lower_of_set(mechanism, group, floor, witness["weights"], told), max(uppers)
+    if knowledge:
+        restricted = restrict(mechanism, group, knowledge)
+        lower = prove_lower_within(restricted, floor, witness["weights"], told)
+    else:
+        lower = prove_lower_of_set(mechanism, group, floor, witness["weights"], told)
+    return lower, max(uppers)
 
 
 def _prove_noise(
@@ -277,15 +286,22 @@ def _group_of(witness: Mapping[str, Any]) -> tuple[int, ...]:
 
 
 def prove_upper_of_set(
-    lumped: LumpedSet, floor: float, entry: Mapping[str, Any], told: GainForm = LEAKAGE
+    lumped: LumpedSet,
+    floor: float,
+    entry: Mapping[str, Any],
+    limits: Limits | None = None,
+    told: GainForm = LEAKAGE,
 ) -> float:
-    """Return a float above the leakage of one lumped problem, whatever the rows in their boxes."""
+    """Return a float above the leakage of one lumped problem, whatever the rows in their boxes.
+
+    With `limits`, only adversaries that meet them count.
+    """
     bounds = [
         balls.round_up(told.checked(len(lumped.center.values)).ceiling(len(lumped.center.values)))
     ]
     if "cells" in entry:
         boxes = (lumped.lower, lumped.upper)
-        bounds.append(cells_bound(lumped.center, floor, entry["cells"], boxes=boxes, told=told))
+        bounds.append(cells_bound(lumped.center, floor, entry["cells"], limits, boxes, told))
     return min(bounds)
 
 
@@ -296,30 +312,33 @@ def prove_lower_of_set(
     weights: Sequence[float],
     told: GainForm = LEAKAGE,
 ) -> float:
-    """Return a float below I(w) under every channel of the set, once w is proved to be allowed.
+    """Return a float below I(w) under every channel of the set, once w is proved to be allowed."""
+    of_set = mechanism.lumped_set(group)
+    size = len(of_set.counts)
+    w = balls.normalized(reading.numbers(weights, "the witness's weights", size))
+    check_doubt(w, of_set.center.multiplicities, floor)
+    return _below_all(mechanism, of_set, w, told)
+
+
+def _below_all(mechanism: Mechanism, of_set: LumpedSet, w: Sequence[arb], told: GainForm) -> float:
+    """Return a float below I(w), or below a gain, under every channel of a set.
 
     Query values have rows of their own, which all values of A share.
     """
-    noise = mechanism.noise
+    noise, lumped = mechanism.noise, of_set.center
     assert isinstance(noise, ChannelSet)
-    lumped = mechanism.lumped_set(group).center
-    w = balls.normalized(reading.numbers(weights, "the witness's weights", len(lumped.rows)))
-    check_doubt(w, lumped.multiplicities, floor)
-    place = {value: i for i, value in enumerate(mechanism.query.values)}
-    fibers = mechanism.query.fibers(group)
-    priors = [[arb(0)] * len(place) for _ in fibers]
-    joint: Matrix = [[arb(0)] * len(noise.outputs) for _ in fibers]
-    for a, mass, contexts, many, row in zip(
+    priors = [[arb(0)] * len(mechanism.query.values) for _ in lumped.values]
+    joint: Matrix = [[arb(0)] * len(noise.outputs) for _ in lumped.values]
+    for a, mass, counted, many, row in zip(
         lumped.value_index.tolist(),
         w,
-        lumped.contexts,
+        of_set.counts,
         lumped.multiplicities,
         lumped.rows.tolist(),
         strict=True,
     ):
-        for value in contexts:
-            i = place[value]
-            priors[a][i] += mass * arb(fmpz(fibers[a][i])) / arb(fmpz(many))
+        for i, number in counted.items():
+            priors[a][i] += mass * arb(fmpz(number)) / arb(fmpz(many))
         joint[a] = [s + mass * arb(q) for s, q in zip(joint[a], row, strict=True)]
     law = [balls.total(own) for own in priors]
     posteriors = posteriors_of(joint, law)
@@ -472,9 +491,15 @@ def prove_lower(
 def prove_lower_within(
     restricted: Restricted, floor: float, weights: Any, told: GainForm = LEAKAGE
 ) -> float:
-    """Return a float below I(w), or below a gain, once w is proved to be in the class."""
+    """Return a float below I(w), or below a gain, once w is proved to be in the class.
+
+    If the channel lies in a set, under every one of the set.
+    """
     exact = read_weights(weights, len(restricted.lumped.multiplicities))
-    return _below(restricted.lumped, check_member(restricted, floor, exact), told)
+    w = check_member(restricted, floor, exact)
+    if restricted.of_set is not None:
+        return _below_all(restricted.mechanism, restricted.of_set, w, told)
+    return _below(restricted.lumped, w, told)
 
 
 def _below(lumped: Lumped, w: Sequence[arb], told: GainForm) -> float:

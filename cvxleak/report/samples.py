@@ -9,9 +9,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from cvxleak.core.clock import Clock
-from cvxleak.core.validation import real_number
+from cvxleak.core.validation import in_order, real_number
+from cvxleak.model import Knowledge, Query
 from cvxleak.problem.bound import converted
 from cvxleak.report import names
+from cvxleak.report import sentences as say
 from cvxleak.report.progress import Progress, as_progress, solved
 from cvxleak.report.quantity import BOUND, Quantity, Report
 
@@ -27,6 +29,9 @@ def samples_report(
     output: str = "y",
     entropy_floors: Sequence[float] = (),
     *,
+    query: Query | None = None,
+    adversaries: Knowledge | None = None,
+    deltas: Sequence[float] = (0.0,),
     confidence: float = 0.95,
     unit: str = "nats",
     tol: float | None = None,
@@ -37,10 +42,14 @@ def samples_report(
 
     Parameters
     ----------
-    samples, secret, output, confidence
+    samples, secret, output, query, adversaries, confidence
         As for `cvxleak.samples.audit_samples`.
     entropy_floors : sequence of float
-        Least entropies of the adversary's belief about the secret, in `unit`.
+        Least entropies of the adversary's belief about the secret or, with a query, about the
+        dataset, in `unit`. With a query or knowledge, the floor 0 is always among them.
+    deltas : sequence of float
+        For each of these, from 0 to 1, the epsilon of differential privacy that is ruled out: with
+        a query, between datasets that differ in one record; without, between any two secrets.
     unit : {"nats", "bits"}
     tol : float, optional
         As for `audit_samples`.
@@ -52,7 +61,7 @@ def samples_report(
     Returns
     -------
     Report
-        The leakage at each floor, the capacity, and the lower end of local differential privacy,
+        The leakage at each floor, the capacity if there is no query, and lower ends of epsilons,
         whose upper end is infinite: no draws show that a mechanism is private.
 
     Raises
@@ -80,27 +89,34 @@ def samples_report(
             names.CAPACITY if floor is None else names.RECORD_LEAKAGE,
             functools.partial(audit_samples, drawn),
             entropy_floor=None if floor is None else converted(floor, unit),
+            query=query,
+            adversaries=None if floor is None else adversaries,
             confidence=confidence,
             tol=tol,
             time_limit=seconds,
             progress=progress.update,
         )
 
-    floors = sorted({real_number(b, "entropy_floor", 0.0) for b in entropy_floors})
+    levels = sorted({real_number(d, "delta", 0.0, 1.0) for d in in_order(deltas, "deltas")})
+    given = [*in_order(entropy_floors, "entropy_floors")]
+    given += [0.0] if query is not None or adversaries is not None else []
+    floors = sorted({real_number(b, "entropy_floor", 0.0) for b in given})
     clock = Clock(time_limit)
     audits: list[tuple[float | None, SampleAudit]] = [
         (floor, audited(floor, clock.share(len(floors) - turn)))
         for turn, floor in enumerate(floors)
     ]
-    audits.append((None, audited(None)))
-    quantities = [_leakage(audit, floor, unit) for floor, audit in audits]
+    if query is None:
+        audits.append((None, audited(None)))
+    whom = "" if adversaries is None else f" {say.of_those_who(adversaries.statement)}"
+    quantities = [_leakage(audit, floor, query is not None, unit, whom) for floor, audit in audits]
     found = audits[-1][1]
-    violation = found.violation()
-    lower = converted(violation.epsilon, "nats", unit)
-    meaning = f"{_confident(found)} {violation.why}"
-    quantities.append(
-        Quantity(names.LOCAL_DP, lower, math.inf, unit, BOUND, meaning, delta=violation.delta)
-    )
+    name = names.LOCAL_DP if query is None else names.RECORD_DP
+    for delta in levels:
+        violation = found.violation(delta)
+        lower = converted(violation.epsilon, "nats", unit)
+        meaning = f"{_confident(found)} {violation.why}"
+        quantities.append(Quantity(name, lower, math.inf, unit, BOUND, meaning, delta=delta))
     facts = {
         "secrets": found.counts.shape[0],
         "columns": found.counts.shape[1],
@@ -113,15 +129,20 @@ def samples_report(
     return Report(unit, tuple(quantities), facts, progress.interrupted)
 
 
-def _leakage(audit: SampleAudit, floor: float | None, unit: str) -> Quantity:
-    name, whom = names.CAPACITY, "whatever the secret's law"
+def _leakage(
+    audit: SampleAudit, floor: float | None, of_record: bool, unit: str, known: str
+) -> Quantity:
+    name, what, whom = names.CAPACITY, "the secret", "whatever the secret's law"
     if floor is not None:
         name, whom = names.RECORD_LEAKAGE, f"to anybody with {floor:g} {unit} of doubt about it"
+    if of_record:
+        what, whom = "one person's record", f"to anybody with {floor:g} {unit} of doubt about all"
     open_by = converted(audit.upper - audit.lower - audit.search, "nats", unit)
     more = f" (about {audit.more_draws} more would halve it)" if audit.more_draws else ""
     meaning = (
-        f"{_confident(audit)} what the output tells about the secret at most, on average, {whom}. "
-        f"{audit.about} {open_by:.2g} {unit} are open for want of draws{more}."
+        f"{_confident(audit)} what the output tells about {what} at most, on average, {whom}."
+        f"{'' if floor is None else known} {audit.about} {open_by:.2g} {unit} are open for want of "
+        f"draws{more}."
     )
     bound = replace(audit.bound, lower=audit.lower, upper=audit.upper, attained=None)
     return Quantity.of_bound(name, bound, unit, meaning, entropy_floor=floor)

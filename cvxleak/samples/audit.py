@@ -17,7 +17,7 @@ from cvxleak.core.clock import Clock
 from cvxleak.core.errors import SolveInterrupted, ValidationError
 from cvxleak.core.validation import Array, generator, instance, short
 from cvxleak.core.value import preview
-from cvxleak.model import ChannelSet, Mechanism, Query, RecordSpace, TableQuery
+from cvxleak.model import ChannelSet, Knowledge, Mechanism, Query, RecordSpace, TableQuery
 from cvxleak.problem import Bound
 from cvxleak.problem.problem import TIME_LIMIT
 from cvxleak.samples.columns import Columns, columns_between, columns_listed, columns_seen
@@ -174,6 +174,7 @@ def audit_samples(
     *,
     entropy_floor: float | None = None,
     query: Query | None = None,
+    adversaries: Knowledge | Iterable[Knowledge] | None = None,
     confidence: float = 0.95,
     outputs: Iterable[Hashable] | None = None,
     bins: int | Iterable[float] | None = None,
@@ -192,10 +193,13 @@ def audit_samples(
         The columns' names.
     entropy_floor : float, optional
         The adversary's least uncertainty, in nats, about the record (or, with a query, about the
-        dataset). If left out and there is no query, the audit is of the capacity.
+        dataset). If left out and there is neither a query nor knowledge, the audit is of the
+        capacity.
     query : Query, optional
         The secrets are its values: the audit is of what leaks about a record of its datasets.
         Values without draws may do anything.
+    adversaries : Knowledge or iterable of Knowledge, optional
+        What else is known about the adversary's prior, as for `record_leakage`.
     confidence : float
         From 0 to 1, both excluded.
     outputs : iterable of hashable, optional
@@ -262,10 +266,11 @@ def audit_samples(
 
     clock, size, interrupted = Clock(time_limit), len(rows), False
     bound = most = capacity(channels, tol=TOLERANCE if tol is None else tol)
-    if query is not None or entropy_floor is not None:
+    if query is not None or entropy_floor is not None or adversaries is not None:
         asked = query if query is not None else _one_record(rows)
         size = max(map(len, asked.space.alphabets))
         options: dict[str, Any] = {"tol": tol, "time_limit": clock.limit, "progress": progress}
+        options["adversaries"] = adversaries
         floor = 0.0 if entropy_floor is None else entropy_floor
         try:
             bound = record_leakage(Mechanism(asked, channels), floor, **options)

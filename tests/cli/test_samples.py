@@ -9,7 +9,9 @@ import pytest
 from typer.testing import Result
 
 from cvxleak.core import ValidationError
+from cvxleak.model import KnownMarginals
 from cvxleak.proofs import verify
+from cvxleak.queries import count
 from cvxleak.report import Progress, samples_report
 from cvxleak.samples import audit_samples
 
@@ -71,7 +73,10 @@ def test_the_command(run: Run, path: Path, tmp_path: Path):
     ("arguments", "words"),
     [
         (["--secret", "who"], "--secret: is for --samples, which is missing"),
-        (["SPEC", "--samples", "{}"], "SPEC: does not go together with --samples"),
+        (["--delta", "0.1"], "--delta: is for --samples, which is missing"),
+        (["nowhere.toml", "--samples", "{}"], "nowhere.toml: No such file"),
+        (["{}", "--samples", "{}"], "not a TOML file"),
+        (["--samples", "{}", "--delta", "2", "--confidence", "0.9"], "--delta: found 2.0"),
         (["--samples", "{}", "--html", "a.html"], "--html: does not go together with --samples"),
         (["--samples", "{}"], "--secret: found 'x'; one of the columns ['who', 'what']"),
         (["--samples", "{}", "--secret", "who"], "--output: found 'y'"),
@@ -88,6 +93,51 @@ def test_wrong_usage_is_one_message(run: Run, path: Path, arguments: list[str], 
     assert words.format(path) in found.stderr
     assert len(found.stderr.splitlines()) == 1
     assert found.stdout == ""
+
+
+def test_a_spec_says_whose_the_secrets_are(run: Run, write: Callable[..., Path], tmp_path: Path):
+    """As from Python: the query's values, floors, and a class of adversaries."""
+    counts = tmp_path / "counts.csv"
+    draws = {(0, 0): 450, (0, 1): 50, (1, 0): 250, (1, 1): 250, (2, 0): 50, (2, 1): 450}
+    rows = {"x": [x for (x, _), n in draws.items() for _ in range(n)]}
+    rows["y"] = [y for (_, y), n in draws.items() for _ in range(n)]
+    lines = [f"{x},{y}" for x, y in zip(rows["x"], rows["y"], strict=True)]
+    counts.write_text("\n".join(["x,y", *lines]))
+    spec = write(
+        '[query]\nkind = "count"\nrecords = 2\n[adversary]\nentropy_floors = ["50%"]',
+        'kind = "marginals"\nlaw = [0.8, 0.2]',
+    )
+    found = run(
+        *("audit", spec, "--samples", counts, "--delta", "0", "0.1", "--tol", "1e-2"),
+        *("--json", tmp_path / "a.json", "--certificate", tmp_path / "proof.json"),
+    )
+    assert found.exit_code == 0
+    assert verify(tmp_path / "proof.json").passed
+    document = json.loads((tmp_path / "a.json").read_text())
+    assert document["spec"] == "spec.toml"
+    assert list(document["files_sha256"]) == ["counts.csv"]
+    free, half, *epsilons = document["quantities"]
+    assert [q["entropy_floor"] for q in (free, half)] == [0, pytest.approx(math.log(2))]
+    assert "one person's record" in half["meaning"]
+    assert "records have their known laws" in half["meaning"]
+    known = KnownMarginals([0.8, 0.2])
+    audit = audit_samples(
+        rows, query=count(2), entropy_floor=math.log(2), adversaries=known, tol=1e-2
+    )
+    assert (half["lower"], half["upper"]) == pytest.approx((audit.lower, audit.upper), abs=1e-6)
+    assert audit.upper < audit_samples(rows, query=count(2), entropy_floor=math.log(2)).upper
+    # Neighbors differ by one; 0 and 2, which differ most, are none.
+    assert {q["name"] for q in epsilons} == {"record DP epsilon"}
+    assert [q["delta"] for q in epsilons] == [0, 0.1]
+    assert epsilons[0]["lower"] == pytest.approx(audit.violation().epsilon, abs=1e-6)
+    assert epsilons[0]["lower"] < audit.violation(pairs=[(0, 2)]).epsilon
+    other = write('[query]\nkind = "count"\nrecords = 2\n[adversary]\nkind = "independent"')
+    refused = run("audit", other, "--samples", counts)
+    assert refused.exit_code == 2
+    assert 'adversary.kind: found "independent"' in refused.stderr
+    assert run("audit", other, "--samples", counts, "--json", other).exit_code == 2
+    missing = run("audit", write('[mechanism]\nkind = "identity"'), "--samples", counts)
+    assert "audit --samples needs [query] or [space]" in missing.stderr
 
 
 def test_bad_floors():

@@ -20,7 +20,7 @@ from cvxleak.exact.balls import precision
 from cvxleak.exact.rationals import dot, rational
 from cvxleak.iterative.formulas import information
 from cvxleak.iterative.joint_update import Updater
-from cvxleak.model import Limits
+from cvxleak.model import Limits, Lumped
 from cvxleak.model.restricted import Linear, Restricted
 from cvxleak.proofs.bounds.adversary_class import check_member, limits_of, reference_weights
 from cvxleak.proofs.bounds.gains import LEAKAGE, GainForm
@@ -111,14 +111,21 @@ class Domain:
                 ) from error
 
     def search(
-        self, starts: int | Array, rng: np.random.Generator, max_iterations: int
+        self,
+        starts: int | Array,
+        rng: np.random.Generator,
+        max_iterations: int,
+        lumped: Lumped | None = None,
     ) -> list[tuple[Array, float]]:
-        """Look for priors of the class that leak much; return them with the floor's multiplier."""
-        lumped = self.lumped
+        """Look for priors of the class that leak much; return them with the floor's multiplier.
+
+        `lumped` is the problem with other rows, where they are only known to lie in a set.
+        """
+        lumped = self.lumped if lumped is None else lumped
         if self._room <= MARGIN * (1 + lumped.max_entropy):
             return []  # F is strictly concave: there is no other prior than the center
         if self._direction is not None:
-            return [self._best_on_segment(self._direction)]
+            return [self._best_on_segment(self._direction, lumped)]
         if isinstance(starts, (int, np.integer)):
             # A value's mass goes to random rows, half of the time nearly all of it to one; the
             # groups with equal rows share it as they do at the center.
@@ -155,7 +162,7 @@ class Domain:
         order = np.argsort(-values)
         return [(found[i], float(lams[i])) for i in order if np.isfinite(values[i])]
 
-    def _best_on_segment(self, direction: Array) -> tuple[Array, float]:
+    def _best_on_segment(self, direction: Array, lumped: Lumped) -> tuple[Array, float]:
         """Return the prior that leaks most where the equations leave a segment, and its multiplier.
 
         On a grid, and again around its best point.
@@ -166,7 +173,7 @@ class Domain:
         slope = A @ direction
         low = float((room[slope < 0] / slope[slope < 0]).max(initial=-np.inf))
         high = float((room[slope > 0] / slope[slope > 0]).min(initial=np.inf))
-        updater = Updater(self.lumped, self.floor)
+        updater = Updater(lumped, self.floor)
 
         def leakage(t: Array) -> Array:
             return information(updater.joint(self._along(direction, t)))
@@ -182,7 +189,7 @@ class Domain:
             low, high = max(ends[0], best - step), min(ends[1], best + step)
         near = best + np.array([0.0, 1e-6, -1e-6]) * (ends[1] - ends[0])
         values, points = leakage(near), self._along(direction, near)
-        doubts = entr(points).sum(axis=1) + points @ self.lumped.log_multiplicity
+        doubts = entr(points).sum(axis=1) + points @ lumped.log_multiplicity
         multiplier = 0.0
         if doubts[0] <= self.floor * (1 + 1e-6):
             # The leakage rises where the doubt falls.

@@ -29,7 +29,8 @@ from cvxleak.core.validation import Array, generator
 from cvxleak.exact import balls
 from cvxleak.iterative import meet_entropy_floor
 from cvxleak.measures import lumped_information
-from cvxleak.model import ChannelSet, Lumped
+from cvxleak.model import ChannelSet, Limits, Lumped
+from cvxleak.model.channel_set import LumpedSet
 from cvxleak.model.restricted import restrict
 from cvxleak.problem import Gap, Stopped
 from cvxleak.problem.problem import Found
@@ -72,10 +73,20 @@ class _Part:
 
     group: tuple[int, ...]
     lumped: Lumped
-    boxes: tuple[Array, Array] | None
+    of_set: LumpedSet | None
     domain: Domain | None
     least: float  # of the gain, for a factor
     search: CellSearch | None = None
+
+    @property
+    def boxes(self) -> tuple[Array, Array] | None:
+        """The ends of the rows' probabilities, if they are only known to lie in a set."""
+        return None if self.of_set is None else (self.of_set.lower, self.of_set.upper)
+
+    @property
+    def limits(self) -> Limits | None:
+        """What all adversaries meet, if more is known of them than their entropy."""
+        return None if self.domain is None else self.domain.limits
 
 
 class CellAudit:
@@ -171,7 +182,7 @@ class CellAudit:
                 part.search = CellSearch(
                     part.lumped,
                     self.floor,
-                    None if part.domain is None else part.domain.limits,
+                    part.limits,
                     boxes=part.boxes,
                     objective=Objective.of(self._told, len(part.lumped.values), self.attained),
                 )
@@ -203,13 +214,13 @@ class CellAudit:
 
     def _begin(self, place: int, gap: Gap, stop: Stop) -> None:
         problem, group = self.problem, self._groups[place]
-        if isinstance(problem.mechanism.noise, ChannelSet):
-            found = problem.mechanism.lumped_set(group)
-            part = _Part(group, found.center, (found.lower, found.upper), None, self._least(group))
-        elif problem.adversaries:
+        if problem.adversaries:
             restricted = restrict(problem.mechanism, group, problem.adversaries)
-            domain = Domain(restricted, self.floor, self._told)
-            part = _Part(group, restricted.lumped, None, domain, self._least(group))
+            domain, of_set = Domain(restricted, self.floor, self._told), restricted.of_set
+            part = _Part(group, restricted.lumped, of_set, domain, self._least(group))
+        elif isinstance(problem.mechanism.noise, ChannelSet):
+            of_set = problem.mechanism.lumped_set(group)
+            part = _Part(group, of_set.center, of_set, None, self._least(group))
         else:
             lumped = problem.mechanism.lumped(group)
             part = _Part(group, lumped, None, None, self._least(group))
@@ -241,6 +252,12 @@ class CellAudit:
 
     def _look(self, place: int, weights: Array, stop: Stop) -> None:
         self._report(self.attained, self.upper, self.nodes)
+        part = self._parts[place]
+        if self._told.is_leakage and part.domain is not None:
+            # Steps in a class are slow: only from where there is more than was found.
+            found = part.domain.meet(weights[0])
+            if lumped_information(found, _most_telling(part, part.lumped, found)) <= self.attained:
+                return
         self._climb(place, weights[:8], stop)
 
     def _climb(self, place: int, starts: int | Array, stop: Stop) -> None:
@@ -253,11 +270,11 @@ class CellAudit:
         # The first climb is short even where there is no time for it: there has to be a witness.
         late = stop()
         starts, stop_at = (2, _never) if late and not self._worst else (starts, stop)
-        center = self._ascend(part.lumped, starts, stop_at)
+        center = self._ascend(part, part.lumped, starts, stop_at)
         rows, best, value = part.lumped, center, lumped_information(center, part.lumped)
         for _ in range(TURNS):
             rows = _most_telling(part, rows, best)
-            found = self._ascend(rows, best[None], stop_at)
+            found = self._ascend(part, rows, best[None], stop_at)
             before, value = value, lumped_information(found, rows)
             best = found
             if value > self.attained:
@@ -266,7 +283,13 @@ class CellAudit:
             if value <= before + GAIN or stop():
                 break
 
-    def _ascend(self, lumped: Lumped, starts: int | Array, stop: Callable[[], bool]) -> Array:
+    def _ascend(
+        self, part: _Part, lumped: Lumped, starts: int | Array, stop: Callable[[], bool]
+    ) -> Array:
+        if part.domain is not None:
+            found = part.domain.search(starts, self._rng, STEPS, lumped)
+            weights = [part.domain.meet(one) for one, _ in found[:1]] or [part.domain.center]
+            return weights[0]
         run = ascend(lumped, self.floor, starts, self._rng, STEPS, stop)
         return meet_entropy_floor(run.point, lumped, self.floor)
 
@@ -300,7 +323,7 @@ class CellAudit:
             ends = [self._lower(part, weights) for weights in candidates]
         uppers, entries = [upper for upper, _ in proved], [entry for _, entry in proved]
         lower, weights, written = max(ends, key=lambda end: end[0])
-        of_set = part.boxes is not None
+        of_set = part.of_set is not None
         return Found(
             lower,
             max(uppers),
@@ -317,20 +340,19 @@ class CellAudit:
 
     def _proved(self, records: tuple[int, ...], place: int) -> tuple[float, dict[str, Any]]:
         """Return the proved upper end for one class, and its entry of the proof."""
-        mechanism, told = self.problem.mechanism, self._told
+        told = self._told
         entry: dict[str, Any] = {"records": list(records)}
         part = self._parts[place] if place < len(self._parts) else None
         if part is not None and part.search is not None:
             outputs = [[y] for y in range(part.lumped.rows.shape[1])]
             entry["cells"] = part.search.encoded(outputs, "<f8")
-        if isinstance(mechanism.noise, ChannelSet):
-            of_set = mechanism.lumped_set(records)
-            return prover.prove_upper_of_set(of_set, self.floor, entry, told), entry
         if part is None:
-            most = balls.round_up(told.ceiling(len(mechanism.space.values(records))))
-            return most, entry
-        limits = None if part.domain is None else part.domain.limits
-        return prover.prove_upper(part.lumped, self.floor, entry, limits, told), entry
+            k = len(self.problem.mechanism.space.values(records))
+            return balls.round_up(told.ceiling(k)), entry
+        if part.of_set is not None:
+            upper = prover.prove_upper_of_set(part.of_set, self.floor, entry, part.limits, told)
+            return upper, entry
+        return prover.prove_upper(part.lumped, self.floor, entry, part.limits, told), entry
 
     def _lower(self, part: _Part, weights: Array) -> tuple[float, Array, list[float] | list[str]]:
         """Return the proved lower end, its witness, and that as a certificate holds it."""
@@ -339,7 +361,7 @@ class CellAudit:
 
         def proved(law: Array) -> tuple[float, Array, list[float]]:
             stored, told = law.tolist(), self._told
-            if part.boxes is None:
+            if part.of_set is None:
                 return prover.prove_lower(part.lumped, self.floor, stored, told), law, stored
             mechanism, group = self.problem.mechanism, part.group
             lower = prover.prove_lower_of_set(mechanism, group, self.floor, stored, told)

@@ -552,6 +552,11 @@ class CellDual:
         if self._boxes is not None:
             rows = largest_rows(*self._boxes, nu.transpose(2, 0, 1))
             c = np.einsum("abgy,bya->abg", rows, nu)
+            if len(self.limits.bounds):
+                own = self.columns[:, None, :, self.outputs :]
+                c = c + np.einsum("agj,bj->abg", own[:, 0], kappa)
+                own = np.broadcast_to(own, (*rows.shape[:3], own.shape[3]))
+                rows = np.concatenate([rows, own], axis=3)
             return c + price, rows
         nu = np.concatenate([nu, np.repeat(kappa[..., None], self.values, axis=2)], axis=1)
         c = np.matmul(np.ascontiguousarray(nu.transpose(2, 0, 1)), self._columns_t)

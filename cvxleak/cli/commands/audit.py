@@ -11,7 +11,7 @@ import typer
 
 from cvxleak.cli.cli_errors import complaining, named
 from cvxleak.cli.commands.solve import Asked, answer
-from cvxleak.cli.documents import Output, counted
+from cvxleak.cli.documents import Output, check_targets, counted
 from cvxleak.cli.options import (
     Json,
     Proof,
@@ -56,8 +56,8 @@ Samples = Annotated[
     Path | None,
     typer.Option(
         metavar="PATH",
-        help="In place of a SPEC: a CSV file of draws, a line for each, with a secret and the "
-        "output that came out.",
+        help="A CSV file of draws, a line for each, with a secret and the output that came out. A "
+        "SPEC beside it says of which query the secrets are values, and who the adversaries are.",
     ),
 ]
 Secret = Annotated[
@@ -102,6 +102,15 @@ Confidence = Annotated[
         parser=number, metavar="C", help="Confidence of all that --samples says; 0.95 if not said."
     ),
 ]
+Deltas = Annotated[
+    list[float] | None,
+    typer.Option(
+        parser=number,
+        metavar="D",
+        help="Which epsilons of (epsilon, delta)-differential privacy --samples rule out; may be "
+        "repeated; 0 if not said.",
+    ),
+]
 
 
 def audit(
@@ -124,28 +133,29 @@ def audit(
     by: By = None,
     noise: TableNoise = None,
     published: Published = None,
+    delta: Deltas = None,
 ) -> None:
     """Audit a mechanism: what one output tells, by every measure."""
-    named_columns = {"secret": secret, "output": output, "confidence": confidence}
-    drawn = {name: value for name, value in named_columns.items() if value is not None}
+    of_samples = {"secret": secret, "output": output, "confidence": confidence, "delta": delta}
+    drawn = {name: value for name, value in of_samples.items() if value not in (None, [])}
     paths = {"json_path": json_path, "certificate": certificate}
     with complaining():
         if samples is None and drawn:
             raise ValidationError(f"--{next(iter(drawn))}: is for --samples, which is missing")
-        if samples is not None and (spec is not None or html is not None):
-            option = "SPEC" if spec is not None else "--html"
-            raise ValidationError(f"{option}: does not go together with --samples")
         if samples is not None:
+            for option, value in (("html", html), ("microdata", microdata)):
+                if value is not None:
+                    raise ValidationError(f"--{option}: does not go together with --samples")
             drawn |= {"entropy_floors": entropy_floor or (), "unit": units.value}
-            _audit_samples(samples, drawn, tol, time_limit, **paths)
+            _audit_samples(samples, spec, drawn, tol, time_limit, **paths)
             return
         counted = {"by": by, "noise": noise}
         if microdata is None:
             for option in (name for name, value in counted.items() if value is not None):
                 raise ValidationError(f"--{option}: is for --microdata, which is missing")
         else:
-            if spec is not None or samples is not None or html is not None:
-                option = "SPEC" if spec else "--samples" if samples else "--html"
+            if spec is not None or html is not None:
+                option = "SPEC" if spec else "--html"
                 raise ValidationError(f"{option}: does not go together with --microdata")
             for option in (name for name, value in counted.items() if value is None):
                 raise ValidationError(f"--{option}: is missing, beside --microdata")
@@ -280,23 +290,34 @@ def _audit_microdata(
 
 def _audit_samples(
     path: Path,
-    options: Mapping[str, Any],
+    spec: Path | None,
+    options: dict[str, Any],
     tol: float | None,
     time_limit: float,
     *,
     json_path: str | None,
     certificate: str | None,
 ) -> None:
-    """Report on a file of draws."""
+    """Report on a file of draws; what a spec says of secrets and adversaries goes with it."""
     from cvxleak.cli.progress import Display
-    from cvxleak.cli.spec_file import read_file, sha256
+    from cvxleak.cli.spec_file import SpecFile, read_file, sha256
     from cvxleak.report import samples_report
 
     check_limits(tol, time_limit)
     written = Output("audit", path, json_path, certificate)
     data = read_file(path)
-    arguments = ("secret", "output", "confidence", "entropy_floor")
+    arguments = ("secret", "output", "confidence", "entropy_floor", "delta")
     places = {name: f"--{name.replace('_', '-')}" for name in arguments}
+    options["deltas"] = options.pop("delta", (0.0,))
+    identity: dict[str, Any] = {"spec": path.name, "sha256": sha256(data), "files": {}}
+    about: list[str] = []
+    if spec is not None:
+        check_targets(spec, {"--json": json_path, "--certificate": certificate})
+        spec_file = SpecFile(spec)
+        told, places["entropy_floor"] = _of_secrets(spec_file, options)
+        options |= told
+        identity = {**spec_file.identity(), "files": {path.name: sha256(data)}}
+        about = [spec_file.title]
     with Display(options["unit"]) as progress, named(places):
         report = samples_report(path, **options, tol=tol, time_limit=time_limit, progress=progress)
     heading = "{draws} draws of {secrets} secrets, sorted into {columns} columns".format(
@@ -304,8 +325,29 @@ def _audit_samples(
     )
     if report.facts["choosing"]:
         heading += f", which {report.facts['choosing']} of them chose"
-    identity = {"spec": path.name, "sha256": sha256(data), "files": {}}
-    written.publish(report, [path.name, heading], identity, tables=False)
+    written.publish(report, [*about, path.name, heading], identity, tables=False)
+
+
+def _of_secrets(spec_file: SpecFile, options: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    """Return what a spec says of the secrets and of the adversaries, and where it says floors."""
+    from cvxleak.cli.from_spec import build_knowledge, build_query
+
+    spec_file.needs("audit --samples", ("query", "space"))
+    if spec_file.spec.adversary.kind == "independent":
+        raise ValidationError(
+            f'{spec_file.path}: adversary.kind: found "independent"; of a mechanism of which only '
+            "draws are known, leakage to independent beliefs is not bounded"
+        )
+    query, unit = build_query(spec_file), options["unit"]
+    floors, where = spec_file.numbers(
+        "--entropy-floor",
+        options["entropy_floors"],
+        "adversary.entropy_floors",
+        unit,
+        most=query.space.max_entropy,
+    )
+    known = build_knowledge(spec_file, query, unit)
+    return {"query": query, "entropy_floors": floors, "adversaries": known}, where
 
 
 def about_mechanism(spec_file: SpecFile, mechanism: Mechanism) -> list[str]:

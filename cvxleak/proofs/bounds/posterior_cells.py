@@ -213,9 +213,10 @@ class CellProof:
         for x, t in zip(kappa, self._shares, strict=True):
             lam += x * t
         if self._boxes is not None:
-            return _robust_value(self._boxes, self._logs, nu, lam, share, shift)
-        prices = [[arb(1)] * k, *([x] * k for x in kappa)]
-        value = _dual_value(self._columns, self._logs, [*nu, *prices], lam, share, shift)
+            value = _robust_value(self._boxes, self._logs, nu, kappa, lam, share, shift)
+        else:
+            prices = [[arb(1)] * k, *([x] * k for x in kappa)]
+            value = _dual_value(self._columns, self._logs, [*nu, *prices], lam, share, shift)
         for x, d in zip(kappa, self._bounds, strict=True):
             value += x * d
         return value
@@ -355,22 +356,21 @@ def _worst(
     return worst
 
 
-Boxes = list[list[tuple[list[Ball], list[Ball]]]]
-"""For each value of A, and each of its groups: the lower and the upper ends of its row."""
+Boxes = list[list[tuple[list[Ball], list[Ball], list[Ball]]]]
+"""For each value of A, and each of its groups: the lower and the upper ends of its row, and the
+limits' coefficients."""
 
 
 def _boxes(
     lumped: Lumped, header: Mapping[str, Any], limits: Limits, boxes: tuple[Array, Array]
 ) -> Boxes:
     plain = [[y] for y in range(lumped.rows.shape[1])]
-    if header["outputs"] != plain or {"output", "symmetries"} & header.keys() or limits.bounds.size:
-        raise CertificateError(
-            "a set of channels goes with no merged outputs, symmetries or limits"
-        )
+    if header["outputs"] != plain or {"output", "symmetries"} & header.keys():
+        raise CertificateError("a set of channels goes with neither merged outputs nor symmetries")
     parts: Boxes = [[] for _ in lumped.values]
-    for a, low, high in zip(lumped.value_index, *boxes, strict=True):
-        ends = ([balls.number(x) for x in row.tolist()] for row in (low, high))
-        parts[int(a)].append(tuple(ends))  # pyright: ignore[reportArgumentType]
+    for a, low, high, prices in zip(lumped.value_index, *boxes, limits.coefficients.T, strict=True):
+        ends = [[balls.number(x) for x in row.tolist()] for row in (low, high)]
+        parts[int(a)].append((ends[0], ends[1], [arb(x) for x in prices.tolist()]))
     return parts
 
 
@@ -378,6 +378,7 @@ def _robust_value(
     boxes: Boxes,
     logs: Sequence[Sequence[Ball]],
     nu: Matrix,
+    kappa: Sequence[Ball],
     lam: Ball,
     share: Ball,
     shift: Sequence[Ball],
@@ -386,7 +387,10 @@ def _robust_value(
     phi = []
     for a, part in enumerate(boxes):
         column = [row[a] for row in nu]
-        c = [support_above(low, high, column) for low, high in part]
+        c = [
+            support_above(low, high, column) - balls.dot(kappa, prices)
+            for low, high, prices in part
+        ]
         phi.append(balls.soft_maximum(c, lam, logs[a]) + shift[a])
     return balls.soft_maximum(phi, share + lam)
 

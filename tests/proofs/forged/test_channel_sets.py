@@ -12,8 +12,10 @@ from scipy.special import logsumexp, rel_entr, xlogy
 from cvxleak.core.errors import CertificateError
 from cvxleak.exact.balls import precision
 from cvxleak.exact.packing import pack
-from cvxleak.model import ChannelSet, KnownMarginals, Limits, Mechanism
+from cvxleak.measures import mutual_information
+from cvxleak.model import ChannelSet, Expectation, KnownMarginals, Limits, Mechanism
 from cvxleak.model.knowledge.binding import as_knowledge
+from cvxleak.model.restricted import restrict
 from cvxleak.proofs import record_leakage
 from cvxleak.proofs.bounds import channel_sets
 from cvxleak.proofs.bounds.posterior_cells import cells_bound
@@ -299,7 +301,7 @@ REFUSED = [
     (
         audit(),
         {("proof", "groups", 0, "cells", "outputs"): [[0, 1]]},
-        "goes with no merged outputs",
+        "goes with neither merged outputs",
     ),
 ]
 
@@ -309,27 +311,92 @@ def test_refused(parts: Parts, changes, reason: str):
     refused(parts, changes, reason)
 
 
-def test_sets_go_with_neither_limits_nor_symmetries():
+def test_sets_go_with_neither_merged_outputs_nor_symmetries():
     lumped = Mechanism(parity(1), SET).lumped_set(0)
     ends_of_rows = lumped.lower, lumped.upper
     leaf = [0.25, 0.5, 0.125, 0.25, 0.0]
-    with pytest.raises(CertificateError, match="goes with no merged outputs"):
-        cells_bound(
-            lumped.center,
-            0.0,
-            cells([[*leaf, 0.0]]),
-            Limits([[1.0, 0.0]], [0.5]),
-            boxes=ends_of_rows,
-        )
     swap = {"symmetries": pack(np.array([[1, 0, 1, 0]], dtype=np.int32), "<i4")}
-    with pytest.raises(CertificateError, match="goes with no merged outputs"):
+    with pytest.raises(CertificateError, match="goes with neither merged outputs"):
         cells_bound(lumped.center, 0.0, cells([leaf]) | swap, boxes=ends_of_rows)
     law = {"output": pack(np.array([0.5, 0.5]))}
-    with pytest.raises(CertificateError, match="goes with no merged outputs"):
+    with pytest.raises(CertificateError, match="goes with neither merged outputs"):
         cells_bound(lumped.center, 0.0, cells([leaf]) | law, boxes=ends_of_rows)
 
 
-def test_sets_go_with_no_knowledge():
-    (known,) = as_knowledge(KnownMarginals([0.8, 0.2]), parity(1))
-    stated = {("problem", "adversaries"): [known.to_dict()]}
-    refused(audit(), stated, "goes with no knowledge")
+def known_of(knowledge, mechanism):
+    """Return knowledge as a certificate has it, and the problem that it restricts."""
+    bound = as_knowledge(knowledge, mechanism.query)
+    return [one.to_dict() for one in bound], restrict(mechanism, (0,), bound)
+
+
+def test_a_leaf_with_limits_is_the_formula_at_the_worst_rows():
+    low, high = (np.array(m)[[0, 1, 0]] for m in (LOW, HIGH))
+    mechanism = Mechanism(count(2), ChannelSet(low, high))
+    _, restricted = known_of(Expectation([0, 1, 3], at_most=0.5), mechanism)
+    of_set = restricted.of_set
+    # Values 0 and 2 of the count have like boxes, and the expectation tells them apart.
+    assert [list(counted.values()) for counted in of_set.counts] == [[1]] * 4
+    floor, lam, kappa = 0.75, 0.25, 0.375
+    mu = np.array([[0.5, 0.125], [0.25, 1.0]])
+    limits = Limits([[0.0, 1.0, 1.0, 3.0]], [0.5])
+    found = cells_bound(
+        of_set.center,
+        floor,
+        cells([[lam, *mu.ravel(), kappa]]),
+        limits,
+        (of_set.lower, of_set.upper),
+    )
+    phi = []
+    for a in range(2):
+        own = of_set.center.value_index == a
+        c = [
+            max(q @ mu[:, a] for q in vertices(*ends_of_row)) - kappa * price
+            for *ends_of_row, price in zip(
+                of_set.lower[own], of_set.upper[own], limits.coefficients[0, own], strict=True
+            )
+        ]
+        phi.append(lam * logsumexp(np.array(c) / lam))
+    expected = (1 + lam) * logsumexp(np.array(phi) / (1 + lam)) - lam * floor + kappa * 0.5
+    assert found == pytest.approx(expected, abs=1e-12)
+
+
+def known_audit():
+    """An audit of one bit whose law has to be (1/4, 3/4): its limits are two for each value."""
+    stated, _ = known_of(KnownMarginals([0.25, 0.75]), Mechanism(parity(1), SET))
+    leaf = [0.0, 0.0, 0.0, 0.0, 0.0, 2.1875, 0.0]
+    return tampered(
+        audit(),
+        {
+            ("problem", "adversaries"): stated,
+            ("witness", "weights"): ["1/4", "3/4"],
+            ("proof", "groups", 0, "cells"): cells([leaf]),
+        },
+    )
+
+
+def test_a_witness_of_a_class_holds_for_all_of_the_set():
+    lower, upper = ends(known_audit())
+    joint = np.array([[0.25 * 0.75, 0.25 * 0.25], [0.75 * 0.25, 0.75 * 0.75]])
+    logs = np.log(joint / joint.sum(axis=0))
+    expected = -xlogy([0.25, 0.75], [0.25, 0.75]).sum()
+    for x, mass in enumerate((0.25, 0.75)):
+        expected += min(mass * q @ logs[x] for q in vertices(np.array(LOW[x]), np.array(HIGH[x])))
+    assert lower == pytest.approx(expected, abs=1e-9)
+    # Of cells that are whole simplices only the law's entropy is proved.
+    assert upper == pytest.approx(-xlogy([0.25, 0.75], [0.25, 0.75]).sum(), abs=1e-4)
+    least, most = (mutual_information([0.25, 0.75], [[q, 1 - q], [1 - q, q]]) for q in (0.7, 0.8))
+    proves_nothing_false(known_audit(), least, most)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({("witness", "weights"): ["1/2", "1/2"]}, "misses an equation"),
+        ({("witness", "weights"): [0.25, 0.75]}, "fraction"),
+        ({("problem", "entropy_floor"): 0.6}, "below the floor"),
+        ({("proof", "groups", 0, "cells"): cells([[0.25, 0.5, 0.125, 0.25, 0.0]])}, "needed"),
+        ({("proof", "groups", 0, "sharing"): {}}, "sharing"),
+    ],
+)
+def test_knowledge_is_refused_as_with_a_channel(changes, reason: str):
+    refused(known_audit(), changes, reason)
