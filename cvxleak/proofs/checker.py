@@ -25,6 +25,7 @@ from cvxleak.proofs import (
     privacy_claims,
     product_leakage,
     record_leakage,
+    refinement,
     release,
     renyi_capacity,
 )
@@ -89,6 +90,7 @@ PROVERS = {
     "dp-profile": Prover(privacy_claims.prove_profile, "probability", privacy_claims.about),
     "gaussian-dp": Prover(privacy_claims.prove_gaussian, "sigma", privacy_claims.about),
     "min-information": Prover(min_information.prove, about=min_information.about),
+    "deficiency": Prover(refinement.prove, "probability", refinement.about),
 }
 """How each kind is checked."""
 

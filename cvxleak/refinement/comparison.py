@@ -15,16 +15,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
+from typing import Any
 
+import numpy as np
 from flint import fmpq, fmpq_mat
 from numpy.typing import ArrayLike
 
 from cvxleak.core.errors import SolverError, ValidationError
-from cvxleak.core.numbers import exact_law, fraction
-from cvxleak.core.validation import instance
+from cvxleak.core.numbers import exact_law, fraction, to_json
+from cvxleak.core.validation import Array, instance
 from cvxleak.core.value import Value
 from cvxleak.exact.rationals import float_above
 from cvxleak.model import Channel, GainMatrix, Prior
+from cvxleak.proofs import Certificate
+from cvxleak.proofs.refinement import prove
 from cvxleak.refinement.rational import (
     Table,
     check_terms,
@@ -40,6 +45,9 @@ from cvxleak.refinement.rational import (
 from cvxleak.solvers.exact_linear import exact_minimum
 
 __all__ = ["Refinement", "deficiency", "le_cam_distance", "refines"]
+
+LONGEST = 10**1999
+"""Fractions up to 1 with smaller denominators have the 4000 characters that a file may hold."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -74,12 +82,15 @@ class Refinement(Value):
 
     Examples
     --------
+    >>> from cvxleak import verify
     >>> from cvxleak.refinement import refines
     >>> found = refines([[0.9, 0.1], [0.1, 0.9]], [[0.8, 0.2], [0.2, 0.8]])
     >>> found
     Refinement(holds: other = channel followed by processing)
     >>> bool(found), found.processing.matrix.tolist()
     (True, [[0.875, 0.125], [0.125, 0.875]])
+    >>> verify(found.certificate).passed, found.certificate.upper
+    (True, 0.0)
     """
 
     prior: Prior
@@ -113,6 +124,24 @@ class Refinement(Value):
         object.__setattr__(self, "lower", max(more, Fraction(0)))
         made = processed(first, exact_rows(self.processing))
         object.__setattr__(self, "upper", _largest_variation(made, second))
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """Both ends of the deficiency as floats, and what proves them, for `cvxleak.verify`.
+
+        An upper end of 0 says that D refines C, a lower end above 0 that it does not. Processing,
+        prior and gain are stored exactly, or as floats where a fraction is too long for a file.
+
+        Raises
+        ------
+        CertificateError
+            A channel with fractions of more than 4000 characters.
+        """
+        problem = {"channel": to_json(self.channel.matrix), "other": to_json(self.other.matrix)}
+        witness = {"processing": _storable(self.processing.matrix)}
+        proof = {"prior": _storable(self.prior.probabilities), "gain": _storable(self.gain.table)}
+        lower, upper = prove(problem, witness, proof)
+        return Certificate("deficiency", problem, lower, upper, witness, proof, unit="probability")
 
     def __bool__(self) -> bool:
         if self.lower > 0:
@@ -312,6 +341,12 @@ def _answer(rows: Table, wanted: Table) -> tuple[Table, list[Fraction], Table]:
         for z in range(after)
     ]
     return kernel, law, gain
+
+
+def _storable(values: Array) -> Any:
+    """Return probabilities or gains as a certificate holds them: floats if one is too long."""
+    fit = all(fraction(x).denominator < LONGEST for x in values.ravel().tolist())
+    return to_json(values) if fit else np.array(values, dtype=float, subok=False).tolist()
 
 
 def _largest_variation(made: Table, wanted: Table) -> Fraction:

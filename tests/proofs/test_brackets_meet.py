@@ -16,6 +16,7 @@ from cvxleak.capacities import renyi_capacity
 from cvxleak.proofs import checker, fixed_prior
 from cvxleak.proofs.checker import PROVERS
 from cvxleak.queries import parity
+from cvxleak.refinement import refines
 from tests.brackets import Brackets
 
 HAMMING = [[0.0, 1.0], [1.0, 0.0]]
@@ -46,6 +47,7 @@ def stored() -> list[Certificate]:
     rows = [[0.9, 0.1], [0.3, 0.7]]
     claims = ({"renyi": (2, 1)}, {"zcdp": 1}, {"epsilon": 1, "delta": 0.1}, {"gdp": 1})
     bounds = [renyi_capacity(rows, 2), *(check_claim(rows, **claim).bound for claim in claims)]
+    bounds.append(refines(rows, np.eye(2)))
     since = [bound.certificate for bound in bounds if bound.certificate is not None]
     assert len(since) == len(bounds)
     return [

@@ -26,6 +26,7 @@ from cvxleak.model import Expectation, KnownMarginals, Mechanism, RecordSpace, R
 from cvxleak.proofs import Certificate, save_certificates, timed, verify
 from cvxleak.proofs.checker import PROVERS
 from cvxleak.queries import count, modular_sum, parity
+from cvxleak.refinement import refines
 from cvxleak.release import release_problem
 
 WRONG = [[0.0, 1.0], [1.0, 0.0]]
@@ -58,6 +59,7 @@ NAMES = (
     "zcdp",
     "dp-profile",
     "gaussian-dp",
+    "deficiency",
 )
 
 
@@ -104,6 +106,7 @@ def one_of_each() -> dict[str, Any]:
         "zcdp": check_claim(rows[:2], zcdp=1).bound,
         "dp-profile": check_claim(rows[:2], epsilon=0.2, delta=0.1).bound,
         "gaussian-dp": check_claim(rows[:2], gdp=1).bound,
+        "deficiency": refines([[0.5, 0.5], [0.2, 0.8]], [[0.75, 0.25], [0.25, 0.75]]),
     }
     return {name: bound.certificate for name, bound in bounds.items()}
 

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cvxleak.core.errors import SolverError, ValidationError
-from cvxleak.core.numbers import exact_law
+from cvxleak import verify
+from cvxleak.core.errors import CertificateError, SolverError, ValidationError
+from cvxleak.core.numbers import exact_law, fraction
 from cvxleak.measures import posterior_gain_vulnerability
 from cvxleak.model import Channel, GainMatrix, Prior
 from cvxleak.refinement import Refinement, deficiency, le_cam_distance, refines
@@ -179,3 +180,39 @@ def test_refuses_what_does_not_fit(other, message):
 def test_refuses_what_is_too_large():
     with pytest.raises(ValidationError, match="at most 4000000 are solved"):
         refines(np.full((200, 200), 1 / 200), np.full((200, 200), 1 / 200))
+
+
+@few
+@given(data=st.data())
+def test_the_certificate_holds_and_decides(data):
+    k = data.draw(st.integers(1, 4))
+    first, second = data.draw(channels(k)), data.draw(channels(k))
+    for other in (second, composed(first, data.draw(channels(first.shape[1])))):
+        found = refines(first, other)
+        certificate = found.certificate
+        answer = verify(certificate.to_dict())
+        assert answer.passed, answer.reason
+        assert certificate.upper == 0 if found else certificate.lower > 0
+        assert fraction(certificate.lower) <= found.lower == found.upper
+        assert found.upper <= fraction(certificate.upper)
+        assert certificate.upper - certificate.lower < 1e-15
+
+
+def test_fractions_that_are_too_long_for_a_file():
+    long = Fraction(10**2000, 2 * 10**2000 + 1)
+    found = refines([[long, 1 - long], [1, 0]], [[1], [1]])
+    with pytest.raises(CertificateError, match="expected a number"):
+        _ = found.certificate
+    # What is found may be left a little short of exact, what is asked may not.
+    flip, clear = Channel([[0.75, 0.25], [0.25, 0.75]]), Channel(np.eye(2))
+    near = Refinement(
+        Prior([long, 1 - long]),
+        flip,
+        clear,
+        Channel([[long, 1 - long], [0, 1]]),
+        GainMatrix([[1, 0], [0, long]]),
+    )
+    certificate = near.certificate
+    assert verify(certificate).passed
+    assert certificate.witness["processing"] == [[0.5, 0.5], [0.0, 1.0]]
+    assert (certificate.lower, certificate.upper) == pytest.approx((0.1875, 0.625))

@@ -1,0 +1,96 @@
+"""Certificate kind ``deficiency``: what one channel lacks of what another tells (Le Cam).
+
+problem: {"channel": C, "other": D}; witness: {"processing": R}; proof: {"prior": p, "gain": g},
+with a row of g, entries from 0 to 1, for each action. The claim is about
+
+    min over stochastic R of max_x TV( (C R)_x, D_x ),
+
+a probability, which is 0 if and only if C R = D for some R: then D refines C. Upper end: the
+largest total variation with the witness's R. Lower end: V_g(p, D) - V_g(p, C), the gains that the
+best action earns with each channel, because C R earns no more than C does, and from C R to D no
+gain in [0, 1] rises by more than the largest total variation (Le Cam's randomization criterion).
+Rows of C, D and R, and p, are laws as written (`cvxleak.core.numbers`). Everything is rational
+arithmetic.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from flint import fmpq, fmpq_mat
+
+from cvxleak.core.errors import CertificateError
+from cvxleak.exact import limits, reading
+from cvxleak.exact.rationals import float_above, float_below, normalized_rows, rational
+
+__all__ = ["about", "prove"]
+
+Parts = Mapping[str, Any]
+Table = list[list[fmpq]]
+
+STEP = 1024
+"""Bits of a common denominator with which a product counts as one step."""
+
+
+def prove(problem: Parts, witness: Parts, proof: Parts) -> tuple[float, float]:
+    """Return proved ends of the deficiency."""
+    reading.parts(problem, {"channel", "other"}, "the problem")
+    reading.parts(witness, {"processing"}, "the witness")
+    reading.parts(proof, {"prior", "gain"}, "the proof")
+    channel = normalized_rows(_rows(problem["channel"], "the channel"))
+    other = normalized_rows(_rows(problem["other"], "the other channel"))
+    inputs, outputs = len(channel), len(other[0])
+    if len(other) != inputs:
+        raise CertificateError("the channels must have the same inputs")
+    kernel = normalized_rows(_rows(witness["processing"], "the processing", outputs))
+    if len(kernel) != len(channel[0]):
+        raise CertificateError("the processing: a row is needed for each output of the channel")
+    prior = normalized_rows([reading.numbers(proof["prior"], "the prior", inputs)])
+    gain = [[rational(x) for x in row] for row in _rows(proof["gain"], "the gain", inputs)]
+    if not all(0 <= x <= 1 for row in gain for x in row):
+        raise CertificateError("the gain: its entries must be in [0, 1]")
+    wide = len(channel[0]) * outputs + len(gain) * (len(channel[0]) + outputs)
+    _charge(inputs * wide, channel, other, kernel, prior, gain)
+    upper = max(
+        sum((max(d - c, fmpq(0)) for c, d in zip(made, wanted, strict=True)), fmpq(0))
+        for made, wanted in zip(_product(channel, kernel), other, strict=True)
+    )
+    weighted = [[p * g for p, g in zip(prior[0], row, strict=True)] for row in gain]
+    more = _value(weighted, other) - _value(weighted, channel)
+    return float_below(max(more, fmpq(0))), float_above(upper)
+
+
+def about(problem: Parts) -> str:
+    """Say what a problem that `prove` has read is about."""
+    before, after = (len(problem[name][0]) for name in ("channel", "other"))
+    return f"channels of {len(problem['channel'])} inputs, with {before} and {after} outputs"
+
+
+def _value(weighted: Table, rows: Table) -> fmpq:
+    """Return what the best action for each output earns in all."""
+    earned = _product(weighted, rows)
+    return sum((max(column) for column in zip(*earned, strict=True)), fmpq(0))
+
+
+def _product(one: Table, other: Table) -> Any:
+    return (fmpq_mat(one) * fmpq_mat(other)).tolist()
+
+
+def _charge(products: int, *tables: Table) -> None:
+    """Count the products, by how long their common denominator may be."""
+    below = 1
+    for table in tables:
+        for row in table:
+            below = math.lcm(below, *(int(x.q) for x in row))
+            limits.charge("steps", below.bit_length() ** 2 >> 20, "a common denominator")
+    limits.charge("steps", products * (1 + below.bit_length() // STEP), "products of channels")
+
+
+def _rows(values: Any, name: str, width: int | None = None) -> Sequence[list[float]]:
+    """Return rows of equally many numbers, of which there is one at least."""
+    if not isinstance(values, list) or not values:
+        raise CertificateError(f"{name}: expected a list of rows")
+    first = reading.numbers(values[0], name, width)
+    return [first, *(reading.numbers(row, name, len(first)) for row in values[1:])]
