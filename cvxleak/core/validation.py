@@ -145,11 +145,11 @@ def probability_rows(values: ArrayLike, name: str, ndim: int) -> Array:
     worst = int(np.argmax(np.abs(sums - 1)))
     if abs(sums[worst] - 1) > ROW_SUM_TOLERANCE:
         row = f" row {worst}" if ndim > 1 else ""
-        counts = "; for counts there is cvxleak.samples.channels_from_counts"
+        counts = "Prior.from_counts" if ndim == 1 else "cvxleak.samples.channels_from_counts"
         raise ValidationError(
             f"{name}:{row} sums to {float(sums[worst])!r}; "
             f"probabilities must sum to 1 within {ROW_SUM_TOLERANCE}"
-            + (counts if ndim == 2 and not np.any(array % 1) else "")
+            + (f"; for counts there is {counts}" if ndim <= 2 and not np.any(array % 1) else "")
         )
     return array
 

@@ -258,3 +258,13 @@ class TestMappings:
             self.LAW, distortion=Distortion.hamming(("yes", "no")), budget=0.5
         )
         assert found.upper < 1e-6
+
+
+def test_counts_are_refused_with_the_name_of_what_takes_them():
+    with pytest.raises(
+        ValidationError, match=r"sums to 8\.0; .*for counts there is Prior\.from_counts"
+    ):
+        Prior([3, 5])
+    with pytest.raises(ValidationError) as found:
+        Prior([0.3, 0.5])
+    assert "counts" not in str(found.value)
