@@ -213,7 +213,7 @@ def _counts(report: Report) -> dict[str, Any] | None:
             "bounds": f"{low} to {high}" if low != high else f"{low} exactly",
             "known": low == high,
             "pml": None if pml is None else f"{pml / unit_scale(report.unit):.3f} {report.unit}",
-            "share": 0 if pml is None else round(60 * min(pml / report.facts["largest"], 1.0)),
+            "share": 0 if pml is None else round(50 * min(pml / report.facts["largest"], 1.0)),
         }
     return {
         "down": " / ".join(name for name in names_ if name not in across),
