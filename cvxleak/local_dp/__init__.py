@@ -1,5 +1,6 @@
 """Channels that are useful for every source of a set and leak as little as possible (HAMMING)."""
 
+from cvxleak.local_dp.channel_sets import EpsilonOfSet, local_dp_epsilon_of_set
 from cvxleak.local_dp.classification import Classification, classify
 from cvxleak.local_dp.folding import (
     FoldedSets,
@@ -25,6 +26,7 @@ from cvxleak.local_dp.theorems import (
 __all__ = [
     "Classification",
     "CriticalPair",
+    "EpsilonOfSet",
     "FoldedSets",
     "FoldingBounds",
     "MinDistortionLocalDP",
@@ -44,6 +46,7 @@ __all__ = [
     "folding_bounds",
     "folding_program",
     "is_staircase",
+    "local_dp_epsilon_of_set",
     "min_distortion_local_dp",
     "min_information",
     "min_local_dp",

@@ -1,7 +1,6 @@
 """Numbers of a fixed channel or mechanism, in plain NumPy: the reference for everything else."""
 
 from cvxleak.measures.chain import ChainRule, composition_chain_rule, group_chain_rule
-from cvxleak.measures.channel_sets import EpsilonOfSet, local_dp_epsilon_of_set
 from cvxleak.measures.composition import (
     balance_value,
     composition_budget,
@@ -85,7 +84,6 @@ from cvxleak.measures.vulnerability import (
 
 __all__ = [
     "ChainRule",
-    "EpsilonOfSet",
     "SuggestedFloor",
     "additive_gain_capacity",
     "arimoto_information",
@@ -120,7 +118,6 @@ __all__ = [
     "information_gradient_marginal",
     "information_gradient_mechanism",
     "local_dp_epsilon",
-    "local_dp_epsilon_of_set",
     "lumped_channel",
     "lumped_entropy",
     "lumped_information",

@@ -20,9 +20,21 @@ from cvxleak.design import design_for_prior, min_distortion, min_leakage
 from cvxleak.envelope import failure_probability, optimal_pml_mechanism, pml_envelope
 from cvxleak.exact.limits import LIMITS, limited
 from cvxleak.exact.packing import pack, unpack
-from cvxleak.local_dp import min_distortion_local_dp, min_information, min_local_dp
+from cvxleak.local_dp import (
+    local_dp_epsilon_of_set,
+    min_distortion_local_dp,
+    min_information,
+    min_local_dp,
+)
 from cvxleak.mechanisms import binary_symmetric
-from cvxleak.model import Expectation, KnownMarginals, Mechanism, RecordSpace, RelativeEntropyBall
+from cvxleak.model import (
+    ChannelSet,
+    Expectation,
+    KnownMarginals,
+    Mechanism,
+    RecordSpace,
+    RelativeEntropyBall,
+)
 from cvxleak.proofs import Certificate, save_certificates, timed, verify
 from cvxleak.proofs.checker import PROVERS
 from cvxleak.queries import count, modular_sum, parity
@@ -60,6 +72,7 @@ NAMES = (
     "dp-profile",
     "gaussian-dp",
     "deficiency",
+    "local-dp-of-set",
 )
 
 
@@ -106,6 +119,7 @@ def one_of_each() -> dict[str, Any]:
         "zcdp": check_claim(rows[:2], zcdp=1).bound,
         "dp-profile": check_claim(rows[:2], epsilon=0.2, delta=0.1).bound,
         "gaussian-dp": check_claim(rows[:2], gdp=1).bound,
+        "local-dp-of-set": local_dp_epsilon_of_set(ChannelSet.from_printed(rows[:2], 1)),
         "deficiency": refines([[0.5, 0.5], [0.2, 0.8]], [[0.75, 0.25], [0.25, 0.75]]),
     }
     return {name: bound.certificate for name, bound in bounds.items()}

@@ -10,7 +10,15 @@ from cvxleak.proofs.checker import PROVERS
 STORED = Path(__file__).parent / "stored"
 
 # Kinds that no file of version 1 has.
-SINCE = {"renyi-capacity", "renyi-dp", "zcdp", "dp-profile", "gaussian-dp", "deficiency"}
+SINCE = {
+    "renyi-capacity",
+    "renyi-dp",
+    "zcdp",
+    "dp-profile",
+    "gaussian-dp",
+    "deficiency",
+    "local-dp-of-set",
+}
 
 
 def test_one_of_each_kind_holds():

@@ -1,21 +1,21 @@
-"""Measures of a channel of which only a set is known: both ends over its members."""
+"""The local differential privacy of a channel of which only a set is known."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from fractions import Fraction
-from itertools import product
-from operator import mul, sub
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog
 
-from cvxleak.core.numbers import fraction
 from cvxleak.core.validation import Array, instance
-from cvxleak.measures.privacy import local_dp_epsilon
+from cvxleak.exact.rationals import rational
+from cvxleak.measures import local_dp_epsilon
 from cvxleak.model import Channel, ChannelSet
+from cvxleak.proofs import Certificate
+from cvxleak.proofs.local_dp_of_set import Boxes, prove
 
 __all__ = ["EpsilonOfSet", "local_dp_epsilon_of_set"]
 
@@ -23,8 +23,6 @@ LARGEST = 50.0
 """Nats from where on it is not asked whether a member needs more."""
 
 SHARP = 1e-7
-
-Rows = list[list[Fraction]]
 
 
 @dataclass(frozen=True)
@@ -41,10 +39,12 @@ class EpsilonOfSet:
         A member (up to rounding) whose epsilon is next to `lower`.
     least_private : Channel
         A member (up to rounding) whose epsilon is `upper`.
+    certificate : Certificate or None
+        What proves both ends, for `cvxleak.verify`.
 
     Examples
     --------
-    >>> from cvxleak.measures import EpsilonOfSet
+    >>> from cvxleak.local_dp import EpsilonOfSet
     >>> from cvxleak.model import Channel
     >>> channel = Channel([[0.75, 0.25], [0.25, 0.75]])
     >>> EpsilonOfSet(1.0986, 1.0987, channel, channel).upper
@@ -55,6 +55,7 @@ class EpsilonOfSet:
     upper: float
     most_private: Channel
     least_private: Channel
+    certificate: Certificate | None = field(default=None, repr=False)
 
 
 def local_dp_epsilon_of_set(channel_set: ChannelSet) -> EpsilonOfSet:
@@ -72,7 +73,8 @@ def local_dp_epsilon_of_set(channel_set: ChannelSet) -> EpsilonOfSet:
         sum_x min over rows q of sum_y (b_xy / f - a_xy) q_y > 0,
 
     since it is at most sum b (q / f - t) + a (t - q) <= 0 otherwise. The lower end is the log of
-    an f for which this holds in rational numbers, with the multipliers of the linear program.
+    an f for which this holds in rational numbers, with the multipliers of the linear program; both
+    ends are proved by the certificate (kind ``local-dp-of-set``).
 
     Parameters
     ----------
@@ -89,35 +91,22 @@ def local_dp_epsilon_of_set(channel_set: ChannelSet) -> EpsilonOfSet:
 
     Examples
     --------
-    >>> from cvxleak.measures import local_dp_epsilon_of_set
+    >>> from cvxleak import verify
+    >>> from cvxleak.local_dp import local_dp_epsilon_of_set
     >>> from cvxleak.model import ChannelSet
     >>> printed = ChannelSet.from_printed([[0.7, 0.3], [0.3, 0.7]], digits=1)
     >>> found = local_dp_epsilon_of_set(printed)
     >>> round(found.lower, 6), round(found.upper, 6)  # log(.65 / .35) and log(.75 / .25)
     (0.619039, 1.098612)
+    >>> verify(found.certificate).passed
+    True
     """
     known = instance(channel_set, ChannelSet, "channel_set")
-    low, high = (
-        [[fraction(x) for x in row] for row in m.tolist()] for m in (known.lower, known.upper)
-    )
-    both = [list(zip(*ends, strict=True)) for ends in zip(low, high, strict=True)]
-    # Where bounds sum to 1 but for a rounding, an entry is not out of its own.
-    most = [
-        [max(x, min(u, 1 - sum(own) + x)) for x, u in ends]
-        for own, ends in zip(low, both, strict=True)
-    ]
-    least = [
-        [min(u, max(x, 1 - sum(own) + u)) for x, u in ends]
-        for own, ends in zip(high, both, strict=True)
-    ]
-    upper, worst = _largest(known, most, least)
-    forced = any(
-        max(column) > 0 and min(others) == 0
-        for column, others in zip(zip(*least, strict=True), zip(*most, strict=True), strict=True)
-    )
-    if forced or upper == 0:
-        return EpsilonOfSet(upper, upper, worst, worst)
-    lower, private = 0.0, known.center
+    boxes = Boxes(known)
+    worst = _least_private(known, boxes)
+    if boxes.told:
+        return _proved(known, worst, worst, {})
+    lower, private, proof = 0.0, known.center, {}
     best = local_dp_epsilon(private)
     while min(best, LARGEST) - lower > SHARP:
         epsilon = (lower + min(best, LARGEST)) / 2
@@ -125,32 +114,35 @@ def local_dp_epsilon_of_set(channel_set: ChannelSet) -> EpsilonOfSet:
         reached = local_dp_epsilon(member)
         if reached < best - SHARP / 8:
             best, private = reached, member
-        elif _excluded(low, high, a, b, Fraction(math.exp(epsilon))):
-            lower = epsilon * (1 - 2.0**-50) - 2.0**-50
-        else:
+            continue
+        level = math.exp(epsilon)
+        if not boxes.exclude(rational(level), *(_rationals(m) for m in (a, b))):
             break
-    return EpsilonOfSet(max(lower, 0.0), upper, private, worst)
+        lower, proof = epsilon, {"level": level, "a": a.tolist(), "b": b.tolist()}
+    return _proved(known, private, worst, proof)
 
 
-def _largest(channels: ChannelSet, most: Rows, least: Rows) -> tuple[float, Channel]:
-    """Return the largest epsilon, rounded up, and a member that has it."""
-    inputs, outputs = channels.shape
-    ratio, place = max(
-        (
-            (most[x][y] / q if q else math.inf, (x, other, y))
-            for x, other, y in product(range(inputs), range(inputs), range(outputs))
-            if x != other and most[x][y] > (q := least[other][y])
-        ),
-        default=(1, None),
-        key=lambda found: found[0],
-    )
+def _proved(
+    known: ChannelSet, private: Channel, worst: Channel, proof: dict[str, Any]
+) -> EpsilonOfSet:
+    """Return the ends that these parts prove."""
+    problem = {"lower": known.lower.tolist(), "upper": known.upper.tolist()}
+    witness = {"most_private": private.matrix.tolist(), "least_private": worst.matrix.tolist()}
+    lower, upper = prove(problem, witness, proof)
+    certificate = Certificate("local-dp-of-set", problem, lower, upper, witness, proof)
+    return EpsilonOfSet(lower, upper, private, worst, certificate)
+
+
+def _least_private(channels: ChannelSet, boxes: Boxes) -> Channel:
+    """Return a member that has the largest epsilon."""
+    place = boxes.worst()
     if place is None:
-        return 0.0, channels.center
+        return channels.center
     rows, (x, other, y) = np.array(channels.center.matrix), place
-    for i, entry in ((x, most[x][y]), (other, least[other][y])):
-        rows[i] = _with(channels.lower[i], channels.upper[i], y, float(entry))
-    upper = math.log(ratio) * (1 + 2.0**-50) + 2.0**-50
-    return upper, Channel(rows, channels.inputs, channels.outputs)
+    for i, entry in ((x, boxes.most[x][y]), (other, boxes.least[other][y])):
+        near = int(entry.p) / int(entry.q)
+        rows[i] = _with(channels.lower[i], channels.upper[i], y, near)
+    return Channel(rows, channels.inputs, channels.outputs)
 
 
 def _with(low: Array, high: Array, y: int, entry: float) -> Array:
@@ -183,31 +175,14 @@ def _nearest(channels: ChannelSet, f: float) -> tuple[Channel, Array, Array]:
         bounds=np.stack([low, high], axis=1),
     )
     rows = np.clip(found.x[:cells], channels.lower.ravel(), channels.upper.ravel()).reshape(k, m)
+    # What the program leaves of a row is spread over its box, and the rounding of that divided out.
+    missing = 1 - rows.sum(axis=1, keepdims=True)
+    room = np.where(missing > 0, channels.upper - rows, rows - channels.lower)
+    rows += missing * room / np.maximum(room.sum(axis=1, keepdims=True), np.finfo(float).tiny)
     member = Channel(rows / rows.sum(axis=1, keepdims=True), channels.inputs, channels.outputs)
     b, a = np.maximum(-found.ineqlin.marginals, 0.0).reshape(2, k, m)
     return member, a, b
 
 
-def _excluded(low: Rows, high: Rows, a: Array, b: Array, f: Fraction) -> bool:
-    """Whether these multipliers prove, in rational numbers, that no member has log f or less."""
-    exact_a, exact_b = ([[Fraction(x) for x in row] for row in m.tolist()] for m in (a, b))
-    share = [
-        min(Fraction(1), sum(own, Fraction(0)) / sum(other, Fraction(0)))
-        if any(other)
-        else Fraction(0)
-        for own, other in zip(zip(*exact_a, strict=True), zip(*exact_b, strict=True), strict=True)
-    ]
-    total = Fraction(0)
-    for least, most, row_a, row_b in zip(low, high, exact_a, exact_b, strict=True):
-        prices = [s * y / f - x for s, y, x in zip(share, row_b, row_a, strict=True)]
-        total += _least(least, most, prices)
-    return total > 0
-
-
-def _least(low: list[Fraction], high: list[Fraction], prices: list[Fraction]) -> Fraction:
-    """Return the least <q, prices> of a row, which the cheapest outputs fill."""
-    left, value = 1 - sum(low), sum(map(mul, low, prices), Fraction(0))
-    for price, room in sorted(zip(prices, map(sub, high, low), strict=True)):
-        taken = min(room, left)
-        left, value = left - taken, value + taken * price
-    return value
+def _rationals(multipliers: Array) -> list[list[Any]]:
+    return [[rational(x) for x in row] for row in multipliers.tolist()]

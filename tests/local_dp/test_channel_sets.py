@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.measures import local_dp_epsilon, local_dp_epsilon_of_set
+from cvxleak.local_dp import local_dp_epsilon_of_set
+from cvxleak.measures import local_dp_epsilon
 from cvxleak.model import Channel, ChannelSet
 
 
