@@ -6,12 +6,13 @@ import pytest
 
 from cvxleak import Mechanism, Prior, verify
 from cvxleak.core.errors import InfeasibleError, ValidationError
-from cvxleak.mechanisms import randomized_response, truncated_geometric
+from cvxleak.mechanisms import random_rounding, randomized_response, truncated_geometric
 from cvxleak.model import RecordSpace
 from cvxleak.model.noise import Gaussian
 from cvxleak.queries import count, from_table
 from cvxleak.report import Report, explain
 from cvxleak.report.frequencies import of_people
+from cvxleak.report.guessing import guess_rise
 
 
 def local(k: int = 3, epsilon: float = 1.0) -> Mechanism:
@@ -95,6 +96,17 @@ def test_complete_disclosure():
     assert one(report, "membership advantage") == 1
     assert [q.epsilon for q in report.named("record DP delta")] == [0.1, 0.5, 1.0, 2.0]
     assert {q.upper for q in report.named("record DP delta")} == {1.0}
+
+
+def test_guesses_under_a_floor_are_exact():
+    rounded = explain(Mechanism(count(4), random_rounding(4, base=3)), [2.4], epsilons=[1])
+    # The maxima over all strategies, enumerated; Fano's inequality would allow a larger rise.
+    chance = one(rounded, "guess chance", entropy_floor=2.4)
+    rise = one(rounded, "guess rise", entropy_floor=2.4)
+    assert chance == pytest.approx(0.907820, abs=2e-6)
+    assert rise == pytest.approx(0.358569, abs=2e-6)
+    leakage = one(rounded, "record leakage", entropy_floor=2.4)
+    assert rise < guess_rise(leakage, 2).fano - 0.01
 
 
 def test_frequencies():
