@@ -29,29 +29,35 @@ from cvxleak.audit import check_claim
 from cvxleak.exact import balls
 from cvxleak.model import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Rounded, Uniform
 from cvxleak.tables.losses import Book, Change, Losses, Noise, Ratios
+from cvxleak.tables.moves import Case
 
 __all__ = ["zcdp_of"]
 
 
 def zcdp_of(
-    cases: Sequence[Sequence[Change]], book: Book, attained: Callable[[int], bool]
+    cases: Sequence[Case], book: Book, attained: Callable[[int], bool]
 ) -> tuple[float, float, int | None]:
     """Return ends of the largest rho of cases, and the case that attains the lower one.
 
     `attained` says whether there is a table for a case.
     """
-    above = {}
     known: dict[Change, float] = {}
-    for place, changes in enumerate(cases):
+
+    def summed(changes: Sequence[Change]) -> float:
         for change in changes:
             if change not in known:
                 known[change] = _of_number(change, book)
-        above[place] = math.fsum(known[change] for change in changes) * (1 + 1e-15)
+        return math.fsum(known[change] for change in changes) * (1 + 1e-15)
+
+    above = {place: summed(case.changes) for place, case in enumerate(cases)}
     lower, upper, best = 0.0, 0.0, None
     for place in sorted(above, key=lambda place: -above[place]):
         if above[place] <= lower:
             break
-        low, high = _of_case(cases[place], book, above[place])
+        low, high = _of_case(cases[place].changes, book, above[place])
+        least = cases[place].below
+        if least is not None:
+            low = _of_case(least, book, summed(least))[0]
         upper = max(upper, min(high, above[place]))
         if low > lower and attained(place):
             lower, best = low, place

@@ -19,6 +19,7 @@ from cvxleak.core.errors import ValidationError
 from cvxleak.core.numbers import fraction
 from cvxleak.core.value import Value
 from cvxleak.model import Rounded
+from cvxleak.tables.keyed import KeyedMove
 from cvxleak.tables.losses import Book, Change, Noise, dominating
 from cvxleak.tables.release import TableRelease
 
@@ -64,6 +65,8 @@ class Case:
 
     changes: tuple[Change, ...]
     witness: Callable[[], TableMove | None]
+    below: tuple[Change, ...] | None = None
+    """What changes at least, if `changes` is no more than an upper bound."""
 
 
 def start_and_period(noise: Noise) -> tuple[int, int]:
@@ -124,15 +127,16 @@ class Moves:
             for law, value in zip(self.laws, true, strict=True)
         ]
         cases: dict[Any, Case] = {}
-        moves = [self.move] if self.move else permutations(range(len(self.within)), 2)
+        moves = [self.move] if self.move else [*permutations(range(len(self.within)), 2)]
+        if self.move and not inside[self.move[0]]:
+            raise ValidationError(
+                f"move: nobody is in {self.table.alphabet[self.move[0]]!r}, so nobody moves"
+            )
+        moves = [(source, target) for source, target in moves if inside[source]]
+        if self.release.linked:
+            return self._keyed(moves, counts)
         codes = _Codes()
         for source, target in moves:
-            if not inside[source]:
-                if self.move:
-                    raise ValidationError(
-                        f"move: nobody is in {self.table.alphabet[source]!r}, so nobody moves"
-                    )
-                continue
             down, up = self.changed(source, target)
             changes = [known[j][-1] for j in down] + [known[j][1] for j in up]
             key = codes.of(changes)
@@ -140,6 +144,44 @@ class Moves:
                 witness = self._moved(source, target, counts)
                 cases[key] = Case(tuple(changes), lambda w=witness: w)
         return list(both_orders(cases.values()))
+
+    def _keyed(self, moves: Sequence[tuple[int, int]], counts: Sequence[int]) -> list[Case]:
+        """Return the cases of moves in a table of which keys link numbers, in both orders."""
+        keyed, true = self.release.keyed, self.release.true
+        numbers = [*keyed.values()]
+        laws: dict[Any, Any] = {}
+        together: dict[Any, tuple[tuple[Change, Change], bool]] = {}
+        cases: dict[Any, Case] = {}
+        for source, target in moves:
+            after = [*counts, 0]
+            after[source] -= 1
+            after[target] += 1
+            cells = tuple(None if cell == self.outside else cell for cell in (source, target))
+            move = KeyedMove(numbers, (cells[0], cells[1]), (counts, after[: len(counts)]))
+            witness = self._moved(source, target, counts)
+            down, up = self.changed(source, target)
+            rest = [
+                [Change(self.laws[j], true[j], by) for j in some if j not in keyed]
+                for some, by in ((down, -1), (up, 1))
+            ]
+            alone = [*rest[0], *rest[1]]
+            exact = move.exact(laws)
+            key = (source, target) if exact else move.key
+            if key not in together:
+                pair = exact or move.revealed()
+                first, second = (
+                    self.book.enter(numbers[0].noise, 2 * len(together) + order, one)
+                    for order, one in enumerate(pair)
+                )
+                together[key] = (first, second), exact is not None
+            entered, _ = together[key]
+            least = [*alone, *(Change(one.noise, value, by) for one, value, by in move.chosen())]
+            for order, change in enumerate(entered):
+                above = change, *(one.back if order else one for one in alone)
+                below = tuple(one.back if order else one for one in least)
+                kept = None if exact else below
+                cases.setdefault((above, kept), Case(above, lambda w=witness: w, kept))
+        return list(cases.values())
 
     def _moved(self, source: int, target: int, counts: Sequence[int]) -> TableMove:
         labels = self.table.alphabet

@@ -255,6 +255,16 @@ class PerturbationTable(CountNoise, Value):
         object.__setattr__(self, "summed_keys", instance(self.summed_keys, bool, "summed_keys"))
         self.table.period(self.cycle)
 
+    def _state(self) -> tuple[Any, ...]:
+        return *super()._state(), self.table.keys, self.table.steps  # the file may change
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self._state())
+
+    def __hash__(self) -> int:
+        return self._hash
+
     @cached_property
     def table(self) -> PTable:
         """The rows of the file."""
@@ -273,6 +283,8 @@ class PerturbationTable(CountNoise, Value):
     def law(self, count: int) -> Law:
         """Return the law of the published value of a true count."""
         row = self.table.laws[self.table.place(whole_number(count, "count", 0), self.cycle)]
+        if count == 0 and self.summed_keys:  # nobody's key is 0
+            return {next(v for end, v in self.table.steps[0] if end): Fraction(1)}
         return {count + v: p for v, p in row.items() if p}
 
     def steps(self, count: int) -> Steps:

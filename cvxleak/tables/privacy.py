@@ -26,6 +26,7 @@ from cvxleak.core.value import Value
 from cvxleak.exact.rationals import LARGEST_EXPONENT
 from cvxleak.problem import Bound
 from cvxleak.tables.concentrated import zcdp_of
+from cvxleak.tables.keyed import Between
 from cvxleak.tables.losses import Book, GridLosses, Losses
 from cvxleak.tables.moves import Case, Moves, TableMove
 from cvxleak.tables.release import TableRelease
@@ -108,7 +109,7 @@ class TablePrivacy(Value):
         return moves.of_this_table() if self.this_table else moves.of_all_tables()
 
     @cached_property
-    def _losses(self) -> dict[int, Losses | GridLosses]:
+    def _losses(self) -> dict[int, Losses | GridLosses | Between]:
         return {}
 
     @cached_property
@@ -119,9 +120,13 @@ class TablePrivacy(Value):
     def _found(self) -> dict[int, TableMove | None]:
         return {}
 
-    def _of(self, place: int) -> Losses | GridLosses:
+    def _of(self, place: int) -> Losses | GridLosses | Between:
         if place not in self._losses:
-            self._losses[place] = self._book.losses(self._cases[place].changes)
+            case = self._cases[place]
+            found = self._book.losses(case.changes)
+            if case.below is not None:
+                found = Between(self._book.losses(case.below), found)
+            self._losses[place] = found
         return self._losses[place]
 
     def _witness(self, place: int) -> TableMove | None:
@@ -266,7 +271,7 @@ class TablePrivacy(Value):
         The largest D_alpha(P || R) / alpha over orders alpha > 1, in nats.
         """
         begun = perf_counter()
-        lower, upper, place = zcdp_of([case.changes for case in self._cases], self._book, self._has)
+        lower, upper, place = zcdp_of(self._cases, self._book, self._has)
         return Bound.proved(
             "rho",
             lower,
@@ -302,7 +307,10 @@ def table_privacy(
     Parameters
     ----------
     release : TableRelease
-        With noise that is independent from number to number.
+        With noise that is independent from number to number, or, with `this_table`, numbers that
+        keys link. The exact joint law is taken where that is quick. Beyond, the lower bound is that
+        of numbers whose keys are independent, and the upper one that with the keys of all other
+        cells known.
     move : tuple of two cells, optional
         The two cells, of `Table.alphabet`, so that "outside" is one if the table has it. The worst
         of all pairs if left out.
@@ -319,8 +327,9 @@ def table_privacy(
     Raises
     ------
     ValidationError
-        Noise that keys link, cells that do not exist or are the same, nobody in the first one of
-        this table, more pairs of cells than can be gone through.
+        Numbers that keys link, without `this_table` or more than can be gone through; cells that
+        do not exist or are the same, nobody in the first one of this table, more pairs of cells
+        than can be gone through.
 
     Notes
     -----
@@ -341,16 +350,16 @@ def table_privacy(
     """
     given = instance(release, TableRelease, "release")
     exact = instance(this_table, bool, "this_table")
-    if given.linked:
+    if given.linked and not exact:
         raise ValidationError(
-            "release: keys link the noise of several numbers; PerturbationTable(..., "
-            "summed_keys=False) takes it as independent"
+            "release: keys link the noise of several numbers; this_table=True asks about its "
+            "counts, and PerturbationTable(..., summed_keys=False) takes the noise as independent"
         )
     if exact:
         _ = given.table.in_cells  # or it says that there are none
     found = TablePrivacy(given, _places(given, move), exact)
-    if exact and move is not None:
-        _ = found._cases  # or it says that nobody can make this move
+    if exact and (move is not None or given.linked):
+        _ = found._cases  # or it says that nobody can make this move, or that keys link too much
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,6 +16,7 @@ from cvxleak.core.notebook import html_table
 from cvxleak.core.validation import Array, instance, read_only
 from cvxleak.core.value import Value
 from cvxleak.model import Prior, as_prior
+from cvxleak.tables.keys import joint_law
 from cvxleak.tables.release import TableRelease
 from cvxleak.tables.table import Cell
 
@@ -111,6 +112,22 @@ def _text(cell: Hashable) -> str:
     return "/".join(map(str, cell)) if isinstance(cell, tuple) else str(cell)
 
 
+def _log_of_linked(
+    release: TableRelease, values: Sequence[Any], counts: Any, source: int, target: int
+) -> float:
+    """Return log P(y) of the numbers whose keys are sums, one person being in another cell."""
+    moved = np.append(counts, 0)
+    moved[source] -= 1
+    moved[target] += 1
+    keyed = release.keyed
+    laws = int((counts > 0).sum() + release.table.outside) * len(release.table.alphabet)
+    published = [values[place] for place in keyed]
+    found = joint_law([*keyed.values()], moved.tolist(), published, laws)
+    for p in found.values():
+        return math.log(p.numerator) - math.log(p.denominator)
+    return -math.inf
+
+
 def realized_leakage(
     release: TableRelease,
     published: Any,
@@ -123,8 +140,9 @@ def realized_leakage(
 
     .. math:: P(c \mid y) \propto P(c)\, \Pr\{y \mid N + e_c\},
 
-    where noise is independent a product over the numbers that contain c. With it come the
-    information density of the true cell and the pointwise maximal leakage.
+    where noise is independent a product over the numbers that contain c; where keys link numbers,
+    their exact joint law. With it come the information density of the true cell and the pointwise
+    maximal leakage.
 
     Parameters
     ----------
@@ -178,10 +196,13 @@ def realized_leakage(
     contains = np.zeros((len(labels), len(values)), dtype=int)
     for number, places in enumerate(asked.sums):
         contains[list(places), number] = 1
+    alone = np.array([number not in asked.keyed for number in range(len(values))])
     near = asked.log_likelihoods(values)
-    for a in np.flatnonzero(people):
+    for a in np.flatnonzero(people).tolist():
         moved = contains - contains[a] + 1
-        logs = near[moved, np.arange(len(values))].sum(axis=1)
+        logs = near[moved, np.arange(len(values))][:, alone].sum(axis=1)
+        if asked.linked:
+            logs += [_log_of_linked(asked, values, counts, a, c) for c in range(len(labels))]
         if logs[a] == -math.inf:
             raise ValidationError(
                 "published: found values that the true counts of the table cannot give"

@@ -26,6 +26,7 @@ from cvxleak.core.validation import (
 )
 from cvxleak.core.value import Value, preview
 from cvxleak.model import AdditiveNoise, Channel, Mechanism
+from cvxleak.tables.keys import Linked, joint_law
 from cvxleak.tables.noise import CountNoise, Interval, PerturbationTable, log_likelihood
 from cvxleak.tables.reading import read_published
 from cvxleak.tables.table import Cell, Table
@@ -201,7 +202,8 @@ class TableRelease(Value):
     def log_likelihoods(self, published: Any) -> Array:
         """Return log P(y | t + d) of each published number y, up to what d does not change.
 
-        t is the true value of the number, and d is -1, 0 or 1, what one person changes.
+        t is the true value of the number, and d is -1, 0 or 1, what one person changes. If keys
+        link numbers, that of all of them is no sum of these.
 
         Returns
         -------
@@ -210,7 +212,7 @@ class TableRelease(Value):
         Raises
         ------
         ValidationError
-            As `as_published`, a table without counts, or noise that keys link.
+            As `as_published`, or a table without counts.
 
         Examples
         --------
@@ -221,7 +223,6 @@ class TableRelease(Value):
                [ 0.   , -0.405, -0.405],
                [-0.405, -1.099, -1.099]])
         """
-        self._check_independent()
         values, found = self.as_published(published), np.full((3, len(self.noise)), -math.inf)
         for place, ((_, noise), y, t) in enumerate(zip(self.noise, values, self.true, strict=True)):
             for row, count in enumerate(range(t - 1, t + 2)):
@@ -229,14 +230,19 @@ class TableRelease(Value):
                     found[row, place] = log_likelihood(noise, y, count)
         return found
 
-    def _check_independent(self) -> None:
-        if self.linked:
-            raise ValidationError("noise: keys link the noise of several numbers")
-
     @property
     def linked(self) -> bool:
         """Whether keys link the noise of several numbers."""
-        return any(isinstance(law, PerturbationTable) and law.summed_keys for _, law in self.noise)
+        return bool(self.keyed)
+
+    @cached_property
+    def keyed(self) -> dict[int, Linked]:
+        """The numbers whose keys are sums, by their place in `numbers`."""
+        return {
+            place: Linked(law, places)
+            for place, ((_, law), places) in enumerate(zip(self.noise, self.sums, strict=True))
+            if isinstance(law, PerturbationTable) and law.summed_keys
+        }
 
     def law(self, counts: Sequence[Any]) -> dict[tuple[int, ...], Fraction]:
         """Return the exact law of everything that is published, given the true counts of the cells.
@@ -249,7 +255,14 @@ class TableRelease(Value):
         Raises
         ------
         ValidationError
-            Noise of a number that is no `CountNoise`, or noise that keys link.
+            Noise of a number that is no `CountNoise`, or numbers that keys link and whose law
+            takes too long to compute.
+
+        Notes
+        -----
+        Keys that are summed link numbers (:doc:`/theory/tables`). With K keys their law takes at
+        most 2^28 additions, K^(1 + m) or more for m margins that are open at once. Of tables with
+        keys from 0 to 1 it is that of one margin and its cells.
 
         Examples
         --------
@@ -258,17 +271,20 @@ class TableRelease(Value):
         >>> TableRelease(table, RandomRounding(base=2)).law([3, 1])[2, 0]
         Fraction(1, 4)
         """
-        laws = self._laws(counts)
-        check_cells(math.prod(map(len, laws)), len(laws), "counts")
+        laws, keyed = self._laws(counts), self.keyed
+        alone = [law for place, law in enumerate(laws) if place not in keyed]
+        together = joint_law([*keyed.values()], counts) if keyed else {(): Fraction(1)}
+        check_cells(math.prod(map(len, alone)) * len(together), len(laws), "counts")
+        back = np.argsort([*keyed, *(j for j in range(len(laws)) if j not in keyed)]).tolist()
         found = {}
-        for published in product(*laws):
-            pairs = zip(laws, published, strict=True)
-            found[published] = math.prod((law[y] for law, y in pairs), start=Fraction(1))
+        singles = product(*(law.items() for law in alone))
+        for (linked, p), rest in product(together.items(), singles):
+            values = *linked, *(y for y, _ in rest)
+            found[tuple(values[place] for place in back)] = math.prod((q for _, q in rest), start=p)
         return found
 
     def _laws(self, counts: Sequence[Any]) -> list[dict[int, Fraction]]:
-        """Return the law of each published number, which are independent."""
-        self._check_independent()
+        """Return the law of each published number on its own."""
         laws = []
         for (label, noise), places in zip(self.noise, self.sums, strict=True):
             if not isinstance(noise, CountNoise):

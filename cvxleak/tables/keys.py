@@ -1,0 +1,284 @@
+"""Numbers whose cell keys are sums: the exact law of all of them together.
+
+The key of a cell with people is uniform, and independent of those of the other cells; that of a
+cell without people is 0. The key of a number is the sum of those of its cells, and says together
+with its true value what is published. So all that counts of a number is which cells with people it
+sums, and numbers that sum the same ones have the same key.
+
+- K keys: the cells are added one by one. Kept are, for all values published of the numbers whose
+  cells are all there, the number of choices of keys that give them, by the sums so far of the keys
+  of the others: an array over Z_K for each of these.
+- Keys from 0 to 1, and one number with several cells: the volume of a box cut by a half-space. For
+  keys uniform on [0, w_i), i = 1, ..., N, the volume of those with a sum up to z is
+
+      1/N! sum over v in {0, 1}^N of (-1)^|v| (z - sum_i v_i w_i)_+^N.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import combinations, product
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import short
+from cvxleak.tables.noise import PerturbationTable
+
+__all__ = ["Linked", "fits", "joint_law", "keys_of", "places_of_keys", "steps_together"]
+
+WORK = 1 << 28
+"""Most additions for the law of numbers whose keys are whole numbers: about a second."""
+
+VOLUMES = 1 << 21
+"""Most powers for that of numbers whose keys go from 0 to 1: about a second."""
+
+Outcome = tuple[int, ...]
+"""What is published for several numbers."""
+
+
+class Linked(NamedTuple):
+    """A number of which the key is a sum: its noise, and the places of its cells."""
+
+    noise: PerturbationTable
+    places: tuple[int, ...]
+
+
+class _Sum(NamedTuple):
+    """Numbers that sum the same cells with people: their places, and what they are by their key."""
+
+    cells: tuple[int, ...]
+    numbers: tuple[int, ...]
+    steps: tuple[tuple[Fraction, Outcome], ...]
+
+    @property
+    def outcomes(self) -> list[Outcome]:
+        """What is published for them."""
+        return [*dict.fromkeys(outcome for _, outcome in self.steps)]
+
+
+def keys_of(numbers: Sequence[Linked]) -> int | None:
+    """Return how many keys there are, None if they go from 0 to 1."""
+    found = dict.fromkeys(number.noise.table.keys for number in numbers)
+    if len(found) > 1:
+        texts = ["from 0 to 1" if keys is None else str(keys) for keys in found]
+        raise ValidationError(
+            f"noise: perturbation tables with different keys ({', '.join(texts)}) cannot have "
+            "summed keys"
+        )
+    return next(iter(found))
+
+
+def steps_together(
+    numbers: Sequence[tuple[PerturbationTable, int]],
+) -> tuple[tuple[Fraction, Outcome], ...]:
+    """Return what is published of several true values with one key: up to which key."""
+    steps = [noise.steps(count) for noise, count in numbers]
+    found: list[tuple[Fraction, Outcome]] = []
+    places = [0] * len(steps)
+    for end in sorted({end for one in steps for end, _ in one if end > 0}):
+        for j, one in enumerate(steps):
+            while one[places[j]][0] < end:
+                places[j] += 1
+        values = tuple(one[place][1] for one, place in zip(steps, places, strict=True))
+        if found and found[-1][1] == values:
+            found.pop()
+        found.append((end, values))
+    return tuple(found)
+
+
+def places_of_keys(steps: Sequence[tuple[Fraction, Any]], keys: int) -> np.ndarray:
+    """Return for each of so many keys in which step it is."""
+    ends = [int(end * keys) for end, _ in steps]
+    return np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
+
+
+def _sums(numbers: Sequence[Linked], counts: Sequence[int]) -> list[_Sum]:
+    """Return the numbers by the cells with people that they sum."""
+    together: dict[tuple[int, ...], list[int]] = {}
+    for number, (_, places) in enumerate(numbers):
+        cells = tuple(place for place in sorted(places) if counts[place])
+        together.setdefault(cells, []).append(number)
+    found = []
+    for cells, members in together.items():
+        total = sum(counts[place] for place in cells)
+        steps = steps_together([(numbers[j].noise, total) for j in members])
+        # Without people the key is 0.
+        found.append(_Sum(cells, tuple(members), steps if cells else ((Fraction(1), steps[0][1]),)))
+    return found
+
+
+def joint_law(
+    numbers: Sequence[Linked],
+    counts: Sequence[int],
+    published: Sequence[int] | None = None,
+    laws: int = 1,
+) -> dict[Outcome, Fraction]:
+    """Return the exact law of the numbers, given the counts of the cells.
+
+    Or, much faster, only the probability of what was published, if it is not 0. `laws` is how many
+    such laws are asked for in turn.
+
+    Raises
+    ------
+    ValidationError
+        Tables with different keys, or too many steps to be gone through.
+    """
+    keys, sums = keys_of(numbers), _sums(numbers, counts)
+    _check_work(keys, sums, published is not None, laws)
+    wanted = [
+        None if published is None else tuple(int(published[j]) for j in one.numbers) for one in sums
+    ]
+    # Outcomes that are not wanted are left out of the steps' labels.
+    labels = [
+        [outcome for outcome in one.outcomes if only in (None, outcome)]
+        for one, only in zip(sums, wanted, strict=True)
+    ]
+    if not all(labels):
+        return {}
+    if keys is None:
+        masses, unit = _volumes(sums, labels)
+    else:
+        masses, unit = _counted(sums, labels, keys)
+    order = [j for one in sums for j in one.numbers]
+    found = {}
+    for outcomes, mass in masses.items():
+        if mass:
+            values = dict(zip(order, (y for outcome in outcomes for y in outcome), strict=True))
+            found[tuple(values[j] for j in range(len(order)))] = Fraction(int(mass), unit)
+    return found
+
+
+def fits(numbers: Sequence[Linked], counts: Sequence[int]) -> bool:
+    """Whether the law of the numbers is computed."""
+    try:
+        _check_work(keys_of(numbers), _sums(numbers, counts), False, 1)
+    except ValidationError:
+        return False
+    return True
+
+
+def _check_work(keys: int | None, sums: Sequence[_Sum], one_outcome: bool, laws: int) -> None:
+    """See that a law takes no more steps than are gone through."""
+    sizes = [1 if one_outcome else len(one.outcomes) for one in sums]
+    wide = [one for one in sums if len(one.cells) > 1]
+    if keys is None:
+        if len(wide) > 1:
+            raise ValidationError(
+                f"noise: keys from 0 to 1 are summed in {len(wide)} numbers; the law of one such "
+                "number and its cells is computed"
+            )
+        pieces = math.prod(1 if one_outcome else len(one.steps) for one in sums)
+        cells = max((len(one.cells) for one in wide), default=0)
+        steps, most = pieces * 2 * cells << cells, VOLUMES
+    else:
+        steps, most, closed, reached = 0, WORK, 1, set[int]()
+        for cell in sorted({cell for one in sums for cell in one.cells}):
+            over = [one for one in wide if one.cells[0] <= cell <= one.cells[-1]]
+            steps += closed * keys ** (1 + len(over))
+            reached.add(cell)
+            for one, size in zip(sums, sizes, strict=True):
+                if one.cells and one.cells[-1] == cell:
+                    closed *= size
+        steps = max(steps, closed)
+    steps *= laws
+    if steps > most:
+        raise ValidationError(
+            f"noise: the joint law of {sum(len(one.numbers) for one in sums)} numbers that keys "
+            f"link takes {short(steps)} steps here; the most is {most}"
+        )
+
+
+def _counted(
+    sums: Sequence[_Sum], labels: Sequence[list[Outcome]], keys: int
+) -> tuple[dict[tuple[Outcome, ...], Any], int]:
+    """Return how many choices of the cells' keys give each outcome, and how many there are."""
+    cells = sorted({cell for one in sums for cell in one.cells})
+    unit = keys ** len(cells)
+    groups = []
+    for one, own in zip(sums, labels, strict=True):
+        by_key = [one.steps[place][1] for place in places_of_keys(one.steps, keys)]
+        groups.append([[k for k, outcome in enumerate(by_key) if outcome == y] for y in own])
+    # Axis 0 is what is published of closed sums, the others are the keys of open ones.
+    law: Any = np.ones(1, dtype=np.int64 if unit < 1 << 62 else object)
+    closed, opened = [()], list[int]()
+    order = [place for place, one in enumerate(sums) if not one.cells]
+    closed = [tuple(labels[place][0] for place in order)]
+    for cell in cells:
+        for place, one in enumerate(sums):
+            if len(one.cells) > 1 and one.cells[0] == cell:
+                opened.append(place)
+                wider = np.zeros((*law.shape, keys), dtype=law.dtype)
+                wider[..., 0] = law
+                law = wider
+        axes = tuple(1 + i for i, place in enumerate(opened) if cell in sums[place].cells)
+        alone = [place for place, one in enumerate(sums) if one.cells == (cell,)]
+        parts = []
+        for choices in groups[alone[0]] if alone else [range(keys)]:
+            part = np.zeros_like(law)
+            for key in choices:
+                part += np.roll(law, (key,) * len(axes), axes) if axes else law
+            parts.append(part)
+        law = np.concatenate(parts)
+        if alone:
+            order += alone
+            closed = [(*before, y) for y in labels[alone[0]] for before in closed]
+        for place in [place for place in opened if sums[place].cells[-1] == cell]:
+            axis = 1 + opened.index(place)
+            law = np.concatenate([law.take(some, axis).sum(axis) for some in groups[place]])
+            closed = [(*before, y) for y in labels[place] for before in closed]
+            opened.remove(place)
+            order.append(place)
+    back = np.argsort(order).tolist()
+    return {
+        tuple(row[i] for i in back): mass for row, mass in zip(closed, law.tolist(), strict=True)
+    }, unit
+
+
+def _volumes(
+    sums: Sequence[_Sum], labels: Sequence[list[Outcome]]
+) -> tuple[dict[tuple[Outcome, ...], int], int]:
+    """Return the volumes of keys from 0 to 1 that give each outcome, and that of all."""
+    unit = math.lcm(*(end.denominator for one in sums for end, _ in one.steps))
+    pieces = []
+    for one, own in zip(sums, labels, strict=True):
+        ends = [0, *(int(end * unit) for end, _ in one.steps)]
+        intervals = zip(ends, ends[1:], one.steps, strict=False)
+        pieces.append([(low, high, y) for low, high, (_, y) in intervals if y in own])
+    wide = next((place for place, one in enumerate(sums) if len(one.cells) > 1), None)
+    inside = () if wide is None else sums[wide].cells
+    count = len(inside)
+    places = {one.cells[0]: place for place, one in enumerate(sums) if len(one.cells) == 1}
+    found: dict[tuple[Outcome, ...], int] = {}
+    lone = [one if place != wide else [(0, 1, ())] for place, one in enumerate(pieces)]
+    for chosen in product(*lone):
+        outcomes = [y for *_, y in chosen]
+        volume = math.prod(
+            chosen[place][1] - chosen[place][0]
+            for cell, place in places.items()
+            if cell not in inside
+        )
+        if wide is None:
+            found[tuple(outcomes)] = found.get(tuple(outcomes), 0) + volume
+            continue
+        box = [chosen[places[cell]][:2] if cell in places else (0, unit) for cell in inside]
+        start, widths = sum(low for low, _ in box), [high - low for low, high in box]
+        corners = [
+            (sum(some), -1 if r % 2 else 1)
+            for r in range(count + 1)
+            for some in combinations(widths, r)
+        ]
+
+        def below(z: int, corners: list[tuple[int, int]] = corners) -> int:
+            return sum(sign * (z - at) ** count for at, sign in corners if at < z)
+
+        for low, high, y in pieces[wide]:
+            turns = range(0, count * unit, unit)
+            mass = sum(below(turn + high - start) - below(turn + low - start) for turn in turns)
+            outcomes[wide] = y
+            found[tuple(outcomes)] = found.get(tuple(outcomes), 0) + volume * mass
+    power = len({cell for one in sums for cell in one.cells})
+    return found, math.factorial(count) * unit**power

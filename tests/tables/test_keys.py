@@ -1,0 +1,261 @@
+"""Numbers whose cell keys are sums, against all choices of the keys."""
+
+import itertools
+import math
+import pickle
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.optimize import root
+
+from cvxleak import measures
+from cvxleak.core import ValidationError
+from cvxleak.tables import (
+    PerturbationTable,
+    RandomRounding,
+    Table,
+    TableRelease,
+    keys,
+    realized_leakage,
+    table_privacy,
+)
+
+ROW = Table({"x": ["a", "b", "c"]}, counts=[2, 1, 1])
+WITH_EMPTY = Table({"x": ["a", "b", "c", "d"]}, counts=[2, 0, 3, 1])
+OUTSIDE = Table({"x": ["a", "b"]}, 5, counts=[2, 1], outside=True)
+SQUARE = Table({"x": ["a", "b"], "y": [0, 1]}, counts=[[1, 2], [1, 0]])
+ONE_MARGIN = Table({"x": ["a", "b"], "y": [0, 1]}, counts=[[1, 2], [1, 1]], margins=[("x",)])
+TABLES = [ROW, WITH_EMPTY, OUTSIDE, SQUARE, ONE_MARGIN]
+
+
+def with_keys(folder: Path, size: int, rows: int = 3) -> PerturbationTable:
+    """A perturbation table drawn at random, with so many keys."""
+    rng = np.random.default_rng(size)
+    lines = [
+        f"{i},{key},{rng.choice([-1, 0, 0, 1])}" for i in range(1, rows + 1) for key in range(size)
+    ]
+    path = folder / f"keys{size}.csv"
+    path.write_text("\n".join(["pcv,ckey,pvalue", *lines]))
+    return PerturbationTable(path, cycle=2)
+
+
+def by_all_keys(release: TableRelease, counts, size: int) -> dict[tuple[int, ...], Fraction]:
+    """The law of everything published, by going through the keys of the cells with people."""
+    cells = [cell for cell, count in enumerate(counts) if count]
+    law: dict[tuple[int, ...], Fraction] = {}
+    for chosen in itertools.product(range(size), repeat=len(cells)):
+        key_of = dict(zip(cells, chosen, strict=True))
+        published = []
+        for (_, noise), places in zip(release.noise, release.sums, strict=True):
+            key = sum(key_of.get(place, 0) for place in places) % size
+            steps = noise.steps(sum(counts[place] for place in places))
+            published.append(next(y for end, y in steps if end * size > key))
+        outcome = tuple(published)
+        law[outcome] = law.get(outcome, Fraction(0)) + Fraction(1, size ** len(cells))
+    return law
+
+
+def moved(table: Table, source: int, target: int) -> list[int]:
+    """The counts after one person has moved."""
+    counts = [*table.in_cells.tolist(), 0]
+    counts[source] -= 1
+    counts[target] += 1
+    return counts[: len(table.cells)]
+
+
+def moves(table: Table):
+    counts = table.in_cells.tolist()
+    inside = [*counts, table.people - sum(counts)]
+    for a, b in itertools.permutations(range(len(table.alphabet)), 2):
+        if inside[a]:
+            yield a, b
+
+
+def hockey_stick(p, r, epsilon):
+    c = math.exp(epsilon)
+    both = set(p) | set(r)
+    return max(
+        sum(max(float(x.get(y, 0)) - c * float(z.get(y, 0)), 0) for y in both)
+        for x, z in ((p, r), (r, p))
+    )
+
+
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("size", [4, 5, 8])
+def test_the_joint_law_is_that_of_all_keys(tmp_path, table, size):
+    release = TableRelease(table, with_keys(tmp_path, size))
+    counts = table.in_cells.tolist()
+    law = by_all_keys(release, counts, size)
+    assert release.law(counts) == law
+    linked = [*release.keyed.values()]
+    for published in [*law][:20]:
+        assert keys.joint_law(linked, counts, published) == {published: law[published]}
+    assert not keys.joint_law(linked, counts, [99] * len(linked))
+
+
+def test_independent_numbers_keep_their_places_among_linked_ones(tmp_path):
+    noise = {("a",): with_keys(tmp_path, 4), ("b",): RandomRounding(3), ("c",): None}
+    noise["total",] = noise["a",]
+    release = TableRelease(ROW, noise)
+    alone = TableRelease(ROW, {**noise, ("b",): None})
+    law = by_all_keys(alone, [2, 1, 1], 4)
+    rounded = RandomRounding(3).law(1)
+    product = {(a, b, total): p * q for (a, total), p in law.items() for b, q in rounded.items()}
+    assert release.law([2, 1, 1]) == product
+    privacy = table_privacy(release, (("b",), ("a",)), this_table=True)
+    after = {
+        (a, b, total): p * q
+        for (a, total), p in by_all_keys(alone, [3, 0, 1], 4).items()
+        for b, q in RandomRounding(3).law(0).items()
+    }
+    truth = hockey_stick(product, after, 0.2)
+    assert privacy.profile(0.2).lower == pytest.approx(truth, abs=1e-12)
+    assert privacy.profile(0.2).upper == pytest.approx(truth, abs=1e-12)
+
+
+def test_keys_from_0_to_1_are_the_limit_of_many_keys(tmp_path):
+    # Steps at halves and quarters: a key is a quarter and a rest, which K keys have nearly.
+    path, many = tmp_path / "p.csv", tmp_path / "k.csv"
+    path.write_text("i,j,p\n1,0,1/2\n1,2,1/2\n2,1,1/4\n2,2,1/2\n2,3,1/4\n")
+    size = 400
+    rows = [(1, k, -1 if k < size // 2 else 1) for k in range(size)]
+    rows += [(2, k, -1 if k < size // 4 else 1 if k >= 3 * size // 4 else 0) for k in range(size)]
+    many.write_text("pcv,ckey,pvalue\n" + "\n".join(f"{i},{k},{v}" for i, k, v in rows))
+    law = TableRelease(ROW, PerturbationTable(path)).law([2, 1, 1])
+    near = TableRelease(ROW, PerturbationTable(many, cycle=1)).law([2, 1, 1])
+    assert sum(law.values()) == 1
+    assert set(law) == set(near)
+    assert all(abs(law[y] - near[y]) < Fraction(3, size) for y in law)
+    # Two uniform keys below 1/2 have a sum in [1/4, 3/4) with probability 3/4 of 1/4.
+    pair = TableRelease(Table({"x": ["a", "b"]}, 2), PerturbationTable(path)).law([1, 1])
+    assert pair[0, 0, 2] == Fraction(3, 16)
+    with pytest.raises(ValidationError, match="keys from 0 to 1 are summed in 5 numbers"):
+        TableRelease(SQUARE, PerturbationTable(path)).law([1, 2, 1, 1])
+
+
+def maximum_entropy_row(count: int) -> dict[int, Fraction]:
+    """The law on -2, ..., 2 with count + v >= 0, mean 0, variance 1 and the largest entropy."""
+    v = np.arange(-min(count, 2), 3)
+
+    def law(x):
+        weights = np.exp(x[0] * v + x[1] * v**2)
+        return weights / weights.sum()
+
+    found = law(root(lambda x: [law(x) @ v, law(x) @ v**2 - 1], [0.0, -0.5], tol=1e-13).x)
+    exact = [Fraction(round(p * 10**9), 10**9) for p in found]
+    exact[-1] = 1 - sum(exact[:-1])
+    return dict(zip(v.tolist(), exact, strict=True))
+
+
+def test_a_total_tells_more_if_its_key_is_the_sum(tmp_path):
+    path = tmp_path / "p.csv"
+    rows = [f"{i},{i + v},{p}" for i in range(1, 4) for v, p in maximum_entropy_row(i).items()]
+    path.write_text("\n".join(["i,j,p", *rows]))
+    table = Table({"x": ["a", "b"]}, counts=[2, 2])
+    found = []
+    for summed in (True, False):
+        release = TableRelease(table, PerturbationTable(path, summed_keys=summed))
+        p, r = release.law([2, 2]), release.law([1, 3])
+        found.append(sum(max(float(p.get(y, 0) - r.get(y, 0)), 0) for y in {*p, *r}))
+        privacy = table_privacy(release, (("a",), ("b",)), this_table=True)
+        assert privacy.profile(0).lower == pytest.approx(found[-1], abs=1e-12)
+        assert privacy.profile(0).upper == pytest.approx(found[-1], abs=1e-12)
+    assert found == pytest.approx([0.546, 0.526], abs=5e-4)
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_privacy_of_a_small_table_is_exact(tmp_path, table):
+    release = TableRelease(table, with_keys(tmp_path, 4))
+    law = by_all_keys(release, table.in_cells.tolist(), 4)
+    for a, b in moves(table):
+        after = by_all_keys(release, moved(table, a, b), 4)
+        move = table.alphabet[a], table.alphabet[b]
+        privacy = table_privacy(release, move, this_table=True)
+        for epsilon in (0.0, 0.5, 1.5):
+            truth = hockey_stick(law, after, epsilon)
+            bound = privacy.profile(epsilon)
+            assert bound.lower == pytest.approx(truth, abs=1e-12)
+            assert bound.upper == pytest.approx(truth, abs=1e-12)
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_privacy_of_other_tables_is_between_its_bounds(tmp_path, table, monkeypatch):
+    monkeypatch.setattr(keys, "WORK", 1)  # no joint law is quick enough
+    release = TableRelease(table, with_keys(tmp_path, 4))
+    law = by_all_keys(release, table.in_cells.tolist(), 4)
+    worst = dict.fromkeys((0.0, 0.5, 1.5), 0.0)
+    for a, b in moves(table):
+        after = by_all_keys(release, moved(table, a, b), 4)
+        move = table.alphabet[a], table.alphabet[b]
+        privacy = table_privacy(release, move, this_table=True)
+        for epsilon in worst:
+            truth = hockey_stick(law, after, epsilon)
+            worst[epsilon] = max(worst[epsilon], truth)
+            bound = privacy.profile(epsilon)
+            assert 0 < bound.lower - 1e-12 <= truth <= bound.upper + 1e-12
+        assert privacy.zcdp.lower <= privacy.zcdp.upper
+        outcomes = [*{*law, *after}]
+        p, r = ([float(one.get(y, 0)) for y in outcomes] for one in (law, after))
+        rates = np.linspace(0, 1, 11)
+        curve = np.minimum(measures.trade_off(p, r, rates), measures.trade_off(r, p, rates))
+        ends = privacy.trade_off(rates)
+        assert (ends.lower <= curve + 1e-9).all()
+    whole = table_privacy(release, this_table=True)
+    for epsilon, truth in worst.items():
+        bound = whole.profile(epsilon)
+        assert bound.lower - 1e-12 <= truth <= bound.upper + 1e-12
+
+
+def test_beliefs_are_those_of_bayes_on_the_joint_law(tmp_path):
+    for table in (ROW, OUTSIDE, SQUARE):
+        release = TableRelease(table, with_keys(tmp_path, 5))
+        published = [*release.law(table.in_cells.tolist())][3]
+        found = realized_leakage(release, published)
+        for a, b in moves(table):
+            chances = [
+                by_all_keys(release, moved(table, a, c), 5).get(published, 0)
+                for c in range(len(table.alphabet))
+            ]
+            assert found.posterior[a, b] == pytest.approx(float(chances[b] / sum(chances)))
+
+
+def test_what_is_too_large_is_named(tmp_path):
+    noise = with_keys(tmp_path, 64)
+    table = Table({"x": range(4), "y": range(4)}, counts=np.full((4, 4), 2))
+    release = TableRelease(table, noise)
+    with pytest.raises(ValidationError, match=r"joint law of 25 numbers .* the most is 268435456"):
+        release.law([2] * 16)
+    with pytest.raises(ValidationError, match=r"more than .* cases"):
+        table_privacy(release, ((0, 0), (1, 1)), this_table=True)
+    with pytest.raises(ValidationError, match="this_table=True asks about its counts"):
+        table_privacy(release)
+    mixed = dict.fromkeys(ROW.numbers, noise) | {("total",): with_keys(tmp_path, 8)}
+    with pytest.raises(ValidationError, match=r"different keys \(64, 8\)"):
+        TableRelease(ROW, mixed).law([2, 1, 1])
+    path = tmp_path / "p.csv"
+    path.write_text("i,j,p\n1,0,1/2\n1,2,1/2\n")
+    with pytest.raises(ValidationError, match="from 0 to 1 link"):
+        table_privacy(TableRelease(table, PerturbationTable(path)), this_table=True)
+
+
+def test_nobody_has_the_key_0(tmp_path):
+    path = tmp_path / "p.csv"
+    path.write_text("i,j,p\n0,0,1/2\n0,1,1/2\n1,0,1/2\n1,2,1/2\n")
+    assert PerturbationTable(path).law(0) == {0: 1}
+    assert PerturbationTable(path, summed_keys=False).law(0) == dict.fromkeys(
+        (0, 1), Fraction(1, 2)
+    )
+
+
+def test_a_file_that_has_changed_is_another_table(tmp_path):
+    path = tmp_path / "p.csv"
+    path.write_text("i,j,p\n1,0,1/2\n1,2,1/2\n")
+    first, same = PerturbationTable(path), PerturbationTable(path)
+    assert first == same == pickle.loads(pickle.dumps(first))
+    assert hash(first) == hash(same)
+    path.write_text("i,j,p\n1,0,2/3\n1,3,1/3\n")
+    later = PerturbationTable(path)
+    assert first != later
+    assert len({first, same, later}) == 2
