@@ -1,5 +1,6 @@
 """Tables of counts: from people to cells and margins, with the noise of each published number."""
 
+from cvxleak.tables.calibration import calibrate_table
 from cvxleak.tables.estimate import CountEstimate, estimate_counts
 from cvxleak.tables.moves import TableMove
 from cvxleak.tables.noise import CountNoise, PerturbationTable, RandomRounding
@@ -22,6 +23,7 @@ __all__ = [
     "TablePrivacy",
     "TableRelease",
     "TradeOffEnds",
+    "calibrate_table",
     "estimate_counts",
     "possible_counts",
     "realized_leakage",

@@ -1,0 +1,159 @@
+"""`Calibration`: the least noise of a parametric family that is proved to meet a target."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from cvxleak.core.clock import Clock
+from cvxleak.core.errors import CvxleakError, InfeasibleError, SolveInterrupted, ValidationError
+from cvxleak.core.validation import instance, real_number
+from cvxleak.problem.bound import Bound
+
+__all__ = ["Calibration", "least_noise"]
+
+STEPS = 200
+
+Made = TypeVar("Made")
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """A parameter whose mechanism is proved to meet a target, and the nearest that is not.
+
+    Attributes
+    ----------
+    parameter : float or int
+    mechanism : Mechanism or TableRelease
+        ``family(parameter)``.
+    bound : Bound
+        Its audit: ``bound.upper`` is at most the target.
+    rejected : float or int or None
+        The nearest parameter towards less noise that was tried and not accepted; None if the least
+        noise of the range meets the target.
+    rejected_bound : Bound or None
+        Its audit. If ``rejected_bound.lower`` is above the target, it is proved to leak more.
+
+    Examples
+    --------
+    >>> from cvxleak import Mechanism, calibrate
+    >>> from cvxleak.mechanisms import binary_symmetric
+    >>> from cvxleak.queries import parity
+    >>> def flipped(flip):
+    ...     return Mechanism(parity(2), binary_symmetric(flip))
+    >>> found = calibrate(flipped, (0.1, 0.5), leakage=0.2, entropy_floor=0.5, resolution=0.01)
+    >>> found.bound.upper <= 0.2, found.gap <= 0.01
+    (True, True)
+    """
+
+    parameter: float
+    mechanism: Any
+    bound: Bound
+    rejected: float | None
+    rejected_bound: Bound | None
+
+    @property
+    def gap(self) -> float:
+        """Distance between the two parameters; 0 if there is only one."""
+        return 0.0 if self.rejected is None else abs(self.parameter - self.rejected)
+
+
+def least_noise(
+    family: Callable[[Any], Made],
+    kind: type[Made],
+    audited: Callable[[Made], Bound],
+    between: tuple[float, float],
+    target: float,
+    resolution: float | None,
+    clock: Clock,
+    what: str,
+) -> Calibration:
+    """Return, by bisection, the least noise that an audit proves to meet a target.
+
+    Parameters
+    ----------
+    family : callable
+        Takes the parameter and returns what is audited.
+    kind : type
+        What that is.
+    audited : callable
+        Bounds it: `upper` is held against the target.
+    between : (quiet, noisy)
+        The parameters of least and of most noise; of two integers, integers are tried only.
+    target : float
+    resolution : float or None
+        How near the parameters of the answer have to be; a 1e-4 part of the range, or 1, if None.
+    clock : Clock
+        When it is late, the parameters reached are returned.
+    what : str
+        The name of the target, for messages.
+
+    Raises
+    ------
+    ValidationError
+        Arguments of the wrong kind.
+    InfeasibleError
+        Even the most noise is not proved to meet the target.
+    """
+    if not callable(family):
+        raise ValidationError(f"family: expected a function of the parameter, found {family!r:.40}")
+    quiet, noisy, whole = _range(between)
+    fine = 1.0 if whole else abs(noisy - quiet) * 1e-4
+    if resolution is not None:
+        fine = max(real_number(resolution, "resolution", 0.0, open_low=True), fine if whole else 0)
+
+    def audit(parameter: float) -> tuple[Made, Bound]:
+        try:
+            made = family(named(parameter))
+        except CvxleakError:
+            raise
+        except Exception as error:
+            raise ValidationError(
+                f"family: it failed at {named(parameter)!r}: {type(error).__name__}: {error}"
+            ) from error
+        return instance(made, kind, "family"), audited(made)
+
+    def named(parameter: float) -> float:
+        return int(parameter) if whole else parameter
+
+    best = audit(noisy)
+    if best[1].upper > target:
+        raise InfeasibleError(
+            f"{what}: found {target!r}; the most noise, {named(noisy)!r}, is between "
+            f"{best[1].lower!r} and {best[1].upper!r} {best[1].unit}"
+        )
+    least = audit(quiet)
+    if least[1].upper <= target:
+        return Calibration(named(quiet), *least, None, None)
+    rejected = least[1]
+    for _ in range(STEPS):
+        if abs(noisy - quiet) <= fine or clock.late:
+            break
+        middle = (quiet + noisy) / 2
+        if whole:
+            middle = float(math.floor(middle) if noisy > quiet else math.ceil(middle))
+        try:
+            found = audit(middle)
+        except SolveInterrupted as error:
+            reached = Calibration(named(noisy), *best, named(quiet), rejected)
+            raise SolveInterrupted(reached) from error
+        if found[1].upper <= target:
+            noisy, best = middle, found
+        else:
+            quiet, rejected = middle, found[1]
+    return Calibration(named(noisy), *best, named(quiet), rejected)
+
+
+def _range(between: tuple[float, float]) -> tuple[float, float, bool]:
+    """Return the parameters of least and of most noise, and whether both are integers."""
+    try:
+        quiet, noisy = between
+    except (TypeError, ValueError) as error:
+        raise ValidationError(f"between: found {between!r:.40}; a pair is needed") from error
+    whole = all(isinstance(end, int) and not isinstance(end, bool) for end in (quiet, noisy))
+    quiet, noisy = real_number(quiet, "between"), real_number(noisy, "between")
+    if not (math.isfinite(quiet) and math.isfinite(noisy)):
+        raise ValidationError(f"between: found {between!r}; finite numbers are needed")
+    return quiet, noisy, whole

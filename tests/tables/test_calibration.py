@@ -1,0 +1,45 @@
+"""The least noise of a table: proved to meet the target, and the next one does not."""
+
+import pytest
+
+from cvxleak.core import ValidationError
+from cvxleak.core.errors import InfeasibleError
+from cvxleak.model import DiscreteLaplace, Gaussian
+from cvxleak.tables import RandomRounding, Table, TableRelease, calibrate_table, table_privacy
+
+TABLE = Table({"a": ["x", "y"], "b": [0, 1]}, people=50)
+
+
+def laplace(scale: float) -> TableRelease:
+    return TableRelease(TABLE, DiscreteLaplace(scale))
+
+
+def test_the_next_scale_does_not_meet_the_target():
+    found = calibrate_table(laplace, (1, 30), epsilon=0.5, delta=0.01)
+    assert found.bound.upper <= 0.01 < found.rejected_bound.lower
+    assert found.parameter == found.rejected + 1
+    assert found.mechanism == laplace(found.parameter)
+    assert table_privacy(found.mechanism).profile(0.5).upper == found.bound.upper
+
+
+def test_gaussian_noise_has_its_closed_form():
+    def gaussian(sigma: float) -> TableRelease:
+        return TableRelease(TABLE, Gaussian(sigma))
+
+    # Two cells and four margins: rho = 6 / 2 sigma^2.
+    found = calibrate_table(gaussian, (1.0, 50.0), zcdp=0.03)
+    assert found.parameter == pytest.approx(10, abs=0.01)
+    assert found.bound.upper <= 0.03
+
+
+def test_what_cannot_be_met_is_said():
+    def rounded(base: int) -> TableRelease:
+        return TableRelease(TABLE, RandomRounding(base))
+
+    with pytest.raises(InfeasibleError, match=r"delta: found 0\.1; the most noise, 5, is between"):
+        calibrate_table(rounded, (1, 5), epsilon=1.0, delta=0.1)
+    for target in ({}, {"epsilon": 1.0}, {"epsilon": 1.0, "delta": 0.1, "zcdp": 1.0}):
+        with pytest.raises(ValidationError, match="epsilon: either"):
+            calibrate_table(rounded, (1, 5), **target)
+    with pytest.raises(ValidationError, match="family: expected a TableRelease"):
+        calibrate_table(lambda _: TABLE, (1, 5), zcdp=1.0)
