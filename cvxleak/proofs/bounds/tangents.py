@@ -35,7 +35,7 @@ import numpy as np
 from cvxleak.core.errors import CertificateError
 from cvxleak.exact.outward import SMALLEST, UNIT_ROUNDOFF, Array, logarithm
 
-__all__ = ["contraction", "heights"]
+__all__ = ["PAIRS_LIMIT", "contraction", "heights"]
 
 PAIRS_LIMIT = 10**5
 """Most pairs of rows of a value that are compared; past it eta = 1."""

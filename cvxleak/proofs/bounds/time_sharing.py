@@ -33,13 +33,17 @@ from cvxleak.proofs.bounds.outputs import (
     merged_rows,
     rows_by_value,
 )
-from cvxleak.proofs.bounds.tangents import contraction, heights
+from cvxleak.proofs.bounds.tangents import PAIRS_LIMIT, contraction, heights
 from cvxleak.proofs.bounds.trees import replayed, unpack_tree
 
 __all__ = ["sharing_bound"]
 
 GROUPS_LIMIT = 2**13
 """Most groups of a value in boxes, whose ends are added up without rounding."""
+
+
+BALLS_LIMIT = 10**6
+"""Most probabilities whose tangents are computed in balls."""
 
 
 def sharing_bound(lumped: Lumped, floor: float, proof: Mapping[str, Any]) -> float:
@@ -56,21 +60,26 @@ def sharing_bound(lumped: Lumped, floor: float, proof: Mapping[str, Any]) -> flo
     parts = proof["values"]
     if not isinstance(parts, list) or len(parts) != len(lumped.values):
         raise CertificateError("the time-sharing bound does not fit the lumped problem")
-    trees = [not isinstance(part, Mapping) or "law" not in part for part in parts]
+    # Floats allow for their rounding: what balls are quick enough for, they prove.
+    small = lumped.rows.size <= BALLS_LIMIT
+    exact = [small or not isinstance(part, Mapping) or "law" not in part for part in parts]
     rows: list[Matrix] = [[] for _ in parts]
-    if any(trees):
+    if any(exact):
         whole, slack = merged_rows(lumped, proof["outputs"])
         rows = rows_by_value(lumped, whole)
     phi = []
     for a, part in enumerate(parts):
         own = lumped.value_index == a
         own_logs = [log for log, mine in zip(logs, own, strict=True) if mine]
-        if not trees[a]:
+        if not exact[a]:
             phi.append(_by_tangent(part, floats[own], own_logs, lam, t))
             continue
         value = _Value(rows[a], own_logs, lam, t)
-        boxes = isinstance(part, Mapping) and "groups" in part
-        phi.append(value.by_boxes(part) if boxes else value.by_tree(part))
+        keys = part if isinstance(part, Mapping) else {}
+        if "law" in keys:
+            phi.append(value.by_tangent(part))
+        else:
+            phi.append(value.by_boxes(part) if "groups" in keys else value.by_tree(part))
     total = balls.soft_maximum(phi, lam) - lam * balls.number(floor)
     return balls.round_up(total + slack)
 
@@ -102,13 +111,47 @@ Box = tuple[list[float], list[float]]
 
 
 class _Value:
-    """The inner maximum of one value, by a tree."""
+    """The inner maximum of one value, in balls."""
 
     def __init__(self, rows: Matrix, logs: list[Ball], lam: Ball, t: Array) -> None:
         self._rows, self._matrix, self._logs = rows, arb_mat(rows), logs
         self._lam = lam
         self._logs_t = [share.log() for share in balls.normalized(t)]
         self._heights: dict[tuple[int, float], Ball] = {}
+
+    def by_tangent(self, part: Mapping[str, Any]) -> Ball:
+        """Return a bound on phi_a by the tangent at a law of the contexts."""
+        reading.parts(part, {"law"}, "the bound of a value")
+        weights = unpack(part["law"], (len(self._rows),))
+        eta = self._contraction()
+        left = self._lam - eta
+        if not left >= 0:
+            raise CertificateError("a tangent needs a larger multiplier")
+        if not (weights > 0).all():
+            raise CertificateError("the law of a value's contexts does not fit the lumped problem")
+        law = balls.normalized(weights)
+        image = arb_mat([law]) * self._matrix
+        slopes = []
+        for y, log_t in enumerate(self._logs_t):
+            mean = image[0, y]
+            if not (mean > 0 or mean == 0):
+                raise CertificateError("a law of a value's contexts is too near the edge")
+            # An output that no row of the value has does not count.
+            slopes.append(mean.log() - log_t if mean > 0 else arb(0))
+        column = self._matrix * arb_mat([[slope] for slope in slopes])
+        terms = [
+            column[g, 0] + eta * (m - v.log())
+            for g, (v, m) in enumerate(zip(law, self._logs, strict=True))
+        ]
+        return balls.soft_maximum(terms, left, self._logs)
+
+    def _contraction(self) -> Ball:
+        """Return eta."""
+        if len(self._rows) ** 2 > PAIRS_LIMIT:
+            return arb(1)
+        roots = arb_mat([[x.sqrt() for x in row] for row in self._rows])
+        least = balls.least((roots * roots.transpose()).entries())
+        return 1 - least * least
 
     def by_tree(self, part: Mapping[str, Any]) -> Ball:
         """Return a bound on phi_a by a tree of intervals of the output's probabilities."""

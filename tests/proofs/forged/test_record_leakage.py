@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from flint import arb
+from flint import arb, arb_mat
 from scipy.special import logsumexp
 
 from cvxleak.core.errors import CertificateError, CvxleakError
@@ -16,7 +16,7 @@ from cvxleak.exact.balls import mutual_information, number, precision
 from cvxleak.exact.packing import declared_shape, pack, unpack
 from cvxleak.model import Limits, Lumped, Mechanism
 from cvxleak.proofs import record_leakage
-from cvxleak.proofs.bounds import posterior_cells, tangents, trees, whole_dataset
+from cvxleak.proofs.bounds import posterior_cells, tangents, time_sharing, trees, whole_dataset
 from cvxleak.proofs.bounds.cell_floats import _inequalities, leaf_bounds
 from cvxleak.proofs.bounds.law_slabs import slabs_bound
 from cvxleak.proofs.bounds.outputs import coarse_rows, merged_rows
@@ -783,6 +783,14 @@ LAWS = {
 }
 
 
+@pytest.fixture(params=["balls", "floats"])
+def arithmetic(request, monkeypatch):
+    """Tangents of few probabilities are proved in balls, those of many in floats."""
+    if request.param == "floats":
+        monkeypatch.setattr(time_sharing, "BALLS_LIMIT", 0)
+
+
+@pytest.mark.usefixtures("arithmetic")
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_sharing_by_tangents(name):
     problem, laws = PROBLEMS[name], [np.array(law) for law in LAWS[name]]
@@ -794,6 +802,7 @@ def test_sharing_by_tangents(name):
             holds(problem, bound, floor)
 
 
+@pytest.mark.usefixtures("arithmetic")
 def test_laws_of_sharing_need_not_sum_to_one():
     laws = LAWS["parity"]
     bound = sharing_bound(PARITY, 1.0, sharing_proof(PARITY, 1.5, [0.25, 0.75], laws))
@@ -802,13 +811,44 @@ def test_laws_of_sharing_need_not_sum_to_one():
         close(sharing_bound(PARITY, 1.0, sharing_proof(PARITY, 1.5, t, others)), bound)
 
 
+@pytest.mark.usefixtures("arithmetic")
 def test_the_contraction_of_many_rows_is_one(monkeypatch):
     proof = sharing_proof(PARITY, 1.0, [0.5, 0.5], LAWS["parity"])
     bound = sharing_bound(PARITY, 1.0, proof)
-    monkeypatch.setattr(tangents, "PAIRS_LIMIT", 4)
+    for module in (tangents, time_sharing):
+        monkeypatch.setattr(module, "PAIRS_LIMIT", 4)
     assert sharing_bound(PARITY, 1.0, proof) == bound
-    monkeypatch.setattr(tangents, "PAIRS_LIMIT", 3)
+    for module in (tangents, time_sharing):
+        monkeypatch.setattr(module, "PAIRS_LIMIT", 3)
     assert sharing_bound(PARITY, 1.0, proof) > bound + 0.01
+
+
+def test_a_mean_that_may_be_zero_proves_nothing(monkeypatch):
+    """Of a mean whose ball touches 0 no logarithm is known, and 0 is none of its bounds."""
+    monkeypatch.setattr(time_sharing, "PAIRS_LIMIT", 0)
+
+    def by_tangent(first):
+        t = np.array([0.5, 0.5])
+        value = time_sharing._Value([[first, arb(1)]], [arb(0)], arb(1), t)
+        return value.by_tangent({"law": pack(np.ones(1))})
+
+    assert by_tangent(arb(0)).overlaps(arb(2).log())
+    around = arb(0, 1e-30)
+    # A ball that ends in 0, as a product too.
+    touching = around + (arb_mat([[1]]) * arb_mat([[around]]))[0, 0].rad()
+    for mean in (around, touching):
+        with pytest.raises(CertificateError, match="too near the edge"):
+            by_tangent(mean)
+
+
+def test_what_is_proved_in_balls_and_in_floats(monkeypatch):
+    """The probabilities that are counted are all of them, and the limit is among the few."""
+    proof = sharing_proof(PARITY, 1.5, [0.25, 0.75], LAWS["parity"])
+    exact = sharing_bound(PARITY, 1.0, proof)
+    monkeypatch.setattr(time_sharing, "BALLS_LIMIT", PARITY.rows.size)
+    assert sharing_bound(PARITY, 1.0, proof) == exact
+    monkeypatch.setattr(time_sharing, "BALLS_LIMIT", PARITY.rows.size - 1)
+    assert exact < sharing_bound(PARITY, 1.0, proof) < exact + 1e-12
 
 
 def value_tree(nodes, cuts, leaves):
@@ -925,12 +965,14 @@ def sharing_changed(*path, to):
         (sharing_changed("values", 0, "cuts", to=pack(np.array([-0.5]))), "cuts of a value"),
     ],
 )
+@pytest.mark.usefixtures("arithmetic")
 def test_forged_sharing(proof, reason):
     assert math.isfinite(sharing_bound(PARITY, 0.0, sharing_changed("multiplier", to=1.0)))
     with pytest.raises(CertificateError, match=reason):
         sharing_bound(PARITY, 0.0, proof)
 
 
+@pytest.mark.usefixtures("arithmetic")
 def test_outputs_that_no_row_of_a_value_has_do_not_count():
     problem = lumped([0, 1], [[1.0, 0.0], [0.5, 0.5]], [1, 1])
     proof = sharing_proof(problem, 1.0, [0.75, 0.25], [[1.0], [1.0]])
