@@ -44,6 +44,8 @@ def table_report(
     Parameters
     ----------
     release : TableRelease
+        What is said of differential privacy holds for all tables of so many people; where keys link
+        the noise of several numbers, for the true counts of this one.
     entropy_floors : sequence of float
         Least entropies of adversaries' beliefs about all people, in `unit`, for which the leakage
         is searched for; only for tables that are small enough to be written out.
@@ -97,7 +99,9 @@ def table_report(
         floors = check_floors(mechanism, entropy_floors, unit)
         targets = check_targets(mechanism, None, [1])
         searches = [(Searches(mechanism, unit, tol, time_limit, progress), targets, floors)]
-    found = list(_private(table_privacy(asked), levels, unit, progress))
+    # Of linked noise only the true counts of a table are within reach.
+    privacy = table_privacy(asked, this_table=asked.linked)
+    found = list(_private(privacy, levels, unit, progress))
     for search, targets, floors in searches:
         found += search.run(targets, floors)
     facts: dict[str, Any] = {
@@ -150,11 +154,11 @@ def _private(
             "The most by which moving one person to another cell changes the probability of any "
             "set of published results (total variation)"
         )
-        meaning += _between(test.witness)
+        meaning += _between(privacy, test.witness)
         yield Quantity.of_bound(names.ADVANTAGE, test, unit, f"{meaning}.")
         for level in levels:
             bound = privacy.profile(level)
-            meaning = say.moved(level, bound.upper) + _between(bound.witness)
+            meaning = say.moved(level, bound.upper) + _between(privacy, bound.witness)
             shown = level / unit_scale(unit)
             yield Quantity.of_bound(names.TABLE_DELTA, bound, unit, f"{meaning}.", epsilon=shown)
         rho = privacy.zcdp
@@ -169,10 +173,12 @@ def _private(
         progress.end()
 
 
-def _between(move: TableMove | None) -> str:
+def _between(privacy: TablePrivacy, move: TableMove | None) -> str:
+    where = ", given the true counts of this table" if privacy.this_table else ""
     if move is None:
-        return ""
-    return f"; the worst case found is between {_text(move.source)} and {_text(move.target)}"
+        return where
+    ends = f"{_text(move.source)} and {_text(move.target)}"
+    return f"{where}; the worst case found is between {ends}"
 
 
 def _realized(realized: Any, unit: str) -> Iterator[Quantity]:

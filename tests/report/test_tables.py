@@ -13,6 +13,7 @@ from cvxleak.core import ValidationError
 from cvxleak.model import Gaussian
 from cvxleak.report import html_page, table_report
 from cvxleak.tables import (
+    PerturbationTable,
     RandomRounding,
     Table,
     TableRelease,
@@ -133,3 +134,16 @@ def test_wrong_options_are_named(folder: Path, monkeypatch, arguments, message):
 def test_a_level_is_a_number():
     with pytest.raises(ValidationError, match="epsilons"):
         table_report(RELEASE, epsilons=[-1])
+
+
+def test_keys_that_link_numbers_are_about_the_counts_of_the_table(tmp_path):
+    path = tmp_path / "ptable.csv"
+    rows = [f"{c},{k},{v}" for c in (1, 2, 3) for k, v in enumerate((-1, 0, 0, 1))]
+    path.write_text("\n".join(["pcv,ckey,pvalue", *rows]) + "\n")
+    table = Table({"x": ["a", "b"]}, counts=[2, 1])
+    release = TableRelease(table, PerturbationTable(path, cycle=1))
+    report = table_report(release, published=[2, 1, 3])
+    (advantage,) = report.named("membership advantage")
+    assert advantage.upper == table_privacy(release, this_table=True).profile(0).upper
+    assert "given the true counts of this table" in advantage.meaning
+    assert report.named("pointwise maximal leakage")
