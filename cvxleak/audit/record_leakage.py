@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cvxleak.audit.adversary import Adversary
+from cvxleak.audit.meaning import meaning_of
 from cvxleak.audit.search.audit import Audit, Progress, Reporter
 from cvxleak.audit.search.cell_audit import CellAudit
 from cvxleak.audit.search.noise_audit import NoiseAudit
@@ -189,6 +190,16 @@ class RecordLeakage(Problem):
     def told(self) -> GainForm:
         """The gain in its form, as the prover takes it."""
         return GainForm(self.gain, self.form)
+
+    @property
+    def meaning(self) -> str:
+        """The sentence that a report says of the value."""
+        if self.told.is_leakage:
+            return super().meaning
+        subject = "one person's record" if self.size == 1 else f"a group of {self.size} records"
+        if self.records is not None:
+            subject = " and ".join(f"record {i}" for i in self.records)
+        return meaning_of(self.told, subject, "any adversary with at least this much doubt")
 
     def _check_gain(self) -> None:
         self.gain.to_dict()

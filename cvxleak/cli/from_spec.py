@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -14,7 +14,18 @@ from cvxleak.cli.spec.sources import Box, Laws, Polytope, Sample
 from cvxleak.cli.spec_file import SpecFile
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.tables import is_header, label_from_text, numbers_from_text, read_table
-from cvxleak.model import Channel, Distortion, Mechanism, Prior, Query, RealOutput, RecordSpace
+from cvxleak.core.validation import short
+from cvxleak.model import (
+    Channel,
+    Distortion,
+    Gain,
+    Mechanism,
+    Prior,
+    Query,
+    RealOutput,
+    RecordSpace,
+)
+from cvxleak.model.gain import gain_from_dict
 from cvxleak.model.knowledge import (
     Expectation,
     Knowledge,
@@ -29,6 +40,7 @@ from cvxleak.tables import Table, TableRelease
 __all__ = [
     "Task",
     "build_distortion",
+    "build_gain",
     "build_knowledge",
     "build_local",
     "build_mechanism",
@@ -77,6 +89,13 @@ def build_task(spec_file: SpecFile, command: str = "audit") -> Task:
     with spec_file.at("audit"):
         check_targets(mechanism, spec_file.spec.audit.records, spec_file.spec.audit.group_sizes)
     return Task(mechanism, prior, distortion)
+
+
+def build_gain(given: Any) -> Gain:
+    """Return the gain that a key says: its kind as text, or a table with the kind's parts."""
+    if not isinstance(given, str | Mapping):
+        raise ValidationError(f"expected text, or a table with the key kind; found {short(given)}")
+    return gain_from_dict({"kind": given} if isinstance(given, str) else given)
 
 
 def independent_people(

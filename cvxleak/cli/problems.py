@@ -8,6 +8,7 @@ from typing import Any
 
 from cvxleak.cli.from_spec import (
     build_distortion,
+    build_gain,
     build_knowledge,
     build_local,
     build_mechanism,
@@ -144,6 +145,8 @@ def _audit(spec_file: SpecFile) -> Statement:
         "entropy_floor": _only(known.entropy_floors, "adversary.entropy_floors"),
         "records": None if asked.records is None else _only(asked.records, "audit.records"),
         "size": _only(asked.group_sizes, "audit.group_sizes"),
+        "gain": asked.gain,
+        "form": asked.form,
     }
     return problem_class("record-leakage"), data, known.unit
 
@@ -166,6 +169,9 @@ def _only(values: Sequence[Any], key: str) -> Any:
 def _value(spec_file: SpecFile, table: str, name: str, value: Any) -> Any:
     """Return what a key says; of a channel, a law or a distortion also in a file."""
     readers: dict[str, Any] = {"channel": Channel, "distortion": Distortion, "prior": Prior}
+    if name == "gain":
+        with spec_file.at(f"{table}.{name}"):
+            return build_gain(value)
     if name in readers and isinstance(value, str):
         with spec_file.at(f"{table}.{name}"):
             return readers[name].from_csv(spec_file.file(value))

@@ -44,12 +44,18 @@ SERIES = {
 }
 """Title, head and attribute of the first column, and what the ends are of."""
 
+BY_DOUBT = {
+    names.GAIN: "The gain that was asked for",
+    names.BALANCE: "Balance: what knowing more brings",
+}
+"""What has a line for each doubt, and the titles."""
+
 IN_TABLES = {
     *LEAKAGES,
+    *BY_DOUBT,
     *SERIES,
     *(names.BLIND_GUESS, names.INFORMED_GUESS),
     *(names.GUESS_BEFORE, names.GUESS_AFTER, names.CHANCE, names.RISE),
-    names.BALANCE,
     names.PML,
     names.POSTERIOR,
     names.ENVELOPE,
@@ -109,12 +115,13 @@ def _tables(page: Page, report: Report) -> None:
         if rows := report.named(name):
             _leakages(page, report, rows, title)
     unit = report.unit
-    if rows := report.named(names.BALANCE):
-        doubt = {"doubt at least": lambda q: f"{q.entropy_floor:g}"}
-        columns = _whose(rows) | doubt | _bracket(line="") | {"status": _status}
-        page.table(f"Balance: what knowing more brings, in {unit}", rows, columns)
-        for meaning in dict.fromkeys(q.meaning for q in rows):
-            page.write(meaning, indent="  ")
+    for name, title in BY_DOUBT.items():
+        if rows := report.named(name):
+            doubt = {"doubt at least": lambda q: f"{q.entropy_floor:g}"}
+            columns = _whose(rows) | doubt | _bracket(line="") | {"status": _status}
+            page.table(f"{title}, in {rows[0].unit}", rows, columns)
+            for meaning in dict.fromkeys(q.meaning for q in rows):
+                page.write(meaning, indent="  ")
     if rows := report.named(names.ENVELOPE):
         columns = {
             "\ndelta": lambda q: f"{q.delta:g}",

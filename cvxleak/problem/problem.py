@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -213,6 +214,11 @@ class Problem(Value, ABC):
     information: ClassVar[tuple[str, ...]] = ()
     convex: ClassVar[bool] = False
     accuracy: ClassVar[float] = 1e-12
+
+    @property
+    def meaning(self) -> str:
+        """The sentence that a report says of the value: the first one of the class, if no other."""
+        return inspect.cleandoc(type(self).__doc__ or "").split("\n\n", 1)[0].replace("\n", " ")
 
     @property
     def scale(self) -> float:

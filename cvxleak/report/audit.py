@@ -10,13 +10,16 @@ from cvxleak.core.validation import in_order, label_tuple, real_number
 from cvxleak.model import (
     Channel,
     Distortion,
+    Gain,
     Knowledge,
     Mechanism,
     Prior,
     RealOutput,
 )
+from cvxleak.model.gain import Form
 from cvxleak.model.prior import named_law
 from cvxleak.problem.bound import unit_scale
+from cvxleak.proofs.bounds.gains import GainForm
 from cvxleak.report import names
 from cvxleak.report import sentences as say
 from cvxleak.report.formulas import (
@@ -48,6 +51,8 @@ def audit_report(
     outputs: Sequence[Hashable] = (),
     adversaries: Knowledge | None = None,
     independent: Mapping[str, Any] | None = None,
+    gain: Gain | None = None,
+    form: Form = "rise",
     tol: float | None = None,
     time_limit: float | None = 60.0,
     progress: Progress | None = None,
@@ -84,6 +89,9 @@ def audit_report(
         Adds the leakage to people who believe the records to be independent: the arguments of
         `cvxleak.audit.ProductLeakage` that say what is known of each law; none of them if it is
         empty.
+    gain, form : Gain, str
+        Adds the largest one in this form at every floor, as for `RecordLeakage`, if it is not there
+        anyway: the chance of a guess and its rise are.
     tol : float, optional
         Relative gap that each search for a leakage aims at; that of `RecordLeakage` if left out.
     time_limit : float or None
@@ -113,6 +121,7 @@ def audit_report(
     >>> leakage.entropy_floor, round(leakage.upper, 3), leakage.status
     (2.5, 0.054, 'CERTIFIED')
     """
+    from cvxleak.audit import RecordLeakage
     from cvxleak.capacities import Capacity
 
     law = named_law(prior)
@@ -124,6 +133,9 @@ def audit_report(
     shown = label_tuple(outputs, len(in_order(outputs, "outputs")), "outputs")
     if shown and law is None:
         raise ValidationError("outputs: what they say of the record needs its prior")
+    if gain is not None:
+        for target in targets:  # or it says what is wrong with the gain
+            RecordLeakage(mechanism, 0.0, target.record, target.size, gain=gain, form=form)
     # What is quick comes first, so that nothing wrong shows up after a minute of search.
     noise = mechanism.noise
     if not isinstance(noise, Channel):
@@ -150,7 +162,8 @@ def audit_report(
         others += posteriors(mechanism, law, shown)
     if distortion is not None:
         others += computed(distortions(mechanism, distortion, law), unit, progress)
-    searches = Searches(mechanism, unit, tol, time_limit, progress, adversaries)
+    told = None if gain is None else GainForm(gain, form)
+    searches = Searches(mechanism, unit, tol, time_limit, progress, adversaries, told)
     found = list(searches.run(targets, floors))
     facts = {
         "records": mechanism.space.records,

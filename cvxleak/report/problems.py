@@ -58,7 +58,6 @@ def problem_report(
     if "progress" in inspect.signature(problem._search).parameters:
         options["progress"] = progress.update
     bound = solved(progress, problem.name, problem.solve, **options)
-    meaning = inspect.cleandoc(type(problem).__doc__ or "").split("\n\n", 1)[0].replace("\n", " ")
-    quantity = Quantity.of_bound(problem.name, bound, unit, meaning)
+    quantity = Quantity.of_bound(problem.name, bound, unit, problem.meaning)
     channel = bound.witness if isinstance(bound.witness, Channel) else None
     return Report(unit, (quantity,), {"kind": problem.kind}, progress.interrupted, channel)

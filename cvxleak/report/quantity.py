@@ -108,7 +108,7 @@ class Quantity:
         return cls(
             name,
             # The conversion of units rounds outward, below 0 even.
-            max(shown.lower, 0.0),
+            max(shown.lower, min(bound.lower, 0.0)),
             shown.upper,
             shown.unit,
             bound.status.name,

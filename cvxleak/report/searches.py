@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from cvxleak.core.clock import Clock
 from cvxleak.model import ChannelSet, Guess, Knowledge, Mechanism, RealOutput
-from cvxleak.model.gain import Form
 from cvxleak.problem.bound import Bound, converted
+from cvxleak.proofs.bounds.gains import GainForm
 from cvxleak.report import names
 from cvxleak.report import sentences as say
 from cvxleak.report.guessing import guess_rise
@@ -44,6 +44,8 @@ class Searches:
     progress : Progress
     adversaries : Knowledge or None
         What else is known of the adversaries' beliefs.
+    told : GainForm or None
+        Which gain is searched for beside the leakage and the chance of a guess.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class Searches:
         time_limit: float | None,
         progress: Progress,
         adversaries: Knowledge | None = None,
+        told: GainForm | None = None,
     ) -> None:
         from cvxleak.audit import RecordLeakage
 
@@ -63,6 +66,7 @@ class Searches:
         self.time_limit = time_limit
         self.progress = progress
         self.adversaries = adversaries
+        self.told = told
 
     def run(self, targets: Sequence[Target], floors: Sequence[float]) -> Iterator[Quantity]:
         """Yield leakage, guesses and balance for every target and floor (in the unit)."""
@@ -149,17 +153,22 @@ class Searches:
             say.rise_by_fano(target.subject),
             **about,
         )
-        if not self._guesses:
+        wanted: dict[str, GainForm] = {}
+        if self._guesses:
+            wanted[names.CHANCE] = GainForm(Guess(), "posterior")
+            wanted[names.RISE] = GainForm(Guess(), "rise")
+        else:
             yield rise
-            return
-        told: list[tuple[str, Form, str]] = [
-            (names.CHANCE, "posterior", say.chance(target.subject)),
-            (names.RISE, "rise", say.rise(target.subject)),
-        ]
-        for name, form, meaning in told:
-            found = self._guess(target, floor, form, clock.share(2 + searches))
+        if self.told is not None and self.told not in wanted.values():
+            wanted[names.GAIN] = self.told
+        sentences = {names.CHANCE: say.chance, names.RISE: say.rise}
+        for name, told in wanted.items():
+            share = clock.share(len(wanted) + searches)
+            problem, found = self._gain(target, floor, told, share)
+            sentence = sentences.get(name)
+            meaning = problem.meaning if sentence is None else sentence(target.subject)
             exact = Quantity.of_bound(name, found, self.unit, meaning, **about)
-            beaten = form == "rise" and exact.open and fano < exact.upper
+            beaten = name == names.RISE and exact.open and fano < exact.upper
             yield rise if beaten else exact
 
     @property
@@ -170,7 +179,9 @@ class Searches:
             return False
         return values * len(mechanism.noise.outputs) <= MOST_MULTIPLIERS
 
-    def _guess(self, target: Target, floor: float, form: Form, seconds: float | None) -> Bound:
+    def _gain(
+        self, target: Target, floor: float, told: GainForm, seconds: float | None
+    ) -> tuple[RecordLeakage, Bound]:
         from cvxleak.audit import RecordLeakage
 
         most = self.mechanism.space.max_entropy
@@ -180,11 +191,11 @@ class Searches:
             target.record,
             target.size,
             adversaries=self.adversaries,
-            gain=Guess(),
-            form=form,
+            gain=told.gain,
+            form=told.form,
         )
-        what = f"chance of a guess at entropy floor {floor:g} {self.unit}"
-        return self._solve(problem, what, seconds)
+        what = f"{told.gain.name} at entropy floor {floor:g} {self.unit}"
+        return problem, self._solve(problem, what, seconds)
 
     def _most_values(self, target: Target) -> int:
         """Return the largest number of values of a record, or group, that the bound is for."""

@@ -9,9 +9,13 @@ from typing import Any
 import pytest
 from typer.testing import Result
 
+from cvxleak.audit import record_leakage
+from cvxleak.mechanisms import binary_symmetric
+from cvxleak.model import Arimoto, GainMatrix, Guess, GuessInTries, Mechanism, RecordSpace
 from cvxleak.problem import PROBLEMS, problem_class
 from cvxleak.problem.registry import PYTHON_ONLY, numbers
 from cvxleak.proofs import read_certificates, verify
+from cvxleak.queries import from_table
 
 Run = Callable[..., Result]
 Write = Callable[..., Path]
@@ -25,6 +29,7 @@ CHANNEL = [[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.1, 0.1, 0.8]]
 LAW = [0.5, 0.3, 0.2]
 HAMMING = [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
 JOINT = [[[0.024, 0.228], [0.063, 0.203]], [[0.203, 0.013], [0.228, 0.038]]]
+FLIPPED = binary_symmetric(0.1)
 PARITY = "[query]\nkind = 'parity'\nrecords = 2\n[distortion]\nkind = 'hamming'"
 NOISY = """[query]
 kind = "table"
@@ -46,6 +51,11 @@ SPECS: dict[str, tuple[str, dict[str, Any], str]] = {
     "record-leakage of a record": (
         "record-leakage",
         {"entropy_floor": Nats(1.5), "records": 0},
+        NOISY,
+    ),
+    "record-leakage, guesses": (
+        "record-leakage",
+        {"entropy_floor": Nats(1.5), "gain": "guess"},
         NOISY,
     ),
     "product-leakage": (
@@ -285,6 +295,73 @@ def test_coalitions_are_pairs_of_members_and_a_budget(run: Run, write: Write):
     assert bounded["lower"] > found()["upper"] + 1e-3
     first_alone = found(coalitions=[[[1], 0.06]])
     assert first_alone["upper"] == pytest.approx(found()["upper"], abs=1e-6)
+
+
+GAINS = {
+    'gain = "guess"': (Guess(), "probability", "raises the chance of guessing correctly"),
+    'gain = {kind = "tries", tries = 2}\nform = "posterior"': (
+        GuessInTries(2),
+        "probability",
+        "the largest chance of guessing correctly within 2 tries after seeing the output",
+    ),
+    'gain = {kind = "matrix", table = [["1/2", -2, 0], [-2, 1, 0]], actions = ["no", "yes"]}': (
+        GainMatrix([[0.5, -2, 0], [-2, 1, 0]]),
+        "gain",
+        "raises the gain. In the unit of the gain",
+    ),
+    'gain = {kind = "arimoto", alpha = "infinity"}\nform = "factor"': (
+        Arimoto(math.inf),
+        "times",
+        "the largest factor by which seeing the output multiplies the norm",
+    ),
+}
+
+
+@pytest.mark.parametrize("stated", GAINS)
+def test_gains(stated: str, run: Run, write: Write):
+    gain, unit, words = GAINS[stated]
+    form = stated.rpartition("form = ")[2].strip('"') if "form" in stated else "rise"
+    about = "records = {}1{}\n"
+    solved = write(
+        f'[problem]\nkind = "record-leakage"\nentropy_floor = 1.2\n{about.format("", "")}{stated}',
+        NOISY,
+    )
+    found = quantity_of(run("solve", solved, "--json", "-"))
+    mechanism = Mechanism(from_table(RecordSpace([(0, 1), (0, 1, 2)]), [0, 1] * 3), FLIPPED)
+    bound = record_leakage(mechanism, 1.2, 1, gain=gain, form=form)
+    assert (found["lower"], found["upper"]) == (bound.lower, bound.upper)
+    assert found["unit"] == unit == bound.unit
+    assert words in found["meaning"]
+    assert "record 1" in found["meaning"]
+    table = f"[adversary]\nentropy_floors = [1.2]\n[audit]\n{about.format('[', ']')}{stated}"
+    result = run("audit", write(NOISY, table), "--json", "-")
+    assert result.exit_code == 0, result.stderr
+    quantities = json.loads(result.stdout)["quantities"]
+    # The rise of the chance of a guess is in every report, under its own name.
+    own = "guess rise" if gain == Guess() else "gain"
+    there = [one for one in quantities if one["name"] == own and one["entropy_floor"] == 1.2]
+    assert [one["lower"] for one in there] == [bound.lower]
+    assert ("gain" in {one["name"] for one in quantities}) == (own == "gain")
+
+
+@pytest.mark.parametrize(
+    ("stated", "message"),
+    [
+        ('gain = "luck"', "audit.gain: gain.kind: found 'luck'; allowed: 'shannon'"),
+        ("gain = 3", "audit.gain: expected text, or a table with the key kind; found 3"),
+        ('gain = {kind = "tries"}', "audit.gain"),
+        ('gain = {kind = "tries", tries = 0}', "audit.gain"),
+        ('gain = {kind = "arimoto", alpha = 1}', "audit.gain"),
+        ('gain = {kind = "matrix", table = [[1, 2, 3, 4]]}', "audit.gain"),
+        ('gain = "shannon"\nform = "factor"', "audit.form"),
+        ('form = "factor"', "form is for a gain"),
+        ('gain = "guess"\nform = "ratio"', "audit.form"),
+    ],
+)
+def test_bad_gains_name_the_key(stated: str, message: str, run: Run, write: Write):
+    result = run("audit", write(NOISY, f"[audit]\n{stated}"))
+    assert result.exit_code == 2
+    assert message in " ".join(result.stderr.split())
 
 
 @pytest.mark.parametrize(

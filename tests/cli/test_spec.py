@@ -169,6 +169,8 @@ def test_defaults():
         "group_sizes": [1],
         "epsilons": [],
         "outputs": [],
+        "gain": None,
+        "form": None,
     }
     assert spec.adversary.entropy_floors == [0.0]
     assert spec.adversary.unit is None

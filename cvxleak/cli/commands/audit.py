@@ -172,7 +172,12 @@ def audit(
             return _about_table(spec_file, entropy_floor, units.value, published)
         if published is not None:
             raise ValidationError("--published: is for a SPEC with [table], or --microdata")
-        from cvxleak.cli.from_spec import build_knowledge, build_task, independent_people
+        from cvxleak.cli.from_spec import (
+            build_gain,
+            build_knowledge,
+            build_task,
+            independent_people,
+        )
         from cvxleak.report import audit_report
         from cvxleak.report.targets import check_floors
 
@@ -186,12 +191,20 @@ def audit(
             task.mechanism.space.max_entropy,
         )
         rest = dict(spec_file.spec.audit, prior=task.prior, distortion=task.distortion)
+        asked = spec_file.spec.audit
+        if asked.gain is not None:
+            with spec_file.at("audit.gain"):
+                rest["gain"] = build_gain(asked.gain)
+        rest["form"] = asked.form or "rise"
         rest["adversaries"] = build_knowledge(spec_file, task.mechanism.query, units.value)
         rest["independent"] = independent_people(spec_file, task.mechanism, units.value)
         return Asked(
             functools.partial(audit_report, task.mechanism, floors, **rest),
             lambda _: about_mechanism(spec_file, task.mechanism),
-            places={key: f"{spec_file.path}: audit.{key}" for key in ("epsilons", "outputs")},
+            places={
+                key: f"{spec_file.path}: audit.{key}"
+                for key in ("epsilons", "outputs", "gain", "form")
+            },
         )
 
     answer("audit", spec, ask, units.value, html=html, **paths, time_limit=time_limit, tol=tol)

@@ -14,7 +14,13 @@ from cvxleak.core.errors import ValidationError
 from cvxleak.core.numbers import as_written
 from cvxleak.core.tables import is_header, read_table
 
-__all__ = ["Floor", "Label", "Number", "Percent", "Section", "is_bare", "numbers"]
+__all__ = ["Floor", "Label", "Number", "Percent", "Section", "Tagged", "is_bare", "numbers"]
+
+
+def _tagged(value: Any) -> Any:
+    if not isinstance(value, str | dict):
+        raise ValueError(f"expected text, or a table with the key kind; found {value!r:.40}")
+    return value
 
 
 def _label(value: Any) -> Any:
@@ -69,6 +75,9 @@ Floor = Annotated[float, PlainValidator(_floor)]
 
 Number = Annotated[float, PlainValidator(_number)]
 """A number as written: a number of TOML, or text such as "1/3"."""
+
+Tagged = Annotated[Any, AfterValidator(_tagged)]
+"""What has a kind: its name as text, or a table with the key `kind` and what belongs to it."""
 
 Label = Annotated[Any, AfterValidator(_label)]
 """A name of an input, an output or a value: text, a number, true or false."""

@@ -12,7 +12,7 @@ from pydantic import ConfigDict, Field, model_validator
 from cvxleak.cli.spec.distortions import Cost
 from cvxleak.cli.spec.mechanisms import Mechanism
 from cvxleak.cli.spec.queries import Query, Space
-from cvxleak.cli.spec.section import Floor, Label, Number, Section
+from cvxleak.cli.spec.section import Floor, Label, Number, Section, Tagged
 from cvxleak.cli.spec.sources import Sources
 from cvxleak.cli.spec.tables import CountTable
 
@@ -78,6 +78,14 @@ class Audit(Section):
     group_sizes: list[int] = Field(default=[1], min_length=1)
     epsilons: list[Number] = Field(default=[])
     outputs: list[Label] = Field(default=[])
+    gain: Tagged | None = None
+    form: Literal["posterior", "rise", "factor"] | None = None
+
+    @model_validator(mode="after")
+    def _form_of_a_gain(self) -> Audit:
+        if self.form is not None and self.gain is None:
+            raise ValueError("form is for a gain, which is missing")
+        return self
 
 
 class Explain(Section):
