@@ -20,9 +20,9 @@ def meaning_of(told: GainForm, subject: str, who: str) -> str:
     >>> from cvxleak.audit.meaning import meaning_of
     >>> from cvxleak.model import Guess
     >>> from cvxleak.proofs.bounds.gains import GainForm
-    >>> meaning_of(GainForm(Guess(), "factor"), "one person's record", "anybody")
-    "About one person's record, for anybody: the largest factor by which seeing the output multiplies the chance of guessing correctly."
-    """  # noqa: E501
+    >>> meaning_of(GainForm(Guess(), "rise"), "record 2", "anybody").partition(": ")[2]
+    'the most by which seeing the output raises the chance of guessing correctly. A probability, ...
+    """
     name = told.gain.name
     what = {
         "posterior": f"the largest {name} after seeing the output",

@@ -37,7 +37,7 @@ from cvxleak.model import (
     RealOutput,
     Shannon,
 )
-from cvxleak.model.gain import FORMS, Form
+from cvxleak.model.gain import FORMS, Form, provable_gain
 from cvxleak.model.knowledge import Knowledge
 from cvxleak.model.knowledge.binding import as_knowledge
 from cvxleak.model.knowledge.violations import lump, violations_of_prior, violations_of_weights
@@ -83,7 +83,8 @@ class RecordLeakage(Problem):
         `RelativeEntropyBall`, or several of them at once. All priors above the floor if left out.
     gain : Gain
         What the adversary makes of a belief: `Shannon` (minus the entropy), `Guess`,
-        `GuessInTries`, a `GainMatrix`, `Gini`, `Arimoto`.
+        `GuessInTries`, a `GainMatrix`, `Gini`, `Arimoto`; or one of your own that is the maximum of
+        few linear functions, its `rows`, and is kept as the `GainMatrix` of these.
     form : str
         What of it is bounded: with rho_y the posterior given y and pi the prior of the record(s),
         ``"posterior"``, sum_y P(y) G(rho_y); ``"rise"``, that less G(pi), which is I(X_I;Y) for
@@ -92,8 +93,8 @@ class RecordLeakage(Problem):
     Raises
     ------
     ValidationError
-        Arguments of the wrong kind; a gain of one's own that is not a `GainMatrix`, since nothing
-        proves its upper end; a factor of a gain that is not positive; of real outputs, another gain
+        Arguments of the wrong kind; a gain of your own that is not convex, or has no rows, since
+        nothing proves its upper end; a factor of a gain that is not positive; of real outputs, another gain
         than Shannon's.
     InfeasibleError
         b above log|X|; the message gives the maximum. From `solve`: no prior is known to be all
@@ -181,8 +182,8 @@ class RecordLeakage(Problem):
         object.__setattr__(self, "gain", instance(gain, Gain, "gain"))
         object.__setattr__(self, "form", one_of(form, FORMS, "form"))
         if not self.told.is_leakage:
-            self._check_gain()
             name = self.told.name
+            self._check_gain()
             object.__setattr__(self, "unit", self.told.unit)
         object.__setattr__(self, "name", name)
 
@@ -202,7 +203,6 @@ class RecordLeakage(Problem):
         return meaning_of(self.told, subject, "any adversary with at least this much doubt")
 
     def _check_gain(self) -> None:
-        self.gain.to_dict()
         if isinstance(self.mechanism.noise, RealOutput):
             raise ValidationError(
                 f"gain: found {self.gain!r} ({self.form}) of a real output; there only the rise of "
@@ -215,8 +215,9 @@ class RecordLeakage(Problem):
             sizes = {
                 math.prod(group) for group in combinations_with_replacement(set(shape), self.size)
             }
-        for k in sizes:
-            self.gain.fits(k)
+        for k in sorted(sizes):
+            # Of a gain of one's own that has rows, there is a matrix for each number of values.
+            object.__setattr__(self, "gain", provable_gain(self.gain, k))
             if self.form == "factor" and not Objective.of(self.told, k, 1.0).least(k)[0] > 0:
                 raise ValidationError(
                     f"form: found 'factor' of {self.gain!r}, which is not positive for all priors; "

@@ -49,6 +49,7 @@ __all__ = [
     "Shannon",
     "as_gain",
     "gain_from_dict",
+    "provable_gain",
 ]
 
 Form = Literal["posterior", "rise", "factor"]
@@ -65,7 +66,8 @@ class Gain(Value, ABC):
 
     By this extension the sum of G(p(.) q(y|.)) over the outputs y is the posterior gain, without a
     division by the probability of any output. For a gain of your own derive from this class and
-    write `value` and `tangent`, and `rows` if G is the maximum of few linear functions.
+    write `value` and `tangent`, and `rows` if G is the maximum of few linear functions: then audits
+    prove it like a `GainMatrix` of these (`provable_gain`).
 
     Attributes
     ----------
@@ -487,6 +489,77 @@ def as_gain(gain: Gain | ArrayLike, k: int, name: str = "gain") -> Gain:
     made = gain if isinstance(gain, Gain) else GainMatrix(gain_entries(gain, name))
     made.fits(size, name)
     return made
+
+
+def provable_gain(gain: Gain, k: int, name: str = "gain") -> Gain:
+    """Return a gain for secrets of k values that a certificate can hold.
+
+    One of your own that is the maximum of few linear functions is a `GainMatrix` of its `rows`.
+
+    Raises
+    ------
+    ValidationError
+        A gain of your own without rows, or with values that are not those of its rows at random
+        laws; if it is above a chord there, so that it is not convex, the message says where.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cvxleak.model import Gain
+    >>> from cvxleak.model.gain import provable_gain
+    >>> class Doubt(Gain):
+    ...     def value(self, laws):
+    ...         return np.min(laws, axis=-1)
+    ...
+    ...     def tangent(self, laws):
+    ...         return np.zeros_like(laws)
+    >>> provable_gain(Doubt(), 2)
+    Traceback (most recent call last):
+    cvxleak.core.errors.ValidationError: gain: found Doubt(), which is not convex: ...
+    """
+    if type(gain) in KINDS.values():
+        gain.fits(k, name)
+        return gain
+    rng = np.random.default_rng(0)
+    laws = np.vstack([np.eye(k), rng.dirichlet(np.full(k, 0.5), size=CHORDS)])
+    ends = laws[rng.integers(len(laws), size=(2, CHORDS))]
+    middles = ends.mean(axis=0)
+    heights, values = gain.value(ends), gain.value(middles)
+    room = SAME * (1 + np.abs(heights).max())
+    above = values - heights.mean(axis=0)
+    worst = int(above.argmax())
+    if above[worst] > room:
+        p, q = (end.round(6).tolist() for end in ends[:, worst])
+        raise ValidationError(
+            f"{name}: found {short(gain)}, which is not convex: halfway between the laws {p} and "
+            f"{q} it is {float(values[worst]):.6g}, above the mean "
+            f"{float(values[worst] - above[worst]):.6g} of its values there"
+        )
+    rows = gain.rows(k)
+    if rows is None:
+        raise ValidationError(
+            f"{name}: found {short(gain)}, which no certificate can hold: it has no `rows`, the "
+            "linear functions of which it is the maximum; those of a GainMatrix near to it are "
+            "proved"
+        )
+    matrix = GainMatrix(rows)
+    matrix.fits(k, name)
+    off = np.abs(matrix.value(middles) - values)
+    worst = int(off.argmax())
+    if not off[worst] <= room:
+        raise ValidationError(
+            f"{name}: found {short(gain)}, whose value {float(values[worst]):.6g} at "
+            f"{middles[worst].round(6).tolist()} is not the largest of its rows there, "
+            f"{float(matrix.value(middles[worst])):.6g}"
+        )
+    return matrix
+
+
+CHORDS = 400
+"""Random chords that are looked at to see whether a gain is convex."""
+
+SAME = 1e-9
+"""Relative difference of two values that counts as rounding."""
 
 
 def gain_entries(table: Any, name: str) -> Array:

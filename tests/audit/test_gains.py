@@ -279,20 +279,42 @@ def test_four_values_without_a_floor(tries):
     assert verify(bound.certificate).passed
 
 
-class Loud(Gain):
-    """A gain of one's own."""
+class Own(Gain):
+    """A gain of one's own, with the values of a function and perhaps with rows."""
+
+    def __init__(self, function, table=None):
+        self._function, self._table = function, table
 
     def value(self, laws):
-        return np.asarray(laws).max(axis=-1) ** 2
+        return self._function(np.asarray(laws))
 
     def tangent(self, laws):
         return np.zeros_like(laws)
+
+    def rows(self, k):
+        return self._table
+
+
+def largest(laws):
+    return laws.max(axis=-1)
+
+
+def test_a_gain_of_ones_own_with_rows_is_that_gain_matrix():
+    bound = record_leakage(ROUNDED, 2.4, gain=Own(largest, np.eye(2)))
+    guess = record_leakage(ROUNDED, 2.4, gain=Guess())
+    assert bound.status is Status.CERTIFIED
+    assert abs(bound.lower - guess.lower) < 1e-4
+    assert verify(bound.certificate).passed
+    assert bound.certificate.problem["gain"]["kind"] == "matrix"
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"gain": Loud()}, "no certificate"),
+        ({"gain": Own(lambda laws: laws.max(axis=-1) ** 2)}, "no certificate"),
+        ({"gain": Own(lambda laws: laws.min(axis=-1))}, "not convex: halfway between"),
+        ({"gain": Own(largest, np.eye(2) / 2)}, "not the largest of its rows"),
+        ({"gain": Own(largest, np.eye(3))}, "2 columns"),
         ({"gain": "guess"}, "expected a Gain"),
         ({"gain": Guess(), "form": "ratio"}, "form: found 'ratio'"),
         ({"gain": GainMatrix([[1, 2, 3]])}, "2 columns"),
