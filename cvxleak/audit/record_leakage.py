@@ -94,8 +94,8 @@ class RecordLeakage(Problem):
     ------
     ValidationError
         Arguments of the wrong kind; a gain of your own that is not convex, or has no rows, since
-        nothing proves its upper end; a factor of a gain that is not positive; of real outputs, another gain
-        than Shannon's.
+        nothing proves its upper end; a factor of a gain that is not positive; of real outputs,
+        another gain than Shannon's.
     InfeasibleError
         b above log|X|; the message gives the maximum. From `solve`: no prior is known to be all
         that `adversaries` say and has entropy b.
