@@ -54,6 +54,9 @@ FIRST_NODES = 500
 STUCK = 0.7
 """Share of the gap that twice the nodes may leave."""
 
+FINITE_STUCK = 0.99
+"""The same for a gain with few actions, whose tree ends unless rounding keeps it from closing."""
+
 OUTGROWN = 0.5
 """Share of the gap by which a factor may be above the one that a tree is about."""
 
@@ -198,10 +201,10 @@ class CellAudit:
                 on_weights=lambda weights: self._look(place, weights, stop),
                 node_limit=limit,
             )
-            # The tree of a gain with few actions is finite.
-            endless = part.boxes is not None or search.dual.objective.actions is None
+            # The tree of a gain with few actions is finite, and gets on late.
+            finite = part.boxes is None and search.dual.objective.actions is not None
             left = search.upper - self._goal(part, gap)
-            if endless and search.nodes >= limit and left > STUCK * before:
+            if search.nodes >= limit and left > (FINITE_STUCK if finite else STUCK) * before:
                 return False
         return True
 
