@@ -192,7 +192,7 @@ def test_json_keys_are_pinned(run: Run, write: Write):
 
 def test_documented_names_are_the_real_ones(run: Run, write: Write):
     text = (ROOT / "docs" / "cli.md").read_text()
-    group = "[audit]\ngroup_sizes = [1, 2]\nepsilons = [1]\n"
+    group = "[audit]\ngroup_sizes = [1, 2]\nepsilons = [1]\ngain = 'gini'\n"
     local = write(LOCAL, "[audit]\noutputs = ['x']\n")
     names = {name for name, _ in quantities(run("audit", local, "--json", "-"))}
     spec = write(COUNT, ROUNDING, FLOORS, group, name="group.toml")
