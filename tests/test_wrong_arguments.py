@@ -236,6 +236,12 @@ OWN: dict[str, dict[str, Any]] = {
     "queries.crosstab": {"rows": 2, "columns": 2},
     "report.table_report": {"release": ROUNDED},
     "report.samples_report": {"samples": ([0, 0, 1, 1], [0, 1, 1, 1])},
+    "tables.calibrate_table": {
+        "family": lambda base: TableRelease(ROUNDED.table, RandomRounding(base)),
+        "between": (1, 3),
+        "epsilon": 0.5,
+        "delta": 1.0,
+    },
     "tables.possible_counts": {"release": ROUNDED, "published": [3, 0, 3]},
     "tables.table_privacy": {"release": ROUNDED, "move": ("a", "b")},
     "tables.realized_leakage": {"release": ROUNDED, "published": [3, 0, 3], "prior": HALVES},
