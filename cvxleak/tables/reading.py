@@ -13,6 +13,7 @@ from cvxleak.core.errors import ValidationError
 from cvxleak.core.tables import label_from_text, read_table
 from cvxleak.core.validation import in_order, label_tuple, one_of, plain_label, short
 from cvxleak.core.value import preview
+from cvxleak.mechanisms.randomizing import is_missing
 
 __all__ = ["microdata_columns", "read_counts", "read_published"]
 
@@ -101,7 +102,7 @@ def _columns(data: Any, names: Sequence[str]) -> dict[str, list[Any]]:
     for name in names:
         column = data[name]
         plain = column.tolist() if hasattr(column, "tolist") else list(in_order(column, name))
-        found[name] = [None if _is_missing(value) else value for value in plain]
+        found[name] = [None if is_missing(value) else value for value in plain]
     return found
 
 
@@ -112,13 +113,6 @@ def _column_of(name: str, header: Sequence[Any]) -> int:
             f"data: the column {name!r} is {found}; the columns are {preview(tuple(header))}"
         )
     return list(header).index(name)
-
-
-def _is_missing(value: Any) -> bool:
-    try:
-        return value is None or bool(value != value)
-    except (TypeError, ValueError):  # pandas.NA is neither equal nor unequal
-        return True
 
 
 def _coded(column: list[Any], name: str, listed: Iterable[Hashable] | None, keep: bool) -> Coded:
