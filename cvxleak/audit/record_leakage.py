@@ -31,16 +31,18 @@ from cvxleak.measures import (
 from cvxleak.model import (
     ChannelSet,
     Gain,
+    GainMatrix,
     Lumped,
     Mechanism,
     Prior,
     RealOutput,
     Shannon,
 )
-from cvxleak.model.gain import FORMS, Form, provable_gain
+from cvxleak.model.gain import FORMS, Form
 from cvxleak.model.knowledge import Knowledge
 from cvxleak.model.knowledge.binding import as_knowledge
 from cvxleak.model.knowledge.violations import lump, violations_of_prior, violations_of_weights
+from cvxleak.model.own_gain import OwnGain, checked_gain
 from cvxleak.model.restricted import restrict
 from cvxleak.problem import Bound, Check, Gap, Problem, Status, Stopped
 from cvxleak.problem.candidates import candidate_weights, law_violations, plain, positive_part
@@ -83,8 +85,9 @@ class RecordLeakage(Problem):
         `RelativeEntropyBall`, or several of them at once. All priors above the floor if left out.
     gain : Gain
         What the adversary makes of a belief: `Shannon` (minus the entropy), `Guess`,
-        `GuessInTries`, a `GainMatrix`, `Gini`, `Arimoto`; or one of your own that is the maximum of
-        few linear functions, its `rows`, and is kept as the `GainMatrix` of these.
+        `GuessInTries`, a `GainMatrix`, `Gini`, `Arimoto`; or one of your own (see `Gain`). Its ends
+        rest on its values and tangents, so the bound has no certificate and stays BRACKETED; unless
+        it has `rows`, and all records have as many values: then it is the `GainMatrix` of these.
     form : str
         What of it is bounded: with rho_y the posterior given y and pi the prior of the record(s),
         ``"posterior"``, sum_y P(y) G(rho_y); ``"rise"``, that less G(pi), which is I(X_I;Y) for
@@ -93,8 +96,8 @@ class RecordLeakage(Problem):
     Raises
     ------
     ValidationError
-        Arguments of the wrong kind; a gain of your own that is not convex, or has no rows, since
-        nothing proves its upper end; a factor of a gain that is not positive; of real outputs,
+        Arguments of the wrong kind; a gain of your own that is not convex, or does not answer as
+        `Gain` says; a factor of a gain that is not positive; of real outputs,
         another gain than Shannon's.
     InfeasibleError
         b above log|X|; the message gives the maximum. From `solve`: no prior is known to be all
@@ -215,13 +218,18 @@ class RecordLeakage(Problem):
             sizes = {
                 math.prod(group) for group in combinations_with_replacement(set(shape), self.size)
             }
+        checked = [checked_gain(self.gain, k) for k in sorted(sizes)]
+        gain = checked[0]
+        # Of a gain of the user's own there is one matrix for each number of values.
+        if isinstance(gain, OwnGain) and len(sizes) == 1:
+            rows = gain.rows(min(sizes))
+            gain = gain if rows is None else GainMatrix(rows)
+        object.__setattr__(self, "gain", gain)
         for k in sorted(sizes):
-            # Of a gain of one's own that has rows, there is a matrix for each number of values.
-            object.__setattr__(self, "gain", provable_gain(self.gain, k))
             if self.form == "factor" and not Objective.of(self.told, k, 1.0).least(k)[0] > 0:
                 raise ValidationError(
-                    f"form: found 'factor' of {self.gain!r}, which is not positive for all priors; "
-                    "'rise' and 'posterior' are bounded"
+                    f"form: found 'factor' of {self.gain!r}, which is not shown to be positive for "
+                    "all priors; 'rise' and 'posterior' are bounded"
                 )
 
     def _search(

@@ -12,7 +12,6 @@ from cvxleak.model.gain import (
     Guess,
     GuessInTries,
     Shannon,
-    as_gain,
     gain_from_dict,
 )
 from cvxleak.model.knowledge import Expectation, Knowledge, KnownMarginals, RelativeEntropyBall
@@ -29,6 +28,7 @@ from cvxleak.model.noise import (
     Rounded,
     Uniform,
 )
+from cvxleak.model.own_gain import as_gain
 from cvxleak.model.prior import Prior, as_prior
 from cvxleak.model.query import Query
 from cvxleak.model.space import RecordSpace

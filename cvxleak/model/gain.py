@@ -47,9 +47,10 @@ __all__ = [
     "Guess",
     "GuessInTries",
     "Shannon",
-    "as_gain",
+    "as_measures",
+    "as_shares",
+    "gain_entries",
     "gain_from_dict",
-    "provable_gain",
 ]
 
 Form = Literal["posterior", "rise", "factor"]
@@ -61,13 +62,18 @@ MOST_ROWS = 1000
 """Most sets of guesses that are listed one by one."""
 
 
-class Gain(Value, ABC):
+class Gain(ABC):
     """A convex function G of a law on k values, extended to measures r >= 0 by G(c r) = c G(r).
 
     By this extension the sum of G(p(.) q(y|.)) over the outputs y is the posterior gain, without a
-    division by the probability of any output. For a gain of your own derive from this class and
-    write `value` and `tangent`, and `rows` if G is the maximum of few linear functions: then audits
-    prove it like a `GainMatrix` of these (`provable_gain`).
+    division by the probability of any output.
+
+    For a gain of your own derive from this class and write `value` and `tangent`. They are asked
+    about arrays of laws, shape (n, k), and return shapes (n,) and (n, k); what they say of laws is
+    extended to measures for you. That G is convex, and each tangent nowhere above it, is looked at
+    for random laws and otherwise taken on your word: no checker can know a Python function, so an
+    audit has no certificate and is never CERTIFIED. If G is the maximum of few linear functions,
+    write `rows` too: an audit then is one of the `GainMatrix` of these, with a certificate.
 
     Attributes
     ----------
@@ -80,19 +86,18 @@ class Gain(Value, ABC):
     --------
     How well a probabilistic forecast of the secret scores by Brier's rule, up to a constant:
 
-    >>> import numpy as np
     >>> from cvxleak.model import Gain
     >>> class Brier(Gain):
     ...     name = "Brier score"
     ...
     ...     def value(self, laws):
-    ...         return (laws**2).sum(axis=-1) / laws.sum(axis=-1)
+    ...         return (laws**2).sum(axis=-1)
     ...
     ...     def tangent(self, laws):
-    ...         law = laws / laws.sum(axis=-1, keepdims=True)
-    ...         return 2 * law - (law**2).sum(axis=-1, keepdims=True)
-    >>> float(Brier().value(np.array([0.5, 0.5])))
-    0.5
+    ...         return 2 * laws
+    >>> from cvxleak.measures import gain_leakage
+    >>> gain_leakage([0.5, 0.5], [[0.75, 0.25], [0.25, 0.75]], Brier())
+    0.125
     """
 
     name: str = "gain"
@@ -107,6 +112,7 @@ class Gain(Value, ABC):
         """Return nu, shaped like `laws`, with G(r) >= nu . r for all r >= 0, and = at the law.
 
         Equality and inequality hold up to rounding: what is claimed by a tangent is to be proved.
+        Of a gain of your own any subgradient of G at the laws will do.
         """
 
     def rows(self, k: int) -> Array | None:
@@ -124,6 +130,7 @@ class Gain(Value, ABC):
         ValidationError
             It is a gain for another number of values.
         """
+        whole_number(k, "k", 1)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the gain as a certificate holds it.
@@ -143,7 +150,7 @@ class Gain(Value, ABC):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Shannon(Gain):
+class Shannon(Gain, Value):
     """Minus the entropy: G(rho) = sum_a rho_a log rho_a. Its rise is the mutual information.
 
     A tangent is log rho, which is -inf at values that rho excludes.
@@ -160,15 +167,15 @@ class Shannon(Gain):
 
     def value(self, laws: ArrayLike) -> Array:
         """Return sum_a r_a log(r_a / sum r), in nats."""
-        measures = _measures(laws)
+        measures = as_measures(laws)
         with np.errstate(divide="ignore"):
-            logs = np.log(_shares(measures))
+            logs = np.log(as_shares(measures))
         return np.where(measures > 0, measures * np.where(measures > 0, logs, 0), 0).sum(axis=-1)
 
     def tangent(self, laws: ArrayLike) -> Array:
         """Return log rho (see `Gain.tangent`)."""
         with np.errstate(divide="ignore"):
-            return np.log(_shares(_measures(laws)))
+            return np.log(as_shares(as_measures(laws)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the gain as a certificate holds it."""
@@ -176,7 +183,7 @@ class Shannon(Gain):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Guess(Gain):
+class Guess(Gain, Value):
     """The chance that the best single guess is right: G(rho) = max_a rho_a.
 
     Examples
@@ -191,11 +198,11 @@ class Guess(Gain):
 
     def value(self, laws: ArrayLike) -> Array:
         """Return max_a r_a."""
-        return _measures(laws).max(axis=-1)
+        return as_measures(laws).max(axis=-1)
 
     def tangent(self, laws: ArrayLike) -> Array:
         """Return the indicator of the best guess (see `Gain.tangent`)."""
-        return _likeliest(_measures(laws), 1)
+        return _likeliest(as_measures(laws), 1)
 
     def rows(self, k: int) -> Array | None:
         """Return the identity matrix: a guess per value."""
@@ -207,7 +214,7 @@ class Guess(Gain):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GuessInTries(Gain):
+class GuessInTries(Gain, Value):
     """The chance to be right within some tries: G(rho) is the sum of the largest rho_a.
 
     Parameters
@@ -238,13 +245,13 @@ class GuessInTries(Gain):
 
     def value(self, laws: ArrayLike) -> Array:
         """Return the sum of the largest r_a, as many as there are tries."""
-        measures = _measures(laws)
+        measures = as_measures(laws)
         largest = np.sort(measures, axis=-1)[..., -min(self.tries, measures.shape[-1]) :]
         return largest.sum(axis=-1)
 
     def tangent(self, laws: ArrayLike) -> Array:
         """Return the indicator of the values that are tried (see `Gain.tangent`)."""
-        return _likeliest(_measures(laws), self.tries)
+        return _likeliest(as_measures(laws), self.tries)
 
     def rows(self, k: int) -> Array | None:
         """Return the indicators of all sets of tries, or None if they are more than a thousand."""
@@ -264,7 +271,7 @@ class GuessInTries(Gain):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GainMatrix(Gain):
+class GainMatrix(Gain, Value):
     """What the best action earns: G(rho) = max_w sum_a rho_a g(w, a), the g-vulnerability.
 
     Parameters
@@ -327,7 +334,7 @@ class GainMatrix(Gain):
             )
 
     def _earned(self, laws: ArrayLike) -> Array:
-        measures = _measures(laws)
+        measures = as_measures(laws)
         self.fits(measures.shape[-1])
         return measures @ np.asarray(self.table).T
 
@@ -343,7 +350,7 @@ class GainMatrix(Gain):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Gini(Gain):
+class Gini(Gain, Value):
     """The chance that a guess drawn from the law itself is right: G(rho) = sum_a rho_a^2.
 
     It is 1 minus Gini's impurity (the quadratic entropy) 1 - sum_a rho_a^2, and so rises as much as
@@ -361,12 +368,12 @@ class Gini(Gain):
 
     def value(self, laws: ArrayLike) -> Array:
         """Return sum_a r_a^2 / sum r."""
-        measures = _measures(laws)
-        return (measures * _shares(measures)).sum(axis=-1)
+        measures = as_measures(laws)
+        return (measures * as_shares(measures)).sum(axis=-1)
 
     def tangent(self, laws: ArrayLike) -> Array:
         """Return 2 rho - sum_a rho_a^2 (see `Gain.tangent`)."""
-        shares = _shares(_measures(laws))
+        shares = as_shares(as_measures(laws))
         return 2 * shares - (shares**2).sum(axis=-1, keepdims=True)
 
     def to_dict(self) -> dict[str, Any]:
@@ -375,7 +382,7 @@ class Gini(Gain):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Arimoto(Gain):
+class Arimoto(Gain, Value):
     """The norm of order alpha: G(rho) = (sum_a rho_a^alpha)^(1/alpha), max_a rho_a at infinity.
 
     Arimoto's information of order alpha is alpha / (alpha - 1) times the logarithm of the factor.
@@ -410,7 +417,7 @@ class Arimoto(Gain):
 
     def value(self, laws: ArrayLike) -> Array:
         """Return the norm of order alpha."""
-        measures = _measures(laws)
+        measures = as_measures(laws)
         if self.alpha == inf:
             return Guess().value(measures)
         largest = measures.max(axis=-1, keepdims=True)
@@ -419,7 +426,7 @@ class Arimoto(Gain):
 
     def tangent(self, laws: ArrayLike) -> Array:
         """Return (rho_a / G(rho))^(alpha - 1) (see `Gain.tangent`)."""
-        shares = _shares(_measures(laws))
+        shares = as_shares(as_measures(laws))
         if self.alpha == inf:
             return Guess().tangent(shares)
         return (shares / self.value(shares)[..., None]) ** (self.alpha - 1)
@@ -471,97 +478,6 @@ KINDS: dict[str, Callable[..., Gain]] = {
 }
 
 
-def as_gain(gain: Gain | ArrayLike, k: int, name: str = "gain") -> Gain:
-    """Return `gain` as a `Gain` for secrets of k values; an array is a `GainMatrix`.
-
-    Raises
-    ------
-    ValidationError
-        Neither, or a gain for another number of values.
-
-    Examples
-    --------
-    >>> from cvxleak.model import as_gain
-    >>> as_gain([[1, 0], [0, 2]], 2)
-    GainMatrix(2 actions [0, 1] on 2 values)
-    """
-    size = whole_number(k, "k", 1)
-    made = gain if isinstance(gain, Gain) else GainMatrix(gain_entries(gain, name))
-    made.fits(size, name)
-    return made
-
-
-def provable_gain(gain: Gain, k: int, name: str = "gain") -> Gain:
-    """Return a gain for secrets of k values that a certificate can hold.
-
-    One of your own that is the maximum of few linear functions is a `GainMatrix` of its `rows`.
-
-    Raises
-    ------
-    ValidationError
-        A gain of your own without rows, or with values that are not those of its rows at random
-        laws; if it is above a chord there, so that it is not convex, the message says where.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cvxleak.model import Gain
-    >>> from cvxleak.model.gain import provable_gain
-    >>> class Doubt(Gain):
-    ...     def value(self, laws):
-    ...         return np.min(laws, axis=-1)
-    ...
-    ...     def tangent(self, laws):
-    ...         return np.zeros_like(laws)
-    >>> provable_gain(Doubt(), 2)
-    Traceback (most recent call last):
-    cvxleak.core.errors.ValidationError: gain: found Doubt(), which is not convex: ...
-    """
-    if type(gain) in KINDS.values():
-        gain.fits(k, name)
-        return gain
-    rng = np.random.default_rng(0)
-    laws = np.vstack([np.eye(k), rng.dirichlet(np.full(k, 0.5), size=CHORDS)])
-    ends = laws[rng.integers(len(laws), size=(2, CHORDS))]
-    middles = ends.mean(axis=0)
-    heights, values = gain.value(ends), gain.value(middles)
-    room = SAME * (1 + np.abs(heights).max())
-    above = values - heights.mean(axis=0)
-    worst = int(above.argmax())
-    if above[worst] > room:
-        p, q = (end.round(6).tolist() for end in ends[:, worst])
-        raise ValidationError(
-            f"{name}: found {short(gain)}, which is not convex: halfway between the laws {p} and "
-            f"{q} it is {float(values[worst]):.6g}, above the mean "
-            f"{float(values[worst] - above[worst]):.6g} of its values there"
-        )
-    rows = gain.rows(k)
-    if rows is None:
-        raise ValidationError(
-            f"{name}: found {short(gain)}, which no certificate can hold: it has no `rows`, the "
-            "linear functions of which it is the maximum; those of a GainMatrix near to it are "
-            "proved"
-        )
-    matrix = GainMatrix(rows)
-    matrix.fits(k, name)
-    off = np.abs(matrix.value(middles) - values)
-    worst = int(off.argmax())
-    if not off[worst] <= room:
-        raise ValidationError(
-            f"{name}: found {short(gain)}, whose value {float(values[worst]):.6g} at "
-            f"{middles[worst].round(6).tolist()} is not the largest of its rows there, "
-            f"{float(matrix.value(middles[worst])):.6g}"
-        )
-    return matrix
-
-
-CHORDS = 400
-"""Random chords that are looked at to see whether a gain is convex."""
-
-SAME = 1e-9
-"""Relative difference of two values that counts as rounding."""
-
-
 def gain_entries(table: Any, name: str) -> Array:
     """Return a table of gains as a read-only array, or say what is wrong with it."""
     array = frozen_array(table, name, 2)
@@ -575,7 +491,7 @@ def gain_entries(table: Any, name: str) -> Array:
     return array
 
 
-def _measures(laws: ArrayLike) -> Array:
+def as_measures(laws: ArrayLike) -> Array:
     """Return laws or measures as an array of floats with a last axis of one value or more."""
     array = plain_array(laws, "laws")
     if array.dtype.kind not in "biuf" or array.ndim == 0 or array.shape[-1] == 0:
@@ -586,7 +502,7 @@ def _measures(laws: ArrayLike) -> Array:
     return array.astype(float, copy=False)
 
 
-def _shares(measures: Array) -> Array:
+def as_shares(measures: Array) -> Array:
     """Return the laws that measures are multiples of; the uniform one for the zero measure."""
     mass = measures.sum(axis=-1, keepdims=True)
     uniform = np.full(measures.shape, 1 / measures.shape[-1])

@@ -70,6 +70,7 @@ class Stopped(enum.Enum):
     NO_PROGRESS = "no method makes further progress"
     ROUNDING = "rounding keeps the proof from getting sharper"
     TOO_LARGE = "the problem is too large for branch and bound"
+    UNCHECKED = "within the tolerance, but no certificate can hold a function of the user's own"
     CYCLED = "an adversary came back: the alternation has cycled or settled"
 
 
@@ -125,7 +126,8 @@ class Bound:
     witness : object
         The point that attains the attained end.
     certificate : Certificate or None
-        What proves the ends; `certificate.save(path)` writes it.
+        What proves the ends; `certificate.save(path)` writes it. None if they rest on a function of
+        the user's own; such a bound is never CERTIFIED.
     shadow_prices : mapping
         Derivatives of the value in the budgets, by the name of the argument (from multipliers).
     stats : mapping

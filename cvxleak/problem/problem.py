@@ -50,8 +50,9 @@ class Found:
         As the checker proves them from the three parts below.
     witness : object
         The candidate, as the user gets it.
-    parts : tuple of three mappings
-        What the certificate holds of the problem, of the witness and of the proof.
+    parts : tuple of three mappings, optional
+        What the certificate holds of the problem, of the witness and of the proof; None if no
+        certificate can hold the problem, because it has a function of the user's own.
     prices : mapping
         Derivatives of the value in the budgets, by the name of the argument.
     stats : mapping
@@ -68,7 +69,7 @@ class Found:
     lower: float
     upper: float
     witness: Any
-    parts: tuple[Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]]
+    parts: tuple[Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]] | None
     prices: Mapping[str, float] = field(default_factory=dict)
     stats: Mapping[str, Any] = field(default_factory=dict)
     feasible: bool = True
@@ -387,8 +388,6 @@ class Problem(Value, ABC):
         if old is None:
             raise ValidationError(f"bound: found no certificate; one of {self.kind!r} is needed")
         found = self._near(plain(candidate), solved)
-        problem, witness, proof = found.parts
-        claimed = set(found.about) or {"lower", "upper"}
         lower, upper = found.lower, found.upper
         if self.maximize:
             upper = solved.upper
@@ -402,16 +401,7 @@ class Problem(Value, ABC):
             Status.CERTIFIED if closed else Status.BRACKETED,
             solved.unit,
             found.witness,
-            Certificate(
-                self.kind,
-                problem,
-                lower if "lower" in claimed else None,
-                upper if "upper" in claimed else None,
-                witness,
-                proof,
-                unit=old.unit,
-                about=found.about,
-            ),
+            self._certificate(found, lower, upper, old.unit),
         ).to(self._information_unit)
 
     def _near(self, candidate: Any, bound: Bound) -> Found:
@@ -467,6 +457,24 @@ class Problem(Value, ABC):
         """The unit of results that are information."""
         return "bits" if self.unit == "bits" else "nats"
 
+    def _certificate(
+        self, found: Found, lower: float, upper: float, unit: str
+    ) -> Certificate | None:
+        if found.parts is None:
+            return None
+        problem, witness, proof = found.parts
+        claimed = set(found.about) or {"lower", "upper"}
+        return Certificate(
+            self.kind,
+            problem,
+            lower if "lower" in claimed else None,
+            upper if "upper" in claimed else None,
+            witness,
+            proof,
+            unit=unit,
+            about=found.about,
+        )
+
     def go_on(
         self,
         begin: Callable[[], Search],
@@ -510,27 +518,16 @@ class Problem(Value, ABC):
         seconds = spent if clock is None else spent + clock.seconds
         closed = near and found.feasible
         if closed and stopped is not Stopped.INTERRUPTED:
-            stopped = Stopped.TOLERANCE
-        problem, witness, proof = found.parts
-        claimed = set(found.about) or {"lower", "upper"}
+            stopped = Stopped.TOLERANCE if found.parts else Stopped.UNCHECKED
         unit = "nats" if self.unit == "bits" else self.unit
         bound = Bound(
             self.name,
             found.lower,
             found.upper,
-            Status.CERTIFIED if closed else Status.BRACKETED,
+            Status.CERTIFIED if closed and found.parts else Status.BRACKETED,
             unit,
             found.witness,
-            Certificate(
-                self.kind,
-                problem,
-                found.lower if "lower" in claimed else None,
-                found.upper if "upper" in claimed else None,
-                witness,
-                proof,
-                unit=unit,
-                about=found.about,
-            ),
+            self._certificate(found, found.lower, found.upper, unit),
             found.prices,
             {"seconds": seconds, "stopped": stopped, **found.stats},
             lambda tol, limit: self.go_on(lambda: search, tol, limit, seconds),

@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import logsumexp, xlogy
 
-from cvxleak import Mechanism, Prior, Status, verify
+from cvxleak import Mechanism, Prior, Status, Stopped, verify
 from cvxleak.audit import (
     Adversary,
     RecordLeakage,
@@ -16,7 +16,7 @@ from cvxleak.audit import (
     leakage_curve,
     record_leakage,
 )
-from cvxleak.core.errors import SolveInterrupted, ValidationError
+from cvxleak.core.errors import CertificateError, SolveInterrupted, ValidationError
 from cvxleak.measures import arimoto_information, gain_leakage, multiplicative_bayes_capacity
 from cvxleak.mechanisms import binary_symmetric, random_rounding, randomized_response
 from cvxleak.model import (
@@ -32,7 +32,8 @@ from cvxleak.model import (
     RecordSpace,
     Shannon,
 )
-from cvxleak.model.knowledge import Expectation
+from cvxleak.model.gain import FORMS
+from cvxleak.model.knowledge import Expectation, KnownMarginals
 from cvxleak.queries import count, parity
 
 ROUNDED = Mechanism(count(4), random_rounding(4, base=3))
@@ -103,7 +104,7 @@ def test_all_strategies_of_three_values(gain, form):
 @pytest.mark.parametrize("form", ["posterior", "rise", "factor"])
 def test_the_witness_attains_the_lower_end_and_random_priors_do_not_pass_the_upper(gain, form):
     if form == "factor" and gain in (GAMBLE, Shannon()):
-        with pytest.raises(ValidationError, match="not positive"):
+        with pytest.raises(ValidationError, match="not shown to be positive"):
             RecordLeakage(ROUNDED, 2.0, gain=gain, form=form)
         return
     problem = RecordLeakage(ROUNDED, 2.0, gain=gain, form=form)
@@ -311,19 +312,87 @@ def test_a_gain_of_ones_own_with_rows_is_that_gain_matrix():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"gain": Own(lambda laws: laws.max(axis=-1) ** 2)}, "no certificate"),
+        ({"gain": Own(lambda laws: laws.max(axis=-1) ** 2)}, "whose tangent at the law"),
+        ({"gain": Own(lambda laws: 0.5)}, "gain: found Own.*, one for each law"),
         ({"gain": Own(lambda laws: laws.min(axis=-1))}, "not convex: halfway between"),
         ({"gain": Own(largest, np.eye(2) / 2)}, "not the largest of its rows"),
         ({"gain": Own(largest, np.eye(3))}, "2 columns"),
         ({"gain": "guess"}, "expected a Gain"),
         ({"gain": Guess(), "form": "ratio"}, "form: found 'ratio'"),
         ({"gain": GainMatrix([[1, 2, 3]])}, "2 columns"),
-        ({"gain": GAMBLE, "form": "factor"}, "not positive"),
+        ({"gain": GAMBLE, "form": "factor"}, "not shown to be positive"),
     ],
 )
 def test_bad_gains_are_refused(options, message):
     with pytest.raises(ValidationError, match=message):
         RecordLeakage(ROUNDED, 1.0, **options)
+
+
+class Brier(Gain):
+    """Gini's gain, as somebody writes it who knows nothing of measures."""
+
+    def value(self, laws):
+        return (laws**2).sum(axis=-1)
+
+    def tangent(self, laws):
+        return 2 * laws
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_gain_of_ones_own_without_rows_has_both_ends_and_no_certificate(form):
+    own = record_leakage(ROUNDED, 2.4, gain=Brier(), form=form)
+    known = record_leakage(ROUNDED, 2.4, gain=Gini(), form=form)
+    assert own.certificate is None
+    assert own.status is Status.BRACKETED
+    assert own.stats["stopped"] is Stopped.UNCHECKED
+    assert (own.lower, own.upper) == pytest.approx((known.lower, known.upper), abs=1e-9)
+    assert own.refine(1e-5).gap < own.gap
+    check = RecordLeakage(ROUNDED, 2.4, gain=Brier(), form=form).check(own.witness, bound=own)
+    assert check.feasible
+    assert check.value == pytest.approx(own.lower, abs=1e-9)
+    late = record_leakage(ROUNDED, 2.4, gain=Brier(), form=form, time_limit=0.0)
+    assert late.stats["stopped"] is Stopped.TIME_LIMIT
+    assert late.lower <= known.upper + 1e-9
+    assert known.lower <= late.upper + 1e-9
+
+
+def test_a_gain_of_ones_own_along_the_floors_and_of_a_class_of_adversaries():
+    curve = leakage_curve(ROUNDED, [1.0, 2.4], gain=Brier())
+    known = leakage_curve(ROUNDED, [1.0, 2.4], gain=Gini())
+    assert curve.upper == pytest.approx(known.upper, abs=1e-4)
+    with pytest.raises(CertificateError, match="without a certificate"):
+        curve.save("never-written.json")
+    rare = KnownMarginals([0.8, 0.2])
+    one, other = (
+        record_leakage(ROUNDED, 1.0, gain=gain, adversaries=rare, tol=1e-3)
+        for gain in (Brier(), Gini())
+    )
+    assert one.lower <= other.upper
+    assert other.lower <= one.upper
+
+
+class Best(Gain):
+    """The best guess, with rows for every number of values."""
+
+    def value(self, laws):
+        return laws.max(axis=-1)
+
+    def tangent(self, laws):
+        return np.eye(laws.shape[-1])[laws.argmax(axis=-1)]
+
+    def rows(self, k):
+        return np.eye(k)
+
+
+def test_a_gain_of_ones_own_serves_records_of_different_sizes():
+    mixed = AdditiveQuery(RecordSpace([(0, 1), (0, 1, 2)]), [(0, 1), (0, 1, 2)])
+    mechanism = Mechanism(mixed, randomized_response(4, 1.0))
+    own, known = (record_leakage(mechanism, 1.2, gain=g, tol=1e-2) for g in (Best(), Guess()))
+    assert own.certificate is None
+    assert own.lower == pytest.approx(known.lower, abs=1e-9)
+    assert own.upper == pytest.approx(known.upper, abs=1e-9)
+    with pytest.raises(ValidationError, match=r"gain.rows\(3\): found shape \(2, 2\)"):
+        RecordLeakage(mechanism, 1.2, gain=Own(largest, np.eye(2)))
 
 
 def test_of_a_real_output_only_the_leakage_is_bounded():

@@ -31,6 +31,7 @@ from cvxleak.iterative import meet_entropy_floor
 from cvxleak.measures import lumped_information
 from cvxleak.model import ChannelSet, Limits, Lumped
 from cvxleak.model.channel_set import LumpedSet
+from cvxleak.model.own_gain import OwnGain
 from cvxleak.model.restricted import restrict
 from cvxleak.problem import Gap, Stopped
 from cvxleak.problem.problem import Found
@@ -331,7 +332,9 @@ class CellAudit:
             lower,
             max(uppers),
             Adversary(mechanism, part.group, weights, problem.adversaries),
-            (
+            None
+            if isinstance(self._told.gain, OwnGain)
+            else (
                 content_of(problem, self.floor, mechanism.to_dict()),
                 {"records": list(part.group), "weights": written},
                 {"groups": entries},

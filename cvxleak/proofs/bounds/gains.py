@@ -10,6 +10,9 @@ A gain G is convex and homogeneous (`cvxleak.model.Gain`). Proofs rest on three 
 
 Tangents are the actions of a gain that has few of them. Others are evaluated in balls at stored
 points: a formula that holds at every point needs no proof that the point is a good one.
+
+The values and tangents of a gain of the user's own (`OwnGain`) are taken on the user's word, to
+`OWN_ACCURACY`. No certificate names such a gain, so that no check of a file ever asks one.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ import numpy as np
 from flint import arb
 
 from cvxleak.core.errors import CertificateError, ValidationError
+from cvxleak.core.validation import Array
 from cvxleak.exact import balls, reading
 from cvxleak.model import (
     Arimoto,
@@ -33,12 +37,16 @@ from cvxleak.model import (
     Shannon,
 )
 from cvxleak.model.gain import FORMS, Form, gain_from_dict
+from cvxleak.model.own_gain import OwnGain
 from cvxleak.proofs.bounds.outputs import Ball, Matrix
 
 __all__ = ["FEW_ACTIONS", "LEAKAGE", "GainForm", "Tangents", "height", "tangent"]
 
 FEW_ACTIONS = 64
 """Most actions that are tangents all at once."""
+
+OWN_ACCURACY = 1e-12
+"""To what part of itself, or of the mass of its measure, a gain of the user's own is computed."""
 
 
 @dataclass(frozen=True)
@@ -207,6 +215,8 @@ def height(gain: Gain, measure: Sequence[Ball]) -> Ball:
             return balls.total(x * x for x in measure) / mass if mass > 0 else mass
         case Arimoto():
             return _norm(gain.alpha, measure)
+        case OwnGain():
+            return _own_height(gain, measure)
         case _:
             raise CertificateError(f"nothing is known of a gain {type(gain).__name__}")
 
@@ -238,8 +248,20 @@ def tangent(gain: Gain, law: Sequence[Ball]) -> list[Ball]:
             powers = [_power(x, order - 1) for x in law]
             size = _norm(gain.alpha, law)
             return [x / _power(size, order - 1) for x in powers]
+        case OwnGain():
+            return [balls.number(x) for x in gain.tangent(_middles(law)).tolist()]
         case _:
             raise CertificateError(f"nothing is known of a gain {type(gain).__name__}")
+
+
+def _own_height(gain: OwnGain, measure: Sequence[Ball]) -> Ball:
+    middles = _middles(measure)
+    value, mass = float(gain.value(middles)), float(middles.sum())
+    return arb(value, OWN_ACCURACY * (abs(value) + mass))
+
+
+def _middles(measure: Sequence[Ball]) -> Array:
+    return np.array([max(float(x.mid()), 0.0) for x in measure])
 
 
 def _norm(alpha: float, measure: Sequence[Ball]) -> Ball:

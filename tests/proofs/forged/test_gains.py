@@ -7,7 +7,7 @@ import pytest
 from flint import arb
 
 from cvxleak.audit import record_leakage
-from cvxleak.core.errors import CertificateError
+from cvxleak.core.errors import CertificateError, ValidationError
 from cvxleak.exact.balls import normalized, precision
 from cvxleak.exact.packing import pack, unpack
 from cvxleak.mechanisms import binary_symmetric
@@ -24,6 +24,7 @@ from cvxleak.model import (
     Shannon,
     gain_from_dict,
 )
+from cvxleak.model.own_gain import OwnGain
 from cvxleak.proofs.bounds.gains import LEAKAGE, GainForm, Tangents, height, tangent
 from cvxleak.proofs.record_leakage import about, unit_of
 from cvxleak.queries import count, parity
@@ -289,3 +290,27 @@ def test_an_output_without_the_data_still_leaves_a_guess():
 def test_gains_are_read_as_they_were_written():
     for gain in GAINS:
         assert gain_from_dict(gain.to_dict()) == gain
+
+
+class Own(Gain):
+    """A gain of the user's own: the square of the first probability."""
+
+    def value(self, laws):
+        return laws[:, 0] ** 2
+
+    def tangent(self, laws):
+        return 2 * laws * np.eye(laws.shape[1])[0]
+
+
+def test_a_gain_of_the_user_s_own_is_taken_at_its_word_and_to_its_accuracy():
+    gain, measure = OwnGain(Own()), [arb(0.5, 1e-20), arb(1.25), arb(0.25)]
+    found = height(gain, measure)
+    assert found.mid() == 0.125
+    assert 2.125e-12 <= float(found.rad()) < 2.126e-12
+    # A number that is 0 but for its ball is never asked about as a negative one.
+    assert height(gain, [arb(-1e-30, 1e-20), arb(1)]).contains(0)
+    assert height(gain, [arb(0), arb(0)]) == 0
+    law = normalized([0.5, 0.25, 0.25])
+    assert [float(x) for x in tangent(gain, law)] == [0.75, -0.25, -0.25]
+    with pytest.raises(ValidationError, match="no certificate can hold"):
+        GainForm(gain, "rise").to_dict()

@@ -1,0 +1,241 @@
+"""`OwnGain`: a gain of the user's own, whose answers are checked; and which gains are allowed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import Array, plain_array, short, whole_number
+from cvxleak.core.value import Value
+from cvxleak.model.gain import KINDS, Gain, GainMatrix, as_measures, as_shares, gain_entries
+
+__all__ = ["OwnGain", "as_gain", "checked_gain", "provable_gain"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OwnGain(Gain, Value):
+    """A gain of the user's own as everything else calls it: for measures, with answers checked.
+
+    The gain itself is asked about laws only, an array of shape (n, k). Its values are extended to
+    measures by G(c r) = c G(r), and a subgradient g at a law p to the tangent g + (G(p) - g . p),
+    which is the same function on laws and touches G at all multiples of p.
+
+    Parameters
+    ----------
+    gain : Gain
+
+    Raises
+    ------
+    ValidationError
+        From `value`, `tangent` and `rows`: the gain answers with another shape, or with numbers
+        that are not finite.
+
+    Examples
+    --------
+    >>> from cvxleak.model import Gain
+    >>> from cvxleak.model.own_gain import OwnGain
+    >>> class Brier(Gain):
+    ...     def value(self, laws):
+    ...         return (laws**2).sum(axis=-1)
+    ...
+    ...     def tangent(self, laws):
+    ...         return 2 * laws
+    >>> OwnGain(Brier()).value([2, 2]).item(), OwnGain(Brier()).tangent([0.5, 0.5])
+    (2.0, array([0.5, 0.5]))
+    """
+
+    gain: Gain
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", self.gain.name)
+        object.__setattr__(self, "unit", self.gain.unit)
+
+    def value(self, laws: ArrayLike) -> Array:
+        """Return G of the laws or measures along the last axis."""
+        measures = as_measures(laws)
+        values = self._values(_flat(measures))
+        return values.reshape(measures.shape[:-1]) * measures.sum(axis=-1)
+
+    def tangent(self, laws: ArrayLike) -> Array:
+        """Return tangents (see `Gain.tangent`)."""
+        measures = as_measures(laws)
+        flat = _flat(measures)
+        slopes = self._answer(self.gain.tangent(flat.copy()), "tangent", flat, flat.shape)
+        unbounded = ~np.isfinite(slopes) & ~((slopes == -np.inf) & (flat == 0))
+        self._refuse(unbounded.any(axis=-1), "tangent", flat, slopes)
+        touch = self._values(flat) - (np.where(flat > 0, slopes, 0) * flat).sum(axis=-1)
+        return (slopes + touch[:, None]).reshape(measures.shape)
+
+    def rows(self, k: int) -> Array | None:
+        """Return the rows of the gain (see `Gain.rows`)."""
+        rows = self.gain.rows(k)
+        if rows is None:
+            return None
+        table = GainMatrix(gain_entries(rows, f"gain.rows({k})"))
+        table.fits(k, f"gain.rows({k})")
+        return table.table
+
+    def fits(self, k: int, name: str = "gain") -> None:
+        """Check that this is a gain for secrets of k values (see `Gain.fits`)."""
+        self.gain.fits(k, name)
+
+    def __repr__(self) -> str:
+        return repr(self.gain)
+
+    def _values(self, laws: Array) -> Array:
+        values = self._answer(self.gain.value(laws.copy()), "value", laws, laws.shape[:1])
+        self._refuse(~np.isfinite(values), "value", laws, values)
+        return values
+
+    def _answer(self, found: Any, what: str, laws: Array, shape: tuple[int, ...]) -> Array:
+        array = plain_array(found, f"gain.{what}")
+        if array.dtype.kind not in "biuf" or array.shape != shape:
+            kind = type(found).__name__ if array.dtype.kind not in "biuf" else "an array"
+            raise ValidationError(
+                f"gain: found {short(self.gain)}, whose {what} for laws of shape {laws.shape} is "
+                f"{kind} of shape {array.shape}; numbers of shape {shape} are needed, "
+                + ("one for each law" if what == "value" else "a slope for each probability")
+            )
+        return array.astype(float)
+
+    def _refuse(self, wrong: Any, what: str, laws: Array, found: Array) -> None:
+        if wrong.any():
+            first = int(np.argmax(wrong))
+            raise ValidationError(
+                f"gain: found {short(self.gain)}, whose {what} at the law "
+                f"{short(laws[first].round(6).tolist())} is {short(found[first].tolist())}; it has "
+                "to be finite"
+            )
+
+
+def as_gain(gain: Gain | ArrayLike, k: int, name: str = "gain") -> Gain:
+    """Return `gain` as a `Gain` for secrets of k values; an array is a `GainMatrix`.
+
+    A gain of your own is returned so that its answers are checked, and extended to measures.
+
+    Raises
+    ------
+    ValidationError
+        Neither, or a gain for another number of values.
+
+    Examples
+    --------
+    >>> from cvxleak.model import as_gain
+    >>> as_gain([[1, 0], [0, 2]], 2)
+    GainMatrix(2 actions [0, 1] on 2 values)
+    """
+    size = whole_number(k, "k", 1)
+    made = gain if isinstance(gain, Gain) else GainMatrix(gain_entries(gain, name))
+    made.fits(size, name)
+    return made if type(made) in (*KINDS.values(), OwnGain) else OwnGain(made)
+
+
+def checked_gain(gain: Gain, k: int, name: str = "gain") -> Gain:
+    """Return a gain for secrets of k values; one of the user's own looks convex, as an `OwnGain`.
+
+    Raises
+    ------
+    ValidationError
+        A gain of your own that is above a chord, or below one of its tangents, at random laws, or
+        whose values there are not those of its rows; or that gives no finite numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cvxleak.model import Gain
+    >>> from cvxleak.model.own_gain import checked_gain
+    >>> class Doubt(Gain):
+    ...     def value(self, laws):
+    ...         return np.min(laws, axis=-1)
+    ...
+    ...     def tangent(self, laws):
+    ...         return np.zeros_like(laws)
+    >>> checked_gain(Doubt(), 2)
+    Traceback (most recent call last):
+    cvxleak.core.errors.ValidationError: gain: found Doubt(), which is not convex: ...
+    """
+    own = as_gain(gain, k, name)
+    if not isinstance(own, OwnGain):
+        return own
+    rng = np.random.default_rng(0)
+    laws = np.vstack([np.eye(k), rng.dirichlet(np.full(k, 0.5), size=CHORDS)])
+    ends = laws[rng.integers(len(laws), size=(2, CHORDS))]
+    middles = ends.mean(axis=0)
+    heights, values = own.value(ends), own.value(middles)
+    room = SAME * (1 + np.abs(heights).max())
+    above = values - heights.mean(axis=0)
+    worst = int(above.argmax())
+    if above[worst] > room:
+        p, q = (end.round(6).tolist() for end in ends[:, worst])
+        raise ValidationError(
+            f"{name}: found {short(gain)}, which is not convex: halfway between the laws {p} and "
+            f"{q} it is {float(values[worst]):.6g}, above the mean "
+            f"{float(values[worst] - above[worst]):.6g} of its values there"
+        )
+    rows = own.rows(k)
+    if rows is not None:
+        highest = GainMatrix(rows).value(middles)
+        worst = int(np.abs(highest - values).argmax())
+        if not np.abs(highest - values)[worst] <= room:
+            raise ValidationError(
+                f"{name}: found {short(gain)}, whose value {float(values[worst]):.6g} at "
+                f"{middles[worst].round(6).tolist()} is not the largest of its rows there, "
+                f"{float(highest[worst]):.6g}"
+            )
+        return own
+    tangents = own.tangent(middles)
+    below = (np.where(ends[0] > 0, tangents, 0) * ends[0]).sum(axis=-1)
+    worst = int((below - heights[0]).argmax())
+    if not below[worst] - heights[0][worst] <= room:
+        p, q = (law[worst].round(6).tolist() for law in (middles, ends[0]))
+        raise ValidationError(
+            f"{name}: found {short(gain)}, whose tangent at the law {p} is {below[worst]:.6g} at "
+            f"{q}, above its value {heights[0][worst]:.6g} there; a subgradient is needed"
+        )
+    return own
+
+
+def provable_gain(gain: Gain, k: int, name: str = "gain") -> Gain:
+    """Return a gain for secrets of k values that a certificate can hold.
+
+    One of your own that is the maximum of few linear functions is a `GainMatrix` of its `rows`.
+
+    Raises
+    ------
+    ValidationError
+        A gain of your own without rows, or one that `checked_gain` refuses.
+
+    Examples
+    --------
+    >>> from cvxleak.model import Guess
+    >>> from cvxleak.model.own_gain import provable_gain
+    >>> provable_gain(Guess(), 2)
+    Guess()
+    """
+    checked = checked_gain(gain, k, name)
+    if not isinstance(checked, OwnGain):
+        return checked
+    rows = checked.rows(k)
+    if rows is None:
+        raise ValidationError(
+            f"{name}: found {short(gain)}, which no certificate can hold: it has no `rows`, the "
+            "linear functions of which it is the maximum; those of a GainMatrix near to it are "
+            "proved"
+        )
+    return GainMatrix(rows)
+
+
+CHORDS = 400
+"""Random chords that are looked at to see whether a gain is convex."""
+
+SAME = 1e-9
+"""Relative difference of two values that counts as rounding."""
+
+
+def _flat(measures: Array) -> Array:
+    """Return the laws that measures are multiples of, one in each row."""
+    return as_shares(measures).reshape(-1, measures.shape[-1])

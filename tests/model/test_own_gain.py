@@ -1,0 +1,125 @@
+"""Gains of the user's own: extended to measures, and their answers checked."""
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy.special import entr
+
+from cvxleak.core.errors import ValidationError
+from cvxleak.measures import gain_leakage, gain_vulnerability
+from cvxleak.model import Gain, GainMatrix, Gini, Guess, Shannon, as_gain
+from cvxleak.model.own_gain import OwnGain, checked_gain, provable_gain
+
+LAWS = np.vstack([np.eye(3), np.random.default_rng(0).dirichlet(np.full(3, 0.5), size=20)])
+
+
+class Brier(Gain):
+    def value(self, laws):
+        return (laws**2).sum(axis=-1)
+
+    def tangent(self, laws):
+        return 2 * laws
+
+
+class Certainty(Gain):
+    def value(self, laws):
+        return -entr(laws).sum(axis=-1)
+
+    def tangent(self, laws):
+        with np.errstate(divide="ignore"):
+            return 1 + np.log(laws)
+
+
+class Answers(Gain):
+    def __init__(self, value=None, tangent=None, rows=None):
+        self._value, self._tangent, self._rows = value, tangent, rows
+
+    def value(self, laws):
+        return laws.max(axis=-1) if self._value is None else self._value(laws)
+
+    def tangent(self, laws):
+        return self._tangent(laws)
+
+    def rows(self, k):
+        return self._rows
+
+
+@pytest.mark.parametrize(("own", "known"), [(Brier(), Gini()), (Certainty(), Shannon())])
+def test_functions_of_laws_are_extended_to_measures(own, known):
+    gain = checked_gain(own, 3)
+    measures = np.vstack([LAWS, 7 * LAWS, np.zeros(3)]).reshape(-1, 1, 3)
+    assert gain.value(measures) == pytest.approx(known.value(measures), abs=1e-12)
+    tangents, others = gain.tangent(measures), known.tangent(measures)
+    assert tangents.shape == measures.shape
+    assert (np.isneginf(tangents) == np.isneginf(others)).all()
+    finite = np.isfinite(others)
+    assert tangents[finite] == pytest.approx(others[finite], abs=1e-12)
+    noisy = [[0.75, 0.25, 0], [0.25, 0.5, 0.25], [0, 0.5, 0.5]]
+    assert gain_leakage([0.2, 0.3, 0.5], noisy, own) == pytest.approx(
+        gain_leakage([0.2, 0.3, 0.5], noisy, known)
+    )
+
+
+def test_a_gain_cannot_change_what_it_is_asked_about():
+    def greedy(laws):
+        laws[:] = 1
+        return laws.sum(axis=-1)
+
+    law = np.array([0.5, 0.5])
+    assert as_gain(Answers(greedy), 2).value(law) == 2
+    assert law.tolist() == [0.5, 0.5]
+
+
+def test_own_gains_are_values():
+    own = Brier()
+    assert OwnGain(own) == OwnGain(own)
+    assert hash(OwnGain(own)) == hash(OwnGain(own))
+    assert own != Brier()
+    assert pickle.loads(pickle.dumps(OwnGain(own))).value([0.5, 0.5]) == 0.5
+    assert (OwnGain(own).name, OwnGain(own).unit, repr(OwnGain(own))) == ("gain", "gain", "Brier()")
+    assert as_gain(OwnGain(own), 2) == OwnGain(own)
+
+
+def test_what_a_certificate_can_hold():
+    assert provable_gain(Guess(), 2) == Guess()
+    assert provable_gain(Answers(rows=[[1, 0], [0, 1]]), 2) == GainMatrix([[1, 0], [0, 1]])
+    with pytest.raises(ValidationError, match=r"gain: found Brier.*no certificate can hold"):
+        provable_gain(Brier(), 2)
+    with pytest.raises(ValidationError, match="no certificate can hold"):
+        OwnGain(Brier()).to_dict()
+
+
+def zero(laws):
+    return np.zeros_like(laws)
+
+
+@pytest.mark.parametrize(
+    ("gain", "message"),
+    [
+        (Answers(lambda laws: 0.5), r"value for laws of shape \(\d+, 2\) is an array of shape"),
+        (Answers(lambda laws: "high"), r"is str of shape \(\); numbers of shape \(\d+,\)"),
+        (Answers(lambda laws: [[1], [1, 2]]), "gain.value: expected an array"),
+        (Answers(lambda laws: laws[:, :1]), r"an array of shape \(\d+, 1\)"),
+        (Answers(lambda laws: laws.max(axis=-1) + 0j), "is ndarray of shape"),
+        (Answers(lambda laws: laws.sum(axis=-1) * np.nan), r"value at the law .* is nan"),
+        (Answers(lambda laws: 1 / laws.min(axis=-1).round(9)), "is inf; it has to be finite"),
+        (Answers(lambda laws: laws.min(axis=-1)), "not convex: halfway"),
+        (Answers(tangent=lambda laws: laws.max(axis=-1)), "tangent for laws of shape"),
+        (Answers(tangent=lambda laws: zero(laws) - np.inf), "tangent at the law .* finite"),
+        (Answers(tangent=lambda laws: zero(laws) * np.nan), "tangent at the law .* finite"),
+        (Answers(tangent=zero), "whose tangent at the law .* a subgradient is needed"),
+        (Answers(rows=np.eye(3)), r"gain.rows\(2\): found shape \(3, 3\)"),
+        (Answers(rows=[[0, np.nan]]), r"gain.rows\(2\): found NaN"),
+        (Answers(rows=np.eye(2) / 2), "not the largest of its rows"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:divide by zero")
+def test_refuses_answers_that_are_no_gain_s(gain, message):
+    with pytest.raises(ValidationError, match=message):
+        checked_gain(gain, 2)
+
+
+def test_answers_are_checked_where_a_gain_is_measured():
+    with pytest.raises(ValidationError, match=r"gain: found Answers.*one for each law"):
+        gain_vulnerability([0.5, 0.5], Answers(lambda laws: 0.5))
