@@ -14,7 +14,6 @@ from cvxleak._version import __version__
 from cvxleak.core.errors import ValidationError
 
 if TYPE_CHECKING:
-    from cvxleak.cli.spec_file import SpecFile
     from cvxleak.model import Channel
     from cvxleak.report import Report
 
@@ -157,17 +156,25 @@ class Output:
 
 
 def write_page(
-    path: str, report: Report, heading: Sequence[str], spec_file: SpecFile, certificate: str | None
+    path: str,
+    report: Report,
+    heading: Sequence[str],
+    identity: Mapping[str, Any],
+    certificate: str | None,
+    spec: str = "",
 ) -> None:
-    """Write what --html asks for."""
+    """Write what --html asks for.
+
+    `identity` says what was read, as `report_document` takes it, and `spec` is its text.
+    """
     from cvxleak.core.files import write_atomic
     from cvxleak.report import html_page
 
     page = html_page(
         report,
         heading,
-        spec=spec_file.text,
-        sources={spec_file.name: spec_file.identity()["sha256"], **spec_file.files},
+        spec=spec,
+        sources={identity["spec"]: identity["sha256"], **identity["files"]},
         certificate=None if certificate is None else Path(certificate).name,
     )
     write_atomic(path, page)

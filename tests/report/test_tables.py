@@ -96,6 +96,7 @@ def test_specs_and_people_give_the_same_report(folder: Path):
     people = run(
         *("--microdata", folder / "people.csv", "--by", "sex,answer", "--noise", "rounding:3"),
         *("--published", folder / "published.csv", "--json", folder / "b.json"),
+        *("--html", folder / "b.html"),
     )
     assert "11 people by sex (2) and answer (2)" in re.sub(r"\s+", " ", people)
     one, two = (json.loads((folder / f"{name}.json").read_text()) for name in "ab")
@@ -103,6 +104,13 @@ def test_specs_and_people_give_the_same_report(folder: Path):
         del quantity["seconds"]
     assert one["quantities"] == two["quantities"]
     assert set(one["files_sha256"]) == {"counts.csv", "published.csv"}
+    assert set(two["files_sha256"]) == {"published.csv"}
+    first, second = ((folder / f"{name}.html").read_text(encoding="utf-8") for name in "ab")
+    start, end = '<section aria-labelledby="counts">', "</section>"
+    assert first.count(start) == 1
+    tables = [page.partition(start)[2].partition(end)[0] for page in (first, second)]
+    assert tables[0] == tables[1] != ""
+    assert "people.csv" in second
 
 
 @pytest.mark.parametrize(
@@ -122,6 +130,13 @@ def test_specs_and_people_give_the_same_report(folder: Path):
         (["table.toml", "--microdata", "people.csv"], "SPEC: does not go together"),
         (["--microdata", "none.csv", "--by", "sex", "--noise", "rounding:3"], "none.csv"),
         (["table.toml", "--published", "counts.csv"], "published: the number"),
+        (
+            [
+                *("--microdata", "people.csv", "--by", "sex", "--noise", "rounding:3"),
+                *("--published", "published.csv", "--html", "published.csv"),
+            ],
+            "published.csv is taken",
+        ),
     ],
 )
 def test_wrong_options_are_named(folder: Path, monkeypatch, arguments, message):

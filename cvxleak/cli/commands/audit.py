@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cvxleak.cli.cli_errors import complaining, named
+from cvxleak.cli.cli_errors import complaining, named, place
 from cvxleak.cli.commands.solve import Asked, answer
-from cvxleak.cli.documents import Output, check_targets, counted
+from cvxleak.cli.documents import Output, check_targets, counted, write_page
 from cvxleak.cli.options import (
     Json,
     Proof,
@@ -154,14 +154,21 @@ def audit(
             for option in (name for name, value in counted.items() if value is not None):
                 raise ValidationError(f"--{option}: is for --microdata, which is missing")
         else:
-            if spec is not None or html is not None:
-                option = "SPEC" if spec else "--html"
-                raise ValidationError(f"{option}: does not go together with --microdata")
+            if spec is not None:
+                raise ValidationError("SPEC: does not go together with --microdata")
             for option in (name for name, value in counted.items() if value is None):
                 raise ValidationError(f"--{option}: is missing, beside --microdata")
             told = {"entropy_floors": entropy_floor or (), "unit": units.value}
             _audit_microdata(
-                microdata, by or "", noise or "", published, told, tol, time_limit, **paths
+                microdata,
+                by or "",
+                noise or "",
+                published,
+                told,
+                tol,
+                time_limit,
+                html=html,
+                **paths,
             )
             return
     if spec is None:
@@ -259,6 +266,7 @@ def _audit_microdata(
     tol: float | None,
     time_limit: float,
     *,
+    html: str | None,
     json_path: str | None,
     certificate: str | None,
 ) -> None:
@@ -266,11 +274,19 @@ def _audit_microdata(
     from cvxleak.cli.progress import Display
     from cvxleak.cli.reading import check_spec
     from cvxleak.cli.spec_file import read_file, sha256
-    from cvxleak.report import table_report
+    from cvxleak.report import check_page, table_report
     from cvxleak.tables import Table, TableRelease
 
     check_limits(tol, time_limit)
-    written = Output("audit", path, json_path, certificate)
+    written = Output("audit", path, json_path, certificate, html=html)
+    files: dict[str, str] = {}
+    if published is not None:
+        files[published.name] = sha256(read_file(published))
+        targets = {"--json": json_path, "--certificate": certificate, "--html": html}
+        check_targets(published, targets)
+    if html is not None:
+        with place("--html"):
+            check_page()
     kind, _, parameter = noise.partition(":")
     if kind not in NOISES or not parameter:
         raise ValidationError(
@@ -297,8 +313,11 @@ def _audit_microdata(
             time_limit=time_limit,
             progress=progress,
         )
-    identity = {"spec": path.name, "sha256": sha256(data), "files": {}}
-    written.publish(report, [path.name, repr(release)], identity, tables=False)
+    identity = {"spec": path.name, "sha256": sha256(data), "files": files}
+    heading = [path.name, repr(release)]
+    if html is not None:
+        write_page(html, report, heading, identity, certificate)
+    written.publish(report, heading, identity, tables=False)
 
 
 def _audit_samples(

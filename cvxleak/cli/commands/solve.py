@@ -89,7 +89,7 @@ def answer(
                 asked.draw(plot, 0.0 if progress.interrupted else time_limit)
         heading = [spec_file.title, *asked.about(report)]
         if html is not None:
-            write_page(html, report, heading, spec_file, certificate)
+            write_page(html, report, heading, spec_file.identity(), certificate, spec_file.text)
         output.publish(report, heading, spec_file.identity(), tables=asked.tables)
 
 
