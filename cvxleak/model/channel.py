@@ -18,6 +18,7 @@ from cvxleak.core.validation import (
     short,
 )
 from cvxleak.core.value import preview
+from cvxleak.model._composed import cascade, composed
 from cvxleak.model._matrix import LabeledMatrix
 from cvxleak.model.prior import Prior, as_prior
 
@@ -104,7 +105,9 @@ class Channel(LabeledMatrix):
     def then(self, channel: Channel) -> Channel:
         """Return this channel followed by `channel` (post-processing, Markov chain X - Y - Z).
 
-        r(z|x) = sum_y q(y|x) channel(z|y), the cascade of both. ``first @ second`` is the same.
+        r(z|x) = sum_y q(y|x) channel(z|y), the cascade of both. ``first @ second`` is the same. If
+        one has entries that no float is, as 1/3, those of the result are exact, too (as of all
+        that is made of two channels).
 
         Raises
         ------
@@ -120,7 +123,7 @@ class Channel(LabeledMatrix):
                [0.375, 0.625]])
         """
         _check_inputs(channel, self.outputs, "this channel's outputs")
-        return Channel(composed_rows(self.matrix @ channel.matrix), self.inputs, channel.outputs)
+        return Channel(cascade(self.matrix, channel.matrix), self.inputs, channel.outputs)
 
     def product(self, channel: Channel) -> Channel:
         """Return the channel that also releases a second, conditionally independent output.
@@ -140,9 +143,13 @@ class Channel(LabeledMatrix):
         ((0, 0), (0, 1), (1, 0), (1, 1))
         """
         _check_inputs(channel, self.inputs, "this channel's inputs")
-        joint = self.matrix[:, :, None] * channel.matrix[:, None, :]
+        joint = composed(
+            self.matrix,
+            channel.matrix,
+            lambda q, r, _: (q[:, :, None] * r[:, None, :]).reshape(len(self.inputs), -1),
+        )
         labels = [(first, second) for first in self.outputs for second in channel.outputs]
-        return Channel(composed_rows(joint.reshape(len(self.inputs), -1)), self.inputs, labels)
+        return Channel(joint, self.inputs, labels)
 
     def __matmul__(self, channel: Channel) -> Channel:
         return self.then(channel)
@@ -173,10 +180,14 @@ class Channel(LabeledMatrix):
         Channel(2 inputs [0, 1] -> 3 outputs [(0, 0), (0, 1), (1, 0)])
         """
         _check_inputs(channel, self.inputs, "this channel's inputs")
-        share = real_number(chance, "chance", 0, 1)
-        matrix = np.hstack([share * self.matrix, (1 - share) * channel.matrix])
+        matrix = composed(
+            self.matrix,
+            channel.matrix,
+            lambda q, r, share: np.hstack([share * q, (1 - share) * r]),
+            real_number(chance, "chance", 0, 1),
+        )
         labels = [(0, y) for y in self.outputs] + [(1, y) for y in channel.outputs]
-        return Channel(composed_rows(matrix), self.inputs, labels)
+        return Channel(matrix, self.inputs, labels)
 
     def hidden_choice(self, channel: Channel, chance: float) -> Channel:
         """Return the channel that uses this one by chance, the other otherwise, and hides which.
@@ -206,11 +217,9 @@ class Channel(LabeledMatrix):
         """
         seen = self.visible_choice(channel, chance)
         both = self.outputs + channel.outputs
-        labels = tuple(dict.fromkeys(both))
-        merged = np.zeros((len(self.inputs), len(labels)))
-        for column, label in zip(seen.matrix.T, both, strict=True):
-            merged[:, labels.index(label)] += column
-        return Channel(merged, self.inputs, labels)
+        labels = {y: place for place, y in enumerate(dict.fromkeys(both))}
+        hidden = np.eye(len(labels))[[labels[y] for y in both]]
+        return Channel(cascade(seen.matrix, hidden), self.inputs, labels)
 
     def reduced(self, tol: float = 1e-12) -> Channel:
         """Return the reduced channel: proportional columns merged, zero columns dropped.

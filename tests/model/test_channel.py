@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.special import entr
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.numbers import integer_law
+from cvxleak.core.numbers import carries, fraction, integer_law
 from cvxleak.measures import mutual_information
 from cvxleak.model import Channel, Prior, as_channel
 from cvxleak.model._sampling import _below
@@ -175,6 +175,42 @@ class TestComposition:
             a.visible_choice(Channel(np.eye(2)), share)
         with pytest.raises(ValidationError, match=r"chance: found 1\.5; it must be in"):
             a.hidden_choice(b, 1.5)
+
+    def test_what_is_made_of_exact_entries_is_exact(self):
+        third, half = Fraction(1, 3), Fraction(1, 2)
+        thirds = Channel([["1/3", "2/3"], ["1/7", "6/7"]])
+        plain = Channel([[0.9, 0.1], [0.5, 0.5]])
+        p = [[third, 2 * third], [Fraction(1, 7), Fraction(6, 7)]]
+        q = [[Fraction(9, 10), Fraction(1, 10)], [half, half]]
+
+        def exact(channel):
+            return [[fraction(x) for x in row] for row in channel.matrix.tolist()]
+
+        for one, other, rows, others in ((thirds, plain, p, q), (plain, thirds, q, p)):
+            assert exact(one @ other) == [
+                [sum(row[y] * others[y][z] for y in range(2)) for z in range(2)] for row in rows
+            ]
+            assert exact(one.product(other)) == [
+                [a * b for a in row for b in below] for row, below in zip(rows, others, strict=True)
+            ]
+            for chance in (0.25, third):
+                share = Fraction(chance)
+                mixed = [
+                    [*(share * a for a in row), *((1 - share) * b for b in below)]
+                    for row, below in zip(rows, others, strict=True)
+                ]
+                assert exact(one.visible_choice(other, chance)) == mixed
+                assert exact(one.hidden_choice(other, chance)) == [
+                    [row[0] + row[2], row[1] + row[3]] for row in mixed
+                ]
+        assert exact(plain.hidden_choice(plain, "1/3")) == q
+        # Floats stand for what the certificates take them for.
+        floats = Channel([[1 / 3, 2 / 3], [0.1, 0.9]])
+        assert exact(thirds @ floats)[0] == [
+            third * third + 2 * third * Fraction(1, 10),
+            third * 2 * third + 2 * third * Fraction(9, 10),
+        ]
+        assert not carries(plain.then(plain).matrix)
 
     @given(seed=seeds)
     def test_product_is_conditionally_independent(self, seed):
