@@ -9,7 +9,7 @@ once, as long as they may be the worst.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -154,7 +154,8 @@ def _improved(
 def known_laws(space: RecordSpace, name: str, value: Any) -> Any:
     """Return what is known of the records' laws, checked: an argument of `ProductLeakage`."""
     if name == "laws":
-        given = in_order(value, name)
+        one = isinstance(value, Prior | Mapping) or hasattr(value, "reindex")
+        given = (value,) if one else in_order(value, name)
         if not given:
             raise ValidationError("laws: found none; at least one law is needed")
         if _is_law(given[0]):
@@ -191,7 +192,7 @@ def known_laws(space: RecordSpace, name: str, value: Any) -> Any:
 
 
 def _is_law(given: Any) -> bool:
-    if isinstance(given, Prior) or hasattr(given, "reindex"):
+    if isinstance(given, Prior | Mapping) or hasattr(given, "reindex"):
         return True
     parts = in_order(given, "laws")
     return not any(

@@ -123,7 +123,8 @@ class ProductLeakage(Problem):
         The record that is attacked, one at a time; the worst of all if left out.
     laws : array_like or sequence of array_like, optional
         Each record's law, that of record i too, is any mixture of these: shape (V, k) for all
-        records, or such an array for each.
+        records, or such an array for each. A law may be a `Prior` or a mapping; one of these alone
+        is everybody's law.
     least_probability : float, optional
         alpha, from 0 to 1/k: each record but i has each of its k values with this probability at
         least; the law of record i is any.

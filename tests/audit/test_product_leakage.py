@@ -27,7 +27,7 @@ from cvxleak.exact.limits import LIMITS, limited
 from cvxleak.exact.packing import pack
 from cvxleak.measures import lumped_information
 from cvxleak.mechanisms import binary_symmetric, random_rounding
-from cvxleak.model import AdditiveQuery, ChannelSet, Mechanism, RecordSpace
+from cvxleak.model import AdditiveQuery, ChannelSet, Mechanism, Prior, RecordSpace
 from cvxleak.problem.bound import Status, Stopped
 from cvxleak.proofs import verify
 from cvxleak.proofs.bounds.independent import IndependentRecords, box, simplex
@@ -325,6 +325,19 @@ def test_sums_of_several_parts_and_remainders():
             one, other = product_leakage(mechanism, **known), product_leakage(same, **known)
             assert one.lower == pytest.approx(other.lower, abs=1e-10)
             assert one.upper == pytest.approx(other.upper, abs=1e-10)
+
+
+def test_laws_are_mappings_or_priors_too():
+    values = (("a", 1), ("b", 2))
+    rounded = Mechanism(
+        AdditiveQuery(RecordSpace([values] * 3), [(0, 1)] * 3), random_rounding(3, base=3)
+    )
+    law = dict(zip(values, (0.25, 0.75), strict=True))
+    plain = ProductLeakage(rounded, laws=[[0.25, 0.75]])
+    for laws in (law, [law], [[law]] * 3, Prior(law), [Prior(law)]):
+        assert ProductLeakage(rounded, laws=laws) == plain
+    with pytest.raises(ValidationError, match=r"laws\[0\]: its labels are"):
+        ProductLeakage(rounded, laws={"a": 0.25, "b": 0.75})
 
 
 def test_what_is_known_of_laws_is_named_if_it_is_wrong():
