@@ -11,12 +11,13 @@ import importlib.util
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import cvxpy as cp
 import numpy as np
 
-from benchmarks import audit, capacity, design_for_prior, envelope, local_dp
+from benchmarks import audit, capacity, design_for_prior, envelope, local_dp, qif
 from benchmarks._audit_cases import Case
 from cvxleak.audit import record_leakage
 from cvxleak.capacities import capacity as certified_capacity
@@ -24,13 +25,19 @@ from cvxleak.design import MinLeakage
 from cvxleak.envelope import PMLMechanism, optimal_pml_mechanism, pml_envelope
 from cvxleak.iterative import distortion_blahut_arimoto, joint_blahut_arimoto
 from cvxleak.local_dp import MinInformation, folding_bounds, min_information, min_local_dp
-from cvxleak.measures import event_envelope, expected_distortion, max_information
+from cvxleak.measures import (
+    event_envelope,
+    expected_distortion,
+    max_information,
+    posterior_gain_vulnerability,
+)
 from cvxleak.measures import mutual_information as information
 from cvxleak.mechanisms import random_rounding
 from cvxleak.model import Distortion, Mechanism
 from cvxleak.papers.algorithms import alternating_design, alternating_leakage
 from cvxleak.problem.bound import Bound
 from cvxleak.queries import count
+from cvxleak.refinement import refinement_gap
 from cvxleak.relaxations.audit import TimeSharingRelaxation
 from cvxleak.release import ReleaseProblem, release_lagrangian
 from cvxleak.sources import SourceSet
@@ -334,6 +341,48 @@ def releases() -> Family:
     )
 
 
+def vulnerabilities() -> Family:
+    def theirs(case: Any, limit: float) -> float:
+        import qif as program
+
+        prior, channel, gain = case
+        return float(program.measure.g_vuln.posterior(gain, prior, channel))
+
+    def ours(case: Any, limit: float) -> tuple[float, float]:
+        value = posterior_gain_vulnerability(*case)
+        return value, value
+
+    return Family(
+        "Posterior g-vulnerability",
+        "n inputs, n outputs and the prior drawn from Dirichlet(1), n actions",
+        "lower",
+        (8, 32, 128, 512),
+        qif.dirichlet_case,
+        {OURS: ours, "qif": theirs},
+        1e-12,
+    )
+
+
+def refinements() -> Family:
+    def make(n: int) -> Any:
+        first, _, other = qif.sixteenths(n)
+        return np.full(n, Fraction(1, n), dtype=object), first, other
+
+    return Family(
+        "Refinement gap",
+        "n inputs, n outputs, entries that are sixteenths, uniform prior",
+        "lower",
+        (4, 8, 16),
+        make,
+        {
+            OURS: lambda case, limit: ends(refinement_gap(*case)),
+            "qif, exact": lambda case, limit: qif.metric(*case),
+            "qif, in floats": lambda case, limit: qif.metric(*(x.astype(float) for x in case)),
+        },
+        1e-9,
+    )
+
+
 FAMILIES: dict[str, Callable[[], Family]] = {
     "capacity": capacities,
     "audit": audits,
@@ -344,4 +393,6 @@ FAMILIES: dict[str, Callable[[], Family]] = {
     "local-dp": local_dp_families,
     "information": informations,
     "release": releases,
+    "vulnerability": vulnerabilities,
+    "refinement": refinements,
 }

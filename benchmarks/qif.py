@@ -42,15 +42,25 @@ class Pair(NamedTuple):
     theirs: Run
 
 
+def dirichlet_case(n: int) -> tuple[Any, Any, Any]:
+    """Return a prior, a channel and a gain matrix, all of n."""
+    rng = np.random.default_rng(n)
+    return rng.dirichlet(np.ones(n)), rng.dirichlet(np.ones(n), size=n), rng.random((n, n))
+
+
+def sixteenths(n: int) -> tuple[Any, Any, Any]:
+    """Return three channels of n inputs and n outputs with entries that are sixteenths."""
+    drawn = np.random.default_rng(n).multinomial(16, np.ones(n) / n, size=(3, n))
+    first, second, third = np.vectorize(lambda k: Fraction(int(k), 16), otypes=[object])(drawn)
+    return first, second, third
+
+
 def floats(n: int) -> list[Pair]:
     """Return the measures of a channel and a prior that both have."""
     import qif
 
     theirs = qif.measure
-
-    rng = np.random.default_rng(n)
-    prior, channel = rng.dirichlet(np.ones(n)), rng.dirichlet(np.ones(n), size=n)
-    gain = rng.random((n, n))
+    prior, channel, gain = dirichlet_case(n)
     span, bounded = (
         (
             partial(measures.additive_gain_capacity, prior, channel, kind),
@@ -90,9 +100,7 @@ def rationals(n: int) -> list[Pair]:
     """Return refinement and its gap for channels of sixteenths."""
     import qif
 
-    rng = np.random.default_rng(n)
-    drawn = rng.multinomial(16, np.ones(n) / n, size=(3, n))
-    first, kernel, other = np.vectorize(lambda k: Fraction(int(k), 16), otypes=[object])(drawn)
+    first, kernel, other = sixteenths(n)
     made, prior = first @ kernel, np.full(n, Fraction(1, n), dtype=object)
     near = [table.astype(float) for table in (first, made, other, prior)]
     pairs = [

@@ -265,7 +265,7 @@ def test_a_bracket_holds_however_early_the_search_ends():
     assert full.lower <= stopped.upper
 
 
-@pytest.mark.parametrize("tries", [1, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("tries", [1, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 3))])
 def test_four_values_without_a_floor(tries):
     # The best prior is uniform on one of the subsets of the values.
     everybody = AdditiveQuery(RecordSpace([(0, 1, 2, 3)]), [(0, 1, 2, 3)])
