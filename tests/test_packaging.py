@@ -123,7 +123,9 @@ def test_no_module_needs_an_extra():
 
 def test_wheel_holds_the_package_and_nothing_else(wheel: Path):
     assert files(wheel) == files(ROOT)
-    assert {"cvxleak/py.typed", "cvxleak/report/page.html"} <= files(wheel)
+    assert {"cvxleak/py.typed", "cvxleak/report/page.html", "cvxleak/report/page.js"} <= files(
+        wheel
+    )
     assert {path.name for path in wheel.iterdir() if path.suffix != ".dist-info"} == {"cvxleak"}
     assert any(path.name == "LICENSE" for path in wheel.rglob("*.dist-info/licenses/*"))
 

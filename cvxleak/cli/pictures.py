@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from cvxleak.model import Channel, Mechanism, Prior
+    from cvxleak.report import Report
     from cvxleak.sweeps import Sweep
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "check_axes",
     "check_picture",
     "draw_envelope",
+    "draw_leakage",
     "draw_sweep",
     "draw_trade_off",
 ]
@@ -88,6 +90,15 @@ def draw_envelope(
     curve = envelope_curve(prior, channel, time_limit=time_limit)
     axes = plot_envelope(curve, prior, channel, unit=unit, ax=_axes())
     axes.plot(delta, curve.at(delta)[1] / unit_scale(unit), "ko", markersize=4)
+    _save(axes, path)
+
+
+def draw_leakage(path: str, report: Report) -> None:
+    """Draw the leakage over the entropy floors into a file."""
+    from cvxleak.report.figures import draw_leakage as draw
+
+    axes = _axes()
+    draw(report, ax=axes)
     _save(axes, path)
 
 

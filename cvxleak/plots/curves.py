@@ -59,7 +59,8 @@ def plot_bracket(
         Points in increasing order and both ends there.
     falling : bool
         The function is known at these points only, and never rises: between two points it is
-        shaded from the lower end of the next one to the upper end of the one before.
+        shaded from the lower end of the next one to the upper end of the one before. The lines are
+        stairs at the edge of the shade; of more than 24 points, they join the points inside it.
     label : str, optional
         For the legend.
     color : str
@@ -90,11 +91,12 @@ def plot_bracket(
     axes = checked_axes(ax)
     if falling:
         below = np.append(low[1:], low[-1:])
-        steps, styles = "post", ("steps-post", "steps-pre")
+        few = len(points) <= READABLE
+        steps, styles = "post", ("steps-post", "steps-pre") if few else ("default", "default")
     else:
         below, steps, styles = low, None, ("default", "default")
     # A few points that were computed are told from what is between; a single one is no line.
-    dot = "." if falling or len(points) <= READABLE else ""
+    dot = "." if len(points) <= READABLE else ""
     shade: dict[str, Any] = {"color": color, "alpha": 0.25, "linewidth": 0}
     line: dict[str, Any] = {"color": color, "marker": dot}
     axes.fill_between(points, below, high, step=steps, **shade)

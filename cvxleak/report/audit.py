@@ -22,6 +22,7 @@ from cvxleak.problem.bound import unit_scale
 from cvxleak.proofs.bounds.gains import GainForm
 from cvxleak.report import names
 from cvxleak.report import sentences as say
+from cvxleak.report.curves import leakage_points
 from cvxleak.report.formulas import (
     computed,
     distortions,
@@ -53,6 +54,7 @@ def audit_report(
     independent: Mapping[str, Any] | None = None,
     gain: Gain | None = None,
     form: Form = "rise",
+    curves: bool = False,
     tol: float | None = None,
     time_limit: float | None = 60.0,
     progress: Progress | None = None,
@@ -92,6 +94,9 @@ def audit_report(
     gain, form : Gain, str
         Adds the largest one in this form at every floor, as for `RecordLeakage`, if it is not there
         anyway: the chance of a guess and its rise are.
+    curves : bool
+        Whether ``facts["curves"]`` is to have the leakage at many floors between those asked for,
+        as a picture needs them: rows of floor, lower and upper bound, neither of which rises.
     tol : float, optional
         Relative gap that each search for a leakage aims at; that of `RecordLeakage` if left out.
     time_limit : float or None
@@ -165,12 +170,25 @@ def audit_report(
     told = None if gain is None else GainForm(gain, form)
     searches = Searches(mechanism, unit, tol, time_limit, progress, adversaries, told)
     found = list(searches.run(targets, floors))
-    facts = {
+    facts: dict[str, Any] = {
         "records": mechanism.space.records,
         "query_values": len(mechanism.query.values),
         "outputs": None if isinstance(noise, RealOutput) else len(noise.outputs),
         "max_entropy": mechanism.space.max_entropy / unit_scale(unit),
     }
+    if curves:
+        facts["curves"] = [
+            leakage_points(
+                mechanism,
+                target,
+                found,
+                unit,
+                time_limit,
+                progress,
+                adversaries,
+            )
+            for target in targets
+        ]
     return Report(unit, (*found, *apart, *others), facts, progress.interrupted)
 
 

@@ -21,13 +21,15 @@ if TYPE_CHECKING:
     from cvxleak.audit import Adversary
     from cvxleak.model import Channel
 
-__all__ = ["Picture", "belief", "channel_picture", "curves", "posterior"]
+__all__ = ["Picture", "belief", "channel_picture", "curves", "draw_leakage", "posterior"]
 
 SIZE = (4.8, 3.3)
 """Inches; on a telephone the letters are as large as they get."""
 
 CELLS = 64
 """Channels with more rows or columns than this are not drawn."""
+
+LEAKAGES = (names.RECORD_LEAKAGE, names.GROUP_LEAKAGE)
 
 BARS = 100
 """Beliefs on more values of the query than this are not drawn."""
@@ -53,43 +55,51 @@ class Picture:
 
 
 def curves(report: Report) -> Iterator[Picture]:
-    """Yield leakage against doubt, where there is more than one floor; a curve for each record."""
-    from cvxleak.plots import plot_brackets, rise_from_zero
-
+    """Yield hits against false alarms, and leakage against uncertainty, where there are any."""
     if "hits" in report.facts:
         yield _hits(report)
-    for name in (names.RECORD_LEAKAGE, names.GROUP_LEAKAGE):
-        lines: dict[str, list[Quantity]] = {}
-        for quantity in report.named(name):
-            lines.setdefault(_whose(quantity, report), []).append(quantity)
-        lines = {whose: rows for whose, rows in lines.items() if len(rows) > 1}
-        if not lines:
-            continue
-
-        def draw(ax: Axes, lines: dict[str, list[Quantity]] = lines, name: str = name) -> None:
-            ends = {
-                whose if len(lines) > 1 else "": [
-                    (q.entropy_floor or 0.0, q.lower, q.upper) for q in rows
-                ]
-                for whose, rows in lines.items()
-            }
-            plot_brackets(ends, falling=True, ax=ax)
-            ax.set_xlabel(f"doubt at least ({report.unit})")
-            ax.set_ylabel(f"{name} ({report.unit})")
-            rise_from_zero(ax)
-
+    if lines := _lines(report):
         said = [
-            f"{whose}: from {rows[0].upper:.4g} {report.unit} at doubt {rows[0].entropy_floor:g} "
-            f"to {rows[-1].upper:.4g} {report.unit} at doubt {rows[-1].entropy_floor:g}."
-            for whose, rows in lines.items()
+            f"{whose}: from {points[0][2]:.4g} {report.unit} at uncertainty {points[0][0]:g} "
+            f"to {points[-1][2]:.4g} {report.unit} at uncertainty {points[-1][0]:g}."
+            for whose, points in lines.items()
         ]
         yield Picture(
-            _svg(draw),
-            f"Upper ends of the {name} against the doubt. {' '.join(said)}",
-            f"The {name} at each doubt asked for is between the two dots there, which often look "
-            "like one. It never rises with the doubt: between the dots it is somewhere in the "
-            "shaded area.",
+            _svg(lambda ax: draw_leakage(report, ax=ax)),
+            f"Upper bounds on the leakage against the adversary's uncertainty. {' '.join(said)}",
+            "Leakage to the worst adversary with at least this much uncertainty. It never rises "
+            "with the uncertainty: between the lower and upper bounds that were proved, it lies in "
+            "the shaded area. A dot marks each entropy floor that was asked for.",
         )
+
+
+def draw_leakage(report: Report, *, ax: Axes) -> None:
+    """Draw leakage against uncertainty, a line for each record or group."""
+    from cvxleak.plots import plot_brackets, rise_from_zero
+
+    lines = _lines(report)
+    asked = [q.entropy_floor or 0.0 for name in LEAKAGES for q in report.named(name)]
+    names_ = lines if len(lines) > 1 else [""]
+    plot_brackets(dict(zip(names_, lines.values(), strict=True)), falling=True, ax=ax)
+    for line in list(ax.lines):
+        x, y = (np.asarray(part) for part in line.get_data())
+        dots = np.isin(x, asked)
+        ax.plot(x[dots], y[dots], ".", color=line.get_color())
+    ax.set_xlabel(f"uncertainty at least ({report.unit})")
+    ax.set_ylabel(f"leakage ({report.unit})")
+    rise_from_zero(ax)
+
+
+def _lines(report: Report) -> dict[str, list[tuple[float, float, float]]]:
+    """Return rows of floor, lower and upper bound, by what they are about; single ones left out."""
+    if "curves" in report.facts:
+        lines = {one["about"]: one["points"] for one in report.facts["curves"]}
+    else:
+        lines = {}
+        for q in (q for name in LEAKAGES for q in report.named(name)):
+            row = (q.entropy_floor or 0.0, q.lower, q.upper)
+            lines.setdefault(_whose(q, report), []).append(row)
+    return {whose: points for whose, points in lines.items() if len(points) > 1}
 
 
 def _hits(report: Report) -> Picture:

@@ -1,9 +1,12 @@
-"""A report as one web page: nothing is loaded, nothing runs; it can be mailed and printed."""
+"""A report as one web page, which loads nothing and can be mailed, printed and read anywhere."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import resources
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +31,9 @@ WITNESSES = 8
 
 ROWS = 12
 """Most lines of an adversary's belief that are shown."""
+
+SCRIPT = resources.files("cvxleak.report").joinpath("page.js").read_text("utf-8")
+"""What shows one adversary at a time; the page allows no other script than this one."""
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
 
@@ -73,8 +79,9 @@ def html_page(
     """Return a report as one self-contained HTML page (needs the ``html`` extra).
 
     It has all quantities with what they mean, the adversaries that attain the leakages, pictures,
-    and the hashes of the certificates. It loads nothing, has no scripts, prints, and fits a
-    telephone. Whatever comes from the outside is text there, whatever it contains.
+    and the hashes of the certificates. It loads nothing, prints, and fits a telephone; its one
+    script shows the adversaries one at a time, and without it all of them are shown. Whatever
+    comes from the outside is text there, whatever it contains.
 
     Parameters
     ----------
@@ -151,6 +158,8 @@ def html_page(
         },
         certificates=list(_certificates(report)),
         certificate=certificate,
+        script=SCRIPT,
+        script_hash=base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode(),
         spec=spec,
         sources=files,
         version=__version__,

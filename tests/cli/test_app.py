@@ -658,6 +658,24 @@ def test_a_page(run: Run, write: Write, tmp_path: Path):
     assert target.stat().st_size > 10_000
 
 
+def test_a_picture_of_the_leakage(run: Run, write: Write, tmp_path: Path):
+    pytest.importorskip("matplotlib")
+    path, picture = write(COUNT, ROUNDING, FLOORS), tmp_path / "curve.svg"
+    result = run("audit", path, "--plot", picture, "--json", "-")
+    assert result.exit_code == 0, result.output
+    (curve,) = json.loads(result.stdout)["audited"]["curves"]
+    assert len(curve["points"]) > 20
+    assert "uncertainty at least (nats)" in picture.read_text(encoding="utf-8")
+    without = json.loads(run("audit", path, "--json", "-").stdout)
+    assert "curves" not in without["audited"]
+    table = write('[table]\ncounts = "c.csv"\n' + ROUNDING, name="table.toml")
+    (tmp_path / "c.csv").write_text("a,count\nx,3\ny,4\n")
+    refused = run("audit", table, "--plot", tmp_path / "table.png")
+    assert refused.exit_code == 2
+    assert "--plot: there is no picture" in refused.stderr
+    assert not (tmp_path / "table.png").exists()
+
+
 def test_a_page_that_cannot_be_written_is_told_before_the_work(
     run: Run, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -14,6 +14,7 @@ from cvxleak.cli.commands.solve import Asked, answer
 from cvxleak.cli.documents import Output, check_targets, counted, write_page
 from cvxleak.cli.options import (
     Json,
+    Picture,
     Proof,
     TimeLimit,
     Tolerance,
@@ -122,6 +123,7 @@ def audit(
     units: Unit = Units.nats,
     json_path: Json = None,
     html: Html = None,
+    plot: Picture = None,
     certificate: Proof = None,
     time_limit: TimeLimit = 60.0,
     tol: Tolerance = None,
@@ -143,7 +145,7 @@ def audit(
         if samples is None and drawn:
             raise ValidationError(f"--{next(iter(drawn))}: is for --samples, which is missing")
         if samples is not None:
-            for option, value in (("html", html), ("microdata", microdata)):
+            for option, value in (("html", html), ("plot", plot), ("microdata", microdata)):
                 if value is not None:
                     raise ValidationError(f"--{option}: does not go together with --samples")
             drawn |= {"entropy_floors": entropy_floor or (), "unit": units.value}
@@ -154,8 +156,9 @@ def audit(
             for option in (name for name, value in counted.items() if value is not None):
                 raise ValidationError(f"--{option}: is for --microdata, which is missing")
         else:
-            if spec is not None:
-                raise ValidationError("SPEC: does not go together with --microdata")
+            for option, value in (("SPEC", spec), ("--plot", plot)):
+                if value is not None:
+                    raise ValidationError(f"{option}: does not go together with --microdata")
             for option in (name for name, value in counted.items() if value is None):
                 raise ValidationError(f"--{option}: is missing, beside --microdata")
             told = {"entropy_floors": entropy_floor or (), "unit": units.value}
@@ -185,6 +188,7 @@ def audit(
             build_task,
             independent_people,
         )
+        from cvxleak.cli.pictures import draw_leakage
         from cvxleak.report import audit_report
         from cvxleak.report.targets import check_floors
 
@@ -203,18 +207,21 @@ def audit(
             with spec_file.at("audit.gain"):
                 rest["gain"] = build_gain(asked.gain)
         rest["form"] = asked.form or "rise"
+        rest["curves"] = html is not None or plot is not None
         rest["adversaries"] = build_knowledge(spec_file, task.mechanism.query, units.value)
         rest["independent"] = independent_people(spec_file, task.mechanism, units.value)
         return Asked(
             functools.partial(audit_report, task.mechanism, floors, **rest),
             lambda _: about_mechanism(spec_file, task.mechanism),
+            lambda path, _, report: draw_leakage(path, report),
             places={
                 key: f"{spec_file.path}: audit.{key}"
                 for key in ("epsilons", "outputs", "gain", "form")
             },
         )
 
-    answer("audit", spec, ask, units.value, html=html, **paths, time_limit=time_limit, tol=tol)
+    pictures = {"html": html, "plot": plot}
+    answer("audit", spec, ask, units.value, **pictures, **paths, time_limit=time_limit, tol=tol)
 
 
 def _about_table(

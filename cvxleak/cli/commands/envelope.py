@@ -80,7 +80,9 @@ def envelope(
         return Asked(
             functools.partial(envelope_report, prior, channel, epsilon=epsilons, delta=deltas),
             lambda _: about,
-            functools.partial(draw_envelope, prior, channel, deltas, units.value),
+            lambda path, seconds, _: draw_envelope(
+                prior, channel, deltas, units.value, path, seconds
+            ),
             places={"delta": of_delta, "epsilon": of_epsilon},
         )
 

@@ -48,7 +48,7 @@ def explain(
         return Asked(
             functools.partial(explained, task.mechanism, floors, prior=task.prior, **asked),
             lambda _: about_mechanism(spec_file, task.mechanism),
-            lambda path, _: draw_trade_off(task.mechanism, path),
+            lambda path, *_: draw_trade_off(task.mechanism, path),
             places={key: f"{spec_file.path}: explain.{key}" for key in asked},
         )
 

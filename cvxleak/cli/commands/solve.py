@@ -21,6 +21,7 @@ from cvxleak.cli.options import (
     Units,
     check_limits,
 )
+from cvxleak.core.errors import ValidationError
 
 if TYPE_CHECKING:
     from cvxleak.cli.spec_file import SpecFile
@@ -39,7 +40,7 @@ class Asked(NamedTuple):
     about : callable
         Says in a few lines, below the title, what the report is about.
     draw : callable, optional
-        Writes the picture of --plot to a path, in so many seconds.
+        Writes the picture of --plot to a path, in so many seconds, given the report.
     tables : bool
         Whether quantities that belong together are shown in tables.
     places : mapping of str to str
@@ -48,7 +49,7 @@ class Asked(NamedTuple):
 
     report: Callable[..., Report]
     about: Callable[[Report], Sequence[str]]
-    draw: Callable[[str, float], None] | None = None
+    draw: Callable[[str, float, Report], None] | None = None
     tables: bool = True
     places: Mapping[str, str] = MappingProxyType({})
 
@@ -82,11 +83,13 @@ def answer(
         check_picture(plot)
         spec_file = SpecFile(spec)
         asked = ask(spec_file)
+        if plot is not None and asked.draw is None:
+            raise ValidationError("--plot: there is no picture of what this SPEC asks for")
         with Display(units) as progress, named(asked.places):
             report = asked.report(unit=units, tol=tol, time_limit=time_limit, progress=progress)
             if asked.draw is not None and plot is not None:
                 progress.begin("drawing")
-                asked.draw(plot, 0.0 if progress.interrupted else time_limit)
+                asked.draw(plot, 0.0 if progress.interrupted else time_limit, report)
         heading = [spec_file.title, *asked.about(report)]
         if html is not None:
             write_page(html, report, heading, spec_file.identity(), certificate, spec_file.text)
