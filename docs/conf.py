@@ -2,14 +2,20 @@
 
 import inspect
 import os
+import re
 import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 from docutils import nodes
+from docutils.utils.math import MathError
+from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
+from sphinx.util.inspect import TypeAliasForwardRef
+from sphinx.util.logging import getLogger
+from sphinx.writers.html5 import HTML5Translator
 
 from cvxleak._version import __version__
 from cvxleak.proofs.checker import PROVERS
@@ -19,7 +25,7 @@ author = "The cvxleak maintainers"
 copyright = "the cvxleak maintainers"
 version = release = __version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.mathjax", "sphinx.ext.napoleon"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
@@ -35,6 +41,8 @@ autodoc_default_options = {"members": True}
 autodoc_member_order = "bysource"
 autodoc_type_aliases = {"Array": "Array", "ArrayLike": "ArrayLike"}
 autodoc_typehints_format = "short"
+# In a union Sphinx prints the alias's repr, which is the name of this class with the alias's.
+TypeAliasForwardRef.__repr__ = lambda self: self.name
 napoleon_google_docstring = False
 # As fields, the words of "array_like, shape (n, m)" would each become a link.
 napoleon_use_param = False
@@ -58,6 +66,9 @@ if audited.returncode:
 html_extra_path = ["_build/extra"]
 
 html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["cvxleak.css"]
+html_math_renderer = "mathml"
 html_title = f"cvxleak {release}"
 
 
@@ -84,6 +95,30 @@ def add_kinds(app: Sphinx, docname: str, source: list[str]) -> None:
     source[0] = "".join([before, *sections, "## A second checker", rest])
 
 
+FUNCTION = re.compile(r"(<mi[^>]*>\w+</mi>\s*<mo)>&ApplyFunction;</mo>(?!\s*<mo[^>]*>\()")
+"""A name such as log, and not in front of a parenthesis."""
+FENCE = re.compile(r'<mo(?: class="\w+")?>([⟨⟩‖])</mo>')
+"""Would grow with a sum beside it; parentheses do not either."""
+
+
+def formula(writer: HTML5Translator, node: nodes.math | nodes.math_block) -> None:
+    """Write a formula as MathML: browsers render it by themselves, without a network."""
+    block = isinstance(node, nodes.math_block)
+    try:
+        mathml = tex2mathml(node.astext(), as_block=block)
+    except MathError as error:
+        getLogger(__name__).warning(str(error), location=node)
+        raise nodes.SkipNode from error
+    mathml = FUNCTION.sub(
+        r'<mspace width="0.17em"/>\1 rspace="0.17em">&ApplyFunction;</mo>', mathml
+    )
+    mathml = FENCE.sub(r'<mo stretchy="false">\1</mo>', mathml)
+    mathml = " ".join(mathml.split())
+    writer.body.append(f'<div class="math">{mathml}</div>' if block else mathml)
+    raise nodes.SkipNode
+
+
 def setup(app: Sphinx) -> None:
+    app.add_html_math_renderer("mathml", (formula, None), (formula, None))
     app.add_transform(PlainBars)
     app.connect("source-read", add_kinds)
