@@ -243,6 +243,7 @@ OWN: dict[str, dict[str, Any]] = {
         "delta": 1.0,
     },
     "tables.possible_counts": {"release": ROUNDED, "published": [3, 0, 3]},
+    "tables.table_leakage": {"release": ROUNDED, "least_probability": 0.1},
     "tables.table_privacy": {"release": ROUNDED, "move": ("a", "b")},
     "tables.realized_leakage": {"release": ROUNDED, "published": [3, 0, 3], "prior": HALVES},
     "samples.audit_samples": {"samples": ([0, 0, 1, 1], [0, 1, 1, 1]), "time_limit": 1.0},

@@ -2,6 +2,7 @@
 
 from cvxleak.tables.calibration import calibrate_table
 from cvxleak.tables.estimate import CountEstimate, estimate_counts
+from cvxleak.tables.independent import TableAdversary, TableLeakage, table_leakage
 from cvxleak.tables.moves import TableMove
 from cvxleak.tables.noise import CountNoise, PerturbationTable, RandomRounding
 from cvxleak.tables.possible import PossibleCounts, possible_counts
@@ -19,6 +20,8 @@ __all__ = [
     "RandomRounding",
     "RealizedLeakage",
     "Table",
+    "TableAdversary",
+    "TableLeakage",
     "TableMove",
     "TablePrivacy",
     "TableRelease",
@@ -27,5 +30,6 @@ __all__ = [
     "estimate_counts",
     "possible_counts",
     "realized_leakage",
+    "table_leakage",
     "table_privacy",
 ]
