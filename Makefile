@@ -58,8 +58,9 @@ docs: $(VENV)/.installed-docs ## build the documentation into docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
+PAGES := docs/design.md $(addprefix docs/tutorials/,audit.md certificates.md guess.md own_*.md relaxations.md table.md)
 notebooks: $(VENV)/.installed-notebooks ## the tutorials as notebooks, run, into docs/_build/notebooks
-	$(BIN)/python docs/notebooks.py docs/_build/notebooks docs/tutorials/own_*.md docs/tutorials/relaxations.md docs/tutorials/guess.md
+	$(BIN)/python docs/notebooks.py docs/_build/notebooks $(PAGES)
 
 clean: ## remove everything that these targets make, .venv too
 	rm -rf $(VENV) dist docs/_build .coverage .hypothesis .import_linter_cache .pytest_cache .ruff_cache

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from docutils import nodes
 from docutils.utils.math import MathError
@@ -100,6 +101,10 @@ FUNCTION = re.compile(r"(<mi[^>]*>\w+</mi>\s*<mo)>&ApplyFunction;</mo>(?!\s*<mo[
 FENCE = re.compile(r'<mo(?: class="\w+")?>([⟨⟩‖])</mo>')
 """Would grow with a sum beside it; parentheses do not either."""
 
+RELATION = re.compile(r"^(  <mo>(?:[=<≤≥≈∈→⟺]|&lt;|&gt;)</mo>)$", re.MULTILINE)
+"""On the outermost level, where a line may break: no browser breaks one inside a formula."""
+JOINED = re.compile(r"(<math>(?:(?!</?math).)*</math>[.,;:)]+)")
+
 
 def formula(writer: HTML5Translator, node: nodes.math | nodes.math_block) -> None:
     """Write a formula as MathML: browsers render it by themselves, without a network."""
@@ -112,13 +117,23 @@ def formula(writer: HTML5Translator, node: nodes.math | nodes.math_block) -> Non
     mathml = FUNCTION.sub(
         r'<mspace width="0.17em"/>\1 rspace="0.17em">&ApplyFunction;</mo>', mathml
     )
+    mathml = mathml.replace(' xmlns="http://www.w3.org/1998/Math/MathML"', "")
     mathml = FENCE.sub(r'<mo stretchy="false">\1</mo>', mathml)
+    if not block:
+        mathml = RELATION.sub(r"\1</math><wbr/><math>", mathml)
     mathml = " ".join(mathml.split())
     writer.body.append(f'<div class="math">{mathml}</div>' if block else mathml)
     raise nodes.SkipNode
+
+
+def join(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
+    """Keep a comma on the line of the formula before it: browsers break there."""
+    if "body" in context:
+        context["body"] = JOINED.sub(r'<span class="joined">\1</span>', context["body"])
 
 
 def setup(app: Sphinx) -> None:
     app.add_html_math_renderer("mathml", (formula, None), (formula, None))
     app.add_transform(PlainBars)
     app.connect("source-read", add_kinds)
+    app.connect("html-page-context", join)

@@ -4,8 +4,8 @@ python docs/notebooks.py FOLDER PAGE...    writes FOLDER/NAME.ipynb for each pag
 
 A page is the source: its programs become cells, the outputs that it shows are left out, and those
 of the run stand in their place. A cell that raises ends the run, and so does one that prints
-something else than the page shows. Needs the extra `notebooks`. One notebook is stored,
-examples/guess.ipynb of the page tutorials/guess.md; a test holds it to that page.
+something else than the page shows. Needs the extra `notebooks`. Some notebooks are stored in
+examples/; a test holds them to their pages.
 """
 
 from __future__ import annotations
@@ -13,12 +13,16 @@ from __future__ import annotations
 import os
 import re
 import sys
+import tempfile
+from itertools import chain
 from pathlib import Path
 
 import jupytext
 import nbformat
 from nbclient import NotebookClient
 from running import BLOCK, agrees
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
 # What HiGHS 1.16 prints past Python when CVXPY starts it; a kernel catches it all the same.
 BANNER = re.compile(r"^(?:Running HiGHS|Includes third-party software).*\n", re.MULTILINE)
@@ -39,14 +43,17 @@ def notebook(page: Path, folder: Path) -> list[str]:
     found = jupytext.reads(SHOWN.sub("", text), fmt="md")
     for place, cell in enumerate(found.cells):
         cell["id"] = f"cell-{place}"  # else drawn at random
-    kernel = {"kernel_name": "python3", "resources": {"metadata": {"path": "."}}}
-    NotebookClient(found, record_timing=False, coalesce_streams=True, **kernel).execute()
+    # Files that a page writes go with the folder that it runs in.
+    with tempfile.TemporaryDirectory() as home:
+        (Path(home) / "examples").symlink_to(EXAMPLES)
+        kernel = {"kernel_name": "python3", "resources": {"metadata": {"path": home}}}
+        NotebookClient(found, record_timing=False, coalesce_streams=True, **kernel).execute()
+    programs = [cell for cell in found.cells if cell.cell_type == "code"]
+    texts = [[out for out in cell.outputs if out.get("name") == "stdout"] for cell in programs]
+    for out in chain.from_iterable(texts):
+        out.text = BANNER.sub("", out.text)
     nbformat.write(found, folder / f"{page.stem}.ipynb")
-    printed = [
-        "".join(BANNER.sub("", out.text) for out in cell.outputs if out.get("name") == "stdout")
-        for cell in found.cells
-        if cell.cell_type == "code"
-    ]
+    printed = ["".join(out.text for out in outs) for outs in texts]
     return [
         f"{page}: shown\n{wanted}printed\n{real}"
         for wanted, real in zip(shown, printed, strict=True)

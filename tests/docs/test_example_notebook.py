@@ -1,4 +1,4 @@
-"""The notebook in examples/ is that of its page, was run, and names nothing of the machine."""
+"""The notebooks in examples/ are their pages, were run, and name nothing of the machine."""
 
 import json
 import os
@@ -9,12 +9,15 @@ import pytest
 
 from tests.docs.test_pages import DOCS, ROOT, RUNNING
 
-PAGES = {"guess": DOCS / "tutorials" / "guess.md"}
+TUTORIALS = ("audit", "certificates", "guess", "own_constraints")
+PAGES = {name: DOCS / "tutorials" / f"{name}.md" for name in TUTORIALS}
+PAGES["design"] = DOCS / "design.md"
 
 
 def blocks(name: str) -> list[tuple[str, str]]:
     page = PAGES[name].read_text(encoding="utf-8")
-    return [(found["code"], found["out"] or "") for found in RUNNING.BLOCK.finditer(page)]
+    found = RUNNING.BLOCK.finditer(page)
+    return [(block["code"], block["out"] or "") for block in found if block["code"] is not None]
 
 
 def cells(name: str, kind: str) -> list[dict]:
@@ -30,7 +33,7 @@ def test_every_notebook_has_its_page():
 def test_programs_and_outputs_are_those_of_the_page(name: str):
     pairs = blocks(name)
     found = cells(name, "code")
-    assert len(pairs) == len(found) > 5
+    assert len(pairs) == len(found) > 2
     for (code, shown), cell in zip(pairs, found, strict=True):
         assert "".join(cell["source"]).strip() == code.strip()
         printed = ["".join(out["text"]) for out in cell["outputs"] if out.get("name") == "stdout"]
@@ -42,12 +45,13 @@ def test_programs_and_outputs_are_those_of_the_page(name: str):
 
 @pytest.mark.parametrize("name", PAGES)
 def test_text_and_links(name: str):
-    page = RUNNING.BLOCK.sub("", PAGES[name].read_text(encoding="utf-8"))
+    page = PAGES[name].read_text(encoding="utf-8")
+    page = RUNNING.BLOCK.sub(lambda block: block[0] if block["console"] else "", page)
     text = "\n".join("".join(cell["source"]) for cell in cells(name, "markdown"))
     link = re.compile(r"\]\(([^)#]+)")
     assert link.sub("](", text).split() == link.sub("](", page).split()
     targets = link.findall(text)
-    assert len(targets) > 3
+    assert targets
     for target in targets:
         assert (ROOT / "examples" / target).exists(), target
 
