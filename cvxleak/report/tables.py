@@ -45,7 +45,7 @@ def table_report(
     ----------
     release : TableRelease
         What is said of differential privacy holds for all tables of so many people; where keys link
-        the noise of several numbers, for the true counts of this one.
+        the noise of several numbers, for the true counts of this one, if it has any.
     entropy_floors : sequence of float
         Least entropies of adversaries' beliefs about all people, in `unit`, for which the leakage
         is searched for; only for tables that are small enough to be written out.
@@ -99,8 +99,9 @@ def table_report(
         floors = check_floors(mechanism, entropy_floors, unit)
         targets = check_targets(mechanism, None, [1])
         searches = [(Searches(mechanism, unit, tol, time_limit, progress), targets, floors)]
-    # Of linked noise only the true counts of a table are within reach.
-    privacy = table_privacy(asked, this_table=asked.linked)
+    # Of linked noise all tables are within reach only if they are few.
+    known = asked.linked and asked.table.counts is not None
+    privacy = table_privacy(asked, this_table=known)
     found = list(_private(privacy, levels, unit, progress))
     for search, targets, floors in searches:
         found += search.run(targets, floors)

@@ -9,25 +9,49 @@ P and R are the laws of what is published before and after one person moves from
   under P and R; given them, the keys of a and b alone decide, by the sums of the others, which are
   uniform on the subgroup that the patterns (in which numbers a cell is) generate. The loss is a
   mixture over these sums.
+- Closer, if all other cells have the same pattern: of some whose keys nothing else depends on, the
+  published values are revealed and not the keys. Given these, each of their keys is uniform on
+  those that give the value, and the law of the sum is the convolution. The loss is a mixture over
+  these values and the sum of the keys that are revealed.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
+from itertools import combinations_with_replacement, product
 from typing import NamedTuple
 
 import numpy as np
 from flint import fmpq
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.tables.keys import WORK, Linked, Outcome, fits, joint_law, keys_of, places_of_keys
-from cvxleak.tables.losses import GridLosses, Losses, Ratios
+from cvxleak.tables.keys import (
+    WORK,
+    Linked,
+    Outcome,
+    fits,
+    joint_law,
+    keys_of,
+    places_of_keys,
+    steps_together,
+)
+from cvxleak.tables.losses import ATOMS, GridLosses, Losses, Ratios
 
 __all__ = ["Between", "KeyedMove"]
+
+EXACT = 1 << 53
+"""Up to here sums of whole numbers in floats are exact."""
+
+MIXED = 1 << 29
+"""Most products for the laws given what is published of cells whose keys are not revealed."""
+
+BLOCKS = 1 << 12
+"""Into how many intervals ratios of two laws are sorted where there are too many of them."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +74,10 @@ class Between:
     def knots(self) -> list[float]:
         """Losses at which the profiles bend."""
         return [*self.low.knots, *self.high.knots]
+
+
+Kind = tuple[tuple[int, ...], ...]
+"""For each value that is published of a cell, the keys that give it."""
 
 
 class _Touched(NamedTuple):
@@ -91,8 +119,11 @@ class KeyedMove:
             tuple(None if cell is None else bool(one[cell]) for cell in self.cells)
             for one in self.counts
         ]
-        touched = [(one.linked.noise, one.values, one.sides) for one in self.touched]
-        return tuple(touched), frozenset(self.patterns), tuple(people)
+        touched = []
+        for (noise, _), (before, after), sides in self.touched:
+            rows = [noise.table.place(count, noise.cycle) for count in (before, after)]
+            touched.append((noise, *rows, after - before, sides))
+        return tuple(touched), frozenset(self.patterns), tuple(people), self._apart
 
     @property
     def touched(self) -> list[_Touched]:
@@ -112,9 +143,11 @@ class KeyedMove:
         others = sorted(self.peopled.difference(self.cells))
         return [*dict.fromkeys(tuple(int(cell in one) for one in held) for cell in others)]
 
-    def exact(self, known: dict[object, dict[Outcome, Fraction]]) -> tuple[Ratios, Ratios] | None:
-        """Return the ratios in both orders, or None if the joint laws take too long."""
-        if not all(fits(self.numbers, one) for one in self.counts):
+    def exact(
+        self, known: dict[object, dict[Outcome, Fraction]], tables: int
+    ) -> tuple[Ratios, Ratios] | None:
+        """Return the ratios in both orders; None if laws of so many tables take too long."""
+        if not all(fits(self.numbers, one, tables) for one in self.counts):
             return None
         laws = []
         for one in self.counts:
@@ -124,8 +157,37 @@ class KeyedMove:
             laws.append(known[key])
         return Ratios.of_laws(*laws), Ratios.of_laws(*laws[::-1])
 
+    @cached_property
+    def _others(self) -> set[int]:
+        """The other cells with people of touched numbers."""
+        linked = {place for one in self.touched for place in one.linked.places}
+        return (self.peopled & linked).difference(self.cells)
+
+    @cached_property
+    def _apart(self) -> tuple[tuple[Kind, int], ...]:
+        """Return how keys give what is published of other cells, and of how many cells alike.
+
+        They are those in touched numbers, and besides only in numbers that sum nobody else.
+        """
+        alike: Counter[Kind] = Counter()
+        for cell in self._others if self.keys else ():
+            alone = [
+                one
+                for one in self.numbers
+                if cell in one.places and set(self.cells).isdisjoint(one.places)
+            ]
+            if any(len(self.peopled.intersection(one.places)) > 1 for one in alone):
+                continue
+            count = self.counts[0][cell]
+            found: dict[tuple[int, ...], list[int]] = {}
+            steps = steps_together([(one.noise, count) for one in alone]) or [(Fraction(1), ())]
+            for key, place in enumerate(places_of_keys(steps, self.keys or 1)):
+                found.setdefault(steps[place][1], []).append(key)
+            alike[tuple(sorted(tuple(some) for some in found.values()))] += 1
+        return tuple(sorted(alike.items()))
+
     def revealed(self) -> tuple[Ratios, Ratios]:
-        """Return them, in both orders, with the keys of all other cells."""
+        """Return them, in both orders, with the keys or values of all other cells."""
         if self.keys is None:
             raise ValidationError(
                 "release: keys from 0 to 1 link its numbers; what they tell is computed for small "
@@ -147,14 +209,50 @@ class KeyedMove:
                 index = [some.index(y) if y in some else -1 for _, y in steps]
                 own.append(np.array(index)[places_of_keys(steps, keys)])
             places.append(own)
+        turning = [pattern for pattern in self.patterns if any(pattern)]
+        if len(turning) == 1:
+            p, r = (
+                np.array([self._counted(side, shift, places, outcomes, size) for shift in shifts])
+                for side in (0, 1)
+            )
+            return _both_orders(*self._mixed(p, r))
         pairs: Counter[int] = Counter()
         for shift in shifts:
             p, r = (self._counted(side, shift, places, outcomes, size) for side in (0, 1))
             packed, many = np.unique(p * (keys**2 + 1) + r, return_counts=True)
             pairs.update(dict(zip(packed.tolist(), many.tolist(), strict=True)))
-        unit = keys**2 * len(shifts)
-        both = [(*divmod(packed, keys**2 + 1), many) for packed, many in pairs.items()]
-        return _ratios(both, unit), _ratios([(r, p, many) for p, r, many in both], unit)
+        p, r = np.divmod(np.array([*pairs]), keys**2 + 1)
+        return _both_orders(p, r, np.array([*pairs.values()]))
+
+    def _mixed(self, p: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return pairs P, R and how often they occur, with the keys of some cells hidden.
+
+        Row s of the laws is that with the sum s of all other keys.
+        """
+        keys, (hidden, everyone) = len(p), self._hidden(p.shape[1])
+        turns = np.subtract.outer(np.arange(keys), np.arange(keys)).T % keys
+        parts = []
+        for law, often in _sums_of_keys(hidden, keys):
+            kernel = law[turns[:1] if everyone else turns]
+            mixed = [(kernel @ one.astype(float)).ravel() for one in (p, r)]
+            parts.append((*mixed, np.full(mixed[0].shape, often)))
+        first, second, many = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return first.astype(np.int64), second.astype(np.int64), many
+
+    def _hidden(self, size: int) -> tuple[list[tuple[Kind, int]], bool]:
+        """Return how many cells of each kind keep their keys, and whether all others do."""
+        assert self.keys is not None
+        room = int(math.log(EXACT, self.keys)) - 2
+        chosen: list[tuple[Kind, int]] = []
+        cases = self.keys**2 * size
+        for kind, cells in sorted(self._apart, key=lambda one: -one[1]):
+            for often in range(min(cells, room), 0, -1):
+                more = cases * math.comb(often + len(kind) - 1, often)
+                if more <= MIXED:
+                    chosen.append((kind, often))
+                    cases, room = more, room - often
+                    break
+        return chosen, sum(often for _, often in chosen) == len(self._others)
 
     def _counted(
         self,
@@ -221,14 +319,56 @@ def _generated(patterns: Sequence[tuple[int, ...]], keys: int, most: int) -> lis
     return sorted(found)
 
 
-def _ratios(pairs: Sequence[tuple[int, int, int]], unit: int) -> Ratios:
-    """Return the ratios of pairs P, R that occur so many times."""
+def _sums_of_keys(
+    hidden: Sequence[tuple[Kind, int]], keys: int
+) -> Iterator[tuple[np.ndarray, int]]:
+    """Yield in how many ways the sum of hidden keys is each, and how often: for their values."""
+    for values in product(*(combinations_with_replacement(*one) for one in hidden)):
+        law, often = np.zeros(keys), 1
+        law[0] = 1
+        for some in values:
+            often *= math.factorial(len(some))
+            for own, times in Counter(some).items():
+                often //= math.factorial(times)
+                for _ in range(times):
+                    law = np.add.reduce([np.roll(law, key) for key in own])
+        yield law, often
+
+
+def _both_orders(p: np.ndarray, r: np.ndarray, many: np.ndarray) -> tuple[Ratios, Ratios]:
+    return _ratios(p, r, many), _ratios(r, p, many)
+
+
+def _ratios(p: np.ndarray, r: np.ndarray, many: np.ndarray) -> Ratios:
+    """Return the ratios of pairs P, R that occur so many times, or of laws told apart better.
+
+    Outcomes with ratios between u and v may be replaced by two with the ratios u and v, and the
+    same P and R in all: the mean of a convex function of the ratio under R does not fall.
+    """
+    unit = int((p * many).sum())
+    alone = fmpq(int((p * many)[r == 0].sum()), unit)
+    both = (p > 0) & (r > 0)
+    p, r, many = p[both], r[both], many[both]
     masses: dict[fmpq, fmpq] = {}
-    alone = fmpq(0)
-    for p, r, many in pairs:
-        if p and r:
-            ratio = fmpq(p, r)
-            masses[ratio] = masses.get(ratio, fmpq(0)) + fmpq(p * many, unit)
-        elif p:
-            alone += fmpq(p * many, unit)
+    if len(np.unique(p / r)) <= ATOMS:
+        common = np.gcd(p, r)
+        exact, places = np.unique((p // common) + 1j * (r // common), return_inverse=True)
+        sums = np.zeros(len(exact), dtype=np.int64)
+        np.add.at(sums, places, p * many)
+        for ratio, mass in zip(exact.tolist(), sums.tolist(), strict=True):
+            masses[fmpq(int(ratio.real), int(ratio.imag))] = fmpq(mass, unit)
+        return Ratios(masses, alone)
+    order = np.argsort(p / r)
+    ratios, p, r = (p / r)[order], (p * many)[order], (r * many)[order]
+    logs = np.log(ratios)
+    blocks = np.floor((logs - logs[0]) / (logs[-1] - logs[0]) * BLOCKS)
+    starts = np.flatnonzero(np.diff(blocks, prepend=-1.0))
+    ends = np.append(starts[1:], len(ratios)) - 1
+    sums = [np.add.reduceat(one, starts).tolist() for one in (p, r)]
+    for first, last, mass, other in zip(starts.tolist(), ends.tolist(), *sums, strict=True):
+        u = fmpq(*math.nextafter(ratios[first], 0.0).as_integer_ratio())
+        v = fmpq(*math.nextafter(ratios[last], math.inf).as_integer_ratio())
+        lower = u * (other * v - mass) / (v - u)
+        for ratio, part in ((u, lower), (v, mass - lower)):
+            masses[ratio] = masses.get(ratio, fmpq(0)) + part / unit
     return Ratios(masses, alone)

@@ -152,10 +152,10 @@ def joint_law(
     return found
 
 
-def fits(numbers: Sequence[Linked], counts: Sequence[int]) -> bool:
-    """Whether the law of the numbers is computed."""
+def fits(numbers: Sequence[Linked], counts: Sequence[int], laws: int) -> bool:
+    """Whether the law of the numbers is computed, where so many such laws are asked for."""
     try:
-        _check_work(keys_of(numbers), _sums(numbers, counts), False, 1)
+        _check_work(keys_of(numbers), _sums(numbers, counts), False, laws)
     except ValidationError:
         return False
     return True

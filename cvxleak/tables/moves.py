@@ -20,7 +20,7 @@ from cvxleak.core.numbers import fraction
 from cvxleak.core.value import Value
 from cvxleak.model import Rounded
 from cvxleak.tables.keyed import KeyedMove
-from cvxleak.tables.losses import Book, Change, Noise, dominating
+from cvxleak.tables.losses import Book, Change, Noise, Ratios, dominating
 from cvxleak.tables.release import TableRelease
 
 __all__ = ["Case", "Moves", "TableMove", "representative", "start_and_period"]
@@ -30,6 +30,9 @@ MOST_MOVES = 1 << 20
 
 TABLES = 1 << 16
 """Most tables, up to what does not matter, that are gone through for one pair of cells."""
+
+LINKED = 1 << 10
+"""Most tables that are gone through where keys link numbers."""
 
 CASES = 1 << 12
 """Most cases of one pair of cells; beyond, one that is worse than all takes their place."""
@@ -134,7 +137,7 @@ class Moves:
             )
         moves = [(source, target) for source, target in moves if inside[source]]
         if self.release.linked:
-            return self._keyed(moves, counts)
+            return self._keyed(moves, [counts])
         codes = _Codes()
         for source, target in moves:
             down, up = self.changed(source, target)
@@ -145,43 +148,93 @@ class Moves:
                 cases[key] = Case(tuple(changes), lambda w=witness: w)
         return list(both_orders(cases.values()))
 
-    def _keyed(self, moves: Sequence[tuple[int, int]], counts: Sequence[int]) -> list[Case]:
-        """Return the cases of moves in a table of which keys link numbers, in both orders."""
-        keyed, true = self.release.keyed, self.release.true
-        numbers = [*keyed.values()]
+    def _keyed(
+        self, moves: Sequence[tuple[int, int]], tables: Sequence[Sequence[int]]
+    ) -> list[Case]:
+        """Return the cases of moves in tables of which keys link numbers, in both orders."""
+        numbers = [*self.release.keyed.values()]
         laws: dict[Any, Any] = {}
-        together: dict[Any, tuple[tuple[Change, Change], bool]] = {}
+        pairs: dict[Any, tuple[Ratios, Ratios]] = {}
+        entered: dict[Any, Change] = {}
         cases: dict[Any, Case] = {}
-        for source, target in moves:
+        for counts, (source, target) in product(tables, moves):
+            if source == self.outside:
+                empty = sum(counts) == self.table.people
+            else:
+                empty = not counts[source]
+            if empty:
+                continue
             after = [*counts, 0]
             after[source] -= 1
             after[target] += 1
             cells = tuple(None if cell == self.outside else cell for cell in (source, target))
             move = KeyedMove(numbers, (cells[0], cells[1]), (counts, after[: len(counts)]))
-            witness = self._moved(source, target, counts)
-            down, up = self.changed(source, target)
-            rest = [
-                [Change(self.laws[j], true[j], by) for j in some if j not in keyed]
-                for some, by in ((down, -1), (up, 1))
-            ]
-            alone = [*rest[0], *rest[1]]
-            exact = move.exact(laws)
-            key = (source, target) if exact else move.key
-            if key not in together:
-                pair = exact or move.revealed()
-                first, second = (
-                    self.book.enter(numbers[0].noise, 2 * len(together) + order, one)
-                    for order, one in enumerate(pair)
-                )
-                together[key] = (first, second), exact is not None
-            entered, _ = together[key]
+            exact = move.exact(laws, len(tables))
+            key = (*counts, source, target) if exact else move.key
+            if key not in pairs:
+                pairs[key] = exact or move.revealed()
+            alone = self._alone(counts, source, target)
             least = [*alone, *(Change(one.noise, value, by) for one, value, by in move.chosen())]
-            for order, change in enumerate(entered):
-                above = change, *(one.back if order else one for one in alone)
-                below = tuple(one.back if order else one for one in least)
-                kept = None if exact else below
-                cases.setdefault((above, kept), Case(above, lambda w=witness: w, kept))
+            for order, ratios in enumerate(pairs[key]):
+                same = frozenset(ratios.masses.items()), ratios.alone
+                if same not in entered:
+                    entered[same] = self.book.enter(numbers[0].noise, len(entered), ratios)
+                above = entered[same], *(one.back if order else one for one in alone)
+                kept = None if exact else tuple(one.back if order else one for one in least)
+                if (above, kept) not in cases:
+                    witness = self._moved(source, target, counts)
+                    cases[above, kept] = Case(above, lambda w=witness: w, kept)
         return list(cases.values())
+
+    def _alone(self, counts: Sequence[int], source: int, target: int) -> list[Change]:
+        """Return what changes in the numbers that keys do not link."""
+        found = []
+        for some, by in zip(self.changed(source, target), (-1, 1), strict=True):
+            for j in (j for j in some if j not in self.release.keyed):
+                value = sum(counts[place] for place in self.release.sums[j])
+                found.append(Change(self.laws[j], representative(self.laws[j], value, by), by))
+        return found
+
+    def _all_counts(self) -> list[list[int]]:
+        """Return counts of which every class of tables has one, up to cells that are alike.
+
+        Lowering a cell by a period, where it is above start + period, changes no class, once the
+        people are put outside of the table or into another cell as large.
+        """
+        people, size = self.table.people, len(self.table.cells)
+        pairs = [start_and_period(law) for law in self.laws]
+        most = max(start for start, _ in pairs) + math.lcm(*(period for _, period in pairs))
+        alike: dict[Any, list[int]] = {}
+        for cell in range(size):
+            own = [self.laws[j] for j in self.within[cell] if len(self.release.sums[j]) == 1]
+            shared = frozenset(j for j in self.within[cell] if len(self.release.sums[j]) > 1)
+            named = cell if self.move and cell in self.move else None
+            alike.setdefault((shared, *own, named), []).append(cell)
+        groups = [*alike.values()]
+        values = range(min(most, people) + 1)
+        whole = math.prod(math.comb(len(values) + len(one) - 1, len(one)) for one in groups)
+        if whole > LINKED:
+            raise ValidationError(
+                f"release: keys link its numbers, and there are {whole} tables that differ in what "
+                f"they tell, more than {LINKED}; this_table=True asks about its counts, and "
+                "PerturbationTable(..., summed_keys=False) takes the noise as independent"
+            )
+        found: dict[tuple[int, ...], list[int]] = {}
+        for chosen in product(*(combinations_with_replacement(values, len(g)) for g in groups)):
+            counts = [0] * size
+            for group, some in zip(groups, chosen, strict=True):
+                for cell, count in zip(group, some, strict=True):
+                    counts[cell] = count
+            if self.table.outside:
+                if sum(counts) <= people:
+                    found[tuple(counts)] = counts
+                continue
+            for group in groups:
+                large = list(counts)
+                large[group[-1]] += people - sum(counts)
+                if large[group[-1]] >= 0:
+                    found[tuple(large)] = large
+        return [*found.values()]
 
     def _moved(self, source: int, target: int, counts: Sequence[int]) -> TableMove:
         labels = self.table.alphabet
@@ -189,6 +242,9 @@ class Moves:
 
     def of_all_tables(self) -> list[Case]:
         """Return the cases of tables of n people; those that no table has may be among them."""
+        if self.release.linked:
+            moves = [self.move] if self.move else permutations(range(len(self.within)), 2)
+            return self._keyed([*moves], self._all_counts())
         moves = [self.move] if self.move else combinations(range(len(self.within)), 2)
         shapes: dict[Any, _Shape] = {}
         for source, target in moves:

@@ -307,10 +307,9 @@ def table_privacy(
     Parameters
     ----------
     release : TableRelease
-        With noise that is independent from number to number, or, with `this_table`, numbers that
-        keys link. The exact joint law is taken where that is quick. Beyond, the lower bound is that
-        of numbers whose keys are independent, and the upper one that with the keys of all other
-        cells known.
+        With noise that is independent from number to number, or that keys link. Of linked numbers
+        the exact joint law is taken where that is quick. Beyond, the lower bound is that of numbers
+        whose keys are independent, and the upper one that with keys of other cells known.
     move : tuple of two cells, optional
         The two cells, of `Table.alphabet`, so that "outside" is one if the table has it. The worst
         of all pairs if left out.
@@ -327,9 +326,9 @@ def table_privacy(
     Raises
     ------
     ValidationError
-        Numbers that keys link, without `this_table` or more than can be gone through; cells that
-        do not exist or are the same, nobody in the first one of this table, more pairs of cells
-        than can be gone through.
+        More numbers or tables that keys link than can be gone through; cells that do not exist or
+        are the same, nobody in the first one of this table, more pairs of cells than can be gone
+        through.
 
     Notes
     -----
@@ -350,15 +349,10 @@ def table_privacy(
     """
     given = instance(release, TableRelease, "release")
     exact = instance(this_table, bool, "this_table")
-    if given.linked and not exact:
-        raise ValidationError(
-            "release: keys link the noise of several numbers; this_table=True asks about its "
-            "counts, and PerturbationTable(..., summed_keys=False) takes the noise as independent"
-        )
     if exact:
         _ = given.table.in_cells  # or it says that there are none
     found = TablePrivacy(given, _places(given, move), exact)
-    if exact and (move is not None or given.linked):
+    if given.linked or (exact and move is not None):
         _ = found._cases  # or it says that nobody can make this move, or that keys link too much
     return found
 

@@ -17,6 +17,7 @@ from cvxleak.tables import (
     RandomRounding,
     Table,
     TableRelease,
+    keyed,
     keys,
     realized_leakage,
     table_privacy,
@@ -208,6 +209,61 @@ def test_privacy_of_other_tables_is_between_its_bounds(tmp_path, table, monkeypa
         assert bound.lower - 1e-12 <= truth <= bound.upper + 1e-12
 
 
+@pytest.mark.parametrize("table", [ROW, OUTSIDE, ONE_MARGIN])
+@pytest.mark.parametrize("work", [keys.WORK, 1])
+def test_the_worst_of_all_tables_is_that_of_each(tmp_path, table, monkeypatch, work):
+    monkeypatch.setattr(keys, "WORK", work)
+    release = TableRelease(table, with_keys(tmp_path, 4))
+    size, n = len(table.cells), table.people
+    worst = dict.fromkeys((0.0, 0.5, 1.5), 0.0)
+    for counts in itertools.product(range(n + 1), repeat=size):
+        if sum(counts) == n or (table.outside and sum(counts) < n):
+            one = Table(
+                dict(table.variables),
+                n,
+                counts=np.reshape(counts, table.shape),
+                margins=table.margins,
+                outside=table.outside,
+            )
+            law = by_all_keys(release, list(counts), 4)
+            for a, b in moves(one):
+                after = by_all_keys(release, moved(one, a, b), 4)
+                for epsilon in worst:
+                    worst[epsilon] = max(worst[epsilon], hockey_stick(law, after, epsilon))
+    privacy = table_privacy(release)
+    for epsilon, truth in worst.items():
+        bound = privacy.profile(epsilon)
+        assert bound.lower - 1e-12 <= truth <= bound.upper + 1e-12
+        if work > 1:
+            assert bound.lower == pytest.approx(bound.upper, abs=1e-12)
+            assert sum(bound.witness.counts) == n or table.outside
+
+
+def test_cells_whose_keys_stay_hidden_narrow_the_upper_bound(tmp_path, monkeypatch):
+    table = Table({"x": range(5)}, counts=[3, 2, 1, 2, 4])
+    release = TableRelease(table, with_keys(tmp_path, 5))
+    law, after = (by_all_keys(release, some, 5) for some in ([3, 2, 1, 2, 4], [2, 3, 1, 2, 4]))
+
+    def upper(hidden: int) -> list[float]:
+        monkeypatch.setattr(keyed, "MIXED", hidden)
+        privacy = table_privacy(release, ((0,), (1,)), this_table=True)
+        return [privacy.profile(epsilon).upper for epsilon in (0.0, 0.5, 1.5)]
+
+    truth = [hockey_stick(law, after, epsilon) for epsilon in (0.0, 0.5, 1.5)]
+    monkeypatch.setattr(keys, "WORK", 1)
+    assert upper(1 << 29) == pytest.approx(truth, abs=1e-12)  # no key is revealed
+    size = 5**2 * 4 * 4 * 3 * 4
+    some, none = upper(size), upper(0)
+    monkeypatch.setattr(keyed, "ATOMS", 4)
+    monkeypatch.setattr(keyed, "BLOCKS", 2)
+    rough = upper(1 << 29)
+    for exact, one, two, three in zip(truth, some, none, rough, strict=True):
+        assert exact - 1e-12 <= one <= two + 1e-12
+        assert exact - 1e-12 <= three
+    assert max(np.subtract(none, some)) > 1e-4
+    assert max(np.subtract(rough, truth)) > 1e-6
+
+
 def test_beliefs_are_those_of_bayes_on_the_joint_law(tmp_path):
     for table in (ROW, OUTSIDE, SQUARE):
         release = TableRelease(table, with_keys(tmp_path, 5))
@@ -231,6 +287,8 @@ def test_what_is_too_large_is_named(tmp_path):
         table_privacy(release, ((0, 0), (1, 1)), this_table=True)
     with pytest.raises(ValidationError, match="this_table=True asks about its counts"):
         table_privacy(release)
+    with pytest.raises(ValidationError, match=r"there are \d+ tables that differ"):
+        table_privacy(release, ((0, 0), (1, 1)))
     mixed = dict.fromkeys(ROW.numbers, noise) | {("total",): with_keys(tmp_path, 8)}
     with pytest.raises(ValidationError, match=r"different keys \(64, 8\)"):
         TableRelease(ROW, mixed).law([2, 1, 1])
