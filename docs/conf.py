@@ -96,6 +96,34 @@ def add_kinds(app: Sphinx, docname: str, source: list[str]) -> None:
     source[0] = "".join([before, *sections, "## A second checker", rest])
 
 
+KEYWORDS = {
+    "tutorials/audit": "audit, rounding, report",
+    "tutorials/table": "table, microdata, margins, census",
+    "tutorials/guess": "guess, intruder, gain, risk",
+    "tutorials/choosing_b": "entropy floor, uncertainty, adversary",
+    "tutorials/ptable": "ptable, perturbation table, cell key",
+    "tutorials/noise": "continuous, Gaussian, Laplace, noise",
+    "tutorials/survey": "survey, randomized response",
+    "tutorials/samples": "samples, black box",
+    "tutorials/epsilon": "epsilon, differential privacy",
+    "design": "design, distortion, utility",
+    "desk": "collusion, release",
+    "tutorials/own_constraints": "CVXPY, constraints",
+    "tutorials/own_solver": "solver",
+    "tutorials/certificates": "certificate, verify, proof",
+    "specs": "TOML, spec",
+    "comparison": "qif, dit, OpenDP, dp_accounting, sdcMicro",
+}
+"""What the search finds a page by first, and the index lists it under."""
+
+
+def add_keywords(app: Sphinx, docname: str, source: list[str]) -> None:
+    if docname in KEYWORDS:
+        title, rest = source[0].split("\n", 1)
+        main = ", ".join(f"! {word}" for word in KEYWORDS[docname].split(", "))
+        source[0] = f"{title}\n\n```{{index}} {main}\n```\n{rest}"
+
+
 FUNCTION = re.compile(r"(<mi[^>]*>\w+</mi>\s*<mo)>&ApplyFunction;</mo>(?!\s*<mo[^>]*>\()")
 """A name such as log, and not in front of a parenthesis."""
 FENCE = re.compile(r'<mo(?: class="\w+")?>([⟨⟩‖])</mo>')
@@ -136,4 +164,5 @@ def setup(app: Sphinx) -> None:
     app.add_html_math_renderer("mathml", (formula, None), (formula, None))
     app.add_transform(PlainBars)
     app.connect("source-read", add_kinds)
+    app.connect("source-read", add_keywords)
     app.connect("html-page-context", join)
