@@ -83,6 +83,12 @@ class PlainBars(SphinxTransform):
             node.replace_self(nodes.Text(node.rawsource))
 
 
+def add_digits(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Say on each tutorial that its outputs were printed on one machine."""
+    if docname.startswith("tutorials/"):
+        source[0] += "\n\n*On another machine the last digits of the outputs may differ.*\n"
+
+
 def add_kinds(app: Sphinx, docname: str, source: list[str]) -> None:
     """Give the page of certificates a section for each kind that only its prover describes."""
     if docname != "certificates":
@@ -166,3 +172,4 @@ def setup(app: Sphinx) -> None:
     app.connect("source-read", add_kinds)
     app.connect("source-read", add_keywords)
     app.connect("html-page-context", join)
+    app.connect("source-read", add_digits)

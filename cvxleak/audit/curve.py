@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from cvxleak.audit.record_leakage import SHANNON, TOLERANCE, RecordLeakage
-from cvxleak.audit.search.audit import Audit, Reporter
+from cvxleak.audit.search.audit import Audit, Progress, Reporter
 from cvxleak.audit.search.audited_floors import AuditedFloors
 from cvxleak.audit.search.turns import in_turns
 from cvxleak.core.clock import Clock, Stop
@@ -137,6 +137,7 @@ def leakage_curve(
     tol: float = TOLERANCE,
     time_limit: float | None = None,
     rng: int | np.random.Generator | None = 0,
+    progress: Progress | None = None,
 ) -> LeakageCurve:
     """Return brackets of L(b) = max over records and priors with H(X) >= b of I(X_i;Y).
 
@@ -172,6 +173,10 @@ def leakage_curve(
         time runs out, all of the curve has been looked at.
     rng : int, numpy.random.Generator or None
         Random starts of the local search; the same seed gives the same answer.
+    progress : callable, optional
+        Called as progress(lower, upper, nodes) while the curve is searched for, with bounds on the
+        leakage at the floor that is worked on, or of the one with the largest gap, and with the
+        nodes bounded so far.
 
     Returns
     -------
@@ -230,8 +235,8 @@ def leakage_curve(
     apart = isinstance(mechanism.noise, RealOutput | ChannelSet)
     apart |= isinstance(problems[0].gain, OwnGain)
     if apart or not problems[0].told.is_leakage:
-        return _floor_by_floor(problems, tol, clock, generator(rng), apart=apart)
-    search = _Search(problems, tol, generator(rng))
+        return _floor_by_floor(problems, tol, clock, generator(rng), progress, apart=apart)
+    search = _Search(problems, tol, generator(rng), Reporter(progress=progress))
     found, stopped = search.run(clock)
     bounds = tuple(
         _said(tightened(found, place, b, tol), stopped) for place, b in enumerate(floors)
@@ -248,6 +253,7 @@ def _floor_by_floor(
     tol: float,
     clock: Clock,
     rng: np.random.Generator,
+    progress: Progress | None,
     *,
     apart: bool,
 ) -> LeakageCurve:
@@ -266,7 +272,9 @@ def _floor_by_floor(
         place = _next(waiting, len(problems))
         share = 0.0 if stopped is Stopped.INTERRUPTED else clock.share(len(waiting))
         try:
-            found[place] = problems[place].solve(tol=tol, time_limit=share, rng=rng)
+            found[place] = problems[place].solve(
+                tol=tol, time_limit=share, rng=rng, progress=progress
+            )
         except SolveInterrupted as error:
             found[place], stopped = error.bound, Stopped.INTERRUPTED
     ends = sorted(found.items())
@@ -301,8 +309,15 @@ def _middle(places: Sequence[int]) -> int:
 class _Search:
     """The searches at all floors: one for all of them together, and audits of what it leaves."""
 
-    def __init__(self, problems: list[RecordLeakage], tol: float, rng: np.random.Generator) -> None:
+    def __init__(
+        self,
+        problems: list[RecordLeakage],
+        tol: float,
+        rng: np.random.Generator,
+        report: Reporter,
+    ) -> None:
         self._problems, self._gap, self._rng = problems, Gap(tol), rng
+        self._report = report
         self._together: AuditedFloors | None = None
         if len(problems) > 1 and not problems[0].adversaries:
             together = AuditedFloors(problems, tol, rng)
@@ -361,14 +376,14 @@ class _Search:
     def _search(self, gap: Gap, stop: Stop) -> None:
         """Work until no floor is open or the time is up."""
         if self._together is not None and not self._reached:
-            self._together.run(stop)
+            self._together.run(stop, self._report)
             if stop():
                 return
             self._reached = list(enumerate(self._together.bounds(closed_only=True)))
         last = len(self._problems) - 1
 
         def search(place: int, turns: int) -> bool:
-            why = self._audit(place).search(gap, stop, Reporter(), turns)
+            why = self._audit(place).search(gap, stop, self._report, turns)
             self._too_large |= why is Stopped.TOO_LARGE
             return why is None
 

@@ -37,7 +37,6 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    add_completion=False,
 )
 # In the order of --help; a command with subcommands is a Typer of its own (app.add_typer).
 app.command(cls=Several)(audit.audit)

@@ -32,6 +32,14 @@ __all__ = [
 class Group(TyperGroup):
     """Commands whose help loads no pydantic, and where Ctrl-C is one line."""
 
+    def get_params(self, ctx: Any) -> Any:
+        """Say the same of the options for completion."""
+        params = super().get_params(ctx)
+        for option in params:
+            if option.name in ("install_completion", "show_completion"):
+                option.default = False
+        return params
+
     def get_help_option(self, ctx: Any) -> Any:
         """Say that --help is off unless given: Typer asks pydantic to convert a value of None."""
         option = super().get_help_option(ctx)

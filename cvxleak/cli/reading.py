@@ -34,6 +34,8 @@ def read_toml(data: bytes, name: str) -> dict[str, Any]:
         return tomllib.loads(data.decode("utf-8-sig"), parse_float=read_number)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ValidationError(f"{name}: not a TOML file: {error}") from error
+    except OverflowError as error:
+        raise ValidationError(f"{name}: a number in it is too large for a float") from error
 
 
 def read_number(text: str) -> float:
@@ -101,6 +103,8 @@ def _walk(location: Sequence[int | str]) -> tuple[list[type[BaseModel]], list[in
             # First, because a tag may also be the name of a key.
             models = [model for model in models if _tag(model) == part]
             continue
+        if isinstance(part, str) and ("[" in part or "(" in part):
+            continue  # the schema library's name for one of several types
         path.append(part)
         fields = [model.model_fields[part] for model in models if part in model.model_fields]
         models = [model for field in fields for model in models_of(field.annotation)] or models

@@ -131,19 +131,27 @@ def read_table(
     rows = [(line, cells) for line, cells in rows if cells not in ([], [""])]
     if not rows:
         raise ValidationError(f"path: {os.fspath(path)!r} is empty")
-    if all(len(cells) == 1 and ";" in cells[0] for _, cells in rows):
-        raise ValidationError(
-            f"path: {os.fspath(path)!r} separates its cells by semicolons; CSV with commas (and "
-            "points in the numbers) is needed"
-        )
-    width = len(rows[0][1])
+    first, width = rows[0][0], len(rows[0][1])
+    lines = [line for line in text.splitlines() if line.strip()]
+    widths = {line.count(";") for line in lines}
+    # A comma in such a file is that of a decimal: of as many cells as there are, no line has none.
+    if delimiter == "," and len(widths) == 1 and widths != {0}:
+        if width == 1 or any(re.search(r"\d,\d", line) for line in lines):
+            raise ValidationError(
+                f"path: {os.fspath(path)!r} separates its cells by semicolons; save it with commas "
+                "between the cells and points in the numbers (0.5, not 0,5)"
+            )
     for line, cells in rows:
         if len(cells) != width:
             raise ValidationError(
-                f"path: line {line} of {os.fspath(path)!r} has {len(cells)} cells; "
-                f"{width} are needed"
+                f"path: line {line} of {os.fspath(path)!r} has {_cells(len(cells))}, but line "
+                f"{first} has {_cells(width)}"
             )
     return rows
+
+
+def _cells(count: int) -> str:
+    return f"{count} cell{'' if count == 1 else 's'}"
 
 
 def is_header(row: tuple[int, list[str]], column: int, path: str | os.PathLike[str]) -> bool:

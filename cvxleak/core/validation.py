@@ -129,8 +129,11 @@ def _holds_exact(values: Any) -> bool:
     return isinstance(values, ExactFloat)
 
 
-def probability_rows(values: ArrayLike, name: str, ndim: int) -> Array:
-    """Return a read-only array whose last axis holds probability vectors, or say what is wrong."""
+def probability_rows(values: ArrayLike, name: str, ndim: int, labels: object = None) -> Array:
+    """Return a read-only array whose last axis holds probability vectors, or say what is wrong.
+
+    `labels` are what the rows are called in that case, if it is a list or a tuple.
+    """
     array = frozen_array(values, name, ndim)
     if array.size == 0:
         raise ValidationError(f"{name}: found shape {array.shape}; it must not be empty")
@@ -145,9 +148,11 @@ def probability_rows(values: ArrayLike, name: str, ndim: int) -> Array:
     worst = int(np.argmax(np.abs(sums - 1)))
     if abs(sums[worst] - 1) > ROW_SUM_TOLERANCE:
         row = f" row {worst}" if ndim > 1 else ""
+        if isinstance(labels, list | tuple) and [*labels[worst : worst + 1]] not in ([], [worst]):
+            row += f" ({short(labels[worst])})"
         counts = "Prior.from_counts" if ndim == 1 else "cvxleak.samples.channels_from_counts"
         raise ValidationError(
-            f"{name}:{row} sums to {float(sums[worst])!r}; "
+            f"{name}:{row} sums to {round(float(sums[worst]), 12)!r}; "
             f"probabilities must sum to 1 within {ROW_SUM_TOLERANCE}"
             + (f"; for counts there is {counts}" if ndim <= 2 and not np.any(array % 1) else "")
         )

@@ -25,6 +25,7 @@ from cvxleak.design.fixed_prior_statement import (
 from cvxleak.design.private_utility import private_content, private_excess, solve_private
 from cvxleak.measures import mutual_information
 from cvxleak.model import Channel, Distortion, Prior
+from cvxleak.model.distortion import named_distortion
 from cvxleak.problem import Bound, Gap, Problem, Stopped
 from cvxleak.problem.candidates import read_rows
 from cvxleak.problem.problem import Found, Once, Toward, mixtures
@@ -56,8 +57,8 @@ class DesignForPrior(Problem):
     ----------
     prior : Prior, array_like of shape (n,), or a sequence of such
         What the adversary believes about X; of several priors the worst counts.
-    distortion : Distortion or array_like, shape (n, m)
-        d(x, y) >= 0.
+    distortion : Distortion, str or array_like, shape (n, m)
+        d(x, y) >= 0; ``"hamming"``, ``"absolute"`` or ``"squared"`` between the prior's labels.
     budget : float, optional
         The distortion, or the leakage in nats, that is allowed.
     slope : float, optional
@@ -180,9 +181,11 @@ class DesignForPrior(Problem):
                 f"measure: {measure!r} bounds the channel while the distortion is minimized; "
                 "it takes a budget and minimize='distortion'"
             )
+        priors = read_priors(prior, "prior")
+        if isinstance(distortion, str):
+            distortion = named_distortion(distortion, priors[0].labels, None, "distortion")
         if not isinstance(distortion, Distortion):
             distortion = Distortion(distortion)
-        priors = read_priors(prior, "prior")
         if measure in PRIVACY and measure != "local_dp" and len(priors) > 1:
             raise ValidationError(f"prior: found {len(priors)}; {measure!r} takes one")
         rules: tuple[Rule, ...] = ()

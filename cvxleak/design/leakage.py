@@ -29,8 +29,9 @@ class MinLeakage(DesignProblem):
         f, which the distortion is about. The channel sees the dataset: it has one row for each
         dataset, or for each class of datasets of which a symmetry shows that they may share one.
         Rows that see more than f(x) can leak less.
-    distortion : Distortion or array_like, shape (values of f, outputs)
-        d(f(x), y).
+    distortion : Distortion, str or array_like, shape (values of f, outputs)
+        d(f(x), y); ``"hamming"``, ``"absolute"`` or ``"squared"`` between the query's values and
+        the outputs, which are these values too if left out.
     budget : float
         D, in the unit of d; inf for none.
     entropy_floor : float, optional

@@ -36,6 +36,7 @@ from cvxleak.design.user_constraints import (
     user_violations,
 )
 from cvxleak.model import Distortion, Prior, Query, as_prior
+from cvxleak.model.distortion import named_distortion
 from cvxleak.model.prior import has_labels, named_law
 from cvxleak.problem import Bound, Gap, Problem
 from cvxleak.problem.candidates import read_rows
@@ -273,6 +274,8 @@ def _distortion(
     query: Query, distortion: Distortion | ArrayLike, outputs: Iterable[Hashable] | None
 ) -> Distortion:
     names = None if outputs is None else in_order(outputs, "outputs")
+    if isinstance(distortion, str):
+        return named_distortion(distortion, query.values, names, "distortion")
     if isinstance(distortion, Distortion):
         return distortion.select(query.values, names, "distortion")
     matrix = Distortion(distortion).matrix

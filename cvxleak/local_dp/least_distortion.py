@@ -54,8 +54,9 @@ class MinDistortionLocalDP(SourceProblem):
         What is known about the true law; a set and its hull give the same answer.
     epsilon : float
         In nats, from 0 to 100.
-    distortion : Distortion or array_like, shape (k, m), optional
-        d; Hamming distortion if left out.
+    distortion : Distortion, str or array_like, shape (k, m), optional
+        d; Hamming distortion if left out; ``"absolute"`` and ``"squared"`` are those between the
+        outcomes' labels.
     delta : float
         From 0 to 1; 0 for pure differential privacy.
 

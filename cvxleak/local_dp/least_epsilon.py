@@ -55,9 +55,10 @@ class MinLocalDP(BudgetProblem):
         What is known about the true law; a set and its hull give the same answer.
     budget : float
         D >= 0, in the unit of d; at most 1 for Hamming distortion.
-    distortion : Distortion or array_like, shape (k, m), optional
+    distortion : Distortion, str or array_like, shape (k, m), optional
         d; Hamming distortion, d(x, y) = 1 if x != y, if left out. A `Distortion` is matched to the
-        outcomes by label, an array by position.
+        outcomes by label, an array by position; ``"absolute"`` and ``"squared"`` are those between
+        the outcomes' labels.
     delta : float
         From 0 to 1; 0 for pure differential privacy.
 

@@ -52,8 +52,9 @@ class MinInformation(BudgetProblem):
         What is known about the true law.
     budget : float
         D >= 0, in the unit of d; at most 1 for Hamming distortion.
-    distortion : Distortion or array_like, shape (k, m), optional
-        d; Hamming distortion if left out.
+    distortion : Distortion, str or array_like, shape (k, m), optional
+        d; Hamming distortion if left out; ``"absolute"`` and ``"squared"`` are those between the
+        outcomes' labels.
 
     Raises
     ------

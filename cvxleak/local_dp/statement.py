@@ -21,6 +21,7 @@ from cvxleak.exact.rationals import float_above, rational
 from cvxleak.local_dp.general import least_distortion_rows
 from cvxleak.local_dp.linear import SourceProgram, supports
 from cvxleak.model import Channel, Distortion, Prior, as_prior
+from cvxleak.model.distortion import named_distortion
 from cvxleak.problem import Bound, Check, Problem
 from cvxleak.problem.candidates import plain, read_rows
 from cvxleak.problem.problem import Toward, mixtures
@@ -191,6 +192,8 @@ def read_costs(distortion: Distortion | ArrayLike | None, sources: SourceSet) ->
     hamming = 1.0 - np.eye(size)
     if distortion is None:
         return Costs(read_only(hamming), labels, True)
+    if isinstance(distortion, str):
+        distortion = named_distortion(distortion, labels, None, "distortion")
     if isinstance(distortion, Distortion):
         unnamed = tuple(range(size))
         given = distortion

@@ -33,14 +33,14 @@ class LabeledMatrix(Stored):
         inputs: Iterable[Hashable] | None = None,
         outputs: Iterable[Hashable] | None = None,
     ) -> None:
-        array = self._checked(matrix)
+        array = self._checked(matrix, inputs)
         object.__setattr__(self, "matrix", array)
         object.__setattr__(self, "inputs", label_tuple(inputs, array.shape[0], "inputs"))
         object.__setattr__(self, "outputs", label_tuple(outputs, array.shape[1], "outputs"))
 
     @staticmethod
-    def _checked(matrix: ArrayLike) -> Array:
-        """Return the matrix as a read-only array, or say what is wrong with it."""
+    def _checked(matrix: ArrayLike, inputs: object) -> Array:
+        """Return the matrix as a read-only array, or say what is wrong with it, by its inputs."""
         raise NotImplementedError
 
     @property

@@ -51,8 +51,8 @@ class Channel(LabeledMatrix):
     """
 
     @staticmethod
-    def _checked(matrix: ArrayLike) -> Array:
-        return probability_rows(matrix, "matrix", 2)
+    def _checked(matrix: ArrayLike, inputs: object) -> Array:
+        return probability_rows(matrix, "matrix", 2, inputs)
 
     @classmethod
     def from_solver(

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.validation import Array, check_cells, frozen_array, in_order
+from cvxleak.core.validation import Array, check_cells, frozen_array, in_order, one_of
 from cvxleak.core.value import preview
 from cvxleak.model._matrix import LabeledMatrix
 
-__all__ = ["Distortion", "distortion_entries"]
+__all__ = ["Distortion", "distortion_entries", "named_distortion"]
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -43,7 +43,7 @@ class Distortion(LabeledMatrix):
     """
 
     @staticmethod
-    def _checked(matrix: ArrayLike) -> Array:
+    def _checked(matrix: ArrayLike, inputs: object) -> Array:
         return distortion_entries(matrix, "matrix")
 
     @classmethod
@@ -109,6 +109,14 @@ class Distortion(LabeledMatrix):
                 f"and {preview(columns)} ({error})"
             ) from error
         return cls(matrix, rows, columns)
+
+
+def named_distortion(
+    kind: str, inputs: Iterable[Hashable], outputs: Iterable[Hashable] | None, name: str
+) -> Distortion:
+    """Return the distortion of that name between labels, as a spec has them."""
+    one_of(kind, ("hamming", "absolute", "squared"), name)
+    return getattr(Distortion, kind)(inputs, outputs)
 
 
 def distortion_entries(matrix: ArrayLike, name: str) -> Array:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import Array
 from cvxleak.model.channel import Labels, as_channel
-from cvxleak.model.distortion import Distortion, distortion_entries
+from cvxleak.model.distortion import Distortion, distortion_entries, named_distortion
 from cvxleak.model.prior import has_labels
 
 __all__ = ["channel_labels", "distortion_matrix"]
@@ -32,9 +32,13 @@ def distortion_matrix(
 ) -> Array:
     """Return d(x, y) for a channel of this shape, whose inputs and outputs may have labels.
 
-    A `Distortion` is matched to the labels, if there are any; everything else by position.
+    A `Distortion` is matched to the labels, if there are any; everything else by position. The name
+    of one ("absolute") is that between the labels.
     """
-    if isinstance(distortion, Distortion):
+    if isinstance(distortion, str):
+        rows, columns = inputs or range(shape[0]), outputs or range(shape[1])
+        matrix = named_distortion(distortion, rows, columns, "distortion").matrix
+    elif isinstance(distortion, Distortion):
         matrix = distortion.select(inputs, outputs, "distortion").matrix
     else:
         matrix = distortion_entries(distortion, "distortion")

@@ -45,7 +45,7 @@ def audit_report(
     *,
     unit: str = "nats",
     prior: Prior | Mapping[Any, Any] | None = None,
-    distortion: Distortion | None = None,
+    distortion: Distortion | str | None = None,
     records: Sequence[int] | None = None,
     group_sizes: Sequence[int] = (1,),
     epsilons: Sequence[float] = (),
@@ -72,8 +72,9 @@ def audit_report(
     prior : Prior or mapping, optional
         Law of the one record of a local mechanism, labeled by its values: adds what this source
         tells.
-    distortion : Distortion, optional
-        Cost of an output for a value of the query: adds its expectations.
+    distortion : Distortion or str, optional
+        Cost of an output for a value of the query: adds its expectations. ``"hamming"``,
+        ``"absolute"`` and ``"squared"`` are those between the values and the outputs.
     records : sequence of int, optional
         Records to audit one by one; the worst of all records if left out.
     group_sizes : sequence of int

@@ -84,6 +84,7 @@ def leakage_points(
             adversaries=adversaries,
             tol=TOLERANCE,
             time_limit=left / 2,
+            progress=progress.update,
         ).to(unit)
         found += zip(new.tolist(), curve.lower.tolist(), curve.upper.tolist(), strict=True)
         wanted = _between(_monotone(found))

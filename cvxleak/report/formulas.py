@@ -163,7 +163,9 @@ def posteriors(
                 )
 
 
-def distortions(mechanism: Mechanism, distortion: Distortion, prior: Prior | None) -> list[Formula]:
+def distortions(
+    mechanism: Mechanism, distortion: Distortion | str, prior: Prior | None
+) -> list[Formula]:
     """Return what the noise costs: at the worst dataset and on average."""
     channel = mechanism.channel
     certain = np.eye(len(channel.inputs))

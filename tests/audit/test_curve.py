@@ -290,3 +290,19 @@ def test_bad_arguments(floors, options, error, match):
     mechanism = Mechanism(count(3), random_rounding(3, 3))
     with pytest.raises(error, match=match):
         leakage_curve(mechanism, floors, **options)
+
+
+def test_progress_is_told_between_bounds_that_hold():
+    told = []
+    mechanism = Mechanism(count(4), random_rounding(4, base=3))
+    floors = [1.5, 2.3, 2.6]
+    for known in (None, KnownMarginals([0.5, 0.5])):
+        told.clear()
+        curve = leakage_curve(
+            mechanism, floors, adversaries=known, tol=1e-6, progress=lambda *ends: told.append(ends)
+        )
+        assert told
+        for lower, upper, nodes in told:
+            assert lower <= curve.upper[0]
+            assert curve.lower[-1] <= upper
+            assert nodes >= 0

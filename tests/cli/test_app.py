@@ -12,12 +12,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from typer.main import get_command
 from typer.testing import Result
 
 from cvxleak import __version__
 from cvxleak.audit import product_leakage, record_leakage
+from cvxleak.capacities import capacity
 from cvxleak.cli.app import app
 from cvxleak.mechanisms import random_rounding
 from cvxleak.model import (
@@ -525,7 +527,7 @@ def test_errors_are_one_message(
         ["audit", "spec.toml", "--unit", "bits"],
         ["audit", "spec.toml", "--units", "bytes"],
         ["audit", "spec.toml", "--entropy-floor", "much"],
-        ["verify", "a.json", "b.json"],
+        ["verify"],
     ],
 )
 def test_wrong_usage(run: Run, arguments):
@@ -656,6 +658,63 @@ def test_a_page(run: Run, write: Write, tmp_path: Path):
     target.unlink()
     assert json.loads(run("audit", path, "--html", target, "--json", "-").stdout)["quantities"]
     assert target.stat().st_size > 10_000
+
+
+def test_a_spec_without_floors_is_audited_at_a_few(run: Run, write: Write):
+    most = 6 * math.log(2)
+    path = write('[query]\nkind = "count"\nrecords = 6\n', ROUNDING)
+    found = json.loads(run("audit", path, "--json", "-").stdout)["quantities"]
+    floors = [q["entropy_floor"] for q in found if q["name"] == "record leakage"]
+    np.testing.assert_allclose(floors, [0.0, 0.5 * most, 0.9 * most, 0.99 * most])
+    known = '[adversary]\nkind = "marginals"\nlaw = [0.9, 0.1]\n'
+    found = json.loads(
+        run("audit", write(COUNT, ROUNDING, known), "--time-limit", 2, "--json", "-").stdout
+    )
+    assert {q.get("entropy_floor", 0.0) for q in found["quantities"]} == {0.0}
+
+
+def test_completion_can_be_installed(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert run("--install-completion", "bash").exit_code == 0
+    command = [sys.executable, "-m", "cvxleak"]
+    asked = {"_CVXLEAK_COMPLETE": "complete_bash", "COMP_WORDS": "cvxleak aud", "COMP_CWORD": "1"}
+    environment = os.environ | {"PYTHONPATH": str(ROOT)} | asked
+    shown = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert shown.stdout.split() == ["audit"]
+
+
+def test_a_channel_is_no_spec(run: Run, write: Write):
+    path = write(COUNT, ROUNDING)
+    result = run("capacity", path)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "a CSV file is needed" in result.stderr
+    assert f"cvxleak audit {path}" in result.stderr
+
+
+def test_several_certificates_are_verified_one_by_one(run: Run, tmp_path: Path):
+    names = [str(tmp_path / name) for name in ("good.json", "bad.json", "again.json")]
+    good, bad, again = names
+    bound = capacity([[0.9, 0.1], [0.2, 0.8]])
+    for name in (good, again):
+        bound.certificate.save(name)
+    text = Path(good).read_text()
+    Path(bad).write_text(text.replace(f'"lower": {bound.lower!r}', f'"lower": {bound.upper!r}'))
+    assert Path(bad).read_text() != text
+    passed = run("verify", good, again)
+    assert passed.exit_code == 0
+    assert [line.split()[0] for line in passed.stdout.splitlines()] == [
+        f"{good}:",
+        "PASS",
+        f"{again}:",
+        "PASS",
+    ]
+    failed = run("verify", good, bad, again)
+    assert failed.exit_code == 1
+    assert [line.split()[0] for line in failed.stdout.splitlines()][1::2] == [
+        "PASS",
+        "FAIL",
+        "PASS",
+    ]
 
 
 def test_a_picture_of_the_leakage(run: Run, write: Write, tmp_path: Path):

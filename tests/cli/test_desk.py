@@ -146,7 +146,7 @@ def test_files_that_are_no_ledger(tmp_path, run, write):
         assert "not a ledger" in result.stderr
     result = run("desk", "init", spec, spec)
     assert result.exit_code == 2
-    assert "is there already" in result.stderr
+    assert "exists already; a new ledger needs" in result.stderr
     assert SPEC in spec.read_text()
 
 

@@ -347,7 +347,7 @@ def test_what_does_not_fit(write: Write, parts: list[str], message: str):
         ("", "is empty"),
         ("1,2\n", "row 0 sums to 3.0"),
         ("1,0\n", "found 1 rows; the query has 3 values"),
-        ("1,0\n1\n1,0\n", "line 2 .* has 1 cells"),
+        ("1,0\n1\n1,0\n", "line 2 .* has 1 cell, but line 1 has 2"),
         ("1,0\nx,1\n1,0\n", "line 2, column 1 of .* found 'x'"),
         (",a,b\nx,1,0\ny,1,0\nw,1,0\n", r"inputs are .* lack \['z'\]"),
         ("\xff\xfe", "cannot read|number|cells"),

@@ -74,6 +74,7 @@ class TestValidation:
             ([[0.5, 0.5], [1.0]], "real numbers"),
             (np.ma.array([[0.5, 0.5]], mask=[[True, False]]), "some are masked"),
             ([[0.5, 0.5], [0.5, 0.4]], "row 1 sums to 0.9"),
+            ([[0.5, 0.5], [0.1, 0.8989999999999999]], r"row 1 sums to 0\.999;"),
             ([[1.5, -0.5]], r"found -0.5 at index \(0, 1\)"),
             ([[math.nan, 1]], "NaN"),
             ([[math.inf, 0]], "found inf"),

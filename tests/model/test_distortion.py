@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.model import Channel, Distortion
+from cvxleak.design import DesignForPrior, MinLeakage
+from cvxleak.local_dp import MinLocalDP
+from cvxleak.measures import expected_distortion
+from cvxleak.model import Channel, Distortion, Prior
+from cvxleak.queries import count
 
 
 def test_hamming():
@@ -70,6 +74,23 @@ def test_csv_and_pandas_round_trip(tmp_path):
     assert Distortion.from_pandas(d.to_pandas()) == d
 
 
+def test_the_name_of_a_distortion_is_that_between_the_labels():
+    named, given = (
+        MinLeakage(count(3), distortion=d, budget=0.5, entropy_floor=1.0, outputs=[0, 3])
+        for d in ("absolute", Distortion.absolute(range(4), [0, 3]))
+    )
+    assert named.distortion == given.distortion
+    channel = Channel([[1, 0], [0.5, 0.5], [0, 1]], [0, 10, 20], [0, 20])
+    assert expected_distortion([0.25, 0.5, 0.25], channel, "squared") == 50.0
+    law = Prior([0.5, 0.5], [2, 7])
+    assert DesignForPrior(law, "absolute", 1.0).distortion == Distortion.absolute([2, 7])
+    assert MinLocalDP([law], 1.0, "absolute").distortion == Distortion.absolute([2, 7])
+    with pytest.raises(ValidationError, match=r"^distortion: found 'l1'; allowed: 'hamming', 'abs"):
+        expected_distortion([0.25, 0.5, 0.25], channel, "l1")
+    with pytest.raises(ValidationError, match="labels that are numbers"):
+        expected_distortion([0.5, 0.5], Channel([[1, 0], [0, 1]], ["a", "b"]), "absolute")
+
+
 class TestSelection:
     wide = Distortion([[0, 1, 2], [3, 4, 5]], ["v", "w"], ["x", "y", "z"])
 
@@ -82,7 +103,7 @@ class TestSelection:
     def test_of_a_channel(self):
         channel = Channel([[0.5, 0.5, 0], [0, 0, 1]], ["v", "w"])
         assert channel.select(["v"], [1, 0]) == Channel([[0.5, 0.5]], ["v"], [1, 0])
-        with pytest.raises(ValidationError, match=r"^matrix: row 0 sums to 0\.5"):
+        with pytest.raises(ValidationError, match=r"^matrix: row 0 \('v'\) sums to 0\.5"):
             channel.select(outputs=[0, 2])
 
     @pytest.mark.parametrize(

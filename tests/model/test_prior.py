@@ -153,7 +153,7 @@ class TestFiles:
             ("a,0.5\nb,half\n", r"line 2, column 2 of .*prior\.csv': found 'half'"),
             ("a,0.5\nb,0.6\n", "sums to 1.1"),
             ("a,0.5\na,0.5\n", "are equal"),
-            ("a,0.5\nb\n", "line 2 .* has 1 cells; 2 are needed"),
+            ("a,0.5\nb\n", "line 2 .* has 1 cell, but line 1 has 2 cells"),
         ],
     )
     def test_bad_csv(self, text, message, tmp_path):

@@ -120,7 +120,7 @@ class TestKeys:
             ("pcv,ckey\n1,0\n", "the columns are 'pcv', 'ckey'; needed are pcv, ckey, pvalue"),
             ("pcv,ckey,pvalue,p\n1,0,0,1\n", "the columns are .* and no others"),
             ("1,0,0\n1,1,0\n", "the columns are '1', '0', '0'; needed are"),
-            ("pcv,ckey,pvalue\n1,0\n", "line 2 .* has 2 cells; 3 are needed"),
+            ("pcv,ckey,pvalue\n1,0\n", "line 2 .* has 2 cells, but line 1 has 3 cells"),
         ],
     )
     def test_what_is_wrong(self, table, text: str, message: str):

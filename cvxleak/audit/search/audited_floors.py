@@ -15,6 +15,7 @@ from cvxleak.audit.search.audit import (
     GAIN,
     SINGLE_PRECISION,
     Audit,
+    Progress,
     content_of,
     identity_of,
     prove_lower,
@@ -126,11 +127,13 @@ class AuditedFloors:
         """The floors that took a search."""
         return {int(place) for group in self._groups for place in [*group.places, *group.sharing]}
 
-    def run(self, stop: Stop) -> None:
+    def run(self, stop: Stop, report: Progress) -> None:
         """Work until all gaps are within the tolerance, or until the nodes or the time are up."""
-        for step in (self._prepare, self._share, self._search):
+        for step in (self._prepare, self._share):
             for group in self._groups:
                 step(group, stop)
+        for group in self._groups:
+            self._search(group, stop, report)
 
     def proof_seconds(self) -> float:
         """Return about how long the proof of all that the trees found will take."""
@@ -201,7 +204,7 @@ class AuditedFloors:
             if search.upper <= goal[place]:
                 group.sharing[place] = last = search
 
-    def _search(self, group: _Group, stop: Stop) -> None:
+    def _search(self, group: _Group, stop: Stop, report: Progress) -> None:
         goal, _ = self._thresholds()
         open_ = group.flat > goal
         open_[list(group.sharing)] = False
@@ -219,8 +222,12 @@ class AuditedFloors:
         def on_weights(weights: Array, at: Places) -> None:
             nonlocal batches
             batches += 1
-            # Powers of four: the local search takes a vanishing share of the time.
+            # Powers of four: the local search takes a vanishing share of the time, and so do the
+            # bounds that are reported, each of which goes through the whole tree.
             if batches & (batches - 1) == 0 and batches.bit_length() % 2:
+                lower, upper = self._lower[places], search.upper
+                widest = int(np.argmax(upper - lower))
+                report(float(lower[widest]), float(upper[widest]), search.nodes)
                 chosen = np.unique(np.linspace(0, len(at) - 1, TOGETHER).astype(int))
                 self._climb(group, places[at[chosen]], weights[chosen], STEPS)
 

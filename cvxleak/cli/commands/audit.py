@@ -34,6 +34,9 @@ __all__ = ["about_mechanism", "audit"]
 GRIDS = {"discretized_gaussian": "gaussian", "discretized_laplace": "laplace"}
 """Kinds of noise on a grid, and the kinds that are the noise before that."""
 
+SHARES = (0.0, 0.5, 0.9, 0.99)
+"""Shares of the largest entropy at which a mechanism is audited if nobody says where."""
+
 Floors = Annotated[
     list[float] | None,
     typer.Option(
@@ -189,13 +192,17 @@ def audit(
             independent_people,
         )
         from cvxleak.cli.pictures import draw_leakage
+        from cvxleak.cli.spec.section import Percent
         from cvxleak.report import audit_report
         from cvxleak.report.targets import check_floors
 
         task = build_task(spec_file)
+        stated = spec_file.spec.adversary.model_fields_set
+        # Of adversaries of whom more is known, the largest entropy is not that of all datasets.
+        usual = not stated & {"entropy_floors", "kind"}
         floors, _ = spec_file.numbers(
             "--entropy-floor",
-            entropy_floor,
+            entropy_floor or ([Percent(share) for share in SHARES] if usual else None),
             "adversary.entropy_floors",
             units.value,
             functools.partial(check_floors, task.mechanism),

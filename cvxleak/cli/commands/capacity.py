@@ -10,6 +10,7 @@ import typer
 from cvxleak.cli.cli_errors import complaining, place
 from cvxleak.cli.documents import Output, counted
 from cvxleak.cli.options import Json, Proof, Tolerance, Unit, Units, check_limits
+from cvxleak.core.errors import ValidationError
 
 __all__ = ["capacity"]
 
@@ -34,6 +35,11 @@ def capacity(
         check_limits(tol)
         output = Output("capacity", channel, json_path, certificate)
         data = read_file(channel)
+        if channel.suffix.lower() == ".toml":
+            raise ValidationError(
+                f"{channel}: a CSV file is needed, with a row of probabilities for each input; the "
+                f"capacity of a spec's mechanism is in the report of cvxleak audit {channel}"
+            )
         with place(str(channel)):
             given = Channel.from_csv(channel)
         with Display(units.value) as progress:

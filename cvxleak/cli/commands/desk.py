@@ -40,6 +40,10 @@ def init(ledger: LedgerPath, spec: SpecPath, units: Unit = Units.nats) -> None:
         from cvxleak.desk import ReleaseDesk
         from cvxleak.problem.bound import converted
 
+        if ledger.exists():
+            raise ValidationError(
+                f"LEDGER: {ledger} exists already; a new ledger needs a path of its own"
+            )
         spec_file = SpecFile(spec)
         spec_file.needs("desk init", "prior", "desk")
         budgets = spec_file.spec.desk

@@ -1,4 +1,4 @@
-"""``cvxleak verify``: check a certificate, without CVXPY and without a solver."""
+"""``cvxleak verify``: check certificates, without CVXPY and without a solver."""
 
 from __future__ import annotations
 
@@ -17,64 +17,83 @@ if TYPE_CHECKING:
 
 __all__ = ["verify"]
 
+FAILED = 1
+"""Exit code of a check that found something wrong."""
+
 UNFINISHED = 3
 """Exit code of a check that a time limit ended."""
 
 
 def verify(
-    path: Annotated[
-        Path, typer.Argument(metavar="CERT", help="What --certificate or .save() wrote.")
+    paths: Annotated[
+        list[Path],
+        typer.Argument(metavar="CERT...", help="Files that --certificate or .save() wrote."),
     ],
     time_limit: Annotated[
         float | None,
-        typer.Option(help="Seconds; what is not checked by then is not confirmed (exit code 3)."),
+        typer.Option(
+            help="Seconds for each file; what is not checked by then is not confirmed (exit code "
+            "3)."
+        ),
     ] = None,
     second: Annotated[
         bool,
         typer.Option(
             "--second",
-            help="Run the second checker (cvxleak/check.py) as well; both have to agree.",
+            help="Also run the second checker (cvxleak/check.py); the two must agree.",
         ),
     ] = False,
 ) -> None:
-    """Check a certificate: PASS (exit code 0), FAIL (1), or not confirmed in the time given (3)."""
+    """Check certificates: PASS (exit code 0), FAIL (1), or not confirmed in the time given (3)."""
     with complaining():
-        from cvxleak.cli.progress import Display
-        from cvxleak.core.errors import CertificateError
         from cvxleak.core.validation import real_number
-        from cvxleak.proofs import verify as check
-        from cvxleak.proofs.format import read_json
 
         if time_limit is not None:
             real_number(time_limit, "--time-limit", 0.0)
-        try:
-            content = read_json(path)
-            if not isinstance(content, dict):
-                raise CertificateError("not a cvxleak certificate")
-        except CertificateError as error:
-            typer.echo(f"FAIL  {error}")
-            raise typer.Exit(1) from None
-        with Display() as progress:
-            progress.begin(f"checking {path}")
-            answer = check(content, time_limit=time_limit)
-        several = len(answer.parts)
-        for place, part in enumerate(answer.parts, start=1):
-            where = f"{place} of {several}: " if several > 1 else ""
-            typer.echo(f"{part.verdict}  {where}{_claim(part)}")
-        if several != 1:
-            typer.echo(f"{answer.verdict}  {_claim(answer)}")
-        finished = answer.finished
-        if second:
-            verdicts = _second(path, time_limit)
-            if isinstance(verdicts, str):
-                typer.echo(f"second checker: NOT CONFIRMED  {verdicts}")
-                finished = False
-            elif not _agree(verdicts, answer.parts or [answer]):
-                raise typer.Exit(1)
-        if answer.finished and not answer.passed:
-            raise typer.Exit(1)
-        if not finished:
-            raise typer.Exit(UNFINISHED)
+        codes: set[int] = set()
+        for path in paths:
+            if len(paths) > 1:
+                typer.echo(f"{path}:")
+            codes.add(_check(path, time_limit, second))
+        for code in (FAILED, UNFINISHED):
+            if code in codes:
+                raise typer.Exit(code)
+
+
+def _check(path: Path, time_limit: float | None, second: bool) -> int:
+    """Print what the checkers say of one file, and return its exit code."""
+    from cvxleak.cli.progress import Display
+    from cvxleak.core.errors import CertificateError
+    from cvxleak.proofs import verify as check
+    from cvxleak.proofs.format import read_json
+
+    try:
+        content = read_json(path)
+        if not isinstance(content, dict):
+            raise CertificateError("not a cvxleak certificate")
+    except CertificateError as error:
+        typer.echo(f"FAIL  {error}")
+        return FAILED
+    with Display() as progress:
+        progress.begin(f"checking {path}")
+        answer = check(content, time_limit=time_limit)
+    several = len(answer.parts)
+    for place, part in enumerate(answer.parts, start=1):
+        where = f"{place} of {several}: " if several > 1 else ""
+        typer.echo(f"{part.verdict}  {where}{_claim(part)}")
+    if several != 1:
+        typer.echo(f"{answer.verdict}  {_claim(answer)}")
+    finished = answer.finished
+    if second:
+        verdicts = _second(path, time_limit)
+        if isinstance(verdicts, str):
+            typer.echo(f"second checker: NOT CONFIRMED  {verdicts}")
+            finished = False
+        elif not _agree(verdicts, answer.parts or [answer]):
+            return FAILED
+    if answer.finished and not answer.passed:
+        return FAILED
+    return 0 if finished else UNFINISHED
 
 
 def _second(path: Path, time_limit: float | None) -> list[Verdict] | str:
