@@ -278,6 +278,18 @@ class TableLeakage(Value):
         others = tuple(tables[first[place]].tolist())
         return _named(bound, WHOLE, TableAdversary(others, bound.witness))
 
+    @property
+    def _independent(self) -> tuple[list[Noise], Array]:
+        """The noise of numbers that is independent if the others are known, and what these count.
+
+        The keys of the cells are independent, those of the margins are their sums.
+        """
+        cells, keyed = self.release.table.cells, self.release.keyed
+        kept = [
+            j for j, (label, _) in enumerate(self.release.noise) if label in cells or j not in keyed
+        ]
+        return [self.release.noise[j][1] for j in kept], self._incidence[kept]
+
     @cached_property
     def _incidence(self) -> Array:
         """Which values of a record each published number counts."""
@@ -315,16 +327,17 @@ class TableLeakage(Value):
         lower, witness = best.lower, best.witness
         with balls.precision():
             upper = balls.round_up(balls.number(len(self.release.table.alphabet)).log())
-        if self._known and not self.release.linked:
-            # The worst others are known ones.
-            upper = TableLeakage(self.release).whole.upper
-        elif not self.release.linked:
-            products = Products(self.release, self._incidence)
-            told = math.fsum(bound.upper for bound in bounds) * (1 + 1e-12)
-            upper = min(upper, told, products.upper)
+        if not self._known:
+            products = Products(self.release.table, *self._independent)
             least, others = products.lower
             if least > lower:
                 lower, witness = least, TableAdversary(others, products.law)
+            if not self.release.linked:
+                told = math.fsum(bound.upper for bound in bounds) * (1 + 1e-12)
+                upper = min(upper, told, products.upper)
+        elif not self.release.linked:
+            # The worst others are known ones.
+            upper = TableLeakage(self.release).whole.upper
         return Bound.proved(
             WHOLE,
             lower,
@@ -404,10 +417,10 @@ def table_leakage(
     nothing is known of the laws and the tables of the others, up to what does not matter, can be
     gone through; and for a table that is small enough to be written out (100 vectors of counts),
     whatever is known, summed keys included. Otherwise there are two bounds, both proved. The lower
-    one is that of the number that tells most, or of a person anywhere in the table all of whose
-    others are in one cell. The upper one holds for an adversary who knows all others: from the
-    local laws of the numbers, or log k; where keys are summed it is log k
-    (:doc:`/theory/tables`).
+    one is that of the number that tells most, or, if nothing is known of the laws, of a person
+    anywhere in the table all of whose others are in one cell (without the margins if their keys are
+    sums). The upper one holds for an adversary who knows all others: from the local laws of the
+    numbers, or log k; where keys are summed it is log k (:doc:`/theory/tables`).
 
     References
     ----------

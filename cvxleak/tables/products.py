@@ -23,6 +23,7 @@ and each function is monotone in L.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -36,7 +37,7 @@ from cvxleak.exact import balls
 from cvxleak.model import Gaussian, Prior
 from cvxleak.tables.losses import Book, Change, Noise
 from cvxleak.tables.moves import start_and_period
-from cvxleak.tables.release import TableRelease
+from cvxleak.tables.table import Table
 
 __all__ = ["Products", "others_of"]
 
@@ -83,11 +84,19 @@ class _Terms(NamedTuple):
 
 
 class Products:
-    """The numbers of a release with independent noise."""
+    """Numbers of a table with independent noise.
 
-    def __init__(self, release: TableRelease, incidence: Array) -> None:
-        self.release, self.incidence = release, incidence
-        self.laws = [noise for _, noise in release.noise]
+    Parameters
+    ----------
+    table : Table
+    laws : sequence of noise
+        That of each number.
+    incidence : ndarray, shape (numbers, values of a record)
+        Which values of a record each counts: 1, or else 0.
+    """
+
+    def __init__(self, table: Table, laws: Sequence[Noise], incidence: Array) -> None:
+        self.table, self.laws, self.incidence = table, laws, incidence
         self._means = _Means()
         k = incidence.shape[1]
         self.chosen = np.unique(np.linspace(0, k - 1, min(k, CELLS)).astype(int))
@@ -97,7 +106,7 @@ class Products:
         """The law of the person of the lower bound."""
         weights = np.zeros(self.incidence.shape[1])
         weights[self.chosen] = 1 / len(self.chosen)
-        return Prior(weights, self.release.table.alphabet)
+        return Prior(weights, self.table.alphabet)
 
     @cached_property
     def upper(self) -> float:
@@ -111,7 +120,7 @@ class Products:
             if size == k:
                 known[key] = 0.0, 0.0
             elif key not in known:
-                counts, share = others_of(noise, self.release.table.people), size / k
+                counts, share = others_of(noise, self.table.people), size / k
                 pairs = [_pair(noise, value) for value in counts]
                 known[key] = (
                     max(self._means.divergence(one, share)[1] for one, _ in pairs),
@@ -124,7 +133,7 @@ class Products:
     @cached_property
     def lower(self) -> tuple[float, tuple[int, ...]]:
         """What a person is told about who is in any of the chosen cells, and the others' counts."""
-        table, k = self.release.table, self.incidence.shape[1]
+        table, k = self.table, self.incidence.shape[1]
         found = []
         spread = np.linspace(0, k - 1, min(k, CANDIDATES)).astype(int).tolist()
         for place in [k - 1] if table.outside else spread:

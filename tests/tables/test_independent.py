@@ -165,7 +165,7 @@ def test_witnesses_attain_and_local_laws_enclose(noise, margins):
     assert sum(witness.others) == 39
     rows = rows_given(release, witness.others)
     assert information(witness.law.probabilities, rows) == pytest.approx(bound.lower, rel=1e-6)
-    products = Products(release, table_leakage(release)._incidence)
+    products = Products(release.table, *table_leakage(release)._independent)
     lower, others = products.lower
     at_others = information(products.law.probabilities, rows_given(release, others))
     assert 0 < lower <= at_others <= bound.upper
@@ -250,9 +250,18 @@ def test_summed_keys_tell_more_than_independent_ones(tmp_path):
     )
     assert worst <= wholes[1].upper
     assert wholes[1].lower > wholes[0].upper
-    large = table_leakage(TableRelease(Table(SQUARE, people=1000), keyed(tmp_path, True)))
-    assert large.whole.upper == pytest.approx(math.log(4))
-    assert large.whole.lower == large.number(("f", "no")).lower
+
+
+def test_of_summed_keys_the_cells_are_independent(tmp_path):
+    linked = TableRelease(Table(SQUARE, people=6), keyed(tmp_path, True))
+    found = table_leakage(linked)
+    assert found.whole.upper == pytest.approx(math.log(4))
+    assert found.whole.lower > found.number(("f", "no")).upper
+    witness = found.whole.witness
+    rows = rows_given(linked, witness.others)
+    assert found.whole.lower <= information(witness.law.probabilities, rows)
+    known = table_leakage(linked, least_probability=0.1)
+    assert known.whole.lower == max(bound.lower for bound in known.numbers.values())
 
 
 def test_what_is_refused_is_named():
