@@ -51,6 +51,7 @@ __all__ = [
     "build_sources",
     "build_survey",
     "build_task",
+    "independent_cells",
     "independent_people",
     "prior_counts",
 ]
@@ -110,6 +111,25 @@ def independent_people(
     known = ProductLeakage.in_nats(asked.known(), asked.unit or unit)
     with spec_file.at("adversary"):
         ProductLeakage(mechanism, **known)
+    return known
+
+
+def independent_cells(spec_file: SpecFile, release: TableRelease) -> dict[str, Any]:
+    """Return what [adversary] says of the laws of independent people's cells."""
+    from cvxleak.tables import table_leakage
+
+    asked = spec_file.spec.adversary
+    with spec_file.at("adversary"):
+        if asked.kind not in (None, "independent"):
+            raise ValidationError(
+                f'kind: found {asked.kind!r}; of tables, "independent" is audited'
+            )
+        known = {} if asked.kind is None else asked.known()
+        if "record_floor" in known:
+            raise ValidationError(
+                "record_floor: is for records of two values; tables take least_probability or laws"
+            )
+        table_leakage(release, **known)
     return known
 
 

@@ -118,6 +118,21 @@ def independent(subject: str, known: Mapping[str, Any]) -> str:
     )
 
 
+def told_of_one_cell(subject: str, known: Mapping[str, Any]) -> str:
+    """Sentence for what a table, or one of its numbers, tells of one of independent people."""
+    if "laws" in known:
+        what = "and knows of the law of each person's cell that it is a mixture of the given ones"
+    elif known.get("least_probability"):
+        least = known["least_probability"]
+        what = f"and gives each cell of each of the others a probability of {least:g} at least"
+    else:
+        what = "and may know the cells of all others"
+    return (
+        f"The most that {subject} about one person's cell, on average, to anybody who believes "
+        f"that the people are independent {what}."
+    )
+
+
 def guess(subject: str, when: str) -> str:
     """Sentence for the chance of a right guess under the worst prior found."""
     return (

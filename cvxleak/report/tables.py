@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cvxleak.core.validation import in_order, instance, real_number
+from cvxleak.core.validation import in_order, instance, one_of, real_number
 from cvxleak.model import Prior
 from cvxleak.problem.bound import unit_scale
 from cvxleak.report import names
@@ -19,7 +19,7 @@ from cvxleak.report.searches import Searches
 from cvxleak.report.targets import check_floors, check_targets
 
 if TYPE_CHECKING:
-    from cvxleak.tables import TableMove, TablePrivacy, TableRelease
+    from cvxleak.tables import TableLeakage, TableMove, TablePrivacy, TableRelease
 
 __all__ = ["table_report"]
 
@@ -34,6 +34,7 @@ def table_report(
     published: Any = None,
     prior: Prior | None = None,
     epsilons: Sequence[float] = EPSILONS,
+    independent: Mapping[str, Any] | None = None,
     unit: str = "nats",
     tol: float | None = None,
     time_limit: float | None = 60.0,
@@ -56,6 +57,9 @@ def table_report(
         What is believed of a person before, for `published`; uniform if left out.
     epsilons : sequence of float
         Levels of which the least delta is given, in nats whatever the unit.
+    independent : mapping, optional
+        What is known of the laws of the cells of independent people: the arguments of
+        `cvxleak.tables.table_leakage` by name. Nothing if left out.
     unit : {"nats", "bits"}
     tol, time_limit : float, optional
         For the searches at `entropy_floors`, as for `audit_report`.
@@ -86,7 +90,13 @@ def table_report(
     posterior probability yes 0.8
     numbers known exactly None 1.0
     """
-    from cvxleak.tables import TableRelease, possible_counts, realized_leakage, table_privacy
+    from cvxleak.tables import (
+        TableRelease,
+        possible_counts,
+        realized_leakage,
+        table_leakage,
+        table_privacy,
+    )
 
     asked = instance(release, TableRelease, "release")
     progress = as_progress(progress)
@@ -102,7 +112,14 @@ def table_report(
     # Of linked noise all tables are within reach only if they are few.
     known = asked.linked and asked.table.counts is not None
     privacy = table_privacy(asked, this_table=known)
-    found = list(_private(privacy, levels, unit, progress))
+    known_laws = {} if independent is None else dict(instance(independent, Mapping, "independent"))
+    for name in known_laws:
+        one_of(name, ("laws", "least_probability"), "independent")
+    told = table_leakage(asked, **known_laws)
+    found = [
+        *_private(privacy, levels, unit, progress),
+        *_to_independent(told, known_laws, unit, progress),
+    ]
     for search, targets, floors in searches:
         found += search.run(targets, floors)
     facts: dict[str, Any] = {
@@ -180,6 +197,24 @@ def _between(privacy: TablePrivacy, move: TableMove | None) -> str:
         return where
     ends = f"{_text(move.source)} and {_text(move.target)}"
     return f"{where}; the worst case found is between {ends}"
+
+
+def _to_independent(
+    told: TableLeakage, known: Mapping[str, Any], unit: str, progress: Progress
+) -> Iterator[Quantity]:
+    """Yield what the table and the number that tells most tell, all people being independent."""
+    progress.begin(names.INDEPENDENT_LEAKAGE)
+    try:
+        bounds = told.numbers
+        label = max(bounds, key=lambda one: bounds[one].upper)
+        for subject, value, bound in (
+            ("the whole table tells", None, told.whole),
+            (f"the number {_text(label)} on its own tells", _text(label), bounds[label]),
+        ):
+            meaning = say.told_of_one_cell(subject, known)
+            yield Quantity.of_bound(names.INDEPENDENT_LEAKAGE, bound, unit, meaning, value=value)
+    finally:
+        progress.end()
 
 
 def _realized(realized: Any, unit: str) -> Iterator[Quantity]:

@@ -19,6 +19,7 @@ from cvxleak.tables import (
     TableRelease,
     possible_counts,
     realized_leakage,
+    table_leakage,
     table_privacy,
 )
 
@@ -162,3 +163,29 @@ def test_keys_that_link_numbers_are_about_the_counts_of_the_table(tmp_path):
     assert advantage.upper == table_privacy(release, this_table=True).profile(0).upper
     assert "given the true counts of this table" in advantage.meaning
     assert report.named("pointwise maximal leakage")
+
+
+def test_independent_people_are_in_the_report(folder):
+    for known in {}, {"least_probability": 0.1}, {"laws": [[0.4, 0.2, 0.2, 0.2]]}:
+        told = table_leakage(RELEASE, **known)
+        whole, number = table_report(RELEASE, independent=known).named(
+            "leakage to independent beliefs"
+        )
+        assert (whole.lower, whole.upper) == (told.whole.lower, told.whole.upper)
+        assert number.upper == max(bound.upper for bound in told.numbers.values())
+    for wrong in [3], {"record_floor": 0.1}:
+        with pytest.raises(ValidationError, match="independent"):
+            table_report(RELEASE, independent=wrong)
+    known = '[adversary]\nkind = "independent"\nleast_probability = 0.1\n'
+    (folder / "table.toml").write_text(SPEC + known)
+    shown = " ".join(run(folder / "table.toml").split())
+    assert "gives each cell of each of the others a probability of 0.1 at least" in shown
+    for text, said in (
+        ('kind = "marginals"\nlaw = [0.4, 0.2, 0.2, 0.2]\n', "adversary.kind: found 'marginals'"),
+        ('kind = "independent"\nrecord_floor = 0.1\n', "adversary.record_floor"),
+        ('kind = "independent"\nleast_probability = 0.3\n', "adversary.least_probability"),
+    ):
+        (folder / "table.toml").write_text(f"{SPEC}[adversary]\n{text}")
+        result = CliRunner().invoke(app, ["audit", str(folder / "table.toml")])
+        assert result.exit_code == 2
+        assert said in " ".join(result.output.split())

@@ -235,7 +235,7 @@ def _about_table(
     spec_file: SpecFile, given: list[float] | None, unit: str, published: Path | None
 ) -> Asked:
     """Return what a spec with [table] asks for."""
-    from cvxleak.cli.from_spec import build_published, build_release
+    from cvxleak.cli.from_spec import build_published, build_release, independent_cells
     from cvxleak.report import table_report
     from cvxleak.report.targets import check_floors
 
@@ -249,6 +249,7 @@ def _about_table(
         key = "adversary.entropy_floors"
         floors, _ = spec_file.numbers("--entropy-floor", given, key, unit, check, most)
     rest: dict[str, Any] = {"published": values}
+    rest["independent"] = independent_cells(spec_file, release)
     if spec_file.spec.audit.epsilons:
         rest["epsilons"] = spec_file.spec.audit.epsilons
     return Asked(
