@@ -18,7 +18,7 @@ from cvxleak.release import release_lagrangian, release_problem, release_sequenc
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["BIT", "ITEMS", "TABLE_1", "TABLE_2C", "markov_law", "objective"]
+__all__ = ["BIT", "ITEMS", "TABLE_1", "TABLE_2C", "information", "markov_law", "objective"]
 
 BIT = math.log(2)
 

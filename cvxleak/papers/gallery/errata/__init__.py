@@ -1,13 +1,20 @@
 """Where the five papers print what is not so, or less than can be said; each with what shows it."""
 
-from cvxleak.papers.gallery.errata import dalenius, envelope, hamming, leakage, sequential
+from cvxleak.papers.gallery.errata import (
+    dalenius,
+    envelope,
+    hamming,
+    leakage,
+    leakage_numbers,
+    sequential,
+)
 from cvxleak.papers.gallery.errata.erratum import Erratum
 
 __all__ = ["ERRATA", "Erratum"]
 
 ERRATA: dict[str, Erratum] = {
     entry.where: entry
-    for paper in (leakage, envelope, hamming, dalenius, sequential)
+    for paper in (leakage, leakage_numbers, envelope, hamming, dalenius, sequential)
     for entry in paper.ERRATA
 }
 """By the paper's short name and the place, in the papers' order."""

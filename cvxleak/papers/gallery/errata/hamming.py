@@ -9,12 +9,15 @@ from cvxleak.local_dp import (
     class_two_distortions,
     class_two_leakage,
     class_two_mechanism,
+    classify,
     fold,
     folding_bounds,
+    is_staircase,
     min_information,
     min_local_dp,
 )
-from cvxleak.measures import local_dp_epsilon, worst_case_distortion
+from cvxleak.measures import local_dp_epsilon, mutual_information, worst_case_distortion
+from cvxleak.mechanisms import randomized_response
 from cvxleak.model import Distortion
 from cvxleak.papers.gallery.errata.erratum import Erratum
 from cvxleak.papers.gallery.item import Pair, pair
@@ -124,6 +127,56 @@ def _constant() -> list[Pair]:
     ]
 
 
+def _no_group() -> list[Pair]:
+    laws = [*NO_GROUP, [0.3, 0.5, 0.2]]
+    sets, exact = fold(laws), min_local_dp(laws, 0.62)
+    said = folding_bounds(laws, 0.62).upper
+    return [
+        pair(
+            "intersection and union differ by",
+            float(np.ptp([sets.intersection, sets.union], axis=0).max()),
+            0.0,
+        ),
+        pair("exact, D = 0.62", exact, 0.0),
+        pair("the value that Remark 6 has", said, "0.2036"),
+        pair("so it is not the value", exact, said, "HAMMING Cor 1, Remark 6", 1e-3),
+    ]
+
+
+def _staircase() -> list[Pair]:
+    exact = min_local_dp([TABLE_I], 0.05)
+    response = randomized_response(len(TABLE_I), exact.upper)
+    worst = worst_case_distortion([TABLE_I], response, Distortion.hamming(range(len(TABLE_I))))
+    return [
+        pair("least ε of Table I, D = 0.05", exact, "4.554"),
+        pair("distortion of randomized response there", worst, 0.05),
+        pair("it is a staircase: yes", float(is_staircase(response)), 1.0),
+        pair("and Table I is of Class II", len(classify([TABLE_I]).kind), 2.0),
+    ]
+
+
+def _not_necessary() -> list[Pair]:
+    laws = [[0.5, 0.3, 0.2], [0.3, 0.5, 0.2], [0.4, 0.35, 0.25]]
+    sets, bounds = fold(laws), folding_bounds(laws, 0.4)
+    return [
+        pair("laws in the intersection", len(sets.intersection), 1.0),
+        pair("laws in the union", len(sets.union), 2.0),
+        pair("lower bound, D = 0.4", bounds.lower or 0.0, "1.0986"),
+        pair("upper bound, D = 0.4", bounds.upper, "1.0986"),
+        pair("exact", min_local_dp(laws, 0.4), bounds.upper, None, 1e-7),
+    ]
+
+
+def _concave() -> list[Pair]:
+    channel = [[0.9, 0.1], [0.1, 0.9]]
+    ends = [mutual_information(law, channel) for law in ([1.0, 0.0], [0.0, 1.0])]
+    middle = mutual_information([0.5, 0.5], channel)
+    return [
+        pair("information of a point mass, flip 0.1", max(ends), 0.0),
+        pair("of a fair bit, halfway between two of them", middle, "0.3681"),
+    ]
+
+
 ERRATA = [
     Erratum(
         "HAMMING (11)",
@@ -193,5 +246,39 @@ ERRATA = [
         "1 − P_1: 0.5 for (.5, .3, .2). And the Lemma needs the hull, not the set",
         "the definition",
         _constant,
+    ),
+    Erratum(
+        "HAMMING Cor 1, Remark 6",
+        "if intersection and union are equal, the bounds are the value",
+        "only where the folding permutations are a group. The laws (.5, .3, .2), (.2, .5, .3) and "
+        "(.3, .5, .2) fold to one law, so the two are equal; at D = 0.62 the value would be "
+        "0.2036, and the constant law (.4, .6, 0) meets the budget with no leakage",
+        "the full linear program, certified",
+        _no_group,
+    ),
+    Erratum(
+        "HAMMING abstract, tightness",
+        "a condition that is necessary and sufficient for tight bounds",
+        "Corollary 1 is all there is, and equal intersection and union are not necessary: for "
+        "(.5, .3, .2), (.3, .5, .2) and (.4, .35, .25) they differ, and at D = 0.4 both bounds and "
+        "the value are 1.0986",
+        "the full linear program, certified",
+        _not_necessary,
+    ),
+    Erratum(
+        "HAMMING I, staircase",
+        "staircase mechanisms are optimal for Class I only",
+        "for small budgets also elsewhere: Table I, of Class II, needs 4.554 at D = 0.05, which is "
+        "what randomized response has there, and that is a staircase",
+        "the full linear program, certified",
+        _staircase,
+    ),
+    Erratum(
+        "HAMMING (22)",
+        "mutual information is convex in the source",
+        "concave, which the minimax theorem needs and the proof for Class I uses. Through a "
+        "channel with flip 0.1 a point mass has 0, and a fair bit 0.3681",
+        "the definition",
+        _concave,
     ),
 ]

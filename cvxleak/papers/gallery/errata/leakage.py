@@ -9,8 +9,8 @@ from scipy.special import entr
 
 from cvxleak.audit import record_leakage
 from cvxleak.iterative import blahut_arimoto
-from cvxleak.measures import local_dp_epsilon, mutual_information
-from cvxleak.mechanisms import exponential, laplace_threshold, symmetric_capacity
+from cvxleak.measures import mutual_information, record_information
+from cvxleak.mechanisms import symmetric_capacity
 from cvxleak.model import Mechanism, RecordSpace
 from cvxleak.papers.algorithms import (
     adaptive_penalty,
@@ -23,7 +23,6 @@ from cvxleak.papers.algorithms import (
 from cvxleak.papers.gallery.errata.erratum import Erratum
 from cvxleak.papers.gallery.item import Pair, pair
 from cvxleak.papers.gallery.parity import noisy_parity, parity_leakage
-from cvxleak.queries import modular_sum, parity
 
 __all__ = ["ERRATA"]
 
@@ -114,57 +113,6 @@ def _row_floor() -> list[Pair]:
     ]
 
 
-def _table() -> list[Pair]:
-    mechanism = Mechanism(parity(4), laplace_threshold(1.0))
-    plateau = [
-        pair(f"Laplace, b = {b:g}", record_leakage(mechanism, b), "0.0795")
-        for b in (0.5, 1, 1.5, 2)
-    ]
-    exact = record_leakage(noisy_parity(4, 0.3033), 2.495, tol=1e-6)
-    return [
-        *plateau,
-        pair("flip 0.3033, b = 2.495", exact, "0.0393"),
-        pair("where the plateau ends", 3 * LOG2, "2.079"),
-        pair("Laplace, b = 2, printed", record_leakage(mechanism, 2.0), "0.009", "LEAKAGE Table 3"),
-    ]
-
-
-def _table_exponential() -> list[Pair]:
-    flip = 1 / (math.exp(0.5) + 1)
-    bound = record_leakage(Mechanism(parity(4), exponential(np.eye(2), 1.0, 1.0)), 0.0)
-    return [
-        pair("L(0)", bound, "0.0303"),
-        pair("flip", flip, "0.37754"),
-        pair("printed", bound, "0.032", "LEAKAGE Table 3, exponential"),
-    ]
-
-
-def _caption() -> list[Pair]:
-    bound = record_leakage(noisy_parity(4, 0.3), 0.0)
-    return [
-        pair("L(0)", bound, "0.08228"),
-        pair("printed", bound, "0.0931", "LEAKAGE Fig. 4 caption, capacity"),
-    ]
-
-
-def _rises() -> list[Pair]:
-    return [
-        pair(f"Laplace, epsilon {e:g}", symmetric_capacity(2, math.exp(-e / 2) / 2), printed)
-        for e, printed in ((0.5, "0.0247"), (1.0, "0.0795"), (2.0, "0.2158"))
-    ]
-
-
-def _plateau() -> list[Pair]:
-    return [
-        pair(
-            f"n = {n}, flip 0.1, b = (n - 1) log 2",
-            record_leakage(noisy_parity(n, 0.1), (n - 1) * LOG2),
-            "0.3681",
-        )
-        for n in (4, 5, 6)
-    ]
-
-
 def _global() -> list[Pair]:
     q = np.random.default_rng(242).dirichlet(np.full(3, 0.5), size=4)
     mechanism = Mechanism.from_channel(RecordSpace.binary(2), q)
@@ -210,6 +158,98 @@ def _parity_design() -> tuple[np.ndarray, np.ndarray]:
     return np.full((2, 2, 2), 1 / 8), 1.0 - np.eye(2)[odd]
 
 
+def _two_bits(zero: np.ndarray, one: np.ndarray) -> Mechanism:
+    """Tell the parity of two bits through one channel if the second is 0, another if it is 1."""
+    return Mechanism.from_channel(
+        RecordSpace.binary(2), np.array([zero[0], one[1], zero[1], one[0]])
+    )
+
+
+def _flip(p: float) -> np.ndarray:
+    return np.array([[1 - p, p], [p, 1 - p]])
+
+
+def _alternation() -> list[Pair]:
+    first, second = _two_bits(_flip(0.25), _flip(0.25)), _two_bits(np.full((2, 2), 0.5), _flip(0))
+    before, after = (record_leakage(mechanism, LOG2) for mechanism in (first, second))
+    known = np.array([0.5, 0.0, 0.5, 0.0])
+    wrong = np.array([[0, 1], [1, 0], [1, 0], [0, 1]])
+    pairs = [
+        pair(
+            "leakage to a fair first bit and a second bit of 0",
+            record_information(known, first, 0),
+            before.upper,
+        ),
+        pair("leakage to it after the mechanism update", record_information(known, second, 0), 0.0),
+    ]
+    for name, mechanism in (("before", first), ("after", second)):
+        error = float((mechanism.channel.matrix * wrong).sum(axis=1).mean())
+        pairs.append(pair(f"error of a fair dataset {name}, D = 0.25", error, 0.25))
+    return [
+        *pairs,
+        pair("worst-case leakage before, b = log 2", before, "0.1308"),
+        pair("and after", after, "0.6931"),
+        pair("so it is not monotone", after, before.upper, "LEAKAGE Thm 6(1), 3.2.4", 1e-3),
+    ]
+
+
+def _alternation_of_distortion() -> list[Pair]:
+    budget = symmetric_capacity(2, 0.2)
+    designs = [(0.2, 0.25), (0.2, 0.0), (0.0, 0.2)]
+    mechanisms = [_two_bits(_flip(zero), _flip(one)) for zero, one in designs]
+    costs = [0.3 * zero + 0.7 * one for zero, one in designs]
+    known = [np.array([0.5, 0.0, 0.5, 0.0]), np.array([0.0, 0.5, 0.0, 0.5])]
+    pairs = [
+        pair(
+            "worst-case leakage of the start, flips 0.2 and 0.25, and L",
+            record_leakage(mechanisms[0], LOG2),
+            budget,
+        )
+    ]
+    for k, law in enumerate(known):
+        worst = record_leakage(mechanisms[k], LOG2)
+        given = record_information(law, mechanisms[k], 0)
+        pairs += [
+            pair(f"worst prior in round {k + 1}: the second bit is {k}", given, worst.upper),
+            pair(
+                f"its leakage after round {k + 1} is L",
+                record_information(law, mechanisms[k + 1], 0),
+                budget,
+            ),
+        ]
+    return [
+        *pairs,
+        pair("distortion after round 1", costs[1], "0.06"),
+        pair("distortion after round 2", costs[2], "0.14"),
+        pair("so it is not monotone", costs[2], costs[1], "LEAKAGE Thm 7(1), 3.3.4", 1e-3),
+    ]
+
+
+def _inactive() -> list[Pair]:
+    rows = np.array([[[0.2, 0.8], [1, 0]], [[0.9, 0.1], [0, 1]]])
+    fair = [0.5, 0.5]
+    run = conditional_gradient_ascent(fair, [[1, 0], [1, 0]], rows, 0.0)
+    best = max(mutual_information(fair, rows[[0, 1], [a, b]]) for a in (0, 1) for b in (0, 1))
+    return [
+        pair("where Algorithm 3 ends, b = 0", run.value, "0.2754"),
+        pair("the best choice of two unit vectors", best, "0.6931"),
+        pair("so it is not global", run.value, best, "LEAKAGE Thm 5(3)", 1e-3),
+    ]
+
+
+def _jointly_convex() -> list[Pair]:
+    p, _, rows = _laws(5, values=3)
+    rng = np.random.default_rng(5)
+    worst = 0.0
+    for _ in range(200):
+        one, two = rng.dirichlet(np.full(4, 0.5), size=(2, 3))
+        ends = (_information(p, one, rows) + _information(p, two, rows)) / 2
+        worst = max(worst, _information(p, (one + two) / 2, rows) - ends)
+    return [
+        pair("most by which a midpoint exceeds the chord, all rows moved, 200 pairs", worst, 0.0)
+    ]
+
+
 def _slack() -> list[Pair]:
     uniform, error = _parity_design()
     run = adaptive_penalty(uniform, uniform, error, 0.9, max_penalties=5, max_steps=20)
@@ -237,14 +277,6 @@ def _zero_mass() -> list[Pair]:
         for e in np.eye(4)[:2]
     )
     return [pair("I with one unit vector in the row of mass zero, and with another", one, two)]
-
-
-def _sensitivity() -> list[Pair]:
-    value = modular_sum(4, 3).sensitivity
-    return [
-        pair("sum of 4 bits mod 3, as integers", value, 2.0),
-        pair("printed", value, 1.0, "LEAKAGE 4.1"),
-    ]
 
 
 def _frozen() -> list[Pair]:
@@ -281,19 +313,6 @@ def _short_of_floor() -> list[Pair]:
     ]
 
 
-def _levels() -> list[Pair]:
-    laplace, expo = laplace_threshold(1.0), exponential(np.eye(2), 1.0, 1.0)
-    return [
-        pair("exponential at nominal epsilon 1", local_dp_epsilon(expo), "0.5"),
-        pair("thresholded Laplace at nominal epsilon 1", local_dp_epsilon(laplace), "0.8318"),
-        pair(
-            "flip of either at exact level 1/2: exponential at 1, Laplace at 2 log((1 + √e)/2)",
-            laplace_threshold(2 * math.log((1 + math.exp(0.5)) / 2)).matrix[0, 1],
-            float(expo.matrix[0, 1]),
-        ),
-    ]
-
-
 def _softplus() -> list[Pair]:
     return [pair("(softplus 0)^2", math.log1p(1.0) ** 2, "0.4805")]
 
@@ -321,6 +340,14 @@ ERRATA = [
         "a plus, as (40) and the result (36) need",
         "differences of I",
         _gradient_marginal,
+    ),
+    Erratum(
+        "LEAKAGE 2.3",
+        "I(X_i;Y) is convex in each row of the conditionals, but not in all of them together",
+        "in all of them together, as the proof of Theorem 1(2) shows: for a fixed p(x_i) the law "
+        "of record and output is linear in the conditionals, and I is convex in that law",
+        "that proof; and midpoints of random conditionals",
+        _jointly_convex,
     ),
     Erratum(
         "LEAKAGE Alg 1, line 15",
@@ -416,57 +443,34 @@ ERRATA = [
         _global,
     ),
     Erratum(
-        "LEAKAGE 4.1",
-        "a sum mod m has sensitivity 1",
-        "on the cycle; as integers, which the Laplace mechanism takes it for, m − 1",
-        "the query's table",
-        _sensitivity,
+        "LEAKAGE Thm 5(3)",
+        "if no row's floor is active, Algorithm 3 ends at the global maximum",
+        "not always: each row is then a unit vector, and two of them may have to change at once. "
+        "With rows (.2, .8) or (1, 0) for one value of a fair record and (.9, .1) or (0, 1) for "
+        "the other, it stays at 0.2754 from the first of each; the maximum is 0.6931",
+        "the method as printed, and all four choices",
+        _inactive,
     ),
     Erratum(
-        "LEAKAGE Fig. 3",
-        "the leakage of a noisy parity falls with b from b = 0 on",
-        "it is constant up to (n − 1) log 2: for flip 0.1 it is still 0.3681 there. The method "
-        "ends in local optima, as the caption suspects of some bends",
-        "proved brackets, and the closed form",
-        _plateau,
+        "LEAKAGE Thm 6(1), 3.2.4",
+        "the worst-case leakage does not rise from one round of Algorithm 6 to the next",
+        "it can, since a mechanism is made for one prior only. The parity of two bits through a "
+        "channel with flip 0.25, at D = 0.25 and b = log 2, leaks 0.1308; a worst prior has a fair "
+        "first bit, and 0 for the second. The best mechanism against it says nothing where the "
+        "second bit is 0, and the parity where it is 1: no leakage to that prior, and 0.6931 to "
+        "the one with a second bit of 1",
+        "proved brackets; no leakage is the least there is",
+        _alternation,
     ),
     Erratum(
-        "LEAKAGE Fig. 4 caption, capacity",
-        "the symmetric channel with flip 0.3 has capacity 0.0931 for n = 4, less for larger n",
-        "log 2 − h(0.3) = 0.08228, for every n",
-        "proved bracket",
-        _caption,
-    ),
-    Erratum(
-        "LEAKAGE Fig. 4 caption, slope",
-        "the capacities fall as ε grows, which is stronger privacy",
-        "they rise, and privacy gets weaker: 0.0247, 0.0795 and 0.2158 for the Laplace mechanism "
-        "at ε = 0.5, 1 and 2",
-        "the closed form",
-        _rises,
-    ),
-    Erratum(
-        "LEAKAGE Table 3",
-        "Laplace, n = 4, ε = 1: 0.062, 0.041, 0.022, 0.009 at b = 0.5, 1, 1.5, 2",
-        "0.0795 at all four, as at b = 0: the plateau ends at 2.079. At b = 2.495 and flip "
-        "0.3033 it is 0.0393. The exponential mechanism's row is too small in the same way",
-        "proved brackets",
-        _table,
-    ),
-    Erratum(
-        "LEAKAGE Table 3, exponential",
-        "0.032 at b = 0, from h(p_E) ≈ 0.661",
-        "log 2 − h(0.37754) = 0.0303",
-        "proved bracket",
-        _table_exponential,
-    ),
-    Erratum(
-        "LEAKAGE 7.2",
-        "the Laplace and the exponential mechanism compared at the same ε",
-        "their exact levels of differential privacy differ: ε/2 for the exponential mechanism, "
-        "log(2 exp(ε/2) − 1) for the thresholded Laplace, that is 0.5 and 0.8318 at ε = 1. At the "
-        "same exact level they are the same channel",
-        "the level by definition",
-        _levels,
+        "LEAKAGE Thm 7(1), 3.3.4",
+        "the distortion does not rise from one round of Algorithm 9 to the next",
+        "it can. Parity of two bits, b = log 2, L = log 2 − h(0.2), and a second bit that is 0 "
+        "with probability .3; start with a flip of 0.2 if it is 0 and 0.25 if it is 1. The worst "
+        "prior knows that it is 0, and the best mechanism against that one keeps the first flip "
+        "and drops the second: distortion 0.06. Then the worst prior knows that it is 1, and the "
+        "best mechanism has a flip of 0.2 there alone: 0.14",
+        "proved brackets, and the rate-distortion function of a fair bit",
+        _alternation_of_distortion,
     ),
 ]

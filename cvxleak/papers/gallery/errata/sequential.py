@@ -7,7 +7,14 @@ import numpy as np
 from cvxleak.iterative import information_blahut_arimoto
 from cvxleak.papers.gallery.errata.erratum import Erratum
 from cvxleak.papers.gallery.item import Pair, pair
-from cvxleak.papers.gallery.sequential import BIT, TABLE_1, TABLE_2C, markov_law, objective
+from cvxleak.papers.gallery.sequential import (
+    BIT,
+    TABLE_1,
+    TABLE_2C,
+    information,
+    markov_law,
+    objective,
+)
 from cvxleak.release import release_lagrangian
 
 __all__ = ["ERRATA"]
@@ -67,6 +74,46 @@ def _constant() -> list[Pair]:
     ]
 
 
+def _consistent() -> list[Pair]:
+    # Two updates of Algorithm 1 from uniform q, then f with the q before and after the second.
+    mu = 0.1 / BIT
+    law = TABLE_1.sum(axis=0)
+    cost = np.einsum("rzx,rq->zxq", TABLE_1, 1 - np.eye(2)) / law[..., None]
+
+    def updated(kernel: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        joint = law[..., None] * kernel
+        by_z = joint.sum(axis=1)
+        return (
+            joint.sum(axis=(0, 1)),
+            joint / joint.sum(axis=0),
+            by_z / by_z.sum(axis=1, keepdims=True),
+        )
+
+    def release(q: tuple[np.ndarray, ...]) -> np.ndarray:
+        weight = np.sqrt(q[0] * q[1] * q[2][:, None] * np.exp(-cost / mu))
+        return weight / weight.sum(axis=2, keepdims=True)
+
+    def f(kernel: np.ndarray, q: tuple[np.ndarray, ...]) -> float:
+        logs = 2 * np.log(kernel) - np.log(q[0]) - np.log(q[1]) - np.log(q[2])[:, None]
+        return float((law[..., None] * kernel * (cost + mu * logs)).sum())
+
+    before = updated(release((np.full(2, 0.5), np.full((2, 2, 2), 0.5), np.full((2, 2), 0.5))))
+    kernel = release(before)
+    # f leaves out what does not depend on the kernel; g by definition has it.
+    rest = mu * (information(law) + float((law * np.log(law / law.sum(axis=0))).sum()))
+    exact = objective(kernel, mu)
+    return [
+        pair("g(p^t), and f of p^t and the q after it", f(kernel, updated(kernel)) + rest, exact),
+        pair(
+            "and f of p^t and the q before it",
+            f(kernel, before) + rest,
+            exact,
+            "SEQUENTIAL Remark 3",
+            1e-6,
+        ),
+    ]
+
+
 ERRATA = [
     Erratum(
         "SEQUENTIAL (12)",
@@ -86,6 +133,21 @@ ERRATA = [
         "μ_1, μ_2 ≥ 0, and the q are updated inside the loop over z, x and r̂",
         "μ_1 + μ_2 > 0, since it divides; and all of p comes first, then the q",
         "the formula",
+    ),
+    Erratum(
+        "SEQUENTIAL Remark 3",
+        "after each update p^t and the q^t are consistent, so that g(p^t) = f(p^t; q^t)",
+        "p^t is consistent with q^(t+1), which is computed from it: g(p^t) = f(p^t; q^(t+1)), and "
+        "f(p^t; q^t) is more until the method has converged",
+        "two updates, by definition",
+        _consistent,
+    ),
+    Erratum(
+        "SEQUENTIAL VI, complexity",
+        "an update costs O(|R̂||Z||X|) for each start",
+        "for Algorithm 2 that times |R|, since the divergence in its lines 6 and 7 is a sum over "
+        "r and changes with every update; Algorithm 1 needs the sum over r once",
+        "counting",
     ),
     Erratum(
         "SEQUENTIAL Table II(c)",
