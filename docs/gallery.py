@@ -54,7 +54,7 @@ Curves that the papers print without numbers are compared with closed forms, or 
 method. A bracket is proved at both ends.
 
 Not here are pictures and tables that hold no numbers: LEAKAGE Figure 2 and Tables 1 and 2, DALENIUS
-Figures 1, 2 and 6 and Tables 1 to 4, HAMMING Figure 8, SEQUENTIAL Figures 1 and 2. They are
+Figures 1, 2 and 6 and Tables 1 to 4, SEQUENTIAL Figures 1 and 2. They are
 diagrams, notation, and comparisons in words.
 """
 

@@ -198,6 +198,7 @@ OWN: dict[str, dict[str, Any]] = {
     "local_dp.class_two_leakage": {"sources": [[0.5, 0.3, 0.2]]},
     "local_dp.class_two_mechanism": {"distortions": [0.25, 0.25, 1.0], "removed": 1},
     "local_dp.distortion_thresholds": {"sources": [[0.5, 0.3, 0.2]]},
+    "local_dp.one_law_leakage": {"prior": [0.5, 0.3, 0.2], "budget": 0.2},
     "measures.conditional_mutual_information": {"joint": np.ones((2, 2, 2)) / 8},
     "envelope.four_level_prior": {"k": 4, "rho": 0.2},
     "measures.group_chain_rule": {"first": 0, "second": 1},

@@ -89,7 +89,7 @@ def worst_case_distortion(
 
     Notes
     -----
-    HAMMING section II-B, (5). The twin of `cvxleak.measures.worst_case_distortion`.
+    HAMMING sections II-B and II-D, (5). The twin of `cvxleak.measures.worst_case_distortion`.
 
     Examples
     --------

@@ -21,6 +21,7 @@ from cvxleak.local_dp.theorems import (
     class_two_mechanism,
     class_two_program,
     distortion_thresholds,
+    one_law_leakage,
 )
 
 __all__ = [
@@ -50,4 +51,5 @@ __all__ = [
     "min_distortion_local_dp",
     "min_information",
     "min_local_dp",
+    "one_law_leakage",
 ]

@@ -1,25 +1,36 @@
-"""HAMMING's own formulas, for comparison with the exact linear programs.
+"""HAMMING's own formulas, for comparison with the exact linear programs, and one more.
 
 They are floating-point numbers without a certificate; `MinLocalDP` needs none of them. Corrections
 to what is printed: (11) needs the order D_1 <= D_2 <= ... (without it the value is too small); with
 it the best number of removed outputs is always found at l = 0, because D_i = 1 removes an output;
-(48) is for i, j <= M - k.
+(48) is for i, j <= M - k. For a single law the program has a closed form, `one_law_leakage`.
 """
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import linprog
 
 from cvxleak.core.errors import SolverError, ValidationError
 from cvxleak.core.numbers import exact_law, fraction
-from cvxleak.core.validation import SIZE_LIMIT, Array, frozen_array, real_number, whole_number
+from cvxleak.core.validation import (
+    SIZE_LIMIT,
+    Array,
+    frozen_array,
+    probability_rows,
+    real_number,
+    whole_number,
+)
 from cvxleak.local_dp.classification import classify
 from cvxleak.local_dp.statement import Sources, read_sources
+from cvxleak.model import Prior
+from cvxleak.model.prior import named_law
 from cvxleak.sources import SourceSet
 
 if TYPE_CHECKING:
@@ -33,6 +44,7 @@ __all__ = [
     "class_two_mechanism",
     "class_two_program",
     "distortion_thresholds",
+    "one_law_leakage",
     "ordered_leakage",
     "worst_tails",
 ]
@@ -296,6 +308,60 @@ def class_two_mechanism(distortions: Array, removed: int = 0) -> Array:
     matrix[: len(head), : len(head)] = block
     matrix[len(head) :, : len(head)] = block[-1]
     return matrix
+
+
+def one_law_leakage(prior: Prior | ArrayLike, budget: float) -> float:
+    """Return the least epsilon if the law is known: log (m - 1)(1 - D)/(S_m - 1 + D) for some m.
+
+    S_m is the probability of the m likeliest outcomes, and m >= 2 the best of those with
+    S_m > 1 - D. Randomized response on the m likeliest outcomes attains it; any other outcome is
+    answered by one of these, each as likely. From D = 1 - S_1 on it is 0, which the likeliest
+    outcome, whatever the input, attains.
+
+    Parameters
+    ----------
+    prior : Prior or array_like, shape (M,)
+        The law, in any order.
+    budget : float
+        D in [0, 1], expected Hamming distortion.
+
+    Returns
+    -------
+    float
+        In nats; inf where no channel with a finite epsilon meets the budget.
+
+    Raises
+    ------
+    ValidationError
+        An argument out of range.
+
+    Notes
+    -----
+    The minimum of HAMMING (11), corrected, for a set of one law. The proof is on the documentation
+    page "Local differential privacy under a distortion budget".
+
+    Examples
+    --------
+    HAMMING Table I:
+
+    >>> from cvxleak.local_dp import one_law_leakage
+    >>> law = [0.7, 0.15, 0.06, 0.04, 0.03, 0.02]
+    >>> [round(one_law_leakage(law, D), 4) for D in (0.02, 0.1, 0.2, 0.29, 0.3)]
+    [5.5013, 3.8067, 2.6773, 1.6236, 0.0]
+    """
+    truth = 1 - fraction(real_number(budget, "budget", 0.0, 1.0))
+    given = named_law(prior)
+    if not isinstance(given, Prior):
+        given = Prior(probability_rows(given, "prior", 1))
+    law = sorted(exact_law(given.probabilities), reverse=True)
+    if law[0] >= truth:
+        return 0.0
+    kept = enumerate(accumulate(law[1:], initial=law[0]))
+    ratios = [others * truth / (total - truth) for others, total in kept if total > truth]
+    if not ratios:
+        return math.inf
+    least = min(ratios)
+    return math.log(least.numerator) - math.log(least.denominator)
 
 
 def ordered_leakage(

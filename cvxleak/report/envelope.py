@@ -83,8 +83,8 @@ def envelope_report(
 
     Notes
     -----
-    ENVELOPE (7) to (9), exact by the linear program of `cvxleak.envelope`. The bounds are
-    (14), Theorem 3 and the tail average (`cvxleak.envelope.tail_average_bound`).
+    ENVELOPE section IV, (8) and (9), exact by the linear program of `cvxleak.envelope`. The bounds
+    are (14), Theorem 3 and the tail average (`cvxleak.envelope.tail_average_bound`).
 
     Examples
     --------

@@ -28,6 +28,7 @@ from cvxleak.local_dp import (
     is_staircase,
     min_information,
     min_local_dp,
+    one_law_leakage,
 )
 from cvxleak.measures import local_dp_epsilon, worst_case_distortion
 from cvxleak.model import Distortion
@@ -293,6 +294,38 @@ class TestTheorems:
         assert class_one_leakage(6, 0.1) == pytest.approx(math.log(45))
         assert class_one_leakage(6, 0.0) == math.inf
         assert class_one_leakage(6, 5 / 6) == 0
+
+
+class TestOneLaw:
+    @pytest.mark.parametrize("seed", range(6))
+    def test_the_closed_form_is_the_linear_program(self, seed):
+        rng = np.random.default_rng(seed)
+        law = rng.dirichlet(np.full(rng.integers(2, 8), rng.choice([0.3, 1.0, 5.0])))
+        for share in (0.02, 0.3, 0.7, 0.97, 1.01):
+            budget = min(share * (1 - law.max()), 1.0)
+            if budget > 0:
+                bound = min_local_dp([law], budget)
+                value = one_law_leakage(law, budget)
+                assert bound.lower - 1e-8 <= value <= bound.upper + 1e-8
+
+    def test_randomized_response_on_the_likeliest_outcomes_attains_it(self):
+        for budget, m in ((0.05, 6), (0.15, 4), (0.25, 2)):
+            value = one_law_leakage(SIX, budget)
+            response = np.full((6, m), 1 / m)
+            response[:m] = 1 / (math.exp(value) + m - 1)
+            np.fill_diagonal(response[:m], math.exp(value) / (math.exp(value) + m - 1))
+            full = np.hstack([response, np.zeros((6, 6 - m))])
+            assert local_dp_epsilon(full) == pytest.approx(value)
+            assert 1 - np.array(SIX) @ np.diag(full) == pytest.approx(budget)
+
+    def test_borders(self):
+        assert one_law_leakage(SIX, 0.3) == 0  # 1 - 0.7 as written, though not in floats
+        assert one_law_leakage(SIX, math.nextafter(0.3, 0)) > 1
+        assert one_law_leakage(SIX[::-1], 0.1) == one_law_leakage(SIX, 0.1)
+        assert one_law_leakage(SIX, 0.0) == math.inf
+        assert one_law_leakage([0.5, 0.5, 0.0], 0.0) == math.inf
+        assert one_law_leakage([1.0, 0.0], 0.0) == 0
+        assert one_law_leakage({"yes": 0.75, "no": 0.25}, 0.1) == pytest.approx(math.log(9))
 
 
 class TestStructure:

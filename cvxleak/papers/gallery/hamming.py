@@ -1,4 +1,4 @@
-"""HAMMING: Tables I to IV, Figures 4 to 7, and pictures of the simplex like Figures 1 to 3 and 9.
+"""HAMMING: Tables I to IV, Figures 4 to 8, and pictures of the simplex like Figures 1 to 3 and 9.
 
 The paper prints curves and no numbers; what is compared are its formulas, where it has them.
 """
@@ -15,14 +15,17 @@ from cvxleak.core.validation import Array
 from cvxleak.local_dp import (
     class_one_information,
     class_one_leakage,
+    class_two_distortions,
     class_two_leakage,
+    class_two_mechanism,
     classify,
+    colors,
     distortion_thresholds,
     fold,
     min_information,
     min_local_dp,
 )
-from cvxleak.papers.gallery.drawing import COLORS, panels
+from cvxleak.papers.gallery.drawing import COLORS, foot, panels
 from cvxleak.papers.gallery.item import Computed, Data, Item, Pair, pair
 from cvxleak.sources import SourceSet
 
@@ -162,6 +165,70 @@ def draw_curves(data: Data) -> Figure:
     return figure
 
 
+def figure_8() -> Computed:
+    """Color the entries of optimal mechanisms for Table I, by the critical pairs they are in."""
+    pairs: list[Pair] = []
+    drawn = {}
+    for budget in (0.05, 0.15, 0.25):
+        found, distortions = class_two_distortions([TABLE_I], budget)
+        mechanism = class_two_mechanism(distortions)
+        colored = colors(mechanism)
+        kept = [k for k in range(len(mechanism)) if colored[0, k] != "-"]
+        diagonal = [colored[k, k] for k in kept]
+        others = [colored[i, j] for i in range(len(mechanism)) for j in kept if i != j]
+        at = f"D = {budget:g}"
+        pairs += [
+            pair(
+                f"least ε, {at}: certified, the mechanism",
+                min_local_dp([TABLE_I], budget),
+                found,
+                None,
+                1e-7,
+            ),
+            pair(
+                f"diagonal entries beyond one that are not black, {at}",
+                max(diagonal.count("R") + diagonal.count("W") - 1, 0),
+                0.0,
+            ),
+            pair(f"black entries off the diagonal, {at}", others.count("B"), 0.0),
+        ]
+        drawn[f"{at}: {len(mechanism) - len(kept)} columns of zeros"] = colored.tolist()
+    return pairs, {"colors": drawn}
+
+
+def draw_figure_8(data: Data) -> Figure:
+    """Draw each mechanism as a square of colored entries."""
+    figure, axes = panels(len(data["colors"]), width=2.3, height=2.9)
+    shades = {"B": "black", "R": COLORS[1], "W": "white", "-": "0.85"}
+    meaning = {
+        "B": "black: the larger of a critical pair",
+        "R": "red: the smaller",
+        "W": "white: neither",
+        "-": "zero",
+    }
+    for ax, (title, rows) in zip(axes, data["colors"].items(), strict=True):
+        for i, row in enumerate(rows):
+            for j, name in enumerate(row):
+                ax.fill(
+                    [j, j + 1, j + 1, j],
+                    [i, i, i + 1, i + 1],
+                    facecolor=shades[name],
+                    edgecolor="0.4",
+                    lw=0.6,
+                    label=meaning[name],
+                )
+        ticks = np.arange(len(rows)) + 0.5
+        ax.set(xticks=ticks, yticks=ticks, aspect="equal", xlim=(0, len(rows)), ylim=(len(rows), 0))
+        ax.set_xticklabels(range(1, len(rows) + 1))
+        ax.set_yticklabels(range(1, len(rows) + 1))
+        ax.tick_params(length=0)
+        ax.set_title(title, fontsize=8)
+        ax.set_xlabel("output")
+    axes[0].set_ylabel("input")
+    foot(figure, axes, 4)
+    return figure
+
+
 def simplex() -> Computed:
     """Outline sets of three outcomes: one of each class; a set, folded and unfolded again."""
     drawn = {
@@ -278,5 +345,12 @@ ITEMS = [
         "differential privacy and information, Table II",
         figure_7,
         draw_curves,
+    ),
+    Item(
+        "hamming-figure-8",
+        "which entries of an optimal mechanism are critical, Table I",
+        figure_8,
+        draw_figure_8,
+        note="The paper sketches the structure; these are the optimal mechanisms at three budgets.",
     ),
 ]
