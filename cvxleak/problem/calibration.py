@@ -136,7 +136,7 @@ def least_noise(
             middle = float(math.floor(middle) if noisy > quiet else math.ceil(middle))
         try:
             found = audit(middle)
-        except SolveInterrupted as error:
+        except KeyboardInterrupt as error:
             reached = Calibration(named(noisy), *best, named(quiet), rejected)
             raise SolveInterrupted(reached) from error
         if found[1].upper <= target:

@@ -219,8 +219,8 @@ def _counts(report: Report) -> dict[str, Any] | None:
         low, high, pml = cell["lower"], cell["upper"], cell.get("pml")
         rows.setdefault(left, {})[top] = {
             "published": f"{cell['published']:g}",
-            "bounds": f"{low} to {high}" if low != high else f"{low} exactly",
-            "known": low == high,
+            "bounds": _between(low, high),
+            "known": low is not None and low == high,
             "pml": None if pml is None else f"{pml / unit_scale(report.unit):.3f} {report.unit}",
             "share": 0 if pml is None else round(50 * min(pml / report.facts["largest"], 1.0)),
         }
@@ -232,6 +232,15 @@ def _counts(report: Report) -> dict[str, Any] | None:
             for left, found in rows.items()
         ],
     }
+
+
+def _between(low: int | None, high: int | None) -> str:
+    """Say what the bounds of a true value are, if they were reached."""
+    if low is None:
+        return "not computed"
+    if high is None:
+        return f"at least {low}"
+    return f"{low} to {high}" if low != high else f"{low} exactly"
 
 
 def _percent(share: float, rounding: Callable[[float], int] = round) -> str:

@@ -13,7 +13,7 @@ from cvxleak.model import Prior
 from cvxleak.problem.bound import unit_scale
 from cvxleak.report import names
 from cvxleak.report import sentences as say
-from cvxleak.report.progress import Progress, as_progress
+from cvxleak.report.progress import Progress, as_progress, solved
 from cvxleak.report.quantity import Quantity, Report
 from cvxleak.report.searches import Searches
 from cvxleak.report.targets import check_floors, check_targets
@@ -135,15 +135,10 @@ def table_report(
         _note(facts, "true", asked.true)
     if values is not None:
         _note(facts, "published", values)
-        progress.begin(names.POSSIBLE)
-        try:
-            possible = possible_counts(asked, values)
-        finally:
-            progress.end()
-        place = {label: i for i, label in enumerate(possible.numbers)}
+        possible = solved(progress, names.POSSIBLE, lambda **_: possible_counts(asked, values))
         for key in ("lower", "upper"):
-            ends = getattr(possible, key)
-            _note(facts, key, [ends[place[label]] for label in asked.numbers])
+            ends = dict(zip(possible.numbers, getattr(possible, key), strict=True))
+            _note(facts, key, [ends.get(label) for label in asked.numbers])
         if counted:
             realized = realized_leakage(asked, values, prior)
             chances = dict(zip(realized.cells, np.diag(realized.posterior), strict=True))
@@ -165,30 +160,28 @@ def _private(
     privacy: TablePrivacy, levels: Sequence[float], unit: str, progress: Progress
 ) -> Iterator[Quantity]:
     """Yield how well the whole table tells in which of two cells one person is."""
-    progress.begin(names.TABLE_DELTA)
-    try:
-        test = privacy.profile(0.0)
+    test = solved(progress, names.TABLE_DELTA, privacy.profile, epsilon=0.0)
+    meaning = (
+        "The most by which moving one person to another cell changes the probability of any "
+        "set of published results (total variation)"
+    )
+    meaning += _between(privacy, test.witness)
+    yield Quantity.of_bound(names.ADVANTAGE, test, unit, f"{meaning}.")
+    for level in levels:
+        bound = solved(progress, names.TABLE_DELTA, privacy.profile, epsilon=level)
+        meaning = say.moved(level, bound.upper) + _between(privacy, bound.witness)
+        shown = level / unit_scale(unit)
+        yield Quantity.of_bound(names.TABLE_DELTA, bound, unit, f"{meaning}.", epsilon=shown)
+    if progress.interrupted:
+        return
+    rho = solved(progress, names.TABLE_ZCDP, lambda **_: privacy.zcdp)
+    meaning = "The rho of zero-concentrated differential privacy of the whole table."
+    if rho.lower == math.inf:
         meaning = (
-            "The most by which moving one person to another cell changes the probability of any "
-            "set of published results (total variation)"
+            "Not zero-concentrated differentially private: something can be published with a "
+            "person in one cell that cannot be with them in another."
         )
-        meaning += _between(privacy, test.witness)
-        yield Quantity.of_bound(names.ADVANTAGE, test, unit, f"{meaning}.")
-        for level in levels:
-            bound = privacy.profile(level)
-            meaning = say.moved(level, bound.upper) + _between(privacy, bound.witness)
-            shown = level / unit_scale(unit)
-            yield Quantity.of_bound(names.TABLE_DELTA, bound, unit, f"{meaning}.", epsilon=shown)
-        rho = privacy.zcdp
-        meaning = "The rho of zero-concentrated differential privacy of the whole table."
-        if rho.upper == math.inf:
-            meaning = (
-                "Not zero-concentrated differentially private: something can be published with a "
-                "person in one cell that cannot be with them in another."
-            )
-        yield Quantity.of_bound(names.TABLE_ZCDP, rho, unit, meaning)
-    finally:
-        progress.end()
+    yield Quantity.of_bound(names.TABLE_ZCDP, rho, unit, meaning)
 
 
 def _between(privacy: TablePrivacy, move: TableMove | None) -> str:

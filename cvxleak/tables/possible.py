@@ -12,7 +12,7 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from scipy.sparse import csr_array, lil_array, vstack
 
-from cvxleak.core.errors import InfeasibleError
+from cvxleak.core.errors import InfeasibleError, SolveInterrupted
 from cvxleak.core.notebook import html_table
 from cvxleak.core.validation import Array, instance
 from cvxleak.core.value import Value
@@ -132,6 +132,8 @@ def possible_counts(
         No table could have been published like this.
     ValidationError
         Labels that are no published numbers, or a value that its noise cannot give.
+    SolveInterrupted
+        Ctrl-C; its ``bound`` has the numbers that were done.
 
     Notes
     -----
@@ -157,12 +159,19 @@ def possible_counts(
     values = asked.as_published(published)
     program = _Program(asked, values, instance(people_known, bool, "people_known"))
     ends: list[tuple[int, int | None, int, int | None]] = []
-    for done, places in enumerate(asked.table.sums):
-        if progress is not None:
-            progress(done, len(asked.table.sums))
-        ends.append(program.ends(places))
+    try:
+        for done, places in enumerate(asked.table.sums):
+            if progress is not None:
+                progress(done, len(asked.table.sums))
+            ends.append(program.ends(places))
+    except KeyboardInterrupt as error:
+        raise SolveInterrupted(_found(asked, ends) if ends else None) from error
+    return _found(asked, ends)
+
+
+def _found(release: TableRelease, ends: Sequence[Any]) -> PossibleCounts:
     lower, upper, smallest, largest = zip(*ends, strict=True)
-    return PossibleCounts(asked.table.numbers, lower, upper, smallest, largest)
+    return PossibleCounts(release.table.numbers[: len(ends)], lower, upper, smallest, largest)
 
 
 class _Program:

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak.core.errors import ValidationError
+from cvxleak.core.clock import Clock
+from cvxleak.core.errors import SolveInterrupted, ValidationError
 from cvxleak.core.validation import (
     Array,
     frozen_array,
@@ -24,7 +25,7 @@ from cvxleak.core.validation import (
 )
 from cvxleak.core.value import Value
 from cvxleak.exact.rationals import LARGEST_EXPONENT
-from cvxleak.problem import Bound
+from cvxleak.problem import Bound, Stopped
 from cvxleak.tables.concentrated import zcdp_of
 from cvxleak.tables.keyed import Between
 from cvxleak.tables.losses import Book, GridLosses, Losses
@@ -134,26 +135,43 @@ class TablePrivacy(Value):
             self._found[place] = self._cases[place].witness()
         return self._found.get(place)
 
-    def _largest(self, epsilon: float) -> tuple[float, float, int | None]:
-        """Return ends of the largest H_c at c = e^epsilon, and the case that attains the lower."""
-        cases = range(len(self._cases))
-        if len(cases) > 2:
-            above = [one.delta(epsilon)[1] for one in self._coarse]
-            order = sorted(cases, key=lambda place: -above[place])
-        else:
-            above, order = [1.0] * len(cases), [*cases]
-        lower, upper, best = max(0.0, -math.expm1(epsilon)), 0.0, None
-        upper = lower
-        for place in order:
-            if above[place] <= lower:
-                break
-            low, high = self._of(place).delta(epsilon)
-            upper = max(upper, min(high, above[place]))
-            if low > lower and self._witness(place) is not None:
-                lower, best = low, place
-        return lower, max(lower, upper), best
+    def _largest(
+        self, epsilon: float, clock: Clock | None = None
+    ) -> tuple[float, float, int | None, Stopped | None]:
+        """Return ends of the largest H_c at c = e^epsilon, and the case that attains the lower.
 
-    def profile(self, epsilon: float) -> Bound:
+        And why the search ended, if it did before all cases were seen.
+        """
+        upper, rest = 0.0, 1.0  # what is still to be seen is below `rest`
+        found: tuple[float, int | None] = max(0.0, -math.expm1(epsilon)), None
+        stopped = None
+        try:
+            cases = range(len(self._cases))
+            if len(cases) > 2:
+                above = [one.delta(epsilon)[1] for one in self._coarse]
+                order = sorted(cases, key=lambda place: -above[place])
+            else:
+                above, order = [1.0] * len(cases), [*cases]
+            for done, place in enumerate(order):
+                rest = above[place]
+                if rest <= found[0]:
+                    break
+                if done and clock is not None and clock.late:
+                    stopped = Stopped.TIME_LIMIT
+                    break
+                low, high = self._of(place).delta(epsilon)
+                upper = max(upper, min(high, rest))
+                if low > found[0] and self._witness(place) is not None:
+                    found = low, place
+            else:
+                rest = 0.0
+        except KeyboardInterrupt:
+            stopped = Stopped.INTERRUPTED
+        if stopped is None:
+            rest = 0.0
+        return found[0], max(found[0], upper, rest), found[1], stopped
+
+    def profile(self, epsilon: float, *, time_limit: float | None = None) -> Bound:
         """Return the least delta for which (epsilon, delta)-differential privacy holds.
 
         The largest P(S) - e^epsilon R(S) over events S. It is 0 at the witness None.
@@ -162,6 +180,9 @@ class TablePrivacy(Value):
         ----------
         epsilon : float
             In nats, from 0 to 1e4.
+        time_limit : float or None
+            Seconds, after which no further move is looked at. Both bounds hold whenever that is,
+            and after Ctrl-C, which raises `cvxleak.core.SolveInterrupted` with the bound reached.
 
         Returns
         -------
@@ -175,17 +196,21 @@ class TablePrivacy(Value):
             An epsilon out of range.
         """
         level = real_number(epsilon, "epsilon", 0.0, LARGEST_EXPONENT)
-        begun = perf_counter()
-        lower, upper, place = self._largest(level)
-        return Bound.proved(
+        begun, clock = perf_counter(), Clock(time_limit)
+        lower, upper, place, stopped = self._largest(level, clock)
+        stats = {"seconds": perf_counter() - begun, "cases": len(self.__dict__.get("_cases", ()))}
+        bound = Bound.proved(
             "delta",
             lower,
             upper,
             tol=TOLERANCE,
             unit="probability",
             witness=None if place is None else self._witness(place),
-            stats={"seconds": perf_counter() - begun, "cases": len(self._cases)},
+            stats=stats if stopped is None else {**stats, "stopped": stopped},
         )
+        if stopped is Stopped.INTERRUPTED:
+            raise SolveInterrupted(bound)
+        return bound
 
     def trade_off(self, false_alarms: ArrayLike) -> TradeOffEnds:
         """Return how often at least the best test misses the person's other cell.
@@ -244,8 +269,8 @@ class TablePrivacy(Value):
 
         And a lower end of it beyond the last one.
         """
-        limit, reach = self._largest(FAR)[1], 1.0
-        while reach < FAR and self._largest(reach)[1] > limit + ENOUGH:
+        limit, reach = self._all(FAR)[1], 1.0
+        while reach < FAR and self._all(reach)[1] > limit + ENOUGH:
             reach *= 2
         levels = set(np.linspace(0, reach, CURVE).tolist())
         if len(self._cases) <= 2:  # one move, in both orders: the levels at which its profile bends
@@ -254,15 +279,22 @@ class TablePrivacy(Value):
         chosen = sorted(levels)
         rows = []
         for level in chosen:
-            low, high, _ = self._largest(level)
+            low, high, _ = self._all(level)
             rows.append((math.exp(level), low, high))
             if level > 0:
                 less = math.exp(-level)
                 rows.append((less, 1 - less * (1 - low), 1 - less * (1 - high)))
         rows.append((0.0, 1.0, 1.0))
         c, low, high = (np.array(column) for column in zip(*sorted(rows), strict=True))
-        *_, place = self._largest(chosen[-1])
+        *_, place = self._all(chosen[-1])
         return c, low, high, 0.0 if place is None else self._of(place).certain
+
+    def _all(self, epsilon: float) -> tuple[float, float, int | None]:
+        """Return what `_largest` does, once all cases are seen."""
+        lower, upper, place, stopped = self._largest(epsilon)
+        if stopped is not None:
+            raise SolveInterrupted
+        return lower, upper, place
 
     @cached_property
     def zcdp(self) -> Bound:
@@ -271,7 +303,10 @@ class TablePrivacy(Value):
         The largest D_alpha(P || R) / alpha over orders alpha > 1, in nats.
         """
         begun = perf_counter()
-        lower, upper, place = zcdp_of(self._cases, self._book, self._has)
+        try:
+            lower, upper, place = zcdp_of(self._cases, self._book, self._has)
+        except KeyboardInterrupt as error:
+            raise SolveInterrupted(Bound.proved("rho", 0.0, math.inf, tol=TOLERANCE)) from error
         return Bound.proved(
             "rho",
             lower,

@@ -11,17 +11,19 @@ from typer.testing import CliRunner
 from cvxleak.cli.app import app
 from cvxleak.core import ValidationError
 from cvxleak.model import Gaussian
-from cvxleak.report import html_page, table_report
+from cvxleak.report import Progress, html_page, table_report
 from cvxleak.tables import (
     PerturbationTable,
     RandomRounding,
     Table,
+    TablePrivacy,
     TableRelease,
     possible_counts,
     realized_leakage,
     table_leakage,
     table_privacy,
 )
+from cvxleak.tables.possible import _Program
 
 TABLE = Table({"sex": ["f", "m"], "answer": ["no", "yes"]}, counts=[[5, 2], [4, 0]])
 RELEASE = TableRelease(TABLE, RandomRounding(3))
@@ -145,6 +147,44 @@ def test_wrong_options_are_named(folder: Path, monkeypatch, arguments, message):
     result = CliRunner().invoke(app, ["audit", *arguments])
     assert result.exit_code == 2
     assert message in re.sub(r"\s+", " ", result.output)
+
+
+def test_ctrl_c_leaves_a_report(monkeypatch):
+    class Patient(Progress):
+        reports_interrupts = True
+
+    ends, seen = _Program.ends, []
+
+    def once(self, places):
+        seen.append(places)
+        if len(seen) == 2:
+            raise KeyboardInterrupt
+        return ends(self, places)
+
+    monkeypatch.setattr(_Program, "ends", once)
+    report = table_report(RELEASE, published=PUBLISHED, progress=Patient())
+    assert report.interrupted
+    assert [cell["lower"] is None for cell in report.facts["cells"]] == [False] + 8 * [True]
+    page = html_page(report, ["A table"])
+    assert page.count("not computed") == 8
+
+
+def test_ctrl_c_at_the_moves_leaves_the_rest(monkeypatch):
+    class Patient(Progress):
+        reports_interrupts = True
+
+    def pressed(self, place):
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(TablePrivacy, "_of", pressed)
+    report = table_report(RELEASE, progress=Patient())
+    assert report.interrupted
+    (advantage,) = report.named("membership advantage")
+    truth = table_privacy(RELEASE).profile(0)
+    assert advantage.lower <= truth.lower <= truth.upper <= advantage.upper
+    assert len(report.named("table DP delta")) == 4
+    assert not report.named("table zCDP rho")
 
 
 def test_a_level_is_a_number():

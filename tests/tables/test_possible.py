@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cvxleak.core import ValidationError
-from cvxleak.core.errors import InfeasibleError
+from cvxleak.core.errors import InfeasibleError, SolveInterrupted
 from cvxleak.model import Gaussian
 from cvxleak.tables import PerturbationTable, RandomRounding, Table, TableRelease, possible_counts
 
@@ -94,6 +94,21 @@ def test_progress_is_told():
     release = TableRelease(Table({"x": ["a", "b"]}, people=4), RandomRounding(3))
     possible_counts(release, [3, 0, 3], progress=lambda done, of: told.append((done, of)))
     assert told == [(0, 3), (1, 3), (2, 3)]
+
+
+def test_ctrl_c_leaves_the_numbers_that_were_done():
+    release = TableRelease(Table({"x": ["a", "b", "c"]}, people=9), RandomRounding(3))
+    whole = possible_counts(release, [3, 3, 3, 9])
+
+    def press(done, total):
+        if done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(SolveInterrupted) as found:
+        possible_counts(release, [3, 3, 3, 9], progress=press)
+    part = found.value.bound
+    assert part.numbers == whole.numbers[:2]
+    assert (part.lower, part.upper) == (whole.lower[:2], whole.upper[:2])
 
 
 def test_what_cannot_be_published_is_refused():

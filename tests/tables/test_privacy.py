@@ -8,10 +8,19 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from cvxleak import measures
+from cvxleak import Stopped, measures
 from cvxleak.core import ValidationError
+from cvxleak.core.errors import SolveInterrupted
 from cvxleak.model import DiscreteLaplace, Gaussian, Laplace, Rounded
-from cvxleak.tables import PerturbationTable, RandomRounding, Table, TableRelease, table_privacy
+from cvxleak.tables import (
+    PerturbationTable,
+    RandomRounding,
+    Table,
+    TablePrivacy,
+    TableRelease,
+    calibrate_table,
+    table_privacy,
+)
 
 PTABLE = Path(__file__).parents[2] / "examples" / "ptable.csv"
 LEVELS = (0.0, 0.3, 1.0, 2.5)
@@ -159,3 +168,47 @@ def test_a_rounded_table_has_no_zcdp_and_keys_are_not_independent():
     empty = TableRelease(Table({"x": ["a", "b"]}, counts=[3, 0]), RandomRounding(3))
     with pytest.raises(ValidationError, match="nobody is in"):
         table_privacy(empty, (("b",), ("a",)), this_table=True)
+
+
+@pytest.mark.parametrize("after", [0, 1])
+def test_ctrl_c_leaves_bounds_that_hold(monkeypatch, after):
+    table = Table({"x": range(3)}, counts=[4, 1, 3])
+    asked = TableRelease(table, RandomRounding(3, up=(0.2, 0.7))), ((0,), (1,))
+    truth = table_privacy(*asked, this_table=True).profile(0.2)
+    looked, of = [0], TablePrivacy._of
+
+    def pressed(self, place):
+        looked[0] += 1
+        if looked[0] > after:
+            raise KeyboardInterrupt
+        return of(self, place)
+
+    monkeypatch.setattr(TablePrivacy, "_of", pressed)
+    privacy = table_privacy(*asked, this_table=True)
+    with pytest.raises(SolveInterrupted) as found:
+        privacy.profile(0.2)
+    bound = found.value.bound
+    assert bound.lower <= truth.lower <= truth.upper <= bound.upper <= 1
+    assert bound.stats["stopped"] is Stopped.INTERRUPTED
+    assert (bound.witness is not None) == (bound.lower > 0)
+    with pytest.raises(SolveInterrupted):
+        privacy.trade_off([0.1])
+    monkeypatch.setattr(TablePrivacy, "_of", of)
+    late = table_privacy(*asked, this_table=True).profile(0.2, time_limit=0.0)
+    assert late.lower <= truth.lower <= truth.upper <= late.upper
+    assert privacy.profile(0.2).upper == truth.upper
+
+
+def test_ctrl_c_leaves_the_calibration_reached():
+    table, tried = Table({"x": ["a", "b"]}, people=50), []
+
+    def noisy(scale):
+        tried.append(scale)
+        if len(tried) == 5:
+            raise KeyboardInterrupt
+        return TableRelease(table, DiscreteLaplace(scale))
+
+    with pytest.raises(SolveInterrupted) as found:
+        calibrate_table(noisy, (1, 100), epsilon=1.0, delta=1e-6)
+    assert found.value.bound.bound.upper <= 1e-6
+    assert found.value.bound.parameter in tried
