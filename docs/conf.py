@@ -130,13 +130,23 @@ def add_keywords(app: Sphinx, docname: str, source: list[str]) -> None:
         source[0] = f"{title}\n\n```{{index}} {main}\n```\n{rest}"
 
 
-FUNCTION = re.compile(r"(<mi[^>]*>\w+</mi>\s*<mo)>&ApplyFunction;</mo>(?!\s*<mo[^>]*>\()")
-"""A name such as log, and not in front of a parenthesis."""
-FENCE = re.compile(r'<mo(?: class="\w+")?>([⟨⟩‖])</mo>')
-"""Would grow with a sum beside it; parentheses do not either."""
-
-RELATION = re.compile(r"^(  <mo>(?:[=<≤≥≈∈→⟺]|&lt;|&gt;)</mo>)$", re.MULTILINE)
+SPACING = [
+    # A name such as log, and not in front of a parenthesis.
+    (
+        re.compile(r"(<mi[^>]*>\w+</mi>\s*<mo)>&ApplyFunction;</mo>(?!\s*<mo[^>]*>\()"),
+        r'<mspace width="0.17em"/>\1 rspace="0.17em">&ApplyFunction;</mo>',
+    ),
+    (
+        re.compile(r"<msub>\s*<mi>log</mi>\s*<mn>\d+</mn>\s*</msub>"),
+        r'<mspace width="0.17em"/>\g<0><mspace width="0.17em"/>',
+    ),
+    # These would grow with a sum beside them; parentheses do not either.
+    (re.compile(r'<mo(?: class="\w+")?>([⟨⟩‖])</mo>'), r'<mo stretchy="false">\1</mo>'),
+    (re.compile(r" xmlns=\S+?(?=>| display)"), ""),
+]
+RELATION = re.compile(r"^(  <mo>(?:[+=<≤≥≈∈→⟺]|&lt;|&gt;)</mo>)$", re.MULTILINE)
 """On the outermost level, where a line may break: no browser breaks one inside a formula."""
+TEXT = re.compile(r"<mtext>[^<]*</mtext>")
 JOINED = re.compile(r"(<math>(?:(?!</?math).)*</math>[.,;:)]+)")
 
 
@@ -148,14 +158,12 @@ def formula(writer: HTML5Translator, node: nodes.math | nodes.math_block) -> Non
     except MathError as error:
         getLogger(__name__).warning(str(error), location=node)
         raise nodes.SkipNode from error
-    mathml = FUNCTION.sub(
-        r'<mspace width="0.17em"/>\1 rspace="0.17em">&ApplyFunction;</mo>', mathml
-    )
-    mathml = mathml.replace(' xmlns="http://www.w3.org/1998/Math/MathML"', "")
-    mathml = FENCE.sub(r'<mo stretchy="false">\1</mo>', mathml)
+    for pattern, spaced in SPACING:
+        mathml = pattern.sub(spaced, mathml)
     if not block:
         mathml = RELATION.sub(r"\1</math><wbr/><math>", mathml)
     mathml = " ".join(mathml.split())
+    mathml = TEXT.sub(lambda text: text[0].replace(" ", "\N{NO-BREAK SPACE}"), mathml)
     writer.body.append(f'<div class="math">{mathml}</div>' if block else mathml)
     raise nodes.SkipNode
 
