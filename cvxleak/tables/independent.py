@@ -327,15 +327,17 @@ class TableLeakage(Value):
         lower, witness = best.lower, best.witness
         with balls.precision():
             upper = balls.round_up(balls.number(len(self.release.table.alphabet)).log())
+        laws, counted = self._independent
+        separate = len(laws) == len(self.release.noise)
         if not self._known:
-            products = Products(self.release.table, *self._independent)
+            products = Products(self.release.table, laws, counted)
             least, others = products.lower
             if least > lower:
                 lower, witness = least, TableAdversary(others, products.law)
-            if not self.release.linked:
+            if separate:
                 told = math.fsum(bound.upper for bound in bounds) * (1 + 1e-12)
                 upper = min(upper, told, products.upper)
-        elif not self.release.linked:
+        elif separate:
             # The worst others are known ones.
             upper = TableLeakage(self.release).whole.upper
         return Bound.proved(
@@ -420,7 +422,7 @@ def table_leakage(
     one is that of the number that tells most, or, if nothing is known of the laws, of a person
     anywhere in the table all of whose others are in one cell (without the margins if their keys are
     sums). The upper one holds for an adversary who knows all others: from the local laws of the
-    numbers, or log k; where keys are summed it is log k (:doc:`/theory/tables`).
+    numbers, or log k; with margins whose keys are sums it is log k (:doc:`/theory/tables`).
 
     References
     ----------

@@ -260,6 +260,11 @@ def test_of_summed_keys_the_cells_are_independent(tmp_path):
     witness = found.whole.witness
     rows = rows_given(linked, witness.others)
     assert found.whole.lower <= information(witness.law.probabilities, rows)
+    cells = [
+        table_leakage(TableRelease(Table(SQUARE, people=60, margins=False), keyed(tmp_path, one)))
+        for one in (True, False)
+    ]
+    assert cells[1].whole.lower <= cells[0].whole.upper < math.log(4)
     known = table_leakage(linked, least_probability=0.1)
     assert known.whole.lower == max(bound.lower for bound in known.numbers.values())
 
