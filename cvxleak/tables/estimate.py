@@ -14,7 +14,7 @@ from cvxleak.core.validation import in_order, label_tuple, real_number, short, w
 from cvxleak.core.value import Value, preview
 from cvxleak.model import AdditiveNoise, Channel
 from cvxleak.tables.inversion import Ends, Noise, counts_within
-from cvxleak.tables.noise import CountNoise
+from cvxleak.tables.noise import CountNoise, noise_by_label
 from cvxleak.tables.release import TableRelease
 from cvxleak.tables.sums import sum_within
 
@@ -286,15 +286,7 @@ def _laws(noise: Any, labels: tuple[Hashable, ...]) -> dict[Hashable, Noise]:
     if isinstance(noise, TableRelease):
         given: dict[Hashable, Any] = dict(noise.noise)
     elif isinstance(noise, Mapping):
-        given = dict(noise)
-        for label in given:
-            if label not in labels:
-                raise ValidationError(
-                    f"noise: found {short(label)}; the numbers are {preview(labels)}"
-                )
-        for label in labels:
-            if label not in given:
-                raise ValidationError(f"noise: the number {short(label)} has none")
+        given = noise_by_label(noise, labels)
     elif isinstance(noise, Sequence) and not isinstance(noise, str):
         if len(noise) != len(labels):
             raise ValidationError(f"noise: found {len(noise)} for {len(labels)} published numbers")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -14,8 +15,8 @@ import numpy as np
 
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.numbers import exact_law
-from cvxleak.core.validation import check_cells, in_order, instance, whole_number
-from cvxleak.core.value import Value
+from cvxleak.core.validation import check_cells, in_order, instance, short, whole_number
+from cvxleak.core.value import Value, preview
 from cvxleak.mechanisms import random_rounding
 from cvxleak.model import (
     AdditiveNoise,
@@ -29,7 +30,15 @@ from cvxleak.model import (
 )
 from cvxleak.model._ptable import PTable, Steps, read_ptable
 
-__all__ = ["CountNoise", "Interval", "Law", "PerturbationTable", "RandomRounding", "log_likelihood"]
+__all__ = [
+    "CountNoise",
+    "Interval",
+    "Law",
+    "PerturbationTable",
+    "RandomRounding",
+    "log_likelihood",
+    "noise_by_label",
+]
 
 HALFWAY = 1e-9
 """By how much of the base a number may miss the multiple that it is."""
@@ -141,6 +150,27 @@ def log_likelihood(noise: CountNoise | AdditiveNoise, published: float, count: i
     if isinstance(noise, Uniform):
         return 0.0 if abs(z) <= noise.half_width else -math.inf
     raise ValidationError(f"noise: found {noise!r}, whose density is not known here")
+
+
+def noise_by_label(noise: Mapping[Any, Any], labels: Sequence[Any], hint: str = "") -> dict:
+    """Return the noise of each number by its label, once each has one and there is no other.
+
+    Examples
+    --------
+    >>> from cvxleak.tables import RandomRounding
+    >>> from cvxleak.tables.noise import noise_by_label
+    >>> noise_by_label({"a": RandomRounding(3)}, ["a"])
+    {'a': RandomRounding(3)}
+    """
+    for label in noise:
+        if label not in labels:
+            raise ValidationError(
+                f"noise: found {short(label)}; the numbers are {preview(tuple(labels))}"
+            )
+    for label in labels:
+        if label not in noise:
+            raise ValidationError(f"noise: the number {short(label)} has none{hint}")
+    return dict(noise)
 
 
 def _log(p: float) -> float:

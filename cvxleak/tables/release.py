@@ -27,7 +27,13 @@ from cvxleak.core.validation import (
 from cvxleak.core.value import Value, preview
 from cvxleak.model import AdditiveNoise, Channel, Mechanism
 from cvxleak.tables.keys import Linked, joint_law
-from cvxleak.tables.noise import CountNoise, Interval, PerturbationTable, log_likelihood
+from cvxleak.tables.noise import (
+    CountNoise,
+    Interval,
+    PerturbationTable,
+    log_likelihood,
+    noise_by_label,
+)
 from cvxleak.tables.reading import read_published
 from cvxleak.tables.table import Cell, Table
 
@@ -70,17 +76,8 @@ class TableRelease(Value):
     def __init__(self, table: Table, noise: Noise | Mapping[Any, Noise | None]) -> None:
         numbers = instance(table, Table, "table").numbers
         if isinstance(noise, Mapping):
-            given = dict(noise)
-            for label in given:
-                if label not in numbers:
-                    raise ValidationError(
-                        f"noise: found {short(label)}; the numbers are {preview(numbers)}"
-                    )
-            for label in numbers:
-                if label not in given:
-                    raise ValidationError(
-                        f"noise: the number {label!r} has none; say None if it is not published"
-                    )
+            hint = "; say None if it is not published"
+            given = noise_by_label(noise, numbers, hint)
         else:
             given = dict.fromkeys(numbers, noise)
         pairs = []

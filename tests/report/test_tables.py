@@ -126,6 +126,7 @@ def test_specs_and_people_give_the_same_report(folder: Path):
             "--noise: found 'dice:3'",
         ),
         (["--microdata", "people.csv", "--by", "sex", "--noise", "rounding:x"], "whole number"),
+        (["--microdata", "people.csv", "--by", "sex", "--noise", "rounding:0"], "--noise: found 0"),
         (
             ["--microdata", "people.csv", "--by", "size", "--noise", "rounding:3"],
             "'size' is not there",

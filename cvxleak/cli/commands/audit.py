@@ -316,9 +316,11 @@ def _audit_microdata(
     mechanism = check_spec({"version": 1, "mechanism": section}, "--noise").mechanism
     assert mechanism is not None
     data = read_file(path)
+    with place("--noise"):
+        law = mechanism.of_counts(Path)
     with named({"data": "--microdata", "rows": "--by"}):
         table = Table.from_microdata(path, [name.strip() for name in by.split(",")])
-        release = TableRelease(table, mechanism.of_counts(Path))
+        release = TableRelease(table, law)
     with Display(options["unit"]) as progress, named({"published": "--published"}):
         report = table_report(
             release,
