@@ -1218,6 +1218,7 @@ class Independent:
 def product_leakage(problem: Any, witness: Any, proof: Any) -> Ends:
     """Return the largest leakage about a record when records are independent of one another."""
     known = isinstance(problem, dict) and "laws" in problem
+    need(gain_of(problem).leakage, "another gain of independent records", UnknownError)
     mechanism, record, about = fields(
         problem, f"mechanism record {'laws' if known else 'entropy_floor'}")
     stored, matrix = fields(mechanism, "query channel")
@@ -1731,7 +1732,7 @@ def local_dp(problem: Any, witness: Any, proof: Any) -> Ends:
 KINDS: dict[str, tuple[Any, Callable[[Any, Any, Any], Ends]]] = {  # the unit, perhaps of a problem
     "capacity": ("nats", capacity), "local-dp": ("nats", local_dp),
     "record-leakage": (lambda problem: gain_of(problem).unit, record_leakage),
-    "product-leakage": ("nats", product_leakage),
+    "product-leakage": (lambda problem: gain_of(problem).unit, product_leakage),
     "pml-envelope": ("nats", pml_envelope),
     "failure-probability": ("probability", failure_probability),
     "min-leakage": ("nats", min_leakage), "min-distortion": ("distortion", min_distortion)}

@@ -3,7 +3,8 @@
 Which cases there are, and why they do, is said at `cvxleak.proofs.bounds.independent`. In each case
 the maximum over the law of record i, a mixture of the vertices of its polytope, is concave; it is
 approached by multiplying weights (Blahut and Arimoto, with longer steps), all cases of a block at
-once, as long as they may be the worst.
+once, as long as they may be the worst. Of a gain the maximum is at one of finitely many laws, the
+same in all cases (`cvxleak.proofs.bounds.independent_gains`).
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ from scipy.special import entr, rel_entr
 from cvxleak.core.clock import Clock
 from cvxleak.core.errors import InfeasibleError, ValidationError
 from cvxleak.core.validation import Array, in_order, real_number
-from cvxleak.measures import mutual_information
+from cvxleak.measures import gain_leakage, mutual_information
 from cvxleak.model import Mechanism, Prior, RecordSpace
 from cvxleak.model.prior import as_prior
+from cvxleak.proofs.bounds.gains import LEAKAGE, GainForm
 from cvxleak.proofs.bounds.independent import (
     IndependentRecords,
     Vertices,
@@ -31,16 +33,19 @@ from cvxleak.proofs.bounds.independent import (
     floats,
     simplex,
 )
+from cvxleak.proofs.bounds.independent_gains import actions_of, corners, gain_ends, laws_of
 
 __all__ = [
     "Worst",
     "interval",
     "known_laws",
     "law_leakage",
+    "law_value",
     "mixed_laws",
     "per_record",
     "weights_of",
     "worst_case",
+    "worst_gain",
 ]
 
 ITERATIONS = 400
@@ -64,15 +69,18 @@ class Worst:
     value : float
     case : int
         Its place among all.
-    inputs : array, shape (cases, vertices of the record's own law)
-        Weights on these, for each case.
+    weights : tuple of float
+        In it, on the vertices of the record's own law.
+    inputs : array, shape (cases, vertices of the record's own law), or None
+        Weights on these, for each case; not of a gain.
     late : bool
         Whether the time was up before all were good.
     """
 
     value: float
     case: int
-    inputs: Array
+    weights: tuple[float, ...]
+    inputs: Array | None
     late: bool
 
     def spread_over(self, setting: IndependentRecords, record: int) -> list[tuple[float, ...]]:
@@ -80,7 +88,7 @@ class Worst:
         others = setting.others(record)
         numbers = next(islice(choices(others), self.case, None))
         weights: list[tuple[float, ...]] = [()] * setting.mechanism.space.records
-        weights[record] = tuple(self.inputs[self.case].tolist())
+        weights[record] = self.weights
         for (kind, members), counts in zip(others.items(), numbers, strict=True):
             corners, start = simplex(len(kind.vertices)), 0
             for corner, count in zip(corners, counts, strict=True):
@@ -109,7 +117,24 @@ def worst_case(setting: IndependentRecords, record: int, clock: Clock) -> Worst:
             inputs[open_], values[open_], late = _improved(rows, own, inputs[open_], best, clock)
             best = max(best, float(values.max()))
     case = int(np.argmax(values))
-    return Worst(float(values[case]), case, inputs, late)
+    return Worst(float(values[case]), case, tuple(inputs[case].tolist()), inputs, late)
+
+
+def worst_gain(setting: IndependentRecords, record: int, told: GainForm) -> Worst:
+    """Return the case in which a gain is largest, over mixtures of the vertices of its law."""
+    own = setting.own[record]
+    actions = actions_of(told.gain, len(own[0]))
+    weights = corners(actions, own)
+    laws = laws_of(weights, own)
+    best, start = Worst(-math.inf, 0, (), None, False), 0
+    for block in setting.blocks(record):
+        values, _ = gain_ends(block, laws, 1, actions, told.form)
+        case, law = np.unravel_index(int(values.argmax()), values.shape)
+        if values[case, law] > best.value:
+            mixture = tuple(int(x.p) / int(x.q) for x in weights[law])
+            best = Worst(float(values[case, law]), start + int(case), mixture, None, False)
+        start += len(values)
+    return best
 
 
 def _values(rows: Array, own: Array, weights: Array) -> tuple[Array, Array]:
@@ -264,8 +289,20 @@ def mixed_laws(
     )
 
 
-def law_leakage(mechanism: Mechanism, record: int, laws: Sequence[tuple[float, ...]]) -> float:
-    """Return I(X_i;Y) under a product prior, in nats (floating point)."""
+def law_leakage(
+    mechanism: Mechanism,
+    record: int,
+    laws: Sequence[tuple[float, ...]],
+    told: GainForm = LEAKAGE,
+) -> float:
+    """Return I(X_i;Y) under a product prior, in nats, or another gain (floating point)."""
     whole = [simplex(size) for size in mechanism.space.shape]
     rows = IndependentRecords(mechanism, whole).at(record, laws, 0).rows[0]
-    return float(mutual_information(np.array(laws[record]), rows / rows.sum(axis=1, keepdims=True)))
+    return law_value(np.array(laws[record]), rows / rows.sum(axis=1, keepdims=True), told)
+
+
+def law_value(law: Array, channel: Array, told: GainForm) -> float:
+    """Return what a channel tells of a record of this law (floating point)."""
+    if told.is_leakage:
+        return float(mutual_information(law, channel))
+    return gain_leakage(law, channel, told.gain, told.form)

@@ -24,26 +24,41 @@ from cvxleak.audit.cases import (
     interval,
     known_laws,
     law_leakage,
+    law_value,
     mixed_laws,
     per_record,
     weights_of,
     worst_case,
+    worst_gain,
 )
-from cvxleak.audit.record_leakage import TOLERANCE, RecordLeakage
+from cvxleak.audit.record_leakage import SHANNON, TOLERANCE, RecordLeakage
 from cvxleak.audit.search.audit import Audit
+from cvxleak.audit.search.cell_audit import CellAudit
 from cvxleak.core.clock import Clock, Stop
 from cvxleak.core.errors import InfeasibleError, ValidationError
 from cvxleak.core.numbers import to_json
-from cvxleak.core.validation import Array, generator, in_order, instance, real_number, short
+from cvxleak.core.validation import (
+    Array,
+    generator,
+    in_order,
+    instance,
+    one_of,
+    real_number,
+    short,
+)
 from cvxleak.core.value import Value
 from cvxleak.exact import balls
 from cvxleak.exact.packing import pack
-from cvxleak.model import Mechanism, Prior
+from cvxleak.model import Gain, Mechanism, Prior
+from cvxleak.model.gain import FORMS, Form
+from cvxleak.model.own_gain import provable_gain
 from cvxleak.problem import Bound, Gap, Problem, Stopped
 from cvxleak.problem.candidates import candidate_weights, law_violations, positive_part
 from cvxleak.problem.problem import Found, Once, Search, Toward, mixtures
 from cvxleak.proofs import product_leakage as prover
-from cvxleak.proofs.bounds.independent import IndependentRecords
+from cvxleak.proofs.bounds.gains import GainForm
+from cvxleak.proofs.bounds.independent import IndependentRecords, simplex
+from cvxleak.proofs.bounds.independent_gains import actions_of, corners, laws_of
 
 __all__ = ["IndependentAdversary", "ProductLeakage", "product_leakage"]
 
@@ -109,6 +124,8 @@ class IndependentAdversary(Value):
 class ProductLeakage(Problem):
     """The problem max over records i and over product priors of a class of I(X_i;Y).
 
+    Or of a gain in one of its forms.
+
     DALENIUS Definition 5 for adversaries to whom the records are independent, and who know of each
     law that it is in a polytope, or of all of them that H(X) >= b.
 
@@ -131,12 +148,17 @@ class ProductLeakage(Problem):
     record_floor : float, optional
         h, in nats, from 0 to log 2: each record but i, of two values, has H(X_j) >= h; the law of
         record i is any.
+    gain, form
+        What is made of a belief, and what of it is bounded, as for `RecordLeakage`. Without a floor
+        it is a gain that is the largest of few linear functions: `Guess`, `GuessInTries`, a
+        `GainMatrix`, or one of your own with `rows`.
 
     Raises
     ------
     ValidationError
         Arguments of the wrong kind, several of those that say what is known, or too many datasets,
-        totals or cases.
+        totals or cases; a gain that is not bounded here, a factor of one that is not positive, and
+        the form "posterior" where the law of record i is any, so that it may be known.
     InfeasibleError
         b above log|X|, or h above log 2.
 
@@ -148,6 +170,11 @@ class ProductLeakage(Problem):
     p_j in [alpha, 1 - alpha] there are n cases, and in each a concave maximum over p_i. Without
     anything known the others' values may be taken to be known, as differential privacy does; that
     is not `RecordLeakage` at floor 0, where what is known of the others may depend on record i.
+
+    Of a gain, the rise and the factor are largest where the others' laws are at vertices as well,
+    and where the law of record i is one of finitely many: those at which the best action without
+    the output changes, on the faces of its polytope. For a guess and any law these are the uniform
+    laws on some of the values.
 
     With a floor b > 0 the class is no product. The largest capacity of q(.|., z) is an upper end,
     and so is the leakage without independence (`RecordLeakage`); the lower end is the best of a
@@ -187,6 +214,8 @@ class ProductLeakage(Problem):
     laws: Any = field(default=None, kw_only=True)
     least_probability: float | None = field(default=None, kw_only=True)
     record_floor: float | None = field(default=None, kw_only=True)
+    gain: Gain = field(default=SHANNON, kw_only=True)
+    form: Form = field(default="rise", kw_only=True)
 
     def __post_init__(self) -> None:
         mechanism = instance(self.mechanism, Mechanism, "mechanism")
@@ -215,6 +244,10 @@ class ProductLeakage(Problem):
             raise ValidationError(f"{names[0]}: found {', '.join(names[1:])} beside it; give one")
         for name, value in given.items():
             object.__setattr__(self, name, known_laws(space, name, value))
+        object.__setattr__(self, "gain", instance(self.gain, Gain, "gain"))
+        object.__setattr__(self, "form", one_of(self.form, FORMS, "form"))
+        if not self.told.is_leakage:
+            self._check_gain()
         if not floor:
             cases = self._cases
             for i in cases.attacked(self._record):
@@ -227,6 +260,40 @@ class ProductLeakage(Problem):
                 f"outputs; product priors under a floor are searched on at most "
                 f"{prover.SIZE_LIMIT} datasets and {TABLE_LIMIT} probabilities"
             )
+
+    @property
+    def told(self) -> GainForm:
+        """The gain in its form, as the prover takes it."""
+        return GainForm(self.gain, self.form)
+
+    def _check_gain(self) -> None:
+        sizes = sorted({self.mechanism.space.shape[i] for i in self.attacked})
+        gains = [provable_gain(self.gain, k) for k in sizes]
+        if self.gain is not gains[0] and len(sizes) > 1:
+            raise ValidationError(
+                f"gain: found {short(self.gain)} of one's own for records of {sizes} values; there "
+                "is a matrix of its rows for each number: name the record"
+            )
+        object.__setattr__(self, "gain", gains[0])
+        object.__setattr__(self, "name", f"{self.told.name}, product priors")
+        object.__setattr__(self, "unit", self.told.unit)
+        if self.entropy_floor:
+            RecordLeakage(self.mechanism, 0.0, self.records, gain=self.gain, form=self.form)
+            return
+        if self.form == "posterior" and self.laws is None:
+            raise ValidationError(
+                "form: found 'posterior', where the law of the attacked record is any: whoever "
+                "knows its value gains the most, whatever the output is; give laws or an "
+                "entropy_floor, or ask for 'rise' or 'factor'"
+            )
+        for own in {self._cases.own[i] for i in self.attacked}:
+            actions = actions_of(self.gain, len(own[0]))
+            laws = laws_of(corners(actions, own), own)
+            if self.form == "factor" and not (laws @ actions.T).max(axis=1).min() > 0:
+                raise ValidationError(
+                    f"form: found 'factor' of {self.gain!r}, which is not positive for all laws "
+                    "of the attacked record; 'rise' is bounded"
+                )
 
     @property
     def attacked(self) -> tuple[int, ...]:
@@ -269,7 +336,11 @@ class ProductLeakage(Problem):
         """Go through the cases, and prove both ends."""
         inside, outside = self._setting(self._least[1]), self._cases
         audited = outside.attacked(self._record)
-        found = [worst_case(outside, i, clock) for i in audited]
+        told = self.told
+        found = [
+            worst_case(outside, i, clock) if told.is_leakage else worst_gain(outside, i, told)
+            for i in audited
+        ]
         best = max(range(len(found)), key=lambda place: found[place].value)
         record, case = audited[best], found[best]
         weights = case.spread_over(inside, record)
@@ -277,10 +348,11 @@ class ProductLeakage(Problem):
             "mechanism": self.mechanism.to_dict(),
             "record": self._record,
             "laws": self._known,
+            **told.to_dict(),
         }
         witness = self._stored(record, weights)
         proof = {
-            "inputs": [pack(one.inputs) for one in found],
+            "inputs": [pack(one.inputs) for one in found] if told.is_leakage else None,
             "least_probability": to_json(self._least[0]),
         }
         with balls.precision():
@@ -326,12 +398,12 @@ class ProductLeakage(Problem):
         missed = {name: max(one[name] for one in off) for name in off[0]}
         if self.entropy_floor:
             short_of = max(self.entropy_floor - float(sum(entr(law).sum() for law in laws)), 0.0)
-            value = max(_value(self.mechanism, i, laws) for i in records)
+            value = max(_value(self.mechanism, i, laws, self.told) for i in records)
             return value, {**missed, "entropy is at least the floor": short_of}
         written = [tuple(law.tolist()) for law in laws]
         record = self._worst(records, written)
         off_by = max(w[1] for w in self._weights(self._cases, record, written))
-        value = law_leakage(self.mechanism, record, written)
+        value = law_leakage(self.mechanism, record, written, self.told)
         return value, {**missed, "laws are in their polytopes": off_by}
 
     def _worst(self, records: Sequence[int], laws: list[tuple[float, ...]]) -> int:
@@ -339,7 +411,7 @@ class ProductLeakage(Problem):
         codes = self._cases.codes
         # Those that add the same to the total and have the same law leak alike.
         alike = {(codes[i], laws[i]): i for i in reversed(records)}
-        return max(alike.values(), key=lambda i: law_leakage(self.mechanism, i, laws))
+        return max(alike.values(), key=lambda i: law_leakage(self.mechanism, i, laws, self.told))
 
     def _weights(
         self, setting: IndependentRecords, record: int, laws: list[tuple[float, ...]]
@@ -365,7 +437,7 @@ class ProductLeakage(Problem):
         ]
         if not self.entropy_floor:
             return self._toward_center(records, [tuple(law.tolist()) for law in laws])
-        record = max(records, key=lambda i: _value(self.mechanism, i, laws))
+        record = max(records, key=lambda i: _value(self.mechanism, i, laws, self.told))
         ends = np.cumsum(space.shape)[:-1]
 
         def parts(point: Array) -> list[list[float]]:
@@ -399,7 +471,7 @@ class _Search:
     """The local search from below, then the capacities of contexts and an audit from above."""
 
     def __init__(self, problem: ProductLeakage, rng: np.random.Generator) -> None:
-        self._problem, self._rng = problem, rng
+        self._problem, self._rng, self._told = problem, rng, problem.told
         mechanism = self._mechanism = problem.mechanism
         with balls.precision():
             most = sum(balls.round_down(arb(n).log()) for n in mechanism.space.shape)
@@ -409,7 +481,7 @@ class _Search:
         self._contexts: list[tuple[Array, Array, list[Any]] | None] | None = None
         self._best: tuple[int, list[Array]] | None = None
         self._searched = False  # to the end
-        self._audit: Audit | None = None
+        self._audit: Audit | CellAudit | None = None
         self._proved: tuple[float, float, dict[str, Any]] | None = None
 
     def advance(self, gap: Gap, stop: Stop) -> Stopped:
@@ -420,8 +492,12 @@ class _Search:
         if gap.closed(lower, upper):
             return Stopped.TOLERANCE
         if self._audit is None:
-            problem = RecordLeakage(self._mechanism, self._floor, self._problem.records)
-            self._audit = Audit(problem, self._rng)
+            asked = self._problem
+            problem = RecordLeakage(
+                self._mechanism, self._floor, asked.records, gain=asked.gain, form=asked.form
+            )
+            kind = Audit if self._told.is_leakage else CellAudit
+            self._audit = kind(problem, self._rng)
         stopped = self._audit.advance(gap, stop)
         if stopped is not Stopped.TOLERANCE or gap.closed(lower, min(upper, self._audit.upper)):
             return stopped
@@ -453,12 +529,16 @@ class _Search:
         """What a certificate says of the problem."""
         chosen = None if self._problem.records is None else self._problem.attacked[0]
         mechanism = self._mechanism.to_dict()
-        return {"mechanism": mechanism, "entropy_floor": self._floor, "record": chosen}
+        content = {"mechanism": mechanism, "entropy_floor": self._floor, "record": chosen}
+        return {**content, **self._told.to_dict()}
 
     @property
     def _lines(self) -> list[tuple[Array, Array, list[Any]] | None]:
         if self._contexts is None:
-            self._contexts = [_capacities(self._mechanism, i) for i in self._audited]
+            self._contexts = [
+                _capacities(self._mechanism, i) if self._told.is_leakage else None
+                for i in self._audited
+            ]
         return self._contexts
 
     @property
@@ -471,11 +551,11 @@ class _Search:
     def _look(self, stop: Callable[[], bool]) -> None:
         """Run the local searches, and take the best laws if they leak more than those known."""
         found = [
-            (i, _search(self._mechanism, i, self._floor, lines, self._rng, stop))
+            (i, _search(self._mechanism, i, self._floor, lines, self._rng, stop, self._told))
             for i, lines in zip(self._audited, self._lines, strict=True)
         ]
         known = [] if self._best is None else [self._best]
-        self._best = max(known + found, key=lambda one: _value(self._mechanism, *one))
+        self._best = max(known + found, key=lambda one: _value(self._mechanism, *one, self._told))
         self._searched, self._proved = not stop(), None
 
     def _without_audit(self) -> tuple[float, float, dict[str, Any]]:
@@ -486,6 +566,8 @@ class _Search:
             proof: dict[str, Any] = {"contexts": None, "audit": None}
             if all(one is not None for one in self._lines):
                 proof["contexts"] = [pack(one[0]) for one in self._lines if one is not None]
+            if not self._told.is_leakage and _few_corners(self._mechanism, self._audited, self._told):
+                proof["contexts"] = prover.CORNERS
             with balls.precision():
                 self._proved = *prover.prove(self._content, witness, proof), proof
         return self._proved
@@ -499,6 +581,8 @@ def product_leakage(
     laws: Any = None,
     least_probability: float | None = None,
     record_floor: float | None = None,
+    gain: Gain = SHANNON,
+    form: Form = "rise",
     **options: Any,
 ) -> Bound:
     """Return the leakage to adversaries with independent records: `ProductLeakage(...).solve(...)`.
@@ -514,6 +598,14 @@ def product_leakage(
     >>> from cvxleak.queries import parity
     >>> print(product_leakage(Mechanism(parity(2), binary_symmetric(0.1)), entropy_floor=0.0))
     leakage to product priors: 0.36806... to 0.36806... nats (CERTIFIED)
+
+    How much a rounded count helps to guess a record, if each other one is uncertain:
+
+    >>> from cvxleak.mechanisms import random_rounding
+    >>> from cvxleak.model import Guess
+    >>> from cvxleak.queries import count
+    >>> rounded = Mechanism(count(20), random_rounding(20, base=3))
+    >>> print(product_leakage(rounded, least_probability=0.1, gain=Guess()))
     """
     problem = ProductLeakage(
         mechanism,
@@ -522,6 +614,8 @@ def product_leakage(
         laws=laws,
         least_probability=least_probability,
         record_floor=record_floor,
+        gain=gain,
+        form=form,
     )
     return problem.solve(**options)
 
@@ -540,12 +634,25 @@ def _channel(rows: Array, laws: list[Array], record: int) -> Array:
     return result
 
 
-def _value(mechanism: Mechanism, record: int, laws: list[Array]) -> float:
-    return _information(laws[record], _channel(_rows(mechanism), laws, record))
+def _value(mechanism: Mechanism, record: int, laws: list[Array], told: GainForm) -> float:
+    return _told(laws[record], _channel(_rows(mechanism), laws, record), told)
 
 
-def _information(pi: Array, channel: Array) -> float:
-    return float(pi @ rel_entr(channel, pi @ channel).sum(axis=1))
+def _told(pi: Array, channel: Array, told: GainForm) -> float:
+    if told.is_leakage:
+        return float(pi @ rel_entr(channel, pi @ channel).sum(axis=1))
+    return law_value(pi, channel / channel.sum(axis=1, keepdims=True), told)
+
+
+def _few_corners(mechanism: Mechanism, audited: Sequence[int], told: GainForm) -> bool:
+    """Return whether the most that contexts gain is found exactly."""
+    contexts = sum(mechanism.space.size // mechanism.space.shape[i] for i in audited)
+    try:
+        for size in {mechanism.space.shape[i] for i in audited}:
+            corners(actions_of(told.gain, size), simplex(size))
+    except ValidationError:
+        return False
+    return contexts <= LINES_LIMIT
 
 
 def _capacities(mechanism: Mechanism, record: int) -> tuple[Array, Array, list[Any]] | None:
@@ -578,6 +685,7 @@ def _search(
     contexts: tuple[Array, Array, list[Any]] | None,
     rng: np.random.Generator,
     stop: Callable[[], bool],
+    told: GainForm,
 ) -> list[Array]:
     """Return the best product prior found, one that meets the floor."""
     shape, rows = mechanism.space.shape, _rows(mechanism)
@@ -605,14 +713,14 @@ def _search(
     def objective(z: Array) -> float:
         if stop():
             raise _LateError
-        return -_information(split(z)[record], _channel(rows, split(z), record))
+        return -_told(split(z)[record], _channel(rows, split(z), record), told)
 
     rules = [
         {"type": "eq", "fun": lambda z: np.array([p.sum() for p in np.split(z, ends[:-1])]) - 1},
         {"type": "ineq", "fun": lambda z: sum(entr(p).sum() for p in split(z)) - floor},
     ]
     uniform = [np.full(n, 1 / n) for n in shape]
-    best, most = uniform, _information(uniform[record], _channel(rows, uniform, record))
+    best, most = uniform, _told(uniform[record], _channel(rows, uniform, record), told)
     for laws in starts:
         candidates = [laws]
         if not stop():
@@ -628,7 +736,7 @@ def _search(
                 candidates.append(split(np.where(np.isfinite(run.x), run.x, 0.0)))
         for candidate in candidates:
             met = _met(candidate, uniform, floor)
-            value = _information(met[record], _channel(rows, met, record))
+            value = _told(met[record], _channel(rows, met, record), told)
             if value > most:
                 best, most = met, value
     return best

@@ -73,7 +73,9 @@ PROVERS = {
     ),
     "pml-envelope": Prover(envelope.prove_envelope, about=envelope.about_envelope),
     "pml-mechanism": Prover(pml_mechanism.prove, "utility", pml_mechanism.about),
-    "product-leakage": Prover(product_leakage.prove, about=product_leakage.about),
+    "product-leakage": Prover(
+        product_leakage.prove, product_leakage.unit_of, about=product_leakage.about
+    ),
     "record-leakage": Prover(
         record_leakage.prove, record_leakage.unit_of, about=record_leakage.about
     ),

@@ -32,6 +32,11 @@ proof: {"inputs", "least_probability"}; "inputs" are, for each audited record, a
 weights on the vertices of its own law for each case. How the cases prove both ends is said at
 `cvxleak.proofs.bounds.independent`.
 
+With "gain" and "form" in the problem, as in `cvxleak.proofs.record_leakage`, both claims are about
+the gain in that form. "contexts" is then null or "corners", and "inputs" null: the most that a
+record's channel gains is found exactly (`cvxleak.proofs.bounds.independent_gains`), if the gain has
+few actions; the convexity in the law of each other record is that of the information.
+
 "least_probability" is null but for a record floor: H(X_j) >= h is an interval [a, 1 - a], and the
 witness has an a with h(a) >= h, the proof one with h(a) <= h.
 """
@@ -47,20 +52,26 @@ from flint import arb
 
 from cvxleak.core.errors import CertificateError
 from cvxleak.core.numbers import fraction
+from cvxleak.core.validation import Array
 from cvxleak.exact import balls, reading
 from cvxleak.exact.limits import charge, charge_records
+from cvxleak.exact.outward import UNIT_ROUNDOFF
 from cvxleak.exact.packing import unpack
 from cvxleak.model import Mechanism, RecordSpace
 from cvxleak.model.query import runs_to_list
 from cvxleak.proofs import record_leakage
-from cvxleak.proofs.bounds import independent
+from cvxleak.proofs.bounds import independent, independent_gains
 from cvxleak.proofs.bounds.adversary_class import check_floor
+from cvxleak.proofs.bounds.gains import LEAKAGE, GainForm
 from cvxleak.proofs.bounds.outputs import Ball, capacity_above
 
-__all__ = ["SIZE_LIMIT", "about", "contexts_bound", "hulls", "prove", "prove_lower"]
+__all__ = ["SIZE_LIMIT", "about", "contexts_bound", "hulls", "prove", "prove_lower", "unit_of"]
 
 SIZE_LIMIT = 1 << 16
 """Most datasets that a witness's output laws are added up over."""
+
+CORNERS = "corners"
+"""What a proof says where the most that contexts gain is to be found exactly."""
 
 KINDS = {"vertices", "least_probability", "record_floor"}
 """What may be known of the laws."""
@@ -71,22 +82,27 @@ def prove(
 ) -> tuple[float, float]:
     """Return proved lower and upper ends of the leakage to product priors, in nats."""
     known = "laws" if "laws" in problem else "entropy_floor"
-    reading.parts(problem, {"mechanism", "record", known}, "the problem")
+    keys = {"mechanism", "record", known}
+    reading.parts(problem, keys, "the problem", optional={"gain", "form"})
     charge_records(problem["mechanism"])
     mechanism = Mechanism.from_dict(problem["mechanism"])
-    given = _record(problem, mechanism)
+    given, told = _record(problem, mechanism), GainForm.read(problem)
     if "laws" in problem:
-        return _prove_cases(mechanism, given, problem["laws"], witness, proof)
+        return _prove_cases(mechanism, given, problem["laws"], witness, proof, told)
     floor = reading.number(problem["entropy_floor"], "the entropy floor")
     audited = [group[0] for group in mechanism.groups(1)] if given is None else [given]
     reading.parts(witness, {"record", "laws"}, "the witness")
     record = reading.count(witness["record"], "the witness's record")
     if record not in audited:
         raise CertificateError(f"the witness is about record {record}, which is not audited")
-    lower = prove_lower(mechanism, floor, record, witness["laws"])
+    lower = prove_lower(mechanism, floor, record, witness["laws"], told)
     reading.parts(proof, {"contexts", "audit"}, "the proof")
-    uppers = [max(_log(len(mechanism.space.alphabets[i])) for i in audited)]
-    if proof["contexts"] is not None:
+    uppers = [max(_most(told, len(mechanism.space.alphabets[i])) for i in audited)]
+    if proof["contexts"] == CORNERS:
+        uppers.append(max(corners_bound(mechanism, i, told) for i in audited))
+    elif proof["contexts"] is not None:
+        if not told.is_leakage:
+            raise CertificateError("laws for the contexts are for the information")
         each = _of_each(audited, proof["contexts"])
         uppers.append(max(contexts_bound(mechanism, i, unpack(laws)) for i, laws in each))
     if proof["audit"] is not None:
@@ -96,15 +112,23 @@ def prove(
             "entropy_floor": floor,
             "size": 1,
             "records": None if given is None else [[given]],
+            **told.to_dict(),
         }
         uppers.append(record_leakage.prove(statement, parts["witness"], parts["proof"])[1])
     return lower, min(uppers)
 
 
+def unit_of(problem: Mapping[str, Any]) -> str:
+    """Return what the ends are counted in."""
+    return GainForm.read(problem).unit
+
+
 def about(problem: Mapping[str, Any]) -> str:
     """Say what a problem that `prove` has read is about."""
-    record = problem["record"]
+    record, told = problem["record"], GainForm.read(problem)
     who = "the worst record" if record is None else f"record {record}"
+    if not told.is_leakage:
+        who = f"{told.name}, {who}"
     if "laws" not in problem:
         floor = reading.number(problem["entropy_floor"], "the entropy floor")
         return f"{who}, product priors of at least {floor:.12g} nats of doubt"
@@ -179,6 +203,7 @@ def _prove_cases(
     laws: Any,
     witness: Mapping[str, Any],
     proof: Mapping[str, Any],
+    told: GainForm,
 ) -> tuple[float, float]:
     reading.parts(witness, {"record", "weights", "least_probability"}, "the witness")
     reading.parts(proof, {"inputs", "least_probability"}, "the proof")
@@ -190,7 +215,11 @@ def _prove_cases(
     record = reading.count(witness["record"], "the witness's record")
     if record not in ([given] if given is not None else range(mechanism.space.records)):
         raise CertificateError(f"the witness is about record {record}, which is not audited")
-    lower = _attained(inner, record, witness["weights"])
+    lower = _attained(inner, record, witness["weights"], told)
+    if not told.is_leakage:
+        if proof["inputs"] is not None:
+            raise CertificateError("the inputs are for the information")
+        return lower, max(gains_bound(outer, i, told) for i in outer.attacked(given))
     each = _of_each(outer.attacked(given), proof["inputs"])
     return lower, max(_cases_bound(outer, i, x) for i, x in each)
 
@@ -211,7 +240,9 @@ def _least(laws: Any, name: str, part: Mapping[str, Any], above: bool) -> float 
     return found
 
 
-def _attained(setting: independent.IndependentRecords, record: int, weights: Any) -> float:
+def _attained(
+    setting: independent.IndependentRecords, record: int, weights: Any, told: GainForm
+) -> float:
     """Return a float below what the record leaks under mixtures of the vertices."""
     records = setting.mechanism.space.records
     runs = runs_to_list(weights, "the weights", records)
@@ -230,7 +261,39 @@ def _attained(setting: independent.IndependentRecords, record: int, weights: Any
         laws.append(known[key][0])
         roundings = max(roundings, known[key][1])
     found = setting.at(record, laws, roundings)
-    return independent.attained(found, np.array(laws[record]), roundings)
+    law = np.array(laws[record])
+    if told.is_leakage:
+        return independent.attained(found, law, roundings)
+    actions = independent_gains.actions_of(told.gain, len(law))
+    low, _ = independent_gains.gain_ends(found, law[None], roundings, actions, told.form)
+    return max(_finite(low), told.floor)
+
+
+def gains_bound(setting: independent.IndependentRecords, record: int, told: GainForm) -> float:
+    """Return a float above what is gained about the record in every case."""
+    cases, own = setting.cases(record), setting.own[record]
+    actions = independent_gains.actions_of(told.gain, len(own[0]))
+    laws = independent_gains.laws_of(independent_gains.corners(actions, own), own)
+    entries = laws.size * len(actions) * setting.mechanism.channel.shape[1]
+    charge("steps", cases * (64 + entries // 16), f"{cases} cases")
+    blocks = setting.blocks(record)
+    ends = (independent_gains.gain_ends(x, laws, 1, actions, told.form)[1] for x in blocks)
+    return max(map(_finite, ends))
+
+
+def corners_bound(mechanism: Mechanism, record: int, told: GainForm) -> float:
+    """Return a float above what is gained about the record where the others are known."""
+    size = len(mechanism.space.alphabets[record])
+    actions, whole = independent_gains.actions_of(told.gain, size), independent.simplex(size)
+    laws = independent_gains.laws_of(independent_gains.corners(actions, whole), whole)
+    rows, worst = independent.floats(mechanism.channel.matrix), -np.inf
+    entries = laws.size * len(actions) * mechanism.channel.shape[1]
+    for line in mechanism.query.lines(record):
+        charge("steps", 64 + entries // 16, "a context")
+        found = independent.Rows(rows[list(line)][None], 1 - independent.LAW_ROUNDINGS * UNIT_ROUNDOFF)
+        ends = independent_gains.gain_ends(found, laws, 1, actions, told.form)
+        worst = max(worst, _finite(ends[1]))
+    return worst
 
 
 def _cases_bound(setting: independent.IndependentRecords, record: int, packed: Any) -> float:
@@ -257,8 +320,13 @@ def _record(problem: Mapping[str, Any], mechanism: Mechanism) -> int | None:
     return mechanism.space.group(reading.count(given, "the record"))[0]
 
 
-def prove_lower(mechanism: Mechanism, floor: float, record: int, given: Any) -> float:
-    """Return a float below I(X_i;Y) of a product prior, once it is proved to meet the floor."""
+def prove_lower(
+    mechanism: Mechanism, floor: float, record: int, given: Any, told: GainForm = LEAKAGE
+) -> float:
+    """Return a float below I(X_i;Y) of a product prior, once it is proved to meet the floor.
+
+    With `told` it is below another gain.
+    """
     space = mechanism.space
     if not isinstance(given, list) or len(given) != space.records:
         raise CertificateError(f"the witness: expected a law for each of {space.records} records")
@@ -289,7 +357,9 @@ def prove_lower(mechanism: Mechanism, floor: float, record: int, given: Any) -> 
             if not share == 0:
                 law = [x + share * q for x, q in zip(law, row, strict=True)]
         joint.append(law)
-    return max(balls.round_down(balls.mutual_information(joint)), 0.0)
+    if told.is_leakage:
+        return max(balls.round_down(balls.mutual_information(joint)), 0.0)
+    return max(balls.round_down(told.checked(len(joint)).value(joint)), told.floor)
 
 
 def contexts_bound(mechanism: Mechanism, record: int, inputs: Any) -> float:
@@ -305,6 +375,17 @@ def contexts_bound(mechanism: Mechanism, record: int, inputs: Any) -> float:
         own = [rows[place] for place in line]
         worst = worst.max(capacity_above(own, [entropies[place] for place in line], weights))
     return balls.round_up(worst)
+
+
+def _finite(ends: Array) -> float:
+    """Return the largest of some ends."""
+    if not np.isfinite(ends).all():
+        raise CertificateError("the gain is too large, or not proved to be positive")
+    return float(ends.max())
+
+
+def _most(told: GainForm, size: int) -> float:
+    return balls.round_up(told.checked(size).ceiling(size))
 
 
 def _log(number: int) -> float:
