@@ -7,34 +7,29 @@ and two proved bounds above.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
 from typing import Any
 
 import numpy as np
-from flint import arb
 from numpy.typing import ArrayLike
-from scipy.optimize import minimize
-from scipy.special import entr, rel_entr
+from scipy.special import entr
 
 from cvxleak.audit.cases import (
     interval,
     known_laws,
     law_leakage,
-    law_value,
     mixed_laws,
     per_record,
     weights_of,
     worst_case,
     worst_gain,
 )
+from cvxleak.audit.product_search import ProductSearch, value_of
 from cvxleak.audit.record_leakage import SHANNON, TOLERANCE, RecordLeakage
-from cvxleak.audit.search.audit import Audit
-from cvxleak.audit.search.cell_audit import CellAudit
-from cvxleak.core.clock import Clock, Stop
+from cvxleak.core.clock import Clock
 from cvxleak.core.errors import InfeasibleError, ValidationError
 from cvxleak.core.numbers import to_json
 from cvxleak.core.validation import (
@@ -57,18 +52,13 @@ from cvxleak.problem.candidates import candidate_weights, law_violations, positi
 from cvxleak.problem.problem import Found, Once, Search, Toward, mixtures
 from cvxleak.proofs import product_leakage as prover
 from cvxleak.proofs.bounds.gains import GainForm
-from cvxleak.proofs.bounds.independent import IndependentRecords, simplex
+from cvxleak.proofs.bounds.independent import IndependentRecords
 from cvxleak.proofs.bounds.independent_gains import actions_of, corners, laws_of
 
 __all__ = ["IndependentAdversary", "ProductLeakage", "product_leakage"]
 
-STARTS = 12
-ITERATIONS = 300
 TABLE_LIMIT = 1 << 22
 """Most probabilities in the rows of all datasets."""
-
-LINES_LIMIT = 1 << 14
-"""Most contexts whose capacities are bounded one by one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,7 +268,7 @@ class ProductLeakage(Problem):
         object.__setattr__(self, "name", f"{self.told.name}, product priors")
         object.__setattr__(self, "unit", self.told.unit)
         if self.entropy_floor:
-            RecordLeakage(self.mechanism, 0.0, self.records, gain=self.gain, form=self.form)
+            self._of_all_priors(0.0)  # refuses what it does
             return
         if self.form == "posterior" and self.laws is None:
             raise ValidationError(
@@ -330,7 +320,17 @@ class ProductLeakage(Problem):
 
     def _search(self, *, rng: int | np.random.Generator | None = 0) -> Search:
         random = generator(rng)
-        return _Search(self, random) if self.entropy_floor else Once(self._run)
+        if not self.entropy_floor:
+            return Once(self._run)
+        return ProductSearch(self._of_all_priors(self.entropy_floor), self._witness, random)
+
+    def _of_all_priors(self, floor: float) -> RecordLeakage:
+        """Return the same question about priors that need not be products."""
+        return RecordLeakage(self.mechanism, floor, self.records, gain=self.gain, form=self.form)
+
+    def _witness(self, record: int, laws: Sequence[Array]) -> IndependentAdversary:
+        written = tuple(tuple(law.tolist()) for law in laws)
+        return IndependentAdversary(self.mechanism, (record,), written)
 
     def _run(self, gap: Gap, clock: Clock) -> tuple[Found, Stopped]:
         """Go through the cases, and prove both ends."""
@@ -352,7 +352,7 @@ class ProductLeakage(Problem):
         }
         witness = self._stored(record, weights)
         proof = {
-            "inputs": [pack(one.inputs) for one in found] if told.is_leakage else None,
+            "inputs": [pack(one.inputs) for one in found if one.inputs is not None] or None,
             "least_probability": to_json(self._least[0]),
         }
         with balls.precision():
@@ -398,7 +398,7 @@ class ProductLeakage(Problem):
         missed = {name: max(one[name] for one in off) for name in off[0]}
         if self.entropy_floor:
             short_of = max(self.entropy_floor - float(sum(entr(law).sum() for law in laws)), 0.0)
-            value = max(_value(self.mechanism, i, laws, self.told) for i in records)
+            value = max(value_of(self.mechanism, i, laws, self.told) for i in records)
             return value, {**missed, "entropy is at least the floor": short_of}
         written = [tuple(law.tolist()) for law in laws]
         record = self._worst(records, written)
@@ -437,7 +437,7 @@ class ProductLeakage(Problem):
         ]
         if not self.entropy_floor:
             return self._toward_center(records, [tuple(law.tolist()) for law in laws])
-        record = max(records, key=lambda i: _value(self.mechanism, i, laws, self.told))
+        record = max(records, key=lambda i: value_of(self.mechanism, i, laws, self.told))
         ends = np.cumsum(space.shape)[:-1]
 
         def parts(point: Array) -> list[list[float]]:
@@ -465,112 +465,6 @@ class ProductLeakage(Problem):
             lambda p: self._adversary(inside, record, parts(p)),
             lambda p: self._stored(record, parts(p)),
         )
-
-
-class _Search:
-    """The local search from below, then the capacities of contexts and an audit from above."""
-
-    def __init__(self, problem: ProductLeakage, rng: np.random.Generator) -> None:
-        self._problem, self._rng, self._told = problem, rng, problem.told
-        mechanism = self._mechanism = problem.mechanism
-        with balls.precision():
-            most = sum(balls.round_down(arb(n).log()) for n in mechanism.space.shape)
-        self._floor = min(problem.entropy_floor, max(most - 1e-12, 0.0))
-        attacked = mechanism.groups(1) if problem.records is None else [problem.attacked]
-        self._audited = [group[0] for group in attacked]
-        self._contexts: list[tuple[Array, Array, list[Any]] | None] | None = None
-        self._best: tuple[int, list[Array]] | None = None
-        self._searched = False  # to the end
-        self._audit: Audit | CellAudit | None = None
-        self._proved: tuple[float, float, dict[str, Any]] | None = None
-
-    def advance(self, gap: Gap, stop: Stop) -> Stopped:
-        """Look for laws, and audit the mechanism if the capacities of contexts do not do."""
-        if not self._searched:
-            self._look(stop)
-        lower, upper, _ = self._without_audit()
-        if gap.closed(lower, upper):
-            return Stopped.TOLERANCE
-        if self._audit is None:
-            asked = self._problem
-            problem = RecordLeakage(
-                self._mechanism, self._floor, asked.records, gain=asked.gain, form=asked.form
-            )
-            kind = Audit if self._told.is_leakage else CellAudit
-            self._audit = kind(problem, self._rng)
-        stopped = self._audit.advance(gap, stop)
-        if stopped is not Stopped.TOLERANCE or gap.closed(lower, min(upper, self._audit.upper)):
-            return stopped
-        # Others leak more than who takes records apart.
-        return Stopped.NO_PROGRESS if self._searched else Stopped.TIME_LIMIT
-
-    def found(self, gap: Gap) -> Found:
-        """Return the best laws so far, with what proves both ends."""
-        record, laws = self._laws
-        written = [law.tolist() for law in laws]
-        lower, upper, proof = self._without_audit()
-        if self._audit is not None:
-            audited = self._audit.found(gap)
-            if audited.upper < upper:
-                _, witness, proved = audited.parts
-                proof = {**proof, "audit": {"witness": witness, "proof": proved}}
-                upper = audited.upper
-        witness = IndependentAdversary(self._mechanism, (record,), tuple(map(tuple, written)))
-        return Found(
-            lower, upper, witness, (self._content, {"record": record, "laws": written}, proof)
-        )
-
-    def proof_seconds(self) -> float:
-        """Return about how long the proof of the audit will take."""
-        return 0.0 if self._audit is None else self._audit.proof_seconds()
-
-    @property
-    def _content(self) -> dict[str, Any]:
-        """What a certificate says of the problem."""
-        chosen = None if self._problem.records is None else self._problem.attacked[0]
-        mechanism = self._mechanism.to_dict()
-        content = {"mechanism": mechanism, "entropy_floor": self._floor, "record": chosen}
-        return {**content, **self._told.to_dict()}
-
-    @property
-    def _lines(self) -> list[tuple[Array, Array, list[Any]] | None]:
-        if self._contexts is None:
-            self._contexts = [
-                _capacities(self._mechanism, i) if self._told.is_leakage else None
-                for i in self._audited
-            ]
-        return self._contexts
-
-    @property
-    def _laws(self) -> tuple[int, list[Array]]:
-        if self._best is None:  # interrupted
-            self._look(lambda: True)
-        assert self._best is not None
-        return self._best
-
-    def _look(self, stop: Callable[[], bool]) -> None:
-        """Run the local searches, and take the best laws if they leak more than those known."""
-        found = [
-            (i, _search(self._mechanism, i, self._floor, lines, self._rng, stop, self._told))
-            for i, lines in zip(self._audited, self._lines, strict=True)
-        ]
-        known = [] if self._best is None else [self._best]
-        self._best = max(known + found, key=lambda one: _value(self._mechanism, *one, self._told))
-        self._searched, self._proved = not stop(), None
-
-    def _without_audit(self) -> tuple[float, float, dict[str, Any]]:
-        """Return the ends that the laws and the capacities of contexts prove, and the proof."""
-        record, laws = self._laws
-        if self._proved is None:
-            witness = {"record": record, "laws": [law.tolist() for law in laws]}
-            proof: dict[str, Any] = {"contexts": None, "audit": None}
-            if all(one is not None for one in self._lines):
-                proof["contexts"] = [pack(one[0]) for one in self._lines if one is not None]
-            if not self._told.is_leakage and _few_corners(self._mechanism, self._audited, self._told):
-                proof["contexts"] = prover.CORNERS
-            with balls.precision():
-                self._proved = *prover.prove(self._content, witness, proof), proof
-        return self._proved
 
 
 def product_leakage(
@@ -606,6 +500,7 @@ def product_leakage(
     >>> from cvxleak.queries import count
     >>> rounded = Mechanism(count(20), random_rounding(20, base=3))
     >>> print(product_leakage(rounded, least_probability=0.1, gain=Guess()))
+    increase in the chance of guessing correctly, product priors: 0.1282... to 0.1282... probabil...
     """
     problem = ProductLeakage(
         mechanism,
@@ -618,144 +513,3 @@ def product_leakage(
         form=form,
     )
     return problem.solve(**options)
-
-
-def _rows(mechanism: Mechanism) -> Array:
-    return mechanism.channel.matrix[mechanism.query.table()]
-
-
-def _channel(rows: Array, laws: list[Array], record: int) -> Array:
-    """Return p(y | x_i), the other records drawn from their laws."""
-    result = np.moveaxis(rows, record, 0)
-    others = [law for j, law in enumerate(laws) if j != record]
-    for law in others:
-        # The second axis goes, and the next record's takes its place.
-        result = np.tensordot(result, law, axes=(1, 0))
-    return result
-
-
-def _value(mechanism: Mechanism, record: int, laws: list[Array], told: GainForm) -> float:
-    return _told(laws[record], _channel(_rows(mechanism), laws, record), told)
-
-
-def _told(pi: Array, channel: Array, told: GainForm) -> float:
-    if told.is_leakage:
-        return float(pi @ rel_entr(channel, pi @ channel).sum(axis=1))
-    return law_value(pi, channel / channel.sum(axis=1, keepdims=True), told)
-
-
-def _few_corners(mechanism: Mechanism, audited: Sequence[int], told: GainForm) -> bool:
-    """Return whether the most that contexts gain is found exactly."""
-    contexts = sum(mechanism.space.size // mechanism.space.shape[i] for i in audited)
-    try:
-        for size in {mechanism.space.shape[i] for i in audited}:
-            corners(actions_of(told.gain, size), simplex(size))
-    except ValidationError:
-        return False
-    return contexts <= LINES_LIMIT
-
-
-def _capacities(mechanism: Mechanism, record: int) -> tuple[Array, Array, list[Any]] | None:
-    """Return an input law and an attained value for every context of the others."""
-    lines = mechanism.query.lines(record)
-    if len(lines) > LINES_LIMIT:
-        return None
-    rows = mechanism.channel.matrix[np.array(lines)]
-    rows = np.where(rows < 1e-200, 0.0, rows)  # half of the least float is 0, and its log -inf
-    pi = np.full(rows.shape[:2], 1 / rows.shape[1])
-    for _ in range(500):
-        output = np.einsum("ca,cay->cy", pi, rows)
-        divergences = rel_entr(rows, output[:, None]).sum(axis=2)
-        pi = pi * np.exp(divergences - divergences.max(axis=1, keepdims=True))
-        pi = np.maximum(pi / pi.sum(axis=1, keepdims=True), 1e-15)
-        pi /= pi.sum(axis=1, keepdims=True)
-    output = np.einsum("ca,cay->cy", pi, rows)
-    values = (pi * rel_entr(rows, output[:, None]).sum(axis=2)).sum(axis=1)
-    return pi, values, list(lines)
-
-
-class _LateError(Exception):
-    """The time limit was reached inside of a local search."""
-
-
-def _search(
-    mechanism: Mechanism,
-    record: int,
-    floor: float,
-    contexts: tuple[Array, Array, list[Any]] | None,
-    rng: np.random.Generator,
-    stop: Callable[[], bool],
-    told: GainForm,
-) -> list[Array]:
-    """Return the best product prior found, one that meets the floor."""
-    shape, rows = mechanism.space.shape, _rows(mechanism)
-    ends = np.cumsum(shape)
-    starts = []
-    if contexts is not None:
-        inputs, values, lines = contexts
-        table = np.moveaxis(mechanism.query.table(), record, 0).reshape(shape[record], -1)
-        for place in np.argsort(-values)[:3]:
-            # A context that shows this line, with the record's best law.
-            where = int(np.flatnonzero((table.T == np.array(lines[place])).all(axis=1))[0])
-            others = [n for j, n in enumerate(shape) if j != record]
-            at: list[Any] = list(np.unravel_index(where, others)) if others else []
-            at.insert(record, 0)
-            laws = [np.eye(n)[int(k)] for n, k in zip(shape, at, strict=True)]
-            laws[record] = inputs[place]
-            starts.append(laws)
-    while len(starts) < STARTS:
-        starts.append([rng.dirichlet(np.full(n, 0.5)) for n in shape])
-
-    def split(z: Array) -> list[Array]:
-        laws = [np.maximum(part, 0.0) + 1e-12 for part in np.split(z, ends[:-1])]
-        return [law / law.sum() for law in laws]
-
-    def objective(z: Array) -> float:
-        if stop():
-            raise _LateError
-        return -_told(split(z)[record], _channel(rows, split(z), record), told)
-
-    rules = [
-        {"type": "eq", "fun": lambda z: np.array([p.sum() for p in np.split(z, ends[:-1])]) - 1},
-        {"type": "ineq", "fun": lambda z: sum(entr(p).sum() for p in split(z)) - floor},
-    ]
-    uniform = [np.full(n, 1 / n) for n in shape]
-    best, most = uniform, _told(uniform[record], _channel(rows, uniform, record), told)
-    for laws in starts:
-        candidates = [laws]
-        if not stop():
-            with suppress(_LateError):
-                run: Any = minimize(
-                    objective,
-                    np.concatenate(laws),
-                    method="SLSQP",
-                    bounds=[(0.0, 1.0)] * int(ends[-1]),
-                    constraints=rules,
-                    options={"maxiter": ITERATIONS},
-                )
-                candidates.append(split(np.where(np.isfinite(run.x), run.x, 0.0)))
-        for candidate in candidates:
-            met = _met(candidate, uniform, floor)
-            value = _told(met[record], _channel(rows, met, record), told)
-            if value > most:
-                best, most = met, value
-    return best
-
-
-def _met(laws: list[Array], uniform: list[Array], floor: float) -> list[Array]:
-    """Return the first laws with enough entropy on the way to the uniform ones."""
-
-    def mixed(share: float) -> list[Array]:
-        return [(1 - share) * p + share * u for p, u in zip(laws, uniform, strict=True)]
-
-    target = floor + 1e-13 * (1 + floor)
-    if sum(entr(p).sum() for p in laws) >= target:
-        return laws
-    low, high = 0.0, 1.0
-    for _ in range(60):
-        share = (low + high) / 2
-        if sum(entr(p).sum() for p in mixed(share)) >= target:
-            high = share
-        else:
-            low = share
-    return mixed(high)

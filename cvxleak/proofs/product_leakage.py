@@ -287,10 +287,11 @@ def corners_bound(mechanism: Mechanism, record: int, told: GainForm) -> float:
     actions, whole = independent_gains.actions_of(told.gain, size), independent.simplex(size)
     laws = independent_gains.laws_of(independent_gains.corners(actions, whole), whole)
     rows, worst = independent.floats(mechanism.channel.matrix), -np.inf
+    share = 1 - independent.LAW_ROUNDINGS * UNIT_ROUNDOFF
     entries = laws.size * len(actions) * mechanism.channel.shape[1]
     for line in mechanism.query.lines(record):
         charge("steps", 64 + entries // 16, "a context")
-        found = independent.Rows(rows[list(line)][None], 1 - independent.LAW_ROUNDINGS * UNIT_ROUNDOFF)
+        found = independent.Rows(rows[list(line)][None], share)
         ends = independent_gains.gain_ends(found, laws, 1, actions, told.form)
         worst = max(worst, _finite(ends[1]))
     return worst

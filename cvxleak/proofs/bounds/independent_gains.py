@@ -11,10 +11,11 @@ is quasi-convex. These laws are a polytope for each w; at one of its vertices th
 attained. All these vertices together are the `corners` of the record's hull. They depend on no
 channel, and are found exactly, so that a proof has nothing to store. At one of them G is least.
 
-The vertices in the hull of V_1, ..., V_m, written as mixtures sum_v x_v V_v of the vertices in a set
-S, all x_v > 0, are vertices of {(x, z) : z >= sum_v x_v <g_w, V_v> for all w}. So they solve
-sum_v x_v <g_w, V_v> = z for as many w as S has members, in a way that determines x and z. An action
-that on all of S is nowhere better than another is not needed there.
+Laws in the hull of V_1, ..., V_m are mixtures sum_v x_v V_v, and what was said holds of the weights
+x as well. A vertex with x_v > 0 for v in S alone is one of the polyhedron of all (x, z) on S with
+z >= sum_v x_v <g_w, V_v> for all w. So it solves sum_v x_v <g_w, V_v> = z, with sum_v x_v = 1, for
+as many w as S has members, which determine it. An action that on S is nowhere better than another
+is not needed there.
 
 Floats: c R <= W, what is missing has mass at most eps in each row, and |g_w| <= g for all entries.
 Then sum_y G(p W_y) is within g eps of c sum_y G(p R_y), because G(r + s) <= G(r) + G(s) and

@@ -1,0 +1,195 @@
+"""Forged certificates of gains about independent people: the corners, both ends, each guard."""
+
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from flint import fmpq
+
+from cvxleak.core.errors import ValidationError
+from cvxleak.exact.packing import pack
+from cvxleak.model import Gini, Guess, GuessInTries, Mechanism, Shannon
+from cvxleak.proofs import product_leakage
+from cvxleak.proofs.bounds import independent_gains
+from cvxleak.proofs.bounds.independent import LEAST_OUTPUT, Rows, simplex
+from cvxleak.proofs.bounds.independent_gains import actions_of, corners, gain_ends, laws_of
+from cvxleak.queries import parity
+from tests.proofs.forging import Parts, ends, proves_nothing_false, refused, tampered
+
+NOISE = [[0.75, 0.25], [0.25, 0.75]]
+EVEN = [[0.5, 0.5], 1]
+SURE = [[1.0, 0.0], 1]
+
+
+def parts_of(known, witness, proof, gain=None, form="rise", record=0):
+    return Parts(
+        "product-leakage",
+        {
+            "mechanism": Mechanism(parity(2), NOISE).to_dict(),
+            "record": record,
+            "gain": gain or {"kind": "guess"},
+            "form": form,
+            **known,
+        },
+        witness,
+        proof,
+    )
+
+
+CASES = (
+    {"record": 0, "weights": [EVEN, SURE], "least_probability": None},
+    {"inputs": None, "least_probability": None},
+)
+LEAST = {"laws": {"least_probability": 0.25}}
+RISE = parts_of(LEAST, *CASES)
+FACTOR = parts_of(LEAST, *CASES, form="factor")
+AFTER = parts_of(
+    {"laws": {"vertices": [[[[0.25, 0.75], [0.5, 0.5]], 2]]}},
+    {"record": 0, "weights": [[[1.0, 0.0], 2]], "least_probability": None},
+    CASES[1],
+    form="posterior",
+)
+KNOWN = {"record": 0, "laws": [[0.5, 0.5], [1.0, 0.0]]}
+FLOOR = parts_of({"entropy_floor": 0.5}, KNOWN, {"contexts": "corners", "audit": None})
+FLOOR_FACTOR = parts_of(
+    {"entropy_floor": 0.5}, KNOWN, {"contexts": "corners", "audit": None}, form="factor"
+)
+
+
+@pytest.mark.parametrize(
+    ("parts", "truth"),
+    [(RISE, 0.125), (FACTOR, 1.25), (AFTER, 0.75), (FLOOR, 0.25), (FLOOR_FACTOR, 1.5)],
+    ids=["rise", "factor", "posterior", "floor", "floor, factor"],
+)
+def test_honest(parts, truth):
+    lower, upper = ends(parts)
+    assert truth - 1e-12 < lower <= truth <= upper < truth + 1e-12
+    proves_nothing_false(parts, truth, truth)
+
+
+def test_other_ends_of_a_floor():
+    # Without the contexts it is what a gain of two values may be.
+    parts = tampered(FLOOR, {("proof", "contexts"): None})
+    assert ends(tampered(parts, {("witness", "laws"): [[0.5, 0.5]] * 2}))[0] == 0.0
+    assert 0.5 <= ends(parts)[1] <= 0.5 + 1e-12
+
+
+FORGED = [
+    (RISE, {("problem", "form"): "most"}, "form: found"),
+    (RISE, {("problem", "gain"): {"kind": "gini"}}, "of independent records the gains of guesses"),
+    (FLOOR, {("problem", "gain"): {"kind": "gini"}}, "of independent records the gains of guesses"),
+    (RISE, {("problem", "gain"): {"kind": "shannon"}}, "not written as one that was read"),
+    (RISE, {("problem", "gain"): {"kind": "matrix", "table": [[1.0, 0.0, 0.0]]}}, "columns"),
+    (RISE, {("problem", "note"): 1}, "the problem: expected the parts"),
+    (RISE, {("proof", "inputs"): [pack(np.full((2, 2), 0.5))]}, "the inputs are for"),
+    (FLOOR, {("proof", "contexts"): [pack(np.full((2, 2), 0.5))]}, "laws for the contexts are for"),
+    (FLOOR, {("witness", "laws"): [[1.0, 0.0], [1.0, 0.0]]}, "floor|entropy"),
+    (FACTOR, {("problem", "gain"): {"kind": "matrix", "table": [[1.0, 0.0]]}}, "not proved to be"),
+    (FACTOR, {("problem", "gain"): {"kind": "matrix", "table": [[1.0, -1.0]]}}, "not proved to be"),
+    (RISE, {("problem", "gain"): {"kind": "matrix", "table": [[1.7e308, 0.0]]}}, "too large"),
+]
+
+
+@pytest.mark.parametrize(("parts", "changes", "reason"), FORGED)
+def test_forged(parts, changes, reason):
+    refused(parts, changes, reason)
+
+
+def test_what_a_certificate_is_about_and_its_unit():
+    said = product_leakage.about(RISE.problem)
+    assert said.startswith("increase in the chance of guessing correctly, record 0, product priors")
+    assert product_leakage.about({"record": None, "entropy_floor": 0.5}).startswith("the worst")
+    units = [product_leakage.unit_of(parts.problem) for parts in (RISE, FACTOR)]
+    assert units == ["probability", "times"]
+
+
+def test_corners_of_guesses_are_uniform_on_some_values():
+    found = {tuple(x) for x in corners(np.eye(3), simplex(3))}
+    uniform = set()
+    for chosen in product((0, 1), repeat=3):
+        if sum(chosen):
+            uniform.add(tuple(fmpq(c, sum(chosen)) for c in chosen))
+    assert found == uniform
+    assert corners(np.ones((2, 3)), simplex(3)) == [
+        [int(a == b) for b in range(3)] for a in range(3)
+    ]
+    two = corners(np.eye(2), ((0.25, 0.75), (0.75, 0.25), (0.5, 0.5)))
+    assert laws_of(two, ((0.25, 0.75), (0.75, 0.25), (0.5, 0.5))).tolist()[:2] == [
+        [0.25, 0.75],
+        [0.75, 0.25],
+    ]
+
+
+def test_no_law_beats_the_corners():
+    rng = np.random.default_rng(5)
+    for k, actions in ((2, 5), (3, 4), (4, 3), (4, 6)):
+        table, rows = rng.normal(size=(actions, k)), rng.dirichlet(np.ones(3), k)
+        hull = tuple(map(tuple, rng.dirichlet(np.ones(k), 4)))
+        laws = laws_of(corners(table, hull), hull)
+        drawn = rng.dirichlet(np.full(4, 0.5), 20000) @ np.array(hull)
+        for form in ("posterior", "rise"):
+            (best,), _ = gain_ends(Rows(rows[None], 1.0), laws, 1, table, form)
+            _, (other,) = gain_ends(Rows(rows[None], 1.0), drawn, 1, table, form)
+            assert other.max() <= best.max() + 1e-12
+            assert other.max() >= best.max() - 0.1
+
+
+def test_few_systems(monkeypatch):
+    # Sets of one value have one best action each, and the set of both has two.
+    monkeypatch.setattr(independent_gains, "SYSTEMS_LIMIT", 3)
+    assert len(corners(np.eye(2), simplex(2))) == 3
+    monkeypatch.setattr(independent_gains, "SYSTEMS_LIMIT", 2)
+    with pytest.raises(ValidationError, match="2 actions, and 2 vertices"):
+        corners(np.eye(2), simplex(2))
+
+
+@pytest.mark.parametrize("gain", [Gini(), Shannon()])
+def test_gains_of_many_actions_are_refused(gain):
+    with pytest.raises(ValidationError, match="of independent records"):
+        actions_of(gain, 3)
+    assert actions_of(GuessInTries(2), 3).shape == (3, 3)
+    assert actions_of(Guess(), 3).tolist() == np.eye(3).tolist()
+
+
+@pytest.mark.parametrize("u", [2.0**-53, 2.0**-20])
+def test_both_ends_are_their_formulas(monkeypatch, u):
+    monkeypatch.setattr(independent_gains, "UNIT_ROUNDOFF", u)
+    rng = np.random.default_rng(8)
+    rows = rng.dirichlet(np.ones(5), (3, 2)) * rng.uniform(0.9, 1.01, (3, 2, 1))
+    laws, actions = rng.dirichlet(np.ones(2), 4), rng.uniform(0.5, 2, (3, 2))
+    after = np.einsum("lk,wk,cky->clwy", laws, actions, rows).max(axis=2).sum(axis=2)
+    before = (laws @ actions.T).max(axis=1)
+    for share in (1.0, 0.99):
+        sums = rows.sum(axis=2)
+        rest = max(1 - share * sums.min() * (1 - 7 * u), 0.0) + (1 - share) * sums.max() + 4 * u
+        steps = (9 + 2 + 5 + 16) * u * (1 + sums.max())
+        doubt = 1.1 * actions.max() * (rest + steps) + LEAST_OUTPUT
+        expected = {
+            "posterior": (after - doubt, after + doubt),
+            "rise": (after - before - 2 * doubt, after - before + 2 * doubt),
+            "factor": (
+                (after - doubt) / (before + doubt) * (1 - 4 * u),
+                (after + doubt) / (before - doubt) * (1 + 4 * u),
+            ),
+        }
+        for form, both in expected.items():
+            found = gain_ends(Rows(rows, share), laws, 9, actions, form)
+            for one, other in zip(found, both, strict=True):
+                assert one == pytest.approx(other, rel=1e-12)
+
+
+def test_what_is_dropped_is_in_the_ends():
+    # Half of each row is missing: the truth may be anything on it.
+    rows = np.array([[[0.5, 0.0], [0.5, 0.0]]])
+    for whole in ([[1, 0], [0.5, 0.5]], [[0.5, 0.5], [1, 0]], [[1, 0], [1, 0]]):
+        truth = float(Fraction(max(whole[0][0], whole[1][0]) + max(whole[0][1], whole[1][1])) / 2)
+        law = np.array([[0.5, 0.5]])
+        low, high = gain_ends(Rows(rows, 1.0), law, 1, np.eye(2), "posterior")
+        assert low[0, 0] <= truth <= high[0, 0]
+
+
+def test_the_worst_of_records():
+    parts = tampered(RISE, {("problem", "record"): None})
+    lower, upper = ends(parts)
+    assert 0 < lower <= 0.125 <= upper < 0.126
