@@ -10,7 +10,14 @@ from typing import Any
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.notebook import html_table
 from cvxleak.core.numbers import fraction
-from cvxleak.core.validation import in_order, label_tuple, real_number, short, whole_number
+from cvxleak.core.validation import (
+    in_order,
+    instance,
+    label_tuple,
+    real_number,
+    short,
+    whole_number,
+)
 from cvxleak.core.value import Value, preview
 from cvxleak.model import AdditiveNoise, Channel
 from cvxleak.tables.inversion import Ends, Noise, counts_within
@@ -128,6 +135,7 @@ def estimate_counts(
     confidence: float = 0.95,
     *,
     sums: Mapping[Hashable, Iterable[Hashable]] | None = None,
+    people_known: bool = True,
 ) -> CountEstimate:
     r"""Return intervals for the true counts behind published numbers, which hold all together.
 
@@ -158,6 +166,9 @@ def estimate_counts(
         For the label of each sum, the labels of the published numbers that it is the sum of, whose
         noise has to be independent (see the notes). If that label was published itself, the sum is
         a margin: its true count is the sum of those of its cells.
+    people_known : bool
+        Whether the number of people in the table of a release (or at most in it, if some may be
+        outside) is known besides. If all cells are published, it bounds them too.
 
     Returns
     -------
@@ -225,9 +236,21 @@ def estimate_counts(
     for label in added:
         values[label] = sum((values[part] for part in parts[label]), Fraction(0))
         ends[label] = sum_within([laws[part] for part in parts[label]], values[label], tail)
+    cells = noise.table.cells if isinstance(noise, TableRelease) else ()
+    known = instance(people_known, bool, "people_known") and cells and set(cells) <= set(values)
+    if isinstance(noise, TableRelease) and known:
+        # What is certain takes nothing from the confidence.
+        most = noise.table.people
+        ends[_EVERYBODY] = (0 if noise.table.outside else most, most)
+        parts[_EVERYBODY] = cells
     _propagate(ends, parts)
+    ends.pop(_EVERYBODY, None)
     lower, upper = zip(*ends.values(), strict=True)
     return CountEstimate(tuple(ends), tuple(map(float, values.values())), lower, upper, level)
+
+
+_EVERYBODY = object()
+"""The label of the number of people."""
 
 
 def _text(label: Hashable) -> str:

@@ -288,7 +288,7 @@ def test_a_release_says_which_sums_are_margins():
     table = Table({"sex": ["f", "m"], "answer": ["no", "yes"]}, people=9)
     release = TableRelease(table, ROUNDING)
     published = [0, 3, 6, 3, 0, 9, 3, 6, 9]
-    found = estimate_counts(published, release, 0.9)
+    found = estimate_counts(published, release, 0.9, people_known=False)
     by_label = dict(zip(release.numbers, published, strict=True))
     margins = {
         label: [
@@ -408,3 +408,25 @@ def test_parts_that_do_not_fit(parts: dict[str, Any], message: str):
     }
     with pytest.raises(ValidationError, match=message):
         CountEstimate(**whole | parts)
+
+
+def test_the_known_number_of_people_bounds_the_cells():
+    table = Table({"x": ["a", "b"]}, counts=[2, 7], margins=False)
+    release = TableRelease(table, RandomRounding(3))
+    published = {("a",): 3, ("b",): 6}
+    known, alone = (
+        estimate_counts(published, release, 0.99, people_known=known) for known in (True, False)
+    )
+    assert alone[("a",)] == (1, 5)
+    assert alone[("b",)] == (4, 8)
+    assert known[("a",)] == (1, 5)
+    assert known[("b",)] == (4, 8)
+    few = TableRelease(Table({"x": ["a", "b"]}, people=6, margins=False), RandomRounding(3))
+    found = estimate_counts(published, few, 0.99)
+    assert found.labels == (("a",), ("b",))
+    assert found[("a",)] == (1, 2)
+    assert found[("b",)] == (4, 5)
+    none = TableRelease(Table({"x": ["a", "b"]}, people=90, margins=False), RandomRounding(3))
+    assert not estimate_counts(published, none, 0.99).fits
+    outside = Table({"x": ["a", "b"]}, people=6, margins=False, outside=True)
+    assert estimate_counts(published, TableRelease(outside, RandomRounding(3)), 0.99) == found
