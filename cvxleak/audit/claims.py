@@ -238,10 +238,12 @@ def check_claim(
     proof: dict[str, Any] = {}
     if asked.kind == "zcdp" and found.orders is not None:
         witness["order"] = found.order
-        proof["orders"] = [
-            list(both)
-            for both in zip(found.orders[: len(pairs)], found.orders[len(pairs) :], strict=True)
-        ]
+        orders = found.orders
+        if found.levels is not None:
+            proof = {"orders": orders, "levels": found.levels}
+        else:
+            both = zip(orders[: len(pairs)], orders[len(pairs) :], strict=True)
+            proof["orders"] = [list(one) for one in both]
     elif asked.kind == "gaussian-dp":
         witness["outputs"] = found.outputs
     prover = PROVERS[asked.kind]

@@ -8,8 +8,9 @@ either order; docs/certificates.md derives both ends. Rows are laws as written
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 from flint import arb, fmpq
@@ -79,11 +80,14 @@ def prove_zcdp(problem: Parts, witness: Parts, proof: Parts) -> tuple[float, flo
     """Return proved ends of the least rho, in nats."""
     rows, pairs = _read(problem)
     u, v = _pair(reading.parts(witness, {"pair", "order"}, "the witness"), pairs)
-    stored = reading.parts(proof, {"orders"}, "the proof")["orders"]
-    if not isinstance(stored, list) or len(stored) != len(pairs):
-        raise CertificateError("the orders: two lists are needed for each pair")
+    reading.parts(proof, {"orders"}, "the proof", optional={"levels"})
     (order,) = _orders([witness["order"]])
     lower = _Laws(rows[u], rows[v]).divergence(order) / arb(rational(order))
+    if "levels" in proof:
+        return _rounded(lower, _rho_of_all(rows, pairs, proof["levels"], _orders(proof["orders"])))
+    stored = proof["orders"]
+    if not isinstance(stored, list) or len(stored) != len(pairs):
+        raise CertificateError("the orders: two lists are needed for each pair")
     found = []
     for (one, other), both in zip(pairs, stored, strict=True):
         if not isinstance(both, list) or len(both) != 2:
@@ -128,14 +132,86 @@ class _Laws:
 def _rho(laws: _Laws, orders: Sequence[float]) -> arb:
     """Return what the divergence of every order above 1 is at most, over the order."""
     most = laws.divergence(math.inf)
+    return _between(orders, [laws.divergence(order) for order in orders], most)
+
+
+def _between(orders: Sequence[float], divergences: Sequence[arb], most: arb) -> arb:
+    """Return what D_alpha / alpha is at most, from bounds of D at some orders and at infinity."""
     if not orders:
         return most
     exact = [rational(order) for order in orders]
-    ratios = [laws.divergence(order) / arb(a) for order, a in zip(orders, exact, strict=True)]
+    ratios = [d / arb(a) for d, a in zip(divergences, exact, strict=True)]
     found = [ratios[0] * arb(exact[0]), most / arb(exact[-1])]
     for (a, one), (b, other) in pairwise(zip(exact, ratios, strict=True)):
         found.append(one.max(other) * arb(1 + (b - a) ** 2 / (4 * a * (a - 1))))
     return balls.largest(found)
+
+
+def _rho_of_all(
+    rows: Sequence[Law], pairs: Sequence[Pair], stored: Any, orders: Sequence[float]
+) -> arb:
+    """Return what `_rho` returns, for all pairs at once, by their profiles at levels of P / R.
+
+    With h(l) = sum_y max(P(y) - l R(y), 0), and f above t^alpha the function that is equal to it at
+    the levels l_0 = 0 < l_1 < ... and linear between them, with slopes s_0 <= s_1 <= ...,
+
+        exp((alpha - 1) D_alpha) <= sum_y R(y) f(P(y) / R(y)) = s_0 + sum_j (s_j - s_{j-1}) h(l_j)
+
+    if no P / R is above the last level; what is right rises with h, so that the largest h of all
+    pairs bounds all of them.
+    """
+    levels = [fmpq(0), *map(rational, reading.numbers(stored, "the levels"))]
+    if len(levels) < 2 or not all(a < b for a, b in pairwise(levels)):
+        raise CertificateError("the levels must rise, and be more than 0")
+    limits.charge("steps", 2 * TERM * len(pairs) * len(rows[0]), "the profiles of pairs of laws")
+    limits.charge("steps", TERM * len(levels) * len(orders), "divergences of a profile")
+    points = [arb(level) for level in levels]
+    known = [[(x, arb(x)) for x in row] for row in rows]
+    profiles = [
+        _profile(known[p], known[r], levels, points)
+        for pair in pairs
+        for p, r in (pair, pair[::-1])
+    ]
+    highest = [balls.largest(heights) for heights in zip(*profiles, strict=True)]
+    logs = [point.log() for point in points[1:]]
+    divergences = []
+    for order in orders:
+        alpha = arb(rational(order))
+        powers = [arb(0), *((alpha * log).exp() for log in logs)]
+        slopes = [
+            (power - before) / (here - there)
+            for (before, power), (there, here) in zip(
+                pairwise(powers), pairwise(points), strict=True
+            )
+        ]
+        rises = [after - before for before, after in pairwise(slopes)]
+        divergences.append((slopes[0] + balls.dot(rises, highest)).log() / (alpha - 1))
+    return _between(orders, divergences, logs[-1])
+
+
+def _profile(
+    p: Sequence[tuple[fmpq, arb]],
+    r: Sequence[tuple[fmpq, arb]],
+    levels: Sequence[fmpq],
+    points: Sequence[arb],
+) -> list[arb]:
+    """Return h at the levels between the first and the last one."""
+    under, beside = [arb(0)] * len(levels), [arb(0)] * len(levels)
+    for (x, x_ball), (y, y_ball) in zip(p, r, strict=True):
+        if not x:
+            continue
+        ratio = x_ball / y_ball
+        place = bisect_right(points, ratio)
+        if not ratio >= points[place - 1]:  # too near to a level for balls
+            place = bisect_right(levels, x / y) if y else len(levels)
+        if place == len(levels) and (not y or x > levels[-1] * y):
+            raise CertificateError("the levels end below a ratio of probabilities")
+        under[place - 1] += x_ball
+        beside[place - 1] += y_ball
+    tails = list(
+        zip(accumulate(reversed(under)), accumulate(reversed(beside)), points[::-1], strict=True)
+    )
+    return [own - level * other for own, other, level in tails[-2:0:-1]]
 
 
 def _mu(p: Law, r: Law) -> arb:

@@ -28,7 +28,18 @@ ZCDP = Parts(
     {"pair": [0, 1], "order": ORDERS[0]},
     {"orders": [[ORDERS, ORDERS]]},
 )
-ALL = {"renyi": RENYI, "pure": PURE, "profile": PROFILE, "gaussian": GAUSSIAN, "zcdp": ZCDP}
+# The ratios are 3 and 1/3.
+TOGETHER = Parts(
+    "zcdp", ZCDP.problem, ZCDP.witness, {"orders": ORDERS, "levels": [0.25, 0.5, 1.0, 2.0, 3.0]}
+)
+ALL = {
+    "renyi": RENYI,
+    "pure": PURE,
+    "profile": PROFILE,
+    "gaussian": GAUSSIAN,
+    "zcdp": ZCDP,
+    "together": TOGETHER,
+}
 
 
 def kullback() -> arb:
@@ -43,12 +54,13 @@ def truth(name: str) -> arb:
         # Phi^-1(3/4) - Phi^-1(1/4)
         "gaussian": lambda: 2 * arb(2).sqrt() * arb("0.5").erfinv(),
         "zcdp": kullback,
+        "together": kullback,
     }[name]()
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_honest(name):
-    encloses(ALL[name], lambda: truth(name), 0.2 if name == "zcdp" else 1e-12)
+    encloses(ALL[name], lambda: truth(name), 0.2 if name in ("zcdp", "together") else 1e-12)
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -57,7 +69,7 @@ def test_no_number_proves_too_much(name):
     proves_nothing_false(ALL[name], level, level)
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", ALL.keys() - {"together"})
 def test_both_orders_of_a_pair_count_and_every_pair(name):
     """The second law has an output that the first has not; the third is equal to the first."""
     rows = [[0.5, 0.5, 0.0], [0.25, 0.5, 0.25], [0.5, 0.5, 0.0]]
@@ -125,6 +137,20 @@ OWN = [
     (ZCDP, {("proof", "orders", 0, 1): [2.0, 2.0]}, "the orders must rise"),
     (ZCDP, {("proof", "orders", 0, 0): [3.0, 2.0]}, "the orders must rise"),
     (ZCDP, {("proof", "orders", 0, 0): [1.0, 2.0]}, "the orders must rise"),
+    (TOGETHER, {("proof", "orders"): [2.0, 2.0]}, "the orders must rise"),
+    (TOGETHER, {("proof", "orders"): [[ORDERS, ORDERS]]}, "the orders: expected a number"),
+    (TOGETHER, {("proof", "levels"): []}, "the levels must rise, and be more than 0"),
+    (TOGETHER, {("proof", "levels"): [0.0, 3.0]}, "the levels must rise"),
+    (TOGETHER, {("proof", "levels"): [-1.0, 3.0]}, "the levels must rise"),
+    (TOGETHER, {("proof", "levels"): [0.5, 0.5, 3.0]}, "the levels must rise"),
+    (TOGETHER, {("proof", "levels"): [4.0, 3.0]}, "the levels must rise"),
+    (TOGETHER, {("proof", "levels"): 3.0}, "the levels"),
+    (TOGETHER, {("proof", "levels"): [0.5, 2.9999999]}, "end below a ratio"),
+    (
+        TOGETHER,
+        {("problem", "matrix", 0): [1.0, 0.0]},
+        "end below a ratio",
+    ),
 ]
 
 
@@ -175,6 +201,35 @@ def test_what_few_orders_prove():
     assert at([1.001]) == pytest.approx(math.log(3) / 1.001, abs=1e-12)  # right of it
     between = ratio(1.001) * (1 + 8.999**2 / (4 * 1.001 * 0.001))
     assert at([1.001, 10.0]) == pytest.approx(between, rel=1e-9)
+
+
+def test_what_levels_prove():
+    """Where every ratio is a level, what the orders prove; else what two laws on levels have."""
+    matrix = [[0.125, 0.5, 0.375], [0.25, 0.5, 0.25]]  # ratios of 1/2, 1, 3/2 and 2, 1, 2/3
+    orders = [1.5, 2.0, 4.0]
+    told = {("problem", "matrix"): [*matrix, matrix[0]], ("problem", "pairs"): [[0, 1], [2, 1]]}
+    alone = tampered(ZCDP, told | {("proof", "orders"): [[orders, orders]] * 2})
+    exact = {("proof", "levels"): [0.5, "2/3", 1.0, 1.5, 2.0], ("proof", "orders"): orders}
+    found, other = ends(tampered(TOGETHER, told | exact)), ends(alone)
+    assert found[0] == other[0]
+    # Both directions have the same profiles' maximum only where one of them is above the other.
+    assert other[1] <= found[1] <= other[1] * 1.02
+    # One level: all of P is at it or at 0, P (3) = 1 and R (3) = 1/3.
+    one = tampered(TOGETHER, {("proof", "levels"): [3.0], ("proof", "orders"): [2.0]})
+    assert ends(one)[1] == pytest.approx(math.log(3), abs=1e-12)
+    # P and R on the levels 0.5, 2 and 3 by hand: h(.5) = .75 - .5 * .25, h(2) = .75 - 2 * .25.
+    few = tampered(TOGETHER, {("proof", "levels"): [0.5, 2.0, 3.0], ("proof", "orders"): [2.0]})
+    slopes = [0.5, (4 - 0.25) / 1.5, (9 - 4) / 1.0]
+    mean = slopes[0] + (slopes[1] - slopes[0]) * 0.625 + (slopes[2] - slopes[1]) * 0.25
+    assert ends(few)[1] == pytest.approx(math.log(mean), abs=1e-12)
+    assert ends(tampered(few, {("proof", "orders"): []}))[1] == pytest.approx(math.log(3))
+
+
+def test_work_with_levels_is_counted(monkeypatch):
+    for steps in (10, 200):  # of the profiles, and of the divergences
+        monkeypatch.setitem(limits.LIMITS, "steps", steps)
+        with limits.limited(), pytest.raises(CertificateError, match="steps in all"):
+            ends(TOGETHER)
 
 
 def test_a_set_and_its_complement():
