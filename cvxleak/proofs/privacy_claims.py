@@ -204,7 +204,7 @@ def _profile(
         place = bisect_right(points, ratio)
         if not ratio >= points[place - 1]:  # too near to a level for balls
             place = bisect_right(levels, x / y) if y else len(levels)
-        if place == len(levels) and (not y or x > levels[-1] * y):
+        if place == len(levels) and x > levels[-1] * y:
             raise CertificateError("the levels end below a ratio of probabilities")
         under[place - 1] += x_ball
         beside[place - 1] += y_ball

@@ -225,11 +225,24 @@ def test_what_levels_prove():
     assert ends(tampered(few, {("proof", "orders"): []}))[1] == pytest.approx(math.log(3))
 
 
+def test_levels_bound_both_orders_of_a_pair():
+    rows = {("problem", "matrix"): [[0.5, 0.5, 0.0], [0.9, 0.1, 0.0]]}
+    levels = {("proof", "levels"): [0.5, 1.0, 2.0, 5.0]}
+    first, second = (
+        ends(tampered(TOGETHER, rows | levels | {("problem", "pairs"): [pair]}))
+        for pair in ([0, 1], [1, 0])
+    )
+    assert first == second
+
+
 def test_work_with_levels_is_counted(monkeypatch):
-    for steps in (10, 200):  # of the profiles, and of the divergences
-        monkeypatch.setitem(limits.LIMITS, "steps", steps)
-        with limits.limited(), pytest.raises(CertificateError, match="steps in all"):
-            ends(TOGETHER)
+    # The witness takes 8 steps and the profiles 16.
+    monkeypatch.setitem(limits.LIMITS, "steps", 20)
+    with limits.limited(), pytest.raises(CertificateError, match="steps in all"):
+        ends(tampered(TOGETHER, {("proof", "orders"): []}))
+    monkeypatch.setitem(limits.LIMITS, "steps", 200)
+    with limits.limited(), pytest.raises(CertificateError, match="steps in all"):
+        ends(TOGETHER)
 
 
 def test_a_set_and_its_complement():
