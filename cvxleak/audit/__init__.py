@@ -1,4 +1,4 @@
-"""The largest leakage of a mechanism about a record, over adversaries."""
+"""The largest leakage of a mechanism about a record, over all adversaries of a class."""
 
 from cvxleak.audit.adversary import Adversary
 from cvxleak.audit.claims import ClaimCheck, Distinction, check_claim

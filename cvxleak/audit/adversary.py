@@ -25,18 +25,18 @@ __all__ = ["Adversary"]
 
 @dataclass(frozen=True, eq=False)
 class Adversary(Value):
-    """A prior belief about the dataset, written on the groups of a lumped problem.
+    """A prior distribution on datasets, stored as weights on the groups of a lumped problem.
 
     Attributes
     ----------
     mechanism : Mechanism
-        What is said of leakage and guesses is about its `nominal` channel.
+        Leakage and guesses are computed for its `nominal` channel.
     records : tuple of int
         The record, or group of records, that is attacked.
     weights : array, shape (N,)
-        Mass on each group of contexts of `lumped`; inside a group it is spread evenly.
+        Probability of each group of contexts of `lumped`; within a group it is spread evenly.
     adversaries : tuple of Knowledge, optional
-        What else is known about the prior; the groups of contexts are finer then.
+        Further constraints on the prior; the groups of contexts are then finer.
 
     Examples
     --------
@@ -78,7 +78,7 @@ class Adversary(Value):
 
     @property
     def lumped(self) -> Lumped:
-        """The lumped problem that `weights` lives on."""
+        """The lumped problem whose groups `weights` refers to."""
         if self.adversaries:
             return self._restricted.lumped
         if isinstance(self.mechanism.noise, ChannelSet):
@@ -104,7 +104,7 @@ class Adversary(Value):
         return lumped_entropy(self.weights, self.lumped)
 
     def guess(self) -> tuple[float, float]:
-        """Return the chance of guessing the record(s) right, before and after seeing the output."""
+        """Return the probability of guessing the record(s) right, before and after the output."""
         law, channel = lumped_channel(self.weights, self.lumped)
         return bayes_vulnerability(law), posterior_bayes_vulnerability(law, channel)
 
@@ -115,7 +115,7 @@ class Adversary(Value):
         return self.mechanism.expand(self.records, self.weights)
 
     def rows(self, least: float = 0.0) -> list[tuple[Hashable, tuple[Hashable, ...], int, float]]:
-        """Return (value, query values, number of contexts, weight) of groups above `least`."""
+        """Return (value, query values, contexts, weight) of groups of weight above `least`."""
         lumped = self.lumped
         return [
             (lumped.values[a], context, count, float(weight))

@@ -1,4 +1,4 @@
-"""`check_claim`: does a mechanism have the differential privacy that it states? With a proof."""
+"""`check_claim`: prove or refute a mechanism's stated differential privacy."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ TOLERANCE = 1e-3
 
 @dataclass(frozen=True)
 class Distinction:
-    """Two laws that a mechanism must not let people tell apart, and what tells them apart most.
+    """Two output distributions that must be hard to distinguish, and what distinguishes them best.
 
     Attributes
     ----------
     first, second : hashable
-        The inputs, or values of the query, whose outputs have the laws P and R.
+        The inputs, or values of the query, whose output distributions are P and R.
     outputs : tuple of hashable
-        The event that shows it; for a divergence, the output that weighs most in it.
+        The event that distinguishes them; for a divergence, the output that contributes most to it.
     order : float or None
         The order alpha of the divergence; inf where one output's probabilities are compared.
 
@@ -74,17 +74,17 @@ class Distinction:
 
 @dataclass(frozen=True)
 class ClaimCheck:
-    """What became of a claim of privacy.
+    """The outcome of checking a privacy claim.
 
     Attributes
     ----------
     claim : str
         The claim in words.
     stated : float
-        The parameter that is claimed.
+        The claimed value of the parameter.
     bound : Bound
-        The least parameter that holds: `lower` is attained by the witness, a `Distinction`, and
-        `upper` proved by the certificate.
+        Lower and upper bound on the least parameter for which the claim is true: `lower` is
+        attained by the witness, a `Distinction`, and `upper` is proved by the certificate.
 
     Examples
     --------
@@ -102,7 +102,7 @@ class ClaimCheck:
 
     @property
     def verdict(self) -> str:
-        """``"PASS"`` if the claim is proved, ``"FAIL"`` if it is refuted, ``"OPEN"`` otherwise.
+        """``"PASS"`` if the claim is proved, ``"FAIL"`` if it is refuted, ``"OPEN"`` if neither.
 
         The claim is taken as written, without a tolerance.
         """
@@ -117,7 +117,7 @@ class ClaimCheck:
 
     @property
     def violation(self) -> Distinction | None:
-        """What refutes the claim, if something does."""
+        """The counterexample that refutes the claim, or None."""
         return self.bound.witness if self.verdict == "FAIL" else None
 
     def __repr__(self) -> str:
@@ -152,9 +152,10 @@ def check_claim(
     renyi: tuple[float, float] | None = None,
     gdp: float | None = None,
 ) -> ClaimCheck:
-    """Prove or refute that a mechanism has the differential privacy that it states.
+    """Prove or refute a mechanism's stated differential privacy.
 
-    With P and R the laws of the output for two inputs that must not be told apart, in either order:
+    Let P and R be the output distributions of two inputs that must be hard to distinguish, in
+    either order.
 
     ==================  =====================================================================
     claim               says that, for each such pair,
@@ -169,13 +170,14 @@ def check_claim(
     Parameters
     ----------
     first : Mechanism, Channel, Prior or array_like
-        A mechanism: datasets that differ in one record must not be told apart. A channel: no two of
-        its inputs, which is local privacy. With `second`, see there.
+        For a mechanism, the claim is about all pairs of datasets that differ in one record. For a
+        channel, it is about all pairs of inputs (local privacy). With `second`, it is about the
+        pairs described there.
     second : Channel, Prior or array_like, optional
-        Laws to tell from those of `first`, row by row (one law may be a vector): the outputs that a
-        program has with a person and without, say.
+        Output distributions to compare with those of `first`, row by row; a single one may be a
+        vector. For example, a program's outputs with and without one person.
     epsilon, delta : float, optional
-        In nats, at least 0; a probability. delta is 0 if left out.
+        epsilon in nats, at least 0; delta a probability, 0 if left out.
     zcdp : float, optional
         rho, in nats.
     renyi : tuple of float, optional
@@ -186,26 +188,26 @@ def check_claim(
     Returns
     -------
     ClaimCheck
-        PASS with a certificate for `cvxleak.verify`, or FAIL with what refutes the claim: anybody
-        can compute that again. OPEN, where a rho is too near to the
-        claim.
+        PASS with a certificate for `cvxleak.verify`; FAIL with a counterexample, which anybody can
+        recompute; or OPEN, if the least rho is too close to the claimed one to decide.
 
     Raises
     ------
     ValidationError
-        No claim, or more than one; numbers out of range; laws that do not fit each other; a
-        mechanism whose channel is not known exactly.
+        No claim, or more than one; numbers out of range; distributions of different sizes or
+        labels; a mechanism whose channel is not known exactly.
 
     See Also
     --------
-    cvxleak.samples.dp_violation : The same for a program of which only draws are known.
+    cvxleak.samples.dp_violation : The same for a program that can only be sampled.
 
     Notes
     -----
-    Probabilities and the claim are taken as written: a channel whose rows are e^1 apart up to
-    rounding in floats may have an epsilon of 1.0000000000000002, and then fails the claim of 1.
-    Bun and Steinke (2016) define zCDP, Mironov (2017) Rényi differential privacy, Dong, Roth and Su
-    (2022) Gaussian differential privacy. "Certificates" in the documentation derives both ends.
+    Probabilities and the claim are taken as written. A channel whose rows differ by a factor of e^1
+    up to floating-point rounding may have an epsilon of 1.0000000000000002; it then fails the claim
+    epsilon = 1. Bun and Steinke (2016) define zCDP, Mironov (2017) Rényi differential privacy,
+    Dong, Roth and Su (2022) Gaussian differential privacy. "Certificates" in the documentation
+    derives both ends.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""`leakage_curve`: the maximal leakage over a grid of entropy floors, monotone and proved."""
+"""`leakage_curve`: maximal leakage over a grid of entropy floors, with proved monotone bounds."""
 
 from __future__ import annotations
 
@@ -33,19 +33,20 @@ __all__ = ["LeakageCurve", "leakage_curve"]
 
 @dataclass(frozen=True)
 class LeakageCurve:
-    """Brackets of L(b) for increasing entropy floors b, neither end of which ever rises.
+    """Lower and upper bounds on L(b) for increasing entropy floors b; both are non-increasing.
 
     Attributes
     ----------
     entropy_floors : tuple of float
         b, in nats, strictly increasing.
     bounds : tuple of Bound
-        One bracket for each. Its witness meets the floor, and its certificate proves it; either may
-        be that of a neighbor's audit, since L(b) does not increase with b.
+        One for each floor. The witness meets the floor and the certificate proves the bound. Either
+        may come from the audit of a neighboring floor, since L(b) does not increase with b.
     solved : tuple of bool
-        Whether the floor took a search, or is settled without one or by its neighbors.
+        Whether the floor needed a search of its own; False if its neighbors or a closed form settle
+        it.
     seconds : float
-        How long all of it took.
+        Time for the whole curve.
 
     Examples
     --------
@@ -68,12 +69,12 @@ class LeakageCurve:
 
     @property
     def lower(self) -> Array:
-        """The attained ends, one for each floor."""
+        """The attained lower bounds, one for each floor."""
         return np.array([bound.lower for bound in self.bounds])
 
     @property
     def upper(self) -> Array:
-        """The proved ends, one for each floor."""
+        """The proved upper bounds, one for each floor."""
         return np.array([bound.upper for bound in self.bounds])
 
     def to(self, unit: str) -> LeakageCurve:
@@ -139,44 +140,44 @@ def leakage_curve(
     rng: int | np.random.Generator | None = 0,
     progress: Progress | None = None,
 ) -> LeakageCurve:
-    """Return brackets of L(b) = max over records and priors with H(X) >= b of I(X_i;Y).
+    """Bound L(b) = max over records and priors with H(X) >= b of I(X_i;Y) for each floor b.
 
     L does not increase with b (DALENIUS Lemma 1): an adversary who meets a floor meets every lower
-    one, and what bounds the leakage at a floor bounds it at every higher one. So each floor gets
-    the best lower end among the floors above it and the best upper end among those below.
+    one, and an upper bound at a floor is also one at every higher floor. So each floor gets the
+    best lower bound among itself and the floors above it, and the best upper bound among itself and
+    those below it.
 
-    Where posterior cells do it, all floors share one local search, in which each tries what its
-    neighbors found, and one tree: multipliers (lam, mu) that prove U at b prove U - lam (b' - b) at
-    b' (`cvxleak.audit.search.floors_search`). Records of more than two values are tried by time
-    sharing first (`cvxleak.audit.search.sharing`). Floors that this leaves open are audited by
-    turns, from the outside in, as long as the ends of the stretch around them are further apart
-    than the tolerance. So are all floors where more is known of the adversaries than a floor; what
-    is known stays the same along the curve, so that it does not rise there either.
+    Where the bound uses posterior cells, all floors share one local search, in which each floor
+    tries what its neighbors found, and one branch-and-bound tree: multipliers (lam, mu) that prove
+    U at b prove U - lam (b' - b) at b' (`cvxleak.audit.search.floors_search`). For records of more
+    than two values, time sharing is tried first (`cvxleak.audit.search.sharing`). Floors that
+    remain open are audited in turns, from the outermost inward, as long as the bounds around them
+    differ by more than the tolerance. With `adversaries`, all floors are audited in this way; the
+    constraints are the same at every floor, so the curve is non-increasing there, too.
 
     Parameters
     ----------
     mechanism : Mechanism
-        If its channel is only known to lie in a `ChannelSet`, each floor is audited for itself.
+        If its channel is only known to lie in a `ChannelSet`, each floor is audited separately.
     entropy_floors : iterable of float
         b, in nats, strictly increasing, from 0 to log|X|.
     records : int or sequence of int, optional
-        One record, or one group of records; the worst of all records at each floor if left out.
+        One record, or one group of records. If left out, the record that leaks most at each floor.
     adversaries : Knowledge or iterable of Knowledge, optional
-        What else is known about the adversaries' priors, at every floor (as for `RecordLeakage`).
+        Further constraints on the adversaries' priors, at every floor (as for `RecordLeakage`).
     gain, form : Gain, str
-        Another gain than Shannon's, and in which form, as for `RecordLeakage`.
+        A gain other than Shannon's, and its form, as for `RecordLeakage`.
     tol : float
-        Relative gap to reach at every floor: upper - lower <= max(tol * upper, 1e-7), the latter in
-        nats or in the gain's unit.
+        Relative gap to reach at every floor: upper - lower <= max(tol * upper, 1e-7), where 1e-7 is
+        in nats or in the gain's unit.
     time_limit : float, optional
-        Seconds for the whole curve. Its searches take turns, whose length is counted in work: where
-        time runs out, all of the curve has been looked at.
+        Seconds for the whole curve. The searches of the floors alternate, so that each has had its
+        share when time runs out.
     rng : int, numpy.random.Generator or None
-        Random starts of the local search; the same seed gives the same answer.
+        Seed or generator of the local search's random starts; the same seed gives the same result.
     progress : callable, optional
-        Called as progress(lower, upper, nodes) while the curve is searched for, with bounds on the
-        leakage at the floor that is worked on, or of the one with the largest gap, and with the
-        nodes bounded so far.
+        Called as progress(lower, upper, nodes) during the search: the bounds at the floor being
+        worked on, or at the one with the largest gap, and the number of nodes bounded so far.
 
     Returns
     -------
@@ -185,14 +186,14 @@ def leakage_curve(
     Raises
     ------
     ValidationError
-        No floors, or not strictly increasing, or an option out of range; a gain or a form that
-        `RecordLeakage` refuses.
+        No floors, floors that are not strictly increasing, an option out of range, or a gain or
+        form that `RecordLeakage` refuses.
     InfeasibleError
-        A floor above log|X|, or above the entropy of every prior that `adversaries` leave.
+        A floor above log|X|, or above the entropy of every prior that `adversaries` allow.
 
     Notes
     -----
-    LEAKAGE draws such curves from local optima (its Figure 3), and finds them not monotone.
+    LEAKAGE draws such curves from local optima (its Figure 3); they are not monotone.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""The worst adversary with independent records.
+"""Maximal leakage to adversaries for whom the records are independent.
 
-Where each law is known to be in a polytope, the maximum is over finitely many cases
-(`cvxleak.audit.cases`). Under a floor on the sum of the entropies there is a local search below,
-and two proved bounds above.
+Where each law lies in a known polytope, the maximum is over finitely many cases
+(`cvxleak.audit.cases`). Under a floor on the sum of the entropies, the lower bound comes from a
+local search, and the upper bound is the smaller of two proved ones.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ class IndependentAdversary(Value):
     ----------
     mechanism : Mechanism
     records : tuple of one int
-        The record that is attacked.
+        The attacked record.
     laws : tuple of tuples of float
-        p_j for each record j.
+        The distribution p_j of each record j.
 
     Examples
     --------
@@ -112,72 +112,74 @@ class IndependentAdversary(Value):
 
 @dataclass(frozen=True, eq=False)
 class ProductLeakage(Problem):
-    """The problem max over records i and over product priors of a class of I(X_i;Y).
+    """Maximize I(X_i;Y) over records i and over a class of product priors.
 
-    Or of a gain in one of its forms.
+    With `gain`, another gain takes the place of the mutual information.
 
-    DALENIUS Definition 5 for adversaries to whom the records are independent, and who know of each
-    law that it is in a polytope, or of all of them that H(X) >= b.
+    DALENIUS Definition 5 for adversaries whose priors have independent records. Either each
+    record's distribution lies in a given polytope, or H(X) >= b.
 
     Parameters
     ----------
     mechanism : Mechanism
-        With a floor b > 0 on at most 2^16 datasets; thousands of records of an additive query
-        otherwise.
+        With a floor b > 0, at most 2^16 datasets; otherwise thousands of records of an additive
+        query.
     entropy_floor : float, optional
         b, in nats, from 0 to log|X|. 0 if left out.
     records : int, optional
-        The record that is attacked, one at a time; the worst of all if left out.
+        The attacked record; the one that leaks most if left out.
     laws : array_like or sequence of array_like, optional
-        Each record's law, that of record i too, is any mixture of these: shape (V, k) for all
-        records, or such an array for each. A law may be a `Prior` or a mapping; one of these alone
-        is everybody's law.
+        Each record's distribution, that of record i included, is any mixture of these: an array of
+        shape (V, k) for all records, or one such array per record. A distribution may be a `Prior`
+        or a mapping; a single one is the distribution of every record.
     least_probability : float, optional
-        alpha, from 0 to 1/k: each record but i has each of its k values with this probability at
-        least; the law of record i is any.
+        alpha, from 0 to 1/k: each record other than i takes each of its k values with at least this
+        probability; the distribution of record i is arbitrary.
     record_floor : float, optional
-        h, in nats, from 0 to log 2: each record but i, of two values, has H(X_j) >= h; the law of
-        record i is any.
+        h, in nats, from 0 to log 2: each record other than i is binary and has H(X_j) >= h; the
+        distribution of record i is arbitrary.
     gain, form
-        What is made of a belief, and what of it is bounded, as for `RecordLeakage`. Without a floor
-        it is a gain that is the largest of few linear functions: `Guess`, `GuessInTries`, a
-        `GainMatrix`, or one of your own with `rows`.
+        The value of a belief to the adversary, and the quantity that is bounded, as for
+        `RecordLeakage`. Without a floor the gain must be the maximum of a few linear functions:
+        `Guess`, `GuessInTries`, a `GainMatrix`, or a user-defined gain with `rows`.
 
     Raises
     ------
     ValidationError
-        Arguments of the wrong kind, several of those that say what is known, or too many datasets,
-        totals or cases; a gain that is not bounded here, a factor of one that is not positive, and
-        the form "posterior" where the law of record i is any, so that it may be known.
+        Arguments of the wrong kind; more than one of `laws`, `least_probability`, `record_floor`
+        and a positive `entropy_floor`; too many datasets, totals or cases; a gain that this problem
+        does not support; form "factor" of a gain that is not positive; form "posterior" where the
+        distribution of record i is arbitrary (the value of record i may then be known beforehand).
     InfeasibleError
         b above log|X|, or h above log 2.
 
     Notes
     -----
     For fixed laws of record i and of all others but one, I(X_i;Y) is convex in the law of that one.
-    So with laws in polytopes the maximum over the others is attained at vertices, jointly. Records
-    that add the same to the query's total are counted: for a count of n binary records each with
-    p_j in [alpha, 1 - alpha] there are n cases, and in each a concave maximum over p_i. Without
-    anything known the others' values may be taken to be known, as differential privacy does; that
-    is not `RecordLeakage` at floor 0, where what is known of the others may depend on record i.
+    So with laws in polytopes the maximum over the other records is attained with all of them at
+    vertices. Records with equal contributions to the query's total are interchangeable: for a count
+    of n binary records, each with p_j in [alpha, 1 - alpha], there are n cases, and in each a
+    concave maximum over p_i. Without constraints the worst adversary knows the other records, as in
+    differential privacy. This differs from `RecordLeakage` at floor 0, where the adversary's
+    knowledge of the others may depend on record i.
 
-    Of a gain, the rise and the factor are largest where the others' laws are at vertices as well,
-    and where the law of record i is one of finitely many: those at which the best action without
-    the output changes, on the faces of its polytope. For a guess and any law these are the uniform
-    laws on some of the values.
+    For a gain, the rise and the factor are also largest with the others' laws at vertices, and with
+    the law of record i among finitely many: those at which the best action without the output
+    changes, on the faces of its polytope. For `Guess` and an arbitrary law these are the uniform
+    laws on subsets of the values.
 
-    With a floor b > 0 the class is no product. The largest capacity of q(.|., z) is an upper end,
-    and so is the leakage without independence (`RecordLeakage`); the lower end is the best of a
-    local search. The bracket is proved, but nothing makes it close: where it does not, it is
-    BRACKETED.
+    With a floor b > 0 the class is not a product of sets. The largest capacity of q(.|., z) is an
+    upper bound, and so is the leakage without independence (`RecordLeakage`); the lower bound is
+    the best value that a local search finds. Both are proved, but the gap need not close: the
+    status is then BRACKETED.
 
-    The bound's `witness` is an `IndependentAdversary`. The option `rng` of `solve` is for the
-    random starts of the local search. What a time limit does not leave out: the capacities of
-    contexts, and the steps named at `RecordLeakage`.
+    The bound's `witness` is an `IndependentAdversary`. The option `rng` of `solve` seeds the random
+    starts of the local search. A time limit does not interrupt the capacities of contexts, nor the
+    steps named at `RecordLeakage`.
 
-    A candidate for `check` is an `IndependentAdversary`, or a law for each record; without a record
-    of its own or of the problem, the worst counts. Its value is that of the laws' positive parts,
-    each divided by its sum.
+    A candidate for `check` is an `IndependentAdversary`, or a distribution for each record. If
+    neither it nor the problem names a record, the one that leaks most counts. Its value is computed
+    from the positive parts of the distributions, each divided by its sum.
 
     Examples
     --------
@@ -287,7 +289,7 @@ class ProductLeakage(Problem):
 
     @property
     def attacked(self) -> tuple[int, ...]:
-        """The records of which the worst counts."""
+        """The records over which the maximum is taken."""
         space = self.mechanism.space
         return tuple(range(space.records)) if self.records is None else space.group(self.records)
 
@@ -481,8 +483,8 @@ def product_leakage(
 ) -> Bound:
     """Return the leakage to adversaries with independent records: `ProductLeakage(...).solve(...)`.
 
-    With a least probability of alpha, n times what an exact count of n tells of a record approaches
-    1 / (8 alpha (1 - alpha)).
+    For an exact count of n records with least probability alpha, n times the leakage about a record
+    approaches 1 / (8 alpha (1 - alpha)).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Maximal leakage about a record or a group of records under H(X) >= b, with both ends proved."""
+"""Maximal leakage about a record or group under H(X) >= b: lower and upper bound, both proved."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ SHANNON = Shannon()
 
 @dataclass(frozen=True, eq=False)
 class RecordLeakage(Problem):
-    """The problem L(b) = max over groups I of k records, over priors with H(X) >= b, of I(X_I;Y).
+    """L(b) = max of I(X_I;Y) over groups I of k records and over priors with H(X) >= b.
 
     LEAKAGE Problem 1 and DALENIUS Definitions 5 and 10 for k = 1 (individual channel capacity
     C_1^b), DALENIUS Definition 15 for more (group channel capacity C_k^b).
@@ -68,50 +68,52 @@ class RecordLeakage(Problem):
     Parameters
     ----------
     mechanism : Mechanism
-        The query and its noise channel. If that is only known to lie in a `ChannelSet`, every
-        channel of the set leaks at least `lower` and none more than `upper`. CERTIFIED is then
-        about the gap that the search has to close, between `upper` and ``bound.attained``; the
-        rest is what the set leaves open, ``bound.set_width``. With a `RealOutput` both ends are
-        about the real output; ``stats["cells"]`` says into how many cells the audit cut it.
+        The query and its noise channel. If the channel is only known to lie in a `ChannelSet`,
+        every channel of the set leaks at least `lower` and none leaks more than `upper`. CERTIFIED
+        then refers to the gap that the search can close, between ``bound.attained`` and `upper`;
+        the rest is the uncertainty of the set, ``bound.set_width``. With a `RealOutput` both bounds
+        are about the real-valued output; ``stats["cells"]`` is the number of cells into which the
+        audit partitions it.
     entropy_floor : float
         b, in nats, from 0 to log|X|: the adversary's least uncertainty about the whole dataset.
     records : int or sequence of int, optional
-        One record, or one group of records; all records (groups of `size`) if left out. Records
-        that can be swapped without changing the query are computed once.
+        One record, or one group of records. If left out, the maximum over all records (or groups of
+        `size`); records that can be swapped without changing the query are computed once.
     size : int
         Number k of records in a group.
     adversaries : Knowledge or iterable of Knowledge, optional
-        What else is known about the adversaries' priors: an `Expectation`, `KnownMarginals`, a
-        `RelativeEntropyBall`, or several of them at once. All priors above the floor if left out.
+        Further constraints on the adversaries' priors: an `Expectation`, `KnownMarginals`, a
+        `RelativeEntropyBall`, or several of these. All priors above the floor if left out.
     gain : Gain
-        What the adversary makes of a belief: `Shannon` (minus the entropy), `Guess`,
-        `GuessInTries`, a `GainMatrix`, `Gini`, `Arimoto`; or one of your own (see `Gain`). Its ends
-        rest on its values and tangents, so the bound has no certificate and stays BRACKETED; unless
-        it has `rows`, and all records have as many values: then it is the `GainMatrix` of these.
+        The value of a belief to the adversary: `Shannon` (minus the entropy), `Guess`,
+        `GuessInTries`, a `GainMatrix`, `Gini`, `Arimoto`, or a user-defined `Gain`. Bounds for a
+        user-defined gain rely on the values and tangents that it returns, so they have no
+        certificate and stay BRACKETED. The exception is a gain with `rows` that match the records'
+        number of values: it is audited as the `GainMatrix` of these rows.
     form : str
-        What of it is bounded: with rho_y the posterior given y and pi the prior of the record(s),
-        ``"posterior"``, sum_y P(y) G(rho_y); ``"rise"``, that less G(pi), which is I(X_I;Y) for
-        Shannon's gain; or ``"factor"``, the quotient of the two, if G is positive.
+        The quantity that is bounded. With rho_y the posterior given y and pi the prior of the
+        record(s): ``"posterior"``, sum_y P(y) G(rho_y); ``"rise"``, the same minus G(pi), which is
+        I(X_I;Y) for Shannon's gain; or ``"factor"``, the ratio of the two, if G is positive.
 
     Raises
     ------
     ValidationError
-        Arguments of the wrong kind; a gain of your own that is not convex, or does not answer as
-        `Gain` says; a factor of a gain that is not positive; of real outputs,
-        another gain than Shannon's.
+        Arguments of the wrong kind; a user-defined gain that is not convex, or whose methods do not
+        return what `Gain` specifies; form "factor" of a gain that is not positive; for real
+        outputs, a gain other than Shannon's.
     InfeasibleError
-        b above log|X|; the message gives the maximum. From `solve`: no prior is known to be all
-        that `adversaries` say and has entropy b.
+        b above log|X|; the message gives the maximum. From `solve`: no prior was found that
+        satisfies `adversaries` and has entropy at least b.
 
     Notes
     -----
     Gains: Alvim, Chatzikokolakis, Palamidessi and Smith, "Measuring information leakage using
-    generalized gain functions", CSF 2012; the largest one over all adversaries above a floor is
+    generalized gain functions", CSF 2012; the largest gain over all adversaries above a floor is
     bounded like the leakage, by cells of the posteriors.
 
-    The bound's `lower` is the leakage under the `witness`, an `Adversary`; `upper` holds for all of
-    them. ``shadow_prices["entropy_floor"]`` estimates dL/db, and ``stats["nodes"]`` counts the
-    nodes of all trees.
+    The bound's `lower` is the leakage to the `witness`, an `Adversary`; `upper` is proved for every
+    adversary in the class. ``shadow_prices["entropy_floor"]`` estimates dL/db, and
+    ``stats["nodes"]`` counts the nodes of all branch-and-bound trees.
 
     Options of `solve`, beside those of every problem:
 
@@ -120,10 +122,10 @@ class RecordLeakage(Problem):
     - verbose: print a line per second.
     - progress: called as progress(lower, upper, nodes) after every batch of nodes.
 
-    What a time limit does not leave out or interrupt: lumping the contexts of one group of records,
-    one prior and its proof, and the certificate, all together less than half a microsecond for each
-    probability that the mechanism has (some 3 s for the 13.5 million of a count of 6366 records);
-    one step of the local search, and one Newton step of a tree, at most a few seconds.
+    A time limit does not interrupt the following: lumping the contexts of one group of records, one
+    prior and its proof, and the certificate, which together take less than half a microsecond per
+    probability of the mechanism (some 3 s for the 13.5 million of a count of 6366 records); one
+    step of the local search; and one Newton step of a tree, at most a few seconds.
 
     Examples
     --------
@@ -197,7 +199,7 @@ class RecordLeakage(Problem):
 
     @property
     def meaning(self) -> str:
-        """The sentence that a report says of the value."""
+        """The sentence by which a report explains the value."""
         if self.told.is_leakage:
             return super().meaning
         subject = "one person's record" if self.size == 1 else f"a group of {self.size} records"
@@ -255,28 +257,28 @@ class RecordLeakage(Problem):
         bound: Bound | None = None,
         **options: Any,
     ) -> Check:
-        """Judge a prior that was found elsewhere against the certified bracket.
+        """Compare a prior that was found by other means with the proved bounds.
 
         Parameters
         ----------
         candidate : Adversary, Prior or array_like
-            An adversary of this mechanism; or a prior on the datasets: a `Prior` labeled by
-            datasets, or weights in product order. It may be off: what it violates, and by how much,
-            is part of the answer.
+            An adversary of this mechanism, or a prior on the datasets: a `Prior` labeled by
+            datasets, or weights in product order. It may violate constraints: the result says
+            which, and by how much.
         records : int or sequence of int, optional
-            The record (or group) to evaluate, one that the problem is about; the problem's, or
-            else the worst one, if left out.
+            The record (or group) to evaluate, one of those that the problem covers. If left out,
+            the problem's own record, or else the one that leaks most.
         lumped : bool
-            The candidate holds weights on the groups of ``mechanism.lumped(records)`` instead (on
-            the finer ones that `adversaries` ask for, if there are any).
+            Whether the candidate is given as weights on the groups of ``mechanism.lumped(records)``
+            (on the finer groups that `adversaries` need, if any).
         bound : Bound, optional
             An earlier result of `solve`; computed with `options` if left out.
 
         Raises
         ------
         ValidationError
-            Another number of weights than needed, weights that are not finite or all zero,
-            lumped weights without a record, or records that the problem is not about.
+            The wrong number of weights, weights that are not finite or all zero, lumped weights
+            without a record, or records that the problem does not cover.
         """
         point = plain(candidate)
         value, violations = self._measure(point, records, lumped)
@@ -387,7 +389,7 @@ def record_leakage(
     form: Form = "rise",
     **options: Any,
 ) -> Bound:
-    """Return the maximal per-record leakage under H(X) >= b: `RecordLeakage(...).solve(...)`.
+    """Bound the maximal leakage about a record under H(X) >= b: `RecordLeakage(...).solve(...)`.
 
     Parameters
     ----------
@@ -395,14 +397,14 @@ def record_leakage(
     entropy_floor : float
         b, in nats.
     records : int or sequence of int, optional
-        One record, or one group of records; the worst of all records if left out.
+        One record, or one group of records; the record that leaks most if left out.
     adversaries : Knowledge or iterable of Knowledge, optional
-        What else is known about the adversaries' priors (DALENIUS Definition 5).
+        Further constraints on the adversaries' priors (DALENIUS Definition 5).
     gain, form : Gain, str
-        Another gain than Shannon's, and in which form, as for `RecordLeakage`.
+        A gain other than Shannon's, and its form, as for `RecordLeakage`.
     **options
-        As for `RecordLeakage`. The search is one of its own, so there is neither a `solver`
-        nor a `solver_options` among them; like any other unknown name they are a TypeError.
+        As for `RecordLeakage`. The search uses no external solver, so `solver` and `solver_options`
+        are not among them; like any other unknown name they raise a TypeError.
 
     Examples
     --------
@@ -439,7 +441,7 @@ def group_leakage(
     form: Form = "rise",
     **options: Any,
 ) -> Bound:
-    """Return C_k^b, the maximal leakage about a group of `size` records (DALENIUS Definition 15).
+    """Bound C_k^b, the maximal leakage about a group of `size` records (DALENIUS Definition 15).
 
     Examples
     --------
@@ -463,11 +465,13 @@ def balance(
     adversaries: Knowledge | Iterable[Knowledge] | None = None,
     **options: Any,
 ) -> Bound:
-    """Return the balance function g(b) = C_1 - C_1^b as a bracket (DALENIUS Definition 10).
+    """Bound the balance function g(b) = C_1 - C_1^b (DALENIUS Definition 10).
 
-    The lower end is C_1's lower end less C_1^b's upper end, and the other way round; the witness is
-    the pair of adversaries that attain the lower ends of C_1 and of C_1^b. Both are computed as
-    sharply as the tolerance on their difference asks for, by turns, together within the time limit.
+    g(b) is the extra leakage if the entropy floor is dropped. Its lower bound is the lower bound on
+    C_1 minus the upper bound on C_1^b; its upper bound is the upper bound on C_1 minus the lower
+    bound on C_1^b. The witness is the pair of adversaries that attain the lower bounds on C_1 and
+    C_1^b. Both capacities are bounded as tightly as the tolerance on the difference requires,
+    alternately, within one time limit.
 
     Parameters
     ----------
@@ -475,9 +479,9 @@ def balance(
     entropy_floor : float
         b, in nats.
     adversaries : Knowledge or iterable of Knowledge, optional
-        What is known about the adversaries' priors, at both floors.
+        Further constraints on the adversaries' priors, at both floors.
     **options
-        As for `RecordLeakage`; `time_limit` is for everything together.
+        As for `RecordLeakage`; `time_limit` covers both audits together.
 
     Examples
     --------
@@ -530,15 +534,15 @@ def _one_by_one(
 def balance_of(
     free: Bound, bound: Bound, *, tol: float = TOLERANCE, time_limit: float | None = TIME_LIMIT
 ) -> Bound:
-    """Return the balance function from solved audits of the same mechanism at b = 0 and at b.
+    """Bound the balance function from solved audits of one mechanism at b = 0 and at b.
 
-    A small difference of large leakages needs sharper ends than the leakages themselves: certified
-    parts whose gap is too wide for `tol` are refined, together within the time limit.
+    A small difference of large leakages needs tighter bounds than the leakages themselves: audits
+    whose gap is too wide for `tol` are refined, both within one time limit.
 
     Parameters
     ----------
     free, bound : Bound
-        What `record_leakage` or `group_leakage` returned for a floor of 0, and for b.
+        The results of `record_leakage` or `group_leakage` for a floor of 0 and for b.
     tol : float
         Relative gap to reach.
     time_limit : float, optional
@@ -547,7 +551,7 @@ def balance_of(
     Raises
     ------
     ValidationError
-        Not such bounds, in nats, about the same records, or a bad option.
+        Anything but two such bounds, in nats, on the same records; or an option out of range.
 
     Examples
     --------
