@@ -33,7 +33,7 @@ __all__ = ["app", "main"]
 
 app = typer.Typer(
     cls=Group,
-    help="How much a privacy mechanism tells about one person: a bracket that is proved.",
+    help="Bound what a privacy mechanism reveals about one person, with proofs.",
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,

@@ -99,7 +99,9 @@ class Units(enum.StrEnum):
     bits = "bits"
 
 
-SpecPath = Annotated[Path, typer.Argument(metavar="SPEC", help="What it is about, a TOML file.")]
+SpecPath = Annotated[
+    Path, typer.Argument(metavar="SPEC", help="TOML file describing the mechanism.")
+]
 Unit = Annotated[
     Units, typer.Option("--units", help="Unit of information, for inputs and outputs.")
 ]

@@ -64,10 +64,10 @@ IN_TABLES = {
     *(released for _, released in FAILURES.values()),
 }
 LEAKAGE_NOTE = (
-    "doubt: entropy of somebody's belief about the whole dataset before the output is out; "
-    "somebody who knows nothing has {most}, 100 %. guess: chance of guessing the record right, for "
-    "the worst adversary found. rise: the most by which the output raises that chance, for any "
-    "adversary with this much doubt."
+    "uncertainty: entropy of an adversary's belief about the whole dataset before the output is "
+    "seen; an adversary who knows nothing has {most}, 100 %. guess: chance of guessing the record "
+    "right, for the worst adversary found. rise: the most by which the output raises that chance, "
+    "for any adversary with this much uncertainty."
 )
 ENVELOPE_NOTE = (
     "released: the leakage that the output as it is exceeds with probability delta at most. some "
@@ -117,8 +117,8 @@ def _tables(page: Page, report: Report) -> None:
     unit = report.unit
     for name, title in BY_DOUBT.items():
         if rows := report.named(name):
-            doubt = {"doubt at least": lambda q: f"{q.entropy_floor:g}"}
-            columns = _whose(rows) | doubt | _bracket(line="") | {"status": _status}
+            floor = {"uncertainty at least": lambda q: f"{q.entropy_floor:g}"}
+            columns = _whose(rows) | floor | _bracket(line="") | {"status": _status}
             page.table(f"{title}, in {rows[0].unit}", rows, columns)
             for meaning in dict.fromkeys(q.meaning for q in rows):
                 page.write(meaning, indent="  ")
@@ -176,13 +176,13 @@ def _leakages(page: Page, report: Report, rows: Sequence[Quantity], title: str) 
     before, after = (report.beside(name) for name in (names.GUESS_BEFORE, names.GUESS_AFTER))
     rise = report.beside(names.RISE)
 
-    def doubt(q: Quantity) -> str:
+    def uncertainty(q: Quantity) -> str:
         floor = q.entropy_floor or 0.0
         return f"{floor:g} ({percent(floor / most, math.floor)})"
 
     columns = {
         **_whose(rows),
-        "doubt\nat least": doubt,
+        "uncertainty\nat least": uncertainty,
         **_bracket("leakage"),
         "\nstatus": _status,
         "guess\nbefore, after": lambda q: f"{percent(before(q).lower)}, {percent(after(q).lower)}",

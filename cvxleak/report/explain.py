@@ -64,7 +64,8 @@ def explain(
     Gaussian differential privacy, the hits and false alarms of the best tests (the trade-off curve
     of f-differential privacy), membership advantage and Bayes factor. Of one record: the chance to
     guess it, in one try and in several, and the information that leaks to people to whom the
-    records are independent, to people with doubt about the dataset, and to those who know a prior.
+    records are independent, to adversaries with uncertainty about the dataset, and to those who
+    know a prior.
 
     Parameters
     ----------

@@ -259,7 +259,7 @@ def _witness(same: Sequence[Quantity], report: Report) -> dict[str, Any]:
     belief = figures.belief(adversary)
     pictures = [figures.posterior(adversary), *([] if belief is None else [belief])]
     return {
-        "title": f"{record_name(same[0])}, doubt at least {floors(same)} {report.unit}",
+        "title": f"{record_name(same[0])}, uncertainty at least {floors(same)} {report.unit}",
         "leakage": ends(same[0])[0],
         "entropy": amount(adversary.entropy / unit_scale(report.unit)),
         "before": _percent(before),

@@ -43,12 +43,12 @@ def floors(leakages: Sequence[Quantity]) -> str:
 
 
 def findings(leakages: Sequence[Quantity], unit: str) -> Iterator[tuple[str, str]]:
-    """Yield what leakages mean, with the doubts, and the records if there are several, as text."""
+    """Yield what leakages mean, as text, with the floors, and the records if there are several."""
     several = len({quantity.record for quantity in leakages}) > 1
     for _, run in groupby(leakages, lambda q: (several and q.record, q.meaning)):
         same = list(run)
         whose = f"{record_name(same[0])}; " if several else ""
-        yield f"{whose}{floors(same)} {unit} of doubt", same[0].meaning
+        yield f"{whose}{floors(same)} {unit} of uncertainty", same[0].meaning
 
 
 def about(quantity: Quantity, unit: str) -> str:
@@ -60,7 +60,7 @@ def about(quantity: Quantity, unit: str) -> str:
     if quantity.record is not None:
         parts.append(record_name(quantity))
     if quantity.entropy_floor is not None:
-        parts.append(f"doubt at least {quantity.entropy_floor:g} {unit}")
+        parts.append(f"uncertainty at least {quantity.entropy_floor:g} {unit}")
     if quantity.outcome is not None:
         parts.append(f"output {quantity.outcome}")
     if quantity.value is not None:

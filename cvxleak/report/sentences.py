@@ -25,8 +25,7 @@ MUTUAL_INFORMATION = "What the output tells about the record, on average, under 
 """Mutual information under a given prior."""
 
 DESIGN_LEAKAGE = (
-    "Upper end: proved for everybody whom the design has to stand up to; lower end: what the "
-    "worst adversary found learns."
+    "Upper: proved for every adversary in scope. Lower: leakage to the worst adversary found."
 )
 """The leakage of the channel that was designed."""
 
@@ -69,15 +68,17 @@ def leakage(subject: str, lower: float, upper: float, values: int, unit: str) ->
     """
     whole = math.log(values)
     if values > 1 and lower >= (1 - COMPLETE) * whole:
+        guess = "a 50/50 guess" if values == 2 else f"a guess among {values} equally likely values"
         return (
-            f"Discloses {subject} completely: somebody with no less doubt about the dataset can be "
-            "entirely unsure of it before and certain of it after seeing the output."
+            f"Discloses {subject} completely: an adversary with at least this much uncertainty "
+            f"about the dataset can go from {guess} to certainty by seeing the output."
         )
     if upper <= NOTHING:
-        return f"Tells nothing about {subject} to anybody with this much doubt."
+        return f"Tells nothing about {subject} to an adversary with at least this much uncertainty."
     return (
-        f"Tells part of {subject}: on average nobody with this much doubt learns more than the "
-        f"upper end, of the {whole / unit_scale(unit):.6f} {unit} that would be all of it."
+        f"Tells part of {subject}: no adversary with at least this much uncertainty learns more "
+        f"than the upper bound on average; complete disclosure would be "
+        f"{whole / unit_scale(unit):.6f} {unit}."
     )
 
 
@@ -143,8 +144,8 @@ def guess(subject: str, when: str) -> str:
 def chance(subject: str) -> str:
     """Sentence for the largest chance of a right guess."""
     return (
-        f"The largest chance that any adversary with this much doubt guesses {subject} right after "
-        "seeing the output."
+        f"The largest chance that any adversary with this much uncertainty guesses {subject} right "
+        "after seeing the output."
     )
 
 
@@ -152,25 +153,22 @@ def rise(subject: str) -> str:
     """Sentence for the largest rise of that chance."""
     return (
         f"The most by which seeing the output raises the chance of guessing {subject} right, for "
-        "any adversary with this much doubt."
+        "any adversary with this much uncertainty."
     )
 
 
 def rise_by_fano(subject: str) -> str:
     """Sentence for a bound on that rise by the leakage."""
     return (
-        "Upper end: a bound, by Fano's inequality, on how much the chance of guessing "
-        f"{subject} right can rise for any adversary with this much doubt; lower end: the rise for "
-        "the worst adversary found."
+        "Upper: a bound, by Fano's inequality, on how much the chance of guessing "
+        f"{subject} right can rise for any adversary with this much uncertainty. Lower: the rise "
+        "for the worst adversary found."
     )
 
 
 def balance(subject: str) -> str:
     """Sentence for the balance function."""
-    return (
-        f"How much more can be learned about {subject} by somebody without this doubt than by "
-        "anybody with it."
-    )
+    return f"Extra leakage about {subject} if the entropy floor is dropped."
 
 
 def maximal_leakage(nats: float) -> str:
@@ -336,7 +334,7 @@ def design_distortion(sources: int) -> str:
 
 def price(what: str, key: str) -> str:
     """Sentence for a shadow price."""
-    of = "the budget" if key == "budget" else "the doubt"
+    of = "the budget" if key == "budget" else "the entropy floor"
     return f"How the least {what} changes, per unit, where {of} is raised a little."
 
 

@@ -101,7 +101,7 @@ def check_floors(
     for floor in floors:
         if floor > most * (1 + 1e-12):
             raise InfeasibleError(
-                f"entropy_floor: found {floor:g} {unit}; nobody can have more doubt about this "
-                f"dataset than {most:.6f} {unit}, the entropy of the uniform prior"
+                f"entropy_floor: found {floor:g} {unit}; no adversary can have more uncertainty "
+                f"about this dataset than {most:.6f} {unit}, the entropy of the uniform prior"
             )
     return sorted(floors)

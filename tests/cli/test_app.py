@@ -136,8 +136,8 @@ def test_audit_prints_a_table(run: Run, write: Write):
     assert text.startswith(
         "Rounded 6 records of 2 values -> count (7 values) -> random_rounding (3 outputs)"
     )
-    assert "0 nats of doubt: Discloses one person's record completely" in text
-    assert "3.9 nats of doubt: Tells part of one person's record" in text
+    assert "0 nats of uncertainty: Discloses one person's record completely" in text
+    assert "3.9 nats of uncertainty: Tells part of one person's record" in text
     assert "the most by which the output raises that chance" in text
     assert "Not differentially private" in text
     assert max(map(len, result.stdout.splitlines())) <= 80

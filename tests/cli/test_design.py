@@ -65,7 +65,7 @@ def test_the_table(run: Run, write: Write):
     assert text.startswith(
         "Parity 3 records -> parity (2 values) -> channel of 2 rows and 2 outputs Least leakage, "
         "distortion at most 0.1; leakage about the worst record, to adversaries with at least 1.5 "
-        "nats of doubt Held back by: distortion, leakage about record 0"
+        "nats of uncertainty Held back by: distortion, leakage about record 0"
     )
     assert "least leakage 0.327" in text
     assert max(map(len, result.stdout.splitlines())) <= 80

@@ -88,8 +88,8 @@ def test_several_records_have_a_column():
     assert "record" in text
     assert max(map(len, text.splitlines())) <= 80
     flat = " ".join(text.split())
-    assert "Record 0; 0 to 1.3 nats of doubt: Discloses record 0 completely" in flat
-    assert "Record 1; 1.3 nats of doubt: Tells part of record 1" in flat
+    assert "Record 0; 0 to 1.3 nats of uncertainty: Discloses record 0 completely" in flat
+    assert "Record 1; 1.3 nats of uncertainty: Tells part of record 1" in flat
     one = page(audit_report(mechanism, [1.3], records=[1]))
     assert "Record 1; " not in one
     assert "record 1" in one
@@ -106,7 +106,7 @@ def test_groups_have_a_table():
 def test_floors_with_the_same_meaning_share_a_sentence():
     report = audit_report(Mechanism(count(20), random_rounding(20, 3)), [0, 6, 12])
     text = " ".join(page(report).split())
-    assert "0 to 12 nats of doubt: Discloses one person's record completely" in text
+    assert "0 to 12 nats of uncertainty: Discloses one person's record completely" in text
     assert text.count("Discloses") == 1
 
 

@@ -96,7 +96,7 @@ def test_every_quantity_is_there_with_what_it_means(report: Report, text: str):
 
 
 def test_what_many_floors_share_is_said_once(report: Report, text: str):
-    table = text[text.index("<caption>Proved ends") :].partition("</table>")[0]
+    table = text[text.index("<caption>Proved bounds") :].partition("</table>")[0]
     shared = {(q.name, q.meaning) for q in report.quantities}
     assert len(shared) < len(report.quantities)
     for name, meaning in shared:
@@ -194,7 +194,7 @@ def test_adversaries_that_are_the_same_are_shown_once():
     page = Page(html_page(disclosed))
     assert len(found) == 3
     assert page.text.count("such cases") == len(set(found)) < 3
-    assert "record 0, doubt at least 0 to " in page.text.lower()
+    assert "record 0, uncertainty at least 0 to " in page.text.lower()
 
 
 def test_without_the_script_all_adversaries_are_shown(text: str):

@@ -120,7 +120,9 @@ Deltas = Annotated[
 def audit(
     spec: Annotated[
         Path | None,
-        typer.Argument(metavar="SPEC", help="What it is about, a TOML file.", show_default=False),
+        typer.Argument(
+            metavar="SPEC", help="TOML file describing the mechanism.", show_default=False
+        ),
     ] = None,
     entropy_floor: Floors = None,
     units: Unit = Units.nats,

@@ -23,7 +23,7 @@ def _about(spec_file: SpecFile, report: Report) -> list[str]:
     )
     whom = "the given priors"
     if facts["entropy_floor"] is not None:
-        whom = f"adversaries with at least {facts['entropy_floor']:g} {unit} of doubt"
+        whom = f"adversaries with at least {facts['entropy_floor']:g} {unit} of uncertainty"
     within = f"distortion at most {facts['budget']:g}"
     if facts["minimize"] == "distortion":
         within = f"leakage at most {facts['budget']:g} {unit}"
