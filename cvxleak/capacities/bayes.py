@@ -1,4 +1,4 @@
-"""Additive Bayes capacity: the most by which an output can raise the chance of a right guess.
+"""Additive Bayes capacity: the largest gain in the probability of a correct guess.
 
 Under the uniform prior on a set S of inputs the chance rises by (F(S) - 1) / |S|, where F(S) is
 sum_y max_{x in S} q(y|x), and no prior does better than the best of these: for a given strategy of
@@ -31,7 +31,7 @@ CLOSED = 1e-12
 
 
 class AdditiveBayesCapacity(NamedTuple):
-    """The ends of an additive Bayes capacity, and a prior under which the chance rises by `lower`.
+    """Bounds on an additive Bayes capacity, and a prior that attains the lower bound.
 
     Examples
     --------
@@ -47,11 +47,11 @@ class AdditiveBayesCapacity(NamedTuple):
 
 
 def additive_bayes_capacity(channel: Channel | ArrayLike) -> AdditiveBayesCapacity:
-    """Return max over priors p of V(p, q) - V(p), the most that an output adds to a best guess.
+    """Bound max over priors p of V(p, q) - V(p), the largest gain in the best guess's probability.
 
-    It is attained by a prior that is uniform on some of the inputs, often not on all of them. To
-    find it is hard in general; both ends agree up to 1e-12 unless 20,000 sets of inputs were not
-    enough to close the search, and hold anyway.
+    The maximum is attained by a prior that is uniform on a subset of the inputs, often a proper
+    one. Finding this subset is NP-hard in general: the search stops after 20,000 subsets. The two
+    bounds agree up to 1e-12 if it has finished by then, and are valid in either case.
 
     Parameters
     ----------

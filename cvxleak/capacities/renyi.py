@@ -1,4 +1,4 @@
-"""Rényi capacity of order alpha of a channel, with both ends proved."""
+"""Rényi capacity of order alpha of a channel: lower and upper bound, both proved."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SHRINK = 0.1
 
 @dataclass(frozen=True, eq=False)
 class RenyiCapacity(Problem):
-    """The Rényi capacity C_alpha = max over input laws p of I_alpha(p, Q), Sibson's information.
+    """The Rényi capacity C_alpha: the maximum of Sibson's I_alpha(p, Q) over input distributions p.
 
     I_alpha(p, Q) = alpha / (alpha - 1) log sum_y (sum_x p_x Q(y|x)^alpha)^(1/alpha), and
     C_alpha = min over output laws t of max_x D_alpha(Q(.|x) || t). Order 1 is the Shannon capacity,
@@ -44,7 +44,7 @@ class RenyiCapacity(Problem):
     Parameters
     ----------
     channel : Channel or array_like, shape (inputs, outputs)
-        Its rows are meant as written.
+        Its entries are taken as written.
     alpha : float
         The order, positive; inf is allowed.
 
@@ -86,10 +86,10 @@ class RenyiCapacity(Problem):
         object.__setattr__(self, "alpha", real_number(alpha, "alpha", 0.0, open_low=True))
 
     def to_cvxpy(self) -> cp.Problem:
-        """Return a convex program with the same optimal input laws, as its variable ``input``.
+        """Return a convex program whose variable ``input`` has the same optimal distributions.
 
-        Of sum_y (sum_x p_x Q(y|x)^alpha)^(1/alpha), which is largest for alpha > 1, and smallest
-        for alpha < 1, where I_alpha is largest.
+        I_alpha is largest where sum_y (sum_x p_x Q(y|x)^alpha)^(1/alpha) is largest (alpha > 1) or
+        smallest (alpha < 1); the program optimizes this sum.
 
         Raises
         ------
@@ -163,7 +163,7 @@ class RenyiCapacity(Problem):
 
 
 def renyi_capacity(channel: Channel | ArrayLike, alpha: float, **options: Any) -> Bound:
-    """Return the Rényi capacity as a proved bracket: `RenyiCapacity(channel, alpha).solve(...)`.
+    """Bound the Rényi capacity of a channel: `RenyiCapacity(channel, alpha).solve(...)`.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def renyi_capacity(channel: Channel | ArrayLike, alpha: float, **options: Any) -
 def maximal_alpha_leakage(
     prior: Prior | ArrayLike, channel: Channel | ArrayLike, alpha: float, **options: Any
 ) -> Bound:
-    """Return the maximal alpha-leakage of an input X, as a proved bracket.
+    """Bound the maximal alpha-leakage of an input X.
 
     The supremum, over all U that depend on the output through X alone, of
     `cvxleak.measures.arimoto_information` of U and Y. It is the Rényi capacity of order alpha of

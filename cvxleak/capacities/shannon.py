@@ -1,4 +1,4 @@
-"""Shannon capacity of a channel, with both ends proved."""
+"""Shannon capacity of a channel: lower and upper bound, both proved."""
 
 from __future__ import annotations
 
@@ -31,16 +31,15 @@ NEWTON_STEPS = 100
 
 @dataclass(frozen=True, eq=False)
 class Capacity(Problem):
-    """The Shannon capacity C = max over input laws p of I(p, Q).
+    """The Shannon capacity C = max over input distributions p of I(p, Q).
 
-    The most that an observer of the output can learn on average about the input, whatever the
-    input's law.
+    It is the largest average leakage about the input, over all distributions of the input.
 
     Parameters
     ----------
     channel : Channel, ChannelSet or array_like, shape (inputs, outputs)
-        Its rows are meant as written. Of a `ChannelSet` every member has a capacity of at least
-        `lower`, and none of more than `upper`; ``bound.set_width`` is what the set leaves open.
+        Its entries are taken as written. For a `ChannelSet`, every member has a capacity of at
+        least `lower` and at most `upper`; ``bound.set_width`` is the uncertainty of the set.
 
     Raises
     ------
@@ -51,14 +50,14 @@ class Capacity(Problem):
     -----
     The bound's `lower` is I(p, Q) at the `witness` p, a `Prior` on the channel's inputs, rounded
     down; `upper` is max_x D(q(.|x) || t), rounded up, at the output law t that the certificate
-    stores. p is found by `cvxleak.iterative.capacity_interior_point`. What makes the two ends a
-    proof is `cvxleak.capacities.enclosure`: it evaluates them in floating point and moves them
-    outward by a bound on all rounding errors, about 4e-15 nats for every output. The certificate's
-    checker computes the same two numbers again in ball arithmetic and so confirms them.
+    stores. p is found by `cvxleak.iterative.capacity_interior_point`. Both bounds are rigorous:
+    `cvxleak.capacities.enclosure` evaluates them in floating point and moves them outward by a
+    bound on all rounding errors, about 4e-15 nats per output. The certificate's checker recomputes
+    both numbers in ball arithmetic.
 
-    A candidate for `check` is a law of the input: weights in the order of the channel's inputs, or
-    labeled by them. Its value is that of its positive part divided by its sum, at the center of a
-    set.
+    A candidate for `check` is a distribution of the input: weights in the order of the channel's
+    inputs, or labeled by them. Its value is that of its positive part divided by its sum; for a
+    set, at the center of the set.
 
     Examples
     --------
@@ -135,11 +134,10 @@ class Capacity(Problem):
         return lambda share: (Prior(law, inputs), {"input": law.tolist()})
 
     def to_cvxpy(self) -> cp.Problem:
-        """Return the problem in plain CVXPY, with the input law as its variable ``input``.
+        """Return the problem in plain CVXPY, with the input distribution as its variable ``input``.
 
-        Maximize I(p, Q) = H(Q'p) + sum_x p_x sum_y q log q over the simplex, for the center of a
-        set. What a solver returns is a point and a number, neither of them proved: give the point
-        to `check`.
+        Maximize I(p, Q) = H(Q'p) + sum_x p_x sum_y q log q over the simplex; for a set, with Q its
+        center. A solver's result is not proved: pass the point to `check`.
 
         Examples
         --------
@@ -163,12 +161,12 @@ class Capacity(Problem):
 
 
 def capacity(channel: Channel | ChannelSet | ArrayLike, **options: Any) -> Bound:
-    """Return the Shannon capacity of a channel as a proved bracket: `Capacity(channel).solve(...)`.
+    """Bound the Shannon capacity of a channel: `Capacity(channel).solve(...)`.
 
     Parameters
     ----------
     channel : Channel, ChannelSet or array_like, shape (inputs, outputs)
-        The rows q(y|x), or intervals for them: the bracket then holds for every channel of the set.
+        The rows q(y|x), or intervals for them; both bounds then hold for every channel of the set.
     **options
         As for `Problem.solve`.
 

@@ -22,7 +22,7 @@ _ARGUMENT = re.compile(r"([A-Za-z_]\w*(?:\[\d+\])*(?:, [A-Za-z_]\w*)*): ")
 class CvxleakError(Exception):
     """Base class of every error that cvxleak raises on purpose.
 
-    Where an argument is to blame, the message starts with its name and a colon.
+    If an argument is wrong, the message starts with its name and a colon.
 
     Examples
     --------
@@ -34,7 +34,7 @@ class CvxleakError(Exception):
 
     @property
     def argument(self) -> str | None:
-        """Name of the argument that is to blame, or None if the message names none."""
+        """Name of the wrong argument, or None if the message names none."""
         found = _ARGUMENT.match(str(self))
         return None if found is None else found[1]
 
@@ -45,7 +45,7 @@ class CvxleakError(Exception):
 
 
 class ValidationError(CvxleakError, ValueError):
-    """An argument is wrong; the message names it, what was found and what is allowed.
+    """An argument is wrong; the message gives its name, what was found and what is allowed.
 
     Examples
     --------
@@ -112,14 +112,15 @@ class CertificateError(CvxleakError):
 
 
 class SolveInterrupted(KeyboardInterrupt):
-    """Ctrl-C during a solve: a `KeyboardInterrupt` that carries what the search had reached.
+    """Ctrl-C during a solve: a `KeyboardInterrupt` that carries the result so far.
 
     Attributes
     ----------
     bound : Bound, LeakageCurve, DesignCurve, Calibration or None
-        What the solve would have returned at the end of its time, proved as always; None if it had
-        nothing yet. Methods that prove nothing before their end (capacity, designs for a known
-        prior, local DP, PML, releases) give what they return with a time limit of 0.
+        What the solve would have returned if its time limit had been reached at this moment, proved
+        as always; None if there is no result yet. Methods that prove nothing before they finish
+        (capacity, designs for a known prior, local DP, PML, releases) give what they return with a
+        time limit of 0.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What all problems share: the contract, bounds, and the judgement of candidates."""
+"""What all problems share: the base class, bounds, and the checking of candidates."""
 
 from cvxleak.problem.bound import Bound, Status, Stopped
 from cvxleak.problem.check import Check

@@ -1,4 +1,4 @@
-"""Results: a `Bound` says what was proved, by what, and how far apart the two ends are."""
+"""Results: a `Bound` holds a lower and an upper bound, both proved, and what proves them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Resume = Callable[[float, float | None], "Bound"]
 
 
 class Status(enum.Enum):
-    """How a bracket stands; the value is the message.
+    """Whether the gap between the two bounds is within the tolerance; the value is the message.
 
     Examples
     --------
@@ -45,8 +45,8 @@ class Status(enum.Enum):
 class Stopped(enum.Enum):
     """Why a search ended; the value is the message.
 
-    ``bound.stats["stopped"]`` holds a member, and ``print(bound)`` gives the message where the
-    bracket is open. Files and tables hold the member's name.
+    ``bound.stats["stopped"]`` holds a member, and ``print(bound)`` gives the message if the gap is
+    not within the tolerance. Files and tables hold the member's name.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def unit_scale(unit: str) -> float:
 
 
 def converted(value: float, unit: str, to: str = "nats") -> float:
-    """Return an amount of information in another unit; in the same one it stays as written.
+    """Convert an amount of information to another unit; in the same unit it stays as written.
 
     Examples
     --------
@@ -107,36 +107,39 @@ def converted(value: float, unit: str, to: str = "nats") -> float:
 
 @dataclass(frozen=True, eq=False)
 class Bound:
-    """A number between two proved ends.
+    """A lower and an upper bound on a number, both proved.
 
-    Two bounds are equal if what they say is: all attributes but `stats`, which tell of the way.
+    Two bounds are equal if all attributes but `stats` are: `stats` describe the computation, not
+    the result.
 
     Attributes
     ----------
     name : str
         The quantity, for example ``"record leakage"``.
     lower, upper : float
-        Proved ends, in `unit`. For a maximization `lower` is attained by `witness` and `upper` is
-        proved by `certificate`; for a minimization the other way round.
+        Proved bounds, in `unit`. For a maximization `lower` is attained by `witness` and `upper` is
+        proved by `certificate`; for a minimization `upper` is attained and `lower` is proved.
     status : Status
-        CERTIFIED if the gap is within the tolerance that was asked for, BRACKETED otherwise.
-        `Bound.proved` sets it.
+        CERTIFIED if the gap is within the requested tolerance, BRACKETED otherwise. `Bound.proved`
+        sets it.
     unit : str
         ``"nats"`` or ``"bits"``, or the unit of a distortion or a probability.
     witness : object
-        The point that attains the attained end.
+        The point at which the attained bound is attained: an adversary, a channel, a distribution.
     certificate : Certificate or None
-        What proves the ends; `certificate.save(path)` writes it. None if they rest on a function of
-        the user's own; such a bound is never CERTIFIED.
+        Data that prove both bounds; `certificate.save(path)` writes them to a file. None if the
+        bounds depend on a user-defined function; such a bound is never CERTIFIED.
     shadow_prices : mapping
-        Derivatives of the value in the budgets, by the name of the argument (from multipliers).
+        Derivatives of the value with respect to the budgets, by the name of the argument (from
+        multipliers).
     stats : mapping
-        Seconds, iterations, nodes and whatever else the method reports; under ``"stopped"`` why the
-        search ended, a `Stopped`.
+        Seconds, iterations, nodes and whatever else the method reports; ``"stopped"`` is the reason
+        why the search ended, a `Stopped`.
     attained : float, optional
-        Of a set of channels, for all of which `lower` and `upper` hold: the most that was found for
-        rows within it. CERTIFIED is about the gap between it and `upper`, which the search has to
-        close; the rest of the bracket is what the set leaves open, `set_width`.
+        For a set of channels only: the largest value found for rows within the set, while `lower`
+        and `upper` hold for every channel of the set. CERTIFIED refers to the gap between
+        `attained` and `upper`, which the search can close; the rest, `set_width`, is the
+        uncertainty of the set.
 
     Examples
     --------
@@ -185,11 +188,11 @@ class Bound:
         resume: Resume | None = None,
         **parts: Any,
     ) -> Self:
-        """Return a bound whose ends are proved; CERTIFIED if they are near enough to each other.
+        """Return a bound with proved ends; CERTIFIED if the gap is small enough.
 
-        Near enough means a gap of at most max(tol * upper, `absolute`), or equal ends (two
-        infinite ones too). `feasible` says whether the witness meets all that was asked for: if it
-        does not, nothing is CERTIFIED. `resume` is what `refine` calls.
+        Small enough means at most max(tol * upper, `absolute`), or equal ends (both infinite
+        included). `feasible` says whether the witness meets all constraints: if it does not, the
+        bound is never CERTIFIED. `refine` calls `resume`.
         """
         near = math.isfinite(upper) and upper - lower <= max(tol * upper, absolute)
         done = lower == upper or near
@@ -198,17 +201,17 @@ class Bound:
 
     @property
     def gap(self) -> float:
-        """Difference of the two ends, in `unit`; 0 if they are equal, infinite or not."""
+        """Upper minus lower bound, in `unit`; 0 if they are equal, also if both are infinite."""
         return 0.0 if self.lower == self.upper else self.upper - self.lower
 
     @property
     def set_width(self) -> float:
-        """What a set of channels leaves open, however long the search; 0 for one channel."""
+        """The part of the gap due to the uncertainty of a set of channels; 0 for one channel."""
         return 0.0 if self.attained is None else self.attained - self.lower
 
     @property
     def verdict(self) -> str:
-        """Name of the status; for an open bracket also why the search ended, where that is known.
+        """Name of the status; if BRACKETED also the reason why the search ended, where it is known.
 
         Examples
         --------
@@ -230,7 +233,7 @@ class Bound:
     def to(self, unit: str) -> Bound:
         """Return the same bound in ``"nats"`` or ``"bits"``, rounded outward.
 
-        The certificate keeps its nats. Bounds on other things than information stay as they are.
+        The certificate stays in nats. Bounds on quantities other than information are unchanged.
         """
         target = unit_scale(unit)
         if self.unit not in UNITS or self.unit == unit:
@@ -246,12 +249,12 @@ class Bound:
         )
 
     def refine(self, tol: float, time_limit: float | None = None) -> Bound:
-        """Go on from where the search stopped, to a tolerance of `tol`.
+        """Continue the search from where it stopped, to a tolerance of `tol`.
 
         Raises
         ------
         ValidationError
-            If nothing is left to go on from: the bound was loaded from a file, or made by a method
+            The search cannot be continued: the bound was loaded from a file, or comes from a method
             that does not search.
         """
         if self._resume is None:

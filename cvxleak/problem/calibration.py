@@ -21,7 +21,7 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True)
 class Calibration:
-    """A parameter whose mechanism is proved to meet a target, and the nearest that is not.
+    """A parameter whose mechanism provably meets a target, and the nearest one that was rejected.
 
     Attributes
     ----------
@@ -31,10 +31,10 @@ class Calibration:
     bound : Bound
         Its audit: ``bound.upper`` is at most the target.
     rejected : float or int or None
-        The nearest parameter towards less noise that was tried and not accepted; None if the least
-        noise of the range meets the target.
+        The nearest parameter with less noise that was tried and rejected; None if the least noise
+        of the range meets the target.
     rejected_bound : Bound or None
-        Its audit. If ``rejected_bound.lower`` is above the target, it is proved to leak more.
+        Its audit. If ``rejected_bound.lower`` is above the target, it provably leaks more.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def least_noise(
     clock: Clock,
     what: str,
 ) -> Calibration:
-    """Return, by bisection, the least noise that an audit proves to meet a target.
+    """Find, by bisection, the least noise for which an audit proves that a target is met.
 
     Parameters
     ----------
@@ -79,14 +79,15 @@ def least_noise(
     kind : type
         What that is.
     audited : callable
-        Bounds it: `upper` is held against the target.
+        Bounds it: `upper` is compared with the target.
     between : (quiet, noisy)
-        The parameters of least and of most noise; of two integers, integers are tried only.
+        The parameters of least and of most noise. If both are integers, only integers are tried.
     target : float
     resolution : float or None
-        How near the parameters of the answer have to be; a 1e-4 part of the range, or 1, if None.
+        Largest distance between the two returned parameters. If None, 1e-4 of the range, or 1 for
+        integers.
     clock : Clock
-        When it is late, the parameters reached are returned.
+        When its time is up, the parameters reached are returned.
     what : str
         The name of the target, for messages.
 

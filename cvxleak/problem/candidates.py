@@ -1,4 +1,4 @@
-"""Reading a candidate that somebody else's method found."""
+"""Reading a candidate that another method found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Check`: what a problem says about a candidate that was found elsewhere."""
+"""`Check`: feasibility and value of a candidate that another method found."""
 
 from __future__ import annotations
 
@@ -20,25 +20,26 @@ FEASIBILITY_TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class Check:
-    """A candidate's feasibility and value, beside the bracket that was proved for the optimum.
+    """A candidate's feasibility and value, and the proved bounds on the optimum.
 
     Parameters
     ----------
     value : float
         Objective at the candidate, in the unit of `bound` (floating point, not a proof).
     violations : mapping of str to float
-        By constraint, in words, how far the candidate is from meeting it: 0 if it is met.
+        For each constraint, in words, the amount by which the candidate violates it: 0 if it is
+        met.
     bound : Bound
-        The proved bracket of the optimal value.
+        The proved bounds on the optimal value.
     maximize : bool
         Whether the problem asks for the largest value (an audit) or the smallest (a design).
     tolerance : float
-        Largest violation that counts as none.
+        Largest violation that still counts as feasible.
 
     Raises
     ------
     ValidationError
-        An argument of another kind.
+        An argument of the wrong kind.
 
     Examples
     --------
@@ -79,11 +80,11 @@ class Check:
 
     @property
     def shortfall(self) -> tuple[float, float]:
-        """Least and most by which the candidate can be worse than the optimum.
+        """The least and the largest amount by which the candidate can be worse than the optimum.
 
         Maximization: (lower - value, upper - value). Minimization: (value - upper, value - lower).
-        A negative least amount says that the candidate may be as good as the optimum (or, if it is
-        infeasible, better than anything feasible).
+        If the least amount is negative, the candidate may be as good as the optimum (or, if it is
+        infeasible, better than every feasible point).
         """
         lower, upper, value = self.bound.lower, self.bound.upper, self.value
         if self.maximize:

@@ -1,4 +1,4 @@
-"""`Gap`: when the two ends of a bracket are near enough to each other."""
+"""`Gap`: when the gap between a lower and an upper bound is small enough."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ ABSOLUTE_TOLERANCE = 1e-7
 
 @dataclass(frozen=True)
 class Gap:
-    """The one meaning of `tol`: upper - lower <= max(tol |upper|, min(tol, 1e-7) scale).
+    """The meaning of `tol` everywhere: upper - lower <= max(tol |upper|, min(tol, 1e-7) scale).
 
     Parameters
     ----------
     tol : float
-        From 0 to 1. Relative to the upper end; where that is small, a gap of `tol`, and at most
-        1e-7, of the scale is enough.
+        From 0 to 1. Relative to the upper bound; if that is small, a gap of min(tol, 1e-7) times
+        the scale is enough.
     scale : float
-        What counts as 1: one nat, a probability of 1, the largest distortion.
+        The unit of an absolute gap: one nat, a probability of 1, or the largest distortion.
 
     Raises
     ------

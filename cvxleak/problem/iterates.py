@@ -1,4 +1,4 @@
-"""Verify an iterative solver: its points, its claims and its last point against the bracket."""
+"""Verify an iterative solver: its iterates, its claimed values and its last iterate."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ STANDING = 1e-3
 
 
 class Iterates:
-    """A callback for somebody's own loop: keeps its points, and verifies them when it is over.
+    """A callback for a user's own solver loop: collects its iterates and verifies them afterwards.
 
     Parameters
     ----------
     problem : Problem
     every : int
-        Keep every so many points only, and the last one.
+        Keep only every so many iterates, and the last one.
 
     Examples
     --------
@@ -78,30 +78,30 @@ class Iterates:
         self.claimed.append(claim)
 
     def verify(self, *, bound: Bound | None = None, **options: Any) -> IterateReport:
-        """Return what `verify_iterates` says of the points."""
+        """Return the report of `verify_iterates` on the iterates."""
         return verify_iterates(self.problem, self.points, self.claimed, bound=bound, **options)
 
 
 @dataclass(frozen=True, eq=False)
 class IterateReport(Value):
-    """What can be said of the points of an iterative solver.
+    """A report on the iterates of an iterative solver.
 
     Attributes
     ----------
     checks : tuple of Check
-        Of each point: value, violations, and distance to the bracket (`Check.shortfall`).
+        For each iterate: value, violations, and distance to the optimum (`Check.shortfall`).
     claimed : tuple of (float or None)
-        What the solver says its values are.
+        The values that the solver claims.
     repaired : Bound
         A feasible point near the last one, with a certificate of its value (`Problem.repair`).
     convex : bool
-        Whether the problem is convex in its candidates, and so has no local optima.
+        Whether the problem is convex in its candidates, so that it has no local optima.
     scale : float
-        What counts as 1 for the problem.
+        The unit of an absolute gap (see `Gap`).
     tolerance : float
         The relative gap at which a point counts as optimal: that of the problem.
     accuracy : float
-        To what part of itself, or of the scale, a value is known: a smaller step back is none.
+        Accuracy of a value, relative to itself or to the scale: a smaller step back is ignored.
 
     Examples
     --------
@@ -133,14 +133,14 @@ class IterateReport(Value):
 
     @property
     def better(self) -> Any:
-        """The witness of the bracket: a proved point that is no worse than any other known."""
+        """The witness of the bound: a proved point, at least as good as any other known one."""
         return self.last.bound.witness
 
     @property
     def first_setback(self) -> int | None:
-        """The first point that is worse than the one before, by more than rounding; None if none.
+        """The first iterate that is worse than the one before, by more than rounding, or None.
 
-        A method that is claimed to be monotone has none. Points that are not feasible count too.
+        A monotone method has none. Infeasible iterates count, too.
         """
         values = np.array(self.values) * (1 if self.last.maximize else -1)
         sizes = np.abs(values[np.isfinite(values)])
@@ -151,7 +151,7 @@ class IterateReport(Value):
 
     @property
     def first_wrong_claim(self) -> int | None:
-        """The first point whose value is not what was claimed; None if there is none."""
+        """The first iterate whose value is not the claimed one, or None."""
         for place, (claim, value) in enumerate(zip(self.claimed, self.values, strict=True)):
             if claim is not None and not abs(claim - value) <= CLAIM * max(self.scale, abs(value)):
                 return place
@@ -159,7 +159,7 @@ class IterateReport(Value):
 
     @property
     def optimal(self) -> bool:
-        """Whether the last point is feasible, and proved as good as the tolerance asks for."""
+        """Whether the last iterate is feasible and provably optimal within the tolerance."""
         most, bound = self.last.shortfall[1], self.last.bound
         allowed = Gap(self.tolerance, self.scale).allowed(bound.upper) + self._rounding
         return self.last.feasible and not self._beyond and max(most, 0.0) <= allowed
@@ -178,7 +178,7 @@ class IterateReport(Value):
 
     @property
     def verdict(self) -> str:
-        """What to think of the last point, in a sentence."""
+        """A one-sentence verdict on the last iterate."""
         check, bound = self.last, self.last.bound
         least, most = check.shortfall
         if not check.feasible:
@@ -281,25 +281,25 @@ def verify_iterates(
     bound: Bound | None = None,
     **options: Any,
 ) -> IterateReport:
-    """Judge what an iterative solver found: one point, or all points that it went through.
+    """Judge the result of an iterative solver: one point, or all its iterates.
 
     Parameters
     ----------
     problem : Problem
-        What the solver is to solve.
+        The problem that the solver is meant to solve.
     iterates : object or sequence
-        A candidate, as `Problem.check` takes it, or several in their order; or `Iterates`. NumPy,
-        PyTorch and JAX arrays as they are; in single precision (float32) a constraint may be
-        missed by 1e-6, in double precision by 1e-9.
+        A candidate, as `Problem.check` takes it, or several in their order; or an `Iterates`.
+        NumPy, PyTorch and JAX arrays are accepted as they are. In single precision (float32) a
+        constraint may be violated by 1e-6, in double precision by 1e-9.
     claimed : float or sequence of float, optional
-        The values that the solver has for its points.
+        The values that the solver claims for these points.
     bound : Bound, optional
         An earlier result of `solve`; computed with `options` if left out.
 
     Returns
     -------
     IterateReport
-        Value and violations of each point, its distance to the proved bracket, whether the values
+        Value and violations of each point, its distance to the proved bounds, whether the values
         are monotone and as claimed, a feasible point near the last one with a certificate, and a
         verdict.
 

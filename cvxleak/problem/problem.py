@@ -1,4 +1,4 @@
-"""`Problem`: what every problem has in common. A family says only what is a problem's own."""
+"""`Problem`: the base class of all problems; a family adds only what is specific to a problem."""
 
 from __future__ import annotations
 
@@ -165,13 +165,13 @@ class Once:
 
 
 class Problem(Value, ABC):
-    """A problem: frozen, equal by content, and solved with both ends proved.
+    """A problem: frozen, equal by content, and solved with both bounds proved.
 
-    A subclass is a frozen dataclass of the problem's data that says what is its own: the search
-    (`_search`), the measure of a candidate (`_measure`), and these attributes, of the class or,
-    where they depend on the data, set by the constructor. The base owns the options that all
-    problems take, limits, Ctrl-C, the certificate, the `Bound`, going on from it (`Bound.refine`),
-    and the judgement of candidates.
+    A subclass is a frozen dataclass of the problem's data. It defines the search (`_search`), the
+    value of a candidate (`_measure`), and the attributes below, on the class or, where they depend
+    on the data, in the constructor. The base class handles the options that all problems take,
+    limits, Ctrl-C, the certificate, the `Bound`, its refinement (`Bound.refine`), and the checking
+    of candidates.
 
     Attributes
     ----------
@@ -183,17 +183,17 @@ class Problem(Value, ABC):
         ``"nats"``, ``"bits"`` (the search and the certificate then have nats), ``"distortion"``,
         ``"probability"``, ``"utility"``, ``"gain"`` or ``"times"``.
     maximize : bool
-        Whether the witness attains the lower end, as of a maximum, or the upper one.
+        Whether the problem is a maximization, whose witness attains the lower bound.
     tolerance : float
         `tol` of `solve`, if it is left out.
     information : tuple of str
-        Which of the data are an amount of information, in nats: a spec may give them in bits.
+        Which of the data are amounts of information, in nats; a spec may give them in bits.
     convex : bool
-        Whether a candidate that is best among those near to it is best among all (problems that are
-        convex, or quasi-convex, in their candidates).
+        Whether every local optimum is global (problems that are convex, or quasi-convex, in their
+        candidates).
     accuracy : float
-        To what part of itself, or of `scale`, the value of a candidate is known: by rounding alone,
-        unless it takes a search.
+        Accuracy of a candidate's value, relative to itself or to `scale`: rounding alone, unless
+        the value takes a search.
 
     Examples
     --------
@@ -218,7 +218,7 @@ class Problem(Value, ABC):
 
     @property
     def meaning(self) -> str:
-        """The sentence that a report says of the value: the first one of the class, if no other."""
+        """The sentence by which a report explains the value; by default the first of the class."""
         return inspect.cleandoc(type(self).__doc__ or "").split("\n\n", 1)[0].replace("\n", " ")
 
     @property
@@ -250,7 +250,7 @@ class Problem(Value, ABC):
         time_limit: float | None = TIME_LIMIT,
         **options: Any,
     ) -> Bound:
-        """Return the bracket of the value.
+        """Return a lower and an upper bound on the optimal value, both proved.
 
         Parameters
         ----------
@@ -259,16 +259,17 @@ class Problem(Value, ABC):
             scale is one nat, a probability of 1, or the largest distortion or utility.
             `tolerance` if left out.
         time_limit : float or None
-            Seconds after which the bracket reached is returned (status BRACKETED). What cannot be
-            interrupted, and the proof of what was found, may overrun. The limit ends the search and
-            decides nothing else: where it is not reached, the answer is the same on any machine.
+            Seconds after which the bounds reached are returned (status BRACKETED). Steps that
+            cannot be interrupted, and the proof of what was found, may overrun. The limit affects
+            nothing but when the search ends: if it is not reached, the result is the same on any
+            machine.
         **options
-            The problem's own, as its class says.
+            Options of the particular problem; see its class.
 
         Returns
         -------
         Bound
-            One end is attained by `witness`, the other proved by `certificate`.
+            One bound is attained by `witness`, the other is proved by `certificate`.
 
         Raises
         ------
@@ -277,26 +278,28 @@ class Problem(Value, ABC):
         InfeasibleError
             Nothing meets the constraints.
         SolverError
-            A solver came to no end.
+            A solver failed.
         TypeError
             An option that the problem does not have.
 
         Notes
         -----
-        Ctrl-C raises `cvxleak.core.SolveInterrupted`, a KeyboardInterrupt whose ``bound`` is the
-        bracket reached, proved. A second Ctrl-C ends its proof: a plain KeyboardInterrupt.
+        Ctrl-C raises `cvxleak.core.SolveInterrupted`, a KeyboardInterrupt whose ``bound`` holds the
+        proved bounds reached so far. A second Ctrl-C aborts their proof with a plain
+        KeyboardInterrupt.
         """
         return self.go_on(lambda: self._search(**options), tol, time_limit)
 
     def check(self, candidate: Any, *, bound: Bound | None = None, **options: Any) -> Check:
-        """Judge a candidate that was found elsewhere against the proved bracket.
+        """Compare a candidate that was found by other means with the proved bounds.
 
         Parameters
         ----------
         candidate : object
-            Of the kind of the problem's witness, or an array of that shape: NumPy's, PyTorch's or
-            JAX's, as it comes. It need not be feasible: the result says how far it is from it. In
-            single precision (float32) a constraint may be missed by 1e-6, in double by 1e-9.
+            An object of the same kind as the problem's witness, or a NumPy, PyTorch or JAX array of
+            that shape. It need not be feasible: the result says by how much it violates each
+            constraint. In single precision (float32) a violation of 1e-6 is tolerated, in double
+            precision 1e-9.
         bound : Bound, optional
             An earlier result of `solve`; computed with `options` if left out.
 
@@ -312,7 +315,7 @@ class Problem(Value, ABC):
         return Check(value, violations, found.to(unit), self.maximize, tolerance)
 
     def own_bound(self, bound: Bound) -> Bound:
-        """Return a bound that is this problem's, as far as its witness tells.
+        """Return a bound after checking, by its witness, that it belongs to this problem.
 
         Raises
         ------
@@ -353,14 +356,14 @@ class Problem(Value, ABC):
         return found
 
     def repair(self, candidate: Any, *, bound: Bound | None = None, **options: Any) -> Bound:
-        """Return the bracket with a feasible point near a candidate as its witness, proved.
+        """Return a bound whose witness is a feasible point near a candidate, with its value proved.
 
-        A candidate that misses constraints is moved in a straight line towards a point inside, as
-        far as the checker asks for; one that meets them stays where it is, unless its value is
-        infinite. The attained end of the point so found and the optimum's proved one are the ends
-        of the result, which is CERTIFIED if that point is as good as the tolerance asks for. It
-        need not be the nearest feasible point. If nothing on the line can be proved, the result has
-        the witness of `bound`.
+        A candidate that violates constraints is moved along a straight line towards an interior
+        point until the checker accepts it as feasible; a feasible one is kept, unless its value is
+        infinite. The result combines the value attained at this point with the proved bound on the
+        optimum; it is CERTIFIED if the point is optimal within the tolerance. The point need not be
+        the nearest feasible one. If no point on the line can be proved feasible, the result has the
+        witness of `bound`.
 
         Parameters
         ----------
@@ -370,7 +373,7 @@ class Problem(Value, ABC):
         Raises
         ------
         ValidationError
-            As `check`, and a bound of another kind of problem.
+            As for `check`, or a bound of another kind of problem.
 
         Examples
         --------
@@ -482,9 +485,9 @@ class Problem(Value, ABC):
         time_limit: float | None,
         spent: float = 0.0,
     ) -> Bound:
-        """Return the bracket that a search of this problem reaches from where it stands.
+        """Continue a search of this problem from its current state and return the bound it reaches.
 
-        For searches that share their time; `spent` is the seconds that this one has had.
+        For searches that share their time; `spent` is the time in seconds that this one has used.
         """
         gap = Gap(self.tolerance if tol is None else tol, self.scale)
         aim, clock = gap, None
