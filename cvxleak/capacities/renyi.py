@@ -35,7 +35,7 @@ SHRINK = 0.1
 
 @dataclass(frozen=True, eq=False)
 class RenyiCapacity(Problem):
-    """The Rényi capacity C_alpha: the maximum of Sibson's I_alpha(p, Q) over input distributions p.
+    """The Rényi capacity C_alpha = max over input laws p of I_alpha(p, Q), Sibson's information.
 
     I_alpha(p, Q) = alpha / (alpha - 1) log sum_y (sum_x p_x Q(y|x)^alpha)^(1/alpha), and
     C_alpha = min over output laws t of max_x D_alpha(Q(.|x) || t). Order 1 is the Shannon capacity,
