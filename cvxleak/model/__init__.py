@@ -1,4 +1,4 @@
-"""What is given: priors, channels, record spaces, queries, mechanisms, distortions, gains."""
+"""The model: priors, channels, record spaces, queries, mechanisms, distortions, gains."""
 
 from cvxleak.model.additive import AdditiveQuery
 from cvxleak.model.channel import Channel, as_channel

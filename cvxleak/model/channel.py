@@ -63,31 +63,32 @@ class Channel(LabeledMatrix):
         *,
         tol: float = 1e-6,
     ) -> Channel:
-        """Return the channel that a numerical solver means: its rows, repaired.
+        """Return a solver's matrix as a channel, after repairing its rounding errors.
 
-        Negative entries become 0, and so do the outputs that no input has with more than `tol`;
-        then each row is divided by its sum. What a solver leaves in an output that the optimum does
-        not use, 1e-9 or so, has arbitrary ratios: without this step local differential privacy,
-        pointwise leakage and Rényi's divergences measure as anything up to infinite. Nothing says
-        that the channel meets its budgets exactly: measure it (`cvxleak.measures`).
+        Negative entries become 0, and so do outputs whose probability is at most `tol` for every
+        input; then each row is divided by its sum. For an output that the optimum does not use, a
+        solver returns entries of 1e-9 or so with arbitrary ratios. Without this step, local
+        differential privacy, pointwise leakage and Rényi divergences of the channel could come out
+        as anything up to infinity. The channel need not meet its budgets exactly: measure it
+        (`cvxleak.measures`).
 
         Parameters
         ----------
         matrix : array_like, shape (inputs, outputs)
-            What the solver returned, such as ``Q.value`` of a `cp.Variable`.
+            The solver's result, such as ``Q.value`` of a `cp.Variable`.
         inputs, outputs : iterable of hashable, optional
             Distinct labels; 0, 1, ... if left out. Outputs that become 0 stay in the channel.
         tol : float
-            How far the solver's numbers may be off. 1e-6 suits CLARABEL, ECOS, HiGHS, and SCS where
-            it is told to work to 1e-8; SCS as it comes wants 1e-4. So do Rényi's divergences of
-            orders above 1 and the chi-square divergence: they divide squares of entries, which a
-            solver cannot tell from 0 before it can the entries.
+            Largest error of the solver's numbers. 1e-6 suits CLARABEL, ECOS, HiGHS, and SCS at a
+            tolerance of 1e-8; SCS at its default needs 1e-4. So do constraints on Rényi divergences
+            of order above 1 and on the chi-square divergence: they divide squares of entries, which
+            fall below a solver's accuracy before the entries do.
 
         Raises
         ------
         ValidationError
-            None or a wrong shape, NaN, a tolerance of 1 / (2 outputs) or more, bad labels; entries
-            below ``-tol`` or row sums that are off 1 by more than `tol` per entry, which are no
+            None, a wrong shape, NaN, a tolerance of 1 / (2 outputs) or more, bad labels; entries
+            below ``-tol``, or row sums that differ from 1 by more than `tol` per entry: more than
             rounding.
 
         Examples
@@ -106,8 +107,8 @@ class Channel(LabeledMatrix):
         """Return this channel followed by `channel` (post-processing, Markov chain X - Y - Z).
 
         r(z|x) = sum_y q(y|x) channel(z|y), the cascade of both. ``first @ second`` is the same. If
-        one has entries that no float is, as 1/3, those of the result are exact, too (as of all
-        that is made of two channels).
+        either channel has entries that are not floats, such as 1/3, the result is exact, too; this
+        holds for every operation on two channels.
 
         Raises
         ------
@@ -155,7 +156,7 @@ class Channel(LabeledMatrix):
         return self.then(channel)
 
     def visible_choice(self, channel: Channel, chance: float) -> Channel:
-        """Return the channel that uses this one by chance, the other otherwise, and says which.
+        """Return the channel that picks one of two channels at random and reveals which.
 
         Outputs are labeled by pairs: (0, y) of this channel, (1, y) of the other. For any prior,
         the posterior gain is the mean of the two.
@@ -165,7 +166,7 @@ class Channel(LabeledMatrix):
         channel : Channel
             The other channel, on the same inputs.
         chance : float
-            How likely this one is used, from 0 to 1.
+            Probability of this channel, from 0 to 1; the other one has the rest.
 
         Raises
         ------
@@ -190,17 +191,17 @@ class Channel(LabeledMatrix):
         return Channel(matrix, self.inputs, labels)
 
     def hidden_choice(self, channel: Channel, chance: float) -> Channel:
-        """Return the channel that uses this one by chance, the other otherwise, and hides which.
+        """Return the channel that picks one of two channels at random and hides which.
 
-        r(y|x) = chance q(y|x) + (1 - chance) channel(y|x), outputs of one label taken as one. It
-        tells at most as much as the `visible_choice`.
+        r(y|x) = chance q(y|x) + (1 - chance) channel(y|x); outputs with equal labels are merged. It
+        leaks at most as much as the `visible_choice`.
 
         Parameters
         ----------
         channel : Channel
-            The other channel, on the same inputs; outputs of its own come last.
+            The other channel, on the same inputs. Outputs that only it has come last.
         chance : float
-            How likely this one is used, from 0 to 1.
+            Probability of this channel, from 0 to 1; the other one has the rest.
 
         Raises
         ------
@@ -254,14 +255,14 @@ class Channel(LabeledMatrix):
         return Channel(composed_rows(columns), self.inputs, labels if distinct else merged)
 
     def output(self, prior: Prior | ArrayLike) -> Prior:
-        """Return the law of the output: p(y) = sum_x p(x) q(y|x).
+        """Return the distribution of the output: p(y) = sum_x p(x) q(y|x).
 
         Parameters
         ----------
         prior : Prior or array_like
-            The law of the input. A `Prior` with the channel's inputs as labels, in any order, is
-            matched by label; an array by position (and a `Prior` too, where one side is labeled
-            0, 1, ... and the two have no label in common).
+            The distribution of the input. A `Prior` labeled by the channel's inputs, in any order,
+            is matched by label; an array is matched by position (as is a `Prior`, if one side is
+            labeled 0, 1, ... and the two have no label in common).
 
         Raises
         ------
@@ -278,7 +279,7 @@ class Channel(LabeledMatrix):
         return Prior(composed_rows(p.probabilities @ self.matrix), self.outputs)
 
     def posterior(self, prior: Prior | ArrayLike) -> Channel:
-        """Return Bayes' rule p(x|y) as a channel from the outputs to the inputs.
+        """Return the posteriors p(x|y) (Bayes' rule) as a channel from outputs to inputs.
 
         Outputs of probability zero have no posterior and are left out.
 
@@ -314,18 +315,20 @@ class Channel(LabeledMatrix):
     ) -> Any:
         """Draw outputs for the input `label`, exactly from the stored row.
 
-        The row's floats are integers over a common power of two; a uniform integer below their sum
-        picks the output, so there is no rounding and no floating-point side channel in the draw.
+        The floats of the row are integers over a common power of two, and a uniform integer below
+        their sum selects the output. So the draw involves no rounding and no floating-point side
+        channel.
 
         Parameters
         ----------
         label : hashable
             An input.
         size : int, optional
-            Number of draws, at most 2^27; one label is returned if left out, a list of labels
-            otherwise.
+            Number of draws, at most 2^27, returned as a list of labels. A single label is returned
+            if left out.
         rng : int or numpy.random.Generator, optional
-            Seed or generator for a reproducible draw; the system's entropy if left out.
+            Seed or generator for a reproducible draw; the operating system's randomness if left
+            out.
 
         Raises
         ------
@@ -350,7 +353,7 @@ def as_channel(channel: Channel | ArrayLike, name: str = "channel") -> Channel:
     Raises
     ------
     ValidationError
-        Rows that are no distributions.
+        Rows that are not probability distributions.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""`ChannelSet`: a channel of which only an interval for each probability is known."""
+"""`ChannelSet`: a channel whose probabilities are only known within intervals."""
 
 from __future__ import annotations
 
@@ -34,21 +34,22 @@ DIGITS = 15
 class ChannelSet(Stored):
     """The channels whose rows lie between two matrices: l(y|x) <= q(y|x) <= u(y|x).
 
-    Each row is any distribution within its box; the rows of a member need not be alike in any way.
-    Whatever is said of a set holds for each of its members.
+    Each row of a member is an arbitrary distribution within its box, independently of the other
+    rows. Every result for a set holds for each of its members.
 
     Parameters
     ----------
     lower, upper : array_like, shape (inputs, outputs)
-        The least and the largest probabilities, from 0 to 1, as written.
+        Lower and upper bounds on the probabilities, from 0 to 1, as written.
     inputs, outputs : iterable of hashable, optional
         Distinct labels; 0, 1, ... if left out.
 
     Raises
     ------
     ValidationError
-        Wrong shapes, numbers outside of [0, 1], a lower one above the upper one, a row without a
-        member (the lower ones sum to more than 1, the upper ones to less), bad labels.
+        Wrong shapes, numbers outside [0, 1], a lower bound above the upper one, a row that no
+        distribution fits (the lower bounds sum to more than 1, or the upper ones to less), bad
+        labels.
 
     Examples
     --------
@@ -111,15 +112,15 @@ class ChannelSet(Stored):
         inputs: Iterable[Hashable] | None = None,
         outputs: Iterable[Hashable] | None = None,
     ) -> Self:
-        """Return the channels that are printed like this, rounded to so many decimals.
+        """Return the set of channels that, rounded to a number of decimals, give a printed matrix.
 
         Each probability may be off by half a unit of the last digit.
 
         Raises
         ------
         ValidationError
-            Numbers outside of [0, 1], no whole number of digits from 1 to 15, or rows that no
-            distribution is printed like.
+            Numbers outside [0, 1], a number of digits that is not an integer from 1 to 15, or rows
+            that no distribution rounds to.
         """
         whole_number(digits, "digits", 1, DIGITS)
         printed = _probabilities(matrix, "matrix", 0.0)

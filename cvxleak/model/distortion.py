@@ -114,7 +114,7 @@ class Distortion(LabeledMatrix):
 def named_distortion(
     kind: str, inputs: Iterable[Hashable], outputs: Iterable[Hashable] | None, name: str
 ) -> Distortion:
-    """Return the distortion of that name between labels, as a spec has them."""
+    """Return a distortion by its name, between labels, as in a spec."""
     one_of(kind, ("hamming", "absolute", "squared"), name)
     return getattr(Distortion, kind)(inputs, outputs)
 

@@ -1,13 +1,13 @@
-"""Gains: what an adversary makes of what is known of a secret, and so how much an output tells.
+"""Gains: the value of a belief about a secret to an adversary, and so the leakage of an output.
 
-A gain is a convex function G of the law rho of a secret: the chance of the best guess, what the
-best action earns, minus the entropy. An output y of probability s_y leaves the law rho_y. Three
-forms (`Form`) say how much the outputs help:
+A gain is a convex function G of the distribution rho of a secret: the probability of the best
+guess, the expected payoff of the best action, or minus the entropy. An output y has probability s_y
+and posterior rho_y. Three forms (`Form`) measure how much the outputs help:
 
-- "posterior": sum_y s_y G(rho_y), what is gained once the output is seen;
-- "rise": sum_y s_y G(rho_y) - G(prior), what the outputs add, which is never negative, because G is
-  convex (for Shannon's gain it is the mutual information);
-- "factor": sum_y s_y G(rho_y) / G(prior), what the outputs multiply by; only where G(prior) > 0.
+- "posterior": sum_y s_y G(rho_y), the expected gain after the output is seen;
+- "rise": sum_y s_y G(rho_y) - G(prior), the increase due to the output, which is never negative
+  because G is convex (for Shannon's gain it is the mutual information);
+- "factor": sum_y s_y G(rho_y) / G(prior), the relative increase; only if G(prior) > 0.
 """
 
 from __future__ import annotations
@@ -63,22 +63,22 @@ MOST_ROWS = 1000
 
 
 class Gain(ABC):
-    """A convex function G of a law on k values, extended to measures r >= 0 by G(c r) = c G(r).
+    """A convex function G of a distribution on k values, extended to measures by G(c r) = c G(r).
 
-    By this extension the sum of G(p(.) q(y|.)) over the outputs y is the posterior gain, without a
-    division by the probability of any output.
+    With this extension the posterior gain is the sum of G(p(.) q(y|.)) over the outputs y, without
+    dividing by the probability of an output.
 
-    For a gain of your own derive from this class and write `value` and `tangent`. They are asked
-    about arrays of laws, shape (n, k), and return shapes (n,) and (n, k); what they say of laws is
-    extended to measures for you. That G is convex, and each tangent nowhere above it, is looked at
-    for random laws and otherwise taken on your word: no checker can know a Python function, so an
-    audit has no certificate and is never CERTIFIED. If G is the maximum of few linear functions,
-    write `rows` too: an audit then is one of the `GainMatrix` of these, with a certificate.
+    To define a gain, derive from this class and write `value` and `tangent`. They take arrays of
+    distributions, shape (n, k), and return shapes (n,) and (n, k); the extension to measures is
+    done for you. Whether G is convex, and no tangent is above it, is tested for random
+    distributions and otherwise assumed: no checker can verify a Python function, so an audit has no
+    certificate and is never CERTIFIED. If G is the maximum of a few linear functions, write `rows`,
+    too: the audit is then that of the `GainMatrix` of these rows, with a certificate.
 
     Attributes
     ----------
     name : str
-        What it is called in tables and messages.
+        Its name in tables and messages.
     unit : str
         "probability", "nats" or "gain".
 
@@ -105,20 +105,20 @@ class Gain(ABC):
 
     @abstractmethod
     def value(self, laws: ArrayLike) -> Array:
-        """Return G of the laws (or measures >= 0) along the last axis."""
+        """Return G of the distributions (or measures >= 0) along the last axis."""
 
     @abstractmethod
     def tangent(self, laws: ArrayLike) -> Array:
         """Return nu, shaped like `laws`, with G(r) >= nu . r for all r >= 0, and = at the law.
 
-        Equality and inequality hold up to rounding: what is claimed by a tangent is to be proved.
-        Of a gain of your own any subgradient of G at the laws will do.
+        Equality and inequality hold up to rounding; proofs do not rely on them. For a user-defined
+        gain any subgradient of G at the distributions will do.
         """
 
     def rows(self, k: int) -> Array | None:
-        """Return the g_w, shape (w, k), with G(r) = max_w g_w . r, or None where it is no such G.
+        """Return the g_w, shape (w, k), with G(r) = max_w g_w . r, or None if G has no such form.
 
-        Also None where they are more than a thousand.
+        Also None if there are more than a thousand.
         """
         return None
 
@@ -138,7 +138,7 @@ class Gain(ABC):
         Raises
         ------
         ValidationError
-            A gain of one's own: nobody who has the certificate alone knows it.
+            A user-defined gain: a certificate cannot contain it.
         """
         raise ValidationError(
             f"gain: found {short(self)}, which no certificate can hold; the gains of "
@@ -184,7 +184,7 @@ class Shannon(Gain, Value):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Guess(Gain, Value):
-    """The chance that the best single guess is right: G(rho) = max_a rho_a.
+    """The probability that the best single guess is right: G(rho) = max_a rho_a.
 
     Examples
     --------
@@ -215,17 +215,17 @@ class Guess(Gain, Value):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GuessInTries(Gain, Value):
-    """The chance to be right within some tries: G(rho) is the sum of the largest rho_a.
+    """The probability of a correct guess within a number of tries: the sum of the largest rho_a.
 
     Parameters
     ----------
     tries : int
-        How many guesses there are, at least 1; all values from k on.
+        Number of guesses, at least 1; from k on, all values are covered.
 
     Raises
     ------
     ValidationError
-        No number of tries.
+        `tries` is not a positive integer.
 
     Examples
     --------
@@ -272,20 +272,20 @@ class GuessInTries(Gain, Value):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GainMatrix(Gain, Value):
-    """What the best action earns: G(rho) = max_w sum_a rho_a g(w, a), the g-vulnerability.
+    """The expected payoff of the best action, the g-vulnerability max_w sum_a rho_a g(w, a).
 
     Parameters
     ----------
     table : array_like, shape (actions, k)
-        g(w, a), what action w earns if the secret is a: finite, negative for a loss. Fractions and
-        numbers in text are kept exactly, as in a `Channel`.
+        g(w, a), the payoff of action w if the secret is a: finite, negative for a loss. Fractions
+        and numbers given as text are kept exactly, as in a `Channel`.
     actions : iterable of hashable, optional
         Distinct names of the actions; 0, 1, ... if left out.
 
     Raises
     ------
     ValidationError
-        No action, or entries that are no finite numbers; names that do not fit.
+        No action, entries that are not finite numbers, or names that do not match the rows.
 
     Notes
     -----
@@ -351,10 +351,10 @@ class GainMatrix(Gain, Value):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Gini(Gain, Value):
-    """The chance that a guess drawn from the law itself is right: G(rho) = sum_a rho_a^2.
+    """The probability that a guess drawn from rho itself is right: G(rho) = sum_a rho_a^2.
 
-    It is 1 minus Gini's impurity (the quadratic entropy) 1 - sum_a rho_a^2, and so rises as much as
-    that falls.
+    It equals 1 minus Gini's impurity (the quadratic entropy) 1 - sum_a rho_a^2, so that its rise is
+    the decrease of the impurity.
 
     Examples
     --------
@@ -390,12 +390,12 @@ class Arimoto(Gain, Value):
     Parameters
     ----------
     alpha : float
-        The order, above 1; it may be infinite.
+        The order, above 1; inf is allowed.
 
     Raises
     ------
     ValidationError
-        An order of 1 or less: there the norm is not convex on the laws.
+        An order of 1 or less, for which the norm is not convex on the distributions.
 
     Notes
     -----

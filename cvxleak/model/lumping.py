@@ -1,4 +1,4 @@
-"""`Lumped`: what one record (or group of records) can be seen doing, with equal rows merged."""
+"""`Lumped`: a mechanism as seen from one record (or group), with equal rows merged."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ __all__ = ["Limits", "Lumped"]
 class Lumped(Value):
     """The lumped form of a mechanism, seen from one record or group of records A.
 
-    For each value a of A, the contexts (assignments of the other records) whose output laws are
-    identical form one group g, with the row R_g(y) and the exact number m_g of contexts. An
-    adversary is then a distribution w on the groups: given the mass of a group, the entropy of the
-    dataset is largest when the mass is spread evenly inside it, and I(A;Y) does not depend on how
-    it is spread. So H(X) >= b can be replaced by F(w) = H(w) + sum_g w_g log m_g >= b.
+    For each value a of A, the contexts (assignments of values to the other records) with identical
+    output distributions form one group g, with the row R_g(y) and the exact number m_g of contexts.
+    An adversary is then a distribution w on the groups: given the mass of a group, the entropy of
+    the dataset is largest if the mass is spread evenly within the group, and I(A;Y) does not depend
+    on how it is spread. So the constraint H(X) >= b becomes F(w) = H(w) + sum_g w_g log m_g >= b.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Lumped(Value):
     value_index : int array, shape (N,)
         Which value of A each group belongs to, non-decreasing; every value has a group.
     rows : float array, shape (N, |Y|)
-        Output law of each group.
+        Output distribution of each group.
     multiplicities : tuple of int
         Number of contexts in each group, exactly.
     contexts : tuple of tuples
@@ -54,8 +54,8 @@ class Lumped(Value):
     Raises
     ------
     ValidationError
-        Parts that do not fit each other, rows that are no distributions, multiplicities that are
-        not positive.
+        Parts of inconsistent shapes, rows that are not distributions, multiplicities that are not
+        positive.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""`Mechanism`: a query followed by a noise channel, the thing that is audited or designed."""
+"""`Mechanism`: a query followed by a noise channel; what audits bound and designs return."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class Mechanism(Stored):
     query : Query
         The function f of the dataset.
     channel : Channel, ChannelSet, RealOutput, pandas.DataFrame or array_like
-        One row per value of the query, matched by label (in the order of `query.values` if an
-        array is given). A channel may have inputs that the query never takes, in any order; what
-        is stored as `channel` has exactly the rows of `query.values`, in that order. The inputs
-        0, 1, ... of a channel are labels like others: pass its matrix if they only count rows.
-        With an `AdditiveNoise` the output is the value of the query, a number, plus the noise;
-        with a `BoundedDensity` it has a density that is known within bounds.
+        One row per value of the query, matched by label (in the order of `query.values` if an array
+        is given). A channel may have inputs in any order, and some that are not values of the
+        query; the stored `channel` has exactly the rows of `query.values`, in that order. The
+        inputs 0, 1, ... of a channel count as labels: pass its matrix if they are only row numbers.
+        With an `AdditiveNoise` the output is the value of the query, a number, plus the noise; with
+        a `BoundedDensity` it has a density that is known within bounds.
 
     Raises
     ------
@@ -98,7 +98,7 @@ class Mechanism(Stored):
         Raises
         ------
         ValidationError
-            It is only known to lie in a set of channels, or its outputs are no finite set.
+            The channel is only known to lie in a set, or the outputs are not a finite set.
         """
         if isinstance(self.noise, RealOutput):
             raise ValidationError(
@@ -123,9 +123,9 @@ class Mechanism(Stored):
         space : RecordSpace
             The datasets.
         channel : Channel, pandas.DataFrame or array_like
-            If its inputs are the datasets (tuples; for one record the plain values will do), in
-            any order, they are matched by label. Otherwise the rows are taken in product order
-            (last record fastest).
+            If its inputs are the datasets (tuples, or plain values for a single record), in any
+            order, they are matched by label. Otherwise the rows are taken in product order (last
+            record fastest).
 
         Raises
         ------
@@ -159,19 +159,21 @@ class Mechanism(Stored):
         query: Query | int | None = None,
         cycle: int | None = None,
     ) -> Self:
-        r"""Return the mechanism of a statistical office's perturbation table, as it is written.
+        r"""Return the mechanism of a statistical office's perturbation table, read as written.
 
-        A table (*ptable*) of the cell key method gives the law of the noise for each true count.
-        The file is CSV, separated by commas or semicolons, with a header; two forms are read:
+        A table (*ptable*) of the cell key method gives the distribution of the noise for each true
+        count. The file is CSV, separated by commas or semicolons, with a header. Two formats are
+        accepted:
 
         - ``pcv, ckey, pvalue`` (the Office for National Statistics): `pvalue` is added to a count
-          of `pcv` whose cell key is `ckey`. Cell keys are uniform on 0, ..., the largest, so that
-          the probability of a perturbation is its share of the keys. Every key is needed, once.
+          of `pcv` whose cell key is `ckey`. Cell keys are uniform on 0, ..., the largest key, so
+          the probability of a perturbation is its share of the keys. Each key must occur exactly
+          once.
         - ``i, j, p`` (the R packages ptable and cellKey, and tau-ARGUS): a count of i is published
           as j with probability p. If there is a column ``p_int_ub`` (``p_kum_o``) with the upper
           ends of the intervals of cell keys, these are the table, because they are what the
           packages look up, and p must agree with them within the digits that both print. Columns
-          ``v`` (``diff``), ``p_int_lb`` (``p_kum_u``) and ``type`` are checked if there are any.
+          ``v`` (``diff``), ``p_int_lb`` (``p_kum_u``) and ``type`` are checked if present.
 
         A count of 0 without rows stays 0. Counts beyond the last row reuse the last rows.
 
@@ -180,20 +182,19 @@ class Mechanism(Stored):
         path : path
             The file.
         query : Query or int, optional
-            The count that is published, or the number of people who are counted; the largest
-            count that has rows of its own if left out.
+            The published count, or the number of people counted; if left out, the largest count
+            with rows in the table.
         cycle : int, optional
-            How many of the last rows counts beyond the table take in turn: 1 for ``i, j, p``, 250
-            for a table of ``pcv`` 1 to 750 (a count of 751, 1001, ... takes row 501). A table that
-            ends elsewhere has no such rule, and needs one for larger counts.
+            Number of last rows that counts beyond the table use in turn: 1 for ``i, j, p``, 250 for
+            a table of ``pcv`` 1 to 750 (counts of 751, 1001, ... use row 501). For a table of
+            another length it must be given if larger counts occur.
 
         Raises
         ------
         ValidationError
-            A file that cannot be read, columns that are missing or unknown, rows twice or not at
-            all, a number that does not belong in its column, a published count below 0,
-            probabilities that do not sum to exactly 1 (rows are not rescaled), a query whose values
-            are no counts.
+            A file that cannot be read, missing or unknown columns, duplicate or missing rows, an
+            entry that does not belong in its column, a published count below 0, probabilities that
+            do not sum to exactly 1 (rows are not rescaled), or a query whose values are not counts.
 
         References
         ----------
@@ -238,16 +239,17 @@ class Mechanism(Stored):
         Raises
         ------
         ValidationError
-            The outputs are no finite set.
+            The outputs are not a finite set.
         """
         return self.noise.outputs if isinstance(self.noise, ChannelSet) else self.channel.outputs
 
     @cached_property
     def nominal(self) -> Mechanism:
-        """A mechanism with a channel, for what is computed without a bound.
+        """A mechanism with a single finite channel, for numbers that are computed, not proved.
 
-        This one; with the center of a set of channels; or with the cells of a real output, in
-        which the place of an output tells less than 1e-5 nats if they can be made so fine.
+        It is this mechanism itself; the one with the center of a set of channels; or, for a
+        real-valued output, the one with its cells, fine enough that the position within a cell
+        leaks less than 1e-5 nats, if possible.
         """
         if isinstance(self.noise, ChannelSet):
             return Mechanism(self.query, self.noise.center)
@@ -278,7 +280,7 @@ class Mechanism(Stored):
         return Mechanism(self.query, self.channel.then(channel))
 
     def product(self, mechanism: Mechanism) -> Mechanism:
-        """Return the composition: both outputs about the same dataset, with independent noise.
+        """Return the composition: both outputs on the same dataset, with independent noise.
 
         The two queries may differ: two additive ones compose for any number of records, others if
         the space is small enough to write out.
@@ -286,7 +288,7 @@ class Mechanism(Stored):
         Raises
         ------
         ValidationError
-            Another record space, or one that is too large.
+            The record spaces differ, or the joint query is too large to write out.
 
         Examples
         --------
@@ -313,7 +315,7 @@ class Mechanism(Stored):
         return Mechanism(query, sides[0].product(sides[1]))
 
     def lumped(self, records: int | Sequence[int]) -> Lumped:
-        """Return the lumped problem of one record, or of a group of records taken as one.
+        """Return the lumped problem of one record, or of a group of records taken together.
 
         Parameters
         ----------
@@ -333,7 +335,7 @@ class Mechanism(Stored):
         Raises
         ------
         ValidationError
-            As `lumped`, and a channel that is known exactly.
+            As for `lumped`, or the channel is known exactly.
         """
         noise = instance(self.noise, ChannelSet, "channel")
         center, counts = self._lumped(records, noise.center.matrix)
@@ -370,11 +372,11 @@ class Mechanism(Stored):
     def groups(
         self, size: int = 1, parts: Sequence[Sequence[int]] | None = None
     ) -> list[tuple[int, ...]]:
-        """Return one group of `size` records for each kind that can differ in leakage.
+        """Return one group of `size` records from each class of groups with equal leakage.
 
-        Records that may be swapped without changing f leak the same, so one multiset of their
-        classes stands for all groups made from it. `parts` are the classes, those of the query if
-        left out; what is known about an adversary may tell more records apart.
+        Records that can be swapped without changing f leak the same, so one group represents all
+        groups with the same multiset of classes. `parts` are the classes, those of the query if
+        left out; constraints on the adversary may require finer ones.
 
         Raises
         ------
@@ -392,7 +394,7 @@ class Mechanism(Stored):
         Raises
         ------
         ValidationError
-            Weights that are no distribution on the groups, or a space that is too large.
+            Weights that are not a distribution on the groups, or a space that is too large.
         """
         groups = self._group_of_dataset(records)
         sizes = np.bincount(groups)
@@ -446,7 +448,7 @@ class Mechanism(Stored):
         Raises
         ------
         ValidationError
-            A dataset that is not in the record space, or as `Channel.sample`.
+            A dataset that is not in the record space; otherwise as for `Channel.sample`.
 
         Examples
         --------

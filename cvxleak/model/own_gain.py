@@ -1,4 +1,4 @@
-"""`OwnGain`: a gain of the user's own, whose answers are checked; and which gains are allowed."""
+"""`OwnGain`: a user-defined gain with checked results; and which gains are allowed."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ __all__ = ["OwnGain", "as_gain", "checked_gain", "provable_gain"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OwnGain(Gain, Value):
-    """A gain of the user's own as everything else calls it: for measures, with answers checked.
+    """A user-defined gain, wrapped: extended to measures, with its results checked.
 
-    The gain itself is asked about laws only, an array of shape (n, k). Its values are extended to
-    measures by G(c r) = c G(r), and a subgradient g at a law p to the tangent g + (G(p) - g . p),
-    which is the same function on laws and touches G at all multiples of p.
+    The user's gain is only evaluated at distributions, an array of shape (n, k). Its values are
+    extended to measures by G(c r) = c G(r), and a subgradient g at a law p to the tangent g + (G(p)
+    - g . p), which is the same function on laws and touches G at all multiples of p.
 
     Parameters
     ----------

@@ -35,16 +35,16 @@ class Prior(Stored):
     Parameters
     ----------
     probabilities : array_like, shape (k,), or mapping
-        Non-negative, finite, sum 1 within 1e-9 (absolute). Never renormalized. A mapping has them
-        by label: wherever a prior is asked for, a mapping will do as well.
+        Non-negative and finite, with sum 1 within 1e-9 (absolute); never renormalized. A mapping
+        gives them by label; a mapping is accepted wherever a prior is.
     labels : iterable of hashable, optional
         k distinct labels; 0, 1, ..., k - 1 if left out.
 
     Raises
     ------
     ValidationError
-        Wrong shape, negative, NaN or infinite entries, a sum off 1, duplicate or too few labels;
-        labels beside a mapping.
+        Wrong shape; negative, NaN or infinite entries; a sum other than 1; duplicate or too few
+        labels; labels in addition to a mapping.
 
     Examples
     --------
@@ -159,7 +159,7 @@ class Prior(Stored):
         Raises
         ------
         ValidationError
-            A label that would not come back, or a path that cannot be written.
+            A label that `from_csv` would read differently, or a path that cannot be written.
         """
         from cvxleak.core.tables import write_law
 
@@ -167,7 +167,7 @@ class Prior(Stored):
 
     @classmethod
     def from_csv(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a CSV file with two columns, label and probability, under a header or none.
+        """Read a CSV file with two columns, label and probability, with or without a header.
 
         Raises
         ------
@@ -234,10 +234,10 @@ def as_prior(
 ) -> Prior:
     """Return `prior` as a `Prior` with `size` outcomes; arrays get the labels 0, ..., size - 1.
 
-    If `labels` are given, the result's outcomes are these, in this order. Arrays are matched by
-    position; a `Prior`, a Series or a mapping with the same labels in any order is matched by
-    label. Where either side has no labels of its own (they are 0, ..., size - 1) and the two have
-    none in common, they are matched by position; other labels are refused.
+    If `labels` are given, they are the result's outcomes, in this order. Arrays are matched by
+    position; a `Prior`, a Series or a mapping with the same labels, in any order, is matched by
+    label. If either side has the default labels 0, ..., size - 1 and the two have none in common,
+    they are matched by position. Other labels are refused.
 
     Raises
     ------

@@ -25,9 +25,9 @@ FIBER_LIMIT = 1 << 20
 class Query(Stored, ABC):
     """A deterministic function f of the dataset (DALENIUS Definition 3).
 
-    Two forms exist: `AdditiveQuery`, for values that depend on a sum over the records (its fibers
-    are counted by polynomial arithmetic, for thousands of records), and `TableQuery`, one value per
-    dataset. `cvxleak.queries` has the usual ones by name.
+    There are two forms: `AdditiveQuery`, for values that depend on a sum over the records (its
+    fibers are counted by polynomial arithmetic, for thousands of records), and `TableQuery`, one
+    value per dataset. `cvxleak.queries` defines the usual queries by name.
 
     Attributes
     ----------
@@ -122,9 +122,8 @@ class Query(Stored, ABC):
     def sensitivity(self) -> float:
         """Largest |f(x) - f(x')| over datasets that differ in one record (LEAKAGE 4.1).
 
-        The values are compared as the numbers that they are: a sum mod m wraps around, so its
-        sensitivity is m - 1 whenever there are enough records to wrap, and 1 only on the cycle
-        (`cyclic_sensitivity`).
+        Values are compared as numbers. A sum mod m wraps around, so its sensitivity is m - 1 if
+        there are enough records to wrap; it is 1 only on the cycle (`cyclic_sensitivity`).
 
         Raises
         ------

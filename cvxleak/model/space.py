@@ -30,7 +30,7 @@ TABLE_LIMIT = 1 << 22
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RecordSpace(Stored):
-    """The universe of datasets X = X_1 x ... x X_n.
+    """The set of datasets X = X_1 x ... x X_n.
 
     Parameters
     ----------
@@ -202,10 +202,10 @@ class RecordSpace(Stored):
         Parameters
         ----------
         prior : Prior, pandas.Series or array_like
-            Matched by label if its labels are the datasets (tuples) in any order; an array, or
-            what is labeled 0, 1, ..., by position.
+            Matched by label if its labels are the datasets (tuples), in any order; an array, or a
+            prior with the default labels 0, 1, ..., is matched by position.
         name : str, optional
-            What error messages call it.
+            The argument's name in error messages.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""What may be known about an adversary's prior, beside how uncertain it is about the dataset.
+"""Constraints on an adversary's prior, in addition to an entropy floor.
 
 Each of these is a convex set of priors. Together with an entropy floor, several of them are
 intersected: the adversary class of DALENIUS Definition 5.

@@ -1,4 +1,4 @@
-"""`Knowledge`: a convex set of priors that an adversary's is known to be in."""
+"""`Knowledge`: a convex set that contains the adversary's prior."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["Knowledge", "labels_of"]
 
 
 class Knowledge(Stored):
-    """A convex set of priors that an adversary's is known to be in.
+    """A convex set that contains the adversary's prior.
 
-    `bind` reads what was given against the datasets and the query; only then is it complete, and
-    can be stored and used. Three kinds exist: `Expectation`, `KnownMarginals` and
-    `RelativeEntropyBall`. Several are intersected.
+    `bind` evaluates it for given datasets and a query; only then can it be stored and used. There
+    are three kinds: `Expectation`, `KnownMarginals` and `RelativeEntropyBall`. If several are
+    given, they are intersected.
 
     Examples
     --------

@@ -35,7 +35,8 @@ class Expectation(Knowledge):
     Parameters
     ----------
     feature : callable, mapping or array_like
-        c, as a function of what is named next: its arguments, or numbers in their order.
+        c, a function of the values of `records`, or of the value of `query`; or its values as an
+        array.
     records : int or sequence of int, optional
         c depends on the values of these records: ``feature(x_i, x_j, ...)``, or an array over their
         joint values in product order (the last of them fastest).
@@ -45,9 +46,9 @@ class Expectation(Knowledge):
     at_least, at_most : float, optional
         l and u.
     name : str, optional
-        What messages call it.
+        Its name in messages.
     equals : float, optional
-        Both at once: E_p[c(X)] is this number, exactly.
+        l and u at once: E_p[c(X)] is exactly this number.
 
     Raises
     ------
@@ -57,8 +58,8 @@ class Expectation(Knowledge):
 
     Notes
     -----
-    The values of the records that are named have to be looked at one by one. So it takes few
-    records, or a small space; a function of the sum of many records is best given by its query.
+    The joint values of the named records are enumerated. So there must be few records, or a small
+    space; give a function of the sum of many records by its query.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""`KnownMarginals`: laws of single records, however these depend on each other."""
+"""`KnownMarginals`: known distributions of single records, arbitrarily dependent."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["KnownMarginals"]
 
 @dataclass(frozen=True, eq=False)
 class KnownMarginals(Knowledge):
-    """Priors under which each of some records has a known law, P(X_i = u) = p_u.
+    """Priors under which each of some records has a known distribution, P(X_i = u) = p_u.
 
     How the records depend on each other stays unknown.
 
@@ -40,10 +40,10 @@ class KnownMarginals(Knowledge):
 
     Notes
     -----
-    Records that can be swapped are not told apart, so that it takes thousands of them: what is
-    asked of a record that is not audited is asked of the mean over all those that can take its
-    place. That is the same, since mixing a prior with its images under such swaps changes neither
-    I(X_i;Y) nor that mean, and lowers no entropy.
+    Exchangeable records are treated as one, so that thousands are possible: for records that are
+    not audited, the constraint is put on the mean of their distributions. This is equivalent, since
+    mixing a prior with its images under swaps of exchangeable records changes neither I(X_i;Y) nor
+    that mean, and does not lower the entropy.
 
     Examples
     --------

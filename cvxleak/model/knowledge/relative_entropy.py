@@ -28,7 +28,7 @@ RECORD_LIMIT = 1 << 24
 class RelativeEntropyBall(Knowledge):
     r"""Priors near a given one: D(p || p0) = sum_x p(x) log(p(x) / p0(x)) <= r.
 
-    Somebody who believes p0 and has at most r nats of information on top of it.
+    An adversary who starts from p0 and has at most r nats of additional information.
 
     Parameters
     ----------
@@ -37,8 +37,8 @@ class RelativeEntropyBall(Knowledge):
     prior : Prior or array_like, optional
         p0 on the datasets, by label or in product order (small spaces only).
     laws : Prior, array_like, or sequence of these, optional
-        Instead: one law for all records, or one for each; p0 is their product (any number of
-        records).
+        Instead of `prior`: one distribution for all records, or one for each; p0 is their product
+        (any number of records).
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Outputs that are real numbers: additive noise, and densities that are known within bounds."""
+"""Real-valued outputs: additive noise, and densities that are known within bounds."""
 
 from cvxleak.model.noise.additive import AdditiveNoise
 from cvxleak.model.noise.density import BoundedDensity

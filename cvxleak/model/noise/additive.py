@@ -1,4 +1,4 @@
-"""`AdditiveNoise`: what all kinds of noise that is added to a number have in common."""
+"""`AdditiveNoise`: the base class of noise that is added to a number."""
 
 from __future__ import annotations
 
@@ -59,16 +59,16 @@ class Standard(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class AdditiveNoise(RealOutput):
-    """Noise Z that is added to the value of a query, with the law of one of the subclasses.
+    """Noise Z that is added to the value of a query; each subclass is a distribution.
 
-    In the place of a channel, ``Mechanism(query, noise)``, it stands for the real output f(X) + Z,
-    which no table of probabilities holds. An audit cuts the output into cells, of which the lower
-    end may be said (what is done to an output afterwards tells nothing more), and adds to the upper
-    end what the place of an output within its cell can tell. The query's values are to be numbers.
+    Used in place of a channel, ``Mechanism(query, noise)``, it means the real-valued output f(X) +
+    Z, which has no finite matrix of probabilities. An audit partitions the output into cells. The
+    leakage of the cell is a lower bound on that of the output (data processing); the upper bound
+    adds a bound on the leakage of the position within the cell. The query's values must be numbers.
 
-    `Gaussian`, `Laplace`, `Uniform`, `DiscreteGaussian` and `DiscreteLaplace` exist, and `Rounded`
-    for the first three. None is clamped to a range. For noise that is, build the channel: `channel`
-    with the edges of the range, or `cvxleak.mechanisms`.
+    The kinds are `Gaussian`, `Laplace`, `Uniform`, `DiscreteGaussian` and `DiscreteLaplace`, and
+    `Rounded` for the first three. None is clamped to a range. For clamped noise use a channel:
+    `channel` with the ends of the range as edges, or one of `cvxleak.mechanisms`.
 
     Examples
     --------
@@ -194,21 +194,21 @@ class AdditiveNoise(RealOutput):
         return Standard(noise, tuple((v - origin) / unit for v in numbers), origin, unit)
 
     def channel(self, values: Sequence[Hashable], edges: Sequence[float] | Array) -> Channel:
-        """Return the channel of the cell that f(X) + Z is in: a coarser output, which tells less.
+        """Return the channel to the cell of f(X) + Z, a coarser output that leaks no more.
 
         Parameters
         ----------
         values : sequence
             The values of the query.
         edges : sequence of float
-            Increasing; the first and the last cell are unbounded, whether -inf and inf are given
-            or not. No edge is an output: of noise in whole numbers, none is a whole number; of
-            rounded noise they are halfway between two multiples of the base (within 1e-9 of it).
+            Increasing. The first and the last cell are unbounded, whether -inf and inf are given or
+            not. No edge may be a possible output: for integer noise no edge is an integer; for
+            rounded noise the edges lie halfway between two multiples of the base (within 1e-9).
 
         Raises
         ------
         ValidationError
-            Edges that do not increase or are outputs, or a value that is no number.
+            Edges that do not increase or are possible outputs, or a value that is not a number.
 
         Examples
         --------

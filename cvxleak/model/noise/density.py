@@ -1,4 +1,4 @@
-"""`BoundedDensity`: an output of any density that is known within bounds on each cell."""
+"""`BoundedDensity`: an output whose density is known within bounds on each cell."""
 
 from __future__ import annotations
 
@@ -21,36 +21,37 @@ __all__ = ["BoundedDensity"]
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class BoundedDensity(RealOutput):
-    r"""An output with any densities f_v, of which bounds are known in each cell of a partition.
+    r"""An output with densities f_v that are known within bounds on each cell of a partition.
 
-    It need not be a number, nor noise that is added: cells may be parts of any set, and f_v
-    the density of the output, given the query's value v, with respect to any measure. Known are the
-    probabilities of the cells, within intervals, and how far the log-density moves in each:
+    The output need not be a number, nor the noise additive: the cells may partition any set, and
+    f_v is the density of the output, given the query's value v, with respect to any measure. Two
+    things are known: intervals for the probabilities of the cells, and a bound on the oscillation
+    of the log-density in each,
 
     .. math:: d(v, c) \ge \sup_{y \in c} (\log f_v(y) - g(y)) - \inf_{y \in c} (\log f_v(y) - g(y)),
 
-    with any one function g for all v: 0, or what the log-densities have in common. What the place
-    of an output within its cell tells is at most the mean of min(d^2 / 8, log|A|)
+    with one function g for all v: 0, or a common part of the log-densities. The position of an
+    output within its cell leaks at most the mean of min(d^2 / 8, log|A|)
     (:doc:`/theory/upper_bounds`, "Real outputs").
 
     Parameters
     ----------
     masses : ChannelSet, shape (values, cells)
-        For each value of the query, between what the probabilities of the cells are. Its inputs are
-        the query's values. That they are true is up to you: the certificate holds them as given.
+        Lower and upper bounds on the cells' probabilities, for each value of the query. Its inputs
+        are the query's values. The bounds are not verified: the certificate contains them as given.
     oscillation : array_like, shape (values, cells)
-        d(v, c), at least 0; inf in cells of which nothing is known (the unbounded ones, say).
+        d(v, c), at least 0; inf in cells without a bound (unbounded ones, for example).
 
     Raises
     ------
     ValidationError
-        Another shape than that of `masses`, or a number below 0.
+        A shape other than that of `masses`, or a negative number.
 
     Notes
     -----
-    The audit cannot make cells finer that are given. Where d is large or the intervals are wide,
-    the bracket stays wide, and says so (BRACKETED). Halving the cells divides what the place tells
-    by four.
+    The audit cannot refine the given cells. If d is large or the intervals are wide, the gap stays
+    wide and the status is BRACKETED. Halving the cells divides the leakage of the position within a
+    cell by four.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""`RealOutput`: an output that is a number, cut into cells for an audit."""
+"""`RealOutput`: a real-valued output, partitioned into cells for an audit."""
 
 from __future__ import annotations
 
@@ -47,11 +47,12 @@ class CutOutput(Protocol):
 
 
 class RealOutput(Stored, ABC):
-    """An output that is a real number, or any whole number: no finite set of letters.
+    """An output that is a real number or an unbounded integer: not from a finite set.
 
-    In the place of a channel, ``Mechanism(query, output)``. An audit cuts the output into cells.
-    The cell that it is in tells no more than the output; what the place within the cell tells is
-    added to the upper end. `AdditiveNoise` and `BoundedDensity` are such outputs.
+    It is used in place of a channel, ``Mechanism(query, output)``. An audit partitions the output
+    into cells. The cell leaks no more than the output, which gives the lower bound; the upper bound
+    adds the leakage of the position within the cell. `AdditiveNoise` and `BoundedDensity` are real
+    outputs.
 
     Examples
     --------

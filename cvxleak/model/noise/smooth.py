@@ -191,8 +191,8 @@ class Laplace(Smooth):
 
     Notes
     -----
-    An output above all values of the query tells no more than one at the largest of them, so the
-    two unbounded cells cost nothing.
+    All outputs above the largest value of the query have the same posterior, and so do all below
+    the smallest: the two unbounded cells lose nothing.
 
     Examples
     --------

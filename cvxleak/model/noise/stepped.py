@@ -1,4 +1,4 @@
-"""Noise of which some cells tell all that the output does: uniform, in whole numbers, rounded."""
+"""Noise for which finitely many cells lose nothing: uniform, integer-valued, rounded."""
 
 from __future__ import annotations
 
@@ -194,20 +194,20 @@ class Discrete(Scaled, Lattice):
 
 @dataclass(frozen=True, eq=False)
 class DiscreteGaussian(Discrete):
-    """Whole numbers k with probability proportional to exp(-k^2 / 2 sigma^2), on all of them.
+    """Integer noise k with probability proportional to exp(-k^2 / 2 sigma^2).
 
-    What libraries for differential privacy sample (C. Canonne, G. Kamath, T. Steinke, The discrete
-    Gaussian for differential privacy, NeurIPS 2020).
+    The distribution that libraries for differential privacy sample (C. Canonne, G. Kamath, T.
+    Steinke, The discrete Gaussian for differential privacy, NeurIPS 2020).
 
     Parameters
     ----------
     sigma : float
-        Positive, at most 10,000; the standard deviation is a little less where it is small.
+        Positive, at most 10,000. If it is small, the standard deviation is slightly less.
 
     Raises
     ------
     ValidationError
-        A number that is not positive, or above 10,000: the law is summed up term by term.
+        A number that is not positive, or above 10,000 (probabilities are summed term by term).
 
     Examples
     --------
@@ -240,9 +240,10 @@ class DiscreteGaussian(Discrete):
 
 @dataclass(frozen=True, eq=False)
 class DiscreteLaplace(Discrete):
-    """Whole numbers k with probability proportional to exp(-|k| / scale), on all of them.
+    """Integer noise k with probability proportional to exp(-|k| / scale).
 
-    The geometric mechanism without truncation; with scale = 1 / epsilon that of a count.
+    The geometric mechanism without truncation; for a count with privacy epsilon, scale = 1 /
+    epsilon.
 
     Parameters
     ----------
@@ -297,7 +298,7 @@ class Rounded(Lattice):
     Raises
     ------
     ValidationError
-        Noise of another kind, or a base that is not positive and finite.
+        Noise of a different kind, or a base that is not positive and finite.
 
     Examples
     --------
