@@ -1,4 +1,4 @@
-"""Mechanism design: the channel of least leakage, or of least distortion, that budgets allow."""
+"""Mechanism design: the channel of least leakage, or of least distortion, within budgets."""
 
 from cvxleak.design.alternation import Alternation, Opponent
 from cvxleak.design.calibration import Calibration, calibrate

@@ -1,4 +1,4 @@
-"""`calibrate`: the least noise of a parametric family whose proved leakage meets a target."""
+"""`calibrate`: the least noise of a parametric family that provably meets a leakage target."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def calibrate(
     tol: float = 1e-4,
     time_limit: float | None = 120.0,
 ) -> Calibration:
-    """Return the least noise of a family whose certified leakage is at most a target.
+    """Find the least noise of a family for which the leakage is provably at most a target.
 
     Parameters
     ----------
@@ -35,7 +35,8 @@ def calibrate(
         epsilon, a rounding base or a number N.
     between : (quiet, noisy)
         The parameters of least and of most noise, in this order, whichever is larger: (0.0, 0.5)
-        for a flip probability, (5.0, 0.01) for an epsilon. Two integers: integers are tried only.
+        for a flip probability, (5.0, 0.01) for an epsilon. If both are integers, only integers are
+        tried.
     leakage : float
         The target, in nats.
     entropy_floor : float
@@ -43,25 +44,26 @@ def calibrate(
     size : int
         Number of records of a group.
     resolution : float, optional
-        How near the two parameters of the answer have to be; a 1e-4 part of the range if left out,
-        1 for integers.
+        Largest distance between the two returned parameters. If left out, 1e-4 of the range, or 1
+        for integers.
     tol : float
         Relative gap of the audits.
     time_limit : float or None
-        Seconds for all of them; when they are over, the parameters reached are returned.
+        Seconds for all audits together; after that, the parameters reached are returned.
 
     Raises
     ------
     ValidationError
         Arguments of the wrong kind.
     InfeasibleError
-        Even the most noise is not proved to meet the target; the message gives what it leaks.
+        The target is not proved even with the most noise; the message gives its leakage.
 
     Notes
     -----
-    By bisection. That the answer meets the target is proved by its audit. That no less noise does
-    is so if the leakage does not increase with the noise, which holds for families whose noisier
-    members are post-processings of the others (flips, for example; not rounding bases).
+    The search is by bisection. The audit proves that the result meets the target. That less noise
+    does not meet it follows only if the leakage does not increase with the noise; this holds for
+    families whose noisier members are post-processings of the others (flips, for example; not
+    rounding bases).
 
     Examples
     --------

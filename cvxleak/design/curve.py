@@ -1,4 +1,4 @@
-"""`design_curve`: the trade-off between leakage and distortion, budget after budget."""
+"""`design_curve`: the trade-off between leakage and distortion over a list of budgets."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ __all__ = ["DesignCurve", "design_curve"]
 
 @dataclass(frozen=True)
 class DesignCurve:
-    """Brackets of a trade-off for increasing budgets.
+    """Lower and upper bounds on a trade-off for increasing budgets.
 
     Attributes
     ----------
     budgets : tuple of float
         D for `MinLeakage`, L for `MinDistortion`, increasing.
     bounds : tuple of Bound
-        One bracket for each, with its own witness and certificate.
+        One for each budget, with its own witness and certificate.
     seconds : float
-        How long all of it took.
+        Time for the whole curve.
 
     Examples
     --------
@@ -52,12 +52,12 @@ class DesignCurve:
 
     @property
     def lower(self) -> Array:
-        """Lower ends."""
+        """The lower bounds."""
         return np.array([bound.lower for bound in self.bounds])
 
     @property
     def upper(self) -> Array:
-        """Upper ends."""
+        """The upper bounds."""
         return np.array([bound.upper for bound in self.bounds])
 
     def __repr__(self) -> str:
@@ -91,22 +91,22 @@ def design_curve(
     rng: int | np.random.Generator | None = 0,
     verbose: bool = False,
 ) -> DesignCurve:
-    """Solve a design problem for many budgets; adversaries that were met once are met for all.
+    """Solve a design problem for many budgets, reusing the adversaries that were found.
 
-    A cut is an adversary, and what an adversary learns does not depend on the budget. So each
-    point starts with the cuts of its neighbor, and needs a few rounds only.
+    A cut is an adversary, and an adversary's leakage as a function of the channel does not depend
+    on the budget. So each point starts with the cuts of its neighbor and needs only a few rounds.
 
     Parameters
     ----------
     problem : MinLeakage or MinDistortion
-        Its own budget is not used.
+        The problem; its own budget is ignored.
     budgets : iterable of float
         Distinct budgets, in any order.
     tol, solver, solver_options, rng, verbose
         As for `MinLeakage`.
     time_limit : float or None
-        For the whole curve: each point gets an equal share of what is left, and one that reaches
-        its share says so in ``stats["stopped"]``.
+        Seconds for the whole curve. Each point gets an equal share of the remaining time; a point
+        that uses up its share reports it in ``stats["stopped"]``.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""`Design`: a designed channel and what is known about it."""
+"""`Design`: a designed channel and its proved leakage and distortion."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Round:
     Attributes
     ----------
     lower, upper : float
-        The proved bracket after it.
+        The proved bounds after this round.
     cuts : int
         Number of adversaries in the master.
     seconds : float
@@ -38,25 +38,25 @@ class Round:
 
 @dataclass(frozen=True)
 class Design:
-    """The channel that a design problem returns, with what was proved about it.
+    """The channel that a design problem returns, with its proved leakage and distortion.
 
     Attributes
     ----------
     mechanism : Mechanism
-        The channel on the statistic that names its rows: one row per dataset, or per orbit.
+        The channel after the statistic that labels its rows: one row per dataset, or per orbit.
     distortion : float
         Largest expected distortion over the sources, rounded up.
     leakage : float
-        Proved: no adversary learns more, in nats.
+        Proved upper bound on the leakage to any adversary, in nats.
     worst : Cut
-        The adversary that learns most, of those that were found: the records that it attacks, and
-        its law of their value and the row.
+        The worst adversary found: the attacked records, and the joint distribution of their value
+        and the row.
     rounds : tuple of Round
     binding : tuple of str
-        The constraints that hold the optimum back.
+        The binding constraints.
     user_violation : float
-        By how much the user's constraints are missed: 0, rounding of equations, or what could
-        not be repaired (`cvxleak.design.slater_repair`).
+        Largest violation of the user's constraints: 0, rounding of equations, or a violation that
+        could not be repaired (`cvxleak.design.slater_repair`).
 
     Examples
     --------

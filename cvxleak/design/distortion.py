@@ -1,4 +1,4 @@
-"""Least distortion for a leakage budget (LEAKAGE Problem 3), with both ends proved."""
+"""Least distortion for a leakage budget (LEAKAGE Problem 3): both bounds proved."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ __all__ = ["MinDistortion", "min_distortion"]
 
 
 class MinDistortion(DesignProblem):
-    """The problem min over channels q(y|x) with maximal leakage L(q) <= L of E d(f(X), Y).
+    """Minimize E d(f(X), Y) over channels q(y|x) with maximal leakage L(q) <= L.
 
-    LEAKAGE Problem 3. The channels with L(q) <= L are a convex set, because L(q) is a supremum of
-    convex functions, so the bracket that is found is about the global optimum.
+    LEAKAGE Problem 3. The channels with L(q) <= L form a convex set, because L(q) is a supremum of
+    convex functions; so the bounds are on the global optimum.
 
     Parameters
     ----------
     query, distortion, entropy_floor, source, sources, outputs, constraints, objective, size, priors
-        As for `MinLeakage`, and so `rows`. With several sources the largest distortion counts.
+        As for `MinLeakage`, and so `rows`. With several sources, the largest of their distortions
+        is minimized.
     budget : float
         L >= 0, in nats.
 
@@ -39,10 +40,10 @@ class MinDistortion(DesignProblem):
     Notes
     -----
     `upper` is the distortion of the `witness`, a `Design`, whose leakage is proved to be within the
-    budget; `lower` holds for all channels. `shadow_prices` has dD/dL ("budget", not where L = 0
-    leaves constants only) and dD/db ("entropy_floor"). `solve` raises `InfeasibleError` for own
-    constraints that no channel meets, alone or within the budget. Options and candidates are those
-    of `MinLeakage`.
+    budget; `lower` holds for all channels. `shadow_prices` has dD/dL ("budget", except for L = 0,
+    where only constant channels are feasible) and dD/db ("entropy_floor"). `solve` raises
+    `InfeasibleError` if no channel meets the user's constraints, alone or together with the budget.
+    Options and candidates are those of `MinLeakage`.
 
     Examples
     --------

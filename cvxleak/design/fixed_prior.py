@@ -41,7 +41,7 @@ __all__ = ["DesignForPrior", "design_for_prior"]
 
 @dataclass(frozen=True, eq=False)
 class DesignForPrior(Problem):
-    r"""The channel q(y|x) with the best trade of leakage for distortion, for known priors.
+    r"""The channel q(y|x) with the best trade-off of leakage and distortion, for known priors.
 
     With one prior p and measure "total" this is the rate-distortion function
 
@@ -56,7 +56,7 @@ class DesignForPrior(Problem):
     Parameters
     ----------
     prior : Prior, array_like of shape (n,), or a sequence of such
-        What the adversary believes about X; of several priors the worst counts.
+        The adversary's distribution of X; of several, the one with the largest leakage counts.
     distortion : Distortion, str or array_like, shape (n, m)
         d(x, y) >= 0; ``"hamming"``, ``"absolute"`` or ``"squared"`` between the prior's labels.
     budget : float, optional
@@ -64,7 +64,7 @@ class DesignForPrior(Problem):
     slope : float, optional
         s >= 0 in nats per unit of d. Exactly one of `budget` and `slope` is given.
     measure : str
-        What leakage means:
+        The measure of leakage:
 
         - "total": I(X;Y),
         - "local_dp", "pml", "maximal_leakage": the least epsilon for which the channel is locally
@@ -73,10 +73,10 @@ class DesignForPrior(Problem):
     minimize : str, optional
         "leakage" or "distortion"; "leakage" if left out and the measure is an information.
     source : Prior, array_like, or a sequence of such, optional
-        The laws under which the distortion counts, the worst of them; those of the adversary if
-        left out.
+        The true distributions of X, under which the distortion is taken; of several, the largest
+        distortion counts. The adversary's if left out.
     constraints : callable or sequence of callables
-        Constraints of your own: each gets the CVXPY variable of the channel, shape (n, m), and
+        User constraints: each function gets the CVXPY variable of the channel, shape (n, m), and
         returns CVXPY constraints.
 
     Raises
@@ -86,36 +86,35 @@ class DesignForPrior(Problem):
 
     Notes
     -----
-    Shannon (1959) for "total" with one prior. Where X is a dataset and what counts is what leaks
-    about its records, `MinLeakage` and `MinDistortion` take known priors too.
+    Shannon (1959) for "total" with one prior. If X is a dataset and the leakage about its records
+    is of interest, use `MinLeakage` or `MinDistortion`, which accept known priors, too.
 
     The bound's `witness` is the `Channel`; it meets the budget in exact arithmetic, and `upper` is
-    its value. `shadow_prices` has the derivative of the value in the ``"budget"`` or the
-    ``"slope"`` (-inf where a distortion budget is the least possible; nothing for a leakage budget
-    of 0 under constraints of your own). `tol` is 1e-8 if left out, or 1e-5 with constraints of your
-    own.
+    its value. `shadow_prices` has the derivative of the value with respect to the ``"budget"`` or
+    the ``"slope"`` (-inf at the least possible distortion budget; absent for a leakage budget of 0
+    with user constraints). `tol` is 1e-8 if left out, or 1e-5 with user constraints.
 
     One prior, total leakage: Newton's method on the m output probabilities and the slope
     (`cvxleak.design.rate_distortion`). Several priors: an interior-point method
     on the channel (`cvxleak.design.several_laws`). Privacy measures: a linear program,
-    which a time limit does not interrupt. Constraints of your own: CVXPY; in the lower end they are
+    which a time limit does not interrupt. User constraints: CVXPY; they enter the lower bound as
     half-spaces with multipliers that the certificate checks exactly
     (`cvxleak.proofs.bounds.user_rows`). The solver's channel is moved until it meets them
-    (`cvxleak.design.slater_repair`): inequalities with room for rounding, equations up to rounding.
-    Where that cannot be done, the bound is not CERTIFIED, its certificate claims the lower end
-    alone, and ``stats["user_violation"]`` says by how much they are missed. CLARABEL and SCS get
-    the time that is left; the programs for a first channel, and for half-spaces, come on top.
+    (`cvxleak.design.slater_repair`): inequalities with a margin for rounding, equations up to
+    rounding. If that is not possible, the bound is not CERTIFIED, its certificate claims the lower
+    bound only, and ``stats["user_violation"]`` gives the violation. CLARABEL and SCS get the
+    remaining time; the programs for a first channel, and for half-spaces, come on top.
 
-    A budget so large that an output which does not look at the input will do gives exactly 0 and
-    such a channel. A distortion budget below the least possible raises `InfeasibleError`, which
-    names that.
+    If the budget is so large that an output independent of the input meets it, the result is
+    exactly 0, with such a channel. A distortion budget below the least possible raises
+    `InfeasibleError`, whose message gives that least distortion.
 
-    Options of `solve` and `check`: `solver`, a solver of CVXPY in place of these methods (with
-    constraints of your own CLARABEL if left out), and `solver_options`, a mapping.
+    Options of `solve` and `check`: `solver`, a CVXPY solver in place of these methods (CLARABEL if
+    left out and there are user constraints), and `solver_options`, a mapping.
 
     A candidate for `check` is a `Channel` or an array of shape (n, m). Its value, and whether it
-    meets the budget, are those of the rows' positive parts divided by their sums; your own
-    constraints are measured on the candidate as it is.
+    meets the budget, are computed from the rows' positive parts divided by their sums; user
+    constraints are evaluated at the candidate itself.
 
     Examples
     --------
@@ -341,9 +340,9 @@ class DesignForPrior(Problem):
     def to_cvxpy(self) -> cp.Problem:
         """Return the problem in plain CVXPY, with the channel as its variable ``channel``.
 
-        It is the form on all n m entries, with H(A) - H(A|Y) for the information, and takes a
-        solver a hundred times as long as `solve`. What a solver returns for it is neither feasible
-        nor proved: give the channel to `check`.
+        It has all n m entries as variables, with H(A) - H(A|Y) for the information, and takes a
+        solver a hundred times as long as `solve`. A solver's result is neither exactly feasible nor
+        proved: pass the channel to `check`.
 
         Examples
         --------

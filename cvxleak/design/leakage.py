@@ -1,4 +1,4 @@
-"""Least leakage for a distortion budget (LEAKAGE Problem 2), with both ends proved."""
+"""Least leakage for a distortion budget (LEAKAGE Problem 2): both bounds proved."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ __all__ = ["MinLeakage", "min_leakage"]
 
 
 class MinLeakage(DesignProblem):
-    """The problem min over channels q(y|x) with E d(f(X), Y) <= D of the maximal leakage L(q).
+    """Minimize the maximal leakage L(q) over channels q(y|x) with E d(f(X), Y) <= D.
 
     L(q) is the largest I(X_i;Y) over records i and adversaries with H(X) >= b (LEAKAGE Problem 2),
-    or over given priors, of which there are finitely many. I is convex in q for each of them, so L
-    is convex too, and the bracket that is found is about the global optimum.
+    or over finitely many given priors. I is convex in q for each of them, so L is convex, too, and
+    the bounds are on the global optimum.
 
     Parameters
     ----------
     query : Query
-        f, which the distortion is about. The channel sees the dataset: it has one row for each
-        dataset, or for each class of datasets of which a symmetry shows that they may share one.
-        Rows that see more than f(x) can leak less.
+        f, whose value the distortion compares with the output. The channel's input is the dataset:
+        it has one row per dataset, or per class of datasets that may share a row by symmetry. A
+        channel that depends on more than f(x) can leak less.
     distortion : Distortion, str or array_like, shape (values of f, outputs)
         d(f(x), y); ``"hamming"``, ``"absolute"`` or ``"squared"`` between the query's values and
         the outputs, which are these values too if left out.
@@ -37,22 +37,23 @@ class MinLeakage(DesignProblem):
     entropy_floor : float, optional
         b, in nats, from 0 to log|X|.
     source : Prior or array_like, optional
-        The true law p0 of the dataset, by dataset, or by value of the query (then all datasets of
-        one value are equally likely); uniform if left out.
+        The true distribution p0 of the dataset, by dataset, or by value of the query (then all
+        datasets with the same value are equally likely); uniform if left out.
     sources : sequence of laws or SourceSet, optional
-        Several of them instead: D holds for each.
+        Several true distributions instead: the distortion is at most D under each.
     outputs : iterable of hashable, optional
         Which outputs of a `Distortion` may be released, or labels for the columns of an array.
     constraints : callable or sequence of callables
-        The user's constraints: each gets the CVXPY channel variable, one row per row of `rows`,
-        and returns CVXPY constraints or lists of them.
+        User constraints: each function gets the CVXPY variable of the channel, with one row per row
+        of `rows`, and returns CVXPY constraints or lists of them.
     objective : {"record", "group", "total"}
-        Leakage about the worst record, about the worst group of `size` records, or about the whole
-        dataset.
+        Leakage about the record, or the group of `size` records, that leaks most, or about the
+        whole dataset.
     size : int
         For "group".
     priors : sequence of laws, optional
-        The adversaries, instead of `entropy_floor`: then this is one convex program.
+        The adversaries' priors, in place of `entropy_floor`; the problem is then one convex
+        program.
     rows : {"auto", "orbits", "datasets", "query"}
         "auto": one row per orbit of the symmetries that are found, or one per dataset where there
         are user constraints, which may not be invariant. "query" restricts the problem to channels
@@ -70,11 +71,11 @@ class MinLeakage(DesignProblem):
     What is minimized over: `cvxleak.proofs.bounds.design_rows` proves that rows may be shared.
     What proves the ends: `cvxleak.proofs.design`.
 
-    Own constraints enter the lower end as half-spaces, affine ones as they are stated and others by
+    User constraints enter the lower bound as half-spaces, affine ones as stated and others by
     supporting half-spaces, with multipliers that the certificate checks exactly
-    (`cvxleak.proofs.bounds.user_rows`). The witness meets them, equations up to rounding; where
-    that cannot be done, nothing is CERTIFIED, and ``witness.user_violation`` says how much is
-    missed.
+    (`cvxleak.proofs.bounds.user_rows`). The witness meets them, equations up to rounding. If that
+    is not possible, the result is not CERTIFIED, and ``witness.user_violation`` gives the
+    violation.
 
     `upper` is proved for the `witness`, a `Design`, by an audit; `lower` holds for all channels.
     `shadow_prices` has dL/dD ("budget") and dL/db ("entropy_floor"). `solve` raises
@@ -83,18 +84,18 @@ class MinLeakage(DesignProblem):
 
     Options of `solve`, beside those of every problem:
 
-    - strategy, "cutting_set" or "alternate": whether the master keeps all adversaries, or the
-      newest one (LEAKAGE Algorithm 6): then it may cycle, which ``stats["cycled"]`` says, and the
-      bracket need not close.
-    - solver, solver_options: a solver of CVXPY for the master. If left out, a method in NumPy that
-      uses the master's structure; CLARABEL where there are user constraints, or given priors at
-      whose program that method gets stuck.
+    - strategy, "cutting_set" or "alternate": whether the master problem keeps all adversaries, or
+      only the newest one (LEAKAGE Algorithm 6). The latter may cycle, as ``stats["cycled"]`` then
+      says, and the gap need not close.
+    - solver, solver_options: a CVXPY solver for the master problem. If left out, a method in NumPy
+      that uses its structure; CLARABEL if there are user constraints, or given priors for which
+      that method stalls.
     - rng: random starts of the local searches.
     - verbose: print a line per round.
 
-    Which part of the search goes on is decided by counted work (``stats["work"]``, in
-    multiplications). The last 30 % of a time limit may be kept for the audit of the best channel.
-    What cannot be interrupted comes on top: programs in CVXPY for a first channel that meets own
+    The search divides its effort by counted work (``stats["work"]``, in multiplications), not by
+    time. Up to 30 % of a time limit may be reserved for the audit of the best channel. Steps that
+    cannot be interrupted come on top: CVXPY programs for a first channel that meets the user
     constraints, and the exact proof.
 
     A candidate for `check` is a `Design`, a `Channel`, a `Mechanism` or an array, with one row per

@@ -1,4 +1,4 @@
-"""The PML envelope: leakage that holds up under any post-processing (ENVELOPE)."""
+"""The PML envelope: a bound on pointwise leakage that any post-processing respects (ENVELOPE)."""
 
 from cvxleak.envelope.bounds import (
     adaptive_composition_bound,

@@ -54,7 +54,7 @@ SPECK = 1e-20
 
 @dataclass(frozen=True)
 class EnvelopeCurve:
-    """eps_c(delta) for all delta, between two functions.
+    """A lower and an upper bound on eps_c(delta) for all delta.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class EnvelopeCurve:
     growth : array, shape (nodes - 1, 2)
         kappa and theta of the stretches between the nodes.
     tol : float
-        The gap that was asked for, in nats.
+        The requested gap, in nats.
     stats : dict
         Seconds, pivots and the number of levels at which the program was solved.
 
@@ -89,10 +89,10 @@ class EnvelopeCurve:
     stats: dict[str, float]
 
     def at(self, delta: ArrayLike) -> tuple[Array, Array]:
-        """Return a lower and an upper end of eps_c(delta) for each delta, in nats.
+        """Return a lower and an upper bound on eps_c(delta) for each delta, in nats.
 
-        Ties are treated as in `PMLEnvelope`. The ends hold up to the rounding of double precision;
-        `pml_envelope` proves them in exact arithmetic at a single delta.
+        Ties are treated as in `PMLEnvelope`. The bounds hold up to the rounding of double
+        precision; `pml_envelope` proves them in exact arithmetic at a single delta.
 
         Parameters
         ----------
@@ -112,7 +112,7 @@ class EnvelopeCurve:
 
     @property
     def gap(self) -> float:
-        """The largest distance of the two ends, at any delta, in nats.
+        """The largest gap between the two bounds, over all delta, in nats.
 
         Between nodes the levels of both ends are hyperbolas in delta, or constant. So they are
         farthest apart at a node of one of them or where both are equally steep.
@@ -138,7 +138,7 @@ class EnvelopeCurve:
     def status(self) -> Status:
         """CERTIFIED if `gap` is within `tol`, BRACKETED otherwise.
 
-        As for `at`, up to rounding: the curve has no certificate.
+        As for `at`, it holds up to rounding: the curve has no certificate.
         """
         return Status.CERTIFIED if self.gap <= self.tol else Status.BRACKETED
 
@@ -153,7 +153,7 @@ class EnvelopeCurve:
         return html_table(repr(self), ("delta", "lower (nats)", "upper (nats)"), rows)
 
     def to_frame(self) -> Any:
-        """Return both ends at the nodes as a pandas DataFrame (needs pandas).
+        """Return both bounds at the nodes as a pandas DataFrame (needs pandas).
 
         A row for each delta at which a stretch ends, with `delta`, `lower` and `upper` in nats.
         """
@@ -215,7 +215,7 @@ def envelope_curve(
     tol: float = 1e-6,
     time_limit: float | None = None,
 ) -> EnvelopeCurve:
-    """Return the PML envelope at all delta at once, bracketed to `tol` everywhere.
+    """Bound the PML envelope at all delta at once, within `tol` everywhere.
 
     Parameters
     ----------
@@ -224,10 +224,10 @@ def envelope_curve(
     channel : Channel or array_like, shape (k, m)
         The rows q(y|x).
     tol : float
-        Largest gap at any delta, in nats; 1e-10 at least.
+        Largest gap at any delta, in nats; at least 1e-10.
     time_limit : float, optional
-        Seconds after which no more nodes are added. The curve is a bracket then too; its `gap`
-        says how wide.
+        Seconds after which no more nodes are added. Both bounds hold in that case, too; `gap` gives
+        the distance between them.
 
     Raises
     ------

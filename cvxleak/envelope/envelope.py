@@ -1,4 +1,4 @@
-"""The PML envelope: the level that leakage keeps to after any post-processing."""
+"""The PML envelope: the level that leakage does not exceed after any post-processing."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ __all__ = ["PMLEnvelope", "pml_envelope"]
 class PMLEnvelope(Problem):
     """The envelope eps_c(delta): the largest PML delta-quantile of a post-processing.
 
-    Whatever is done with the output, its pointwise maximal leakage exceeds eps_c(delta) with
-    probability delta at most, and no smaller level has this property.
+    After any post-processing of the output, the pointwise maximal leakage exceeds eps_c(delta) with
+    probability at most delta, and no smaller level has this property.
 
     Parameters
     ----------
     prior : Prior or array_like, shape (k,)
-        The law of the input. Inputs of probability zero do not count.
+        The distribution of the input. Inputs of probability zero are ignored.
     channel : Channel or array_like, shape (k, m)
         The rows q(y|x).
     delta : float
-        In [0, 1]. At 0 the limit from above, the largest leakage of an output; at 1 the limit from
-        below, which need not be 0.
+        In [0, 1]. The value at 0 is the limit from above, the largest leakage of an output; the
+        value at 1 is the limit from below, which need not be 0.
     tie : float, optional
-        A mass within this relative distance of delta is taken to equal it: the envelope is that at
-        delta (1 - `tie`), which is no smaller, and larger by log 1 / (1 - `tie`) at most (Notes).
-        With 0 all numbers are meant as written.
+        A probability within this relative distance of delta counts as equal to it: the envelope is
+        computed at delta (1 - `tie`), where it is no smaller, and larger by at most log 1 / (1 -
+        `tie`) (see Notes). With 0 all numbers are taken as written.
 
     Raises
     ------
@@ -203,7 +203,7 @@ def pml_envelope(
     tie: float = TIE,
     **options: Any,
 ) -> Bound:
-    """Return eps_c(delta) as a proved bracket: `PMLEnvelope(...).solve(...)`.
+    """Bound the PML envelope eps_c(delta): `PMLEnvelope(...).solve(...)`.
 
     Parameters
     ----------

@@ -29,26 +29,27 @@ __all__ = ["FailureProbability", "failure_probability"]
 
 @dataclass(frozen=True, eq=False)
 class FailureProbability(Problem):
-    """The failure probability delta_c(epsilon), the largest P{ l(Z) > epsilon } after processing.
+    """The failure probability delta_c(epsilon): the supremum of P{ l(Z) > epsilon }.
 
-    l is the pointwise maximal leakage about X, and X - Y - Z: Z is any function of the output,
-    randomized or not. The value is that of a linear program (Notes).
+    l is the pointwise maximal leakage about X, and the supremum is over all Z with X - Y - Z: any
+    function of the output, randomized or not. The value is that of a linear program (Notes).
 
     Parameters
     ----------
     prior : Prior or array_like, shape (k,)
-        The law of the input. Inputs of probability zero do not count.
+        The distribution of the input. Inputs of probability zero are ignored.
     channel : Channel or array_like, shape (k, m)
         The rows q(y|x).
     epsilon : float
         Not negative, in nats.
     strict : bool, optional
-        With False, sup P{ l(Z) >= epsilon }. The two differ only where epsilon is the largest
-        information density of an input, where both jump: from left-continuous to right-continuous.
+        If False, the value is sup P{ l(Z) >= epsilon }. The two differ only if epsilon is the
+        largest information density of an input, where both jump; one is right-continuous there, the
+        other left-continuous.
     tie : float, optional
-        A leakage within so many nats of epsilon is taken to equal it: the level is
-        epsilon + `tie` if strict, and epsilon - `tie` if not. With 0 all numbers are meant as
-        written; within rounding of a jump the bracket then may span it.
+        A leakage within this many nats of epsilon counts as equal to it: the level is epsilon +
+        `tie` if strict, and epsilon - `tie` if not. With 0 all numbers are taken as written; within
+        rounding of a jump the two bounds may then lie on different sides of it.
 
     Raises
     ------
@@ -217,7 +218,7 @@ def failure_probability(
     tie: float = TIE,
     **options: Any,
 ) -> Bound:
-    """Return delta_c(epsilon) as a proved bracket: `FailureProbability(...).solve(...)`.
+    """Bound the failure probability delta_c(epsilon): `FailureProbability(...).solve(...)`.
 
     Parameters
     ----------

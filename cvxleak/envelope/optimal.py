@@ -41,20 +41,20 @@ LARGE = 5000
 
 @dataclass(frozen=True, eq=False)
 class PMLMechanism(Problem):
-    """The largest E u(X, Y) over channels that leak at most epsilon by any outcome.
+    """The largest E u(X, Y) over channels each of whose outputs leaks at most epsilon.
 
     maximize sum_xy p(x) q(y|x) u(x, y) subject to q(y|x) <= e^epsilon p(y): a linear program.
 
     Parameters
     ----------
     prior : Prior or array_like, shape (k,)
-        The law of the input. Inputs of probability zero neither count nor are constrained.
+        The distribution of the input. Inputs of probability zero are ignored and not constrained.
     utility : array_like, shape (k, m)
-        u(x, y): what output y is worth when the input is x. Any real numbers.
+        u(x, y): the utility of output y if the input is x; any real number.
     epsilon : float
         Not negative, in nats.
     outputs : iterable of hashable, optional
-        m labels; those of the prior if m = k, 0, 1, ... otherwise, if left out.
+        m labels. If left out, those of the prior if m = k, otherwise 0, 1, ...
 
     Raises
     ------
@@ -63,8 +63,9 @@ class PMLMechanism(Problem):
 
     Notes
     -----
-    ENVELOPE section II-C (epsilon-PML) and V-A. An outcome that leaks epsilon at most does so after
-    any post-processing (its Theorem 3), so the envelope of the optimum is at most epsilon.
+    ENVELOPE section II-C (epsilon-PML) and V-A. If every output leaks at most epsilon, so does
+    every output of a post-processing (its Theorem 3), so the envelope of the optimal channel is at
+    most epsilon.
 
     The bound's `lower` is the utility of the `witness`, a `Channel` that meets the bound exactly;
     `upper` is the dual function at the certificate's multipliers. HiGHS solves the program; a time
@@ -238,7 +239,7 @@ def optimal_pml_mechanism(
     outputs: Iterable[Hashable] | None = None,
     **options: Any,
 ) -> Bound:
-    """Return the largest utility under epsilon-PML and its mechanism: `PMLMechanism(...).solve()`.
+    """Find the mechanism of largest utility under epsilon-PML: `PMLMechanism(...).solve(...)`.
 
     Parameters
     ----------

@@ -84,7 +84,7 @@ def repeated_releases(
     tol: float = 1e-9,
     time_limit: float | None = None,
 ) -> Bound:
-    """Return the PML envelope of independent releases of one mechanism, as a proved bracket.
+    """Bound the PML envelope of independent releases of one mechanism.
 
     Parameters
     ----------
@@ -102,8 +102,8 @@ def repeated_releases(
     Returns
     -------
     Bound
-        What is proved is about the channel of `release_types` as it is stored; its rounding
-        changes the envelope by about 1e-15 m log m. The witness maps types to symbols.
+        The proof is for the stored channel of `release_types`; its rounding changes the envelope by
+        about 1e-15 m log m. The witness maps types to symbols.
 
     Raises
     ------

@@ -199,7 +199,8 @@ class Channel(LabeledMatrix):
         Parameters
         ----------
         channel : Channel
-            The other channel, on the same inputs. Outputs that only it has come last.
+            The other channel, on the same inputs. Outputs of the other channel only are listed
+            last.
         chance : float
             Probability of this channel, from 0 to 1; the other one has the rest.
 

@@ -1,4 +1,4 @@
-"""Samples: what can be said, with a stated confidence, of a mechanism that was only tried out."""
+"""Samples: audits, with a stated confidence, of mechanisms that can only be sampled."""
 
 from cvxleak.samples.audit import SampleAudit, audit_samples
 from cvxleak.samples.counts import channels_from_counts

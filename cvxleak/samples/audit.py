@@ -1,4 +1,4 @@
-"""`audit_samples`: leakage and privacy of a mechanism that was only tried out, with confidence."""
+"""`audit_samples`: leakage and privacy of a mechanism that can only be sampled, with confidence."""
 
 from __future__ import annotations
 
@@ -39,34 +39,36 @@ MORE = 4
 
 @dataclass(frozen=True, eq=False)
 class SampleAudit:
-    """What draws of a mechanism say about it, with a confidence.
+    """The audit of a mechanism from draws, with a confidence level.
 
-    With probability `confidence` at least, over the draws, all of this holds at once: the channel
-    from secrets to columns is in `channels`, the leakage is between `lower` and `upper`, and
-    whatever `violation` says.
+    With probability at least `confidence` over the draws, all of the following hold simultaneously:
+    the channel from secrets to columns is in `channels`, the leakage is between `lower` and
+    `upper`, and every result of `violation` is correct.
 
     Attributes
     ----------
     bound : Bound
-        Of what the columns tell. Its certificate is about all of `channels`; that the true channel
-        is among them is what the draws say, and no file proves.
+        Bounds on the leakage of the columns. Its certificate covers all of `channels`; that the
+        true channel is among them is a statistical statement, which no certificate proves.
     lower, upper : float
-        Ends of the leakage, in nats. `lower` holds for the output itself, since columns cannot tell
-        more than it (data processing). So does `upper` unless `binned`.
+        Bounds on the leakage, in nats. `lower` holds for the output itself, since columns cannot
+        leak more than the output (data processing). So does `upper`, unless `binned`.
     columns : Columns
-        What outputs were sorted into: ``columns.place(output)`` is the number of a column.
+        The columns into which outputs were sorted: ``columns.place(output)`` is the number of a
+        column.
     search : float
-        What of `upper` - `lower` the search leaves open; the rest is for want of draws.
+        The part of `upper` - `lower` that a longer search could close; the rest is due to the
+        limited number of draws.
     channels : ChannelSet
     counts : array, shape (secrets, columns)
-        What `channels` comes from.
+        The counts from which `channels` is computed.
     confidence : float
     draws : int
-        Of all secrets together.
+        Number of draws, of all secrets together.
     choosing : int
-        How many of them chose the columns, and are not in `counts`.
+        Number of draws that were used to choose the columns; they are not in `counts`.
     pairs : tuple of pairs of secrets or None
-        What `violation` looks at; None stands for all pairs.
+        The pairs that `violation` examines; None stands for all pairs.
 
     Examples
     --------
@@ -93,14 +95,14 @@ class SampleAudit:
 
     @property
     def binned(self) -> bool:
-        """Whether `upper` is about the columns only, because some hold several outputs."""
+        """Whether `upper` is about the columns only, because a column holds several outputs."""
         return self.columns.merged
 
     @cached_property
     def more_draws(self) -> int | None:
-        """About how many more draws would halve the width; None if more of these would not.
+        """About how many more draws would halve the width; None if no number would.
 
-        The width of the capacity with `MORE` times the counts says how it falls.
+        Extrapolated from the width of the capacity's bounds with `MORE` times the counts.
         """
         now, then = (
             capacity(channels, tol=TOLERANCE).gap
@@ -116,7 +118,7 @@ class SampleAudit:
 
     @property
     def about(self) -> str:
-        """What the ends are about, in words."""
+        """What the bounds refer to, in words."""
         if not self.binned:
             return "Both ends hold for the output itself."
         columns = len(self.channels.outputs)
@@ -125,19 +127,19 @@ class SampleAudit:
         )
 
     def violation(self, delta: float = 0.0, pairs: Any = None) -> DPViolation:
-        """Return which (epsilon, delta) of differential privacy the draws rule out.
+        """Return the (epsilon, delta) of differential privacy that the draws rule out.
 
         Parameters
         ----------
         delta : float
             From 0 to 1.
         pairs : iterable of pairs of secrets, optional
-            Which have to be hard to tell apart; `self.pairs` if left out.
+            The pairs that must be hard to distinguish; `self.pairs` if left out.
 
         Raises
         ------
         ValidationError
-            As `cvxleak.samples.dp_violation`.
+            As for `cvxleak.samples.dp_violation`.
         """
         return dp_violation(self.channels, delta, self.pairs if pairs is None else pairs)
 
@@ -183,32 +185,33 @@ def audit_samples(
     time_limit: float | None = TIME_LIMIT,
     progress: Callable[[float, float, int], None] | None = None,
 ) -> SampleAudit:
-    """Audit a mechanism of which only draws are known, pairs of a secret and an output.
+    """Audit a mechanism from draws: pairs of a secret and an output.
 
     Parameters
     ----------
     samples : pandas.DataFrame, mapping, path of a CSV file, pair of arrays, or Samples
-        One line, or entry, for each draw (`read_samples`).
+        One row, or entry, per draw (`read_samples`).
     secret, output : str
         The columns' names.
     entropy_floor : float, optional
         The adversary's least uncertainty, in nats, about the record (or, with a query, about the
-        dataset). If left out and there is neither a query nor knowledge, the audit is of the
+        dataset). If it is left out, together with `query` and `adversaries`, the audit is of the
         capacity.
     query : Query, optional
-        The secrets are its values: the audit is of what leaks about a record of its datasets.
-        Values without draws may do anything.
+        A query whose values are the secrets: the audit is of the leakage about a record of its
+        datasets. Values without draws may have any output distribution.
     adversaries : Knowledge or iterable of Knowledge, optional
-        What else is known about the adversary's prior, as for `record_leakage`.
+        Further constraints on the adversary's prior, as for `record_leakage`.
     confidence : float
-        From 0 to 1, both excluded.
+        Confidence level, strictly between 0 and 1.
     outputs : iterable of hashable, optional
-        All outputs that can occur, known beforehand. If left out, a tenth of the draws chooses what
-        the other outputs are sorted into.
+        All outputs that can occur, if they are known beforehand. If left out, a tenth of the draws
+        is used to choose the columns into which the outputs of the others are sorted.
     bins : int or increasing numbers, optional
-        Most columns that are chosen, or the ends of intervals, fixed beforehand.
+        Largest number of columns to choose, or the ends of intervals, fixed beforehand.
     rng : int or numpy.random.Generator
-        Chooses that tenth; to try several and take the best spoils the confidence.
+        Seed or generator that selects this tenth. Trying several and reporting the best invalidates
+        the confidence.
     tol : float, optional
         As for `Problem.solve`; 0.01 for the capacity and 0.0001 for record leakage if left out.
     time_limit, progress
@@ -221,27 +224,26 @@ def audit_samples(
     Raises
     ------
     ValidationError
-        Cells without a value, unknown columns, a single secret or one that appears once, a secret
-        that is no value of the query, an output that is not listed, a confidence out of range.
+        Empty cells, unknown columns, a single secret or one that appears only once, a secret that
+        is not a value of the query, an output that is not listed, or a confidence out of range.
     InfeasibleError
         A floor above the largest entropy.
     SolveInterrupted
-        At Ctrl-C; its `bound` is the `SampleAudit` with what the search had reached.
+        At Ctrl-C; its `bound` is the `SampleAudit` reached so far.
 
     Notes
     -----
-    What has to be so: given the secrets, the draws are independent, each from its secret's law, and
-    how many there are does not depend on what they were (do not go on until something shows). The
-    columns are then fixed before the counts are looked at: by the tenth of each secret's draws that
-    `rng` chooses. They include one for all outputs that this tenth has not seen. The intervals of
-    all probabilities hold together (`channels_from_counts`), and so does everything that is
-    derived from them, whatever made somebody ask.
+    Assumptions: given the secrets, the draws are independent, each from the output distribution of
+    its secret, and the number of draws does not depend on their outcomes (no sampling until
+    something is found). The columns are fixed before the counts are examined, by the tenth of each
+    secret's draws that `rng` selects; one column holds all outputs that do not occur in this tenth.
+    The intervals of all probabilities hold simultaneously (`channels_from_counts`), and so does
+    everything derived from them.
 
-    Where each column is one output, `upper` is that of the columns and log k times the largest
-    probability that the intervals leave to an output without a column, k being the number of
-    values of the secret (or of the record): given such an output no more than log k is learned.
-    Further secrets, which were not tried, could only raise the leakage: `lower` holds with them,
-    and `upper` is without them.
+    If each column is a single output, `upper` is the upper bound of the columns plus log k times
+    the largest probability of an output without a column, where k is the number of values of the
+    secret (or of the record): such an output leaks at most log k. Secrets that were not sampled
+    could only raise the leakage: `lower` holds with them, `upper` only without them.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Columns: what the outputs of a sample are sorted into, fixed before the intervals are made."""
+"""Columns into which a sample's outputs are sorted, fixed before intervals are computed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FINE = 64
 
 @dataclass(frozen=True)
 class Columns:
-    """What outputs are sorted into.
+    """Columns into which outputs are sorted.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class Columns:
         Raises
         ------
         ValidationError
-            It has none, and there is none for others.
+            The output has no column, and there is none for other outputs.
         """
         if self.edges and _is_number(output):
             return bisect_right(self.edges, output)

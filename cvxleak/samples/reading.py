@@ -1,4 +1,4 @@
-"""`Samples`: pairs of a secret and an output, from wherever they are."""
+"""`Samples`: pairs of a secret and an output, from a frame, a file or arrays."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ __all__ = ["Samples", "check_entry", "read_samples"]
 
 @dataclass(frozen=True, eq=False, init=False)
 class Samples(Value):
-    """Draws of a mechanism: the secret that went in, and the output that came out.
+    """Draws from a mechanism: the secret (input) and the output of each.
 
     Parameters
     ----------
     secrets, outputs : iterable of hashable
-        Equally many, draw by draw.
+        Of equal length: one secret and one output per draw.
 
     Raises
     ------
     ValidationError
-        Not equally many, none at all, or an entry that is missing (None, NaN) or not hashable.
+        Different lengths, no draws, or an entry that is missing (None, NaN) or not hashable.
 
     Examples
     --------
@@ -72,20 +72,20 @@ class Samples(Value):
 
 
 def read_samples(samples: Any, secret: str = "x", output: str = "y") -> Samples:
-    """Return the pairs that a frame, a file, columns by name, or two arrays hold.
+    """Return the pairs of secret and output in a frame, a file, named columns, or two arrays.
 
     Parameters
     ----------
     samples : Samples, pandas.DataFrame, mapping, path of a CSV file, or pair of arrays
-        Of a pair the secrets come first. Cells of a file are labels as `Channel.from_csv` reads
-        them: 1 is a number, "1" in quotes of JSON a text.
+        In a pair of arrays the secrets come first. Cells of a file are read as `Channel.from_csv`
+        reads labels: 1 is a number, "1" in JSON quotes is text.
     secret, output : str
-        Names of the columns, where they have names.
+        Names of the columns, if they have names.
 
     Raises
     ------
     ValidationError
-        Something else, a column that is not there, or a cell without a value.
+        Another type, a missing column, or an empty cell.
 
     Examples
     --------

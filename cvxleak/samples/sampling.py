@@ -1,4 +1,4 @@
-"""`sample_mechanism`: draws of a mechanism that is a Python function."""
+"""`sample_mechanism`: draws from a mechanism that is a Python function."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ def sample_mechanism(
     *,
     progress: Callable[[int, int], None] | None = None,
 ) -> Samples:
-    """Call a function `draws` times for each of its inputs: what `audit_samples` takes.
+    """Call a function `draws` times for each input and return the samples for `audit_samples`.
 
     Parameters
     ----------
     f : callable
-        f(x), or f(x, generator) if `rng` is given. Each call has to be a fresh draw. What it
-        returns has to be a value: a text such as "failed" in place of None, NaN or an error.
+        f(x), or f(x, generator) if `rng` is given. Each call must be an independent draw and return
+        a value: a text such as "failed" in place of None, NaN or an exception.
     inputs : iterable of hashable
-        Distinct.
+        The distinct inputs.
     draws : int
-        Calls for each input, fixed beforehand: an audit's confidence does not survive if one goes
-        on until something shows.
+        Number of calls for each input, fixed beforehand: sampling until something is found would
+        invalidate the confidence of an audit.
     rng : int or numpy.random.Generator, optional
-        Randomness for f, if it takes its randomness from outside.
+        Seed or generator that is passed to f. If left out, f uses its own randomness.
     progress : callable, optional
-        Called as progress(calls so far, calls in all) after each round, a call for each input.
+        Called as progress(calls so far, calls in all) after each round of one call per input.
 
     Raises
     ------
     ValidationError
-        Arguments of the wrong kind; or f raises an error, or returns nothing or what is not
-        hashable: the message says at which call.
+        Arguments of the wrong kind; or f raises an exception, or returns None, NaN or an object
+        that is not hashable: the message names the call.
     SolveInterrupted
-        At Ctrl-C; its `bound` has the `Samples` of all complete rounds, None if there are none.
+        At Ctrl-C; its `bound` holds the `Samples` of all complete rounds, or None.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""`DPViolation`: which (epsilon, delta) a mechanism cannot have, and the event that shows it."""
+"""`DPViolation`: the (epsilon, delta) that a mechanism violates, and the event that proves it."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ Event = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class DPViolation:
-    """An event that is too likely under one secret, and not likely enough under another.
+    """An event whose probabilities under two secrets violate (epsilon, delta)-differential privacy.
 
-    No channel of the set is (e, `delta`)-differentially private for an e below `epsilon`, because
-    P(event | first) >= `least` and P(event | second) <= `most`, and for such an e `least` is more
-    than e^e `most` + `delta`.
+    No channel of the set is (e, `delta`)-differentially private for any e < `epsilon`: P(event |
+    first) >= `least` and P(event | second) <= `most`, and for such e, `least` > exp(e) `most` +
+    `delta`.
 
     Attributes
     ----------
     epsilon : float
-        In nats; 0 if no event shows anything.
+        In nats; 0 if no event proves a violation.
     delta : float
     first, second : hashable
         The two secrets.
     event : tuple of hashable
         Outputs.
     least, most : float
-        The two probabilities' ends, over all channels of the set.
+        The bounds on the two probabilities, over all channels of the set.
 
     Examples
     --------
@@ -96,25 +96,27 @@ def dp_violation(
     delta: float = 0.0,
     pairs: Iterable[tuple[Hashable, Hashable]] | None = None,
 ) -> DPViolation:
-    """Return the largest epsilon that every channel of a set exceeds, or has, at this delta.
+    """Return a lower bound on epsilon, at a given delta, for every channel of a set.
 
-    max over pairs (x, x') and events S of log((min Q(S|x) - delta) / max Q(S|x')), each over the
-    set. A lower end for local differential privacy; with pairs of neighbors, for the central one.
+    max over pairs (x, x') and events S of log((min Q(S|x) - delta) / max Q(S|x')), with minimum and
+    maximum over the set. It bounds epsilon of local differential privacy from below; with `pairs`
+    of neighbors, of central differential privacy.
 
     Parameters
     ----------
     channels : ChannelSet
-        What counts leave possible, say (`channels_from_counts`): the answer then has their
-        confidence, for all events, pairs and values of delta that are looked at together.
+        For example the channels that are compatible with counts (`channels_from_counts`). The
+        result then holds with their confidence, simultaneously for all events, pairs and values of
+        delta.
     delta : float
         From 0 to 1.
     pairs : iterable of pairs of inputs, optional
-        Which inputs must be hard to tell apart, either way round; all if left out.
+        The pairs of inputs that must be hard to distinguish, in both orders; all pairs if left out.
 
     Raises
     ------
     ValidationError
-        Arguments of the wrong kind, or a pair of something else than two inputs.
+        Arguments of the wrong kind, or a pair that is not two inputs.
 
     Notes
     -----
