@@ -30,8 +30,8 @@ __all__ = [
     "write_matrix",
 ]
 
-MISSING = ("", "nan", "null")
-"""Texts of cells that hold nothing, in small letters."""
+MISSING = ("", "na", "nan", "null")
+"""Texts of cells that hold nothing, in small letters; in quotes, as "NA", each is a label."""
 
 # 50 %, 0,5, 1 000, 1_000, ½: a number to a person, and none here.
 _NUMBER_OF_OTHERS = re.compile(r"[-+−]?[.,]?[\d½¼¾⅓⅔][\d½¼¾⅓⅔\s.,'_/%‰eE+−-]*")

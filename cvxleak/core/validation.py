@@ -200,6 +200,22 @@ def in_order(items: Iterable[Any], name: str) -> tuple[Any, ...]:
         raise ValidationError(f"{name}: expected a sequence, found {short(items)}") from error
 
 
+def is_missing(entry: Any) -> bool:
+    """Whether an entry of a column has no value: None, NaN or pandas.NA.
+
+    Examples
+    --------
+    >>> from cvxleak.core.validation import is_missing
+    >>> [is_missing(entry) for entry in (None, float("nan"), 0, "")]
+    [True, True, False, False]
+    """
+    try:
+        return entry is None or bool(entry != entry)
+    except (TypeError, ValueError):
+        # pandas.NA is neither equal nor unequal to itself; an array is no entry at all.
+        return type(entry).__name__ == "NAType"
+
+
 def plain_label(label: Any, name: str) -> Any:
     """Return a label with NumPy scalars turned into the Python values that survive JSON."""
     if isinstance(label, np.generic):

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.validation import generator, in_order, one_of, short
+from cvxleak.core.validation import generator, in_order, is_missing, one_of, short
 from cvxleak.core.value import preview
 from cvxleak.model import Channel
 from cvxleak.model.channel import as_channel
 
-__all__ = ["is_missing", "randomize"]
+__all__ = ["randomize"]
 
 PLAIN = (bool, int, float, str)
 """Labels of one of these types make an array of that type."""
@@ -85,22 +85,6 @@ def randomize(
         for place, output in zip(its, given.sample(label, len(its), source), strict=True):
             drawn[place] = output
     return _like(column, drawn, given)
-
-
-def is_missing(entry: Any) -> bool:
-    """Whether an entry of a column has no value: None, NaN or pandas.NA.
-
-    Examples
-    --------
-    >>> from cvxleak.mechanisms.randomizing import is_missing
-    >>> [is_missing(entry) for entry in (None, float("nan"), 0, "")]
-    [True, True, False, False]
-    """
-    try:
-        return entry is None or bool(entry != entry)
-    except (TypeError, ValueError):
-        # pandas.NA is neither equal nor unequal to itself; an array is no entry at all.
-        return type(entry).__name__ == "NAType"
 
 
 def _known(entry: Any, labels: dict[Hashable, list[int]]) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.tables import MISSING, label_from_text, read_table
-from cvxleak.core.validation import plain_label, short
+from cvxleak.core.validation import is_missing, plain_label, short
 from cvxleak.core.value import Value, preview
 
 __all__ = ["Samples", "check_entry", "read_samples"]
@@ -181,11 +181,10 @@ def check_entry(value: Any, where: str) -> Hashable:
     >>> check_entry(np.int64(3), "row 1")
     3
     """
+    if is_missing(value):
+        raise ValidationError(f"{where} is {short(value)}; every draw needs a secret and an output")
     try:
         hash(value)
-        missing = value is None or bool(value != value)
-    except (TypeError, ValueError) as error:  # pandas.NA is neither equal nor unequal
+    except TypeError as error:
         raise ValidationError(f"{where} is {short(value)}, no value that can be counted") from error
-    if missing:
-        raise ValidationError(f"{where} is {short(value)}; every draw needs a secret and an output")
     return plain_label(value, where)

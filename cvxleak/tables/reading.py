@@ -10,18 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cvxleak.core.errors import ValidationError
-from cvxleak.core.tables import label_from_text, read_table
-from cvxleak.core.validation import in_order, label_tuple, one_of, plain_label, short
+from cvxleak.core.tables import MISSING, label_from_text, read_table
+from cvxleak.core.validation import in_order, is_missing, label_tuple, one_of, plain_label, short
 from cvxleak.core.value import preview
-from cvxleak.mechanisms.randomizing import is_missing
 
 __all__ = ["microdata_columns", "read_counts", "read_published"]
 
-MISSING = "missing"
+WITHOUT = "missing"
 """The category of people whose value is missing."""
-
-EMPTY = ("", "na", "nan", "null", "none")
-"""Texts of cells of a file that hold nothing."""
 
 COUNT = "count"
 """The column of counts of a long file."""
@@ -85,7 +81,9 @@ def _columns(data: Any, names: Sequence[str]) -> dict[str, list[Any]]:
         (_, header), *rows = read_table(data, semicolons=True)
         places = [_column_of(name, header) for name in names]
         labels: dict[str, Any] = {text: None for _, cells in rows for text in cells}
-        labels = {text: None if text.lower() in EMPTY else label_from_text(text) for text in labels}
+        for text in labels:
+            if text.lower() not in MISSING:
+                labels[text] = label_from_text(text)
         return {
             name: [labels[cells[place]] for _, cells in rows]
             for name, place in zip(names, places, strict=True)
@@ -120,11 +118,11 @@ def _coded(column: list[Any], name: str, listed: Iterable[Hashable] | None, keep
     if None in lines and not keep:
         raise ValidationError(
             f"data: the column {name!r} has no value for person {column.index(None)} (from 0); "
-            "missing='category' makes that a category of its own"
+            "missing may be 'category', which makes that a category of its own"
         )
-    if None in lines and MISSING in lines:
+    if None in lines and WITHOUT in lines:
         raise ValidationError(
-            f"data: the column {name!r} has missing values and a category {MISSING!r}; rename one"
+            f"data: the column {name!r} has missing values and a category {WITHOUT!r}; rename one"
         )
     present = [value for value in lines if value is not None]
     if listed is None:
@@ -143,10 +141,10 @@ def _coded(column: list[Any], name: str, listed: Iterable[Hashable] | None, keep
                     f"0); its categories are {preview(known)}"
                 )
     if None in lines:
-        known = (*known, MISSING)
+        known = (*known, WITHOUT)
     places = {value: place for place, value in enumerate(known)}
     if None in lines:
-        places[None] = places[MISSING]
+        places[None] = places[WITHOUT]
     return known, np.array([places[value] for value in column], dtype=np.intp)
 
 

@@ -116,10 +116,21 @@ def test_specs_and_people_give_the_same_report(folder: Path):
     assert "people.csv" in second
 
 
+def test_people_without_a_value_are_refused_or_a_category(tmp_path: Path):
+    path = tmp_path / "gaps.csv"
+    path.write_text("x\na\nNA\nnone\n")
+    asked = ["audit", "--microdata", path, "--by", "x", "--noise", "rounding:3"]
+    refused = CliRunner().invoke(app, [*map(str, asked)])
+    assert refused.exit_code == 2
+    assert "missing may be 'category'" in re.sub(r"\s+", " ", refused.output)
+    assert "3 people by x (3)" in re.sub(r"\s+", " ", run(*asked[1:], "--missing", "category"))
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--by", "sex"], "--by: is for --microdata"),
+        (["--missing", "category"], "--missing: is for --microdata"),
         (["--microdata", "people.csv"], "--by: is missing, beside --microdata"),
         (
             ["--microdata", "people.csv", "--by", "sex", "--noise", "dice:3"],

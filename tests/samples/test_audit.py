@@ -332,7 +332,7 @@ class TestReading:
             ("x,z\na,1\n", r"output: found 'y'; one of the columns \['x', 'z'\]"),
             ("x,y,y\na,1,1\n", "output: found 'y'"),
             ("x,y\n", "has a header and no draws"),
-            ("x,y\na,1\nb\n", "line 3 of .* has 1 cells"),
+            ("x,y\na,1\nb\n", "line 3 of .* has 1 cell,"),
             ("", "is empty"),
         ],
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import functools
 from collections.abc import Mapping
 from pathlib import Path
@@ -36,6 +37,14 @@ GRIDS = {"discretized_gaussian": "gaussian", "discretized_laplace": "laplace"}
 
 SHARES = (0.0, 0.5, 0.9, 0.99)
 """Shares of the largest entropy at which a mechanism is audited if nobody says where."""
+
+
+class Counted(enum.StrEnum):
+    """What becomes of people without a value when a table is counted."""
+
+    refuse = "refuse"
+    category = "category"
+
 
 Floors = Annotated[
     list[float] | None,
@@ -79,6 +88,14 @@ Microdata = Annotated[
 By = Annotated[
     str | None,
     typer.Option(metavar="NAMES", help="The variables of the table of --microdata: sex,age."),
+]
+Missing = Annotated[
+    Counted | None,
+    typer.Option(
+        help="What people of --microdata without a value are: an error (if not said otherwise), or "
+        "a category of their own.",
+        show_default=False,
+    ),
 ]
 TableNoise = Annotated[
     str | None,
@@ -138,6 +155,7 @@ def audit(
     confidence: Confidence = None,
     microdata: Microdata = None,
     by: By = None,
+    missing: Missing = None,
     noise: TableNoise = None,
     published: Published = None,
     delta: Deltas = None,
@@ -156,20 +174,22 @@ def audit(
             drawn |= {"entropy_floors": entropy_floor or (), "unit": units.value}
             _audit_samples(samples, spec, drawn, tol, time_limit, **paths)
             return
-        counted = {"by": by, "noise": noise}
+        needed = {"by": by, "noise": noise}
         if microdata is None:
-            for option in (name for name, value in counted.items() if value is not None):
+            of_people = {**needed, "missing": missing}
+            for option in (name for name, value in of_people.items() if value is not None):
                 raise ValidationError(f"--{option}: is for --microdata, which is missing")
         else:
             for option, value in (("SPEC", spec), ("--plot", plot)):
                 if value is not None:
                     raise ValidationError(f"{option}: does not go together with --microdata")
-            for option in (name for name, value in counted.items() if value is None):
+            for option in (name for name, value in needed.items() if value is None):
                 raise ValidationError(f"--{option}: is missing, beside --microdata")
             told = {"entropy_floors": entropy_floor or (), "unit": units.value}
             _audit_microdata(
                 microdata,
                 by or "",
+                missing or Counted.refuse,
                 noise or "",
                 published,
                 told,
@@ -277,6 +297,7 @@ NOISES = {"rounding": ("random_rounding", "base", int), "ptable": ("ptable", "fi
 def _audit_microdata(
     path: Path,
     by: str,
+    missing: Counted,
     noise: str,
     published: Path | None,
     options: Mapping[str, Any],
@@ -321,7 +342,8 @@ def _audit_microdata(
     with place("--noise"):
         law = mechanism.of_counts(Path)
     with named({"data": "--microdata", "rows": "--by"}):
-        table = Table.from_microdata(path, [name.strip() for name in by.split(",")])
+        names = [name.strip() for name in by.split(",")]
+        table = Table.from_microdata(path, names, missing=missing.value)
         release = TableRelease(table, law)
     with Display(options["unit"]) as progress, named({"published": "--published"}):
         report = table_report(
