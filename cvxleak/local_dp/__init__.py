@@ -1,4 +1,4 @@
-"""Channels that are useful for every source of a set and leak as little as possible (HAMMING)."""
+"""Channels of least leakage among those useful for every source of a set (HAMMING)."""
 
 from cvxleak.local_dp.channel_sets import EpsilonOfSet, local_dp_epsilon_of_set
 from cvxleak.local_dp.classification import Classification, classify

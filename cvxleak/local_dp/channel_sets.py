@@ -1,4 +1,4 @@
-"""The local differential privacy of a channel of which only a set is known."""
+"""The local differential privacy of a channel that is only known to lie in a set."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ SHARP = 1e-7
 
 @dataclass(frozen=True)
 class EpsilonOfSet:
-    """What local differential privacy the channels of a set have.
+    """Bounds on the epsilon of local differential privacy of the channels of a set.
 
     Attributes
     ----------
     lower : float
-        No member's epsilon is less, in nats.
+        Lower bound on every member's epsilon, in nats.
     upper : float
-        No member's epsilon is more.
+        Upper bound on every member's epsilon.
     most_private : Channel
-        A member (up to rounding) whose epsilon is next to `lower`.
+        A member (up to rounding) whose epsilon is close to `lower`.
     least_private : Channel
         A member (up to rounding) whose epsilon is `upper`.
     certificate : Certificate or None
-        What proves both ends, for `cvxleak.verify`.
+        Proves both bounds; checked by `cvxleak.verify`.
 
     Examples
     --------
@@ -59,9 +59,10 @@ class EpsilonOfSet:
 
 
 def local_dp_epsilon_of_set(channel_set: ChannelSet) -> EpsilonOfSet:
-    """Return between what the least epsilons of the channels of a set are, in nats.
+    """Bound the least epsilon of each channel of a set, in nats.
 
-    Rows are any laws between their bounds, whatever the others are, so the largest epsilon is
+    Each row is an arbitrary distribution within its bounds, independently of the others, so the
+    largest epsilon is
 
         max over x != x', y of log( max q(y|x) / min q(y|x') ),
 
@@ -83,7 +84,7 @@ def local_dp_epsilon_of_set(channel_set: ChannelSet) -> EpsilonOfSet:
     Raises
     ------
     ValidationError
-        If `channel_set` is no set of channels.
+        If `channel_set` is not a `ChannelSet`.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""Which class of HAMMING a source set is of, decided by linear programs."""
+"""The class of a source set in the sense of HAMMING, decided by linear programs."""
 
 from __future__ import annotations
 
@@ -32,12 +32,13 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Classification:
-    """The class of a source set, and what shows it.
+    """The class of a source set, and the evidence for it.
 
     Attributes
     ----------
     kind : {"I", "II", "III"}
-        I: the hull has the uniform law. II: not I, and all laws are in one order. III: the rest.
+        I: the convex hull contains the uniform distribution. II: not I, and all distributions rank
+        the outcomes in one order. III: all other sets.
     distance : float
         L1 distance of the uniform law from the hull, up to rounding.
     mixture : Mixture or None
@@ -79,10 +80,10 @@ def classify(sources: Sources, *, tol: float = 1e-9, cap: int = 1000) -> Classif
     sources : SourceSet, Prior, or iterable of laws
         The set; a finite one need not be convex.
     tol : float
-        A uniform law, or an order, that is missed by no more than this counts as met.
+        Tolerance for containing the uniform distribution and for sharing an order.
     cap : int
-        Most folding permutations that are listed. Past it `folding` is None; `MinLocalDP` needs
-        none of them.
+        Largest number of folding permutations to list. If there are more, `folding` is None;
+        `MinLocalDP` does not need them.
 
     Raises
     ------

@@ -45,25 +45,26 @@ LARGEST_EPSILON = 100.0
 class MinDistortionLocalDP(SourceProblem):
     """The least worst-case distortion of an (epsilon, delta)-private channel.
 
-    minimize max over the laws P of the set of sum_{x,y} P(x) Q(y|x) d(x,y) over channels Q that are
-    (epsilon, delta)-locally differentially private: the converse of `MinLocalDP`.
+    Minimize the largest expected distortion sum_{x,y} P(x) Q(y|x) d(x,y) over the sources P of the
+    set, among channels Q that are (epsilon, delta)-locally differentially private: the inverse of
+    `MinLocalDP`.
 
     Parameters
     ----------
     sources : SourceSet, Prior, or iterable of laws
-        What is known about the true law; a set and its hull give the same answer.
+        The possible true distributions; a set and its convex hull give the same result.
     epsilon : float
         In nats, from 0 to 100.
     distortion : Distortion, str or array_like, shape (k, m), optional
-        d; Hamming distortion if left out; ``"absolute"`` and ``"squared"`` are those between the
-        outcomes' labels.
+        d; Hamming distortion if left out; ``"absolute"`` and ``"squared"`` compare the outcomes'
+        labels.
     delta : float
         From 0 to 1; 0 for pure differential privacy.
 
     Raises
     ------
     ValidationError
-        Arguments that are not valid or do not fit.
+        Arguments that are invalid or do not match each other.
 
     Notes
     -----
@@ -73,12 +74,13 @@ class MinDistortionLocalDP(SourceProblem):
     The bound's `upper` is the worst-case distortion of the `witness`, a `Channel` that is
     (epsilon, delta)-private exactly, as stored; `lower` is proved by duality. The unit is that of
     d. ``shadow_prices["epsilon"]`` is the derivative in epsilon; `stats` has the ``worst_source``.
-    After the time limit no linear program goes on; the witness can then be an output that ignores
-    the input, and the lower end 0. A candidate for `check` is a channel.
+    When the time limit is reached, the linear program that is running is stopped; the witness may
+    then be a channel that ignores the input, and the lower bound 0. A candidate for `check` is a
+    channel.
 
-    Options of `solve`: ``solver``, a solver of CVXPY for the search's linear programs (HiGHS
-    without CVXPY, if left out), and ``solver_options``, a mapping of what it gets besides. What a
-    coarse solver finds is proved all the same; the bracket is then wider.
+    Options of `solve`: ``solver``, a CVXPY solver for the search's linear programs (HiGHS, called
+    directly, if left out), and ``solver_options``, a mapping of its options. The result of an
+    inaccurate solver is proved as well; the gap is then wider.
 
     Examples
     --------

@@ -43,61 +43,64 @@ __all__ = ["MinLocalDP", "min_local_dp"]
 
 @dataclass(frozen=True, eq=False)
 class MinLocalDP(BudgetProblem):
-    """The least epsilon of a channel that is useful for every source.
+    """The least epsilon of a channel within a distortion budget for every source.
 
-    minimize epsilon over channels Q that are (epsilon, delta)-locally differentially private and
-    have sum_{x,y} P(x) Q(y|x) d(x,y) <= D for every law P of the set. Exact for any set of sources
-    that consists of laws and polytopes, of Class I, II or III, and for any distortion matrix.
+    Minimize epsilon over channels Q that are (epsilon, delta)-locally differentially private and
+    have sum_{x,y} P(x) Q(y|x) d(x,y) <= D for every source P of the set. It is exact for every set
+    of distributions and polytopes, of Class I, II or III, and for every distortion matrix.
 
     Parameters
     ----------
     sources : SourceSet, Prior, or iterable of laws
-        What is known about the true law; a set and its hull give the same answer.
+        The possible true distributions; a set and its convex hull give the same result.
     budget : float
         D >= 0, in the unit of d; at most 1 for Hamming distortion.
     distortion : Distortion, str or array_like, shape (k, m), optional
         d; Hamming distortion, d(x, y) = 1 if x != y, if left out. A `Distortion` is matched to the
-        outcomes by label, an array by position; ``"absolute"`` and ``"squared"`` are those between
-        the outcomes' labels.
+        outcomes by label, an array by position; ``"absolute"`` and ``"squared"`` compare the
+        outcomes' labels.
     delta : float
         From 0 to 1; 0 for pure differential privacy.
 
     Raises
     ------
     ValidationError
-        Arguments that are not valid or do not fit.
+        Arguments that are invalid or do not match each other.
 
     Notes
     -----
     `solve` raises `InfeasibleError` if no channel meets the budget (never for Hamming distortion).
 
-    HAMMING Definition 4 and (4). Pure, Hamming: one linear program with k + 1 columns, which is
-    Theorem 2's with the largest of all rows in place of the first, and exact for every class (see
-    `cvxleak.local_dp.hamming`). Pure, any d: linear programs in the column minima alone,
-    with Newton's steps in e^epsilon. delta > 0: the same steps over the full linear program.
+    HAMMING Definition 4 and (4). For delta = 0 and Hamming distortion, one linear program with k +
+    1 columns: that of Theorem 2 with the largest of all rows in place of the first, which is exact
+    for every class (see `cvxleak.local_dp.hamming`). For delta = 0 and any d, linear programs in
+    the column minima alone, with Newton steps in e^epsilon. For delta > 0, the same steps over the
+    full linear program.
 
-    The least epsilon is not continuous in D: where a constant output just meets the budget it
-    falls to 0 from a positive number. The budget is taken as the float that is stored, and 0.3 is a
-    little less than 1 - 0.7: which side it is on is decided in rational arithmetic. The bracket
-    stays wide only within rounding of such a border or of the least distortion of all for polytopes
-    with inequalities, for budgets within a millionth of these borders if delta > 0, and for
-    probabilities and budgets so small (1e-9 beside 1e-6) that linear programs in floats lose them.
+    The least epsilon is not continuous in D: at the budget that a constant output just meets, it
+    falls from a positive number to 0. The budget is taken as the stored float, and 0.3 is slightly
+    less than 1 - 0.7: the side of the jump is decided in rational arithmetic. The gap stays wide
+    only in these cases: for polytopes with inequalities, within rounding of such a jump or of the
+    least possible distortion; for delta > 0, within a millionth of these budgets; and for
+    probabilities and budgets so small (1e-9 beside 1e-6) that linear programs in floating point
+    lose them.
 
     The bound's `upper` is the epsilon of the `witness`, a `Channel` that meets the budget exactly,
     as stored; `lower` is proved by linear programming duality. Both are in the certificate. Both
-    are infinite if only channels with zeros beside positive entries meet the budget: the
-    certificate proves that too. With delta = 0 the gap comes out near 1e-14, next to a border below
-    1e-9, whatever `tol`. ``shadow_prices["budget"]`` is the derivative in D; `stats` also has the
-    ``worst_source``, the law of the hull that decides. After the time limit no linear program goes
-    on; the least distortion, with which every solve begins, and the exact proof of what was found
-    come on top.
+    are infinite if every channel that meets the budget has a column with zero and positive entries;
+    the certificate proves that, too. With delta = 0 the gap is about 1e-14, and below 1e-9 next to
+    a jump, whatever `tol`. ``shadow_prices["budget"]`` is the derivative in D; `stats` also has the
+    ``worst_source``, the binding distribution of the hull. When the time limit is reached, the
+    linear program that is running is stopped; the least distortion, with which every solve begins,
+    and the exact proof of the result are not interrupted.
 
-    Options of `solve`: ``solver``, a solver of CVXPY for the search's linear programs (HiGHS
-    without CVXPY, if left out), and ``solver_options``, a mapping of what it gets besides. What a
-    coarse solver finds is proved all the same; the bracket is then wider.
+    Options of `solve`: ``solver``, a CVXPY solver for the search's linear programs (HiGHS, called
+    directly, if left out), and ``solver_options``, a mapping of its options. The result of an
+    inaccurate solver is proved as well; the gap is then wider.
 
-    A candidate for `check` is a channel, whose value is its own epsilon at this delta; or a law
-    that is claimed to be the worst source, whose value is the least epsilon for this law alone.
+    A candidate for `check` is a channel, whose value is its epsilon at this delta; or a
+    distribution that is claimed to be the worst source, whose value is the least epsilon for this
+    source alone.
 
     Examples
     --------
@@ -143,9 +146,9 @@ class MinLocalDP(BudgetProblem):
     def to_cvxpy(self, epsilon: float | cp.Parameter) -> cp.Problem:
         """Return, in plain CVXPY, the least worst-case distortion at a given epsilon.
 
-        The problem itself is no convex program, but quasi-convex: it asks for the smallest epsilon
-        at which this program's value is within the budget. Its variable is ``channel``. With a
-        Parameter it is DPP, so that bisection compiles it once.
+        The problem itself is quasi-convex, not convex: it asks for the smallest epsilon at which
+        this program's value is within the budget. The program's variable is ``channel``. With a
+        Parameter it is DPP, so that bisection compiles it only once.
 
         Parameters
         ----------

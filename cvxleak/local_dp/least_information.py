@@ -40,26 +40,27 @@ ROOMS = (1e-7, 1e-5, 1e-3)
 
 @dataclass(frozen=True, eq=False)
 class MinInformation(BudgetProblem):
-    """The least I(P;Q), against the worst source, of a channel that is useful for all.
+    """The least worst-case I(P;Q) of a channel within a distortion budget for every source.
 
-    min over Q of max over P of I(P;Q), Q within the distortion budget for every source P. A union
-    of convex parts is taken as given: over a finite set the largest of the single values counts.
-    `SourceSet.convex_hull` makes it the hull instead, which can only leak more.
+    Minimize over Q the maximum over P of I(P;Q), with Q within the distortion budget for every
+    source P. A union of convex parts is not replaced by its hull: for a finite set, the maximum is
+    over its members. Use `SourceSet.convex_hull` for the hull, for which the leakage can only be
+    larger.
 
     Parameters
     ----------
     sources : SourceSet, Prior, or iterable of laws
-        What is known about the true law.
+        The possible true distributions.
     budget : float
         D >= 0, in the unit of d; at most 1 for Hamming distortion.
     distortion : Distortion, str or array_like, shape (k, m), optional
-        d; Hamming distortion if left out; ``"absolute"`` and ``"squared"`` are those between the
-        outcomes' labels.
+        d; Hamming distortion if left out; ``"absolute"`` and ``"squared"`` compare the outcomes'
+        labels.
 
     Raises
     ------
     ValidationError
-        Arguments that are not valid or do not fit.
+        Arguments that are invalid or do not match each other.
 
     Notes
     -----
@@ -68,22 +69,21 @@ class MinInformation(BudgetProblem):
     is right for the budget, not for the information. It is one convex program: max_P I(P;Q) over a
     convex part is min over output laws t of max_P sum_x P(x) D(Q_x || t).
 
-    The bound is a saddle point with its gap: `upper` is the worst-case information of the
-    `witness`, a `Channel` that meets the budget exactly, as stored; `lower` is what no such channel
-    avoids against the sources in ``stats["worst_sources"]``, mixed with ``stats["weights"]`` (one
-    per convex part). ``shadow_prices["budget"]`` is the derivative in D.
+    The bound is an approximate saddle point with its gap: `upper` is the worst-case information of
+    the `witness`, a `Channel` that meets the budget exactly, as stored; `lower` is the least
+    information of any such channel against the sources in ``stats["worst_sources"]``, mixed with
+    ``stats["weights"]`` (one per convex part). ``shadow_prices["budget"]`` is the derivative in D.
 
-    Options of `solve`: ``solver``, any conic solver of CVXPY with exponential cones (CLARABEL if
-    left out); ``solver_options``, a mapping of what it gets beside; and ``verbose``, whether it
-    prints. CLARABEL and SCS stop at the time limit while they run, others are not started after it;
-    the bracket is then wide, and its lower end 0 if nothing was proved. The linear programs for the
-    least distortion and for the best constant output, with which every solve begins, and the exact
-    proof of what was found come on top. `solve` raises `InfeasibleError` if no channel meets the
-    budget.
+    Options of `solve`: ``solver``, any CVXPY solver with exponential cones (CLARABEL if left out);
+    ``solver_options``, a mapping of its options; and ``verbose``, whether it prints. CLARABEL and
+    SCS are stopped at the time limit, other solvers are not started after it; the gap is then wide,
+    and the lower bound 0 if nothing was proved. The linear programs for the least distortion and
+    for the best constant output, with which every solve begins, and the exact proof of the result
+    are not interrupted. `solve` raises `InfeasibleError` if no channel meets the budget.
 
     A candidate for `check` is a channel, whose value is its largest information over the set; or a
-    law that is claimed to be the worst source, whose value is the least information for this law
-    alone.
+    distribution that is claimed to be the worst source, whose value is the least information for
+    this source alone.
 
     Examples
     --------

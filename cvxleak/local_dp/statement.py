@@ -1,4 +1,4 @@
-"""What the problems on source sets share: their data, candidates, and programs in CVXPY.
+"""The common part of the problems on source sets: data, candidates, and programs in CVXPY.
 
 `SourceProblem` is the base of all three, `BudgetProblem` that of the two with a distortion budget.
 """
@@ -121,13 +121,13 @@ class BudgetProblem(SourceProblem):
     def check(
         self, candidate: Channel | Prior | ArrayLike, *, bound: Bound | None = None, **options: Any
     ) -> Check:
-        """Judge a channel, or a law that is claimed to be the worst source.
+        """Check a channel, or a distribution that is claimed to be the worst source.
 
         Parameters
         ----------
         candidate : Channel or array_like of shape (k, m), or Prior or array_like of shape (k,)
-            The value of a channel is what it leaks; that of a law is the least that a channel has
-            to leak for this law alone, which no law of the set raises above the optimum.
+            The value of a channel is its leakage; that of a distribution is the least leakage of a
+            channel for this source alone, which for no source of the set exceeds the optimum.
         bound : Bound, optional
             An earlier result of `solve`; computed with `options` if left out.
 

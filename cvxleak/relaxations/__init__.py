@@ -1,4 +1,4 @@
-"""Convex programs above an audit, for constraints of your own on the adversary."""
+"""Convex programs that bound an audit from above, with user constraints on the adversary."""
 
 from cvxleak.relaxations.audit import (
     DatasetCapacityRelaxation,

@@ -1,10 +1,10 @@
-"""Convex relaxations of the audit: programs in CVXPY that no adversary's leakage exceeds.
+"""Convex relaxations of the audit: CVXPY programs whose value no adversary's leakage exceeds.
 
 Each is a concave maximization over the lumped weights w of an adversary, whose value is at least
-the leakage I(A;Y) of every w that it admits. Constraints of your own on w make the class smaller
-and keep that true. What a solver calls the value of the program is off by its tolerance, to either
-side; `Relaxation.upper` is not: it is the dual function at the solver's multipliers, evaluated
-analytically, and a bound whatever they are.
+the leakage I(A;Y) of every feasible w. User constraints on w make the class of adversaries smaller,
+and the value remains an upper bound. A solver's optimal value may be off by its tolerance, in
+either direction. `Relaxation.upper` is not affected by this: it is the dual function at the
+solver's multipliers, evaluated analytically, and a valid bound whatever the multipliers.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = [
 
 
 class PosteriorCellRelaxation(Relaxation):
-    """The node of the branch and bound: each posterior of the record confined to a simplex.
+    """A node of the branch and bound: each posterior of the record is confined to a simplex.
 
     With s_{a,y} the joint law of record and output and V_y the vertices of the cell of output y,
 
@@ -42,29 +42,30 @@ class PosteriorCellRelaxation(Relaxation):
         subject to s_{.,y} = sum_j theta_{y,j} V_{y,j}, theta >= 0, F(w) >= b
 
     is at least I(A;Y) = H(A) - sum_y s_y H(rho_y) of every adversary whose posteriors rho_y are in
-    the cells: -H is convex, so it lies below its interpolation. Where no cell is given it is the
-    whole simplex: the root. Its bound is max H(A) under the floor, hence log|A| unless constraints
-    of your own say something of the record's law; a small cell's is sharp.
+    the cells: -H is convex, so it lies below its interpolation. Without cells, each posterior
+    ranges over the whole simplex: this is the root. Its bound is max H(A) under the floor, hence
+    log|A| unless user constraints restrict the record's distribution. For small cells the bound is
+    tight.
 
     Parameters
     ----------
     lumped : Lumped
     entropy_floor : float
     cells : array_like, shape (|Y|, k, k), optional
-        Row j of ``cells[y]`` is a vertex, a law on the k values. Adversaries with a posterior
-        outside are left out.
+        Row j of ``cells[y]`` is a vertex, a distribution on the k values. Adversaries with a
+        posterior outside its cell are excluded.
 
     Raises
     ------
     ValidationError
-        Cells that are no simplices of laws.
+        Cells that are not simplices of distributions.
     InfeasibleError
         b above log|X|.
 
     Notes
     -----
-    The audit computes the same bound, in about a millisecond, by its own method
-    (`cvxleak.audit.search.cell_dual`); this one is for constraints of one's own.
+    The audit computes the same bound, in about a millisecond, with a specialized method
+    (`cvxleak.audit.search.cell_dual`). This class is for user constraints.
 
     Examples
     --------
@@ -95,12 +96,12 @@ class PosteriorCellRelaxation(Relaxation):
         self.set_cells(whole if cells is None else cells)
 
     def set_cells(self, cells: ArrayLike) -> None:
-        """Confine the posteriors to other cells; nothing is compiled anew.
+        """Confine the posteriors to other cells, without recompiling the program.
 
         Raises
         ------
         ValidationError
-            Cells that are no simplices of laws.
+            Cells that are not simplices of distributions.
         """
         k, outputs = len(self.lumped.values), self.lumped.rows.shape[1]
         vertices = frozen_array(cells, "cells", 3)
@@ -147,17 +148,18 @@ class PosteriorCellRelaxation(Relaxation):
 class DatasetCapacityRelaxation(Relaxation):
     """The capacity of the whole dataset's channel under the floor, max I(X;Y) s.t. F(w) >= b.
 
-    It is at least I(A;Y), whichever record A is, since A is a part of the dataset X:
+    It is at least I(A;Y) for every record A, since A is a part of the dataset X:
 
         maximize H(Y) - sum_g w_g H(R_g)    subject to F(w) >= b.
 
-    Sharp where the rest of the dataset is known anyway or adds little; up to the capacity of the
-    query's own channel too large where the output says a lot about the others.
+    The bound is tight if the adversary knows the rest of the dataset or it contributes little. If
+    the output reveals much about the other records, it is too large, by at most the capacity of the
+    query's channel.
 
     Parameters
     ----------
     lumped : Lumped
-        Of any record: the bound without constraints of your own is the same for all.
+        The lumped problem of any record: without user constraints the bound is the same for all.
     entropy_floor : float
 
     Raises
@@ -193,7 +195,7 @@ class DatasetCapacityRelaxation(Relaxation):
 
 
 class TimeSharingRelaxation(Relaxation):
-    """The leakage if the adversary may share time between conditional laws, cut into pieces.
+    """The leakage if the adversary may share time between conditional laws, in pieces.
 
     Let the adversary draw, besides A, a J and then the contexts by a law v_{A,J}, and see J too.
     The leakage I(A,J;Y) under the averaged floor H(A) + E[H(v_{A,J}) + <v_{A,J}, log m>] >= b is at
@@ -228,7 +230,7 @@ class TimeSharingRelaxation(Relaxation):
     Raises
     ------
     ValidationError
-        A functional that is not N finite numbers.
+        A functional that does not consist of N finite numbers.
     InfeasibleError
         b above log|X|.
 

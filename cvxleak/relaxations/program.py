@@ -1,4 +1,4 @@
-"""`Relaxation`: a convex program above the leakage, and the bound that its multipliers prove."""
+"""`Relaxation`: a convex program that bounds the leakage, and the bound its multipliers prove."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ OUTWARD = 1e-12
 
 
 class Relaxation(ABC):
-    """A convex program in an adversary's lumped weights, above the leakage of each of them.
+    """A convex program in an adversary's lumped weights that bounds the leakage from above.
 
     Parameters
     ----------
     lumped : Lumped
-        What the record, or group of records, can be seen doing: N groups of contexts.
+        The lumped problem of the record, or group of records, with N groups of contexts.
     entropy_floor : float
         b, in nats, from 0 to log|X|.
 
@@ -44,9 +44,9 @@ class Relaxation(ABC):
     ----------
     lumped : Lumped
     entropy_floor : cp.Parameter
-        b; the programs are DPP, so change its value and solve again without compiling anew.
+        b; the programs are DPP, so its value can be changed without recompiling.
     weights : cp.Variable, shape (N,)
-        w, the prior mass of each group. Constraints may be stated on it.
+        w, the prior probability of each group, for use in constraints.
     problem : cp.Problem
         The program, with the constraints of `constrain`.
 
@@ -89,15 +89,15 @@ class Relaxation(ABC):
         Parameters
         ----------
         constraints : iterable of cp.Constraint
-            Equalities and inequalities that are convex in `weights` and in variables of your own.
-            These have to be bounded, ``cp.Variable(..., bounds=[low, high])``: no multipliers
-            prove anything about a variable that can be as large as it likes, once they are off by
-            a solver's tolerance.
+            Equalities and inequalities that are convex in `weights` and in further variables. These
+            variables need finite bounds, ``cp.Variable(..., bounds=[low, high])``: residual
+            multiplier error is bounded by its worst case over a variable's range, so the range must
+            be finite.
 
         Raises
         ------
         ValidationError
-            A constraint of another kind, or a variable without finite bounds.
+            A constraint of the wrong kind, or a variable without finite bounds.
 
         Examples
         --------
@@ -141,21 +141,21 @@ class Relaxation(ABC):
         Parameters
         ----------
         time_limit : float, optional
-            Seconds for the solver, if it takes a limit. Where it stops early the bound is wider.
+            Seconds for the solver, if it supports a limit. If it stops early, the bound is looser.
         solver : str, optional
-            Any of CVXPY that takes exponential cones; CLARABEL if left out.
+            Any CVXPY solver that supports exponential cones; CLARABEL if left out.
         solver_options : mapping, optional
-            What the solver gets besides.
+            Options of the solver.
 
         Raises
         ------
         ValidationError
-            A solver that is not installed or takes no exponential cones, or options that it does
-            not have.
+            A solver that is not installed or does not support exponential cones, or unknown
+            options.
         InfeasibleError
-            No adversary meets the constraints, says the solver.
+            The solver reports that no adversary meets the constraints.
         SolverError
-            The solver gave no point, and so no multipliers.
+            The solver returned no solution, and so no multipliers.
         """
         if (
             attempt(self.problem, solver, as_options(solver_options), Clock(time_limit))
@@ -197,29 +197,29 @@ class Relaxation(ABC):
     def adversaries(
         self, mechanism: Mechanism, records: int | Sequence[int]
     ) -> tuple[Expectation, ...]:
-        r"""Return the class of adversaries in the form that an audit takes, with a certificate.
+        r"""Return the class of adversaries as an argument for an audit, which gives a certificate.
 
         Each scalar constraint <C, w> <= d on the weights alone is an `Expectation` of c(X) = C_g,
         g being the group of the dataset X. A convex one that is not linear is replaced by its
         tangent at the solver's point, and those with other variables by their sum, weighted by the
-        solver's multipliers, from which these variables are gone. Both leave in all of the class,
-        so what the audit proves of ``record_leakage(mechanism, b, records, adversaries=...)`` from
-        above holds for it. The lower end is attained by an adversary who may be outside of the
-        class if there are such constraints. Numbers are those that CVXPY finds in floating point;
-        bounds of constraints that are replaced are moved outwards by 1e-12 of what they hold.
+        solver's multipliers, from which these variables are gone. Both replacements only enlarge
+        the class, so the upper bound of ``record_leakage(mechanism, b, records, adversaries=...)``
+        holds for it. With such constraints the lower bound may be attained by an adversary outside
+        the class. Coefficients are those that CVXPY computes in floating point; bounds of replaced
+        constraints are moved outward by a relative 1e-12.
 
         Parameters
         ----------
         mechanism : Mechanism
         records : int or sequence of int
-            The record, or group of records, whose `lumped` this relaxation is about.
+            The record, or group of records, whose `lumped` this relaxation uses.
 
         Raises
         ------
         ValidationError
-            The lumped problem of these records is another one.
+            The lumped problem of these records is not the one of this relaxation.
         SolverError
-            There is a constraint to be replaced, and the program has no solution yet.
+            A constraint must be replaced, and the program has not been solved yet.
 
         Examples
         --------

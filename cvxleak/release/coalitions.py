@@ -1,4 +1,4 @@
-"""Coalitions: who may pool which outputs, and what they may learn together."""
+"""Coalitions: the parties that may pool their outputs, and their leakage budgets."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ class Coalition(Value):
     Attributes
     ----------
     name : str
-        What results call its budget.
+        The name of its budget in results.
     classes : tuple of int
-        What it sees of the earlier outputs z: equal for those it cannot tell apart; numbered 0, 1,
-        ... in the order in which they first occur. 0 for what cannot occur.
+        Its view of the earlier outputs z: equal numbers for those it cannot distinguish, 0, 1, ...
+        in order of first occurrence; 0 for outputs of probability zero.
     budget : float
-        Most nats that I(R̂,S;X) may come to; infinite if there is no such bound.
+        Upper limit on I(R̂,S;X), in nats; infinite if there is none.
     price : float
-        What a nat of I(R̂,S;X) costs in the objective.
+        The price of one nat of I(R̂,S;X) in the objective.
 
     Examples
     --------
@@ -122,7 +122,7 @@ class Coalition(Value):
 def any_of(size: int, names: int | Iterable[Hashable], budget: float) -> dict[Any, float]:
     """Return the coalitions of the new party with any `size` - 1 of the earlier ones.
 
-    So that whichever `size` parties collude, the new one among them, learn at most `budget`.
+    They limit the leakage to any `size` colluding parties, the new one included, to `budget`.
     Smaller coalitions learn less and need no constraint; coalitions without the new party are not
     affected by its release.
 
@@ -137,7 +137,7 @@ def any_of(size: int, names: int | Iterable[Hashable], budget: float) -> dict[An
     Raises
     ------
     ValidationError
-        More than there are.
+        `size` exceeds the number of parties.
 
     Examples
     --------

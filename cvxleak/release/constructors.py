@@ -35,26 +35,27 @@ def release_problem(
     Parameters
     ----------
     joint : ReleaseJoint, pandas.Series or array_like, shape (R, Z, X) or (R, Z_1, ..., Z_j, X)
-        The law of the request R, of the earlier outputs and of the dataset X; (R, X) if there are
-        no earlier outputs.
+        The joint distribution of the request R, the earlier outputs and the dataset X; shape (R, X)
+        if there are no earlier outputs.
     epsilon : float
-        Most that the new output alone may tell: I(R̂;X) <= epsilon. Unbounded if left out.
+        Leakage budget of the new output alone: I(R̂;X) <= epsilon. No budget if left out.
     delta : float
-        Most that it may tell together with all earlier ones: I(R̂,Z;X) <= delta.
+        Leakage budget of the new output together with all earlier ones: I(R̂,Z;X) <= delta.
     utility : {"distortion", "information"}
         Minimize E d(R,R̂), or maximize I(R̂;R).
     distortion : Distortion or array_like, shape (R, R̂), optional
         d(r, r̂), rows matched to the joint's requests; Hamming if left out.
     coalitions : mapping or list of pairs, optional
-        Members and budget of further coalitions: I(R̂,Z_S;X) <= budget, where S are the members,
-        a tuple of positions (or names) of earlier outputs; `any_of` makes all of one size. In a
-        list the members may also be an integer array over z, equal where the coalition sees the
-        same.
+        Members and budget of further coalitions: I(R̂,Z_S;X) <= budget, where the members S are a
+        tuple of positions (or names) of earlier outputs; `any_of` returns all coalitions of one
+        size. In a list, the members may also be given as an integer array over z, with equal
+        entries for values that the coalition cannot distinguish.
     outputs : int or iterable of hashable, optional
-        How many values R̂ has, or their labels. If left out, for a distortion those of its columns,
-        or of R. For an information, as many as there are pairs (z, x) of positive probability and
-        different coalitions with a budget: more tell no more of R. Where that makes a kernel of
-        over 5000 entries, there are only as many as fit, or as R has values if that is more.
+        The number of values of R̂, or their labels. If left out, for a distortion those of its
+        columns, or of R. For an information, the number of pairs (z, x) of positive probability
+        plus that of different coalitions with a budget: more values do not increase I(R̂;R). If the
+        kernel would have over 5000 entries, only as many as fit, or as many as R has, whichever is
+        more.
     unit : {"nats", "bits"}
         Of the budgets.
 
@@ -65,13 +66,12 @@ def release_problem(
     Raises
     ------
     ValidationError
-        Arguments that do not fit; epsilon > delta, or any coalition with a larger budget than one
-        that sees more.
+        Arguments that do not match each other; epsilon > delta, or a coalition with a larger budget
+        than one that sees more.
 
     Notes
     -----
-    That delta must not decrease from one release to the next concerns the sequence of problems, and
-    is checked by `release_sequence`.
+    `release_sequence` also checks that delta does not decrease from one release to the next.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def release_lagrangian(
     Raises
     ------
     ValidationError
-        Arguments that do not fit.
+        Arguments that do not match each other.
 
     See Also
     --------

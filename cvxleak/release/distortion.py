@@ -32,7 +32,7 @@ __all__ = ["ReleaseDistortion"]
 
 @dataclass(frozen=True, eq=False)
 class ReleaseDistortion(ReleaseProblem):
-    """The release of least expected distortion: `ReleaseProblem` with E d(R,R̂) to minimize.
+    """The release of least expected distortion: minimize E d(R,R̂), a `ReleaseProblem`.
 
     Attributes
     ----------
@@ -42,8 +42,8 @@ class ReleaseDistortion(ReleaseProblem):
     Notes
     -----
     `upper` is attained, in units of d; `lower` is proved by multipliers. Among kernels of nearly
-    equal distortion the witness is one that leaks little: a coalition with room to spare has a
-    small price, so a request that comes again gets the old answer.
+    equal distortion the witness is one with little leakage: even a coalition whose budget is not
+    binding has a small price, so a repeated request gets its earlier answer.
 
     Examples
     --------

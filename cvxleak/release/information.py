@@ -41,17 +41,17 @@ STEPS = 50
 
 @dataclass(frozen=True, eq=False)
 class ReleaseInformation(ReleaseProblem):
-    """The release that tells most of the request: `ReleaseProblem` with I(R̂;R) to maximize.
+    """The release of most information about the request: maximize I(R̂;R), a `ReleaseProblem`.
 
     Notes
     -----
-    `lower` is attained, the best of the local searches, with the number of outputs in
-    ``stats["outputs"]``. `upper` is of any number of outputs, as ``stats["upper_of"]`` says: with
-    fewer than `release_problem` takes by itself, the two need not meet. Only CERTIFIED, when they
-    do, means an optimum.
+    `lower` is attained by the best result of the local searches, with the number of outputs in
+    ``stats["outputs"]``. `upper` holds for any number of outputs (``stats["upper_of"]``): if there
+    are fewer than `release_problem` chooses by default, the gap need not close. Only CERTIFIED
+    means an optimum.
 
-    Options of `solve`: ``restarts``, from how many random points the local search starts (5 if left
-    out), and ``rng``, an int or numpy.random.Generator, where they come from (0).
+    Options of `solve`: ``restarts``, the number of random starts of the local search (5 if left
+    out), and ``rng``, their seed (an int, 0 if left out) or numpy.random.Generator.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""`ReleaseJoint`: the law of a request, the earlier outputs and the dataset, with labels."""
+"""`ReleaseJoint`: the joint distribution of a request, earlier outputs and the dataset."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ __all__ = ["ReleaseJoint"]
 
 @dataclass(frozen=True, eq=False)
 class ReleaseJoint(Value):
-    """The joint law p(r, z_1, ..., z_j, x) of a request R, earlier outputs Z and the dataset X.
+    """The joint distribution p(r, z_1, ..., z_j, x) of request R, earlier outputs Z and dataset X.
 
     Parameters
     ----------
     array : array_like, shape (R, Z_1, ..., Z_j, X)
-        First axis the request, last axis the dataset, one axis between them for each earlier
-        output, of which there may be none. It sums to 1 within 1e-9 and is meant as written.
+        The first axis is the request, the last the dataset, with one axis in between for each
+        earlier output, if any. It sums to 1 within 1e-9 and is taken as written.
     requests, datasets : iterable of hashable, optional
         Labels of the first and of the last axis; 0, 1, ... if left out.
     earlier : iterable of iterables, optional
-        Labels of each axis between.
+        Labels of each axis in between.
     names : iterable of hashable, optional
-        Names of the axes between (the parties, say), by which coalitions can be given; 0, 1, ...
-        if left out.
+        Names of the axes in between (of the parties, for example), which coalitions may refer to;
+        0, 1, ... if left out.
 
     Raises
     ------
     ValidationError
-        Not a law, or labels that do not fit it.
+        Not a distribution, or labels that do not match it.
 
     Examples
     --------
@@ -151,22 +151,22 @@ class ReleaseJoint(Value):
         request: Channel | ArrayLike,
         kernels: Sequence[ArrayLike] = (),
     ) -> Self:
-        """Return the law after some releases: p(x) p(r|x) k_1(z_1|x) k_2(z_2|z_1,x) ...
+        """Return the joint distribution after releases: p(x) p(r|x) k_1(z_1|x) k_2(z_2|z_1,x) ...
 
         Parameters
         ----------
         prior : Prior or array_like, shape (X,)
             p(x).
         request : Channel or array_like, shape (X, R)
-            p(r|x). R depends on the dataset alone, so earlier outputs tell nothing of it beyond
-            what they tell of X; for anything else give the array itself.
+            p(r|x). R depends on the dataset alone: given X, it is independent of the earlier
+            outputs. For any other dependence pass the array itself.
         kernels : sequence of array_like, shapes (X, Z_1), (Z_1, X, Z_2), (Z_1, Z_2, X, Z_3), ...
             The kernels of the earlier releases, `ReleaseProblem.solve().witness` each.
 
         Raises
         ------
         ValidationError
-            Parts that are not stochastic or do not fit each other.
+            Parts that are not stochastic or do not match each other.
 
         Examples
         --------

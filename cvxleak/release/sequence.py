@@ -1,4 +1,4 @@
-"""Several releases one after the other, and many budgets for one release."""
+"""Several releases in sequence, and many budgets for one release."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def release_sequence(
     unit: str = "nats",
     **options: Any,
 ) -> tuple[Bound, ...]:
-    """Answer requests one after the other, each in view of all earlier answers.
+    """Answer requests in sequence, each in view of all earlier answers.
 
     Request k is solved within I(R̂_k;X) <= epsilon_k and I(R̂_1, ..., R̂_k;X) <= delta_k, with the
     kernels of the requests before it as they were chosen (SEQUENTIAL, problem (1)).
@@ -59,7 +59,7 @@ def release_sequence(
     ValidationError
         Arguments that do not fit, or a `delta` that decreases.
     InfeasibleError
-        A delta_k below what has been told already.
+        A delta_k below the leakage of the earlier answers.
 
     Examples
     --------
@@ -96,14 +96,14 @@ def release_surface(
     unit: str = "nats",
     tol: float = 1e-7,
 ) -> tuple[tuple[Bound | None, ...], ...]:
-    """Return D(epsilon, delta) at all pairs.
+    """Bound the least distortion D(epsilon, delta) for all pairs of budgets.
 
     Parameters
     ----------
     joint, distortion, outputs, unit
         As in `release_problem`.
     epsilon, delta : array_like, shapes (n,) and (m,)
-        Budgets; a row of the result for each epsilon.
+        Budgets; the result has a row for each epsilon.
     tol : float
         The gap to reach, as in `Problem.solve`.
 
@@ -115,7 +115,7 @@ def release_surface(
     Raises
     ------
     ValidationError
-        Arguments that do not fit.
+        Arguments that do not match each other.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""`ReleaseProblem`: what to answer when others may share the answers they got."""
+"""`ReleaseProblem`: the best answer to a request when recipients may pool their answers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ROUNDING = 1e-14
 
 @dataclass(frozen=True, eq=False)
 class ReleaseProblem(Problem):
-    """The best answer to a request within budgets for all who may see it.
+    """The best answer to a request within the leakage budgets of all coalitions.
 
     Over the kernels k(r̂|z,x),
 
@@ -37,8 +37,9 @@ class ReleaseProblem(Problem):
         maximize  I(R̂;R) - sum_c price_c I(R̂,S_c;X)      (`ReleaseInformation`)
         subject to  I(R̂,S_c;X) <= budget_c for each coalition c,
 
-    where S_c is what coalition c has seen of the earlier outputs Z: nothing, for the party that
-    asks; all of it, if everybody shares (SEQUENTIAL, problems (1), (2) and (4), section VIII).
+    where S_c is the part of the earlier outputs Z that coalition c has seen: nothing for the
+    requesting party alone, everything for all parties together (SEQUENTIAL, problems (1), (2) and
+    (4), section VIII).
 
     Made by `release_problem` (budgets) and `release_lagrangian` (prices).
 
@@ -51,24 +52,25 @@ class ReleaseProblem(Problem):
     coalitions : tuple of Coalition
         Budgets in nats, prices per nat.
     budget_unit : {"nats", "bits"}
-        In which budgets were given; that of shadow prices and of an information.
+        The unit in which the budgets were given; shadow prices and an information use it, too.
 
     Notes
     -----
     The `witness` is the kernel, an array of shape (Z_1, ..., Z_j, X, R̂), exactly feasible as the
     certificate reads it: each row divided by its sum and, where one coalition has no room,
     p(r̂|s) - p(r̂|s,x), which is zero but for rounding, added to k(r̂|z,x); where several have none,
-    it depends on nothing but what all of them know. Rows of probability zero have the law of R̂
-    given z.
+    it depends on nothing but what all of them know. Rows of probability zero are set to the
+    distribution of R̂ given z.
 
-    `shadow_prices` are the derivatives of the optimal value in the budgets, by their names
-    (``"epsilon"``, ``"delta"``): -mu_1 and -mu_2 of the paper for a distortion; infinite where
-    there is no room. `stats` has ``multipliers``, mu by name, and ``iterations``.
+    `shadow_prices` are the derivatives of the optimal value with respect to the budgets, by name
+    (``"epsilon"``, ``"delta"``): -mu_1 and -mu_2 of the paper for a distortion; infinite if a
+    coalition already knows as much as its budget allows. `stats` has ``multipliers``, mu by name,
+    and ``iterations``.
 
     A budget within 1e-14 nats of I(S;X) is read as equal to it: then R̂ and X are independent given
     S. `solve` raises `InfeasibleError` for a budget below what the coalition knows already (the
-    message has that number), and `ValidationError` for more numbers than a proof goes through. What
-    was found by the time limit is proved after it, which takes some ten seconds for the largest
+    message gives that number), and `ValidationError` for a problem that is too large to prove. The
+    result at the time limit is proved after it, which takes some ten seconds for the largest
     problems.
 
     A candidate for `check` is p(r̂|z,x), of shape (Z_1, ..., Z_j, X, R̂) or (Z, X, R̂). Its rows need

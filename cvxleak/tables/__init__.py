@@ -1,4 +1,4 @@
-"""Tables of counts: from people to cells and margins, with the noise of each published number."""
+"""Tables of counts: cells and margins, with the noise of each published number."""
 
 from cvxleak.tables.calibration import calibrate_table
 from cvxleak.tables.estimate import CountEstimate, estimate_counts

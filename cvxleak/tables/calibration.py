@@ -1,4 +1,4 @@
-"""`calibrate_table`: the least noise with which a whole table tells no more than a target."""
+"""`calibrate_table`: the least noise with which a whole table meets a privacy target."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def calibrate_table(
     resolution: float | None = None,
     time_limit: float | None = 120.0,
 ) -> Calibration:
-    """Return the least noise of a family with which a whole table meets a privacy target.
+    """Find the least noise of a family with which a whole table meets a privacy target.
 
-    The target is (epsilon, delta)-differential privacy, or rho-zCDP, of one person who moves from
-    any cell to any other (`table_privacy`).
+    The target is (epsilon, delta)-differential privacy, or rho-zCDP, where neighboring datasets
+    differ in the cell of one person (`table_privacy`).
 
     Parameters
     ----------
@@ -38,19 +38,20 @@ def calibrate_table(
         Takes the parameter and returns a TableRelease, for example with a scale, a rounding base,
         or the number of a perturbation table in a list.
     between : (quiet, noisy)
-        The parameters of least and of most noise, in this order, whichever is larger. Two integers:
-        integers are tried only.
+        The parameters of least and of most noise, in this order, whichever is larger. If both are
+        integers, only integers are tried.
     epsilon, delta : float
-        Together: at this epsilon, in nats, delta is to be met.
+        The target: (epsilon, delta)-differential privacy, epsilon in nats. Give both.
     zcdp : float
-        In their place: rho, in nats.
+        The target rho, in nats, in place of epsilon and delta.
     this_table : bool
-        Whether the true counts are those of the table, or the worst of all.
+        Whether privacy is evaluated at the true counts of the table, or at the worst possible
+        counts.
     resolution : float, optional
-        How near the two parameters of the answer have to be; a 1e-4 part of the range if left out,
-        1 for integers.
+        Largest distance between the two returned parameters. If left out, 1e-4 of the range, or 1
+        for integers.
     time_limit : float or None
-        Seconds; when they are over, the parameters reached are returned.
+        Seconds after which the parameters reached are returned.
 
     Returns
     -------
@@ -60,14 +61,15 @@ def calibrate_table(
     Raises
     ------
     ValidationError
-        Arguments of the wrong kind, or not one target.
+        Arguments of the wrong kind, or not exactly one target.
     InfeasibleError
-        Even the most noise is not proved to meet the target; the message says what it comes to.
+        The target is not proved even with the most noise; the message gives the value reached.
 
     Notes
     -----
-    By bisection: that the answer meets the target is proved. That no less noise does holds if the
-    target falls with the noise, as for scales; for rounding bases it need not.
+    The search is by bisection. That the result meets the target is proved. That less noise does not
+    meet it follows only if the privacy parameter does not increase with the noise; this holds for
+    scales, but not in general for rounding bases.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""`estimate_counts`: between what the true counts behind noisy published numbers are."""
+"""`estimate_counts`: confidence intervals for the true counts behind noisy published numbers."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ __all__ = ["CountEstimate", "estimate_counts"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CountEstimate(Value):
-    """Intervals for true counts, which hold all together.
+    """Simultaneous confidence intervals for true counts.
 
     Attributes
     ----------
     labels : tuple
-        Of the published numbers, and then of the sums that were asked for.
+        Labels of the published numbers, followed by those of the requested sums.
     published : tuple of float
-        What was published; of a sum, the sum of what was.
+        The published values; for a sum, the sum of the published values.
     lower, upper : tuple of int
-        The least and the largest count that what was published does not contradict. If it
-        contradicts all counts, each interval is empty: from 0 to -1.
+        The smallest and the largest count that the published values do not contradict. If they
+        contradict all counts, each interval is empty: from 0 to -1.
     confidence : float
-        The least probability with which all intervals hold together.
+        Lower bound on the probability with which all intervals hold simultaneously.
 
     Raises
     ------
     ValidationError
-        Parts that do not fit each other or are no numbers.
+        Parts that do not match each other or are not numbers.
 
     Notes
     -----
@@ -83,10 +83,10 @@ class CountEstimate(Value):
 
     @property
     def fits(self) -> bool:
-        """Whether any counts fit all that was published.
+        """Whether any true counts are compatible with all published values.
 
-        If not, the noise was another one than stated; or else something happened whose probability
-        is at most 1 - `confidence`.
+        If not, either the noise was not the stated one, or an event of probability at most 1 -
+        `confidence` has occurred.
         """
         return all(low <= high for low, high in zip(self.lower, self.upper, strict=True))
 

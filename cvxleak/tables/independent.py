@@ -1,4 +1,4 @@
-"""`table_leakage`: how much a table tells about one of many independent people."""
+"""`table_leakage`: the leakage of a table about one of many independent people."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ OFF = 2.0**-50
 
 @dataclass(frozen=True, eq=False)
 class TableAdversary(Value):
-    """Somebody who knows all others, and has a prior on the cell of one person.
+    """An adversary who knows all others' cells and has a prior on the cell of one person.
 
     Attributes
     ----------
     others : tuple of int
         The counts of the other people, in the order of `Table.cells`.
     law : Prior
-        Of the person's cell, on `Table.alphabet`.
+        The prior of the person's cell, on `Table.alphabet`.
 
     Examples
     --------
@@ -77,7 +77,7 @@ class TableAdversary(Value):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TableLeakage(Value):
-    """What a table tells about one of many independent people: see `table_leakage`, its maker.
+    """The leakage of a table about one of many independent people; made by `table_leakage`.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ class TableLeakage(Value):
         return {name: value for name, value in given.items() if value is not None}
 
     def number(self, label: Cell | Hashable) -> Bound:
-        """Return how much one published number tells about one person's cell.
+        """Bound the leakage of one published number about one person's cell.
 
         Parameters
         ----------
@@ -127,7 +127,7 @@ class TableLeakage(Value):
         Raises
         ------
         ValidationError
-            There is no such number, or `product_leakage` refuses its count.
+            No number has this label, or `product_leakage` refuses its count.
         """
         numbers = self.release.numbers
         found = tuple(label) if isinstance(label, (tuple, list)) else (label,)
@@ -139,7 +139,7 @@ class TableLeakage(Value):
 
     @property
     def numbers(self) -> dict[Cell, Bound]:
-        """How much each published number tells on its own, by its label."""
+        """The leakage of each published number on its own, by label."""
         return {label: self._number(j) for j, label in enumerate(self.release.numbers)}
 
     def _number(self, j: int) -> Bound:

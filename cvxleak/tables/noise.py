@@ -1,4 +1,4 @@
-"""What is done to a count before it is published, for counts of any size."""
+"""Noise that is applied to a count before it is published, for counts of any size."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ Interval = tuple[int, int | None]
 
 
 class CountNoise(ABC):
-    """Noise whose law is known exactly for each true count, and repeats itself for large ones.
+    """Noise whose distribution is known exactly for each true count, and periodic for large ones.
 
-    `RandomRounding` and `PerturbationTable` exist. Noise that is added whatever the count is, like
-    `cvxleak.model.Gaussian`, `DiscreteGaussian` or `DiscreteLaplace`, is no `CountNoise`; a table
-    takes both.
+    `RandomRounding` and `PerturbationTable` are of this kind. Noise that does not depend on the
+    count, like `cvxleak.model.Gaussian`, `DiscreteGaussian` or `DiscreteLaplace`, is not a
+    `CountNoise`; a table accepts both.
 
     Examples
     --------
@@ -67,17 +67,17 @@ class CountNoise(ABC):
 
     @abstractmethod
     def law(self, count: int) -> Law:
-        """Return the law of the published value of a true count."""
+        """Return the distribution of the published value of a true count."""
 
     @property
     @abstractmethod
     def start(self) -> int:
-        """From this count on, the law of the perturbation repeats itself."""
+        """The count from which on the distribution of the perturbation is periodic."""
 
     @property
     @abstractmethod
     def period(self) -> int:
-        """After so many counts it does."""
+        """The period of the perturbation's distribution, in counts."""
 
     @cached_property
     def _reach(self) -> int:
@@ -86,7 +86,7 @@ class CountNoise(ABC):
         return max(abs(y - count) for count in counts for y in self.law(count))
 
     def counts_of(self, published: int) -> list[Interval]:
-        """Return the true counts that a published value can come from, as runs of them.
+        """Return the true counts that a published value can come from, as runs.
 
         Examples
         --------
@@ -179,7 +179,7 @@ def _log(p: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class RandomRounding(CountNoise, Value):
-    """Random rounding to a multiple of a base, of counts of any size.
+    """Random rounding of counts of any size to a multiple of a base.
 
     As `cvxleak.mechanisms.random_rounding`: a count of v with r = v mod base > 0 becomes v - r +
     base with probability u(r), r / base if `up` is left out, and v - r otherwise.
@@ -234,18 +234,18 @@ class RandomRounding(CountNoise, Value):
         return f"RandomRounding({self.base}" + (f", up={self.up})" if self.up else ")")
 
     def law(self, count: int) -> Law:
-        """Return the law of the published value of a true count."""
+        """Return the distribution of the published value of a true count."""
         rest = whole_number(count, "count", 0) % self.base
         return {count - rest + value: p for value, p in self._laws[rest].items()}
 
 
 @dataclass(frozen=True, eq=False)
 class PerturbationTable(CountNoise, Value):
-    r"""A statistical office's perturbation table, drawn from by cell keys.
+    r"""A statistical office's perturbation table, applied by cell keys.
 
-    Each person has a random key. The key of a cell is the sum of those of its people, modulo the
-    number of keys, and that of a margin the sum of those of its cells; the file says by how much a
-    count with this key is perturbed. So the noise of a margin is not independent of that of its
+    Each person has a random key. The key of a cell is the sum of the keys of its people, modulo the
+    number of keys, and the key of a margin is the sum of the keys of its cells. The file gives the
+    perturbation of a count for each key. So the noise of a margin is not independent of that of its
     cells, unless the office draws it independently.
 
     Parameters
@@ -311,7 +311,7 @@ class PerturbationTable(CountNoise, Value):
         return self.table.period(self.cycle) or 1
 
     def law(self, count: int) -> Law:
-        """Return the law of the published value of a true count."""
+        """Return the distribution of the published value of a true count."""
         row = self.table.laws[self.table.place(whole_number(count, "count", 0), self.cycle)]
         if count == 0 and self.summed_keys:  # nobody's key is 0
             return {next(v for end, v in self.table.steps[0] if end): Fraction(1)}

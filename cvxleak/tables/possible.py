@@ -1,4 +1,4 @@
-"""`possible_counts`: the true counts that what was published still allows."""
+"""`possible_counts`: the true counts that are compatible with the published numbers."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ OPTIMAL, UNBOUNDED = 0, 3
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PossibleCounts(Value):
-    """For each number of a table, between what its true value is, whatever it is.
+    """Bounds on the true value of each number of a table.
 
     Attributes
     ----------
     numbers : tuple
         Labels of the cells and margins.
     lower, upper : tuple of int
-        No table that could have been published like this has a true value outside of these bounds,
-        which are proved in whole numbers. No upper bound is None.
+        Bounds on the true value over all tables that could have produced the published numbers,
+        proved in integer arithmetic. An upper bound of None means that there is none.
     smallest, largest : tuple of int
-        Values that tables have which could have been published like this, each number by itself.
-        Where they are the bounds, the bounds are exact.
+        The smallest and the largest true value found in such tables, for each number separately. If
+        they equal the bounds, the bounds are exact.
 
     Examples
     --------
@@ -101,26 +101,27 @@ def possible_counts(
     people_known: bool = True,
     progress: Callable[[int, int], None] | None = None,
 ) -> PossibleCounts:
-    """Return between what the true counts are, given everything that was published.
+    """Bound the true counts, given all published numbers.
 
-    Statistical offices call it the audit of a protected table: the cells and margins constrain each
-    other, because true margins are sums of true cells, and noise of bounded size leaves few counts
-    for each number. For each number the least and the largest true value are sought over all tables
-    of whole numbers that could have been published like this: by integer programming (HiGHS) from
-    within, and from outside by linear programming duality, in exact arithmetic.
+    Statistical offices call this the audit of a protected table. Cells and margins constrain each
+    other, because true margins are sums of true cells, and bounded noise is compatible with few
+    counts for each number. For each number, the smallest and the largest true value are sought over
+    all integer tables that could have produced the published numbers. Integer programming (HiGHS)
+    gives values that are attained; linear programming duality, in exact arithmetic, proves the
+    bounds.
 
     Parameters
     ----------
     release : TableRelease
-        Its true counts are not looked at.
+        The release; its true counts are not used.
     published : sequence, mapping, Series, DataFrame, or path of a CSV file
         The published value of each of `release.numbers`, in their order or by label; frames and
         files as `Table.from_counts` reads them.
     people_known : bool
-        Whether the number of people in the table (or at most in it, if some may be outside) is
-        known besides.
+        Whether the number of people in the table (or an upper bound on it, if some may be outside)
+        is known, too.
     progress : callable, optional
-        Called as progress(numbers so far, numbers in all) before each.
+        Called as progress(numbers so far, numbers in all) before each number.
 
     Returns
     -------
@@ -129,17 +130,17 @@ def possible_counts(
     Raises
     ------
     InfeasibleError
-        No table could have been published like this.
+        No table could have produced the published numbers.
     ValidationError
-        Labels that are no published numbers, or a value that its noise cannot give.
+        Labels that are not published numbers, or a value that its noise cannot produce.
     SolveInterrupted
-        Ctrl-C; its ``bound`` has the numbers that were done.
+        Ctrl-C; its ``bound`` holds the numbers completed so far.
 
     Notes
     -----
-    Unbounded noise (Gaussian, geometric, ...) excludes no count. Where keys link the noise of
-    several numbers, the bounds hold, but `smallest` and `largest` are those of tables in which each
-    number by itself could have been published, as if the keys were independent.
+    Unbounded noise (Gaussian, geometric, ...) excludes no count. If keys link the noise of several
+    numbers, the bounds are valid, but `smallest` and `largest` ignore the link: they come from
+    tables that are compatible with each number separately, as if the keys were independent.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""`table_privacy`: how well the whole table tells in which of two cells a person is."""
+"""`table_privacy`: differential privacy of the cell of one person, given a whole table."""
 
 from __future__ import annotations
 
@@ -71,10 +71,10 @@ class TradeOffEnds(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TablePrivacy(Value):
-    """What a whole table tells of the cell of one person: see `table_privacy`, which makes it.
+    """Differential privacy of the cell of one person, given a whole table; see `table_privacy`.
 
-    P and R are the laws of all that is published, the person being in one cell and in the other.
-    All bounds are over both orders of the two.
+    P and R are the distributions of the published table if the person is in the first or in the
+    second of two cells. All bounds cover both orders of the two.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class TablePrivacy(Value):
     move : tuple of two int or None
         The two cells, by their places in `Table.alphabet`; None for all pairs.
     this_table : bool
-        Whether the true counts are those of the table, or the worst of all.
+        Whether the true counts are those of the table, or the worst possible ones.
 
     Examples
     --------
@@ -172,23 +172,24 @@ class TablePrivacy(Value):
         return found[0], max(found[0], upper, rest), found[1], stopped
 
     def profile(self, epsilon: float, *, time_limit: float | None = None) -> Bound:
-        """Return the least delta for which (epsilon, delta)-differential privacy holds.
+        """Bound the least delta for which (epsilon, delta)-differential privacy holds.
 
-        The largest P(S) - e^epsilon R(S) over events S. It is 0 at the witness None.
+        It is the largest P(S) - e^epsilon R(S) over events S. If it is 0, the witness is None.
 
         Parameters
         ----------
         epsilon : float
             In nats, from 0 to 1e4.
         time_limit : float or None
-            Seconds, after which no further move is looked at. Both bounds hold whenever that is,
-            and after Ctrl-C, which raises `cvxleak.core.SolveInterrupted` with the bound reached.
+            Seconds after which no further move is examined. Both bounds are valid in that case,
+            too, and after Ctrl-C, which raises `cvxleak.core.SolveInterrupted` with the bound
+            reached.
 
         Returns
         -------
         Bound
-            A probability. `lower` is that of the move and the true counts in `witness`, a
-            `TableMove`; `upper` holds for all that were asked about.
+            A probability. `lower` is attained by the move and the true counts in `witness`, a
+            `TableMove`; `upper` holds for all moves and counts in question.
 
         Raises
         ------
@@ -213,10 +214,10 @@ class TablePrivacy(Value):
         return bound
 
     def trade_off(self, false_alarms: ArrayLike) -> TradeOffEnds:
-        """Return how often at least the best test misses the person's other cell.
+        """Bound the trade-off curve: the least miss probability at given false-alarm probabilities.
 
-        The largest convex curve f below T(P, R) and T(R, P) for all P and R asked about: the table
-        is f-differentially private. T(P, R)(a) is `cvxleak.measures.trade_off`.
+        It is the largest convex curve f below T(P, R) and T(R, P) for all P and R in question: the
+        table is f-differentially private. T(P, R)(a) is `cvxleak.measures.trade_off`.
 
         Parameters
         ----------
@@ -332,25 +333,27 @@ def table_privacy(
     *,
     this_table: bool = False,
 ) -> TablePrivacy:
-    """Return what a whole table tells about in which of two cells one person is.
+    """Bound how well a whole table distinguishes two cells of one person: differential privacy.
 
-    Everybody else's cell is known, as differential privacy has it. The person is in cell a or in
-    cell b; what is published changes in law in the numbers that count exactly one of them. Nothing
-    depends on how large the table is otherwise, so that a million people and hundreds of cells take
-    seconds.
+    As in differential privacy, everybody else's cell is known. The person is in cell a or in cell
+    b, and only the numbers that count exactly one of the two cells change their distributions. The
+    effort does not depend on the rest of the table, so that a million people and hundreds of cells
+    take seconds.
 
     Parameters
     ----------
     release : TableRelease
-        With noise that is independent from number to number, or that keys link. Of linked numbers
-        the exact joint law is taken where that is quick. Beyond, the lower bound is that of numbers
-        whose keys are independent, and the upper one that with keys of other cells known.
+        The noise may be independent from number to number, or linked by keys. For linked numbers
+        the exact joint distribution is used if it is small enough. Otherwise the lower bound is
+        that of the numbers whose keys are independent, and the upper bound assumes that the keys of
+        other cells are known.
     move : tuple of two cells, optional
-        The two cells, of `Table.alphabet`, so that "outside" is one if the table has it. The worst
-        of all pairs if left out.
+        Two cells from `Table.alphabet` ("outside" included, if the table has it). The maximum over
+        all pairs if left out.
     this_table : bool
-        Whether the true counts are those of the release's table, so that somebody who is in a cell
-        moves; or the worst of all tables of n people, which is differential privacy.
+        If true, the true counts are those of the release's table, and the person who moves is in
+        one of its cells. If false, the maximum is over all tables of n people, which is
+        differential privacy.
 
     Returns
     -------
@@ -361,16 +364,15 @@ def table_privacy(
     Raises
     ------
     ValidationError
-        More numbers or tables that keys link than can be gone through; cells that do not exist or
-        are the same, nobody in the first one of this table, more pairs of cells than can be gone
-        through.
+        Too many numbers or tables linked by keys, or too many pairs of cells, to enumerate; cells
+        that do not exist or are equal; with `this_table`, nobody in the first cell.
 
     Notes
     -----
-    With random rounding, perturbation tables and uniform noise the bounds are exact rationals,
-    rounded to floats, as long as few ratios of probabilities are different; Gaussian noise is in
-    closed form. Anybody can compute them again, so that there is no certificate. All other noise is
-    computed on a grid of losses, rounded up and down (:doc:`/theory/tables`).
+    For random rounding, perturbation tables and uniform noise the bounds are exact rationals,
+    rounded to floats, if there are few distinct ratios of probabilities; for Gaussian noise there
+    is a closed form. Anybody can recompute these numbers, so there is no certificate. For other
+    noise the privacy loss is rounded up and down to a grid (:doc:`/theory/tables`).
 
     Examples
     --------

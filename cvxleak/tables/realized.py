@@ -1,4 +1,4 @@
-"""`realized_leakage`: what a table, once it is published, tells about each person in it."""
+"""`realized_leakage`: the leakage of a published table about each person in it."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ __all__ = ["RealizedLeakage", "realized_leakage"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RealizedLeakage(Value):
-    """What a published table tells about a person of each cell, to somebody who knows the others.
+    """The leakage of a published table about a person of each cell, all others being known.
 
     Attributes
     ----------
     cells : tuple
         Labels of the values of a record: the cells, and "outside" if there is any.
     people : tuple of int
-        How many people are in each.
+        The number of people in each cell.
     prior : ndarray, shape (k,)
-        What is believed of a person before.
+        The prior distribution of a person's cell.
     posterior : ndarray, shape (k, k)
-        In row a, what is believed of a person of cell a, where all others are known, once the table
-        is published; NaN in the rows of cells without people.
+        Row a is the posterior distribution of the cell of a person who is in cell a, given the
+        published table and the cells of all others; NaN for cells without people.
 
     Examples
     --------
@@ -60,7 +60,7 @@ class RealizedLeakage(Value):
     def information(self) -> Array:
         """The information density i(a; y) = log P(a | y) / P(a) of a person of each cell, in nats.
 
-        NaN where nobody is.
+        NaN for cells without people.
         """
         with np.errstate(divide="ignore"):
             return read_only(np.log(np.diag(self.posterior)) - np.log(self.prior))
@@ -69,7 +69,7 @@ class RealizedLeakage(Value):
     def pml(self) -> Array:
         """The pointwise maximal leakage log max_c P(c | y) / P(c) about each, in nats.
 
-        It is the largest gain of an adversary of any kind, as a factor; NaN where nobody is.
+        It bounds the factor by which any adversary's gain increases; NaN for cells without people.
         """
         with np.errstate(divide="ignore", invalid="ignore"):
             ratios = np.where(self.prior > 0, self.posterior / self.prior, 0.0)
@@ -133,21 +133,21 @@ def realized_leakage(
     published: Any,
     prior: Prior | Mapping[Cell, float] | ArrayLike | None = None,
 ) -> RealizedLeakage:
-    r"""Return what is believed of a person of each cell, once this table was published.
+    r"""Return the posterior of a person of each cell, given the published table.
 
-    The adversary knows the cells of all others, who are counted as they are, and has a prior P on
-    the cell of the person. With N the counts of the others and e_c that of one person in cell c,
+    The adversary knows the cells of all others and has a prior P on the cell of the person. With N
+    the counts of the others and e_c the counts of one person in cell c,
 
     .. math:: P(c \mid y) \propto P(c)\, \Pr\{y \mid N + e_c\},
 
-    where noise is independent a product over the numbers that contain c; where keys link numbers,
-    their exact joint law. With it come the information density of the true cell and the pointwise
-    maximal leakage.
+    which is a product over the numbers that contain c if noise is independent; if keys link
+    numbers, their exact joint distribution is used. The result also has the information density of
+    the true cell and the pointwise maximal leakage.
 
     Parameters
     ----------
     release : TableRelease
-        Its table has counts.
+        The release; its table must have counts.
     published : sequence, mapping, Series, DataFrame, or path of a CSV file
         The published value of each of `release.numbers`, in their order or by label; frames and
         files as `Table.from_counts` reads them.
@@ -162,8 +162,9 @@ def realized_leakage(
     Raises
     ------
     ValidationError
-        A table without counts, published values that these cannot give, a prior that gives the
-        cell of somebody no probability, or noise that keys link in a table that is too large.
+        A table without counts, published values that these counts cannot produce, a prior under
+        which an occupied cell has probability zero, or noise linked by keys in a table that is too
+        large.
 
     References
     ----------

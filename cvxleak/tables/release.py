@@ -1,4 +1,4 @@
-"""`TableRelease`: a table and the noise of each number that is published of it."""
+"""`TableRelease`: a table and the noise of each published number."""
 
 from __future__ import annotations
 
@@ -45,19 +45,19 @@ Noise = CountNoise | AdditiveNoise
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class TableRelease(Value):
-    """A table of which each number is published with noise.
+    """A table whose numbers are published with noise.
 
     Parameters
     ----------
     table : Table
     noise : CountNoise, AdditiveNoise, or mapping
-        The noise of every number; or for each number of the table, by its label, its own (None if
+        One noise for all numbers, or a mapping from the label of each number to its noise (None if
         the number is not published).
 
     Raises
     ------
     ValidationError
-        Noise of another kind, a label that is no published number, or one that has no noise.
+        Noise of the wrong kind, a label that is not a published number, or a number without noise.
 
     Examples
     --------
@@ -111,7 +111,7 @@ class TableRelease(Value):
 
     @cached_property
     def sums(self) -> tuple[tuple[int, ...], ...]:
-        """For each published number, the places in `table.cells` of those that it is the sum of."""
+        """For each published number, the positions in `table.cells` of the cells that it sums."""
         known = dict(zip(self.table.numbers, self.table.sums, strict=True))
         return tuple(known[label] for label in self.numbers)
 
@@ -132,7 +132,7 @@ class TableRelease(Value):
         Raises
         ------
         ValidationError
-            Another number of values, or other labels.
+            A wrong number of values, or wrong labels.
 
         Examples
         --------
@@ -169,14 +169,14 @@ class TableRelease(Value):
         ]
 
     def allowed(self, published: Any) -> list[list[Interval]]:
-        """Return for each published number the true counts that it can come from, as runs.
+        """Return, for each published number, the compatible true counts, as runs.
 
         Unbounded noise allows all.
 
         Raises
         ------
         ValidationError
-            As `as_published`, and a value that its noise gives for no count.
+            As for `as_published`, or a value that its noise produces for no count.
 
         Examples
         --------
@@ -234,7 +234,7 @@ class TableRelease(Value):
 
     @cached_property
     def keyed(self) -> dict[int, Linked]:
-        """The numbers whose keys are sums, by their place in `numbers`."""
+        """The positions in `numbers` of the numbers whose keys are sums."""
         return {
             place: Linked(law, places)
             for place, ((_, law), places) in enumerate(zip(self.noise, self.sums, strict=True))
@@ -242,7 +242,7 @@ class TableRelease(Value):
         }
 
     def law(self, counts: Sequence[Any]) -> dict[tuple[int, ...], Fraction]:
-        """Return the exact law of everything that is published, given the true counts of the cells.
+        """Return the exact joint distribution of the published numbers, given the true cell counts.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""`Table`: who is counted in which cell, and which sums of cells are published."""
+"""`Table`: the cells of a table of counts, and the sums of cells that are published."""
 
 from __future__ import annotations
 
@@ -45,36 +45,37 @@ Cell = tuple[Hashable, ...]
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class Table(Value):
-    """A table of counts of n people: its variables, its margins, and the counts if they are given.
+    """A table of counts of n people: variables, margins and, optionally, the counts.
 
-    Each person is in one cell: one category of each variable. Published are the counts of the cells
-    and those of the margins, which are sums of cells. The label of a cell is a tuple with a
-    category of each variable; that of a margin has "total" for each variable that is summed over.
+    Each person is in one cell: one category of each variable. The published numbers are the counts
+    of the cells and of the margins, which are sums of cells. The label of a cell is a tuple with a
+    category of each variable; the label of a margin has "total" for each variable that is summed
+    over.
 
     Parameters
     ----------
     variables : mapping
-        For each variable, by its name, its categories, in the order in which the table shows them.
+        The categories of each variable, by its name, in the order in which the table shows them.
     people : int, optional
         n. The sum of the counts if left out.
     counts : array_like of int, optional
-        The true count of each cell, an axis for each variable. Without counts, the table says what
-        would be published of n people.
+        The true count of each cell, with one axis per variable. Without counts, the table describes
+        the layout of what would be published about n people.
     margins : bool or iterable of iterables of str
         Which margins are published: all if True, none if False, or those that keep these variables;
         ``[("sex",), ()]`` are the counts by sex and the grand total.
     zeros : iterable of tuples
-        Structural zeros: cells in which nobody can be. They are not published.
+        Structural zeros: cells in which nobody can be. Their counts are not published.
     outside : bool
-        Whether a person may be in no cell at all, because the table is about part of a population
-        of n. If not, the counts sum to n.
+        Whether a person may be in none of the cells, because the table covers only part of a
+        population of n. If not, the counts sum to n.
     columns : iterable of str
         The variables that run from left to right where the table is shown; the others run down.
 
     Attributes
     ----------
     cells : tuple
-        Labels of the cells that are no structural zeros, the last variable fastest.
+        Labels of the cells that are not structural zeros, the last variable fastest.
     numbers : tuple
         Labels of the published numbers: the cells first, then the margins.
     incidence : ndarray of bool, shape (numbers, cells)
@@ -83,8 +84,9 @@ class Table(Value):
     Raises
     ------
     ValidationError
-        No variables, categories twice or one called "total", counts of another shape, negative or
-        not whole, that do not sum to n, or in a structural zero; a margin of unknown variables.
+        No variables; a duplicate category or one called "total"; counts of the wrong shape,
+        negative, not integers, with a sum other than n, or positive in a structural zero; a margin
+        of unknown variables.
 
     Examples
     --------
@@ -162,30 +164,31 @@ class Table(Value):
         zeros: Iterable[Cell] = (),
         missing: str = "refuse",
     ) -> Self:
-        """Return the table of the people of whom each line of the data is one.
+        """Return the table of microdata, in which each row is one person.
 
-        Nothing of the data is kept but the counts.
+        Only the counts are kept.
 
         Parameters
         ----------
         data : pandas.DataFrame, mapping, or path of a CSV file
-            A column for each variable, by its name.
+            A column for each variable, named like it.
         rows, columns : sequence of str
             The variables that run down and across.
         margins, zeros
             As for `Table`.
         categories : mapping, optional
-            For a variable, all its categories in order, those that nobody has included. Otherwise
-            those that occur, in increasing order if they can be compared.
+            For a variable, all its categories in order, including those that nobody has. If a
+            variable is left out, the categories that occur, in increasing order if they can be
+            compared.
         missing : str
-            What a missing value (None, NaN, an empty cell) is: "refuse" (an error), or "category"
-            (a category of its own, called "missing", which comes last).
+            How missing values (None, NaN, an empty cell) are treated: "refuse" (an error), or
+            "category" (a separate category called "missing", which comes last).
 
         Raises
         ------
         ValidationError
-            A column that is not there, no people, a missing value, a category that is not among
-            those listed, and whatever `Table` refuses.
+            A missing column, no people, a missing value, a category that is not among those listed,
+            or anything that `Table` refuses.
 
         Examples
         --------
@@ -214,24 +217,25 @@ class Table(Value):
         people: int | None = None,
         outside: bool = False,
     ) -> Self:
-        r"""Return the table of counts that a file or a frame holds.
+        r"""Read a table of counts from a file or a frame.
 
         Parameters
         ----------
         data : pandas.DataFrame, or path of a CSV file
-            Either long, a line for each cell, with a column for each variable and one called
-            "count" (a cell without a line is 0); or a cross table of two variables: a header with
-            the categories across, and the categories down in the first column. The first cell of
-            the header may name both, as in ``sex/age``; otherwise they are called "row" and
-            "column". Rows and columns called "total" are margins, and have to add up.
+            Either in long format, one row per cell, with a column for each variable and one called
+            "count" (a cell without a row is 0); or a cross table of two variables, with the
+            categories of one in the header and those of the other in the first column. The first
+            cell of the header may name both, as in ``sex/age``; otherwise they are called "row" and
+            "column". Rows and columns called "total" are margins and must add up.
         margins, zeros, people, outside
             As for `Table`.
 
         Raises
         ------
         ValidationError
-            A file that cannot be read, a count that is negative or not whole, a cell twice,
-            margins that do not add up (it says which, what it is and what its cells sum to).
+            A file that cannot be read, a count that is negative or not an integer, a duplicate
+            cell, or a margin that does not add up (the message gives its label, its value and the
+            sum of its cells).
 
         Examples
         --------
@@ -262,7 +266,7 @@ class Table(Value):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """How many categories each variable has."""
+        """The number of categories of each variable."""
         return tuple(len(categories) for _, categories in self.variables)
 
     @cached_property
@@ -277,7 +281,7 @@ class Table(Value):
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
-        """Labels of the cells that are no structural zeros, the last variable fastest."""
+        """Labels of the cells that are not structural zeros, the last variable fastest."""
         return tuple(map(self._label, self._places))
 
     @cached_property
@@ -344,17 +348,17 @@ class Table(Value):
 
     @cached_property
     def query(self) -> AdditiveQuery:
-        """The vector of the counts of the cells, as a query about n records.
+        """The vector of the cell counts, as a query of n records.
 
         Raises
         ------
         ValidationError
-            More vectors of counts than can be counted.
+            Too many vectors of counts to enumerate.
         """
         return histogram(self.people, self.cells, others=(OUTSIDE,) if self.outside else ())
 
     def place_of(self, cell: Cell | Hashable, name: str = "cell") -> int:
-        """Return where a cell stands in `alphabet`.
+        """Return the position of a cell in `alphabet`.
 
         Raises
         ------
