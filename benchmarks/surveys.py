@@ -95,7 +95,7 @@ def coverage(surveys: int) -> str:
         shown = [f"{number} of {surveys // 2}" for number in found]
         rows.append([name, *shown, f"{np.mean(widths):.3f}", f"{np.mean(normal):.3f}"])
     rows.append(["all", *(f"{number} of {wide // 2}" for number in held), "", ""])
-    heads = ["channel", "held for the law", "held for the respondents"]
+    heads = ["channel", "covered the distribution", "covered the respondents"]
     return table([*heads, f"width at {RESPONDENTS[-1]}", "normal width"], rows)
 
 
