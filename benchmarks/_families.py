@@ -253,7 +253,7 @@ def pml_designs() -> Family:
 
     return Family(
         "Most useful mechanism under PML",
-        "n values told truly as often as possible, epsilon = 1, Dirichlet(5) prior",
+        "n values, published correctly as often as possible, epsilon = 1, Dirichlet(5) prior",
         "lower",
         (10, 20, 40, 80, 160),
         make,
@@ -281,7 +281,7 @@ def local_dp_families() -> Family:
 
     return Family(
         "Least epsilon of local differential privacy",
-        "n values, five laws drawn from Dirichlet(1), Hamming distortion .8",
+        "n values, five distributions drawn from Dirichlet(1), Hamming distortion .8",
         "upper",
         (10, 20, 40, 80, 160),
         local_dp.dirichlet,
@@ -303,7 +303,7 @@ def informations() -> Family:
 
     return Family(
         "Least information for a set of sources",
-        "n values, three laws drawn from Dirichlet(1), Hamming distortion .3",
+        "n values, three distributions drawn from Dirichlet(1), Hamming distortion .3",
         "upper",
         (4, 8, 16, 32),
         make,

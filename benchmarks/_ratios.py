@@ -246,7 +246,7 @@ def family_table(family: dict[str, Any]) -> str:
 
 def best_table(found: dict[str, Any]) -> str:
     """Return one line for each family: the best of the others that is as accurate."""
-    headings = ["family", "largest n", "cvxleak", "best of the others", "", "growth: cvxleak", "it"]
+    headings = ["family", "largest n", "cvxleak", "best of the others", "", "growth: cvxleak", "other"]
     rows = []
     for family in found["families"].values():
         mine = family["runs"][OURS]
@@ -266,7 +266,7 @@ def best_table(found: dict[str, Any]) -> str:
         seconds = max(mine[last]["seconds"], 1e-6)
         ratio = "" if best is None else f"{figure(others[best] / seconds)}×"
         size = str(family["sizes"][last])
-        rows.append([family["title"], size, f"{seconds:.3g} s", best or "nobody", ratio, *growths])
+        rows.append([family["title"], size, f"{seconds:.3g} s", best or "none", ratio, *growths])
     return table(headings, rows)
 
 
@@ -277,8 +277,8 @@ def conditions(found: dict[str, Any]) -> str:
     lines = [
         f"Measured on {machine['date']}: {machine['processor']}, {machine['cores']} cores, one "
         f"thread for every program, {machine['system']}, Python {machine['python']}; load of "
-        f"the machine at the end {machine['load']} (other work lengthens seconds of the processor "
-        "less than those of the clock, and changes ratios least).",
+        f"the machine at the end {machine['load']} (other load affects processor time less than "
+        "elapsed time, and ratios least).",
         f"Versions: {versions}.",
     ]
     if absent:
