@@ -1,5 +1,5 @@
-"""Three parties ask a release desk overlapping questions about one applicant. What does it cost
-that they may pool the answers?
+"""Three parties ask a release desk overlapping questions about one applicant. How much accuracy is
+lost because they may pool the answers?
 
 The model p(x) is a published table: the applicants to the six largest departments of the
 University of California, Berkeley, for 1973, by admission, sex and department (P. J. Bickel,
@@ -44,7 +44,7 @@ COLLUSION = {"nothing more than one": 0.15, "a little more": 0.2, "as if they ne
 def serve(delta: float, folder: Path) -> tuple[dict[str, float], dict[str, float]]:
     """Return each party's expected distortion, and what each and everybody may have learned."""
     desk = ReleaseDesk.create(folder / f"{delta}.db", MODEL, epsilon=EPSILON, delta=delta)
-    # Somebody: the kernels, and so the figures below, do not depend on who it is.
+    # Any applicant: the kernels, and so the figures below, do not depend on the choice.
     person = secrets.choice(MODEL.labels)
     wrong = {
         party: desk.request(party, question, x=person).distortion[1]
@@ -58,7 +58,7 @@ def serve(delta: float, folder: Path) -> tuple[dict[str, float], dict[str, float
 def main() -> list[tuple[float, float]]:
     """Print the table; return pairs (computed, expected).
 
-    The first to ask is answered as if nobody came after, and tight budgets are used up.
+    The first party is answered as if no other came after it, and tight budgets are used up.
     """
     results = {}
     with tempfile.TemporaryDirectory() as folder:

@@ -1,19 +1,20 @@
-"""Design a survey's noise with two constraints of one's own, and see three solvers agree.
+"""Design a survey's noise with two constraints of your own, and compare three solvers.
 
-A person tells in which of six income brackets they are; the interviewer's tablet stores a noisy
-bracket. How little can it tell about the person, if it has to be useful in two regions, locally
-differentially private, and to obey two rules that no library knows of?
+A person states their income bracket, one of six, and the interviewer's tablet stores a noisy
+bracket. How little can it reveal about the person, if the data have to be useful in two regions,
+the noise is locally differentially private, and two further constraints have to hold that no
+library provides?
 
     minimize    I(X;Y)
     subject to  e^3-local differential privacy
                 E |X - Y| <= 0.9 in either region
-                what is stored is right within 0.8 brackets in the mean, for each true bracket
+                the mean of the stored bracket is within 0.8 of the true one, for each true bracket
                 each bracket is stored for at least a tenth of all people
 
-Whatever a solver calls optimal is checked without it. Its channel may miss some rules by a little,
-so it is mixed with one that is well inside the set, just as far as it takes to keep them all, and
-measured in NumPy: an upper end. And as I(X;Y) is convex, the linear program of its tangent there
-has a value that no channel in the set beats: a lower end.
+Each solver's result is checked without the solver. Its channel may violate some constraints
+slightly, so it is mixed with a strictly feasible channel, just enough to satisfy all of them, and
+its leakage is computed in NumPy: an upper bound. Since I(X;Y) is convex, the linear program with
+its tangent there has a value that no channel in the set beats: a lower bound.
 """
 
 import cvxpy as cp
@@ -36,7 +37,7 @@ OPTIONS = {
 
 
 def allowed(Q: cp.Variable, margin: float = 0.0) -> list[cp.Constraint]:
-    """The set of channels to choose from: three builders, and two rules of one's own.
+    """The set of channels to choose from: three builders, and two rules of your own.
 
     A margin makes every budget smaller by that share.
     """

@@ -1,14 +1,16 @@
-"""Publish the count of a small area: the noise that costs least, beside rounding and the geometric.
+"""Publish the count of a small area with least error: an optimal channel beside two usual ones.
 
-An office publishes how many of the six people of a block have a certain disease. Half of them do,
-as far as the office knows, and every error costs its size. Somebody who reads the table may know a
-lot about the block, even who lives together and who is ill: all that is assumed is that at least
-five bits of doubt about the six answers are left to them. What may they learn about one person?
+An office publishes how many of the six people in a block have a certain disease. It assumes that
+each has it with probability 1/2, and the cost of an error is its absolute value. An adversary may
+know a lot about the block, even who lives together and who is ill; the only assumption is that at
+least five bits of uncertainty about the six answers remain. How much can the adversary learn about
+one person?
 
-Statistical offices round at random to a multiple of three, without bias. Its leakage, as certified
-here, is what the other mechanisms get as well: the truncated geometric mechanism by the smallest
-noise that is proved to meet it (`calibrate`), and the channel of least distortion for that leakage
-(`min_distortion`), of which the lower end says that no other channel whatsoever does better.
+Statistical offices round at random to a multiple of three, without bias. The proved upper bound on
+the leakage of rounding is the budget of the other mechanisms. For the truncated geometric
+mechanism, `calibrate` finds the smallest noise that is proved to meet the budget; `min_distortion`
+finds the channel of least distortion within it, and its lower bound proves that no other channel
+does better.
 """
 
 import math
@@ -71,17 +73,17 @@ def main() -> list[tuple[float, float]]:
     for name, leakage, error in rows:
         print(f"{name:28}{leakage:14.4f}{error:12.4f}")
     print(f"{'no channel has less than':42}{best.lower:12.4f}")
-    print("\nthe best channel (true count, then the law of the published one):")
+    print("\nthe best channel (true count, then the distribution of the published one):")
     for k, law in enumerate(best.witness.channel.matrix):
         print(f"  {k}  " + "".join(f"{q:8.3f}" for q in law))
-    # Whoever sees a proof can check it: none of these leaks more than rounding does.
+    # Anybody can check the proofs: none of these leaks more than rounding does.
     certificates = [audit.certificate, noisy.bound.certificate, best.certificate]
     assert all(verify(certificate).passed for certificate in certificates)
     assert all(leakage <= audit.upper for _, leakage, _ in rows)
     assert best.lower <= best.upper < min(error for _, _, error in rows[:2])
     not_multiple = 1 - sum(math.comb(PEOPLE, k) for k in range(0, PEOPLE + 1, 3)) / 2**PEOPLE
     return [
-        # Off by 1 with probability 2/3, by 2 with 1/3, where the count is no multiple of 3.
+        # Off by 1 with probability 2/3, by 2 with 1/3, if the count is not a multiple of 3.
         (mean_error(rounding), 4 / 3 * not_multiple),
         (audit.lower, audit.upper),
         (mean_error(best.witness.mechanism), best.upper),

@@ -1,14 +1,15 @@
-"""Make the perturbation tables ptable.csv and ptable_keys.csv, and look at one published count.
+"""Make the perturbation tables ptable.csv and ptable_keys.csv, and examine one published count.
 
-The noise is the one of largest entropy that moves a count by at most D = 2, never below 0, with
-mean 0 and variance V = 1: the tables of the R package ptable are made like that. On the
-perturbations v that a count allows, its law is proportional to exp(a v + b v^2), with the a and b
-that give the mean and the variance. There are 256 cell keys, so it is rounded to multiples of
-1/256: of those next to it with mean 0, to the one with the nearest variance, then third moment.
+The noise changes a count by at most D = 2, never below 0, with mean 0 and variance V = 1, and has
+the largest entropy, like the tables that the R package ptable makes. On the perturbations v that a
+count allows, its distribution is proportional to exp(a v + b v^2), with a and b chosen to give the
+mean and the variance. There are 256 cell keys, so the probabilities are rounded to multiples of
+1/256: of the nearby distributions with mean 0, the one with the nearest variance, then the nearest
+third moment.
 
-What an office publishes about a small count is then looked at in four ways: whom "3" can be about,
-what the counts in the tables tell at most (PML), differential privacy, and what is learned about
-one person by somebody with little doubt about the others.
+A published small count is then examined in four ways: which true counts can be behind a "3", the
+pointwise maximal leakage (PML) of each published count, differential privacy, and what an adversary
+with little uncertainty about the other people learns about one person.
 """
 
 import csv
@@ -30,7 +31,7 @@ PEOPLE = 6
 
 
 def maximum_entropy(noise: np.ndarray) -> np.ndarray:
-    """The law on these perturbations with mean 0, the variance, and the largest entropy."""
+    """The distribution of largest entropy on these perturbations with mean 0 and the variance."""
     features = np.stack([noise, noise**2])
     wanted = np.array([0.0, VARIANCE])
     multipliers = np.zeros(2)
@@ -45,7 +46,7 @@ def maximum_entropy(noise: np.ndarray) -> np.ndarray:
 
 
 def in_keys(noise: np.ndarray, law: np.ndarray) -> tuple[int, ...]:
-    """The law in whole numbers of cell keys, with mean 0."""
+    """The distribution in whole numbers of cell keys, with mean 0."""
 
     def missed(keys: np.ndarray) -> list[float]:
         return [abs(round((keys - KEYS * law) @ noise**power, 6)) for power in (2, 3)]
@@ -101,14 +102,14 @@ def main() -> list[tuple[float, float]]:
     assert mechanism == Mechanism.from_ptable(FOLDER / "ptable_keys.csv", PEOPLE, cycle=1)
     channel = mechanism.channel
 
-    # As far as one knows, each of the six is counted with probability 1/4.
+    # The prior: each of the six is counted with probability 1/4, independently.
     law = [Fraction(math.comb(PEOPLE, k) * 3 ** (PEOPLE - k), 4**PEOPLE) for k in range(PEOPLE + 1)]
     prior = Prior(law, channel.inputs)
     posterior = channel.posterior(prior).row(3)
     possible = [count for count, p in zip(channel.inputs, posterior, strict=True) if p]
     print(f"\n3 was published: the count is one of {possible}, with probabilities")
     print("  " + "  ".join(f"{p:.4f}" for p in posterior if p))
-    # By hand: p(3 | count) in keys, times the law of the count.
+    # By hand: p(3 | count) in keys, times the probability of the count.
     shares = {count: row.get(3 - count, 0) for count, row in rows.items()}
     shares |= {count: rows[LARGEST].get(3 - count, 0) for count in range(LARGEST, PEOPLE + 1)}
     joint = [Fraction(shares[count], KEYS) * law[count] for count in range(PEOPLE + 1)]
@@ -122,10 +123,10 @@ def main() -> list[tuple[float, float]]:
     print("\nthe least delta of (epsilon, delta)-differential privacy for one person:")
     for epsilon in (0, 0.5, 1, 2, 4):
         print(f"  epsilon {epsilon}: delta {record_privacy_profile(mechanism, epsilon):.4f}")
-    # Whatever epsilon: who is alone in the count may be published as 1, 2 or 3, and 0 never is.
+    # Whatever epsilon: a count of 1 may be published as 1, 2 or 3, and a count of 0 never is.
     pairs.append((record_privacy_profile(mechanism, 50), 1 - rows[1][-1] / KEYS))
 
-    print("\nwhat is learned about one person, in nats, by doubt about all six:")
+    print("\nleakage about one person, in nats, by least uncertainty about all six:")
     for floor in (0, 2, 3, 3.5, 4):
         bound = record_leakage(mechanism, floor)
         assert verify(bound.certificate).passed

@@ -1,16 +1,17 @@
 """Choose the noise for a survey question from a published table, with its sampling error.
 
-Each person is asked a question with five answers, through a randomizer on their own device. What is
-known is a sample: the hair color of 5387 people in Caithness (R. A. Fisher, Annals of Eugenics 10,
+Each person is asked a question with five answers, through a randomizer on their own device. A
+sample is known: the hair color of 5387 people in Caithness (R. A. Fisher, Annals of Eugenics 10,
 1940, 422-429; data set `caithness` in the R package MASS), here in caithness_hair.csv. Its
-frequencies are known up to sampling error, so the true law is one of a box: Clopper and Pearson's
-intervals, at 99 percent for all five together.
+frequencies are subject to sampling error, so the true distribution is in a box: Clopper and
+Pearson's intervals, at a joint confidence of 99 percent for the five answers.
 
-What is published has to be right with probability at least 1 - D whatever law of the box is true.
-k-ary randomized response does that with epsilon = log 4 (1 - D) / D, and nobody can do better who
-knows nothing about the law (HAMMING Theorem 1). Somebody who knows the box can, once D is above
-four times the least probability that all answers may have. Taking the table for the truth would
-promise a little more, and break the promise.
+The published answer has to be right with probability at least 1 - D under every distribution in the
+box. k-ary randomized response achieves this with epsilon = log 4 (1 - D) / D, and nothing better is
+possible without knowledge of the distribution (Theorem 1 of K. Kalantari, L. Sankar and A. D.
+Sarwate 2018, called HAMMING in the documentation). Knowledge of the box helps if D is above four
+times the least probability that all answers may have. Treating the sample's frequencies as the
+truth would promise a slightly smaller epsilon, but break the promise about D.
 """
 
 import csv
@@ -34,7 +35,7 @@ def counts() -> dict[str, int]:
 
 
 def wrong(sources: SourceSet, channel) -> float:
-    """How often the published answer is wrong, under the worst law of the set."""
+    """How often the published answer is wrong, under the worst distribution of the set."""
     return sources.worst(1 - channel.matrix.diagonal())[0]
 
 
@@ -64,12 +65,12 @@ def main() -> list[tuple[float, float]]:
         pairs.append((local_dp_epsilon(bound.witness), bound.lower))
         assert bound.upper <= simple + 1e-9
         assert problem.check(response, bound=bound).shortfall[0] >= -1e-9
-    print(f"\nthe channel for {BUDGETS[-1]} (true answer, then the law of the published one):")
+    print(f"\nthe channel for {BUDGETS[-1]} (true answer, then P(published answer)):")
     for label, law in zip(sources.labels, bound.witness.matrix, strict=True):
         print(f"  {label:7}" + "".join(f"{q:8.3f}" for q in law))
     worst = bound.stats["worst_source"]
-    print("the law that decides: " + ", ".join(f"{worst[x]:.3f} {x}" for x in worst.labels))
-    # With nothing known the optimum is k-RR itself.
+    print("the worst distribution: " + ", ".join(f"{worst[x]:.3f} {x}" for x in worst.labels))
+    # If nothing is known, the optimum is k-RR itself.
     anything = SourceSet.box([0] * 5, [1] * 5, labels=sources.labels)
     pairs.append((min_local_dp(anything, 0.25).upper, math.log(12)))
     return pairs
