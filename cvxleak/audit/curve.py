@@ -101,6 +101,8 @@ class LeakageCurve:
 
         Raises
         ------
+        CertificateError
+            There are no certificates: the gain is user-defined and has no `rows`.
         ValidationError
             The file cannot be written.
         """
@@ -473,5 +475,8 @@ def tightened(found: list[tuple[int, Bound]], place: int, floor: float, tol: flo
 
 def _certificate(bound: Bound) -> Certificate:
     if bound.certificate is None:
-        raise CertificateError(f"{bound.name}: an audit without a certificate")
+        raise CertificateError(
+            f"{bound.name}: found a bound without a certificate; it rests on a user-defined gain, "
+            "which no certificate can hold unless it has `rows`"
+        )
     return bound.certificate

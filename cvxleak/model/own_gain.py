@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cvxleak.core.errors import ValidationError
+from cvxleak.core.errors import CvxleakError, ValidationError
 from cvxleak.core.validation import Array, plain_array, short, whole_number
 from cvxleak.core.value import Value
 from cvxleak.model.gain import KINDS, Gain, GainMatrix, as_measures, as_shares, gain_entries
@@ -31,8 +31,8 @@ class OwnGain(Gain, Value):
     Raises
     ------
     ValidationError
-        From `value`, `tangent` and `rows`: the gain answers with another shape, or with numbers
-        that are not finite.
+        From `value`, `tangent` and `rows`: the gain raises an error, answers with another shape, or
+        with numbers that are not finite.
 
     Examples
     --------
@@ -64,7 +64,7 @@ class OwnGain(Gain, Value):
         """Return tangents (see `Gain.tangent`)."""
         measures = as_measures(laws)
         flat = _flat(measures)
-        slopes = self._answer(self.gain.tangent(flat.copy()), "tangent", flat, flat.shape)
+        slopes = self._answer("tangent", flat, flat.shape)
         unbounded = ~np.isfinite(slopes) & ~((slopes == -np.inf) & (flat == 0))
         self._refuse(unbounded.any(axis=-1), "tangent", flat, slopes)
         touch = self._values(flat) - (np.where(flat > 0, slopes, 0) * flat).sum(axis=-1)
@@ -72,7 +72,7 @@ class OwnGain(Gain, Value):
 
     def rows(self, k: int) -> Array | None:
         """Return the rows of the gain (see `Gain.rows`)."""
-        rows = self.gain.rows(k)
+        rows = self._asked("rows", k, f"for {k} values")
         if rows is None:
             return None
         table = GainMatrix(gain_entries(rows, f"gain.rows({k})"))
@@ -87,11 +87,12 @@ class OwnGain(Gain, Value):
         return repr(self.gain)
 
     def _values(self, laws: Array) -> Array:
-        values = self._answer(self.gain.value(laws.copy()), "value", laws, laws.shape[:1])
+        values = self._answer("value", laws, laws.shape[:1])
         self._refuse(~np.isfinite(values), "value", laws, values)
         return values
 
-    def _answer(self, found: Any, what: str, laws: Array, shape: tuple[int, ...]) -> Array:
+    def _answer(self, what: str, laws: Array, shape: tuple[int, ...]) -> Array:
+        found = self._asked(what, laws.copy(), f"for laws of shape {laws.shape}")
         array = plain_array(found, f"gain.{what}")
         if array.dtype.kind not in "biuf" or array.shape != shape:
             kind = type(found).__name__ if array.dtype.kind not in "biuf" else "an array"
@@ -101,6 +102,17 @@ class OwnGain(Gain, Value):
                 + ("one for each law" if what == "value" else "a slope for each probability")
             )
         return array.astype(float)
+
+    def _asked(self, what: str, argument: Any, said: str) -> Any:
+        try:
+            return getattr(self.gain, what)(argument)
+        except CvxleakError:
+            raise
+        except Exception as error:
+            raise ValidationError(
+                f"gain: found {short(self.gain)}, whose {what} fails {said}: "
+                f"{type(error).__name__}: {error}"
+            ) from error
 
     def _refuse(self, wrong: Any, what: str, laws: Array, found: Array) -> None:
         if wrong.any():

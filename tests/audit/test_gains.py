@@ -360,7 +360,7 @@ def test_a_gain_of_ones_own_along_the_floors_and_of_a_class_of_adversaries():
     curve = leakage_curve(ROUNDED, [1.0, 2.4], gain=Brier())
     known = leakage_curve(ROUNDED, [1.0, 2.4], gain=Gini())
     assert curve.upper == pytest.approx(known.upper, abs=1e-4)
-    with pytest.raises(CertificateError, match="without a certificate"):
+    with pytest.raises(CertificateError, match="without a certificate; it rests on a user-defined"):
         curve.save("never-written.json")
     rare = KnownMarginals([0.8, 0.2])
     one, other = (
@@ -369,6 +369,42 @@ def test_a_gain_of_ones_own_along_the_floors_and_of_a_class_of_adversaries():
     )
     assert one.lower <= other.upper
     assert other.lower <= one.upper
+
+
+class Weighted(Gain):
+    """The best guess, if the values are not worth the same: positive, at its corners too."""
+
+    def value(self, laws):
+        return (laws * [0.05, 1]).max(axis=-1)
+
+    def tangent(self, laws):
+        best = (laws * [0.05, 1]).argmax(axis=-1)
+        return np.diag([0.05, 1])[best]
+
+
+def test_a_factor_of_ones_own_gain_whose_tangent_at_the_uniform_law_is_0_somewhere():
+    own = record_leakage(ROUNDED, 2.7, gain=Weighted(), form="factor")
+    known = record_leakage(ROUNDED, 2.7, gain=GainMatrix(np.diag([0.05, 1])), form="factor")
+    assert own.stats["stopped"] is Stopped.UNCHECKED
+    assert (own.lower, own.upper) == pytest.approx((known.lower, known.upper), abs=1e-3)
+    late = record_leakage(ROUNDED, 2.7, gain=Weighted(), form="factor", time_limit=0.0)
+    assert late.upper >= known.lower
+
+
+@pytest.mark.parametrize("least", [0.0, 0.01])
+def test_a_factor_of_ones_own_gain_that_is_0_at_one_law_is_refused(least):
+    class Distance(Gain):
+        def value(self, laws):
+            return np.abs(laws - [0.3, 0.7]).sum(axis=-1) + least
+
+        def tangent(self, laws):
+            return np.sign(laws - [0.3, 0.7])
+
+    if least:
+        assert RecordLeakage(ROUNDED, 2.7, gain=Distance(), form="factor").form == "factor"
+        return
+    with pytest.raises(ValidationError, match="not shown to be positive"):
+        RecordLeakage(ROUNDED, 2.7, gain=Distance(), form="factor")
 
 
 class Best(Gain):

@@ -112,6 +112,8 @@ def zero(laws):
         (Answers(tangent=lambda laws: zero(laws) - np.inf), "tangent at the law .* finite"),
         (Answers(tangent=lambda laws: zero(laws) * np.nan), "tangent at the law .* finite"),
         (Answers(tangent=zero), "whose tangent at the law .* a subgradient is needed"),
+        (Answers(max), r"whose value fails for laws of shape \(\d+, 2\): ValueError: The truth"),
+        (Answers(tangent=lambda laws: laws[0, 5]), "whose tangent fails .* IndexError: index 5"),
         (Answers(rows=np.eye(3)), r"gain.rows\(2\): found shape \(3, 3\)"),
         (Answers(rows=[[0, np.nan]]), r"gain.rows\(2\): found NaN"),
         (Answers(rows=np.eye(2) / 2), "not the largest of its rows"),
@@ -120,6 +122,16 @@ def zero(laws):
 def test_refuses_answers_that_are_no_gain_s(gain, message):
     with pytest.raises(ValidationError, match=message):
         checked_gain(gain, 2)
+
+
+def test_an_error_of_a_gain_s_rows_says_so():
+    class Rowless(Answers):
+        def rows(self, k):
+            return self.table[k]
+
+    with pytest.raises(ValidationError, match="whose rows fails for 2 values: AttributeError") as e:
+        checked_gain(Rowless(), 2)
+    assert isinstance(e.value.__cause__, AttributeError)
 
 
 def test_answers_are_checked_where_a_gain_is_measured():

@@ -23,6 +23,7 @@ from scipy.special import entr
 
 from cvxleak.core.validation import Array
 from cvxleak.model import Shannon
+from cvxleak.model.own_gain import OwnGain
 from cvxleak.proofs.bounds.gains import FEW_ACTIONS, LEAKAGE, GainForm
 
 __all__ = ["INFORMATION", "Objective"]
@@ -110,12 +111,23 @@ class Objective:
         return self.times * (self.heights(laws) - highest)
 
     def least(self, k: int) -> tuple[float, list[float]]:
-        """Return a number that G never falls below, and the mixture of tangents that shows it."""
-        rows = self._few
-        if rows is None:
-            rows = self.told.gain.tangent(np.full((1, k), 1 / k))
-        most, theta = _least_excess(np.zeros(k), rows)
-        return -most, theta.tolist()
+        """Return a number that G never falls below, and the mixture of tangents that shows it.
+
+        Of a user-defined gain the weights are followed by the points of the tangents: each is where
+        the largest of the tangents before it is least (Kelley's cutting planes).
+        """
+        gain, points = self.told.gain, np.full((1, k), 1 / k)
+        rows = gain.tangent(points) if self._few is None else self._few
+        most, theta, law = _least_excess(np.zeros(k), rows)
+        if self._few is not None or not isinstance(gain, OwnGain):
+            return -most, theta.tolist()
+        found = float(gain.value(points[0]))
+        while len(points) < MOST_POINTS and 0 < found and -most < NEAR_LEAST * found:
+            # A slope may be infinite where a value has no chance.
+            points = np.vstack([points, 0.999 * law + 0.001 / k])
+            found = min(found, float(gain.value(points[-1])))
+            most, theta, law = _least_excess(np.zeros(k), gain.tangent(points))
+        return -most, [*theta.tolist(), *points.ravel().tolist()]
 
     def size(self, k: int) -> float:
         """Return the largest gain, or loss, of somebody who knows the secret, or nothing of it."""
@@ -132,7 +144,7 @@ class Objective:
         if self.times == 0:
             return float(heights.max()), np.zeros(0)
         rows = self.times * self.tangents(1, k, self.points(k)[None])[0]
-        most, theta = _least_excess(heights, rows)
+        most, theta, _ = _least_excess(heights, rows)
         return most, self.times * theta
 
     def ties(self, vertices: Array, first: NDArray[np.intp], second: NDArray[np.intp]) -> Array:
@@ -164,8 +176,11 @@ def _tie(here: Array, there: Array) -> Array:
     return np.where(real, here / np.where(real, here - there, 1.0), np.nan)
 
 
-def _least_excess(heights: Array, rows: Array) -> tuple[float, Array]:
-    """Return the least max_a (h_a - sum_w theta_w r_{w,a}) over laws theta, and the law."""
+def _least_excess(heights: Array, rows: Array) -> tuple[float, Array, Array]:
+    """Return the least max_a (h_a - sum_w theta_w r_{w,a}) over laws theta, and theta.
+
+    And the law p at which the largest of <r_w, p> less <h, p> is least.
+    """
     # The least v with h_a - sum_w theta_w r_{w,a} <= v for all a.
     answer = linprog(
         np.append(np.zeros(len(rows)), 1.0),
@@ -177,8 +192,15 @@ def _least_excess(heights: Array, rows: Array) -> tuple[float, Array]:
     )
     theta = np.maximum(answer.x[:-1], 0.0)
     theta /= theta.sum()
-    return float((heights - theta @ rows).max()), theta
+    law = np.maximum(-answer.ineqlin.marginals, 0.0)
+    return float((heights - theta @ rows).max()), theta, law / law.sum()
 
+
+MOST_POINTS = 100
+"""Most tangents that show how small a user-defined gain is; of random gains none needed 30."""
+
+NEAR_LEAST = 0.9
+"""Share of the least gain that is enough: the gap of a tree is divided by it."""
 
 TIE = 1e-9
 """Actions whose gains differ by less than this are as good as one."""

@@ -131,10 +131,18 @@ class GainForm:
         return self.actions(k) or [tangent(self.gain, [arb(1) / k] * k)]
 
     def least(self, k: int, weights: Any) -> Ball:
-        """Return a number > 0 that G never falls below, by a mixture of its usual tangents."""
-        rows = self.checked(k).usual(k)
-        stored = reading.numbers(weights, "the weights of the least gain", len(rows))
-        least = balls.least(_mixture(balls.normalized(stored), rows))
+        """Return a number > 0 that G never falls below, by a mixture of its usual tangents.
+
+        Of a gain of the user's own the points of the tangents follow the weights.
+        """
+        rows, named = self.checked(k).usual(k), "the weights of the least gain"
+        if isinstance(self.gain, OwnGain) and self.actions(k) is None:
+            stored = reading.numbers(weights, named)
+            mixture = Tangents(self, {"tangents": len(stored) // (1 + k)}, k).mixed(stored)
+        else:
+            stored = reading.numbers(weights, named, len(rows))
+            mixture = _mixture(balls.normalized(stored), rows)
+        least = balls.least(mixture)
         if not least > 0:
             raise CertificateError("the gain is not proved to be positive")
         return least

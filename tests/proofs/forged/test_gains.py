@@ -314,3 +314,23 @@ def test_a_gain_of_the_user_s_own_is_taken_at_its_word_and_to_its_accuracy():
     assert [float(x) for x in tangent(gain, law)] == [0.75, -0.25, -0.25]
     with pytest.raises(ValidationError, match="no certificate can hold"):
         GainForm(gain, "rise").to_dict()
+
+
+def test_the_least_of_a_gain_of_the_user_s_own_is_by_tangents_at_stored_points():
+    class Edges(Gain):
+        def value(self, laws):
+            return laws.max(axis=-1)
+
+        def tangent(self, laws):
+            return np.eye(laws.shape[1])[laws.argmax(axis=-1)]
+
+    told = GainForm(OwnGain(Edges()), "factor")
+    points = [0.75, 0.25, 0.25, 0.75]
+    assert float(told.least(2, [1.0, 1.0, *points])) == 0.5
+    assert float(told.least(2, [1.0, 3.0, *points])) == 0.25
+    for wrong in ([1.0, 0.75, 0.25], [1.0, 0.0, *points]):
+        with pytest.raises(CertificateError, match="not proved to be positive"):
+            told.least(2, wrong)
+    for wrong in ([], [1.0], [1.0, -1.0, *points], [1.0, 1.0, 0.5, 0.5, 0.0, 0.0], [1.0, *points]):
+        with pytest.raises(CertificateError):
+            told.least(2, wrong)
