@@ -78,6 +78,16 @@ SPECS: dict[str, tuple[str, dict[str, Any], str]] = {
         {"laws": [[0.2, 0.8], [0.5, 0.5]]},
         NOISY_PARITY,
     ),
+    "product-leakage, guesses": (
+        "product-leakage",
+        {"least_probability": 0.2, "gain": "guess"},
+        NOISY_PARITY,
+    ),
+    "product-leakage, a factor under laws": (
+        "product-leakage",
+        {"laws": [[0.2, 0.8], [0.5, 0.5]], "gain": "guess", "form": "factor"},
+        NOISY_PARITY,
+    ),
     "capacity": ("capacity", {"channel": CHANNEL}, ""),
     "renyi-capacity": ("renyi-capacity", {"channel": CHANNEL, "alpha": 2}, ""),
     "failure-probability": (

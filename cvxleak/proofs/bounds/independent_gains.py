@@ -54,7 +54,6 @@ def actions_of(gain: Gain, k: int) -> Array:
     ValidationError
         It is not known to be the largest of a few linear functions.
     """
-    gain.fits(k)
     rows = gain.rows(k)
     if rows is None:
         raise ValidationError(

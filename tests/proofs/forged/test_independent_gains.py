@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from flint import fmpq
 
+from cvxleak.audit import record_leakage
 from cvxleak.core.errors import ValidationError
-from cvxleak.exact.packing import pack
+from cvxleak.exact.packing import pack, unpack
 from cvxleak.model import Gini, Guess, GuessInTries, Mechanism, Shannon
 from cvxleak.proofs import product_leakage
 from cvxleak.proofs.bounds import independent_gains
@@ -104,6 +105,31 @@ def test_what_a_certificate_is_about_and_its_unit():
     assert units == ["probability", "times"]
 
 
+@pytest.mark.parametrize("form", ["posterior", "rise", "factor"])
+def test_an_audit_of_all_priors_is_about_the_same_gain(form):
+    floor, told = 1.125, Mechanism(parity(2), NOISE)
+    found, shannon = (
+        record_leakage(told, floor, 0, gain=gain, form=how).certificate
+        for gain, how in ((Guess(), form), (Shannon(), "rise"))
+    )
+    audits = [{"witness": dict(one.witness), "proof": dict(one.proof)} for one in (found, shannon)]
+    laws = {"record": 0, "laws": [[0.5, 0.5], [0.8125, 0.1875]]}
+    known = {"entropy_floor": floor}
+    parts = parts_of(known, laws, {"contexts": "corners", "audit": audits[0]}, form=form)
+    right = 0.5 + 0.25 * 0.625  # as likely as if the other one were told with a flip of 3 / 16
+    value = {"posterior": right, "rise": right - 0.5, "factor": 2 * right}[form]
+    lower, upper = ends(parts)
+    assert value - 1e-12 < lower <= value
+    assert upper == found.upper
+    assert upper < ends(tampered(parts, {("proof", "audit"): None}))[1] - 0.01
+    refused(parts, {("proof", "audit"): audits[1]}, "parts")
+    leaves = ("proof", "audit", "proof", "groups", 0, "cells", "leaves")
+    refused(parts, {leaves: lambda packed: pack(-unpack(packed))}, "negative")
+    refused(parts, {("proof", "audit", "note"): 1}, "the audit: expected the parts")
+    other = {("problem", "record"): 1, ("witness", "record"): 1}
+    refused(parts, other, "not about group")
+
+
 def test_corners_of_guesses_are_uniform_on_some_values():
     found = {tuple(x) for x in corners(np.eye(3), simplex(3))}
     uniform = set()
@@ -142,6 +168,32 @@ def test_few_systems(monkeypatch):
     monkeypatch.setattr(independent_gains, "SYSTEMS_LIMIT", 2)
     with pytest.raises(ValidationError, match="2 actions, and 2 vertices"):
         corners(np.eye(2), simplex(2))
+
+
+def test_corners_are_laws_even_where_actions_tie_outside_of_them():
+    # The three tie on a line, which gives no corner; two of them tie where one weight is negative.
+    table = np.array([[1, 0, 0.5], [0, 1, 0.5], [0.5, 0.5, 0.5], [0.25, 0.25, 2]])
+    found = {tuple(x) for x in corners(table, simplex(3))}
+    assert (fmpq(1, 2), fmpq(1, 2), fmpq(0)) in found
+    rng = np.random.default_rng(2)
+    for k, actions in ((3, 5), (4, 4)):
+        found |= {tuple(x) for x in corners(rng.normal(size=(actions, k)), simplex(k))}
+    assert all(sum(x) == 1 and min(x) >= 0 for x in found)
+
+
+def test_every_set_of_values_is_a_step(monkeypatch):
+    steps = []
+    monkeypatch.setattr(independent_gains, "charge", lambda what, n, why: steps.append((what, n)))
+    monkeypatch.setattr(independent_gains, "SYSTEMS_LIMIT", 7)
+    assert len(corners(np.array([[2.0, 0, 1]]), simplex(3))) == 3
+    assert steps == [("steps", n) for n in (1, 1, 1, 8, 8, 8, 27)]
+    monkeypatch.setattr(independent_gains, "SYSTEMS_LIMIT", 6)
+    with pytest.raises(ValidationError, match="1 actions, and 3 vertices"):
+        corners(np.array([[2.0, 0, 1]]), simplex(3))
+    steps.clear()
+    monkeypatch.setattr(independent_gains, "SYSTEMS_LIMIT", 9)
+    corners(np.array([[2.0, 0], [0, 2.0], [1.5, 1.5]]), simplex(2))
+    assert [n for _, n in steps] == [1, 1, 3 * 8]
 
 
 @pytest.mark.parametrize("gain", [Gini(), Shannon()])
