@@ -6,7 +6,7 @@ known, and an audit of all priors.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -29,8 +29,8 @@ from cvxleak.problem import Gap, Stopped
 from cvxleak.problem.problem import Found
 from cvxleak.proofs import product_leakage as prover
 from cvxleak.proofs.bounds.gains import GainForm
-from cvxleak.proofs.bounds.independent import simplex
-from cvxleak.proofs.bounds.independent_gains import actions_of, corners
+from cvxleak.proofs.bounds.independent import Rows, simplex
+from cvxleak.proofs.bounds.independent_gains import actions_of, corners, gain_ends, laws_of
 
 __all__ = ["ProductSearch", "value_of"]
 
@@ -126,7 +126,9 @@ class ProductSearch:
     def _lines(self) -> list[tuple[Array, Array, list[Any]] | None]:
         if self._contexts is None:
             self._contexts = [
-                _capacities(self._mechanism, i) if self._told.is_leakage else None
+                _capacities(self._mechanism, i)
+                if self._told.is_leakage
+                else _gains(self._mechanism, i, self._told)
                 for i in self._audited
             ]
         return self._contexts
@@ -156,9 +158,8 @@ class ProductSearch:
             proof: dict[str, Any] = {"contexts": None, "audit": None}
             lines = [one for one in self._lines if one is not None]
             if len(lines) == len(self._lines):
-                proof["contexts"] = [pack(one[0]) for one in lines]
-            elif _few_corners(self._mechanism, self._audited, self._told):
-                proof["contexts"] = prover.CORNERS
+                packed = [pack(one[0]) for one in lines]
+                proof["contexts"] = packed if self._told.is_leakage else prover.CORNERS
             with balls.precision():
                 ends = prover.prove(self._content, witness, proof)
             self._proved = *ends, proof
@@ -190,14 +191,25 @@ def _told(pi: Array, channel: Array, told: GainForm) -> float:
     return law_value(pi, channel / channel.sum(axis=1, keepdims=True), told)
 
 
-def _few_corners(mechanism: Mechanism, audited: Sequence[int], told: GainForm) -> bool:
-    """Return whether the most that contexts gain is found exactly."""
+def _gains(
+    mechanism: Mechanism, record: int, told: GainForm
+) -> tuple[Array, Array, list[Any]] | None:
+    """Return the best law and what it gains for every context of the others."""
+    lines, size = mechanism.query.lines(record), mechanism.space.shape[record]
+    if len(lines) > LINES_LIMIT:
+        return None
     try:
-        for size in {mechanism.space.shape[i] for i in audited}:
-            corners(actions_of(told.gain, size), simplex(size))
+        actions, whole = actions_of(told.gain, size), simplex(size)
+        laws = laws_of(corners(actions, whole), whole)
     except ValidationError:
-        return False
-    return all(len(mechanism.query.lines(i)) <= LINES_LIMIT for i in audited)
+        return None
+    found = []
+    for line in lines:
+        rows = Rows(mechanism.channel.matrix[list(line)][None], 1.0)
+        values = gain_ends(rows, laws, 1, actions, told.form)[0][0]
+        found.append((laws[values.argmax()], values.max()))
+    inputs, values = zip(*found, strict=True)
+    return np.array(inputs), np.array(values), list(lines)
 
 
 def _capacities(mechanism: Mechanism, record: int) -> tuple[Array, Array, list[Any]] | None:

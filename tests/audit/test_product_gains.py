@@ -111,6 +111,18 @@ def test_contexts_close_a_low_floor():
     assert bound.lower == pytest.approx(product_leakage(mechanism, gain=Guess()).lower, abs=1e-6)
 
 
+def test_under_a_floor_on_all_the_best_contexts_are_tried():
+    # Half of the attacked record's law, and of what another one's values may be: log 4 > 1.
+    space = RecordSpace([(0, 1), (0, 1, 2), (0, 1, 2)])
+    channel = np.random.default_rng(1).dirichlet(np.full(3, 0.3), space.size)
+    mechanism = Mechanism.from_channel(space, channel)
+    bound = product_leakage(mechanism, 1.0, 0, gain=Guess(), tol=0.9)
+    halves = [law for law in mixtures(np.eye(3), 2) if max(law) < 1]
+    others = [pair for a, b in product(np.eye(3), halves) for pair in ((a, b), (b, a))]
+    values = [gain_leakage([0.5, 0.5], rows_of(mechanism, p), Guess(), "rise") for p in others]
+    assert max(values) <= bound.lower <= bound.upper
+
+
 def test_the_second_checker_does_not_know_gains_of_independent_people():
     bound = product_leakage(ROUNDED, gain=Guess(), form="factor")
     (verdict,) = check.check_text(json.dumps(bound.certificate.to_dict()))

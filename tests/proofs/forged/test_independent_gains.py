@@ -241,6 +241,12 @@ def test_what_is_dropped_is_in_the_ends():
         assert low[0, 0] <= truth <= high[0, 0]
 
 
+def test_sums_that_underflow_are_in_the_ends():
+    law, rows = np.array([[0.5, 0.5]]), Rows(np.array([[[1.0], [1.0]]]), 1.0)
+    low, high = gain_ends(rows, law, 1, np.full((1, 2), 5e-324), "posterior")
+    assert low[0, 0] < 0 < 5e-324 < high[0, 0]
+
+
 def test_the_worst_of_records():
     parts = tampered(RISE, {("problem", "record"): None})
     lower, upper = ends(parts)
