@@ -44,7 +44,7 @@ from cvxleak.core.validation import (
 from cvxleak.core.value import Value
 from cvxleak.exact import balls
 from cvxleak.exact.packing import pack
-from cvxleak.model import Gain, Mechanism, Prior
+from cvxleak.model import Gain, Guess, Mechanism, Prior
 from cvxleak.model.gain import FORMS, Form
 from cvxleak.model.own_gain import provable_gain
 from cvxleak.problem import Bound, Gap, Problem, Stopped
@@ -80,8 +80,9 @@ class IndependentAdversary(Value):
     >>> from cvxleak.audit import IndependentAdversary
     >>> from cvxleak.queries import parity
     >>> mechanism = Mechanism(parity(2), binary_symmetric(0.25))
-    >>> round(IndependentAdversary(mechanism, (0,), ((0.5, 0.5), (1.0, 0.0))).leakage, 4)
-    0.1308
+    >>> knows = IndependentAdversary(mechanism, (0,), ((0.5, 0.5), (1.0, 0.0)))
+    >>> round(knows.leakage, 4), knows.guess()
+    (0.1308, (0.5, 0.75))
     """
 
     mechanism: Mechanism
@@ -96,6 +97,12 @@ class IndependentAdversary(Value):
         """I(X_i;Y) under this prior, in nats (floating point)."""
         (record,) = self.records
         return law_leakage(self.mechanism, record, self.laws)
+
+    def guess(self) -> tuple[float, float]:
+        """Return the probability of guessing the record right, before and after the output."""
+        (record,) = self.records
+        after = law_leakage(self.mechanism, record, self.laws, GainForm(Guess(), "posterior"))
+        return max(self.laws[record]), after
 
     @property
     def entropy(self) -> float:

@@ -91,7 +91,8 @@ def audit_report(
     independent : mapping, optional
         Adds the leakage to people who believe the records to be independent: the arguments of
         `cvxleak.audit.ProductLeakage` that say what is known of each law; none of them if it is
-        empty.
+        empty. Also the largest `gain` to such people, if it is the maximum of a few linear
+        functions; with form "posterior" only under `laws`.
     gain, form : Gain, str
         Adds the largest one in this form at every floor, as for `RecordLeakage`, if it is not there
         anyway: the chance of a guess and its rise are.
@@ -151,6 +152,7 @@ def audit_report(
                 raise ValidationError(
                     f"{name}: needs a mechanism whose channel is known; this one is {mechanism!r}"
                 )
+    told = None if gain is None else GainForm(gain, form)
     others, apart = [], []
     if not isinstance(noise, RealOutput):
         bound = solved(progress, names.CAPACITY, Capacity(noise).solve)
@@ -158,7 +160,9 @@ def audit_report(
         others.append(Quantity.of_bound(names.CAPACITY, bound, unit, meaning))
     if independent is not None:
         apart = list(
-            independent_leakage(mechanism, targets, independent, unit, tol, time_limit, progress)
+            independent_leakage(
+                mechanism, targets, independent, unit, tol, time_limit, progress, told
+            )
         )
     if isinstance(noise, Channel):
         others += computed(whole_dataset(mechanism), unit, progress)
@@ -168,7 +172,6 @@ def audit_report(
         others += posteriors(mechanism, law, shown)
     if distortion is not None:
         others += computed(distortions(mechanism, distortion, law), unit, progress)
-    told = None if gain is None else GainForm(gain, form)
     searches = Searches(mechanism, unit, tol, time_limit, progress, adversaries, told)
     found = list(searches.run(targets, floors))
     facts: dict[str, Any] = {
@@ -201,16 +204,34 @@ def independent_leakage(
     tol: float | None,
     time_limit: float | None,
     progress: Progress,
+    told: GainForm | None = None,
 ) -> Iterator[Quantity]:
-    """Yield the leakage to independent beliefs about each single record that is asked for."""
-    from cvxleak.audit import ProductLeakage
+    """Yield the leakage to independent beliefs about each single record that is asked for.
 
+    Also what is told by another gain, where that is bounded for such beliefs.
+    """
+    from cvxleak.audit import ProductLeakage
+    from cvxleak.audit.meaning import meaning_of
+
+    options: dict[str, Any] = {"tol": tol, "time_limit": time_limit}
     for target in targets:
         if target.size == 1:
             problem = ProductLeakage(mechanism, records=target.record, **known)
             what = names.INDEPENDENT_LEAKAGE
-            bound = solved(progress, what, problem.solve, tol=tol, time_limit=time_limit)
+            bound = solved(progress, what, problem.solve, **options)
             meaning = say.independent(target.subject, known)
+            yield Quantity.of_bound(what, bound, unit, meaning, record=bound.witness.records[0])
+            if told is None or told.is_leakage:
+                continue
+            try:
+                problem = ProductLeakage(
+                    mechanism, records=target.record, gain=told.gain, form=told.form, **known
+                )
+            except ValidationError:  # a gain of many actions, or what is known beforehand
+                continue
+            what = names.INDEPENDENT_GAIN
+            bound = solved(progress, what, problem.solve, **options)
+            meaning = meaning_of(told, target.subject, say.who_independent(known))
             yield Quantity.of_bound(what, bound, unit, meaning, record=bound.witness.records[0])
 
 

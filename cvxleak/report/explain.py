@@ -11,9 +11,10 @@ import numpy as np
 
 from cvxleak import measures
 from cvxleak.core.validation import in_order, real_number, whole_number
-from cvxleak.model import GuessInTries, Mechanism, Prior
+from cvxleak.model import Guess, GuessInTries, Mechanism, Prior
 from cvxleak.model.prior import named_law
 from cvxleak.problem.bound import converted, unit_scale
+from cvxleak.proofs.bounds.gains import GainForm
 from cvxleak.report import frequencies as say
 from cvxleak.report import names
 from cvxleak.report.audit import independent_leakage
@@ -87,7 +88,7 @@ def explain(
         Up to how many guesses somebody has.
     independent : mapping, optional
         What is known of the laws of independent records, as for `audit_report`; nothing if left
-        out.
+        out. If given, the report also has the most by which the output helps to guess a record.
     tol, time_limit, progress
         As for `audit_report`.
 
@@ -136,7 +137,8 @@ def explain(
         *_guesses(mechanism, most),
     ]
     known = {} if independent is None else independent
-    found += independent_leakage(mechanism, targets, known, unit, tol, time_limit, progress)
+    guess = None if independent is None else GainForm(Guess(), "rise")
+    found += independent_leakage(mechanism, targets, known, unit, tol, time_limit, progress, guess)
     if law is not None:
         found += under_prior(mechanism, law, unit, progress)
         found += posteriors(mechanism, law, ())

@@ -7,6 +7,7 @@ keeps its meaning.
 RECORD_LEAKAGE = "record leakage"
 GROUP_LEAKAGE = "group leakage"
 INDEPENDENT_LEAKAGE = "leakage to independent beliefs"
+INDEPENDENT_GAIN = "gain to independent beliefs"
 GUESS_BEFORE = "guess before"
 GUESS_AFTER = "guess after"
 CHANCE = "guess chance"

@@ -103,6 +103,15 @@ def of_those_who(statement: str) -> str:
 
 def independent(subject: str, known: Mapping[str, Any]) -> str:
     """Sentence for a leakage to people who believe the records to be independent."""
+    return (
+        f"The most that one output tells about {subject}, on average, to {who_independent(known)}. "
+        "A floor also allows beliefs in which the others depend on this record, and what is "
+        "learned with these can be far more."
+    )
+
+
+def who_independent(known: Mapping[str, Any]) -> str:
+    """Say who believes the records to be independent, and what is known of the laws."""
     if "laws" in known:
         what = "and knows of each law that it is a mixture of the given ones"
     elif known.get("record_floor"):
@@ -112,11 +121,7 @@ def independent(subject: str, known: Mapping[str, Any]) -> str:
         what = f"and gives each value of each of the others a probability of {least:g} at least"
     else:
         what = "and may know all the others, as differential privacy assumes"
-    return (
-        f"The most that one output tells about {subject}, on average, to anybody who believes that "
-        f"the records are independent {what}. A floor also allows beliefs in which the others "
-        "depend on this record, and what is learned with these can be far more."
-    )
+    return f"anybody who believes that the records are independent {what}"
 
 
 def told_of_one_cell(subject: str, known: Mapping[str, Any]) -> str:

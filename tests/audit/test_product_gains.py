@@ -59,6 +59,8 @@ def test_known_laws_against_brute_force(alphabets, form):
         found = bound.witness
         value = gain_leakage(found.laws[0], rows_of(mechanism, found.laws[1:]), gain, form)
         assert value == pytest.approx(bound.lower, abs=1e-9)
+        if isinstance(gain, Guess) and form == "posterior":
+            assert found.guess() == pytest.approx((max(found.laws[0]), bound.lower))
 
 
 @pytest.mark.parametrize("k", [2, 3, 5])

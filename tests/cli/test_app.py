@@ -24,6 +24,7 @@ from cvxleak.cli.app import app
 from cvxleak.mechanisms import random_rounding
 from cvxleak.model import (
     Expectation,
+    Guess,
     Knowledge,
     KnownMarginals,
     Mechanism,
@@ -777,6 +778,35 @@ def test_independent_people_stand_beside_the_floors(run: Run, write: Write):
         assert "independent" in quantity["meaning"]
     page = run("audit", path)
     assert quantity_names.INDEPENDENT_LEAKAGE in page.stdout
+
+
+@pytest.mark.parametrize(
+    ("audit", "known", "asked"),
+    [
+        ('gain = "guess"', "least_probability = 0.1\n", {"least_probability": 0.1}),
+        (
+            'gain = "guess"\nform = "posterior"',
+            "laws = [[0.9, 0.1], [0.1, 0.9]]\n",
+            {"form": "posterior", "laws": [[0.9, 0.1], [0.1, 0.9]]},
+        ),
+        ('gain = "guess"\nform = "posterior"', "", None),
+        ('gain = "gini"', "", None),
+    ],
+)
+def test_a_gain_to_independent_people(run: Run, write: Write, audit: str, known: str, asked: Any):
+    adversary = "[adversary]\nentropy_floors = [0]\n" + INDEPENDENT + known
+    path = write(COUNT, ROUNDING, adversary, f"[audit]\n{audit}\n")
+    found = quantities(run("audit", path, "--json", "-"))
+    assert (quantity_names.INDEPENDENT_LEAKAGE, None) in found
+    if asked is None:
+        assert (quantity_names.INDEPENDENT_GAIN, None) not in found
+        return
+    quantity = found[quantity_names.INDEPENDENT_GAIN, None]
+    mechanism = Mechanism(count(6), random_rounding(6, 3))
+    bound = product_leakage(mechanism, gain=Guess(), **asked)
+    assert quantity["upper"] == pytest.approx(bound.upper, abs=1e-9)
+    assert quantity["unit"] == "probability"
+    assert "believes that the records are independent" in quantity["meaning"]
 
 
 def test_the_entropy_of_records_has_the_unit_of_its_table(run: Run, write: Write):

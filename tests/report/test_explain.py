@@ -5,9 +5,10 @@ import math
 import pytest
 
 from cvxleak import Mechanism, Prior, verify
+from cvxleak.audit import product_leakage
 from cvxleak.core.errors import InfeasibleError, ValidationError
 from cvxleak.mechanisms import random_rounding, randomized_response, truncated_geometric
-from cvxleak.model import RecordSpace
+from cvxleak.model import Guess, RecordSpace
 from cvxleak.model.noise import Gaussian
 from cvxleak.queries import count, from_table
 from cvxleak.report import Report, explain
@@ -76,6 +77,20 @@ def test_others_known_is_the_worst_of_what_independent_people_know():
     shares = [q.epsilon for q in report.named("record DP delta")]
     assert shares == pytest.approx([share * 0.8 / math.log(2) for share in (0.25, 0.5, 0.75)])
     assert report.named("record leakage")[1].entropy_floor == 3.0
+
+
+def test_guesses_by_independent_people_are_about_what_they_know():
+    mechanism = Mechanism(count(4), truncated_geometric(4, 0.8))
+    free, unsure = (
+        one(explain(mechanism, independent=known), "gain to independent beliefs")
+        for known in ({}, {"least_probability": 0.3})
+    )
+    known = one(explain(mechanism), "guess, others known")
+    assert free == pytest.approx(known - 0.5)
+    assert unsure == pytest.approx(
+        product_leakage(mechanism, least_probability=0.3, gain=Guess()).upper
+    )
+    assert unsure < free - 0.01
 
 
 def test_nobody_knows_the_others_where_there_are_none(report: Report):
