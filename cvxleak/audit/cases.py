@@ -204,8 +204,8 @@ def known_laws(space: RecordSpace, name: str, value: Any) -> Any:
     if set(space.shape) != {2}:
         record = next(i for i, size in enumerate(space.shape) if size != 2)
         raise ValidationError(
-            f"record_floor: record {record} has {space.shape[record]} values; with more than two, "
-            "laws of a given entropy are no polytope: give laws or least_probability"
+            f"record_floor: record {record} has {space.shape[record]} values, and only records "
+            "of two values can have an entropy floor; give laws or least_probability"
         )
     floor = real_number(value, name, 0.0)
     if floor > math.log(2) * (1 + 1e-12):

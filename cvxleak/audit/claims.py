@@ -291,10 +291,13 @@ def _asked(
     if len(named) != 1:
         found = " and ".join(named) or "no claim"
         raise ValidationError(
-            f"epsilon: found {found}; one of epsilon (with delta), zcdp, renyi and gdp is needed"
+            f"epsilon: found {found}; exactly one of epsilon (with delta), zcdp, renyi and gdp "
+            "is needed"
         )
     if delta is not None and epsilon is None:
-        raise ValidationError(f"delta: found {short(delta)}; it goes with epsilon")
+        raise ValidationError(
+            f"delta: found {short(delta)} without epsilon; it is only allowed together with epsilon"
+        )
     if epsilon is not None:
         level = real_number(epsilon, "epsilon", 0.0, open_high=True)
         allowed = 0.0 if delta is None else real_number(delta, "delta", 0.0, 1.0)
@@ -334,7 +337,7 @@ def _compared(
         pairs = list(combinations(range(len(channel.inputs)), 2))
     if not pairs:
         raise ValidationError(
-            "first: found nothing that differs; a claim needs two inputs at least, or `second`"
+            "first: found no two inputs to compare; at least two inputs, or `second`, are needed"
         )
     return channel.matrix, pairs, channel.inputs, channel.outputs
 
@@ -342,12 +345,15 @@ def _compared(
 def _row_by_row(first: Any, second: Any) -> Compared:
     """Return the rows of two channels, those of equal place as pairs."""
     if isinstance(first, Mechanism):
-        raise ValidationError("first: found a Mechanism, which has its own pairs; leave out second")
+        raise ValidationError(
+            "second: found one in addition to a Mechanism, which defines its own pairs of "
+            "datasets; leave out second"
+        )
     one, other = _as_rows(first, "first"), _as_rows(second, "second")
     if one.shape != other.shape or one.outputs != other.outputs:
         raise ValidationError(
-            f"second: found {short(second)}, outputs {preview(other.outputs)}; as many rows and "
-            f"the same outputs as those of first are needed, {preview(one.outputs)}"
+            f"second: found {short(second)} with outputs {preview(other.outputs)}; it needs as "
+            f"many rows as first, and the same outputs, {preview(one.outputs)}"
         )
     k = len(one.inputs)
     alone = k == 1

@@ -229,7 +229,8 @@ class ProductLeakage(Problem):
             records = space.group(self.records)
             if len(records) > 1:
                 raise ValidationError(
-                    f"records: found {records}; independent records are attacked one at a time"
+                    f"records: found {records}; a single record is needed, since independent "
+                    "records are attacked one at a time"
                 )
             object.__setattr__(self, "records", records)
         object.__setattr__(self, "entropy_floor", floor)
@@ -270,8 +271,8 @@ class ProductLeakage(Problem):
         gains = [provable_gain(self.gain, k) for k in sizes]
         if self.gain is not gains[0] and len(sizes) > 1:
             raise ValidationError(
-                f"gain: found {short(self.gain)} of one's own for records of {sizes} values; there "
-                "is a matrix of its rows for each number: name the record"
+                f"gain: found the user-defined {short(self.gain)} for records of {sizes} values; "
+                "its rows depend on the number of values, so name one record"
             )
         object.__setattr__(self, "gain", gains[0])
         object.__setattr__(self, "name", f"{self.told.name}, product priors")
@@ -281,17 +282,17 @@ class ProductLeakage(Problem):
             return
         if self.form == "posterior" and self.laws is None:
             raise ValidationError(
-                "form: found 'posterior', where the law of the attacked record is any: whoever "
-                "knows its value gains the most, whatever the output is; give laws or an "
-                "entropy_floor, or ask for 'rise' or 'factor'"
+                "form: found 'posterior' with no constraint on the attacked record: an "
+                "adversary who already knows its value has the largest gain; give laws or an "
+                "entropy_floor, or use 'rise' or 'factor'"
             )
         for own in {self._cases.own[i] for i in self.attacked}:
             actions = actions_of(self.gain, len(own[0]))
             laws = laws_of(corners(actions, own), own)
             if self.form == "factor" and not (laws @ actions.T).max(axis=1).min() > 0:
                 raise ValidationError(
-                    f"form: found 'factor' of {self.gain!r}, which is not positive for all laws "
-                    "of the attacked record; 'rise' is bounded"
+                    f"form: found 'factor' for {self.gain!r}, which is not positive for all laws "
+                    "of the attacked record; use 'rise'"
                 )
 
     @property
@@ -391,7 +392,9 @@ class ProductLeakage(Problem):
         given: Any = candidate
         if isinstance(given, IndependentAdversary):
             if given.mechanism != self.mechanism or given.records[0] not in records:
-                raise ValidationError("candidate: found an adversary of another problem")
+                raise ValidationError(
+                    "candidate: found an adversary of another mechanism or record"
+                )
             given, records = given.laws, given.records
         given = in_order(given, "candidate")
         if len(given) != space.records:

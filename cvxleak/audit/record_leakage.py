@@ -210,8 +210,9 @@ class RecordLeakage(Problem):
     def _check_gain(self) -> None:
         if isinstance(self.mechanism.noise, RealOutput):
             raise ValidationError(
-                f"gain: found {self.gain!r} ({self.form}) of a real output; there only the rise of "
-                "Shannon's gain is bounded: audit the noise on a grid, or rounded"
+                f"gain: found {self.gain!r} ({self.form}) for a real-valued output, for which "
+                "only the rise of Shannon's gain is supported; audit rounded noise, or noise on "
+                "a grid"
             )
         shape = self.mechanism.space.shape
         if self.records is not None:
@@ -230,8 +231,8 @@ class RecordLeakage(Problem):
         for k in sorted(sizes):
             if self.form == "factor" and not Objective.of(self.told, k, 1.0).least(k)[0] > 0:
                 raise ValidationError(
-                    f"form: found 'factor' of {self.gain!r}, which is not shown to be positive for "
-                    "all priors; 'rise' and 'posterior' are bounded"
+                    f"form: found 'factor' for {self.gain!r}, which is not known to be positive "
+                    "for all priors; use 'rise' or 'posterior'"
                 )
 
     def _search(
@@ -295,7 +296,7 @@ class RecordLeakage(Problem):
         mechanism = self.mechanism.nominal
         if isinstance(candidate, Adversary):
             if candidate.mechanism != self.mechanism or candidate.adversaries != self.adversaries:
-                raise ValidationError("candidate: found an Adversary of another problem")
+                raise ValidationError("candidate: found an Adversary of another mechanism")
             candidate, records, lumped = candidate.weights, candidate.records, True
         group = self.records if records is None else mechanism.space.group(records)
         if group is not None and (len(group) != self.size or self.records not in (None, group)):
@@ -303,7 +304,10 @@ class RecordLeakage(Problem):
             about = f"{self.size} of them" if self.records is None else f"{self.records}"
             raise ValidationError(f"records: found {group}; the problem is about {about}")
         if lumped and group is None:
-            raise ValidationError("records: lumped weights are about one record; name it")
+            raise ValidationError(
+                "records: found none; lumped weights belong to one record or group, which "
+                "must be named"
+            )
         if lumped and group:
             lumped_problem, missed = self._lumped(group), {}
             p = candidate_weights(candidate, len(lumped_problem.rows), None, "group of contexts")
@@ -568,8 +572,8 @@ def balance_of(
     whole = _certificate(free, "free").problem
     if whole != {**_certificate(bound, "bound").problem, "entropy_floor": 0.0}:
         raise ValidationError(
-            f"free: found an audit at a floor of {short(whole['entropy_floor'])}, perhaps of "
-            "something else; it must be that of `bound` at a floor of 0"
+            f"free: found an audit at a floor of {short(whole['entropy_floor'])}; an audit at a "
+            "floor of 0 is needed, of the same mechanism and records as `bound`"
         )
     wanted = 0.4 * allowed * (free.lower - bound.upper)
     cut, refined = False, []
@@ -630,7 +634,7 @@ def _certificate(bound: Bound, name: str) -> Certificate:
     if certificate is None or certificate.kind != "record-leakage" or bound.unit != "nats":
         kind = "none" if certificate is None else repr(certificate.kind)
         raise ValidationError(
-            f"{name}: found a bound in {bound.unit} with certificate {kind}; an audit's in nats "
-            "is needed, with its certificate"
+            f"{name}: found a bound in {bound.unit} with certificate {kind}; an audit in nats "
+            "with its certificate is needed"
         )
     return certificate

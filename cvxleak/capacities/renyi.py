@@ -107,7 +107,7 @@ class RenyiCapacity(Problem):
         import cvxpy as cp
 
         if math.isinf(self.alpha):
-            raise ValidationError("alpha: found inf; there is a program for finite orders only")
+            raise ValidationError("alpha: found inf; to_cvxpy supports finite orders only")
         if self.alpha == 1:
             return Capacity(self.channel).to_cvxpy()
         p = cp.Variable(len(self.channel.inputs), nonneg=True, name="input")

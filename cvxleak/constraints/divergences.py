@@ -237,7 +237,9 @@ def zcdp(
         for order in in_order(orders, "orders")
     )
     if not given or any(a >= b for a, b in pairwise(given)):
-        raise ValidationError(f"orders: found {short(given)}; rising orders above 1 are needed")
+        raise ValidationError(
+            f"orders: found {short(given)}; increasing numbers above 1 are needed"
+        )
     slack = max(given[0], *(_chord_factor(a, b) for a, b in pairwise(given)), 1.0)
     tail = exponential(rho, "rho", given[-1], MOST)
     budgets = [(math.inf, tail)]

@@ -67,9 +67,9 @@ def read_matrix(
     unlike_rows = header[0] and not any(map(is_number, header))
     if unlike_rows and _is_whole([cells for _, cells in rows[1:]], made):
         raise ValidationError(
-            f"path: {os.fspath(path)!r} has a header, and its first column may be labels of "
-            "the rows or numbers: if it is labels, leave the first cell of the header empty; "
-            "if it is numbers, remove the header"
+            f"path: {os.fspath(path)!r} has a header, and its first column may hold row labels "
+            "or probabilities; leave the top-left cell empty if it holds row labels, or remove "
+            "the header if it holds probabilities"
         )
     matrix = [numbers_from_text(cells[1:], line, path, 2) for line, cells in rows[1:]]
     inputs = [label_from_text(cells[0]) for _, cells in rows[1:]]

@@ -112,8 +112,8 @@ class Alternation:
             raise ValidationError(f"problem: found {found}; MinLeakage or MinDistortion is needed")
         if problem.size != 1 or problem.entropy_floor is None or problem.priors is not None:
             raise ValidationError(
-                "problem: found one without an entropy floor, with given priors or about groups; "
-                "single records and a floor are needed"
+                "problem: found one without an entropy floor, with given priors, or about "
+                "groups; one about single records with an entropy floor is needed"
             )
         whole_number(self.starts, "starts", 1)
         self.rng = generator(self.rng)

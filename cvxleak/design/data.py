@@ -107,7 +107,9 @@ class DesignData:
             candidate = candidate.mechanism
         if isinstance(candidate, Mechanism):
             if candidate.query.space != space:
-                raise ValidationError("candidate: it is about another record space than the query")
+                raise ValidationError(
+                    "candidate: found a mechanism on another record space than the query's"
+                )
             given = candidate.channel.select(candidate.query.values, outputs, "candidate").matrix
             if candidate.query == rows:
                 return self, given
@@ -139,8 +141,8 @@ class DesignData:
             return self, shared
         if self.form == "query" or self.rules:
             raise ValidationError(
-                "candidate: it tells datasets apart that share a row of this problem; state the "
-                "problem with rows='datasets'"
+                "candidate: found different rows for datasets that share a row in this problem; "
+                "state the problem with rows='datasets'"
             )
         return replace(self, form="datasets"), matrix
 

@@ -174,11 +174,11 @@ class DesignForPrior(Problem):
                 f"minimize: found {minimize!r}; allowed: 'leakage' and 'distortion'"
             )
         if (budget is None) == (slope is None):
-            raise ValidationError("budget: give exactly one of it and slope")
+            raise ValidationError("budget: exactly one of budget and slope is needed")
         if measure in PRIVACY and (minimize == "leakage" or slope is not None):
             raise ValidationError(
-                f"measure: {measure!r} bounds the channel while the distortion is minimized; "
-                "it takes a budget and minimize='distortion'"
+                f"measure: found {measure!r}, which is a constraint on the channel; it needs a "
+                "budget and minimize='distortion'"
             )
         priors = read_priors(prior, "prior")
         if isinstance(distortion, str):
@@ -186,7 +186,9 @@ class DesignForPrior(Problem):
         if not isinstance(distortion, Distortion):
             distortion = Distortion(distortion)
         if measure in PRIVACY and measure != "local_dp" and len(priors) > 1:
-            raise ValidationError(f"prior: found {len(priors)}; {measure!r} takes one")
+            raise ValidationError(
+                f"prior: found {len(priors)} priors; measure {measure!r} takes one"
+            )
         rules: tuple[Rule, ...] = ()
         if callable(constraints) or constraints != ():
             from cvxleak.design.user_constraints import as_rules

@@ -116,13 +116,14 @@ class DesignProblem(Problem):
         }
         if (entropy_floor is None) is (priors is None):
             raise ValidationError(
-                "entropy_floor: give either it (all adversaries with that much doubt) or priors"
+                "entropy_floor: exactly one of entropy_floor (all adversaries with at least "
+                "this much uncertainty) and priors is needed"
             )
         if fields["constraints"] and rows == "auto" and space.size > STATED_ROWS:
             raise ValidationError(
-                f"rows: with constraints of your own there is one row per dataset, and there are "
-                f"more than {STATED_ROWS}; choose 'orbits' if the constraints are invariant, or "
-                "'query'"
+                f"rows: found more than {STATED_ROWS} datasets, each of which needs a row if "
+                "there are user constraints; use 'orbits' if the constraints are invariant "
+                "under symmetries, or 'query'"
             )
         for name, value in fields.items():
             object.__setattr__(self, name, value)
@@ -226,7 +227,7 @@ def read_law(query: Query, given: Any, name: str) -> Law:
         if len(given.weights) != {"values": len(query.values), "datasets": query.space.size}.get(
             given.on, 0
         ):
-            raise ValidationError(f"{name}: found a law of another query")
+            raise ValidationError(f"{name}: found a law on the values of another query")
         return given
     space, count = query.space, len(query.values)
     # Labels decide; where there are none, the number of outcomes does.
@@ -266,7 +267,7 @@ def _sources(query: Query, source: Any, sources: Any) -> tuple[Law, ...]:
     if sources is None:
         return (read_law(query, source, "source"),)
     if source is not None:
-        raise ValidationError("sources: found both it and source; one of them says what is known")
+        raise ValidationError("sources: found both sources and source; only one of them is allowed")
     return _laws(query, sources, "sources")
 
 

@@ -61,8 +61,8 @@ def as_rules(constraints: UserRules) -> tuple[Rule, ...]:
         return (constraints,)
     if isinstance(constraints, cp.Constraint):
         raise ValidationError(
-            "constraints: found a ready-made constraint, which cannot be about this problem's "
-            f"channel; {_HOW}"
+            "constraints: found a ready-made constraint, which cannot refer to this problem's "
+            f"channel variable; {_HOW}"
         )
     rules = in_order(constraints, "constraints")
     for place, rule in enumerate(rules):
@@ -358,7 +358,7 @@ def _checked(found: list[cp.Constraint], channel: cp.Variable, place: int) -> li
     variables = {v.id: v for constraint in found for v in constraint.variables()}
     if found and channel.id not in variables:
         raise ValidationError(
-            f"{name}: what it returned says nothing about the channel variable that it was given"
+            f"{name}: its constraints do not contain the channel variable that it was given"
         )
     for constraint in found:
         if not constraint.is_dcp():

@@ -57,16 +57,19 @@ class Budgets:
         groups = {}
         for parties, budget in (coalitions or {}).items():
             if isinstance(parties, str):
-                raise ValidationError(f"coalitions: found {short(parties)}; name several parties")
+                raise ValidationError(
+                    f"coalitions: found {short(parties)}; at least two parties are needed"
+                )
             who = frozenset(party_name(party, "coalitions") for party in parties)
             if not who or who in groups:
                 raise ValidationError(
-                    f"coalitions: found {short(parties)}; each needs members, and only one budget"
+                    f"coalitions: found {short(parties)}; each coalition needs members and "
+                    "exactly one budget"
                 )
             strangers = sorted(who - set(own)) if isinstance(own, dict) else []
             if strangers:
                 raise ValidationError(
-                    f"coalitions: found {strangers}; epsilon names the parties that are served"
+                    f"coalitions: found {strangers}; members must be parties that epsilon names"
                 )
             groups[who] = real_number(budget, "coalitions", 0.0, most)
         object.__setattr__(self, "epsilon", own)
@@ -108,14 +111,15 @@ class Budgets:
         """
         if isinstance(self.epsilon, dict) and party not in self.epsilon:
             raise InfeasibleError(
-                f"party: found {short(party)}; this ledger serves {sorted(self.epsilon)}"
+                f"party: found {short(party)}; the parties of this ledger are "
+                f"{sorted(self.epsilon)}"
             )
         own = _within("epsilon", epsilon, self.of(frozenset([party])))
         everybody = _within("delta", delta, self.delta)
         if everybody < before:
             raise ValidationError(
-                f"delta: found {everybody!r}; an earlier request had {before!r}, and what all "
-                "parties may learn together must not go down"
+                f"delta: found {everybody!r}, below {before!r} of an earlier request; the budget "
+                "of all parties together must not decrease"
             )
         if epsilon is None:
             own = min(own, everybody)
@@ -134,7 +138,8 @@ def party_name(party: Any, argument: str) -> str:
     """Return the name of a party, or say what is wrong with it."""
     if not isinstance(party, str) or not party or party != party.strip():
         raise ValidationError(
-            f"{argument}: found {short(party)}; a party is named by a text without space around it"
+            f"{argument}: found {short(party)}; the name of a party is text without leading or "
+            "trailing spaces"
         )
     return party
 

@@ -185,7 +185,9 @@ class History:
             check_size(len(places) * len(mass), SIZE_LIMIT)
         drawn = self.realized(looker), entry.output
         if drawn not in moves:
-            raise ValidationError(f"output: release {len(self._drawn) + 1} cannot give it")
+            raise ValidationError(
+                f"output: it is not a possible output of release {len(self._drawn) + 1}"
+            )
         self._table = self._followed(entry.party, looker, rows, moves)
         self._realized = moves[drawn]
         self._drawn = [*self._drawn, (entry.party, entry.output)]
@@ -225,7 +227,7 @@ class History:
         shapes = {(len(part), len(row)) for part in rows for row in part}
         datasets = len(next(iter(masses.values())))
         if len(shapes) != 1 or shapes.pop()[0] != datasets:
-            raise ValidationError("kernel: it does not fit the data's values")
+            raise ValidationError("kernel: its shape does not match the data's values")
         return dict(zip(masses, rows, strict=True))
 
     def _followed(

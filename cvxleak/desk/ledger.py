@@ -94,7 +94,7 @@ class Ledger:
             # A link is there as a whole or not at all, and never in the place of another file.
             os.link(draft, target)
         except FileExistsError:
-            raise ValidationError(f"path: {os.fspath(path)!r} is there already") from None
+            raise ValidationError(f"path: {os.fspath(path)!r} already exists") from None
         except (OSError, *ERRORS) as error:
             why = getattr(error, "strerror", None) or error  # not the draft's name
             raise ValidationError(f"path: cannot write {os.fspath(path)!r}: {why}") from error
@@ -151,7 +151,7 @@ class Ledger:
         """Return the rows, once the file is seen to be this ledger and its chain to be whole."""
         if _heading(connection) != self._text:
             raise ValidationError(
-                f"path: {os.fspath(self.path)!r} is another ledger than the one that was opened"
+                f"path: {os.fspath(self.path)!r} is no longer the ledger that was opened"
             )
         rows = _rows(connection)
         _chain(rows, self._seed)

@@ -69,14 +69,16 @@ class RealizedHistory:
             )
         rows = normalized_rows(entry.kernel[0])
         if len(rows) != len(self._law) or len({len(row) for row in rows}) != 1:
-            raise ValidationError("kernel: it does not fit the data's values")
+            raise ValidationError("kernel: its shape does not match the data's values")
         mass = [
             [p * row[r] for p, row in zip(self._law, rows, strict=True)]
             for r in range(len(rows[0]))
         ]
         total = sum(mass[entry.output], fmpq(0))
         if total == 0:
-            raise ValidationError(f"output: release {len(self._past) + 1} cannot give it")
+            raise ValidationError(
+                f"output: it is not a possible output of release {len(self._past) + 1}"
+            )
         self._past = [*self._past, (entry.party, entry.output, *information(mass))]
         self._law = tuple(q / total for q in mass[entry.output])
 

@@ -213,7 +213,9 @@ class ReleaseDesk:
             masses = history.seen(looker)
             row = list(masses).index(history.realized(looker))
             if masses[history.realized(looker)][place] == 0:
-                raise ValidationError("x: impossible by the model and what was released so far")
+                raise ValidationError(
+                    "x: its probability is zero under the model, given the earlier releases"
+                )
             record = Record(
                 number=len(earlier) + 1,
                 party=name,
@@ -327,7 +329,7 @@ class ReleaseDesk:
         for record in records:
             if record.request.inputs != self._prior.labels:
                 raise ValidationError(
-                    f"path: release {record.number} is about other data than the model"
+                    f"path: release {record.number} is about data other than the model's"
                 )
         return records
 

@@ -95,8 +95,8 @@ def check_one_varies(p: cp.Expression, q: cp.Expression) -> None:
     """Refuse a prior and a channel that both hold variables."""
     if not is_fixed(p) and not is_fixed(q):
         raise ValidationError(
-            "prior: both it and the channel hold variables; one of them must be fixed "
-            "(data or a Parameter), or else nothing here is convex"
+            "prior: found variables both in the prior and in the channel; one of them must be "
+            "data or a Parameter, since the expression is not jointly convex"
         )
 
 

@@ -76,7 +76,7 @@ def _check_scalar(given: cp.Expression, name: str) -> None:
         )
     if given.is_nonpos() and not is_known(given):
         raise ValidationError(
-            f"{name}: found an expression that is never positive; a budget is not negative"
+            f"{name}: found an expression that is never positive; a budget must be non-negative"
         )
 
 

@@ -387,7 +387,10 @@ def exp_arimoto_information(prior: Law, channel: Rows, alpha: float) -> cp.Expre
     order = rational_order(alpha)
     p, q = matched(prior, channel)
     if not is_fixed(p):
-        raise ValidationError("prior: it holds variables; in the prior this is not convex")
+        raise ValidationError(
+            "prior: found variables; the expression is not convex in the prior, which must "
+            "be data or a Parameter"
+        )
     tilted = derived(p, partial(_tilted, exponent=float(order)), p.shape, nonneg=True)
     return exp_sibson_information(tilted, q, alpha)
 

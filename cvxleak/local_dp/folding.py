@@ -126,7 +126,8 @@ def fold(sources: Sources, *, cap: int = 1000) -> FoldedSets:
     folding = classify(known, cap=cap).folding
     if folding is None:
         raise ValidationError(
-            f"sources: the set has more than {cap} folding permutations; MinLocalDP needs none"
+            f"sources: found a set with more than {cap} folding permutations; use MinLocalDP, "
+            "which does not need them"
         )
     images, members = [], []
     for order in folding:
@@ -300,6 +301,7 @@ def _finite(sources: Sources) -> SourceSet:
     known = read_sources(sources)
     if not known.is_finite:
         raise ValidationError(
-            "sources: found convex parts; folding is for finite sets, and MinLocalDP for all"
+            "sources: found convex parts; folding needs a finite set of laws (use MinLocalDP "
+            "for other sets)"
         )
     return known

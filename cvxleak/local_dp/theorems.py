@@ -224,7 +224,10 @@ def class_two_program(
 
     known = _class_two(sources)
     if known.polytopes:
-        raise ValidationError("sources: polytopes are for MinLocalDP; here laws are needed")
+        raise ValidationError(
+            "sources: found polytopes; a finite set of laws is needed (use MinLocalDP for "
+            "polytopes)"
+        )
     D = real_number(budget, "budget", 0.0, 1.0, open_low=True)
     kept = known.size - whole_number(removed, "removed", 0, max(known.size - 2, 0))
     z, t = cp.Variable(kept, nonneg=True, name="ratios"), cp.Variable(nonneg=True, name="scale")
@@ -374,7 +377,10 @@ def ordered_leakage(
     """Return (11) for a set that is in falling order."""
     M, kept = known.size, known.size - removed
     if known.polytopes:
-        raise ValidationError("sources: polytopes are for MinLocalDP; here laws are needed")
+        raise ValidationError(
+            "sources: found polytopes; a finite set of laws is needed (use MinLocalDP for "
+            "polytopes)"
+        )
     # Columns z_i = D_i / D_1 for i <= kept, and t = 1 / D_1.
     head, tail = known.points[:, :kept], known.points[:, kept:].sum(axis=1)
     rows = [np.column_stack([head, tail - budget])]

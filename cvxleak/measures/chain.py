@@ -164,7 +164,7 @@ def composition_chain_rule(
     y1, y2 = (instance(one, Mechanism, f"mechanisms[{i}]") for i, one in enumerate(pair))
     if y1.space != y2.space:
         raise ValidationError(
-            f"mechanisms: found the spaces {y1.space!r} and {y2.space!r}; they must be one"
+            f"mechanisms: found the spaces {y1.space!r} and {y2.space!r}; they must be equal"
         )
     return _chain(prior, y2.to_channel(), (y2, records), (y1, records))
 

@@ -143,7 +143,7 @@ def group_slack(capacities: Sequence[float], epsilon: float) -> float:
     budget = _non_negative(epsilon, "epsilon")
     checked = _non_negatives(capacities, "capacities")
     if not checked:
-        raise ValidationError("capacities: found none; C_1 is needed")
+        raise ValidationError("capacities: found none; at least C_1 is needed")
     return max(0.0, max(c / k for k, c in enumerate(checked, start=1)) - budget)
 
 

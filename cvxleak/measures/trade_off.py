@@ -118,7 +118,9 @@ def _rates(false_alarms: ArrayLike) -> Array:
         false_alarms, "false_alarms", plain_array(false_alarms, "false_alarms").ndim
     )
     if not ((rates >= 0) & (rates <= 1)).all():
-        raise ValidationError("false_alarms: found one outside of [0, 1]; they are probabilities")
+        raise ValidationError(
+            "false_alarms: found a number outside [0, 1]; probabilities are needed"
+        )
     return np.asarray(rates, dtype=float)
 
 

@@ -28,7 +28,9 @@ def nearest_output(
     starts = ends if inputs is None else in_order(inputs, "inputs")
     y, x = _finite(ends, "outputs"), _finite(starts, "inputs")
     if not np.all(np.diff(y) > 0):
-        raise ValidationError("outputs: found numbers that do not increase; they must, strictly")
+        raise ValidationError(
+            "outputs: found numbers that do not increase; strictly increasing numbers are needed"
+        )
     check_cells(len(starts), len(ends), "outputs")
     edges = np.concatenate([[-math.inf], y[:-1] / 2 + y[1:] / 2, [math.inf]])
     return Channel(mass(edges[:-1] - x[:, None], edges[1:] - x[:, None]), starts, ends)

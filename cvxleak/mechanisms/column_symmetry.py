@@ -111,7 +111,10 @@ def is_weakly_symmetric(
     elif record is None or isinstance(subject, Mechanism):
         records = [0 if record is None else record]
     else:
-        raise ValidationError(f"record: found {record!r}; a channel alone has no records")
+        raise ValidationError(
+            f"record: found {record!r}, but subject is a channel, which has no records; leave "
+            "it out"
+        )
     if not is_column_symmetric(subject, slack):
         return False
     return any(_constant_choice(_rows(subject, i), slack) for i in records)

@@ -78,7 +78,7 @@ def exponential(
     if array.size == 0 or not np.isfinite(array).all():
         raise ValidationError(
             f"scores: found shape {array.shape} with {int(np.isinf(array).sum())} infinite "
-            "entries; all scores must be finite, and there must be some"
+            "entries; at least one score is needed, and all must be finite"
         )
     level = real_number(epsilon, "epsilon", 0, open_high=True)
     width = real_number(sensitivity, "sensitivity", 0, open_low=True, open_high=True)

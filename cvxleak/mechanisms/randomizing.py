@@ -77,8 +77,8 @@ def randomize(
             )
         elif missing == "refuse":
             raise ValidationError(
-                f"column: entry {place} is missing; missing='keep' keeps it so, and None as an "
-                "input of the channel makes it an answer"
+                f"column: entry {place} is missing; use missing='keep' to leave it missing, or "
+                "make None an input of the channel"
             )
     source = None if rng is None else generator(rng)
     for label, its in places.items():
@@ -97,7 +97,7 @@ def _known(entry: Any, labels: dict[Hashable, list[int]]) -> bool:
 def _entries(column: Any) -> list[Any]:
     """Return a column's entries as plain values."""
     if hasattr(column, "columns") or getattr(column, "ndim", 1) != 1:
-        raise ValidationError("column: found a table; a column, of one dimension, is needed")
+        raise ValidationError("column: found a table; a column of one dimension is needed")
     if isinstance(column, str) or (hasattr(column, "items") and not hasattr(column, "iloc")):
         raise ValidationError(
             f"column: expected a list, an array or a Series, found {short(column)}"

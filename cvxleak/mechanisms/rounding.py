@@ -93,8 +93,8 @@ def _laws(base: int, largest: int, up: Sequence[float] | None) -> np.ndarray:
         given = in_order(up, "up")
         if len(given) != base - 1:
             raise ValidationError(
-                f"up: found {len(given)} probabilities; {base - 1} are needed, for the rests from "
-                "1 to base - 1"
+                f"up: found {len(given)} probabilities; {base - 1} are needed, one for each "
+                "remainder from 1 to base - 1"
             )
         shares = [
             fraction(real_number(value, f"up[{i}]", 0.0, 1.0)) for i, value in enumerate(given)

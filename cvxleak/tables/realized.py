@@ -69,7 +69,8 @@ class RealizedLeakage(Value):
     def pml(self) -> Array:
         """The pointwise maximal leakage log max_c P(c | y) / P(c) about each, in nats.
 
-        It bounds the factor by which any adversary's gain increases; NaN for cells without people.
+        Its exponential is the largest factor by which the output increases any adversary's gain.
+        NaN for cells without people.
         """
         with np.errstate(divide="ignore", invalid="ignore"):
             ratios = np.where(self.prior > 0, self.posterior / self.prior, 0.0)

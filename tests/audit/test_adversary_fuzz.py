@@ -105,7 +105,7 @@ def judge(seed: int, shape: tuple[int, ...], kinds: list[str], share: float, tmp
     try:
         bound = problem.solve(tol=1e-2, time_limit=10.0)
     except InfeasibleError as error:
-        if "by rounding only" not in str(error):
+        if "up to rounding" not in str(error):
             raise
         return
     best = search(known, mechanism, rows, record, floor, held, rng)

@@ -197,17 +197,17 @@ def test_pairs_of_a_count_are_bounded_at_once_as_sharply_as_one_by_one(monkeypat
 
 
 BAD = [
-    ((RESPONSE,), {}, "epsilon: found no claim; one of"),
-    ((RESPONSE,), {"epsilon": 1, "zcdp": 1}, "epsilon: found epsilon and zcdp; one of"),
-    ((RESPONSE,), {"zcdp": 1, "delta": 0.1}, "delta: found 0.1; it goes with epsilon"),
+    ((RESPONSE,), {}, "epsilon: found no claim; exactly one of"),
+    ((RESPONSE,), {"epsilon": 1, "zcdp": 1}, "epsilon: found epsilon and zcdp; exactly one of"),
+    ((RESPONSE,), {"zcdp": 1, "delta": 0.1}, "delta: found 0.1 without epsilon"),
     ((RESPONSE,), {"zcdp": -1}, "zcdp: found -1"),
     ((RESPONSE,), {"epsilon": 1, "delta": 2}, "delta: found 2"),
     ((RESPONSE,), {"renyi": (1, 1)}, r"renyi: found 1; it must be in \(1"),
     ((RESPONSE,), {"renyi": 2}, "renyi: expected a sequence"),
     ((RESPONSE,), {"renyi": (2, 1, 1)}, r"renyi: found \(2, 1, 1\); \(alpha, epsilon\)"),
-    (([[1.0]],), {"epsilon": 1}, "first: found nothing that differs"),
+    (([[1.0]],), {"epsilon": 1}, "first: found no two inputs"),
     ((RESPONSE, [0.5, 0.5]), {"epsilon": 1}, "second: found .* as many rows"),
-    ((votes(1, 1, 1), RESPONSE), {"epsilon": 1}, "first: found a Mechanism"),
+    ((votes(1, 1, 1), RESPONSE), {"epsilon": 1}, "second: found one in addition to a Mechanism"),
     ((Mechanism(count(2), Gaussian(1.0)),), {"epsilon": 1}, "mechanism: its output is a number"),
 ]
 

@@ -104,7 +104,7 @@ def test_all_strategies_of_three_values(gain, form):
 @pytest.mark.parametrize("form", ["posterior", "rise", "factor"])
 def test_the_witness_attains_the_lower_end_and_random_priors_do_not_pass_the_upper(gain, form):
     if form == "factor" and gain in (GAMBLE, Shannon()):
-        with pytest.raises(ValidationError, match="not shown to be positive"):
+        with pytest.raises(ValidationError, match="not known to be positive"):
             RecordLeakage(ROUNDED, 2.0, gain=gain, form=form)
         return
     problem = RecordLeakage(ROUNDED, 2.0, gain=gain, form=form)
@@ -320,7 +320,7 @@ def test_a_gain_of_ones_own_with_rows_is_that_gain_matrix():
         ({"gain": "guess"}, "expected a Gain"),
         ({"gain": Guess(), "form": "ratio"}, "form: found 'ratio'"),
         ({"gain": GainMatrix([[1, 2, 3]])}, "2 columns"),
-        ({"gain": GAMBLE, "form": "factor"}, "not shown to be positive"),
+        ({"gain": GAMBLE, "form": "factor"}, "not known to be positive"),
     ],
 )
 def test_bad_gains_are_refused(options, message):

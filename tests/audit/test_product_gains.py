@@ -149,7 +149,7 @@ def test_a_gain_of_ones_own_is_the_matrix_of_its_rows():
     assert own.lower == pytest.approx(2 * guess.lower, abs=1e-11)
     assert verify(own.certificate)
     mixed = Mechanism.from_channel(RecordSpace([(0, 1), (0, 1, 2)]), np.eye(6))
-    with pytest.raises(ValidationError, match="name the record"):
+    with pytest.raises(ValidationError, match="name one record"):
         ProductLeakage(mixed, gain=Double())
     assert ProductLeakage(mixed, records=1, gain=Double()).gain.table.shape == (3, 3)
 
@@ -162,10 +162,13 @@ def test_a_gain_of_ones_own_is_the_matrix_of_its_rows():
         ({"gain": Gini()}, "of independent records the gains"),
         ({"gain": Arimoto(2)}, "of independent records the gains"),
         ({"gain": Shannon(), "form": "factor"}, "of independent records the gains"),
-        ({"gain": Guess(), "form": "posterior"}, "whoever knows its value gains the most"),
+        (
+            {"gain": Guess(), "form": "posterior"},
+            "who already knows its value has the largest gain",
+        ),
         ({"gain": GainMatrix([[1.0, 0.0]]), "form": "factor"}, "not positive"),
         ({"gain": GainMatrix([[1.0, 0.0, 0.0]])}, "columns"),
-        ({"entropy_floor": 1.0, "gain": Shannon(), "form": "factor"}, "not shown to be positive"),
+        ({"entropy_floor": 1.0, "gain": Shannon(), "form": "factor"}, "not known to be positive"),
     ],
 )
 def test_refused(arguments, reason):

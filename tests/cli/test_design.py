@@ -169,7 +169,7 @@ def test_a_cost_of_ones_own(run: Run, write: Write, tmp_path: Path):
         (PARITY + COST + DESIGN.replace("1.5", "9"), "design.entropy_floor: found 9"),
         (
             PARITY + COST + DESIGN.replace("entropy_floor = 1.5\n", ""),
-            "design: entropy_floor: give either it",
+            "design: entropy_floor: exactly one of entropy_floor",
         ),
         (PARITY + COST + DESIGN + "size = 9\nobjective = 'group'", "design.size: found 9"),
         (PARITY + COST + DESIGN + "sources = [[1, 1]]", "design.sources[0]: sums to 2"),

@@ -112,7 +112,7 @@ def test_what_is_refused_leaves_the_ledger_as_it_was(ledger, options, data, foun
     before = ledger.read_bytes()
     result = ask(ledger, *options, data=data)
     if options == ["--delta", 0.01]:
-        found = "delta: found 0.01; an earlier request had 0.1"
+        found = "delta: found 0.01, below 0.1 of an earlier request"
     assert result.exit_code == 2
     assert result.stderr.startswith("cvxleak: ")
     assert found in result.stderr

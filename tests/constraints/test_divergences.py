@@ -208,7 +208,7 @@ Q32 = cp.Variable((3, 2))
         (lambda: renyi_dp(Q32, 2, cp.Variable()), "epsilon: found variables"),
         (lambda: zcdp(Q32, 700.0), r"rho: found 700.0; it must be in \[0, 666.6"),
         (lambda: zcdp(Q32, 0.1, orders=[]), "orders: found"),
-        (lambda: zcdp(Q32, 0.1, orders=[2, 1.5]), "orders: found .*; rising orders above 1"),
+        (lambda: zcdp(Q32, 0.1, orders=[2, 1.5]), "orders: found .*; increasing numbers above 1"),
         (lambda: zcdp(Q32, 0.1, orders=[1]), "orders: found 1; it must be in"),
     ],
 )

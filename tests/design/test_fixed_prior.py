@@ -248,8 +248,8 @@ def test_a_bound_can_be_refined_and_pickled():
 @pytest.mark.parametrize(
     ("arguments", "options", "words"),
     [
-        (([0.5, 0.5], HAMMING), {}, "budget: give exactly one"),
-        (([0.5, 0.5], HAMMING, 0.1), {"slope": 1.0}, "budget: give exactly one"),
+        (([0.5, 0.5], HAMMING), {}, "budget: exactly one"),
+        (([0.5, 0.5], HAMMING, 0.1), {"slope": 1.0}, "budget: exactly one"),
         (([0.5, 0.5], HAMMING, -0.1), {}, "budget"),
         (([0.5, 0.5], HAMMING, 0.1), {"measure": "none"}, "measure"),
         (([0.5, 0.5], HAMMING, 0.1), {"minimize": "none"}, "minimize"),

@@ -369,7 +369,7 @@ def test_a_candidate_may_have_a_row_for_each_dataset():
     short = problem.check([[0.9, 0.1], [0.2, 0.8]], bound=bound)
     assert problem.check(alike, bound=bound).value == short.value
     narrow = MinLeakage(parity(2), distortion=WRONG, budget=0.6, entropy_floor=0.0, rows="query")
-    with pytest.raises(ValidationError, match="tells datasets apart"):
+    with pytest.raises(ValidationError, match="different rows for datasets"):
         narrow.check(apart, bound=bound)
 
 

@@ -26,7 +26,7 @@ def test_callables_in_any_nesting_give_one_flat_list():
         (lambda Q: Q, r"constraints\[0\]: it returned"),
         ([lambda Q: [], lambda Q: cp.norm(Q) >= 1], r"constraints\[1\]: .*not convex"),
         (lambda Q: Q[5, 0] >= 0, r"constraints\[0\]: it failed .*shape \(2, 2\): IndexError"),
-        (lambda Q: cp.Variable() >= 1, "says nothing about the channel"),
+        (lambda Q: cp.Variable() >= 1, "do not contain the channel"),
         (lambda Q: Q[0, 0] >= cp.Variable(boolean=True), "not continuous"),
         (lambda Q: Q[0, 0] >= cp.Parameter(name="share"), "share has no value"),
     ],

@@ -116,7 +116,7 @@ def test_what_a_history_says_of_an_earlier_output():
     returning = History([0.5, 0.5], past, (), "A")
     assert {returning.output_of(0, seen, "A") for seen in returning.seen("A")} == {0, 1}
     assert returning.realized("A").own == (1,)
-    with pytest.raises(ValidationError, match="cannot give it"):
+    with pytest.raises(ValidationError, match="not a possible output"):
         history.add(Entry("D", copied([0] * 3, (3, 2, 2)).tolist(), 1))
 
 

@@ -115,7 +115,7 @@ HAMMING = Distortion.hamming([0, 1])
         ),
         (
             lambda: expressions.expected_distortion(cp.Variable(2), Q22, HAMMING),
-            "both it and the channel",
+            "both in the prior and in the channel",
         ),
         (
             lambda: expressions.worst_case_distortion([], Q22, HAMMING),
@@ -135,7 +135,7 @@ HAMMING = Distortion.hamming([0, 1])
             lambda: expressions.mechanism_distortion(
                 cp.Variable(2), AdditiveQuery(RecordSpace.binary(1), [(0, 1)]), Q22, HAMMING
             ),
-            "both it and the channel",
+            "both in the prior and in the channel",
         ),
     ],
 )

@@ -94,7 +94,7 @@ def test_exp_arimoto_information_is_the_measure(case, kinds, hold, alpha):
     p, q = case
     prior = hold(p, kinds[0])
     if kinds[0] == "variable":
-        with pytest.raises(ValidationError, match="prior: it holds variables"):
+        with pytest.raises(ValidationError, match="prior: found variables"):
             expressions.exp_arimoto_information(prior, hold(q, "array"), alpha)
         return
     twin = expressions.exp_arimoto_information(prior, hold(q, kinds[1]), alpha)
@@ -462,9 +462,15 @@ Q34, P3 = cp.Variable((3, 4)), np.full(3, 1 / 3)
         ),
         (lambda: expressions.entropy(cp.Constant([0.5, 0.6])), "prior: sums to 1.1"),
         (lambda: expressions.mutual_information([0.5, 0.5], Q34), "prior: found 2 .* 3 inputs"),
-        (lambda: expressions.mutual_information(cp.Variable(3), Q34), "both it and the channel"),
+        (
+            lambda: expressions.mutual_information(cp.Variable(3), Q34),
+            "both in the prior and in the channel",
+        ),
         (lambda: expressions.mutual_information(P3, np.ones((3, 2))), "channel: row 0 sums to 2"),
-        (lambda: expressions.conditional_entropy(cp.Variable(3), Q34), "both it and the channel"),
+        (
+            lambda: expressions.conditional_entropy(cp.Variable(3), Q34),
+            "both in the prior and in the channel",
+        ),
         (lambda: expressions.joint_information(cp.Variable(3), Q34), "prior: found variables"),
         (lambda: expressions.joint_information([0.5, 0.5], Q34), "joint: found 3 rows"),
         (lambda: expressions.joint_information(P3, np.ones((3, 4))), "joint: sums to 12"),

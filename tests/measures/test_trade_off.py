@@ -66,5 +66,5 @@ def test_neighbors_only():
 
 def test_rates_are_probabilities():
     for rates in (1.5, [-0.1, 0.2]):
-        with pytest.raises(ValidationError, match="false_alarms: found one outside"):
+        with pytest.raises(ValidationError, match="false_alarms: found a number outside"):
             trade_off([0.5, 0.5], [0.5, 0.5], rates)

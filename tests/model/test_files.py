@@ -156,10 +156,10 @@ class TestCsv:
             (",a,a\nx,0.5,0.5\n", "outputs: found 'a' and 'a', which are equal"),
             (",1,1.0\nx,0.5,0.5\n", "outputs: found 1 and 1.0, which are equal"),
             ("just text\n", "a header and no rows"),
-            ("no,yes\n0,1\n", "its first column may be"),
+            ("no,yes\n0,1\n", "its first column may hold"),
             (
                 "no,yes\n0.25,0.75\n1,0\n",
-                "its first column may be labels of the rows or numbers",
+                "its first column may hold row labels or probabilities",
             ),
             ("no,yes\n0.25,0.5\n1,0\n", "row 1 sums to 0.0"),
             ("a;b\n0,5;0,5\n", r"semicolons; .*\(0\.5, not 0,5\)"),
@@ -192,7 +192,7 @@ class TestCsv:
 
     def test_a_header_without_labels_of_rows_is_not_half_a_distortion(self, tmp_path):
         path = channel_text(tmp_path, "no,yes\n0,1\n1,0\n")
-        with pytest.raises(ValidationError, match="leave the first cell of the header empty"):
+        with pytest.raises(ValidationError, match="leave the top-left cell empty"):
             Distortion.from_csv(path)
         for text in (",no,yes\n0,0,1\n1,1,0\n", "truth,0,1\n0,0,1\n1,1,0\n"):
             path = channel_text(tmp_path, text)

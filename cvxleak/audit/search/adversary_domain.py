@@ -97,17 +97,17 @@ class Domain:
         exact = self.exact(self.center)
         if exact is None:
             raise InfeasibleError(
-                "adversaries: no prior was found that meets the equations exactly, though some "
-                "miss them by rounding only; where several say the same of the prior, state it "
-                "once, or with at_least and at_most a little apart"
+                "adversaries: no prior was found that meets the equations exactly, although "
+                "some meet them up to rounding; if equations are redundant, state each only "
+                "once, or use at_least and at_most slightly apart"
             )
         with precision():
             try:
                 check_member(restricted, floor, exact)
             except CertificateError as error:
                 raise InfeasibleError(
-                    f"adversaries: no prior was found that is certainly one of them, though some "
-                    f"miss a constraint by rounding only: of the nearest one, {error}"
+                    "adversaries: no prior was found that provably meets the constraints, "
+                    f"although some meet them up to rounding; for the nearest one, {error}"
                 ) from error
 
     def search(
@@ -330,8 +330,8 @@ class Domain:
         answer = _solved(gain, upper.tocsr(), zero[0], equal, zero[1], bounds)
         if answer.status == 2:
             raise InfeasibleError(
-                "adversaries: no prior meets the constraints; each misses one of them by at least "
-                f"{self._least_violation():.3g}"
+                "adversaries: no prior meets the constraints; every prior violates one of them "
+                f"by at least {self._least_violation():.3g}"
             )
         if answer.status != 0:
             raise SolverError(f"adversaries: {answer.message}")
