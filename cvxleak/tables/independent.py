@@ -314,7 +314,7 @@ class TableLeakage(Value):
         if table.outside:
             found = np.array([*product(some, repeat=cells)])
             return found[found.sum(axis=1) <= others]
-        rest = np.array([*product(some, repeat=cells - 1)]).reshape(-1, cells - 1)
+        rest = np.array([*product(some, repeat=cells - 1)], dtype=int)
         rest = rest[rest.sum(axis=1) <= others]
         large = others - rest.sum(axis=1)
         return np.concatenate([np.insert(rest, cell, large, axis=1) for cell in range(cells)])

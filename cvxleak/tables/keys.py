@@ -69,7 +69,7 @@ def keys_of(numbers: Sequence[Linked]) -> int | None:
             f"noise: perturbation tables with different keys ({', '.join(texts)}) cannot have "
             "summed keys"
         )
-    return next(iter(found))
+    return next(iter(found), None)
 
 
 def steps_together(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -234,12 +235,17 @@ class TableRelease(Value):
 
     @cached_property
     def keyed(self) -> dict[int, Linked]:
-        """The positions in `numbers` of the numbers whose keys are sums."""
-        return {
+        """The positions in `numbers` of the numbers whose keys are linked.
+
+        Their keys are sums, and each shares a cell with another one of them.
+        """
+        found = {
             place: Linked(law, places)
             for place, ((_, law), places) in enumerate(zip(self.noise, self.sums, strict=True))
             if isinstance(law, PerturbationTable) and law.summed_keys
         }
+        often = Counter(cell for one in found.values() for cell in one.places)
+        return {place: one for place, one in found.items() if any(often[c] > 1 for c in one.places)}
 
     def law(self, counts: Sequence[Any]) -> dict[tuple[int, ...], Fraction]:
         """Return the exact joint distribution of the published numbers, given the true cell counts.

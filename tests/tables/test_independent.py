@@ -269,6 +269,14 @@ def test_of_summed_keys_the_cells_are_independent(tmp_path):
     assert known.whole.lower == max(bound.lower for bound in known.numbers.values())
 
 
+def test_one_cell_tells_nothing():
+    for table in (Table({"x": ["a"]}, people=4), Table({"x": ["a", "b"]}, 4, zeros=[("b",)])):
+        for noise in ROUNDED, Gaussian(2):
+            found = table_leakage(TableRelease(table, noise))
+            assert found.whole.lower == 0.0
+            assert found.whole.upper < 1e-12
+
+
 def test_what_is_refused_is_named():
     release = TableRelease(Table({"x": ["a", "b", "c"]}, people=10), Gaussian(2))
     with pytest.raises(ValidationError, match=r"release: the noise of \('a',\) is Gaussian"):

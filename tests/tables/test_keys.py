@@ -298,6 +298,34 @@ def test_what_is_too_large_is_named(tmp_path):
         table_privacy(TableRelease(table, PerturbationTable(path)), this_table=True)
 
 
+def test_numbers_that_share_no_cell_are_independent(tmp_path):
+    noise = with_keys(tmp_path, 64)
+    alone = PerturbationTable(noise.path, cycle=2, summed_keys=False)
+    cells = Table({"x": range(20)}, people=1000, margins=False)
+    profiles = [table_privacy(TableRelease(cells, one)).profile(0.5) for one in (noise, alone)]
+    assert profiles[0].upper == profiles[1].upper == profiles[0].lower
+    total = {("a",): RandomRounding(3), ("b",): RandomRounding(2), ("c",): None, ("total",): noise}
+    release = TableRelease(ROW, total)
+    assert not release.linked
+    after = {**total, ("total",): None}
+    law = TableRelease(ROW, after).law([2, 1, 1])
+    key = noise.law(4)
+    assert release.law([2, 1, 1]) == {
+        (*y, t): p * q for y, p in law.items() for t, q in key.items()
+    }
+
+
+def test_a_move_may_change_no_number_that_keys_link(tmp_path):
+    table = Table({"x": ["a", "b"], "y": [0, 1]}, counts=[[2, 1], [1, 1]], margins=[("x",)])
+    noise = with_keys(tmp_path, 4)
+    given = {label: noise if label[0] == "b" else RandomRounding(3) for label in table.numbers}
+    release = TableRelease(table, given)
+    assert release.linked
+    found = table_privacy(release, (("a", 0), ("a", 1)), this_table=True).profile(0.5)
+    truth = hockey_stick(release.law([2, 1, 1, 1]), release.law([1, 2, 1, 1]), 0.5)
+    assert found.lower == pytest.approx(truth) == found.upper
+
+
 def test_nobody_has_the_key_0(tmp_path):
     path = tmp_path / "p.csv"
     path.write_text("i,j,p\n0,0,1/2\n0,1,1/2\n1,0,1/2\n1,2,1/2\n")
