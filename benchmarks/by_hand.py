@@ -272,7 +272,7 @@ def sets(limit: float) -> str:
         rows.append([name, *cells])
         print(rows[-1], flush=True)
     headings = [heading for n in SIZES for heading in (f"n = {n}", "by hand")]
-    return table(["set: what one writes by hand", *headings], rows)
+    return table(["set: hand-written form", *headings], rows)
 
 
 def curve(limit: float) -> str:
