@@ -10,12 +10,12 @@ from flint import fmpq
 from cvxleak.audit import record_leakage
 from cvxleak.core.errors import ValidationError
 from cvxleak.exact.packing import pack, unpack
-from cvxleak.model import Gini, Guess, GuessInTries, Mechanism, Shannon
+from cvxleak.model import Gini, Guess, GuessInTries, Mechanism, RecordSpace, Shannon
 from cvxleak.proofs import product_leakage
-from cvxleak.proofs.bounds import independent_gains
+from cvxleak.proofs.bounds import independent, independent_gains
 from cvxleak.proofs.bounds.independent import LEAST_OUTPUT, Rows, simplex
 from cvxleak.proofs.bounds.independent_gains import actions_of, corners, gain_ends, laws_of
-from cvxleak.queries import parity
+from cvxleak.queries import count, from_table, parity
 from tests.proofs.forging import Parts, ends, proves_nothing_false, refused, tampered
 
 NOISE = [[0.75, 0.25], [0.25, 0.75]]
@@ -251,3 +251,50 @@ def test_the_worst_of_records():
     parts = tampered(RISE, {("problem", "record"): None})
     lower, upper = ends(parts)
     assert 0 < lower <= 0.125 <= upper < 0.126
+
+
+TOLD = Mechanism(from_table(RecordSpace.binary(2), [[0, 0], [1, 1]]), np.eye(2))
+"""Record 0 in full, and nothing of record 1."""
+
+WORST = {
+    "cases": parts_of(LEAST, *CASES, record=None),
+    "contexts": parts_of(
+        {"entropy_floor": 0.5}, KNOWN, {"contexts": "corners", "audit": None}, record=None
+    ),
+}
+
+
+@pytest.mark.parametrize("parts", WORST.values(), ids=WORST)
+def test_the_worst_of_records_that_differ(parts):
+    lower, upper = ends(tampered(parts, {("problem", "mechanism"): TOLD.to_dict()}))
+    assert 0.5 - 1e-12 < lower <= 0.5 <= upper < 0.5 + 1e-12
+
+
+def test_the_worst_of_blocks_of_cases(monkeypatch):
+    # Of a record whose sum with the other one is 1 or 2 nothing is told.
+    told = Mechanism(count(2), [[0.75, 0.25], [0.25, 0.75], [0.25, 0.75]]).to_dict()
+    parts = tampered(
+        RISE, {("problem", "mechanism"): told, ("problem", "laws", "least_probability"): 0.0}
+    )
+    monkeypatch.setattr(independent, "BLOCK", 1)
+    lower, upper = ends(parts)
+    assert 0.25 - 1e-12 < lower <= 0.25 <= upper < 0.25 + 1e-12
+
+
+def test_cases_and_contexts_are_paid_for(monkeypatch):
+    steps = []
+    monkeypatch.setattr(product_leakage, "charge", lambda what, n, why: steps.append((why, n)))
+    wide = Mechanism(parity(2), np.full((2, 16), 1 / 16))
+    told = {("problem", "mechanism"): wide.to_dict()}
+    ends(tampered(RISE, told))
+    # Two cases, and two contexts: three laws of two values, two actions, sixteen outputs.
+    assert steps == [("2 cases", 2 * (64 + 12))]
+    steps.clear()
+    ends(tampered(FLOOR, told))
+    assert steps == [("a context", 64 + 12)] * 2
+
+
+def test_contexts_allow_for_the_roundings_of_their_rows(monkeypatch):
+    monkeypatch.setattr(product_leakage, "UNIT_ROUNDOFF", 2.0**-20)
+    room = 2 * 1.1 * 2 * independent.LAW_ROUNDINGS * 2.0**-20
+    assert ends(FLOOR)[1] == pytest.approx(0.25 + room, abs=1e-12)
