@@ -1765,7 +1765,7 @@ def missed(ends: Ends, wanted: list[Any]) -> tuple[list[str], bool]:
         gap = more if side == "upper" or value is None else -more
         if gap > 0:
             proved = "nothing is" if value is None else f"{float(value)!r} is"
-            texts.append(f"the {side} end {float(claim)!r} is claimed, {proved} proved")
+            texts.append(f"the {side} bound {float(claim)!r} is claimed, {proved} proved")
             narrow |= value is not None and (math.isinf(value) or gap * (1 << 90) < 1)
     return texts, narrow
 def check(data: Any) -> Verdict:  # check one certificate
@@ -1796,7 +1796,7 @@ def check(data: Any) -> Verdict:  # check one certificate
             if not narrow:
                 break
         prove(not texts, "; ".join(texts))
-        said = [f"{side} end {float(end)!r} {unit}" for side, end in zips(SIDES, wanted)
+        said = [f"{side} bound {float(end)!r} {unit}" for side, end in zips(SIDES, wanted)
                 if end is not None]
         return Verdict(PROVED, kind, " and ".join(said))
     except RefusedError as error:

@@ -61,7 +61,7 @@ def test_numbers_are_there():
     assert repr(BOUND) == f"Bound({BOUND})"
     page = BOUND._repr_html_()
     assert f"<td>{BOUND.lower:.7g}</td><td>{BOUND.upper:.7g}</td><td>nats</td>" in page
-    assert repr(verify(BOUND.certificate)) == "Verification(PASS: both ends are proved)"
+    assert repr(verify(BOUND.certificate)) == "Verification(PASS: both bounds are proved)"
     assert verify({}).verdict == "FAIL"
     assert verify(BOUND.certificate, time_limit=0.0).verdict == "NOT CONFIRMED"
     assert repr(Capacity(ROWS).check([0.5, 0.5])) == "Check(feasible; value 0.130812 nats)"

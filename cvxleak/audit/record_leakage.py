@@ -205,7 +205,7 @@ class RecordLeakage(Problem):
         subject = "one person's record" if self.size == 1 else f"a group of {self.size} records"
         if self.records is not None:
             subject = " and ".join(f"record {i}" for i in self.records)
-        return meaning_of(self.told, subject, "any adversary with at least this much doubt")
+        return meaning_of(self.told, subject, "any adversary with at least this much uncertainty")
 
     def _check_gain(self) -> None:
         if isinstance(self.mechanism.noise, RealOutput):

@@ -262,7 +262,7 @@ def build_prior(spec_file: SpecFile, query: Query) -> Prior | None:
     with spec_file.at("prior"):
         if query.space.records != 1:
             raise ValidationError(
-                "it is the law of the only record of a local mechanism; here there are "
+                "it is the distribution of the only record of a local mechanism; here there are "
                 f"{query.space.records} records"
             )
     counts = prior_counts(spec_file)
@@ -314,7 +314,7 @@ def _outcomes(spec_file: SpecFile) -> tuple[Hashable, ...] | None:
         space = RecordSpace(spec_file.spec.space.alphabets)
         if space.records != 1:
             raise ValidationError(
-                "the laws of [sources] are about one record; here there are "
+                "the distributions of [sources] are about one record; here there are "
                 f"{space.records} records"
             )
         return space.alphabets[0]

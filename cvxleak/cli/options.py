@@ -102,21 +102,23 @@ class Units(enum.StrEnum):
 SpecPath = Annotated[
     Path, typer.Argument(metavar="SPEC", help="TOML file describing the mechanism.")
 ]
-Unit = Annotated[
-    Units, typer.Option("--units", help="Unit of information, for inputs and outputs.")
-]
+Unit = Annotated[Units, typer.Option("--units", help="Unit of information for input and output.")]
 Json = Annotated[
     str | None,
-    typer.Option("--json", metavar="PATH|-", help="Write the report as JSON; - prints that alone."),
+    typer.Option(
+        "--json", metavar="PATH|-", help="Write the report as JSON; - prints only the JSON."
+    ),
 ]
 Proof = Annotated[
     str | None,
-    typer.Option("--certificate", metavar="PATH", help="Write the proof, for cvxleak verify."),
+    typer.Option(
+        "--certificate", metavar="PATH", help="Write the certificates, for cvxleak verify."
+    ),
 ]
 TimeLimit = Annotated[
     float,
     typer.Option(
-        metavar="S", help="Seconds for all searches together, with the proofs of what they find."
+        metavar="S", help="Time limit in seconds for all searches together, with their proofs."
     ),
 ]
 Tolerance = Annotated[
@@ -124,7 +126,7 @@ Tolerance = Annotated[
     typer.Option(
         "--tol",
         metavar="T",
-        help="Gap between the ends to reach, as a part of the value. Without a default: the "
+        help="Largest gap between lower and upper bound, relative to the value. Default: the "
         "problem's own.",
     ),
 ]
@@ -133,12 +135,12 @@ ChannelPaths = Annotated[
     typer.Option(
         "--channel",
         metavar="PATH",
-        help="Write the channel, as .csv or .json; may be repeated.",
+        help="Write the channel to a .csv or .json file; may be repeated.",
     ),
 ]
 Picture = Annotated[
     str | None,
-    typer.Option("--plot", metavar="PATH", help="Also draw it: a .png, .svg or .pdf file."),
+    typer.Option("--plot", metavar="PATH", help="Draw the result to a .png, .svg or .pdf file."),
 ]
 
 

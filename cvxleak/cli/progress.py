@@ -106,7 +106,7 @@ class Display(Progress):
             raise KeyboardInterrupt
         self.interrupted = True
         self._console.print(
-            "Interrupted: the report follows with the brackets reached. "
+            "Interrupted: the report follows with the bounds reached. "
             "Press Ctrl-C again to stop without it.",
             highlight=False,
             soft_wrap=True,

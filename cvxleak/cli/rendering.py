@@ -42,17 +42,17 @@ SERIES = {
     names.RENYI_DP: ("Rényi differential privacy", "order", "alpha", "epsilon"),
     names.HITS: ("The best test for one record", "false alarms", "false_alarm", "hits"),
 }
-"""Title, head and attribute of the first column, and what the ends are of."""
+"""Title, head and attribute of the first column, and what the bounds are on."""
 
-BY_DOUBT = {
-    names.GAIN: "The gain that was asked for",
-    names.BALANCE: "Balance: what knowing more brings",
+BY_FLOOR = {
+    names.GAIN: "The gain asked for",
+    names.BALANCE: "Balance",
 }
-"""What has a line for each doubt, and the titles."""
+"""What has a line for each floor, and the titles."""
 
 IN_TABLES = {
     *LEAKAGES,
-    *BY_DOUBT,
+    *BY_FLOOR,
     *SERIES,
     *(names.BLIND_GUESS, names.INFORMED_GUESS),
     *(names.GUESS_BEFORE, names.GUESS_AFTER, names.CHANCE, names.RISE),
@@ -65,14 +65,14 @@ IN_TABLES = {
 }
 LEAKAGE_NOTE = (
     "uncertainty: entropy of an adversary's belief about the whole dataset before the output is "
-    "seen; an adversary who knows nothing has {most}, 100 %. guess: chance of guessing the record "
-    "right, for the worst adversary found. rise: the most by which the output raises that chance, "
-    "for any adversary with this much uncertainty."
+    "seen; an adversary who knows nothing has {most}, 100 %. guess: chance that the worst "
+    "adversary found guesses the record correctly. rise: the most by which the output raises that "
+    "chance, for any adversary with this much uncertainty."
 )
 ENVELOPE_NOTE = (
-    "released: the leakage that the output as it is exceeds with probability delta at most. some "
-    "event: the most that the news of an event of probability delta or more leaks, a lower bound. "
-    "tail average, Theorem 3: upper bounds."
+    "released: the leakage that the output, released as it is, exceeds with probability at most "
+    "delta. some event: the largest leakage from learning that an event of probability delta or "
+    "more has happened, a lower bound. tail average, Theorem 3: upper bounds."
 )
 WORDS = ("record", "output", "value", "unit", "status")
 """Heads of columns that hold no numbers."""
@@ -103,7 +103,11 @@ def render(
         columns = {"value": lambda q: Text(str(q.value)), "probability": lambda q: f"{q.upper:.6f}"}
         for outcome in dict.fromkeys(q.outcome for q in rows):
             given = [q for q in rows if q.outcome == outcome]
-            page.table(f"What the record is if the output is {outcome}", given, columns)
+            page.table(
+                f"Probability of each value of the record, given the output {outcome}",
+                given,
+                columns,
+            )
             page.write(f"First line: {given[0].meaning}", indent="  ")
     if any(quantity.open for quantity in report.quantities):
         page.write(_why_open(report))
@@ -115,7 +119,7 @@ def _tables(page: Page, report: Report) -> None:
         if rows := report.named(name):
             _leakages(page, report, rows, title)
     unit = report.unit
-    for name, title in BY_DOUBT.items():
+    for name, title in BY_FLOOR.items():
         if rows := report.named(name):
             floor = {"uncertainty at least": lambda q: f"{q.entropy_floor:g}"}
             columns = _whose(rows) | floor | _bracket(line="") | {"status": _status}
@@ -142,7 +146,11 @@ def _tables(page: Page, report: Report) -> None:
             **_bracket("at most"),
             "\nstatus": _status,
         }
-        page.table(f"Probability of a leakage above epsilon, or as large, in {unit}", rows, columns)
+        page.table(
+            f"Probability that the leakage exceeds (>) or reaches (≥) epsilon, in {unit}",
+            rows,
+            columns,
+        )
         page.write(f"First line: {rows[0].meaning}", indent="  ")
 
 
@@ -249,7 +257,9 @@ def _outcomes(page: Page, report: Report) -> None:
     title = f"Pointwise maximal leakage of each output, in {report.unit}"
     page.table(title, rows[:OUTCOMES], columns)
     if (left := len(rows) - OUTCOMES) > 0:
-        page.write(f"{left} more, with less, are left out here (see --json).", indent="  ")
+        page.write(
+            f"{left} more outputs, with lower leakage, are not shown (see --json).", indent="  "
+        )
     page.write(f"First line: {rows[0].meaning}", indent="  ")
 
 
@@ -283,7 +293,7 @@ def _why_open(report: Report) -> str:
 
 
 def _bracket(head: str = "", line: str = "\n") -> Columns:
-    """Return the columns of both ends; where there is no number, they are empty."""
+    """Return the columns of both bounds; where there is no number, they are empty."""
     return {
         f"{head}{line}lower": lambda row: "" if math.isnan(row.lower) else ends(row)[0],
         f"{line}upper": lambda row: "" if math.isnan(row.lower) else ends(row)[1],

@@ -35,11 +35,11 @@ class Status(enum.Enum):
     >>> bound.status is Status.CERTIFIED
     True
     >>> print(bound.status.value)
-    both ends are proved and the gap is within the tolerance
+    both bounds are proved and the gap is within the tolerance
     """
 
-    CERTIFIED = "both ends are proved and the gap is within the tolerance"
-    BRACKETED = "both ends are proved, but the gap is wider than the tolerance"
+    CERTIFIED = "both bounds are proved and the gap is within the tolerance"
+    BRACKETED = "both bounds are proved, but the gap is wider than the tolerance"
 
 
 class Stopped(enum.Enum):

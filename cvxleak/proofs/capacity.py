@@ -90,7 +90,7 @@ def _prove_set(
 def about(problem: Mapping[str, Any]) -> str:
     """Say what a problem that `prove` has read is about."""
     if "lower" in problem:
-        rows, words = problem["lower"], "every channel of a set, with"
+        rows, words = problem["lower"], "every channel in a set, with"
     else:
         rows, words = problem["matrix"], "a channel of"
     return f"{words} {len(rows)} inputs and {len(rows[0])} outputs"

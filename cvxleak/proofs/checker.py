@@ -227,7 +227,7 @@ def verify(
     >>> from cvxleak import capacity, verify
     >>> answer = verify(capacity([[0.9, 0.1], [0.1, 0.9]]).certificate)
     >>> answer.passed, answer.reason
-    (True, 'both ends are proved')
+    (True, 'both bounds are proved')
     >>> verify({"format": "something else"}).reason
     'not a cvxleak certificate'
     """
@@ -309,10 +309,10 @@ def _summary(ends: Mapping[str, End]) -> str:
     """Say which ends are proved, and of what; or which are not, and why."""
     proved = [name for name, end in ends.items() if end.proved]
     if len(proved) < len(ends):
-        missed = [f"the {n} end: {end.reason}" for n, end in ends.items() if not end.proved]
-        return "; ".join([*missed, *(f"the {name} end is proved" for name in proved)])
-    text = "both ends are proved" if len(ends) == 2 else f"the {proved[0]} end is proved"
+        missed = [f"the {n} bound: {end.reason}" for n, end in ends.items() if not end.proved]
+        return "; ".join([*missed, *(f"the {name} bound is proved" for name in proved)])
+    text = "both bounds are proved" if len(ends) == 2 else f"the {proved[0]} bound is proved"
     narrow = [name for name, end in ends.items() if end.about == HALF_SPACES]
     if narrow:
-        text += f", the {' and the '.join(narrow)} end for the stored half-spaces only"
-    return text if len(ends) == 2 else f"{text}; no other end is claimed"
+        text += f", the {' and the '.join(narrow)} bound for the stored half-spaces only"
+    return text if len(ends) == 2 else f"{text}; no other bound is claimed"

@@ -135,11 +135,11 @@ def about(problem: Mapping[str, Any]) -> str:
     )
     if problem["priors"] is None:
         floor = reading.number(problem["entropy_floor"], "the entropy floor")
-        whom = f"adversaries of at least {floor:.12g} nats of doubt"
+        whom = f"adversaries with at least {floor:.12g} nats of uncertainty"
     else:
         whom = f"{len(problem['priors'])} given priors"
     seen = "channels of the query" if problem["rows"]["form"] == "query" else "channels of the data"
-    own = ", under conditions of the user's own" if problem["own"] else ""
+    own = ", with the user's own constraints" if problem["own"] else ""
     return f"{seen}, leakage about {who} to {whom}{own}"
 
 

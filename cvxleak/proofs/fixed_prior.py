@@ -87,7 +87,7 @@ def about(problem: Mapping[str, Any]) -> str:
         "sum": "least leakage and distortion",
         "distortion": "least distortion",
     }[problem["minimize"]]
-    own = ", under conditions of the user's own" if problem["own"] else ""
+    own = ", with the user's own constraints" if problem["own"] else ""
     return f"{goal} of channels with {n} inputs and {m} outputs, to known priors{own}"
 
 

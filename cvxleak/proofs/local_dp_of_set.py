@@ -74,7 +74,7 @@ def prove(problem: Parts, witness: Parts, proof: Parts) -> tuple[float, float]:
 def about(problem: Parts) -> str:
     """Say what a problem that `prove` has read is about."""
     rows = problem["lower"]
-    return f"every channel of a set, with {len(rows)} inputs and {len(rows[0])} outputs"
+    return f"every channel in a set, with {len(rows)} inputs and {len(rows[0])} outputs"
 
 
 class Boxes:

@@ -102,7 +102,7 @@ def about(problem: Parts) -> str:
     """Say what a problem that a prover has read is about."""
     rows, pairs = problem["matrix"], problem["pairs"]
     level = "".join(f"{key} {problem[key]}, " for key in ("alpha", "epsilon") if key in problem)
-    return f"{level}{len(pairs)} pairs of laws on {len(rows[0])} outputs"
+    return f"{level}{len(pairs)} pairs of distributions on {len(rows[0])} outputs"
 
 
 class _Laws:

@@ -131,7 +131,7 @@ def about(problem: Mapping[str, Any]) -> str:
         who = f"{told.name}, {who}"
     if "laws" not in problem:
         floor = reading.number(problem["entropy_floor"], "the entropy floor")
-        return f"{who}, product priors of at least {floor:.12g} nats of doubt"
+        return f"{who}, product priors with an entropy of at least {floor:.12g} nats"
     kind, known = _known(problem["laws"])
     if kind == "vertices":
         return f"{who}, product priors whose laws are mixtures of given ones"

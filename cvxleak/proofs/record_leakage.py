@@ -390,14 +390,14 @@ def about(problem: Mapping[str, Any]) -> str:
     floor = reading.number(problem["entropy_floor"], "the entropy floor")
     told = GainForm.read(problem)
     known = "; ".join(in_words(one) for one in problem.get("adversaries", ()))
-    more = f"; known of them: {known}" if known else ""
+    more = f"; known about them: {known}" if known else ""
     if "channel_set" in problem["mechanism"]:
-        more += "; for every channel of a set"
+        more += "; for every channel in a set"
     if "noise" in problem["mechanism"]:
         more += "; for the number with its noise"
     if not told.is_leakage:
         more += f"; {told.name}"
-    return f"{who}, adversaries of at least {floor:.12g} nats of doubt{more}"
+    return f"{who}, adversaries with at least {floor:.12g} nats of uncertainty{more}"
 
 
 Statement = tuple[Mechanism, float, list[tuple[int, ...]], tuple[Knowledge, ...]]

@@ -103,7 +103,9 @@ def about(problem: Mapping[str, Any]) -> str:
     requests, earlier, datasets = shape
     answers = ""
     if "outputs" in problem:
-        answers = f", answered with {problem['outputs']} outputs; the upper end is of any number"
+        answers = (
+            f", answered with {problem['outputs']} outputs; the upper bound holds for any number"
+        )
     return (
         f"a request of {requests} values about {datasets} datasets, after {earlier} histories, "
         f"watched by {len(problem['coalitions'])} coalitions" + answers

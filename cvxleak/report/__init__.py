@@ -7,9 +7,10 @@ from cvxleak.report.explain import explain
 from cvxleak.report.guessing import GuessRise, guess_rise
 from cvxleak.report.html import check_page, html_page
 from cvxleak.report.local_dp import local_dp_report
+from cvxleak.report.names import BOUND, COMPUTED
 from cvxleak.report.problems import problem_report
 from cvxleak.report.progress import Progress
-from cvxleak.report.quantity import BOUND, COMPUTED, Quantity, Report
+from cvxleak.report.quantity import Quantity, Report
 from cvxleak.report.samples import samples_report
 from cvxleak.report.tables import table_report
 from cvxleak.report.targets import Target, check_targets

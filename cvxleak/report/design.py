@@ -11,8 +11,9 @@ from cvxleak.measures import mutual_information
 from cvxleak.problem.bound import unit_scale
 from cvxleak.report import names
 from cvxleak.report import sentences as say
+from cvxleak.report.names import BOUND
 from cvxleak.report.progress import Progress, as_progress, solved
-from cvxleak.report.quantity import BOUND, Quantity, Report
+from cvxleak.report.quantity import Quantity, Report
 
 if TYPE_CHECKING:
     from cvxleak.design import Design, MinDistortion, MinLeakage

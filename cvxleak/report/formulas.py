@@ -87,7 +87,7 @@ def under_prior(
     instance(prior, Prior, "prior")
     if mechanism.space.records != 1:
         raise ValidationError(
-            "prior: it is the law of the only record of a local mechanism; here there are "
+            "prior: it is the distribution of the only record of a local mechanism; here there are "
             f"{mechanism.space.records} records"
         )
     law = _law(mechanism, prior)

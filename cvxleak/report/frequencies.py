@@ -44,14 +44,14 @@ def bayes_factor(factor: float) -> str:
     """Sentence for the factor by which an output can change odds."""
     if math.isinf(factor):
         return (
-            "Some output can settle for certain which of two values a record has, for somebody who "
-            "knows all the others."
+            "For an adversary who knows all other records, some output can settle with certainty "
+            "which of two values a record has."
         )
     most = factor / (1 + factor)
     return (
         "No output changes the odds between two values of a record by more than this factor, for "
-        "somebody to whom the records are independent: a chance of 50 of 100 becomes one of at "
-        f"most {of_people(most, math.ceil)}."
+        "an adversary who believes that the records are independent: a chance of 50 of 100 becomes "
+        f"at most {of_people(most, math.ceil)}."
     )
 
 
@@ -59,44 +59,47 @@ def renyi(order: float) -> str:
     """Sentence for a Rényi divergence."""
     return (
         f"The Rényi divergence of order {order:g} between the outputs of two datasets that differ "
-        "in one record. The numbers of several releases add up."
+        "in one record. The values for several releases add up."
     )
 
 
 def zcdp() -> str:
     """Sentence for zero-concentrated differential privacy."""
     return (
-        "At every order alpha above 1 that divergence is at most rho alpha. Over several releases "
-        "rho adds up: ten of them have ten times as much."
+        "At every order alpha above 1, the Rényi divergence is at most rho times alpha. Over "
+        "several releases rho adds up: ten of them have ten times as much."
     )
 
 
 def gaussian(mu: float) -> str:
     """Sentence for Gaussian differential privacy."""
     if math.isinf(mu):
-        return "Some test finds out without an error of one of its two kinds."
+        return (
+            "Some test finds people without any false alarm, or misses nobody without accusing "
+            "everybody."
+        )
     return (
-        "Whatever the test, finding out one record from the output is at least as hard as telling "
-        f"from one draw whether a bell curve is at 0 or {mu:.3g} of its standard deviations higher."
+        "Telling two values of a record apart from the output is at least as hard as telling from "
+        f"one draw whether a normal distribution of standard deviation 1 has mean 0 or {mu:.3g}."
     )
 
 
 def advantage(distance: float, records: int) -> str:
     """Sentence for the total variation distance of neighbors."""
     right = (1 + distance) / 2
-    who = ", by somebody who knows all the others" if records > 1 else ""
+    who = " by an adversary who knows all other records" if records > 1 else ""
     return (
         f"Hits minus false alarms of the best test for one record{who}. Of people who have either "
-        "value with even odds, it sorts at most "
-        f"{of_people(right, math.ceil)} right; a coin sorts 50 of 100."
+        f"value with even odds, it classifies at most {of_people(right, math.ceil)} correctly; a "
+        "coin toss classifies 50 of 100."
     )
 
 
 def hits(false_alarm: float, hit: float) -> str:
     """Sentence for a point of the curve of hits against false alarms."""
     return (
-        f"A test that accuses at most {of_people(false_alarm)} people wrongly finds at most "
-        f"{of_people(hit, math.ceil)} of those who are rightly accused; without the output, "
+        f"A test with false alarms for at most {of_people(false_alarm)} people finds at most "
+        f"{of_people(hit, math.ceil)} of those it looks for; without the output, "
         f"{of_people(false_alarm)}."
     )
 
@@ -104,17 +107,17 @@ def hits(false_alarm: float, hit: float) -> str:
 def guess_before(values: int, tries: int) -> str:
     """Sentence for guesses at a record of which nothing is known."""
     return (
-        f"Of people about whom nothing is known, {of_people(tries / values)} are guessed right "
-        f"{_within(tries)} before the output, the record having {values} values."
+        f"Of people about whom nothing is known, {of_people(tries / values)} are guessed correctly "
+        f"{_within(tries)} before the output is seen (a record has {values} values)."
     )
 
 
 def guess_after(chance: float, tries: int, records: int) -> str:
     """Sentence for these guesses after the output is seen."""
-    who = ", by somebody who knows all other records, even at their worst values"
+    who = ", by an adversary who knows all other records, in the worst case"
     return (
-        f"Of these people {of_people(chance, math.ceil)} at most are guessed right "
-        f"{_within(tries)} after the output{who if records > 1 else ''}."
+        f"Of people about whom nothing is known, at most {of_people(chance, math.ceil)} are "
+        f"guessed correctly {_within(tries)} after the output is seen{who if records > 1 else ''}."
     )
 
 

@@ -17,8 +17,9 @@ from cvxleak.model import RealOutput
 from cvxleak.problem.bound import Status, unit_scale
 from cvxleak.proofs import Certificate
 from cvxleak.report import figures, names
+from cvxleak.report.names import BOUND, COMPUTED
 from cvxleak.report.numbers import about, amount, ends, findings, floors, record_name
-from cvxleak.report.quantity import BOUND, COMPUTED, Quantity, Report
+from cvxleak.report.quantity import Quantity, Report
 from cvxleak.report.sentences import percent
 
 if TYPE_CHECKING:
@@ -40,8 +41,8 @@ NO_BREAK = "\N{NO-BREAK SPACE}"
 STATUSES = {
     Status.CERTIFIED.name: Status.CERTIFIED.value,
     Status.BRACKETED.name: Status.BRACKETED.value,
-    COMPUTED: "a formula, evaluated in floating point: both ends are its value",
-    BOUND: "an inequality: the upper end holds for everybody, the lower is what one attains",
+    COMPUTED: "a formula, evaluated in floating point: both bounds are its value",
+    BOUND: "an inequality: the upper bound holds for every adversary, one attains the lower bound",
 }
 
 

@@ -14,8 +14,9 @@ from cvxleak.measures import local_dp_epsilon
 from cvxleak.problem.bound import unit_scale
 from cvxleak.report import names
 from cvxleak.report import sentences as say
+from cvxleak.report.names import COMPUTED
 from cvxleak.report.progress import Progress, as_progress, solved
-from cvxleak.report.quantity import COMPUTED, Quantity, Report
+from cvxleak.report.quantity import Quantity, Report
 from cvxleak.sources import SourceSet
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What the quantities of a report are called, and what they are counted in but nats and bits.
+"""What the quantities of a report are called, their units other than nats and bits, and statuses.
 
 The names are part of the JSON format: docs/cli.md says what each stands for. A name once released
 keeps its meaning.
@@ -57,10 +57,17 @@ LEAST_DISTORTION = "least distortion"
 DESIGN_LEAKAGE = "leakage of the design"
 DESIGN_DISTORTION = "distortion of the design"
 BUDGET_PRICE = "price of the budget"
-FLOOR_PRICE = "price of the doubt"
+FLOOR_PRICE = "price of the floor"
 
 # Units that are not of information.
 PROBABILITY = "probability"
 DISTORTION = "distortion"
 FACTOR = "factor"
 COUNT = "count"
+
+# Statuses of what was not searched for.
+COMPUTED = "COMPUTED"
+"""A formula that was evaluated in floating point: both bounds are its value."""
+
+BOUND = "BOUND"
+"""An inequality: `upper` holds for every adversary, `lower` is what one of them attains."""

@@ -1,4 +1,4 @@
-"""Numbers as a person reads them: brackets rounded outward, so that what is read holds as well."""
+"""Numbers as a person reads them: bounds rounded outward, so that what is read holds as well."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ import math
 from collections.abc import Iterator, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from itertools import groupby
+from typing import TYPE_CHECKING
 
-from cvxleak.report.quantity import COMPUTED, Quantity
+from cvxleak.report.names import COMPUTED
+
+if TYPE_CHECKING:
+    from cvxleak.report.quantity import Quantity
 
 __all__ = ["about", "amount", "ends", "findings", "floors", "record_name"]
 
@@ -22,7 +26,7 @@ def amount(value: float, rounding: str = ROUND_HALF_EVEN) -> str:
 
 
 def ends(quantity: Quantity) -> tuple[str, str]:
-    """Return both ends as text, rounded outward unless they are one computed number."""
+    """Return both bounds as text, rounded outward unless they are one computed number."""
     if quantity.status == COMPUTED:
         return amount(quantity.lower), amount(quantity.upper)
     return amount(quantity.lower, ROUND_FLOOR), amount(quantity.upper, ROUND_CEILING)

@@ -10,11 +10,10 @@ from typing import Any, Self
 from cvxleak.model import Channel
 from cvxleak.problem.bound import Bound, Status, Stopped
 from cvxleak.proofs import Certificate
+from cvxleak.report.names import COMPUTED
+from cvxleak.report.numbers import about
 
-__all__ = ["BOUND", "COMPUTED", "Quantity", "Report"]
-
-COMPUTED = "COMPUTED"
-"""Status of a formula that was evaluated in floating point: both ends are its value."""
+__all__ = ["Quantity", "Report"]
 
 OPTIONAL = (
     *("entropy_floor", "outcome", "value", "delta", "epsilon"),
@@ -22,13 +21,10 @@ OPTIONAL = (
 )
 """What only some quantities have."""
 
-BOUND = "BOUND"
-"""Status of an inequality: `upper` holds for everybody, `lower` is what one adversary attains."""
-
 
 @dataclass(frozen=True)
 class Quantity:
-    """One number of a report, between two ends.
+    """One number of a report: a lower and an upper bound.
 
     Attributes
     ----------
@@ -123,7 +119,7 @@ class Quantity:
 
     @classmethod
     def computed(cls, name: str, value: float, unit: str, meaning: str, /, **about: Any) -> Self:
-        """Return the value of a formula, which both ends have."""
+        """Return the value of a formula, which both bounds are."""
         return cls(name, value, value, unit, COMPUTED, meaning, **about)
 
     def __repr__(self) -> str:
@@ -133,12 +129,12 @@ class Quantity:
     @property
     def subject(self) -> tuple[Any, ...]:
         """Whom and what it is about: equal for quantities about the same."""
-        about = (self.record, self.entropy_floor, self.outcome, self.value, self.epsilon)
-        return (*about, self.delta, self.alpha, self.false_alarm, self.tries)
+        first = (self.record, self.entropy_floor, self.outcome, self.value, self.epsilon)
+        return (*first, self.delta, self.alpha, self.false_alarm, self.tries)
 
     @property
     def open(self) -> bool:
-        """Whether the gap between the ends is wider than was asked for."""
+        """Whether the gap between the bounds is wider than was asked for."""
         return self.status == Status.BRACKETED.name
 
     def to_dict(self) -> dict[str, Any]:
@@ -203,7 +199,6 @@ class Report:
 
     def _repr_html_(self) -> str:
         from cvxleak.core.notebook import html_table
-        from cvxleak.report.numbers import about
 
         head = ("quantity", "about", "lower", "upper", "unit", "status", "meaning")
         rows = (

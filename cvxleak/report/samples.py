@@ -14,8 +14,9 @@ from cvxleak.model import Knowledge, Query
 from cvxleak.problem.bound import converted
 from cvxleak.report import names
 from cvxleak.report import sentences as say
+from cvxleak.report.names import BOUND
 from cvxleak.report.progress import Progress, as_progress, solved
-from cvxleak.report.quantity import BOUND, Quantity, Report
+from cvxleak.report.quantity import Quantity, Report
 
 if TYPE_CHECKING:
     from cvxleak.samples import SampleAudit
@@ -61,8 +62,8 @@ def samples_report(
     Returns
     -------
     Report
-        The leakage at each floor, the capacity if there is no query, and lower ends of epsilons,
-        whose upper end is infinite: no draws show that a mechanism is private.
+        The leakage at each floor, the capacity if there is no query, and lower bounds on
+        epsilons, whose upper bound is infinite: no draws show that a mechanism is private.
 
     Raises
     ------
@@ -132,17 +133,18 @@ def samples_report(
 def _leakage(
     audit: SampleAudit, floor: float | None, of_record: bool, unit: str, known: str
 ) -> Quantity:
-    name, what, whom = names.CAPACITY, "the secret", "whatever the secret's law"
+    name, what, whom = names.CAPACITY, "the secret", "for any distribution of the secret"
     if floor is not None:
-        name, whom = names.RECORD_LEAKAGE, f"to anybody with {floor:g} {unit} of doubt about it"
+        name, about = names.RECORD_LEAKAGE, "the dataset" if of_record else "it"
+        whom = f"to an adversary with at least {floor:g} {unit} of uncertainty about {about}"
     if of_record:
-        what, whom = "one person's record", f"to anybody with {floor:g} {unit} of doubt about all"
+        what = "one person's record"
     open_by = converted(audit.upper - audit.lower - audit.search, "nats", unit)
-    more = f" (about {audit.more_draws} more would halve it)" if audit.more_draws else ""
+    more = f" (about {audit.more_draws} more would halve that)" if audit.more_draws else ""
     meaning = (
-        f"{_confident(audit)} what the output tells about {what} at most, on average, {whom}."
-        f"{'' if floor is None else known} {audit.about} {open_by:.2g} {unit} are open for want of "
-        f"draws{more}."
+        f"{_confident(audit)} the most that the output tells about {what}, on average, {whom}."
+        f"{'' if floor is None else known} {audit.about} {open_by:.2g} {unit} of the gap are due "
+        f"to the number of draws{more}."
     )
     bound = replace(audit.bound, lower=audit.lower, upper=audit.upper, attained=None)
     return Quantity.of_bound(name, bound, unit, meaning, entropy_floor=floor)

@@ -14,8 +14,9 @@ from cvxleak.proofs.bounds.gains import GainForm
 from cvxleak.report import names
 from cvxleak.report import sentences as say
 from cvxleak.report.guessing import guess_rise
+from cvxleak.report.names import BOUND
 from cvxleak.report.progress import Progress, solved
-from cvxleak.report.quantity import BOUND, Quantity
+from cvxleak.report.quantity import Quantity
 from cvxleak.report.targets import Target
 
 if TYPE_CHECKING:

@@ -15,10 +15,12 @@ COMPLETE = 1e-6
 NOTHING = 1e-6
 """Leakage in nats that counts as none."""
 
-CAPACITY = "The most that one output tells about the whole dataset, on average, to anybody."
+CAPACITY = "The most that one output tells any adversary about the whole dataset, on average."
 """The capacity of a mechanism as a whole."""
 
-CHANNEL_CAPACITY = "The most that one output tells about the input, on average, whatever its law."
+CHANNEL_CAPACITY = (
+    "The most that one output tells about the input, on average, for any distribution of the input."
+)
 """The capacity of a channel by itself."""
 
 MUTUAL_INFORMATION = "What the output tells about the record, on average, under the given prior."
@@ -34,20 +36,20 @@ WORST_CASE_DISTORTION = "Expected error of the output, at the dataset for which 
 
 ENVELOPE_BOUNDS = {
     names.PML_QUANTILE: (
-        "What the output as it is released keeps to, but for that probability; post-processing "
-        "can only raise it."
+        "The leakage that the output, released as it is, exceeds with at most that probability; "
+        "post-processing can only raise it."
     ),
     names.EVENT_ENVELOPE: (
-        "What the news leaks that an event of at least that probability has happened: a lower "
-        "bound on the envelope."
+        "The largest leakage from learning that an event of at least that probability has "
+        "happened: a lower bound on the envelope."
     ),
     names.THEOREM_3: (
-        "The smaller of maximal leakage + log 1/delta and the largest leakage of an output: an "
+        "The smaller of maximal leakage + log 1/delta and the largest leakage of any output: an "
         "upper bound on the envelope."
     ),
     names.TAIL_AVERAGE: (
-        "The log of the mean of e^leakage over the worst outputs of that probability: an upper "
-        "bound on the envelope, never above that of Theorem 3."
+        "The log of the mean of e^leakage over the worst outputs of that total probability: an "
+        "upper bound on the envelope, never above that of Theorem 3."
     ),
 }
 """What is said beside the envelope, by its name."""
@@ -82,7 +84,7 @@ def leakage(subject: str, lower: float, upper: float, values: int, unit: str) ->
     )
 
 
-REAL_OUTPUT = "That is about the number with its noise, neither rounded nor clamped."
+REAL_OUTPUT = "This is about the noisy number itself, neither rounded nor clamped."
 
 
 def of_set(width: float, unit: str) -> str:
@@ -91,74 +93,77 @@ def of_set(width: float, unit: str) -> str:
         return ""
     open_by = width / unit_scale(unit)
     return (
-        f" Every channel of the set is between the ends; {open_by:.2g} {unit} of that no search "
-        "can close, because the channel is not known better."
+        f" The bounds hold for every channel in the set; {open_by:.2g} {unit} of the gap between "
+        "them are due to the set, and no search can close that part."
     )
 
 
 def of_those_who(statement: str) -> str:
     """Sentence for what else is known of the adversaries' beliefs."""
-    return f"Only those count in whose beliefs {statement}."
+    return f"Only adversaries in whose beliefs {statement} are considered."
 
 
 def independent(subject: str, known: Mapping[str, Any]) -> str:
-    """Sentence for a leakage to people who believe the records to be independent."""
+    """Sentence for a leakage to adversaries who believe that the records are independent."""
     return (
         f"The most that one output tells about {subject}, on average, to {who_independent(known)}. "
-        "A floor also allows beliefs in which the others depend on this record, and what is "
-        "learned with these can be far more."
+        "An entropy floor also allows beliefs in which the other records depend on this one, and "
+        "with such a belief far more can be learned."
     )
 
 
 def who_independent(known: Mapping[str, Any]) -> str:
-    """Say who believes the records to be independent, and what is known of the laws."""
+    """Say which adversary believes that the records are independent, and what they know."""
     if "laws" in known:
-        what = "and knows of each law that it is a mixture of the given ones"
+        what = "and knows that the distribution of each record is a mixture of the given ones"
     elif known.get("record_floor"):
-        what = "and is unsure of each of the others by the entropy given at least"
+        what = "and whose uncertainty about each other record is at least the given entropy"
     elif known.get("least_probability"):
         least = known["least_probability"]
-        what = f"and gives each value of each of the others a probability of {least:g} at least"
+        what = f"and gives each value of each other record a probability of at least {least:g}"
     else:
-        what = "and may know all the others, as differential privacy assumes"
-    return f"anybody who believes that the records are independent {what}"
+        what = "and may know all other records, as differential privacy assumes"
+    return f"an adversary who believes that the records are independent {what}"
 
 
 def told_of_one_cell(subject: str, known: Mapping[str, Any]) -> str:
     """Sentence for what a table, or one of its numbers, tells of one of independent people."""
     if "laws" in known:
-        what = "and knows of the law of each person's cell that it is a mixture of the given ones"
+        what = (
+            "and knows that the distribution of each person's cell is a mixture of the given ones"
+        )
     elif known.get("least_probability"):
         least = known["least_probability"]
-        what = f"and gives each cell of each of the others a probability of {least:g} at least"
+        what = f"and gives each cell of each other person a probability of at least {least:g}"
     else:
-        what = "and may know the cells of all others"
+        what = "and may know the cells of all other people"
     return (
-        f"The most that {subject} about one person's cell, on average, to anybody who believes "
-        f"that the people are independent {what}."
+        f"The most that {subject} about one person's cell, on average, to an adversary who "
+        f"believes that people are independent {what}."
     )
 
 
 def guess(subject: str, when: str) -> str:
     """Sentence for the chance of a right guess under the worst prior found."""
     return (
-        f"Chance that the worst adversary found guesses {subject} right {when} seeing the output."
+        f"Chance that the worst adversary found guesses {subject} correctly {when} seeing the "
+        "output."
     )
 
 
 def chance(subject: str) -> str:
     """Sentence for the largest chance of a right guess."""
     return (
-        f"The largest chance that any adversary with this much uncertainty guesses {subject} right "
-        "after seeing the output."
+        f"The largest chance that any adversary with this much uncertainty guesses {subject} "
+        "correctly after seeing the output."
     )
 
 
 def rise(subject: str) -> str:
     """Sentence for the largest rise of that chance."""
     return (
-        f"The most by which seeing the output raises the chance of guessing {subject} right, for "
-        "any adversary with this much uncertainty."
+        f"The most by which seeing the output raises the chance of guessing {subject} correctly, "
+        "for any adversary with this much uncertainty."
     )
 
 
@@ -166,8 +171,8 @@ def rise_by_fano(subject: str) -> str:
     """Sentence for a bound on that rise by the leakage."""
     return (
         "Upper: a bound, by Fano's inequality, on how much the chance of guessing "
-        f"{subject} right can rise for any adversary with this much uncertainty. Lower: the rise "
-        "for the worst adversary found."
+        f"{subject} correctly can rise for any adversary with this much uncertainty. Lower: the "
+        "rise for the worst adversary found."
     )
 
 
@@ -193,20 +198,21 @@ def record_dp(nats: float) -> str:
     if nats == math.inf:
         return (
             "Not differentially private: some output is possible for one dataset and impossible "
-            "for another that differs from it in one record. To somebody who takes the records for "
-            "independent, an output can make a value of a record more likely by any factor."
+            "for another that differs from it in one record. For an adversary who believes that "
+            "the records are independent, an output can make a value of a record more likely by "
+            "any factor."
         )
     return (
-        f"Changing one record multiplies the chance of any output by at most {_factor(nats)}; to "
-        "somebody who takes the records for independent, no output makes a value of a record more "
-        "likely by more than that."
+        f"Changing one record multiplies the probability of any output by at most {_factor(nats)}; "
+        "for an adversary who believes that the records are independent, no output makes a value "
+        "of a record more likely by a larger factor."
     )
 
 
 def record_delta(epsilon: float, delta: float) -> str:
     """Sentence for the differential privacy of records with a delta, at one epsilon in nats."""
     return (
-        f"With epsilon {epsilon:g}, changing one record multiplies the chance of any set of "
+        f"With epsilon {epsilon:g}, changing one record multiplies the probability of any set of "
         f"outputs by at most {_factor(epsilon)} and adds at most {delta:.6g} to it."
     )
 
@@ -225,7 +231,7 @@ def local_dp(nats: float) -> str:
     if nats == math.inf:
         return "Some output is possible for one dataset and impossible for another."
     return (
-        "Between any two datasets the chance of any output differs by a factor of at most "
+        "The probability of any output differs between any two datasets by a factor of at most "
         f"{_factor(nats)}."
     )
 
@@ -233,15 +239,15 @@ def local_dp(nats: float) -> str:
 def max_information(nats: float) -> str:
     """Sentence for max-information under a given prior."""
     return (
-        "Under the given prior no output makes any value of the record more likely by a factor "
+        "Under the given prior, no output makes any value of the record more likely by a factor "
         f"above {_factor(nats)}."
     )
 
 
 def known_guess(when: str) -> Callable[[float], str]:
-    """Sentence for the best guess of somebody who knows the given prior."""
+    """Sentence for the best guess of an adversary who knows the given prior."""
     return lambda chance: (
-        "Somebody who knows the given prior guesses the record right with probability "
+        "An adversary who knows the given prior guesses the record correctly with probability "
         f"{percent(chance)} {when} seeing the output."
     )
 
@@ -249,98 +255,98 @@ def known_guess(when: str) -> Callable[[float], str]:
 def pml(outcome: Hashable, nats: float) -> str:
     """Sentence for the pointwise maximal leakage of one output."""
     return (
-        f"Under the given prior the output {outcome!r} multiplies the gain that any adversary can "
-        f"expect by at most {_factor(nats)}."
+        f"Under the given prior, the output {outcome!r} multiplies any adversary's expected gain "
+        f"by at most {_factor(nats)}."
     )
 
 
 def posterior(outcome: Hashable, value: Hashable, before: float, after: float) -> str:
     """Sentence for the probability of a value of the record, given one output."""
     if after == 0:
-        return f"The output {outcome!r} excludes that the record is {value!r}."
+        return f"The output {outcome!r} rules out that the record is {value!r}."
     return (
-        f"Somebody who knows the given prior and sees the output {outcome!r} finds that the record "
-        f"is {value!r} with probability {percent(after)}; it was {percent(before)} before."
+        f"To an adversary who knows the given prior and sees the output {outcome!r}, the record is "
+        f"{value!r} with probability {percent(after)}; it was {percent(before)} before."
     )
 
 
 def envelope(delta: float, nats: float) -> str:
     """Sentence for the PML envelope at one delta."""
     return (
-        "Whatever is done with the output, what comes out multiplies the gain that any adversary "
-        f"can expect by at most {_factor(nats)}, but for a probability of {delta:g}."
+        "Whatever is done with the output, the result multiplies any adversary's expected gain by "
+        f"at most {_factor(nats)}, except with probability {delta:g}."
     )
 
 
 def failure(nats: float, strict: bool) -> str:
     """Sentence for the failure probability at one level."""
     return (
-        "The largest chance, over everything that can be done with the output, that what comes out "
-        f"multiplies the gain that an adversary can expect by {_level(nats, strict)}."
+        "The largest probability, over everything that can be done with the output, that the "
+        f"result multiplies an adversary's expected gain by {_level(nats, strict)}."
     )
 
 
 def released_failure(nats: float, strict: bool) -> str:
     """Sentence for the failure probability of the output as it is."""
     return (
-        "The chance that the output as it is released multiplies the gain that an adversary can "
-        f"expect by {_level(nats, strict)}."
+        "The probability that the output, released as it is, multiplies an adversary's expected "
+        f"gain by {_level(nats, strict)}."
     )
 
 
 def least_epsilon(budget: float, delta: float) -> str:
     """Sentence for the least epsilon of local differential privacy."""
     return (
-        "No channel whose expected error is at most "
-        f"{budget:g} whatever law of the set is the true one has a smaller epsilon of local "
-        f"differential privacy{_approximate(delta)}; the channel that was found has the upper end."
+        f"No channel whose expected error is at most {budget:g} under every distribution in the "
+        f"set has an epsilon of local differential privacy{_approximate(delta)} below the lower "
+        "bound; the channel found attains the upper bound."
     )
 
 
 def least_distortion(nats: float, delta: float) -> str:
     """Sentence for the least worst-case distortion of a private channel."""
     return (
-        "No channel that tells inputs apart by at most a factor of "
-        f"{_factor(nats)}{_approximate(delta)} has a smaller expected error under the worst law of "
-        "the set; the channel that was found has the upper end."
+        "No channel in which the probability of any output differs between two inputs by a factor "
+        f"of at most {_factor(nats)}{_approximate(delta)} has an expected error below the lower "
+        "bound under the worst distribution in the set; the channel found attains the upper bound."
     )
 
 
 def response_epsilon() -> str:
     """Sentence for randomized response at equal distortion."""
-    return "What k-ary randomized response needs for the same worst-case error."
+    return "The epsilon that k-ary randomized response needs for the same worst-case error."
 
 
 def response_distortion() -> str:
     """Sentence for randomized response at equal privacy."""
-    return "Worst-case error of k-ary randomized response that is as private."
+    return "Worst-case error of k-ary randomized response at the same level of privacy."
 
 
 def worst_source_distortion() -> str:
     """Sentence for the distortion of the channel that was found."""
-    return "Expected error of the channel found, under the law of the set for which it is largest."
+    return "Expected error of the channel found, under the worst distribution in the set."
 
 
 def design(leakage: bool, constrained: bool) -> str:
     """Sentence for the optimum of a design."""
     what = "leakage" if leakage else "distortion"
-    own = " and the constraints of one's own" if constrained else ""
+    own = " and the user's own constraints" if constrained else ""
     return (
-        f"No channel within the budget{own} has less {what} than the lower end; the design has "
-        "the upper end."
+        f"No channel that meets the budget{own} has less {what} than the lower bound; the design "
+        "attains the upper bound."
     )
 
 
 def design_distortion(sources: int) -> str:
     """Sentence for the distortion of the channel that was designed."""
-    whose = "under the law of the data" if sources == 1 else "under the worst law of the data"
-    return f"Expected error of the design {whose}, rounded up."
+    which = "distribution" if sources == 1 else "worst distribution"
+    return f"Expected error of the design under the {which} of the data, rounded up."
 
 
 def price(what: str, key: str) -> str:
     """Sentence for a shadow price."""
     of = "the budget" if key == "budget" else "the entropy floor"
-    return f"How the least {what} changes, per unit, where {of} is raised a little."
+    return f"Change in the least {what} per unit, for a small increase in {of}."
 
 
 def expected_distortion(whose: str) -> str:
@@ -357,4 +363,4 @@ def _level(nats: float, strict: bool) -> str:
 
 
 def _approximate(delta: float) -> str:
-    return f", with delta {delta:g}" if delta else ""
+    return f" (with delta {delta:g})" if delta else ""

@@ -149,8 +149,8 @@ def table_report(
             found += _realized(realized, unit)
         count = float(len(possible.known))
         meaning = (
-            f"Of {len(possible.numbers)} cells and margins the true values are certain, given "
-            "all that was published and the number of people."
+            f"How many of {len(possible.numbers)} cells and margins have a true value that is "
+            "certain, given everything published and the number of people."
         )
         found.append(Quantity.computed(names.POSSIBLE, count, names.COUNT, meaning))
     return Report(unit, tuple(found), facts, progress.interrupted)
@@ -178,8 +178,8 @@ def _private(
     meaning = "The rho of zero-concentrated differential privacy of the whole table."
     if rho.lower == math.inf:
         meaning = (
-            "Not zero-concentrated differentially private: something can be published with a "
-            "person in one cell that cannot be with them in another."
+            "Not zero-concentrated differentially private: some result can be published if a "
+            "person is in one cell, but not if they are in another."
         )
     yield Quantity.of_bound(names.TABLE_ZCDP, rho, unit, meaning)
 
@@ -188,8 +188,8 @@ def _between(privacy: TablePrivacy, move: TableMove | None) -> str:
     where = ", given the true counts of this table" if privacy.this_table else ""
     if move is None:
         return where
-    ends = f"{_text(move.source)} and {_text(move.target)}"
-    return f"{where}; the worst case found is between {ends}"
+    cells = f"from {_text(move.source)} to {_text(move.target)}"
+    return f"{where}; the worst case found is a move {cells}"
 
 
 def _to_independent(
@@ -217,16 +217,16 @@ def _realized(realized: Any, unit: str) -> Iterator[Quantity]:
     before = float(realized.prior[place])
     nats = float(realized.pml[place])
     meaning = (
-        f"What was published tells most about a person in {cell}: to somebody who knows the cells "
-        f"of all others it multiplies any expected gain by at most {math.exp(nats):.3g}."
+        f"What was published tells most about a person in {cell}: it multiplies the expected gain "
+        f"of an adversary who knows the cells of all other people by at most {math.exp(nats):.3g}."
     )
     yield Quantity.computed(names.PML, nats / unit_scale(unit), unit, meaning, value=cell)
     yield Quantity.computed(
         names.POSTERIOR,
         chance,
         names.PROBABILITY,
-        f"Somebody who knows all others finds that this person is in {cell} with probability "
-        f"{say.percent(chance)}, and {say.percent(before)} before.",
+        f"To an adversary who knows the cells of all other people, this person is in {cell} with "
+        f"probability {say.percent(chance)}; it was {say.percent(before)} before.",
         value=cell,
     )
 

@@ -120,10 +120,10 @@ class SampleAudit:
     def about(self) -> str:
         """What the bounds refer to, in words."""
         if not self.binned:
-            return "Both ends hold for the output itself."
+            return "Both bounds hold for the output itself."
         columns = len(self.channels.outputs)
         return (
-            f"The lower end holds for the output itself, the upper one for its {columns} columns."
+            f"The lower bound holds for the output itself, the upper one for its {columns} columns."
         )
 
     def violation(self, delta: float = 0.0, pairs: Any = None) -> DPViolation:

@@ -272,7 +272,7 @@ def test_many_outcomes_are_cut_short(run: Run, write: Write):
             f"epsilon = 1.0\n[prior]\ncounts = {{ {counts} }}\n"
         ),
     )
-    assert "3 more, with less, are left out here" in result.stdout
+    assert "3 more outputs, with lower leakage, are not shown" in result.stdout
     assert "\nv0 " in result.stdout
     assert "\nv14 " not in result.stdout
 
@@ -338,7 +338,7 @@ def test_files_are_written(run: Run, write: Write, tmp_path: Path):
     assert all(line.startswith("PASS") for line in lines)
     assert lines[3].startswith(
         "PASS  4 of 8: record-leakage, the worst of 6 records, "
-        "adversaries of at least 3.9 nats of doubt: "
+        "adversaries with at least 3.9 nats of uncertainty: "
     )
     assert lines[-1] == "PASS  all 8 certificates hold"
     answer = verify(proof)
@@ -470,7 +470,10 @@ def test_capacity(run: Run, tmp_path: Path):
         (["capacity", "none.csv"], "none.csv: No such file or directory"),
         (["capacity", "bad.csv"], "bad.csv: row 1 sums to 2.0; probabilities must"),
         (["capacity", "spec.toml"], "spec.toml: "),
-        (["audit", "spec.toml", "--entropy-floor", "5"], "--entropy-floor: found 5 nats; nobody"),
+        (
+            ["audit", "spec.toml", "--entropy-floor", "5"],
+            "--entropy-floor: found 5 nats; no adversary",
+        ),
         (["audit", "spec.toml", "--entropy-floor", "-1"], "--entropy-floor: found -1.0; it must"),
         (["audit", "spec.toml", "--entropy-floor", "nan"], "--entropy-floor: found nan; it must"),
         (["audit", "spec.toml", "--entropy-floor", "inf"], "--entropy-floor: found inf nats; no"),
@@ -495,7 +498,10 @@ def test_capacity(run: Run, tmp_path: Path):
             "large.toml: mechanism: number of values: a matrix of 20001 x 20",
         ),
         (["capacity", "semicolons.csv"], "semicolons.csv: 'semicolons.csv' separates its cells by"),
-        (["audit", "floor.toml"], "floor.toml: adversary.entropy_floors: found 7 bits; nobody "),
+        (
+            ["audit", "floor.toml"],
+            "floor.toml: adversary.entropy_floors: found 7 bits; no adversary ",
+        ),
     ],
 )
 def test_errors_are_one_message(

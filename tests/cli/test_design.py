@@ -65,7 +65,7 @@ def test_the_table(run: Run, write: Write):
     assert text.startswith(
         "Parity 3 records -> parity (2 values) -> channel of 2 rows and 2 outputs Least leakage, "
         "distortion at most 0.1; leakage about the worst record, to adversaries with at least 1.5 "
-        "nats of uncertainty Held back by: distortion, leakage about record 0"
+        "nats of uncertainty Binding constraints: distortion, leakage about record 0"
     )
     assert "least leakage 0.327" in text
     assert max(map(len, result.stdout.splitlines())) <= 80
@@ -96,7 +96,7 @@ def test_json_channel_and_certificate(run: Run, write: Write, tmp_path: Path):
         "leakage of the design",
         "distortion of the design",
         "price of the budget",
-        "price of the doubt",
+        "price of the floor",
     ]
     # An independent prototype found .327610 at D = .1, b = 1.5.
     least = named(found, "least leakage")

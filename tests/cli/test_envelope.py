@@ -149,7 +149,7 @@ def test_the_picture(run: Run, write: Write, tmp_path: Path, kind: str, start: b
         (["low.toml"], "low.toml: envelope.epsilon: found -1.0"),
         (["key.toml"], "key.toml: envelope.deltas: unknown key; did you mean delta?"),
         (["count.toml", "--delta", ".1"], "count.toml: envelope needs [prior]"),
-        (["two.toml", "--delta", ".1"], "two.toml: prior: it is the law of the only record"),
+        (["two.toml", "--delta", ".1"], "two.toml: prior: it is the distribution of the only"),
     ],
 )
 def test_errors_are_one_message(

@@ -68,7 +68,7 @@ def test_the_bracket_reached_is_reported(command, run: Run, source, tmp_path, pr
     result = run(command, *given, "--json", "-", "--certificate", proof)
     assert presses == [0]
     assert result.exit_code == 0, result.output
-    assert "Interrupted: the report follows with the brackets reached." in result.stderr
+    assert "Interrupted: the report follows with the bounds reached." in result.stderr
     found = json.loads(result.stdout)
     assert found["interrupted"]
     assert verify(proof).passed

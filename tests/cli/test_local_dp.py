@@ -43,7 +43,7 @@ def test_the_shipped_example(run: Run):
     assert "Fisher" in EXAMPLE.read_text()
     table = run("local-dp", EXAMPLE).stdout
     assert "least local DP epsilon             1.906545     1.906546  nats" in table
-    assert "Class III: laws in different orders" in table
+    assert "Class III: the distributions put the outcomes in different orders" in table
     assert max(map(len, table.splitlines())) <= 80
 
 
@@ -191,7 +191,7 @@ def test_a_cost_of_ones_own(run: Run, write: Write, tmp_path: Path):
         ),
         (
             "[space]\nalphabets = [[0, 1], [0, 1]]\n" + LAWS + PRIVATE,
-            "space: the laws of [sources] are about one record; here there are 2",
+            "space: the distributions of [sources] are about one record; here there are 2",
         ),
     ],
 )

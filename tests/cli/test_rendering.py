@@ -72,7 +72,7 @@ def test_every_quantity_is_shown_with_its_meaning(everything: Report):
 
 def test_an_output_says_what_the_record_is(everything: Report):
     text = page(everything)
-    assert "What the record is if the output is b\n" in text
+    assert "Probability of each value of the record, given the output b\n" in text
     after = 0.1 / (0.3 * math.e + 0.7)
     assert re.search(rf"^\[red\]d\[/red\] +{after:.6f}$", text, re.MULTILINE)
 

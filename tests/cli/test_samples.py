@@ -62,7 +62,7 @@ def test_the_command(run: Run, path: Path, tmp_path: Path):
         *("--certificate", tmp_path / "proof.json"),
     )
     assert found.exit_code == 0
-    assert "1000 draws of 2 secrets, sorted into 3 columns, which 100 of them chose" in found.stdout
+    assert "1000 draws of 2 secrets, sorted into 3 columns chosen by 100 of them" in found.stdout
     assert "With 90 % confidence" in found.stdout
     document = json.loads((tmp_path / "a.json").read_text())
     assert (document["spec"], document["audited"]["confidence"]) == ("answers.csv", 0.9)
@@ -72,12 +72,12 @@ def test_the_command(run: Run, path: Path, tmp_path: Path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--secret", "who"], "--secret: is for --samples, which is missing"),
-        (["--delta", "0.1"], "--delta: is for --samples, which is missing"),
+        (["--secret", "who"], "--secret: needs --samples, which is missing"),
+        (["--delta", "0.1"], "--delta: needs --samples, which is missing"),
         (["nowhere.toml", "--samples", "{}"], "nowhere.toml: No such file"),
         (["{}", "--samples", "{}"], "not a TOML file"),
         (["--samples", "{}", "--delta", "2", "--confidence", "0.9"], "--delta: found 2.0"),
-        (["--samples", "{}", "--html", "a.html"], "--html: does not go together with --samples"),
+        (["--samples", "{}", "--html", "a.html"], "--html: cannot be combined with --samples"),
         (["--samples", "{}"], "--secret: found 'x'; one of the columns ['who', 'what']"),
         (["--samples", "{}", "--secret", "who"], "--output: found 'y'"),
         (["--samples", "{}", "--confidence", "1"], "--confidence: found 1.0; it must be in (0, 1)"),
@@ -119,7 +119,7 @@ def test_a_spec_says_whose_the_secrets_are(run: Run, write: Callable[..., Path],
     free, half, *epsilons = document["quantities"]
     assert [q["entropy_floor"] for q in (free, half)] == [0, pytest.approx(math.log(2))]
     assert "one person's record" in half["meaning"]
-    assert "records have their known laws" in half["meaning"]
+    assert "records have their known distributions" in half["meaning"]
     known = KnownMarginals([0.8, 0.2])
     audit = audit_samples(
         rows, query=count(2), entropy_floor=math.log(2), adversaries=known, tol=1e-2

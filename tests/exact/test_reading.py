@@ -117,10 +117,10 @@ def test_a_capacity_certificate_is_read_strictly(path, value):
 def test_what_a_claim_is_about(rounding):
     answer = verify(group_leakage(rounding, entropy_floor=2.4, size=2, tol=0.5).certificate)
     assert answer.about == (
-        "the worst group of 2 of 4 records, adversaries of at least 2.4 nats of doubt"
+        "the worst group of 2 of 4 records, adversaries with at least 2.4 nats of uncertainty"
     )
     answer = verify(balance(rounding, entropy_floor=1.0, tol=0.5).certificate)
-    assert answer.about == "the worst of 4 records, adversaries of at least 1 nats of doubt"
+    assert answer.about == "the worst of 4 records, adversaries with at least 1 nats of uncertainty"
     known = [
         KnownMarginals([0.75, 0.25], records=[1, 2]),
         RelativeEntropyBall(3.0, laws=[0.5, 0.5]),
@@ -129,8 +129,9 @@ def test_what_a_claim_is_about(rounding):
     ]
     bound = record_leakage(rounding, entropy_floor=1.0, records=0, adversaries=known, tol=0.9)
     assert verify(bound.certificate).about == (
-        "record 0 of 4, adversaries of at least 1 nats of doubt; known of them: the law of each of "
-        "records 1, 2 is (0.75, 0.25); relative entropy of at most 3 nats to a product of laws; "
+        "record 0 of 4, adversaries with at least 1 nats of uncertainty; known about "
+        "them: each of records 1, 2 has the distribution (0.75, 0.25); relative entropy of at most "
+        "3 nats to a product of distributions; "
         "expectation over records (0,) equal to 0.5; age of the last at least 0.25 and at most 0.5"
     )
     assert verify(capacity([[1.0], [1.0]]).certificate).about == (

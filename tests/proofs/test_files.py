@@ -89,7 +89,7 @@ def test_a_bundle_passes_only_if_all_pass(certificates, file):
         answer = verify(file)
         assert (answer.passed, answer.reason) == (False, "1 of 4 certificates do not hold")
         assert [part.passed for part in answer.parts] == [i != place for i in range(4)]
-        assert "upper end" in answer.parts[place].reason
+        assert "upper bound" in answer.parts[place].reason
 
 
 def test_malformed_bundles_fail(certificates):
@@ -167,7 +167,7 @@ def test_an_end_that_is_not_claimed(certificates, file):
         assert Certificate.load(file) == half
         answer = verify(file)
         assert (answer.passed, list(answer.ends)) == (True, [end])
-        assert answer.reason == f"the {end} end is proved; no other end is claimed"
+        assert answer.reason == f"the {end} bound is proved; no other bound is claimed"
         worse = {"lower": 0.1, "upper": -0.1}[end] + getattr(half, end)
         assert not verify(rehashed(half, **{end: worse})).passed
         with pytest.raises(CertificateError, match="an end is missing"):
@@ -183,14 +183,17 @@ def test_each_end_gets_its_verdict(certificates):
         assert not answer.passed
         assert not answer.about
         assert [answer.ends[name].proved for name in (end, other)] == [False, True]
-        assert answer.reason.startswith(f"the {end} end: {getattr(answer, end)!r} is proved, not")
-        assert answer.reason.endswith(f"; the {other} end is proved")
+        assert answer.reason.startswith(f"the {end} bound: {getattr(answer, end)!r} is proved, not")
+        assert answer.reason.endswith(f"; the {other} bound is proved")
     missing = Prover(lambda *_: (0.4, math.inf, "the witness is missing"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(PROVERS, "guess", missing)
         for upper in (0.5, math.inf):
             answer = verify(Certificate("guess", {}, 0.3, upper, {}, {}))
-            assert answer.reason == "the upper end: the witness is missing; the lower end is proved"
+            assert (
+                answer.reason
+                == "the upper bound: the witness is missing; the lower bound is proved"
+            )
             assert not answer.passed
 
 
@@ -201,7 +204,7 @@ def test_schema_versions(certificates, file):
     assert json.loads(file.read_text())["schema_version"] == 1
     assert Certificate.load(file) == old
     answer = verify(file)
-    assert (answer.passed, answer.reason) == (True, "both ends are proved")
+    assert (answer.passed, answer.reason) == (True, "both bounds are proved")
     for version in (0, 3, True, 2.0, "2", None):
         with pytest.raises(CertificateError, match="schema version"):
             rehashed(certificates[0], schema_version=version)
@@ -319,7 +322,7 @@ def test_infinite_ends_are_saved_as_text(certificates, file):
     assert Certificate.load(file) == vague
     assert verify(file).passed
     rehashed(certificates[0], lower=math.inf, upper=math.inf).save(file)
-    assert "lower end" in verify(file).reason
+    assert "lower bound" in verify(file).reason
     for value in (math.nan, -math.inf):
         with pytest.raises(CertificateError, match="no JSON"):
             rehashed(certificates[0], lower=value).save(file)

@@ -62,7 +62,7 @@ def test_an_honest_certificate(certificate):
     )
     assert certificate.claim["about"] == {"lower": "problem", "upper": "problem"}
     answer = verify(certificate)
-    assert (answer.passed, answer.reason) == (True, "both ends are proved")
+    assert (answer.passed, answer.reason) == (True, "both bounds are proved")
     assert len(certificate.witness["further"]) == 4
     assert len(certificate.problem["own"]) == 9  # all that is asked, priced or not
 
@@ -84,7 +84,7 @@ def test_a_witness_outside_the_set_proves_no_end(certificate, further, reason):
     assert not answer.passed
     assert reason in answer.ends["upper"].reason
     assert answer.ends["lower"].proved  # the lower end 0 needs no witness
-    assert answer.reason.endswith("the lower end is proved")
+    assert answer.reason.endswith("the lower bound is proved")
     assert answer.upper == np.inf
 
 
@@ -144,8 +144,8 @@ def test_what_the_witness_end_is_about(constraints, about):
     certificate = known(constraints, 0.2).certificate
     assert certificate.about == {"lower": "problem", "upper": about}
     answer = verify(certificate)
-    narrow = ", the upper end for the stored half-spaces only" * (about == "half-spaces")
-    assert (answer.passed, answer.reason) == (True, "both ends are proved" + narrow)
+    narrow = ", the upper bound for the stored half-spaces only" * (about == "half-spaces")
+    assert (answer.passed, answer.reason) == (True, "both bounds are proved" + narrow)
 
 
 def test_a_channel_that_is_not_in_the_set_is_no_witness(monkeypatch):
@@ -156,7 +156,7 @@ def test_a_channel_that_is_not_in_the_set_is_no_witness(monkeypatch):
     assert (certificate.upper, certificate.about) == (None, {"lower": "problem"})
     answer = verify(certificate)
     assert (answer.passed, list(answer.ends)) == (True, ["lower"])
-    assert answer.reason == "the lower end is proved; no other end is claimed"
+    assert answer.reason == "the lower bound is proved; no other bound is claimed"
 
 
 def by_hand(miss: float, version: int) -> Certificate:

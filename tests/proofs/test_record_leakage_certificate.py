@@ -109,9 +109,9 @@ def test_missing_and_extra_keys_fail(certificate):
 
 def test_claims_beyond_the_proof_fail(certificate):
     tighter = rehashed(certificate, upper=certificate.upper - 1e-9)
-    assert "upper end" in verify(tighter).reason
+    assert "upper bound" in verify(tighter).reason
     higher = rehashed(certificate, lower=certificate.lower + 1e-9)
-    assert "lower end" in verify(higher).reason
+    assert "lower bound" in verify(higher).reason
     looser = rehashed(certificate, upper=certificate.upper + 1e-3)
     assert verify(looser).passed
 
@@ -451,7 +451,7 @@ def test_tampered_slabs_fail(slabs_certificate):
     assert "nu is too small" in answer.reason
     higher_nu = leaves.copy()
     higher_nu[:, 2 + outputs :] += 1e-2
-    assert "upper end" in verify(slabs_with(slabs_certificate, leaves=pack(higher_nu))).reason
+    assert "upper bound" in verify(slabs_with(slabs_certificate, leaves=pack(higher_nu))).reason
     for column, value in [(0, -1.0), (1, 0.0), (1, 1.0), (1, np.nan), (2, np.inf)]:
         changed = leaves.copy()
         changed[0, column] = value
@@ -497,7 +497,7 @@ def test_the_bound_by_the_dataset_passes_and_matters(dataset_certificate):
         changed = multipliers.copy()
         changed[place] = value
         assert not answer(multipliers=pack(changed)).passed
-    assert "upper end" in answer(multipliers=pack(multipliers * [1, 0.5])).reason
+    assert "upper bound" in answer(multipliers=pack(multipliers * [1, 0.5])).reason
     assert not answer(multipliers=pack(multipliers[:1])).passed
     for law in (
         output[:-1],
@@ -508,7 +508,7 @@ def test_the_bound_by_the_dataset_passes_and_matters(dataset_certificate):
     ):
         assert not answer(output=pack(law)).passed
     shifted = output + np.array([0.1, -0.1, 0, 0])
-    assert "upper end" in answer(output=pack(shifted)).reason
+    assert "upper bound" in answer(output=pack(shifted)).reason
     assert not answer(more=1).passed
 
 

@@ -46,6 +46,6 @@ def test_a_witness_whose_further_variables_are_not_stored():
     assert not answer.passed
     assert [answer.ends[name].proved for name in ("lower", "upper")] == [True, False]
     assert answer.reason == (
-        "the upper end: entry 0 of own has further variables whose values are not stored; "
-        "the lower end is proved"
+        "the upper bound: entry 0 of own has further variables whose values are not stored; "
+        "the lower bound is proved"
     )

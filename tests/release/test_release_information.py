@@ -61,7 +61,7 @@ def test_the_gap_closes_with_enough_outputs(epsilon, room, outputs):
     # With two outputs less is attained; the bound, which is for any number, stays.
     two = release_problem(TABLE_1, epsilon, delta, "information", outputs=2).solve(tol=1e-4, rng=0)
     assert (two.stats["outputs"], two.stats["upper_of"]) == (2, "any number of outputs")
-    assert "2 outputs; the upper end is of any number" in verify(two.certificate).about
+    assert "2 outputs; the upper bound holds for any number" in verify(two.certificate).about
     assert two.status is Status.BRACKETED
     assert two.lower < bound.lower - 1e-3
     assert two.upper == pytest.approx(bound.upper, abs=1e-4)

@@ -113,7 +113,9 @@ def test_record_dp_speaks_of_independent_records_too():
     mechanism = Mechanism(parity(3), randomized_response(2, 1.0))
     quantity = one(audit_report(mechanism), "record DP epsilon")
     assert quantity.upper == pytest.approx(measures.product_max_information(mechanism))
-    assert "by at most 2.718; to somebody who takes the records for independent" in quantity.meaning
+    assert (
+        "by at most 2.718; for an adversary who believes that the records are" in quantity.meaning
+    )
 
 
 def test_local_mechanism_under_its_prior():
@@ -246,7 +248,7 @@ def test_what_one_output_says():
     found = audit_report(mechanism, prior=prior, outputs=[1]).named("posterior probability")
     assert [(q.outcome, q.value, q.upper) for q in found] == [(1, 0, 0.5), (1, 1, 0.5), (1, 2, 0)]
     assert "is 0 with probability 50.0 %; it was 25.0 % before" in found[0].meaning
-    assert found[2].meaning == "The output 1 excludes that the record is 2."
+    assert found[2].meaning == "The output 1 rules out that the record is 2."
     assert found[2].to_dict()["value"] == 2
 
 
@@ -290,12 +292,12 @@ def test_a_set_of_channels_says_what_it_leaves_open():
     leakages = report.named(names.RECORD_LEAKAGE)
     for quantity in [*leakages, *report.named(names.CAPACITY)]:
         assert quantity.status == "CERTIFIED"
-        assert "Every channel of the set is between the ends; 0.003" in quantity.meaning
+        assert "The bounds hold for every channel in the set; 0.003" in quantity.meaning
         assert quantity.set_width == pytest.approx(0.0035, abs=5e-4)
         assert quantity.to_dict()["set_width"] == quantity.set_width
     assert len(leakages) == 2
     assert not report.named(names.BALANCE)
-    assert html_page(report, ["set"]).count("Every channel of the set") >= 1
+    assert html_page(report, ["set"]).count("The bounds hold for every channel in the set") >= 1
 
 
 @pytest.mark.parametrize("noise", [Gaussian(1), ChannelSet([[0, 0.9]] * 2, [[0.1, 1]] * 2)])

@@ -60,14 +60,14 @@ def test_least_distortion_in_bits():
     price = one(report, "price of the budget")
     assert price.upper == pytest.approx(math.log(2) / math.log(0.1 / 0.9), rel=2e-2)
     assert price.unit == "d/bits"
-    assert one(report, "price of the doubt").unit == "d/bits"
+    assert one(report, "price of the floor").unit == "d/bits"
 
 
-def test_given_priors_have_no_price_of_doubt():
+def test_given_priors_have_no_price_of_the_floor():
     report = design_report(
         MinLeakage(parity(2), distortion=WRONG, budget=0.1, priors=[[0.25] * 4, [0.4, 0.1] * 2])
     )
-    assert not report.named("price of the doubt")
+    assert not report.named("price of the floor")
     assert report.facts["entropy_floor"] is None
 
 

@@ -22,7 +22,7 @@ def test_all_numbers():
         bound = pml_envelope(PRIOR, CHANNEL, quantity.delta)
         assert (quantity.lower, quantity.upper) == (bound.lower, bound.upper)
         assert verify(quantity.certificate).passed
-        assert f"a probability of {quantity.delta:g}." in quantity.meaning
+        assert f"except with probability {quantity.delta:g}." in quantity.meaning
     for name, function in {
         "PML quantile": measures.pml_right_quantile,
         "event envelope": measures.event_envelope,

@@ -129,9 +129,9 @@ def test_people_without_a_value_are_refused_or_a_category(tmp_path: Path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--by", "sex"], "--by: is for --microdata"),
-        (["--missing", "category"], "--missing: is for --microdata"),
-        (["--microdata", "people.csv"], "--by: is missing, beside --microdata"),
+        (["--by", "sex"], "--by: needs --microdata"),
+        (["--missing", "category"], "--missing: needs --microdata"),
+        (["--microdata", "people.csv"], "--by: is required with --microdata"),
         (
             ["--microdata", "people.csv", "--by", "sex", "--noise", "dice:3"],
             "--noise: found 'dice:3'",
@@ -142,7 +142,7 @@ def test_people_without_a_value_are_refused_or_a_category(tmp_path: Path):
             ["--microdata", "people.csv", "--by", "size", "--noise", "rounding:3"],
             "'size' is not there",
         ),
-        (["table.toml", "--microdata", "people.csv"], "SPEC: does not go together"),
+        (["table.toml", "--microdata", "people.csv"], "SPEC: cannot be combined"),
         (["--microdata", "none.csv", "--by", "sex", "--noise", "rounding:3"], "none.csv"),
         (["table.toml", "--published", "counts.csv"], "published: the number"),
         (
@@ -231,7 +231,7 @@ def test_independent_people_are_in_the_report(folder):
     known = '[adversary]\nkind = "independent"\nleast_probability = 0.1\n'
     (folder / "table.toml").write_text(SPEC + known)
     shown = " ".join(run(folder / "table.toml").split())
-    assert "gives each cell of each of the others a probability of 0.1 at least" in shown
+    assert "gives each cell of each other person a probability of at least 0.1" in shown
     for text, said in (
         ('kind = "marginals"\nlaw = [0.4, 0.2, 0.2, 0.2]\n', "adversary.kind: found 'marginals'"),
         ('kind = "independent"\nrecord_floor = 0.1\n', "adversary.record_floor"),

@@ -56,7 +56,7 @@ def test_listed_outputs_take_all_draws():
     assert audit.choosing == 0
     assert audit.counts.sum() == 1000
     assert audit.upper == pytest.approx(audit.bound.upper)
-    assert "Both ends hold for the output itself" in str(audit)
+    assert "Both bounds hold for the output itself" in str(audit)
 
 
 def test_what_was_never_seen_is_allowed_for():

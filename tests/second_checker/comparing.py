@@ -65,7 +65,9 @@ def explained(first, code, data):
     if "inputs" in data["proof"] and verify(_with_laws(data)).passed:
         return "weights on vertices that are no law: divided by their sum"
     claimed = re.findall(r"end: (\S+) is proved, not the claimed (\S+?);?(?:\s|$)", first.reason)
-    lower = first.reason.startswith("the lower end") and "the upper end is proved" in first.reason
+    lower = (
+        first.reason.startswith("the lower bound") and "the upper bound is proved" in first.reason
+    )
     given = data["problem"]
     if lower and ("channel_set" in given.get("mechanism", ()) or "lower" in given):
         return "the second's posteriors are those of members that tell less than the center"

@@ -177,7 +177,7 @@ def test_a_copy_runs_alone(tmp_path):
     proof.write_text(json.dumps(signed(data)))
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == check.NOT_PROVED
-    assert "upper end" in done.stdout
+    assert "upper bound" in done.stdout
     proof.write_text(json.dumps({**data, "kind": "capacity"}))
     assert subprocess.run(command, capture_output=True, check=False).returncode == check.UNUSABLE
     proof.write_text(json.dumps(signed({**data, "kind": "release-distortion"})))

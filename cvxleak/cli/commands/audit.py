@@ -51,8 +51,8 @@ Floors = Annotated[
     typer.Option(
         parser=number,
         metavar="B",
-        help="Least entropy of the adversary's belief about the dataset, in --units; may be "
-        "repeated, and replaces the floors in the spec.",
+        help="Smallest entropy of the adversary's belief about the dataset, in --units. May be "
+        "repeated; replaces the floors in the spec.",
     ),
 ]
 
@@ -61,7 +61,7 @@ Html = Annotated[
     typer.Option(
         "--html",
         metavar="PATH",
-        help="Write the report as one web page, with pictures; needs cvxleak[html].",
+        help="Write the report as a single web page with pictures; needs cvxleak[html].",
     ),
 ]
 
@@ -69,31 +69,31 @@ Samples = Annotated[
     Path | None,
     typer.Option(
         metavar="PATH",
-        help="A CSV file of draws, a line for each, with a secret and the output that came out. A "
-        "SPEC beside it says of which query the secrets are values, and who the adversaries are.",
+        help="CSV file of draws, one per line: a secret and the output it gave. A SPEC given with "
+        "it states the query whose values the secrets are, and the adversaries.",
     ),
 ]
 Secret = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="The secrets' column of --samples; x if not said."),
+    typer.Option(metavar="NAME", help="Column of the secrets in --samples. Default: x."),
 ]
 Microdata = Annotated[
     Path | None,
     typer.Option(
         metavar="PATH",
-        help="In place of a SPEC: a CSV file with a line for each person, to be counted in the "
-        "table of --by and published with --noise.",
+        help="CSV file with a line for each person, in place of a SPEC: audits the table of --by, "
+        "published with --noise.",
     ),
 ]
 By = Annotated[
     str | None,
-    typer.Option(metavar="NAMES", help="The variables of the table of --microdata: sex,age."),
+    typer.Option(metavar="NAMES", help="Variables of the --microdata table, as in sex,age."),
 ]
 Missing = Annotated[
     Counted | None,
     typer.Option(
-        help="What people of --microdata without a value are: an error (if not said otherwise), or "
-        "a category of their own.",
+        help="What people without a value in --microdata are: an error (the default) or a category "
+        "of their own.",
         show_default=False,
     ),
 ]
@@ -102,7 +102,7 @@ TableNoise = Annotated[
     typer.Option(
         "--noise",
         metavar="KIND:X",
-        help="The noise of each number of the table of --microdata: rounding:3, ptable:FILE, "
+        help="Noise on each number of the --microdata table: rounding:3, ptable:FILE, "
         "gaussian:SIGMA, laplace:SCALE, discrete_gaussian:SIGMA or discrete_laplace:SCALE.",
     ),
 ]
@@ -110,17 +110,19 @@ Published = Annotated[
     Path | None,
     typer.Option(
         metavar="PATH",
-        help="A CSV file of the numbers of a table that were published: adds what they tell.",
+        help="CSV file of the published numbers of a table: adds what they reveal.",
     ),
 ]
 Column = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="The outputs' column of --samples; y if not said."),
+    typer.Option(metavar="NAME", help="Column of the outputs in --samples. Default: y."),
 ]
 Confidence = Annotated[
     float | None,
     typer.Option(
-        parser=number, metavar="C", help="Confidence of all that --samples says; 0.95 if not said."
+        parser=number,
+        metavar="C",
+        help="Confidence level of the report on --samples. Default: 0.95.",
     ),
 ]
 Deltas = Annotated[
@@ -128,8 +130,8 @@ Deltas = Annotated[
     typer.Option(
         parser=number,
         metavar="D",
-        help="Which epsilons of (epsilon, delta)-differential privacy --samples rule out; may be "
-        "repeated; 0 if not said.",
+        help="For --samples: the delta at which to report which epsilons of (epsilon, "
+        "delta)-differential privacy are ruled out. May be repeated. Default: 0.",
     ),
 ]
 
@@ -166,11 +168,11 @@ def audit(
     paths = {"json_path": json_path, "certificate": certificate}
     with complaining():
         if samples is None and drawn:
-            raise ValidationError(f"--{next(iter(drawn))}: is for --samples, which is missing")
+            raise ValidationError(f"--{next(iter(drawn))}: needs --samples, which is missing")
         if samples is not None:
             for option, value in (("html", html), ("plot", plot), ("microdata", microdata)):
                 if value is not None:
-                    raise ValidationError(f"--{option}: does not go together with --samples")
+                    raise ValidationError(f"--{option}: cannot be combined with --samples")
             drawn |= {"entropy_floors": entropy_floor or (), "unit": units.value}
             _audit_samples(samples, spec, drawn, tol, time_limit, **paths)
             return
@@ -178,13 +180,13 @@ def audit(
         if microdata is None:
             of_people = {**needed, "missing": missing}
             for option in (name for name, value in of_people.items() if value is not None):
-                raise ValidationError(f"--{option}: is for --microdata, which is missing")
+                raise ValidationError(f"--{option}: needs --microdata, which is missing")
         else:
             for option, value in (("SPEC", spec), ("--plot", plot)):
                 if value is not None:
-                    raise ValidationError(f"{option}: does not go together with --microdata")
+                    raise ValidationError(f"{option}: cannot be combined with --microdata")
             for option in (name for name, value in needed.items() if value is None):
-                raise ValidationError(f"--{option}: is missing, beside --microdata")
+                raise ValidationError(f"--{option}: is required with --microdata")
             told = {"entropy_floors": entropy_floor or (), "unit": units.value}
             _audit_microdata(
                 microdata,
@@ -200,13 +202,13 @@ def audit(
             )
             return
     if spec is None:
-        raise typer.BadParameter("a SPEC is needed, or --samples, or --microdata")
+        raise typer.BadParameter("give a SPEC, --samples or --microdata")
 
     def ask(spec_file: SpecFile) -> Asked:
         if spec_file.spec.table is not None:
             return _about_table(spec_file, entropy_floor, units.value, published)
         if published is not None:
-            raise ValidationError("--published: is for a SPEC with [table], or --microdata")
+            raise ValidationError("--published: needs a SPEC with [table], or --microdata")
         from cvxleak.cli.from_spec import (
             build_gain,
             build_knowledge,
@@ -397,7 +399,7 @@ def _audit_samples(
         **report.facts
     )
     if report.facts["choosing"]:
-        heading += f", which {report.facts['choosing']} of them chose"
+        heading += f" chosen by {report.facts['choosing']} of them"
     written.publish(report, [*about, path.name, heading], identity, tables=False)
 
 
@@ -440,7 +442,7 @@ def about_mechanism(spec_file: SpecFile, mechanism: Mechanism) -> list[str]:
         steps.append(f"{spec.mechanism.kind} ({outputs})")
         if spec.mechanism.kind in GRIDS:
             remarks.append(
-                f"Of what is released: the noisy number is rounded to these outputs first. Of the "
-                f'number itself: kind = "{GRIDS[spec.mechanism.kind]}".'
+                "This is about the released number, which is rounded to these outputs. For the "
+                f'noisy number itself, use kind = "{GRIDS[spec.mechanism.kind]}".'
             )
     return [" -> ".join(steps), *remarks, *spec_file.prior_source]

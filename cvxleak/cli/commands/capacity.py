@@ -18,7 +18,9 @@ __all__ = ["capacity"]
 def capacity(
     channel: Annotated[
         Path,
-        typer.Argument(metavar="CHANNEL", help="CSV file, a row of probabilities for each input."),
+        typer.Argument(
+            metavar="CHANNEL", help="CSV file with a row of probabilities for each input."
+        ),
     ],
     units: Unit = Units.nats,
     json_path: Json = None,

@@ -34,12 +34,12 @@ def _about(spec_file: SpecFile, report: Report) -> list[str]:
         f"Least {facts['minimize']}, {within}; leakage about {who}, to {whom}",
     ]
     if facts["binding"]:
-        lines.append(f"Held back by: {', '.join(facts['binding'])}")
+        lines.append(f"Binding constraints: {', '.join(facts['binding'])}")
     return [*lines, *spec_file.prior_source]
 
 
 design = view(
     "design",
-    "Design a channel: least leakage for a distortion budget, or the reverse.",
+    "Design the channel of least leakage or of least distortion.",
     _about,
 )

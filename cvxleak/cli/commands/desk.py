@@ -24,17 +24,17 @@ __all__ = ["desk"]
 
 desk = typer.Typer(
     cls=Group,
-    help="Release data to several parties who may collude, within budgets, on one ledger.",
+    help="Release data to several parties who may collude. One ledger keeps budgets and releases.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 
-LedgerPath = Annotated[Path, typer.Argument(metavar="LEDGER", help="The ledger, one SQLite file.")]
+LedgerPath = Annotated[Path, typer.Argument(metavar="LEDGER", help="The ledger, an SQLite file.")]
 
 
 @desk.command()
 def init(ledger: LedgerPath, spec: SpecPath, units: Unit = Units.nats) -> None:
-    """Make a new ledger from the [prior] and the [desk] of a spec."""
+    """Create a ledger from [prior] and [desk] of a spec."""
     with complaining():
         from cvxleak.cli.spec_file import SpecFile
         from cvxleak.desk import ReleaseDesk
@@ -71,14 +71,14 @@ def init(ledger: LedgerPath, spec: SpecPath, units: Unit = Units.nats) -> None:
 @desk.command()
 def request(
     ledger: LedgerPath,
-    party: Annotated[str, typer.Option(metavar="NAME", help="Who asks.")],
+    party: Annotated[str, typer.Option(metavar="NAME", help="The party that asks.")],
     wanted: Annotated[
         Path | None,
         typer.Option(
             "--request",
             metavar="CSV",
-            help="p(r|x): a row for each value of the data, a column for each r. The data itself "
-            "if left out.",
+            help="What is asked for, p(r|x): a row for each value x of the data, a column for "
+            "each r. Default: the data itself.",
         ),
     ] = None,
     epsilon: Annotated[
@@ -86,24 +86,26 @@ def request(
         typer.Option(
             parser=number,
             metavar="E",
-            help="What the party may learn in all; the ledger's if left out.",
+            help="Most that this party may learn in total. Default: the ledger's budget.",
         ),
     ] = None,
     delta: Annotated[
         float | None,
         typer.Option(
-            parser=number, metavar="D", help="What everybody may learn; the ledger's if left out."
+            parser=number,
+            metavar="D",
+            help="Most that all parties together may learn. Default: the ledger's budget.",
         ),
     ] = None,
     distortion: Annotated[
         Path | None,
-        typer.Option(metavar="CSV", help="d(r, released r); 1 for every wrong one if left out."),
+        typer.Option(metavar="CSV", help="Distortion d(r, released r). Default: 1 if they differ."),
     ] = None,
     time_limit: TimeLimit = 60.0,
     units: Unit = Units.nats,
     json_path: Json = None,
 ) -> None:
-    """Answer a request. The true data is read from standard input, and kept nowhere."""
+    """Answer a request. The true data is read from standard input and not stored."""
     with complaining():
         from cvxleak.core.tables import label_from_text
         from cvxleak.desk import ReleaseDesk
@@ -137,7 +139,7 @@ def request(
 
 @desk.command()
 def releases(ledger: LedgerPath, json_path: Json = None) -> None:
-    """List what was released so far, first to last."""
+    """List all releases so far, first to last."""
     with complaining():
         from cvxleak.desk import ReleaseDesk
 
@@ -145,12 +147,14 @@ def releases(ledger: LedgerPath, json_path: Json = None) -> None:
         found = ReleaseDesk(ledger).releases()
         lines = [f"{release.number}  {release.party}: {release.output}" for release in found]
         body = {"releases": [_body(release) for release in found]}
-        _publish("desk releases", ledger, body, lines or ["nothing was released so far"], json_path)
+        _publish(
+            "desk releases", ledger, body, lines or ["nothing has been released so far"], json_path
+        )
 
 
 @desk.command()
 def report(ledger: LedgerPath, units: Unit = Units.nats, json_path: Json = None) -> None:
-    """Say what each party and each coalition may have learned so far."""
+    """Report what each party and each coalition may have learned so far."""
     with complaining():
         from cvxleak.desk import ReleaseDesk
 
@@ -167,11 +171,12 @@ def verify(
     head: Annotated[
         str | None,
         typer.Option(
-            metavar="HASH", help="The head of an earlier report: is all of that still there?"
+            metavar="HASH",
+            help="The head of an earlier report: check that all of it is still there.",
         ),
     ] = None,
 ) -> None:
-    """Recompute the ledger from its first row on: PASS (exit code 0) or FAIL (1)."""
+    """Recompute the ledger from its first row: PASS (exit code 0) or FAIL (1)."""
     with complaining():
         from cvxleak.desk import ReleaseDesk
 

@@ -31,7 +31,7 @@ Deltas = Annotated[
     typer.Option(
         parser=number,
         metavar="D...",
-        help="Probabilities at which the envelope is wanted; replace the spec's.",
+        help="Probabilities at which to compute the envelope; they replace the spec's.",
     ),
 ]
 Epsilons = Annotated[
@@ -39,7 +39,8 @@ Epsilons = Annotated[
     typer.Option(
         parser=number,
         metavar="E...",
-        help="Levels, in --units, at which the failure probability is wanted; replace the spec's.",
+        help="Leakages, in --units, at which to compute the failure probability; they replace the "
+        "spec's.",
     ),
 ]
 
@@ -55,7 +56,7 @@ def envelope(
     time_limit: TimeLimit = 60.0,
     tol: Tolerance = None,
 ) -> None:
-    """Compute the PML envelope: leakage that holds up under any post-processing."""
+    """Compute the PML envelope, the leakage after post-processing."""
 
     def ask(spec_file: SpecFile) -> Asked:
         from cvxleak.cli.from_spec import build_local

@@ -26,7 +26,7 @@ def explain(
     time_limit: TimeLimit = 60.0,
     tol: Tolerance = None,
 ) -> None:
-    """Say what epsilon means: tests, guesses and leakage beside the parameters of privacy."""
+    """Explain what epsilon means for tests, guesses and leakage."""
 
     def ask(spec_file: SpecFile) -> Asked:
         from cvxleak.cli.from_spec import build_task, independent_people

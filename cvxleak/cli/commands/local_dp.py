@@ -19,21 +19,24 @@ def _about(spec_file: SpecFile, report: Report) -> list[str]:
     known, facts = spec_file.spec.sources, report.facts
     assert known is not None
     size = counted(facts["outcomes"], "outcome")
-    lines = [f"{known.kind} -> set of laws of {size} -> {facts['outputs']} outputs"]
+    lines = [f"{known.kind} -> set of distributions of {size} -> {facts['outputs']} outputs"]
     if known.source is not None:
         lines.append(f"Sources: {known.source}")
     kinds = {
-        "I": "Class I: the uniform law is one of the set or of its hull",
-        "II": "Class II: all laws put the outcomes in the same order, "
+        "I": "Class I: the uniform distribution is in the set or its convex hull",
+        "II": "Class II: all distributions put the outcomes in the same order, "
         + ", ".join(map(str, facts["permutation"] or [])),
-        "III": "Class III: laws in different orders, and the uniform one is not in the hull",
+        "III": "Class III: the distributions put the outcomes in different orders, and the uniform "
+        "one is not in the convex hull",
     }
-    border = "" if facts["class_exact"] else " (up to rounding: the set is at a border)"
+    border = (
+        "" if facts["class_exact"] else " (up to rounding: the set is at the border of the class)"
+    )
     return [*lines, kinds[facts["class"]] + border]
 
 
 local_dp = view(
     "local-dp",
-    "Find the channel of least epsilon that is useful for every law of a set.",
+    "Find the channel of least epsilon for a set of distributions.",
     _about,
 )

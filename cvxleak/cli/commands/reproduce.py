@@ -20,18 +20,16 @@ __all__ = ["reproduce"]
 def reproduce(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[ITEM]...", help="What to compute, such as leakage-table-3."),
+        typer.Argument(metavar="[ITEM]...", help="Items to compute, such as leakage-table-3."),
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Every item of all papers.")] = False,
-    listing: Annotated[bool, typer.Option("--list", help="Name the items and stop.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Compute all items.")] = False,
+    listing: Annotated[bool, typer.Option("--list", help="List the items and exit.")] = False,
     out: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FOLDER", help="Write numbers (JSON) and pictures (PNG, SVG) into it."
-        ),
+        typer.Option(metavar="FOLDER", help="Folder for numbers (JSON) and pictures (PNG, SVG)."),
     ] = None,
 ) -> None:
-    """Compute figures and tables of the papers again, beside what is printed there.
+    """Recompute the papers' figures and tables and compare them.
 
     The exit code is 1 if a printed number is neither reproduced nor on the list of errata.
     """

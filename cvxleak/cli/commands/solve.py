@@ -143,4 +143,4 @@ def view(
     return solve
 
 
-solve = view("solve", "Solve the problem that [problem] states, with a proof.")
+solve = view("solve", "Solve the problem stated in [problem], with a proof.")

@@ -36,9 +36,9 @@ class Skipped(enum.StrEnum):
 
 
 Answers = Annotated[
-    Path, typer.Argument(metavar="CSV", help="The answers: a header and a line for each person.")
+    Path, typer.Argument(metavar="CSV", help="CSV file with a header and a line for each person.")
 ]
-Column = Annotated[str, typer.Option(metavar="NAME", help="The column of the answers.")]
+Column = Annotated[str, typer.Option(metavar="NAME", help="Column of the answers.")]
 
 
 def randomize(
@@ -46,23 +46,26 @@ def randomize(
     answers: Answers,
     column: Column,
     output: Annotated[
-        Path, typer.Option(metavar="PATH", help="The file to write: the same table.")
+        Path,
+        typer.Option(
+            metavar="PATH", help="File to write: the same table with that column randomized."
+        ),
     ],
     missing: Annotated[
-        Kept, typer.Option(help="What becomes of cells without an answer.")
+        Kept, typer.Option(help="What to do with cells without an answer.")
     ] = Kept.refuse,
     seed: Annotated[
         int | None,
         typer.Option(
             metavar="N",
-            help="Makes the draw reproducible, by anybody who knows it: for trials only.",
+            help="Makes the draw reproducible for anyone who knows the seed: for trials only.",
         ),
     ] = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Write over the file if there is one.")
+        bool, typer.Option("--overwrite", help="Overwrite the file if it exists.")
     ] = False,
 ) -> None:
-    """Replace each answer of a column by an output of the spec's mechanism."""
+    """Randomize a column of answers by the mechanism of a spec."""
     with complaining():
         from cvxleak.cli.from_spec import build_survey
         from cvxleak.cli.spec_file import SpecFile
@@ -87,14 +90,17 @@ def estimate(
     answers: Answers,
     column: Column,
     confidence: Annotated[
-        float, typer.Option(parser=number, metavar="C", help="Of all intervals together.")
+        float,
+        typer.Option(
+            parser=number, metavar="C", help="Confidence level of all intervals together."
+        ),
     ] = 0.95,
     missing: Annotated[
-        Skipped, typer.Option(help="What becomes of cells without an output.")
+        Skipped, typer.Option(help="What to do with cells without an output.")
     ] = Skipped.refuse,
     json_path: Json = None,
 ) -> None:
-    """Estimate from a column that was randomized how frequent each answer is."""
+    """Estimate the frequency of each answer from a randomized column."""
     with complaining():
         from cvxleak.cli.from_spec import build_survey
         from cvxleak.cli.spec_file import SpecFile, read_file, sha256

@@ -43,31 +43,31 @@ Over = Annotated[
     list[str],
     typer.Option(
         metavar="KEY=V,V,...",
-        help="A key of the spec and its values, as in mechanism.epsilon=0.5,1,2. May be repeated: "
-        "then all combinations.",
+        help="Key of the spec and its values, as in mechanism.epsilon=0.5,1,2. If repeated, all "
+        "combinations are solved.",
     ),
 ]
 Of = Annotated[
     str | None,
     typer.Option(
         metavar="COMMAND",
-        help="Which number: of audit, envelope, local-dp, design or solve. The spec decides if it "
-        "is left out.",
+        help="Command whose number is computed: audit, envelope, local-dp, design or solve. "
+        "Default: decided by the spec.",
     ),
 ]
 Results = Annotated[
     str | None,
     typer.Option(
         metavar="PATH",
-        help="File of results, a line of JSON for each point as it comes. The same call again goes "
-        "on where it stopped.",
+        help="File of results, a line of JSON for each point as it is solved. The same call again "
+        "resumes where it stopped.",
     ),
 ]
 Along = Annotated[
     str | None,
     typer.Option(
         metavar="KEY",
-        help="Solve all values of this key of --over at once, each helped by the others: "
+        help="Solve all values of this key of --over together, each using the others' results: "
         "adversary.entropy_floors of audit, design.budget of design, and the same of solve.",
     ),
 ]
@@ -75,18 +75,20 @@ Proofs = Annotated[
     str | None,
     typer.Option(
         metavar="FOLDER",
-        help="Keep the certificate of each point here, in a file named after its hash.",
+        help="Folder for the certificate of each point, in a file named after its hash.",
     ),
 ]
 Cluster = Annotated[
     str | None,
     typer.Option(
         metavar="ADDRESS",
-        help="Send the points to the workers of this Dask scheduler, as in tcp://host:8786.",
+        help="Solve the points on the workers of this Dask scheduler, as in tcp://host:8786.",
     ),
 ]
-Jobs = Annotated[int, typer.Option(metavar="N", help="Processes at work; -1 for all processors.")]
-PointTime = Annotated[float, typer.Option("--time-limit", metavar="S", help="Seconds per point.")]
+Jobs = Annotated[int, typer.Option(metavar="N", help="Number of processes; -1 for all processors.")]
+PointTime = Annotated[
+    float, typer.Option("--time-limit", metavar="S", help="Time limit in seconds per point.")
+]
 
 
 def sweep(
@@ -120,12 +122,14 @@ def sweep(
         if of is not None and of not in TABLES:
             raise ValidationError(f"--of: found {of}; allowed: {', '.join(TABLES)}")
         if cluster is not None and jobs != 1:
-            raise ValidationError("--jobs: the cluster says how many; not with --cluster")
+            raise ValidationError(
+                "--jobs: cannot be combined with --cluster, which decides how many"
+            )
         check_limits(tol, time_limit)
         check_targets(spec, {"--results": results, "--json": json_path, "--plot": plot})
         if certificates is not None and Path(certificates).exists():
             if not Path(certificates).is_dir():
-                raise ValidationError(f"--certificates: {certificates} is no folder")
+                raise ValidationError(f"--certificates: {certificates} is not a folder")
         check_picture(plot)
         grid = sweeping.read_grid(over)
         if plot is not None:

@@ -27,13 +27,13 @@ UNFINISHED = 3
 def verify(
     paths: Annotated[
         list[Path],
-        typer.Argument(metavar="CERT...", help="Files that --certificate or .save() wrote."),
+        typer.Argument(metavar="CERT...", help="Files written by --certificate or .save()."),
     ],
     time_limit: Annotated[
         float | None,
         typer.Option(
-            help="Seconds for each file; what is not checked by then is not confirmed (exit code "
-            "3)."
+            help="Time limit in seconds for each file. What has not been checked by then is not "
+            "confirmed (exit code 3)."
         ),
     ] = None,
     second: Annotated[
@@ -44,7 +44,7 @@ def verify(
         ),
     ] = False,
 ) -> None:
-    """Check certificates: PASS (exit code 0), FAIL (1), or not confirmed in the time given (3)."""
+    """Check certificates. Exit code 0: PASS; 1: FAIL; 3: not confirmed in the time given."""
     with complaining():
         from cvxleak.core.validation import real_number
 

@@ -95,7 +95,7 @@ class KnownMarginals(Knowledge):
     @property
     def statement(self) -> str:
         """What is known, in words."""
-        return "records have their known laws"
+        return "records have their known distributions"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the knowledge (bound) as plain lists, ready for JSON."""

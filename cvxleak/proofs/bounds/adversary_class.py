@@ -80,12 +80,13 @@ def in_words(known: Mapping[str, Any]) -> str:
     --------
     >>> from cvxleak.proofs.bounds.adversary_class import in_words
     >>> in_words({"kind": "marginals", "law": [0.9, 0.1], "records": [0, 2]})
-    'the law of each of records 0, 2 is (0.9, 0.1)'
+    'each of records 0, 2 has the distribution (0.9, 0.1)'
     """
     if known["kind"] == "marginals":
-        return f"the law of each of records {_few(known['records'])} is ({_few(known['law'])})"
+        records, law = _few(known["records"]), _few(known["law"])
+        return f"each of records {records} has the distribution ({law})"
     if known["kind"] == "relative-entropy":
-        center = "a prior" if known["prior"] is not None else "a product of laws"
+        center = "a prior" if known["prior"] is not None else "a product of distributions"
         radius = reading.number(known["radius"], "the radius")
         return f"relative entropy of at most {radius:.12g} nats to {center}"
     low, high = (

@@ -235,11 +235,11 @@ def test_what_is_known_in_words():
     assert in_words(stored(EQUAL)).endswith("equal to 0.25")
     assert in_words(stored(AT_MOST)).endswith("at most 0.25")
     assert in_words(stored(AT_LEAST)).endswith("at least 0.25")
-    assert "a product of laws" in in_words(stored(NEAR))
+    assert "a product of distributions" in in_words(stored(NEAR))
     assert "a prior" in in_words(stored(RelativeEntropyBall(0.5, [0.75, 0.25])))
     many = {"kind": "marginals", "law": [0.2] * 5, "records": list(range(5))}
     assert in_words(many) == (
-        "the law of each of records 0, 1, 2, 3, ... is (0.2, 0.2, 0.2, 0.2, ...)"
+        "each of records 0, 1, 2, 3, ... has the distribution (0.2, 0.2, 0.2, 0.2, ...)"
     )
     few = {"kind": "marginals", "law": [0.25] * 4, "records": list(range(4))}
     assert "..." not in in_words(few)

@@ -235,7 +235,7 @@ def test_honest():
     lower, upper = ends(audit())
     assert lower == pytest.approx(LEAST, abs=1e-9)
     assert upper == pytest.approx(LOG_2)
-    assert "for every channel of a set" in record_leakage.about(audit().problem)
+    assert "for every channel in a set" in record_leakage.about(audit().problem)
     box = {"lower": [[0.2, 0.2]], "upper": [[0.8, 0.8]]}
     alone = Parts("capacity", box, {"input": [1.0]}, {"output": [0.5, 0.5]})
     assert ends(alone) == (0.0, 0.0)

@@ -106,7 +106,7 @@ def test_an_upper_end_that_the_witness_does_not_show_is_infinite():
         ("law", "least leakage of channels with 2 inputs and 2 outputs, to known priors"),
         ("sum", "least leakage and distortion of channels with 2 inputs and 2 outputs, to"),
         ("distortion", "least distortion of channels with 2 inputs and 2 outputs, to known"),
-        ("own", "least leakage of .*, to known priors, under conditions of the user's own"),
+        ("own", "least leakage of .*, to known priors, with the user's own constraints"),
     ],
 )
 def test_what_a_certificate_says_that_it_is_about(name, text):

@@ -490,5 +490,5 @@ def test_what_a_certificate_is_about():
     )
     assert said(FLOOR.problem).endswith("each other record's entropy in nats is at least 0.5")
     free = said({"record": None, "entropy_floor": 0.5})
-    assert free == "the worst record, product priors of at least 0.5 nats of doubt"
+    assert free == "the worst record, product priors with an entropy of at least 0.5 nats"
     assert said(GIVEN.problem).endswith("product priors whose laws are mixtures of given ones")

@@ -60,7 +60,7 @@ def test_honest():
     assert lower < arb("2.9375").log()
     assert arb(7).log() < upper
     assert local_dp_of_set.about(SET.problem) == (
-        "every channel of a set, with 2 inputs and 2 outputs"
+        "every channel in a set, with 2 inputs and 2 outputs"
     )
     assert ends(SET._replace(proof={})) == (0.0, upper)
 

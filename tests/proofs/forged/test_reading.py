@@ -46,7 +46,7 @@ def file(tmp_path):
 def test_a_list_passes_if_each_member_does(file):
     honest, false = certified(), certified(lower=1.0)
     for given, passed, reason in (
-        ([honest], True, "both ends are proved"),
+        ([honest], True, "both bounds are proved"),
         ([honest, honest], True, "all 2 certificates hold"),
         ([honest, false], False, "1 of 2 certificates do not hold"),
         ([false, false], False, "2 of 2 certificates do not hold"),
@@ -249,7 +249,7 @@ def test_an_end_is_compared_as_it_is_stored():
     ):
         assert verify(certified(lower=claim[0], upper=claim[1])).passed is passed
     half = verify(certified(lower=None, about={}))
-    assert half.reason == "the upper end is proved; no other end is claimed"
+    assert half.reason == "the upper bound is proved; no other bound is claimed"
 
 
 def test_checks_end():

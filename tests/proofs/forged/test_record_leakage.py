@@ -1282,7 +1282,7 @@ def test_forged(changes, reason):
 def test_what_a_certificate_says_that_it_is_about(size, records, text):
     mechanism = {"query": {"space": {"alphabets": [[[0, 1], 5], [[0, 1, 2], 4]]}}}
     problem = {"mechanism": mechanism, "entropy_floor": 0.5, "size": size, "records": records}
-    doubt = "adversaries of at least 0.5 nats of doubt"
+    doubt = "adversaries with at least 0.5 nats of uncertainty"
     assert record_leakage.about(problem) == f"{text}, {doubt}"
 
 

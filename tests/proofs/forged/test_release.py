@@ -407,7 +407,7 @@ def test_what_a_certificate_says_that_it_is_about():
     seen = "a request of 2 values about 2 datasets, after 1 histories, watched by 1 coalitions"
     assert about(PRICE.problem) == seen
     wide = about(INFORMATION.problem)
-    assert wide == f"{seen}, answered with 2 outputs; the upper end is of any number"
+    assert wide == f"{seen}, answered with 2 outputs; the upper bound holds for any number"
 
 
 def test_common_classes():

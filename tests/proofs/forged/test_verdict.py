@@ -20,7 +20,7 @@ def certified(parts, lower, upper, **changes):
 def test_claims_are_compared_exactly():
     lower, upper = ends(CAPACITY)
     answer = verify(certified(CAPACITY, lower, upper))
-    assert (answer.passed, answer.reason) == (True, "both ends are proved")
+    assert (answer.passed, answer.reason) == (True, "both bounds are proved")
     assert (answer.lower, answer.upper) == (lower, upper)
     above, below = math.nextafter(lower, 1), math.nextafter(upper, 0)
     for claim, proved in (
@@ -40,7 +40,7 @@ def test_one_end_is_claimed_alone(end):
     honest = {"lower": (lower, None), "upper": (None, upper)}[end]
     answer = verify(certified(CAPACITY, *honest))
     assert answer.passed
-    assert answer.reason == f"the {end} end is proved; no other end is claimed"
+    assert answer.reason == f"the {end} bound is proved; no other bound is claimed"
     false = {"lower": (upper + 0.1, None), "upper": (None, lower - 0.1)}[end]
     assert not verify(certified(CAPACITY, *false)).passed
 
@@ -52,7 +52,8 @@ def test_an_end_that_is_not_proved_is_not_passed_as_infinite():
     answer = verify(certified(missed, 0.0, math.inf))
     assert not answer.passed
     assert (
-        answer.reason == "the upper end: the witness misses entry 0 of own; the lower end is proved"
+        answer.reason
+        == "the upper bound: the witness misses entry 0 of own; the lower bound is proved"
     )
     # An infinite end that is proved does pass, and a finite one in its place does not.
     assert verify(certified(NO_EPSILON, math.inf, math.inf)).passed
@@ -75,5 +76,5 @@ def test_half_spaces_are_for_kinds_that_have_them():
     own = test_design.PARTS["own"]
     answer = verify(certified(own, *ends(own), about=about))
     assert answer.passed
-    assert answer.reason.endswith("the upper end for the stored half-spaces only")
+    assert answer.reason.endswith("the upper bound for the stored half-spaces only")
     assert answer.ends["upper"].about == "half-spaces"
