@@ -28,10 +28,10 @@ TITLES = {
 
 GALLERY = """# Gallery
 
-The figures, tables and numbers of five papers, computed again. Beside each number stands what it is
-compared with: the numeral as the paper prints it, or, in italics, what a formula or another way to
-the number gives. Where a printed numeral is not what comes out, the [errata](errata.md) say why.
-Last come the numbers that another program's tests state, those of
+This page recomputes the figures, tables and numbers of five papers. Beside each computed number
+stands the number it is compared with: the printed one or, in italics, the result of a formula or
+of a second method. Where a printed number differs from the computed one, the [errata](errata.md)
+explain why. The last section compares with the numbers in the tests of another program,
 [libqif](https://github.com/chatziko/libqif).
 
 ```text
@@ -40,7 +40,8 @@ cvxleak reproduce leakage-table-3
 cvxleak reproduce --all --out FOLDER
 ```
 
-The last one writes the numbers of every item as JSON, and its picture as PNG and SVG. In Python:
+The last command writes the numbers of every item as JSON and its picture as PNG and SVG. In
+Python:
 
 ```python
 from cvxleak.papers.gallery import reproduce
@@ -50,12 +51,12 @@ print(table)
 print(all(pair.explained for pair in table.pairs))
 ```
 
-Curves that the papers print without numbers are compared with closed forms, or with a second
-method. A bracket is proved at both ends.
+Curves that the papers print without numbers are compared with closed forms or with a second
+method. Where two numbers are given as a bracket, both are proved bounds.
 
-Not here are pictures and tables that hold no numbers: LEAKAGE Figure 2 and Tables 1 and 2, DALENIUS
-Figures 1, 2 and 6 and Tables 1 to 4, SEQUENTIAL Figures 1 and 2. They are
-diagrams, notation, and comparisons in words.
+Figures and tables without numbers (diagrams, notation, and comparisons in words) are omitted:
+LEAKAGE Figure 2 and Tables 1 and 2, DALENIUS Figures 1, 2 and 6 and Tables 1 to 4, SEQUENTIAL
+Figures 1 and 2.
 """
 
 ERRATA_PAGE = """# Errata
