@@ -30,6 +30,7 @@ import numpy as np
 from flint import fmpq
 
 from cvxleak.core.errors import ValidationError
+from cvxleak.tables.grid import GridLosses
 from cvxleak.tables.keys import (
     WORK,
     Linked,
@@ -40,7 +41,7 @@ from cvxleak.tables.keys import (
     places_of_keys,
     steps_together,
 )
-from cvxleak.tables.losses import ATOMS, GridLosses, Losses, Ratios
+from cvxleak.tables.losses import ATOMS, Losses, Ratios
 
 __all__ = ["Between", "KeyedMove"]
 

@@ -8,8 +8,7 @@ is the largest P(S) - c R(S) over events S. With the loss L(y) = log P(y) / R(y)
 which rises with L; L = inf where R(y) = 0. The loss of independent numbers is the sum of theirs. So
 
 - exact: the law of P/R under P, as rationals, is that of a product, and equal ratios are merged;
-- otherwise each number's loss is rounded up (or down) to a grid, and its probabilities as well, and
-  the convolution of these gives an upper (or lower) end;
+- otherwise on a grid (`cvxleak.tables.grid`);
 - Gaussian numbers have together a loss of law N(mu^2 / 2, mu^2), mu^2 = sum 1 / sigma^2, so that
   H_c is the mean of that of the Gaussian law at c e^(-L) over all the other numbers' losses.
 """
@@ -29,15 +28,14 @@ import numpy as np
 from flint import arb, fmpq
 
 from cvxleak.core.numbers import fraction
-from cvxleak.core.validation import Array
 from cvxleak.exact import balls
-from cvxleak.exact.outward import UNIT_ROUNDOFF
 from cvxleak.exact.rationals import exp_above, exp_below
 from cvxleak.model import AdditiveNoise, DiscreteLaplace, Gaussian, Laplace, Rounded, Uniform
 from cvxleak.proofs.bounds.noise import cell_masses
+from cvxleak.tables.grid import COARSE, FINE, Cells, GridLosses, mean_of_gaussian, on_grid
 from cvxleak.tables.noise import CountNoise, Law
 
-__all__ = ["Book", "Change", "GridLosses", "Losses", "Noise", "Ratios", "dominating"]
+__all__ = ["Book", "Change", "Losses", "Noise", "Ratios", "dominating"]
 
 Noise = CountNoise | AdditiveNoise
 """What one published number goes through."""
@@ -45,16 +43,7 @@ Noise = CountNoise | AdditiveNoise
 ATOMS = 1 << 14
 """Most different ratios of which exact probabilities are kept."""
 
-FINE, COARSE = 1 << 20, 1 << 10
-"""Points of a grid of losses: for what is reported, and to see which moves come into question."""
-
-WORK = 1 << 27
-"""Most points of a grid times different losses of a number."""
-
-BALLS = 1 << 12
-"""Most losses for each of which the Gaussian law is evaluated."""
-
-CELLS = 1 << 9
+CELLS = 1 << 13
 """Cells of the real outputs between two true values."""
 
 REACH = 13
@@ -148,6 +137,9 @@ def dominating(given: Sequence[Ratios]) -> Ratios:
     J. Dong, Y. Wang, 2022, Proposition 8), and the product of such laws is told apart at least as
     well as a product of any of those that are given (Theorem 10).
     """
+    if len(given) > 2:
+        half = len(given) // 2
+        given = [dominating(given[:half]), dominating(given[half:])]
     knots = sorted({fmpq(0), *(ratio for one in given for ratio in one.masses)})
     knots.append(2 * knots[-1] + 1)
     points: list[tuple[fmpq, fmpq]] = []
@@ -184,7 +176,7 @@ class Losses:
         """Return ends of H_c at c = e^epsilon."""
         if self.squared_mu:
             pairs = [(arb(ratio).log(), arb(p)) for ratio, p in self.ratios.masses.items()]
-            found = _mean_of_gaussian(pairs, self.squared_mu, epsilon) + arb(self.ratios.alone)
+            found = mean_of_gaussian(pairs, self.squared_mu, epsilon) + arb(self.ratios.alone)
             return max(balls.round_down(found), 0.0), min(balls.round_up(found), 1.0)
         if epsilon == 0:
             exact = self.ratios.at(fmpq(1))
@@ -201,84 +193,6 @@ class Losses:
     def knots(self) -> list[float]:
         """Losses at which the profile bends."""
         return [] if self.squared_mu else [_log(ratio) for ratio in self.ratios.falling]
-
-
-@dataclass(frozen=True)
-class GridLosses:
-    """Ends of the law of the loss on a grid: what is above k steps from `start` has at most ...
-
-    Attributes
-    ----------
-    step : float
-        A power of two.
-    start : tuple of int
-        The first loss of the lower and of the upper law, in steps.
-    laws : tuple of array
-        For the lower end masses that are too small, of losses that are too small; for the upper end
-        the opposite.
-    alone : tuple of float
-        The mass of an infinite loss, too small and too large.
-    squared_mu : fmpq
-    """
-
-    step: float
-    start: tuple[int, int]
-    laws: tuple[Array, Array]
-    alone: tuple[float, float]
-    squared_mu: fmpq
-
-    def delta(self, epsilon: float) -> tuple[float, float]:
-        """Return ends of H_c at c = e^epsilon."""
-        found = [self._end(side, epsilon) for side in (0, 1)]
-        return max(found[0], 0.0), min(found[1], 1.0)
-
-    def _end(self, side: int, epsilon: float) -> float:
-        law, start, outward = self.laws[side], self.start[side], (-1, 1)[side]
-        if self.squared_mu:
-            return self._with_gaussian(law, start, outward, epsilon)
-        least = max(math.floor(epsilon / self.step) - 1 - start, 0)
-        tail = law[least:]
-        alone = self.alone[side]
-        if not len(tail):
-            return alone
-        # 1 - c e^(-L), with what the table of powers may be off by on the outward side.
-        powers = _powers(start + least, len(tail), self.step, epsilon)
-        gains = np.maximum(1 - powers * (1 - outward * 16 * UNIT_ROUNDOFF), 0.0)
-        slack = 1 + outward * 4 * (len(tail) + 4) * UNIT_ROUNDOFF
-        return (alone + float(gains @ tail) * slack) * (1 + outward * 4 * UNIT_ROUNDOFF)
-
-    def _with_gaussian(self, law: Array, start: int, outward: int, epsilon: float) -> float:
-        block = -(-len(law) // BALLS)
-        pairs = []
-        for low in range(0, len(law), block):
-            high = min(low + block, len(law)) - 1
-            mass = float(law[low : high + 1].sum())
-            if mass > 0:
-                place = arb(start + (low if outward < 0 else high)) * arb(self.step)
-                slack = 1 + outward * 2 * block * UNIT_ROUNDOFF
-                pairs.append((place, arb(mass * slack)))
-        found = _mean_of_gaussian(pairs, self.squared_mu, epsilon)
-        if outward < 0:
-            return balls.round_down(found + arb(self.alone[0]))
-        return balls.round_up(found + arb(self.alone[1]))
-
-    @property
-    def certain(self) -> float:
-        """A lower end of the probability P of what R excludes."""
-        return self.alone[0]
-
-    @property
-    def knots(self) -> list[float]:
-        """Losses at which the profile bends: too many to be told."""
-        return []
-
-
-class Cells(NamedTuple):
-    """Outputs of a number by their loss: ends of it, and of the probability; the rest is alone."""
-
-    losses: tuple[Array, Array]
-    masses: tuple[Array, Array]
-    alone: tuple[float, float]
 
 
 class Book:
@@ -313,12 +227,12 @@ class Book:
         found = _product([one for one in exact if one is not None]) if all(exact) else None
         if found is not None:
             return Losses(found, squared)
-        return _on_grid([self.cells(change) for change in others], squared, FINE)
+        return on_grid([self.cells(change) for change in others], squared, FINE)
 
     def coarse(self, changes: Iterable[Change]) -> GridLosses:
         """Return them on a coarse grid."""
         others, squared = _split(changes)
-        return _on_grid([self.cells(change) for change in others], squared, COARSE)
+        return on_grid([self.cells(change) for change in others], squared, COARSE)
 
 
 def _split(changes: Iterable[Change]) -> tuple[list[Change], fmpq]:
@@ -410,72 +324,6 @@ def _real_cells(change: Change) -> tuple[list[tuple[arb, arb]], arb, arb]:
         else:
             pairs.append(((p / r).log(), p))
     return pairs, sure, missed
-
-
-def _on_grid(numbers: Sequence[Cells], squared_mu: fmpq, size: int) -> GridLosses:
-    """Return the law of the sum of the losses, rounded down and up."""
-    spans = [float(one.losses[1].max() - one.losses[0].min()) for one in numbers if len(one[0][0])]
-    width = max(sum(spans), 1e-6)
-    most = max((len(one.losses[0]) for one in numbers), default=1)
-    step = 2.0 ** math.ceil(math.log2(width / min(size, WORK // max(most, 1))))
-    found = []
-    for side in (0, 1):
-        outward = (-1, 1)[side]
-        law, start, steps = np.ones(1), 0, 0
-        for one in numbers:
-            if not len(one.losses[0]):
-                law = np.zeros(1)
-                continue
-            rounded = (np.floor, np.ceil)[side](one.losses[side] / step).astype(int)
-            first = int(rounded.min())
-            own = np.bincount(rounded - first, weights=one.masses[side])
-            used = np.flatnonzero(own)
-            wider = np.zeros(len(law) + len(own) - 1)
-            for place in used.tolist():
-                wider[place : place + len(law)] += own[place] * law
-            law, start = wider, start + first
-            steps += 2 * len(one.losses[0]) + 2
-        # Sums and products of numbers that are not negative; what underflows is far below 2^-900.
-        slack = 2 * steps * UNIT_ROUNDOFF
-        law = law * (1 + outward * slack)
-        law = np.maximum(law - 2.0**-900, 0.0) if side == 0 else law + 2.0**-900
-        found.append((start, law))
-    stays = [math.prod(1 - one.alone[side] for one in numbers) for side in (0, 1)]
-    room = 2 * (len(numbers) + 1) * UNIT_ROUNDOFF
-    alone = max(1 - stays[0] - room, 0.0), min(1 - stays[1] + room, 1.0)
-    if not any(one.alone[1] for one in numbers):
-        alone = 0.0, 0.0
-    return GridLosses(
-        step, (found[0][0], found[1][0]), (found[0][1], found[1][1]), alone, squared_mu
-    )
-
-
-def _powers(first: int, count: int, step: float, epsilon: float) -> Array:
-    """Return e^(epsilon - k step) for k = first, ..., each off by at most 8 units of rounding."""
-    block = 1 << 10
-    with balls.precision():
-        c = balls.number(epsilon)
-        rows = -(-count // block)
-        high = [float((c - arb(first + block * i) * arb(step)).exp()) for i in range(rows)]
-        low = [float((-arb(i) * arb(step)).exp()) for i in range(min(block, count))]
-    return np.multiply.outer(np.array(high), np.array(low)).ravel()[:count]
-
-
-def _mean_of_gaussian(pairs: Sequence[tuple[arb, arb]], squared: fmpq, epsilon: float) -> arb:
-    """Return a ball that holds the mean of the Gaussian profile at x = epsilon - loss.
-
-    It is Phi(mu/2 - x/mu) - e^x Phi(-mu/2 - x/mu) (Balle and Wang, 2018, Theorem 8).
-    """
-    with balls.precision():
-        mu = arb(squared).sqrt()
-        scale, half, at = arb(2).sqrt(), mu / 2, balls.number(epsilon)
-        found = arb(0)
-        for loss, mass in pairs:
-            x = at - loss
-            first = ((x / mu - half) / scale).erfc() / 2
-            second = ((x / mu + half) / scale).erfc() / 2
-            found += mass * (first - x.exp() * second)
-        return found
 
 
 def _fmpq(number: Fraction) -> fmpq:
