@@ -11,7 +11,7 @@ from scipy.special import entr
 
 from cvxleak.audit import RecordLeakage, record_leakage
 from cvxleak.audit.curve import LeakageCurve, leakage_curve
-from cvxleak.audit.search import audited_floors, audited_group
+from cvxleak.audit.search import audited_floors, node_work
 from cvxleak.core.errors import InfeasibleError, SolveInterrupted, ValidationError
 from cvxleak.mechanisms import binary_symmetric, random_rounding, truncated_geometric
 from cvxleak.model import Expectation, KnownMarginals, Mechanism, RecordSpace, RelativeEntropyBall
@@ -94,8 +94,8 @@ def test_ends_taken_from_neighbors_are_proved_for_the_floor_in_between():
 
 
 def test_floors_that_a_turn_is_not_enough_for_go_on(monkeypatch):
-    monkeypatch.setattr(audited_group, "FIRST_NODES", dict.fromkeys(audited_group.NODES, 1))
-    monkeypatch.setattr(audited_group, "NODES", dict.fromkeys(audited_group.NODES, 2))
+    monkeypatch.setattr(node_work, "FIRST_NODES", dict.fromkeys(node_work.NODES, 1))
+    monkeypatch.setattr(node_work, "NODES", dict.fromkeys(node_work.NODES, 2))
     mechanism = Mechanism(count(3), random_rounding(3, 3))
     near = RelativeEntropyBall(0.5, laws=[0.6, 0.4])
     curve = leakage_curve(mechanism, [0.0, 1.5, 1.9], adversaries=near, tol=0.05)

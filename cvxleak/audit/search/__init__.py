@@ -34,7 +34,9 @@ name        made by                          why it holds
                                              intervals of the output's probabilities, or of
                                              boxes of the contexts' law (``law_boxes``) where
                                              that has fewer numbers; or by ``tangents``, at
-                                             a multiplier for which no tree is needed
+                                             a multiplier for which no tree is needed, or
+                                             below it with trees of boxes of the masses of
+                                             blocks of contexts (``law_blocks``)
 =========== ================================ ===================================================
 
 All trees are a `cvxleak.solvers.BestFirst`, which has the loop of branch and bound for one floor;
@@ -44,8 +46,8 @@ the next one has its turn. Cells may be of a problem with outputs merged at a pr
 cells that a symmetry of the problem (`symmetries`) moves onto one another only one is kept.
 
 **The branching rules.** Cells: `cell_search.branch`, for `FloorsSearch` too, which output's cell
-is cut, and on which edge where. Slabs: `SlabSearch._branch`. Time sharing: `SharingTree._branch`
-and `LawBoxes._branch`.
+is cut, and on which edge where. Slabs: `SlabSearch._branch`. Time sharing: `SharingTree._branch`,
+`LawBoxes._branch` and `LawBlocks._branch`.
 Any rule is sound: a certificate holds the cuts that were made, and its checker replays them. Slabs
 and intervals are one kind of region, in `intervals`.
 
@@ -56,10 +58,11 @@ and intervals are one kind of region, in `intervals`.
 **Many floors at once.** `audited_floors.AuditedFloors` serves the curve over floors: the local
 search of all floors is one (`climb_at_floors`, beside it), and so is the tree of cells
 (`floors_search`); what of the tree each floor needs, `floors_proof` finds and proves. `turns`
-shares the time of several audits.
+shares the time of several audits, `node_work` that of the searches of one.
 
 **Numerics.** `means` has logarithms of means of exponentials without cancellation, `systems` the
-linear systems and the step lengths of interior-point methods, `slabs` the vertices of slabs.
+linear systems and the step lengths of interior-point methods, `slabs` the vertices of slabs,
+`simplex_boxes` the largest laws of boxes.
 """
 
 from cvxleak.audit.search.cell_search import CellSearch

@@ -22,7 +22,8 @@ from cvxleak.audit.search import (
 )
 from cvxleak.audit.search.cell_search import CELLS_LIMIT
 from cvxleak.audit.search.means import entropy_surplus
-from cvxleak.audit.search.tangents import by_tangents, largest_contraction
+from cvxleak.audit.search.node_work import Search, rule_of, turn_of, work_of
+from cvxleak.audit.search.tangents import by_blocks, by_tangents, largest_contraction
 from cvxleak.audit.search.whole_dataset import by_newton, knows_most
 from cvxleak.audit.search.witnesses import (
     FEW_OUTPUTS,
@@ -38,7 +39,6 @@ from cvxleak.exact.packing import pack
 from cvxleak.model import Limits, Lumped
 from cvxleak.proofs import record_leakage as prover
 from cvxleak.proofs.bounds.symmetry import Symmetry
-from cvxleak.solvers import BestFirst
 
 __all__ = ["AuditedGroup"]
 
@@ -75,29 +75,17 @@ TANGENTS_LIMIT = 10**8
 """Most probabilities for which tangents bound the maxima of time sharing: a step of the search for
 the point where they touch takes a second."""
 
+BLOCKS_LIMIT = 1000
+"""Most groups whose blocks are looked for."""
+
 UNIFORM_PRICE = 1e-3
 """About lam times what that bound is off by for a large multiplier lam; measured, 4e-4 to 6e-3."""
 
 SLABS_LIMIT = 700
 """Most groups and outputs together for which slabs are tried: a Newton step solves for them all."""
 
-NODES = {"cells": 1000, "slabs": 15, "sharing": 2000, "boxes": 20_000}
-"""Most nodes that are bounded in one turn."""
-
-FIRST_NODES = {"cells": 1000, "slabs": 15, "sharing": 200, "boxes": 2000}
-"""Most nodes in the first turn; each turn may take twice as many as have been bounded so far."""
-
-TURN = 10**9
-"""About how many multiplications one turn may take, if that is more than one node."""
-
 SMALL = 2 * 10**6
 """About how many multiplications a node of cells may take, for cells to go before all else."""
-
-NEWTON_STEPS = 15
-"""About how many Newton steps a node takes."""
-
-BOX_STEPS = 200
-"""About how often a node of boxes goes through the rows of a value."""
 
 CALIBRATION = {"cells": 100, "slabs": 5, "sharing": 100}
 """Leaves of the tree whose proof is timed, so that the whole proof ends within the time limit."""
@@ -110,8 +98,6 @@ MANY_OUTPUTS = 12
 
 DATASET_ACCURACY = 1e-6
 """Nats to which the bound by the dataset is made as small as it can be."""
-
-Search = BestFirst[Any, Any, Any] | SharingSearch
 
 
 class AuditedGroup:
@@ -164,7 +150,10 @@ class AuditedGroup:
     def work(self) -> float:
         """About how many multiplications these nodes took."""
         return float(
-            sum(s.nodes * self._work(_rule(s), len(self._outputs(s))) for s in self.searches)
+            sum(
+                search.nodes * work_of(rule_of(search), self.lumped, len(self._outputs(search)))
+                for search in self.searches
+            )
         )
 
     @property
@@ -288,7 +277,7 @@ class AuditedGroup:
         large for all, or none but one that has got as far as it can.
         """
         if not self.searches:
-            self.searches = self._new_searches(stop)
+            self.searches = self._new_searches(threshold, resolution, stop)
             if self.upper <= threshold():
                 return True
         elif self.upper > threshold():
@@ -309,7 +298,7 @@ class AuditedGroup:
                 resolution=resolution,
                 stop=stop,
                 on_weights=on_weights,
-                node_limit=search.nodes + self._turn(search),
+                node_limit=search.nodes + turn_of(search, self.lumped, len(self._outputs(search))),
             )
             worked = worked or search.nodes > nodes
             if search.upper <= threshold() or stop():
@@ -405,7 +394,7 @@ class AuditedGroup:
     @property
     def small(self) -> bool:
         """Whether posterior cells take so little time that they go before all that is heavier."""
-        return self._work("cells", self.merged.rows.shape[1]) <= SMALL
+        return work_of("cells", self.lumped, self.merged.rows.shape[1]) <= SMALL
 
     def problem_of_cells(self) -> tuple[Lumped, list[Symmetry], list[list[int]]]:
         """Return the problem whose posteriors are cut, its symmetries, and the merged outputs."""
@@ -415,7 +404,9 @@ class AuditedGroup:
         symmetries = find_symmetries(self.lumped) if whole and self.limits is None else []
         return self.lumped if symmetries else merged, symmetries, outputs
 
-    def _new_searches(self, stop: Stop) -> list[Search]:
+    def _new_searches(
+        self, threshold: Callable[[], float], resolution: float, stop: Stop
+    ) -> list[Search]:
         merged = self.merged
         groups, outputs = merged.rows.shape
         searches: list[Search] = []
@@ -440,6 +431,11 @@ class AuditedGroup:
             if self.lumped.rows.size <= TANGENTS_LIMIT:
                 steps = self.most_steps
                 searches.insert(0, by_tangents(merged, self.floor, self.weights, lam, steps, stop))
+                above = searches[0].upper - threshold() + resolution
+                if lam == 1 and above > resolution and not self.small and groups <= BLOCKS_LIMIT:
+                    price = self.multiplier
+                    known = merged, self.floor, self.weights, price, above, resolution
+                    searches.insert(1, by_blocks(*known, steps, stop))
         if groups + outputs <= SLABS_LIMIT:
             searches.append(SlabSearch(merged, self.floor, self.weights, self.limits))
         if self.small:
@@ -493,27 +489,3 @@ class AuditedGroup:
         search = CellSearch(found.lumped, self.floor, self.limits, coarse=found)
         self._budget, self._coarse = budget, (search, found)
         self.searches.insert(0, search)
-
-    def _turn(self, search: Search) -> int:
-        kind = _rule(search)
-        work = self._work(kind, len(self._outputs(search)))
-        most = np.clip(2 * search.nodes, FIRST_NODES[kind], NODES[kind])
-        return int(np.clip(TURN / work, 1, most))
-
-    def _work(self, kind: str, outputs: int) -> int:
-        """Return about how many multiplications a node takes."""
-        groups = len(self.lumped.rows)
-        if kind == "boxes":
-            return BOX_STEPS * groups * outputs // len(self.lumped.values)
-        if kind == "sharing":
-            return NEWTON_STEPS * (outputs**3 + groups * outputs**2 // len(self.lumped.values))
-        if kind == "cells":
-            size = outputs * len(self.lumped.values)
-            return NEWTON_STEPS * (size**3 + groups * outputs**2)
-        size = groups + outputs
-        return NEWTON_STEPS * (size**3 + groups * size**2)
-
-
-def _rule(search: Search) -> str:
-    """Return what a search branches by: of time sharing, there are two rules."""
-    return "boxes" if isinstance(search, SharingSearch) and search.by_boxes else search.kind

@@ -23,6 +23,12 @@ import numpy as np
 from scipy.special import rel_entr, xlogy
 
 from cvxleak.audit.search.intervals import Cut
+from cvxleak.audit.search.simplex_boxes import (
+    LEAST_WEIGHT,
+    clipped,
+    left_by_others,
+    linear_maximizers,
+)
 from cvxleak.audit.search.value_tree import ValueTree
 from cvxleak.core.validation import Array
 from cvxleak.exact.packing import pack
@@ -34,13 +40,8 @@ __all__ = ["LawBoxes", "fits_boxes"]
 BATCH_SIZE = 1 << 19
 """About how many numbers the largest array of a batch may have."""
 
-HALVINGS = 45
-"""Halvings of an interval for the multiplier of sum v = 1; any v near the maximizer will do."""
-
 STEPS = 3
 """Steps towards the maximizer of f in a box."""
-
-LEAST_WEIGHT = 1e-30
 
 MOST_GROUPS = 12
 """Most groups of a value for boxes: with 5 they take hundreds of nodes, with 8 ten thousand."""
@@ -112,12 +113,7 @@ class LawBoxes(ValueTree[BoxLeaf]):
 
     def _narrowed(self, box: Array, leaf: BoxLeaf) -> tuple[Array, BoxLeaf]:
         """Return the part of a box that the other groups leave: nothing leaks where none is."""
-        low, high = box.T
-        narrow = np.stack(
-            [np.maximum(low, 1 - (high.sum() - high)), np.minimum(high, 1 - (low.sum() - low))],
-            axis=1,
-        )
-        empty = (narrow[:, 0] > narrow[:, 1]).any()
+        narrow, empty = left_by_others(box)
         return narrow, BoxLeaf(-np.inf, 0.0, leaf.law) if empty else leaf
 
     def _bound(
@@ -195,16 +191,8 @@ class LawBoxes(ValueTree[BoxLeaf]):
 
     def _maximizers(self, ends: Array, slopes: Array) -> Array:
         """Return the law of each box at which <v, R slopes> - lam D(v || s) is largest, or near."""
-        low, high = ends[..., 0], ends[..., 1]
         x = slopes @ self._rows.T / self._lam + self._log_shares
-        least = (x - np.log(np.maximum(high, LEAST_WEIGHT))).min(axis=1)
-        most = (x - np.log(np.maximum(low, LEAST_WEIGHT))).max(axis=1)
-        for _ in range(HALVINGS):
-            middle = 0.5 * (least + most)
-            v = np.clip(np.exp(np.minimum(x - middle[:, None], 1.0)), low, high)
-            above = v.sum(axis=1) > 1
-            least, most = np.where(above, middle, least), np.where(above, most, middle)
-        return self._law(np.clip(np.exp(np.minimum(x - most[:, None], 1.0)), low, high))
+        return self._law(clipped(x, ends))
 
     def _touching(self, ends: Array, laws: Array) -> Array:
         """Return laws of the boxes where f is larger: the best known one, or some steps up."""
@@ -250,10 +238,5 @@ class LawBoxes(ValueTree[BoxLeaf]):
 
     def _linear(self, x: Array, ends: Array, sizes: Array) -> Array:
         """Return the largest <v, x> over the laws of each box, and an allowance for rounding."""
-        low, room = ends[..., 0], ends[..., 1] - ends[..., 0]
-        order = np.argsort(-x, axis=1)
-        ordered = np.take_along_axis(room, order, axis=1)
-        left = 1 - low.sum(axis=1, keepdims=True)
-        taken = np.clip(left - (np.cumsum(ordered, axis=1) - ordered), 0, ordered)
-        best = (x * low).sum(axis=1) + (np.take_along_axis(x, order, axis=1) * taken).sum(axis=1)
+        best = (x * linear_maximizers(x, ends)).sum(axis=1)
         return best + self._rounding * (1 + self._lam + sizes)

@@ -196,7 +196,8 @@ class SharingSearch:
     """The bound at the lam and the output law of an adversary who is (nearly) the worst.
 
     It runs like a `BestFirst`, with a tree for each value. `attained` is what it cannot get below.
-    The trees start from those of `like`, a search for the same problem at another floor.
+    The trees start from those of `like`, a search for the same problem at another floor; what they
+    are of is chosen for each value, unless `trees` says it.
     """
 
     kind = "sharing"
@@ -208,6 +209,7 @@ class SharingSearch:
         weights: Array,
         multiplier: float,
         like: SharingSearch | None = None,
+        trees: type[ValueTree[Any]] | None = None,
     ) -> None:
         self.lam = float(np.clip(multiplier, LEAST_LAM, MOST_LAM))
         rows = lumped.rows / lumped.rows.sum(axis=1, keepdims=True)
@@ -219,15 +221,15 @@ class SharingSearch:
         # The least bound by a tangent so far, and the law that it touches at.
         self._tangents: list[tuple[float, Array]] = []
         # Whether all trees are of boxes, whose nodes take little time.
-        self.by_boxes = True
+        self.by_boxes, self.by_blocks = True, trees is not None
         for a in range(len(lumped.values)):
             groups = lumped.value_index == a
             mass = float(weights[groups].sum())
             law = weights[groups] / mass if mass > 0 else np.exp(log_shares[groups])
             tree = None if like is None else like._values[a]
-            kind = LawBoxes if fits_boxes(rows[groups]) else SharingTree
+            kind = trees or (LawBoxes if fits_boxes(rows[groups]) else SharingTree)
             value = kind(rows[groups], log_shares[groups], self.output, self.lam, law, tree)
-            self.by_boxes = self.by_boxes and kind is LawBoxes
+            self.by_boxes = self.by_boxes and kind is not SharingTree
             self._values.append(value)
             self._tangents.append((np.inf, np.empty(0)))
             self._touch(a)

@@ -46,7 +46,18 @@ from numpy.typing import NDArray
 
 from cvxleak.exact.outward import UNIT_ROUNDOFF, Array, logarithm
 
-__all__ = ["GRID", "LEAST_ENTRY", "TAU", "box_bounds"]
+__all__ = [
+    "CHUNK",
+    "GRID",
+    "LEAST_ENTRY",
+    "LEAST_WEIGHT",
+    "TAU",
+    "allowed",
+    "box_bounds",
+    "left_by_others",
+    "linear_maximum",
+    "x_log_x_chords",
+]
 
 GRID = 2.0**-40
 """Cuts are multiples of this."""
@@ -83,11 +94,7 @@ def box_bounds(
     order = np.argsort(rows, axis=0)
     sorted_rows = np.take_along_axis(rows, order, axis=0)
     bounds = np.full(len(low), -np.inf)
-    # What the others leave: every law of the box is in this part of it.
-    low, high = (
-        np.maximum(low, 1 - (high.sum(axis=1, keepdims=True) - high)),
-        np.minimum(high, 1 - (low.sum(axis=1, keepdims=True) - low)),
-    )
+    low, high = left_by_others(low, high)
     # Where one group has no room, none has.
     some = np.flatnonzero(low[:, 0] <= high[:, 0])
     step = max(1, CHUNK // rows.size)
@@ -104,6 +111,14 @@ def box_bounds(
                 found[kind] = bound(rows, logs, logs_t, lam, *box, leaf[kind, 0], w[kind])
         bounds[places] = np.where(np.isfinite(found), found, np.nan)
     return bounds
+
+
+def left_by_others(low: Array, high: Array) -> tuple[Array, Array]:
+    """Return what the others leave of each interval: every law of the box is in this part."""
+    return (
+        np.maximum(low, 1 - (high.sum(axis=1, keepdims=True) - high)),
+        np.minimum(high, 1 - (low.sum(axis=1, keepdims=True) - low)),
+    )
 
 
 def _ends(
@@ -143,11 +158,11 @@ def _by_chords(
     s = (heights[1] - heights[0]) / np.where(width > 0, width, 1)
     log_w = _log(w)
     x = s @ rows.T + lam * (logs - log_w)
-    value, size = _linear(x, lo, hi)
+    value, size = linear_maximum(x, lo, hi)
     value += lam * (w.sum(axis=1) - 1)
     value += (heights[0] - s * least).sum(axis=1)
     sizes += size + lam * w.sum(axis=1) + (np.abs(s) * (1 + least + most)).sum(axis=1)
-    return value + _allowed(rows, sizes + lam * _most(logs, log_w))
+    return value + allowed(rows, sizes + lam * _most(logs, log_w))
 
 
 def _by_curvature(
@@ -167,18 +182,16 @@ def _by_curvature(
     contracts = _contracts(rows, np.maximum(hi, w), np.minimum(least, r), eta[:, 0])
     log_r, log_w = _log(r), _log(w)
     s = np.where(r > 0, log_r - logs_t, 0.0)
-    ends = [v * _log(v) for v in (lo, hi)]
-    width = hi - lo
-    k = (ends[1] - ends[0]) / np.where(width > 0, width, 1)
+    k, offset = x_log_x_chords(lo, hi)
     x = s @ rows.T + lam * logs - eta * log_w + (eta - lam) * k
-    value, sizes = _linear(x, lo, hi)
+    value, sizes = linear_maximum(x, lo, hi)
     total = w.sum(axis=1)
-    value += (eta[:, 0] - lam) * (ends[0] - k * lo).sum(axis=1)
+    value += (eta[:, 0] - lam) * offset
     value += (1 - total) * (1 - eta[:, 0]) + TAU * (1 - total) ** 2 / 2
     sizes += (1 + eta[:, 0] + TAU * np.abs(1 - total)) * (1 + total)
     sizes += (np.abs(log_r) + np.abs(logs_t)).max(axis=1) + np.abs(s).max(axis=1)
     sizes += (eta[:, 0] + lam) * (_most(logs, log_w) + len(rows) * (1 + np.abs(k).max(axis=1)))
-    return np.where(contracts, value + _allowed(rows, sizes), np.nan)
+    return np.where(contracts, value + allowed(rows, sizes), np.nan)
 
 
 def _contracts(rows: Array, h: Array, q: Array, eta: Array) -> NDArray[np.bool_]:
@@ -207,7 +220,15 @@ def _contracts(rows: Array, h: Array, q: Array, eta: Array) -> NDArray[np.bool_]
     return positive
 
 
-def _linear(x: Array, lo: Array, hi: Array) -> tuple[Array, Array]:
+def x_log_x_chords(lo: Array, hi: Array) -> tuple[Array, Array]:
+    """Return the slopes of the chords of x log x, and the sum over a box of what is left at 0."""
+    ends = [v * _log(v) for v in (lo, hi)]
+    width = hi - lo
+    k = (ends[1] - ends[0]) / np.where(width > 0, width, 1)
+    return k, (ends[0] - k * lo).sum(axis=1)
+
+
+def linear_maximum(x: Array, lo: Array, hi: Array) -> tuple[Array, Array]:
     """Return mu + sum_g max((x_g - mu) lo_g, (x_g - mu) hi_g) for the best mu, and its size."""
     order = np.argsort(-x, axis=1)
     ordered = np.take_along_axis(hi - lo, order, axis=1)
@@ -228,6 +249,7 @@ def _most(logs: Array, log_w: Array) -> Array:
     return len(logs) * (1 + np.abs(logs).max() + np.abs(log_w).max(axis=1))
 
 
-def _allowed(rows: Array, sizes: Array) -> Array:
+def allowed(rows: Array, sizes: Array) -> Array:
+    """Return what rounding may do to numbers of these sizes."""
     n, outputs = rows.shape
     return 2 * (outputs + 3 * n + 60) * UNIT_ROUNDOFF * (1 + sizes)

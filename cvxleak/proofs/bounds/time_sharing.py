@@ -8,8 +8,9 @@ For lam > 0 and any law t of the outputs, with r_a the output law given the valu
 Each value has a law v0, whose tangent bounds phi_a for lam >= eta_a
 (`cvxleak.proofs.bounds.tangents`), or a tree of intervals of the r_{a,y} with a nu at each leaf
 (`cvxleak.audit.search.sharing` derives it), or a tree of boxes of the law v
-(`cvxleak.proofs.bounds.law_boxes`). The cuts are replayed from the root, where each
-interval runs from the least to the largest entry of the rows, and from 0 to 1 for v.
+(`cvxleak.proofs.bounds.law_boxes`), or of the masses of blocks of contexts
+(`cvxleak.proofs.bounds.law_blocks`). The cuts are replayed from the root, where each
+interval runs from the least to the largest entry of the rows, and from 0 to 1 for v and masses.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from cvxleak.core.validation import Array
 from cvxleak.exact import balls, reading
 from cvxleak.exact.packing import unpack
 from cvxleak.model import Lumped
+from cvxleak.proofs.bounds.law_blocks import block_bounds
 from cvxleak.proofs.bounds.law_boxes import GRID, LEAST_ENTRY, box_bounds
 from cvxleak.proofs.bounds.outputs import (
     Ball,
@@ -76,10 +78,9 @@ def sharing_bound(lumped: Lumped, floor: float, proof: Mapping[str, Any]) -> flo
             continue
         value = _Value(rows[a], own_logs, lam, t)
         keys = part if isinstance(part, Mapping) else {}
-        if "law" in keys:
-            phi.append(value.by_tangent(part))
-        else:
-            phi.append(value.by_boxes(part) if "groups" in keys else value.by_tree(part))
+        ways = {"law": value.by_tangent, "blocks": value.by_blocks, "groups": value.by_boxes}
+        way = next((ways[key] for key in ways if key in keys), value.by_tree)
+        phi.append(way(part))
     total = balls.soft_maximum(phi, lam) - lam * balls.number(floor)
     return balls.round_up(total + slack)
 
@@ -185,23 +186,41 @@ class _Value:
     def by_boxes(self, part: Mapping[str, Any]) -> Ball:
         """Return a bound on phi_a by a tree of boxes of the law of the contexts."""
         reading.parts(part, {"groups", "cuts", "leaves"}, "the bound of a value")
-        size, outputs = len(self._rows), len(self._logs_t)
+        size = len(self._rows)
+        tree = unpack_tree(part, "groups", (), 1 + size, size * len(self._logs_t))
+        if (tree[2] < 0).any():
+            raise CertificateError("a leaf of a value's tree is negative")
+        low, high = self._boxes(tree, size)
+        bounds = box_bounds(*self._floats(), low, high, tree[2].astype(float))
+        if np.isnan(bounds).any():
+            raise CertificateError("the leaves of a value's tree do not bound it")
+        return arb(float(bounds.max()))
+
+    def by_blocks(self, part: Mapping[str, Any]) -> Ball:
+        """Return a bound on phi_a by a tree of boxes of the masses of blocks of contexts."""
+        reading.parts(part, {"blocks", "nodes", "cuts", "leaves"}, "the bound of a value")
+        size = len(self._rows)
+        blocks = reading.groups(part["blocks"], "the blocks of a value")
+        if sorted(g for block in blocks for g in block) != list(range(size)) or [] in blocks:
+            raise CertificateError("the blocks of a value do not fit the lumped problem")
+        if not self._lam <= 1:
+            raise CertificateError("blocks need a multiplier that is at most 1")
+        tree = unpack_tree(part, "nodes", (), size, size * len(self._logs_t))
+        if ((tree[2] < 0) | (tree[2] > 1)).any():
+            raise CertificateError("a leaf of a value's tree has weights outside of [0, 1]")
+        low, high = self._boxes(tree, len(blocks))
+        bounds = block_bounds(*self._floats(), blocks, low, high, tree[2].astype(float))
+        return arb(float(bounds.max()))
+
+    def _boxes(self, tree: Any, size: int) -> tuple[Array, Array]:
+        """Return the lower and the upper ends of the boxes that the leaves are about."""
         if size > GROUPS_LIMIT:
             raise CertificateError(f"boxes are of at most {GROUPS_LIMIT} groups, not of {size}")
-        tree = unpack_tree(part, "groups", (), 1 + size, size * outputs)
-        groups, cuts, leaves = tree
-        if (groups < -1).any() or (groups >= size).any():
+        nodes, cuts, _ = tree
+        if (nodes < -1).any() or (nodes >= size).any():
             raise CertificateError("the nodes of a value's tree are malformed")
         if not ((cuts > 0) & (cuts < 1) & (cuts % GRID == 0)).all():
             raise CertificateError("the cuts of a value's tree are malformed")
-        if (leaves < 0).any():
-            raise CertificateError("a leaf of a value's tree is negative")
-        rows = np.array([[float(x.mid()) for x in row] for row in self._rows])
-        zero = [[x == 0 for x in row] for row in self._rows]
-        if not ((rows >= LEAST_ENTRY) | np.array(zero)).all():
-            raise CertificateError("a probability is too small for boxes")
-        logs = np.array([float(x.mid()) for x in self._logs])
-        logs_t = np.array([float(x.mid()) for x in self._logs_t])
 
         def cut(box: Box, g: int, place: float) -> tuple[Box, Box]:
             low, high = box
@@ -213,11 +232,18 @@ class _Value:
 
         boxes = [box for box, _ in replayed(([0.0] * size, [1.0] * size), tree, cut)]
         low, high = (np.array([box[end] for box in boxes]) for end in (0, 1))
-        lam = float(self._lam.mid())
-        bounds = box_bounds(rows, logs, logs_t, lam, low, high, leaves.astype(float))
-        if np.isnan(bounds).any():
-            raise CertificateError("the leaves of a value's tree do not bound it")
-        return arb(float(bounds.max()))
+        return low, high
+
+    def _floats(self) -> tuple[Array, Array, Array, float]:
+        """Return the rows, log m, log t and lam as boxes take them."""
+        rows = np.array([[float(x.mid()) for x in row] for row in self._rows])
+        zero = [[x == 0 for x in row] for row in self._rows]
+        if not ((rows >= LEAST_ENTRY) | np.array(zero)).all():
+            raise CertificateError("a probability is too small for boxes")
+        logs, logs_t = (
+            np.array([float(x.mid()) for x in some]) for some in (self._logs, self._logs_t)
+        )
+        return rows, logs, logs_t, float(self._lam.mid())
 
     def _leaf(
         self,
