@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 import cvxleak
-from cvxleak.audit import check_claim
+from cvxleak.audit import check_claim, total_disclosure
 from cvxleak.capacities import renyi_capacity
 from cvxleak.local_dp import local_dp_epsilon_of_set
-from cvxleak.model import ChannelSet
+from cvxleak.model import ChannelSet, Mechanism
 from cvxleak.proofs import save_certificates
 from cvxleak.proofs.checker import PROVERS
+from cvxleak.queries import parity
 from cvxleak.refinement import refines
 
 ROOT = Path(__file__).parents[1]
@@ -88,6 +89,7 @@ def test_a_verdict_loads_nothing_beside_the_trusted_base(tmp_path: Path):
     claims = ({"renyi": (2, 1)}, {"zcdp": 1}, {"epsilon": 1, "delta": 0.1}, {"gdp": 1})
     bounds = [renyi_capacity(rows, 2), *(check_claim(rows, **claim).bound for claim in claims)]
     bounds += [refines(rows, rows), local_dp_epsilon_of_set(ChannelSet(rows, rows))]
+    bounds.append(total_disclosure(Mechanism(parity(2), [[1, 0], [0, 1]])))
     save_certificates([b.certificate for b in bounds if b.certificate], tmp_path / "young.json")
     stored.append(tmp_path / "young.json")
     done = subprocess.run(

@@ -11,6 +11,7 @@ from cvxleak.audit.record_leakage import (
     group_leakage,
     record_leakage,
 )
+from cvxleak.audit.total_disclosure import total_disclosure
 
 __all__ = [
     "Adversary",
@@ -27,4 +28,5 @@ __all__ = [
     "leakage_curve",
     "product_leakage",
     "record_leakage",
+    "total_disclosure",
 ]

@@ -29,6 +29,7 @@ from cvxleak.proofs import (
     refinement,
     release,
     renyi_capacity,
+    total_disclosure,
 )
 from cvxleak.proofs.bundle import is_bundle, members
 from cvxleak.proofs.format import HALF_SPACES, PROBLEM, Certificate, read_json
@@ -80,6 +81,7 @@ PROVERS = {
         record_leakage.prove, record_leakage.unit_of, about=record_leakage.about
     ),
     "balance": Prover(record_leakage.prove_balance, about=record_leakage.about),
+    "total-disclosure": Prover(total_disclosure.prove, about=total_disclosure.about),
     "fixed-prior-leakage": Prover(fixed_prior.prove_leakage, about=fixed_prior.about),
     "fixed-prior-distortion": Prover(
         fixed_prior.prove_distortion, "distortion", about=fixed_prior.about

@@ -107,7 +107,9 @@ __all__ = [
     "prove_lower_within",
     "prove_upper",
     "read_cells",
+    "read_statement",
     "unit_of",
+    "view_of",
 ]
 
 BOUNDS = {"choices", "dataset", "cells", "slabs", "sharing"}
@@ -118,7 +120,7 @@ def prove(
     problem: Mapping[str, Any], witness: Mapping[str, Any], proof: Mapping[str, Any]
 ) -> tuple[float, float]:
     """Return proved lower and upper ends of the leakage, in nats."""
-    return prove_groups(*_statement(problem), witness, proof, GainForm.read(problem))
+    return prove_groups(*read_statement(problem), witness, proof, GainForm.read(problem))
 
 
 def prove_groups(
@@ -138,7 +140,7 @@ def prove_groups(
             raise CertificateError("of a real output only the leakage in nats is proved")
         return _prove_noise(mechanism, floor, groups, knowledge, witness, proof)
     entries = _entries(proof, groups)
-    views = [_view(mechanism, group, knowledge) for group in groups]
+    views = [view_of(mechanism, group, knowledge) for group in groups]
     uppers: list[float] = []
     for place, entry in enumerate(entries):
         if isinstance(entry, Mapping) and "same_as" in entry:
@@ -152,7 +154,7 @@ def prove_groups(
             lumped, _, limits = views[place]
             uppers.append(prove_upper(lumped, floor, entry, limits, told))
     group = _group_of(witness)
-    lumped, restricted, _ = view = _view(mechanism, group, knowledge)
+    lumped, restricted, _ = view = view_of(mechanism, group, knowledge)
     if group not in groups and not any(_same(view, audited) for audited in views):
         raise CertificateError(f"the witness is about {group}, which is not audited")
     if restricted is None:
@@ -403,7 +405,7 @@ def about(problem: Mapping[str, Any]) -> str:
 Statement = tuple[Mechanism, float, list[tuple[int, ...]], tuple[Knowledge, ...]]
 
 
-def _statement(problem: Mapping[str, Any]) -> Statement:
+def read_statement(problem: Mapping[str, Any]) -> Statement:
     """Return mechanism, floor, one group of records for each exchangeable class, and knowledge."""
     keys = {"mechanism", "entropy_floor", "size", "records"}
     reading.parts(problem, keys, "the problem", optional={"adversaries", "gain", "form"})
@@ -439,7 +441,7 @@ def audited_groups(
 View = tuple[Lumped, Restricted | None, Limits | None]
 
 
-def _view(mechanism: Mechanism, group: tuple[int, ...], knowledge: Sequence[Knowledge]) -> View:
+def view_of(mechanism: Mechanism, group: tuple[int, ...], knowledge: Sequence[Knowledge]) -> View:
     """Return the lumped problem of a group of records, and the limits of the adversaries' class."""
     _charge_lumping(mechanism, group)
     if not knowledge:

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from cvxleak import Certificate, capacity, design_for_prior, min_distortion, min_leakage, verify
-from cvxleak.audit import check_claim
+from cvxleak.audit import check_claim, total_disclosure
 from cvxleak.capacities import renyi_capacity
 from cvxleak.local_dp import local_dp_epsilon_of_set
-from cvxleak.model import ChannelSet
+from cvxleak.model import ChannelSet, Mechanism
 from cvxleak.proofs import checker, fixed_prior
 from cvxleak.proofs.checker import PROVERS
 from cvxleak.queries import parity
@@ -50,6 +50,7 @@ def stored() -> list[Certificate]:
     claims = ({"renyi": (2, 1)}, {"zcdp": 1}, {"epsilon": 1, "delta": 0.1}, {"gdp": 1})
     bounds = [renyi_capacity(rows, 2), *(check_claim(rows, **claim).bound for claim in claims)]
     bounds += [refines(rows, np.eye(2)), local_dp_epsilon_of_set(ChannelSet.from_printed(rows, 1))]
+    bounds.append(total_disclosure(Mechanism(parity(2), np.eye(2))))
     since = [bound.certificate for bound in bounds if bound.certificate is not None]
     assert len(since) == len(bounds)
     return [

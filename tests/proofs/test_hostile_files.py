@@ -13,7 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cvxleak.audit import balance, check_claim, product_leakage, record_leakage
+from cvxleak.audit import (
+    balance,
+    check_claim,
+    product_leakage,
+    record_leakage,
+    total_disclosure,
+)
 from cvxleak.capacities import capacity, renyi_capacity
 from cvxleak.core.errors import CertificateError, CvxleakError, ValidationError
 from cvxleak.design import design_for_prior, min_distortion, min_leakage
@@ -73,6 +79,7 @@ NAMES = (
     "gaussian-dp",
     "deficiency",
     "local-dp-of-set",
+    "total-disclosure",
 )
 
 
@@ -120,6 +127,7 @@ def one_of_each() -> dict[str, Any]:
         "dp-profile": check_claim(rows[:2], epsilon=0.2, delta=0.1).bound,
         "gaussian-dp": check_claim(rows[:2], gdp=1).bound,
         "local-dp-of-set": local_dp_epsilon_of_set(ChannelSet.from_printed(rows[:2], 1)),
+        "total-disclosure": total_disclosure(Mechanism(count(2), np.eye(3))),
         "deficiency": refines([[0.5, 0.5], [0.2, 0.8]], [[0.75, 0.25], [0.25, 0.75]]),
     }
     return {name: bound.certificate for name, bound in bounds.items()}

@@ -18,6 +18,7 @@ SINCE = {
     "gaussian-dp",
     "deficiency",
     "local-dp-of-set",
+    "total-disclosure",
 }
 
 
