@@ -46,6 +46,9 @@ ATOMS = 1 << 14
 CELLS = 1 << 13
 """Cells of the real outputs between two true values."""
 
+LARGEST = 700.0
+"""The largest loss whose exponential is kept as a float."""
+
 REACH = 13
 """Standard deviations, or so many times three scales, beyond which outputs count as certain."""
 
@@ -207,6 +210,23 @@ class Book:
         if change not in self._ratios:
             self._ratios[change] = _ratios(change)
         return self._ratios[change]
+
+    def above(self, change: Change) -> Ratios:
+        """Return the exact law, or one whose H_c is nowhere below that of the number."""
+        exact = self.ratios(change)
+        if exact is not None:
+            return exact
+        cells = self.cells(change)
+        masses: dict[fmpq, fmpq] = {}
+        alone = fmpq(*cells.alone[1].as_integer_ratio())
+        for loss, mass in zip(cells.losses[1].tolist(), cells.masses[1].tolist(), strict=True):
+            more = fmpq(*mass.as_integer_ratio())
+            if loss > LARGEST:
+                alone += more
+                continue
+            ratio = fmpq(*balls.round_up(arb(loss).exp()).as_integer_ratio())
+            masses[ratio] = masses.get(ratio, fmpq(0)) + more
+        return Ratios(masses, alone)
 
     def enter(self, noise: Noise, by: int, ratios: Ratios) -> Change:
         """Return a change that stands for laws of no true value: count is -1."""

@@ -14,6 +14,7 @@ from itertools import combinations, combinations_with_replacement, permutations,
 from typing import Any
 
 import numpy as np
+from flint import fmpq
 
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.numbers import fraction
@@ -36,6 +37,12 @@ LINKED = 1 << 10
 
 CASES = 1 << 12
 """Most cases of one pair of cells; beyond, one that is worse than all takes their place."""
+
+CLASSES = 1 << 6
+"""Most classes of a number that are compared with each other: two such numbers have more cases."""
+
+LIKELY = 1, 2, 8
+"""Values of c of which classes with the largest H_c are tried beside the one worse than all."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +101,8 @@ class Moves:
         self.release, self.table, self.book = release, release.table, book
         self.move = move
         self.laws = [law for _, law in release.noise]
+        self.worst: dict[tuple[Noise, int], list[Change]] = {}
+        self.dominating: dict[tuple[Noise, int], Change] = {}
         cells = len(self.table.cells)
         within: list[list[int]] = [[] for _ in self.table.alphabet]
         for number, places in enumerate(release.sums):
@@ -402,15 +411,15 @@ class _Shape:
         kinds: dict[tuple[int, int], list[int]] = {}
         for place, (law, by) in enumerate(zip(self.laws, self.signs, strict=True)):
             kinds.setdefault((id(law), by), []).append(place)
-        choices = []
-        for places in kinds.values():
-            worst = self._worst_classes(self.laws[places[0]], self.signs[places[0]])
-            choices.append([*combinations_with_replacement(worst, len(places))])
-        if math.prod(map(len, choices)) > CASES:
+        worst = [self._worst_classes(places) for places in kinds.values()]
+        pairs = [(own, len(places)) for own, places in zip(worst, kinds.values(), strict=True)]
+        if math.prod(math.comb(len(own) + size - 1, size) for own, size in pairs) > CASES:
             yield self._dominating_case([*kinds.values()], back=False)
             yield self._dominating_case([*kinds.values()], back=True)
+            for c in LIKELY:
+                yield self._likely_case([*kinds.values()], c)
             return
-        for chosen in product(*choices):
+        for chosen in product(*(combinations_with_replacement(*pair) for pair in pairs)):
             changes: list[Any] = [None] * len(self.numbers)
             for places, some in zip(kinds.values(), chosen, strict=True):
                 for place, change in zip(places, some, strict=True):
@@ -423,11 +432,17 @@ class _Shape:
         last = min(first + period - 1, people - max(by, 0))
         return [Change(law, count, by) for count in range(-min(by, 0), last + 1)]
 
-    def _worst_classes(self, law: Noise, by: int) -> list[Change]:
+    def _worst_classes(self, places: Sequence[int]) -> list[Change]:
+        key = self.laws[places[0]], self.signs[places[0]]
+        if key not in self.moves.worst:
+            self.moves.worst[key] = self._incomparable(*key)
+        return self.moves.worst[key]
+
+    def _incomparable(self, law: Noise, by: int) -> list[Change]:
         found: list[Change] = []
         for change in self._classes(law, by):
             one = self.moves.book.ratios(change)
-            if one is None:
+            if one is None or len(found) > CLASSES:
                 found.append(change)
                 continue
             others = [self.moves.book.ratios(other) for other in found]
@@ -444,21 +459,27 @@ class _Shape:
     def _dominating_case(self, kinds: Sequence[Sequence[int]], back: bool) -> Case:
         """Return laws that are told apart at least as well as those of any table."""
         changes: list[Any] = [None] * len(self.numbers)
-        book = self.moves.book
+        book, known = self.moves.book, self.moves.dominating
         for places in kinds:
             law, by = self.laws[places[0]], self.signs[places[0]]
-            worst = self._worst_classes(law, by)
-            known = [book.ratios(change.back if back else change) for change in worst]
-            exact = [one for one in known if one is not None]
-            if len(exact) < len(known):
-                raise ValidationError(
-                    f"release: {law!r} has {len(known)} different laws of losses, and "
-                    f"{len(self.numbers)} numbers change; this_table=True asks about its counts"
-                )
-            together = book.enter(law, -by if back else by, dominating(exact))
+            key = law, -by if back else by
+            if key not in known:
+                worst = self._worst_classes(places)
+                above = [book.above(change.back if back else change) for change in worst]
+                known[key] = book.enter(*key, dominating(above))
             for place in places:
-                changes[place] = together
+                changes[place] = known[key]
         return Case(tuple(changes), lambda: None)
+
+    def _likely_case(self, kinds: Sequence[Sequence[int]], c: int) -> Case:
+        """Return a case with the class of each kind of numbers whose H_c is largest at one c."""
+        changes: list[Any] = [None] * len(self.numbers)
+        for places in kinds:
+            worst = self._worst_classes(places)
+            change = max(worst, key=lambda one: self.moves.book.above(one).at(fmpq(c)))
+            for place in places:
+                changes[place] = change
+        return Case(tuple(changes), lambda: self._realize(changes))
 
     def _realize(self, changes: Sequence[Change]) -> TableMove | None:
         """Return a table whose numbers are in these classes, if a solver finds one."""

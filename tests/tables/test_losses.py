@@ -214,3 +214,11 @@ def test_cells_that_are_not_published_tell_nothing():
     ends = privacy.trade_off([0.25])
     assert ends.lower == pytest.approx([0.75])
     assert ends.upper == pytest.approx([0.75])
+
+
+def test_large_bases_have_a_table_that_attains_the_bound():
+    table = Table({"x": range(3), "y": range(3)}, people=1000)
+    bound = table_privacy(TableRelease(table, RandomRounding(100))).profile(0.5)
+    truth = 1 - 0.99**6  # each of six numbers tells all with probability 1/100
+    assert bound.lower == pytest.approx(truth, abs=1e-12)
+    assert bound.upper == pytest.approx(truth, abs=1e-12)
