@@ -362,6 +362,6 @@ def _log(number: fmpq) -> float:
 def _float(number: fmpq, outward: int) -> float:
     """Return the float next to a rational, on one side of it."""
     near = int(number.p) / int(number.q)
-    if fmpq(*near.as_integer_ratio()) == number:
+    if (fmpq(*near.as_integer_ratio()) - number) * outward >= 0:
         return near
     return math.nextafter(near, math.inf * outward)

@@ -209,6 +209,8 @@ def realized_leakage(
             raise ValidationError(
                 "published: found values that the true counts of the table cannot give"
             )
-        weights = law.probabilities * np.exp(logs - logs[a])
+        with np.errstate(divide="ignore"):
+            logs = logs + np.log(law.probabilities)
+        weights = np.exp(logs - logs.max())
         posterior[a] = weights / weights.sum()
     return RealizedLeakage(labels, tuple(people), law.probabilities, read_only(posterior))

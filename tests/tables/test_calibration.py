@@ -32,6 +32,15 @@ def test_gaussian_noise_has_its_closed_form():
     assert found.bound.upper <= 0.03
 
 
+def test_a_target_that_a_base_meets_exactly_is_met():
+    def rounded(base: int) -> TableRelease:
+        return TableRelease(Table({"a": ["x", "y"]}, 2, margins=False), RandomRounding(base))
+
+    # 0, 2 people against 1, 1: a base is published for nobody with probability 1 / base.
+    for base in (10, 20):
+        assert calibrate_table(rounded, (2, 40), epsilon=1.0, delta=1 / base).parameter == base
+
+
 def test_what_cannot_be_met_is_said():
     def rounded(base: int) -> TableRelease:
         return TableRelease(TABLE, RandomRounding(base))

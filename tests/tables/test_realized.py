@@ -88,6 +88,14 @@ def test_gaussian_tables_tell_what_bayes_says():
     assert found.posterior[0, 0] == pytest.approx(1 / (1 + math.exp(-step)))
 
 
+def test_what_is_all_but_certain_is_no_nan():
+    table = Table({"x": ["a", "b"]}, counts=[5, 3], margins=False)
+    prior = [0.999, 0.001]
+    found = realized_leakage(TableRelease(table, Gaussian(0.02)), [4.0, 4.0], prior)
+    assert found.posterior.tolist() == [[0.0, 1.0], [0.0, 1.0]]
+    assert found.pml == pytest.approx([math.log(1000)] * 2)
+
+
 def test_what_does_not_fit_is_named(tmp_path):
     table = Table({"x": ["a", "b"]}, counts=[2, 1])
     release = TableRelease(table, RandomRounding(3))
