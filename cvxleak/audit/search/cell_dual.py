@@ -76,6 +76,9 @@ RESTART, FRESH = 30, 1e-3
 """After how many steps nodes under limits start again, and where: multipliers inherited for limits,
 equations above all, may be far from any that serve a small cell."""
 
+ITERATIONS = 60
+"""Most Newton steps of a node."""
+
 ROUNDS = 12
 """Most rounds in which tangents of a gain are moved."""
 
@@ -299,7 +302,7 @@ class CellDual:
         kappa: Array | None = None,
         surplus: Array | None = None,
         stop: Callable[[], bool] = never,
-        max_iterations: int = 60,
+        max_iterations: int = ITERATIONS,
     ) -> CellSolution:
         """Minimize U from the given multipliers, all nodes at once.
 
@@ -374,6 +377,7 @@ class CellDual:
         accuracy: Array,
         kappa: Array,
         stop: Callable[[], bool] = never,
+        max_iterations: int = ITERATIONS,
     ) -> tuple[CellSolution, Array]:
         """Minimize U, also over where tangents touch the gain; return it and these points.
 
@@ -389,6 +393,7 @@ class CellDual:
             accuracy=accuracy,
             kappa=kappa,
             stop=stop,
+            max_iterations=max_iterations,
         )
         first = len(self.limits.bounds)
         for _ in range(ROUNDS):
@@ -412,6 +417,7 @@ class CellDual:
                 accuracy=accuracy[again],
                 kappa=np.maximum(best.kappa[again], 1e-6),
                 stop=stop,
+                max_iterations=max_iterations,
             )
             better = found.bound < best.bound[again]
             if not better.any():

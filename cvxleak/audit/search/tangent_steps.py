@@ -38,6 +38,10 @@ PROGRESS = 1e-9
 ACCURACY = 1e-5
 """To what a step is solved."""
 
+NEWTON = 10
+"""Most Newton steps of a step: it ends after 5 or so, or not at all where the floor costs next to
+nothing, and then what these lead to is as good as what 60 do."""
+
 STEEPEST = -700.0
 """Slopes of -H at laws that exclude a value are raised to this."""
 
@@ -105,6 +109,7 @@ class TangentSteps:
             -np.inf,
             accuracy=np.array([ACCURACY]),
             kappa=np.full((1, len(dual.limits.bounds) + objective.number(k)), 1e-3),
+            max_iterations=NEWTON,
         )
         found = np.maximum(solution.weights[0], 0.0)
         return found / found.sum()
