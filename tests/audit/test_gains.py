@@ -403,7 +403,7 @@ def test_a_factor_of_ones_own_gain_that_is_0_at_one_law_is_refused(least):
     if least:
         assert RecordLeakage(ROUNDED, 2.7, gain=Distance(), form="factor").form == "factor"
         return
-    with pytest.raises(ValidationError, match="not shown to be positive"):
+    with pytest.raises(ValidationError, match="positive for all priors"):
         RecordLeakage(ROUNDED, 2.7, gain=Distance(), form="factor")
 
 

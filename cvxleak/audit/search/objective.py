@@ -24,7 +24,7 @@ from scipy.special import entr
 from cvxleak.core.validation import Array
 from cvxleak.model import Shannon
 from cvxleak.model.own_gain import OwnGain
-from cvxleak.proofs.bounds.gains import FEW_ACTIONS, LEAKAGE, GainForm
+from cvxleak.proofs.bounds.gains import FEW_ACTIONS, LEAKAGE, OWN_ACCURACY, GainForm
 
 __all__ = ["INFORMATION", "Objective"]
 
@@ -127,7 +127,8 @@ class Objective:
             points = np.vstack([points, 0.999 * law + 0.001 / k])
             found = min(found, float(gain.value(points[-1])))
             most, theta, law = _least_excess(np.zeros(k), gain.tangent(points))
-        return -most, [*theta.tolist(), *points.ravel().tolist()]
+        least = -most - OWN_ACCURACY * self.size(k)  # what rounding of its numbers may hide
+        return least, [*theta.tolist(), *points.ravel().tolist()]
 
     def size(self, k: int) -> float:
         """Return the largest gain, or loss, of somebody who knows the secret, or nothing of it."""

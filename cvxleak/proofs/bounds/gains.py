@@ -40,7 +40,7 @@ from cvxleak.model.gain import FORMS, Form, gain_from_dict
 from cvxleak.model.own_gain import OwnGain
 from cvxleak.proofs.bounds.outputs import Ball, Matrix
 
-__all__ = ["FEW_ACTIONS", "LEAKAGE", "GainForm", "Tangents", "height", "tangent"]
+__all__ = ["FEW_ACTIONS", "LEAKAGE", "OWN_ACCURACY", "GainForm", "Tangents", "height", "tangent"]
 
 FEW_ACTIONS = 64
 """Most actions that are tangents all at once."""
