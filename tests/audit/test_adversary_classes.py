@@ -413,7 +413,7 @@ def test_check_keeps_the_worst_of_two_that_are_called_the_same():
     assert problem.check(met.ravel(), bound=bound).feasible
     for off in (np.outer([0.9, 0.1], [0.2, 0.3, 0.5]), np.outer([0.3, 0.7], [0.8, 0.1, 0.1])):
         check = problem.check(off.ravel(), bound=bound)
-        assert check.violations["records have their known laws"] == pytest.approx(0.6)
+        assert check.violations["records have their known distributions"] == pytest.approx(0.6)
     # Lumped weights say the same, and a class that the groups of contexts guarantee is there too.
     sure = RecordLeakage(mechanism, 0.0, 0, adversaries=KnownMarginals([1.0, 0.0], records=0))
     found = sure.solve()
@@ -421,7 +421,7 @@ def test_check_keeps_the_worst_of_two_that_are_called_the_same():
         "weights are non-negative": 0.0,
         "weights sum to 1": 0.0,
         "entropy is at least the floor": 0.0,
-        "records have their known laws": 0.0,
+        "records have their known distributions": 0.0,
     }
     near = [RelativeEntropyBall(0.01, prior=REFERENCE), RelativeEntropyBall(9.0, prior=REFERENCE)]
     for balls in (near, near[::-1]):

@@ -78,7 +78,7 @@ def test_marginals_of_records_that_can_be_swapped_are_met_one_by_one():
     w = linprog(cost, A_eq=rows, b_eq=sides, bounds=(0, 1)).x
     p = expand(view, w)
     assert violations_of_prior(known, mechanism.query, p.probabilities.reshape((2,) * 5)) == {
-        "records have their known laws": pytest.approx(0.0, abs=1e-6)
+        "records have their known distributions": pytest.approx(0.0, abs=1e-6)
     }
 
 

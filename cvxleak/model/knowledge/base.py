@@ -28,7 +28,7 @@ class Knowledge(Stored):
     >>> from cvxleak.queries import parity
     >>> known = KnownMarginals([0.9, 0.1]).bind(parity(3))
     >>> known.statement, known.records
-    ('records have their known laws', (0, 1, 2))
+    ('records have their known distributions', (0, 1, 2))
     >>> Knowledge.from_dict(known.to_dict()) == known
     True
     """
