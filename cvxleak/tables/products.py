@@ -269,7 +269,7 @@ def _log_mixture(losses: Array, weight: float) -> Array:
 
 
 def _log_means(logs: Array) -> Array:
-    return logsumexp(logs, axis=1) - math.log(logs.shape[1])
+    return np.asarray(logsumexp(logs, axis=1)) - math.log(logs.shape[1])
 
 
 def _above(number: float) -> float:

@@ -154,6 +154,7 @@ class NoiseAudit:
         with balls.precision():
             lower, upper = look.cells.widened(found.lower, found.upper)
         worst = found.witness
+        assert found.parts is not None  # Shannon's gain has a certificate
         _, witness, proof = found.parts
         return replace(
             found,
