@@ -595,6 +595,9 @@ class Gain:
             return [[FX.one * (a in chosen) for a in range(k)] for chosen in tried]
         few = self.table if len(self.table) <= 64 else []
         return [[fixed(g)[0] for g in row] for row in few]
+    def usual(self, k: int) -> list[list[int]]:  # or a tangent at the uniform law
+        mean = [self.tries * FX.one // k] * k  # of guesses that of all sets of them
+        return self.actions(k) or [mean if self.guess else self.tangent([1] * k)]
     def told(self, posterior: int, prior: Sequence[Interval]) -> float:
         """Return a number below it, of one below sum_y s_y G(rho_y), for a law of the secret."""
         if self.form == "posterior":
@@ -864,7 +867,7 @@ class Mixture:
     def bound(self, most: float) -> float:
         if self.gain.form != "factor":
             return most
-        rows = self.rows or [self.gain.tangent([1] * self.k)]
+        rows = self.gain.usual(self.k)
         g = min(mixed(numbers(self.least, "the weights of the least gain"), rows))
         prove(g > 0, "the gain is not proved to be positive")
         return fixed(self.t)[1] - (-max(int(most), 0) << FX.bits) // g
@@ -880,7 +883,7 @@ def ceiling(gain: Gain, k: int) -> float:
     corners = [gain.above([fixed(int(a == b)) for b in range(k)]) for a in range(k)]
     if gain.form == "posterior":
         return max(corners)
-    rows = gain.actions(k) or [gain.tangent([1] * k)]
+    rows = gain.usual(k)
     r = mixed([Fraction(1)] * len(rows), rows)
     if gain.form == "rise":
         return max(corner - x for corner, x in zips(corners, r))

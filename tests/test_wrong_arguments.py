@@ -18,6 +18,7 @@ from cvxleak.local_dp import MinLocalDP
 from cvxleak.mechanisms import (
     FrequencyEstimate,
     binary_symmetric,
+    random_rounding,
     randomized_response,
     truncated_geometric,
 )
@@ -213,6 +214,7 @@ OWN: dict[str, dict[str, Any]] = {
     "model.gain_from_dict": {"data": {"kind": "gini"}},
     "model.as_prior": {"size": 4},
     "audit.check_claim": {"first": MECHANISM, "epsilon": 1.0, "delta": 0.1},
+    "audit.total_disclosure": {"mechanism": Mechanism(count(3), random_rounding(3, 2))},
     "release.any_of": {"names": ["a", "b", "c"]},
     "design.calibrate": {
         "family": lambda p: Mechanism(parity(2), binary_symmetric(p)),

@@ -23,7 +23,7 @@ ARGUMENTS = {
     "adversary.feature": "values",
     "n": "number of records",
     "k": "number of values",
-    "table": "values",
+    "query.table": "values",
     "path": None,
     "local_dp.budget": "distortion_budget",
 }

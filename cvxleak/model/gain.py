@@ -15,6 +15,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
+from inspect import signature
 from itertools import combinations
 from math import comb, inf
 from typing import Any, Literal, get_args
@@ -463,6 +464,7 @@ def gain_from_dict(data: Mapping[str, Any]) -> Gain:
     if kind == "arimoto" and parts.get("alpha") == "infinity":
         parts["alpha"] = inf
     try:
+        signature(KINDS[kind]).bind(**parts)
         return KINDS[kind](**parts)
     except TypeError as error:
         raise ValidationError(f"gain: found {short(data)}; {error}") from error

@@ -146,7 +146,7 @@ def as_gain(gain: Gain | ArrayLike, k: int, name: str = "gain") -> Gain:
     return made if type(made) in (*KINDS.values(), OwnGain) else OwnGain(made)
 
 
-def checked_gain(gain: Gain, k: int, name: str = "gain") -> Gain:
+def checked_gain(gain: Gain | ArrayLike, k: int, name: str = "gain") -> Gain:
     """Return a gain for secrets of k values; one of the user's own looks convex, as an `OwnGain`.
 
     Raises

@@ -81,6 +81,18 @@ def test_guesses_of_a_rounded_count_of_four(floor, form, value):
     assert bound.lower - 1e-6 <= value <= bound.upper + 1e-6
 
 
+@pytest.mark.parametrize(("gain", "k", "tries"), [(Guess(), 65, 1), (GuessInTries(3), 13, 3)])
+def test_factors_of_guesses_among_many_values(gain, k, tries):
+    query = AdditiveQuery(RecordSpace([range(k)]), [range(k)])
+    mechanism = Mechanism(query, randomized_response(k, 1.0))
+    bound = record_leakage(mechanism, math.log(k), gain=gain, form="factor", time_limit=0.1)
+    # Only the uniform belief has so much entropy: tries / k before, the likeliest inputs after.
+    after = (math.e + tries - 1) / (math.e + k - 1)
+    assert bound.lower == pytest.approx(after * k / tries)
+    assert bound.lower <= bound.upper <= k / tries * (1 + 1e-12)
+    assert verify(bound.certificate).passed
+
+
 @pytest.mark.parametrize("gain", [Guess(), GuessInTries(2), GainMatrix([[2, -1, 0], [0, 1, 0.3]])])
 @pytest.mark.parametrize("form", ["posterior", "rise"])
 def test_all_strategies_of_three_values(gain, form):
@@ -432,7 +444,7 @@ def test_a_gain_of_ones_own_serves_records_of_different_sizes():
 
 
 def test_of_a_real_output_only_the_leakage_is_bounded():
-    with pytest.raises(ValidationError, match="real output"):
+    with pytest.raises(ValidationError, match="real-valued output"):
         RecordLeakage(Mechanism(count(3), Gaussian(1.0)), 1.0, gain=Guess())
 
 

@@ -359,10 +359,11 @@ def test_gains(stated: str, run: Run, write: Write):
     [
         ('gain = "luck"', "audit.gain: gain.kind: found 'luck'; allowed: 'shannon'"),
         ("gain = 3", "audit.gain: expected text, or a table with the key kind; found 3"),
-        ('gain = {kind = "tries"}', "audit.gain"),
+        ('gain = {kind = "tries"}', "missing a required argument: 'tries'"),
         ('gain = {kind = "tries", tries = 0}', "audit.gain"),
         ('gain = {kind = "arimoto", alpha = 1}', "audit.gain"),
         ('gain = {kind = "matrix", table = [[1, 2, 3, 4]]}', "audit.gain"),
+        ('gain = {kind = "matrix", table = [[nan, 1]]}', "audit.gain: table: found NaN"),
         ('gain = "shannon"\nform = "factor"', "audit.form"),
         ('form = "factor"', "form is for a gain"),
         ('gain = "guess"\nform = "ratio"', "audit.form"),

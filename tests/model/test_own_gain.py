@@ -9,6 +9,7 @@ from scipy.special import entr
 from cvxleak.core.errors import ValidationError
 from cvxleak.measures import gain_leakage, gain_vulnerability
 from cvxleak.model import Gain, GainMatrix, Gini, Guess, Shannon, as_gain
+from cvxleak.model.gain import FORMS, gain_from_dict
 from cvxleak.model.own_gain import OwnGain, checked_gain, provable_gain
 
 LAWS = np.vstack([np.eye(3), np.random.default_rng(0).dirichlet(np.full(3, 0.5), size=20)])
@@ -137,3 +138,26 @@ def test_an_error_of_a_gain_s_rows_says_so():
 def test_answers_are_checked_where_a_gain_is_measured():
     with pytest.raises(ValidationError, match=r"gain: found Answers.*one for each law"):
         gain_vulnerability([0.5, 0.5], Answers(lambda laws: 0.5))
+
+
+def test_what_is_not_convex_is_not_measured():
+    doubt = Answers(lambda laws: laws.min(axis=-1), np.zeros_like)
+    noisy = [[0.75, 0.25], [0.25, 0.75]]
+    for form in FORMS:
+        with pytest.raises(ValidationError, match="not convex"):
+            gain_leakage([0.5, 0.5], noisy, doubt, form)
+    with pytest.raises(ValidationError, match="not convex"):
+        gain_vulnerability([0.5, 0.5], doubt)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({"kind": "matrix"}, "missing a required argument: 'table'"),
+        ({"kind": "guess", "tries": 2}, "unexpected keyword argument 'tries'"),
+        ({"kind": "brier"}, "gain.kind: found 'brier'; allowed: 'shannon'"),
+    ],
+)
+def test_refuses_parts_of_a_gain_that_do_not_belong_to_it(data, message):
+    with pytest.raises(ValidationError, match=message):
+        gain_from_dict(data)

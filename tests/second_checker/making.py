@@ -2,6 +2,7 @@
 
 import functools
 import json
+import math
 from collections.abc import Callable
 
 import cvxpy as cp
@@ -139,6 +140,12 @@ MAKERS: dict[str, Callable[[], Bound]] = {
     "chance of a guess": gained(Guess(), "posterior"),
     "rise of a guess": gained(Guess(), "rise", floor=2.7),
     "factor of a guess": gained(Guess(), "factor"),
+    "factor of a guess among many": lambda: record_leakage(
+        Mechanism(AdditiveQuery(RecordSpace([range(65)]), [range(65)]), randomized_response(65, 1)),
+        math.log(65),
+        gain=Guess(),
+        form="factor",
+    ),
     "rise of an action": gained(CAREFUL, "rise"),
     "factor of an action": gained(GainMatrix(CAREFUL.table + 2), "factor"),
     "rise of many actions": gained(MANY, "rise"),

@@ -117,7 +117,7 @@ class Objective:
         the largest of the tangents before it is least (Kelley's cutting planes).
         """
         gain, points = self.told.gain, np.full((1, k), 1 / k)
-        rows = gain.tangent(points) if self._few is None else self._few
+        rows = np.array([[float(x.mid()) for x in row] for row in self.told.usual(k)])
         most, theta, law = _least_excess(np.zeros(k), rows)
         if self._few is not None or not isinstance(gain, OwnGain):
             return -most, theta.tolist()

@@ -127,8 +127,14 @@ class GainForm:
         return [[balls.number(x) for x in row] for row in rows.tolist()]
 
     def usual(self, k: int) -> Matrix:
-        """Return the actions, or else the tangent at the uniform law."""
-        return self.actions(k) or [tangent(self.gain, [arb(1) / k] * k)]
+        """Return the actions, or else a tangent at the uniform law; of guesses the mean of all."""
+        if few := self.actions(k):
+            return few
+        uniform = [arb(1) / k] * k
+        if isinstance(self.gain, Guess | GuessInTries | Arimoto):
+            # The mean over all orders of the values is a tangent, too, since G ignores their order.
+            return [[height(self.gain, uniform)] * k]
+        return [tangent(self.gain, uniform)]
 
     def least(self, k: int, weights: Any) -> Ball:
         """Return a number > 0 that G never falls below, by a mixture of its usual tangents.

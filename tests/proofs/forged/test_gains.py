@@ -108,6 +108,9 @@ def test_a_gain_that_nobody_knows_proves_nothing():
         (GuessInTries(2), 3, 1, 1 / 3, 1.5),
         (Gini(), 4, 1, 3 / 4, 4),
         (Arimoto(2), 2, 1, 1 - math.sqrt(0.5), math.sqrt(2)),
+        (Guess(), 70, 1, 69 / 70, 70),
+        (GuessInTries(3), 13, 1, 10 / 13, 13 / 3),
+        (Arimoto(math.inf), 70, 1, 69 / 70, 70),
         (GainMatrix([[1, -2], [-2, 1]]), 2, 1, 1.5, math.inf),
     ],
     ids=str,
@@ -314,6 +317,25 @@ def test_a_gain_of_the_user_s_own_is_taken_at_its_word_and_to_its_accuracy():
     assert [float(x) for x in tangent(gain, law)] == [0.75, -0.25, -0.25]
     with pytest.raises(ValidationError, match="no certificate can hold"):
         GainForm(gain, "rise").to_dict()
+
+
+@pytest.mark.parametrize(
+    ("gain", "k", "least"),
+    [
+        (Guess(), 70, 1 / 70),
+        (GuessInTries(3), 13, 3 / 13),
+        (Arimoto(math.inf), 70, 1 / 70),
+        (Arimoto(2), 9, 1 / 3),
+    ],
+    ids=str,
+)
+def test_the_least_of_guesses_among_many_values_is_at_the_uniform_law(gain, k, least):
+    told = GainForm(gain, "factor")
+    found = told.least(k, [1.0])
+    assert float(found) == pytest.approx(least, rel=1e-15)
+    assert not found > gain.value(np.full(k, 1 / k)).item() * (1 + 1e-15)
+    with pytest.raises(CertificateError):
+        told.least(k, [1.0, 1.0])
 
 
 def test_the_least_of_a_gain_of_the_user_s_own_is_by_tangents_at_stored_points():
