@@ -3,6 +3,7 @@
 from cvxleak.audit.adversary import Adversary
 from cvxleak.audit.claims import ClaimCheck, Distinction, check_claim
 from cvxleak.audit.curve import LeakageCurve, leakage_curve
+from cvxleak.audit.disclosure import total_disclosure
 from cvxleak.audit.product_leakage import IndependentAdversary, ProductLeakage, product_leakage
 from cvxleak.audit.record_leakage import (
     RecordLeakage,
@@ -11,7 +12,6 @@ from cvxleak.audit.record_leakage import (
     group_leakage,
     record_leakage,
 )
-from cvxleak.audit.total_disclosure import total_disclosure
 
 __all__ = [
     "Adversary",
