@@ -80,7 +80,7 @@ def calibrate_table(
     ...     return TableRelease(table, DiscreteLaplace(scale))
     >>> found = calibrate_table(noisy, (1, 20), epsilon=1.0, delta=1e-6)
     >>> found.parameter, found.bound.upper
-    (6, 1.9...e-07)
+    (6, 8.4...e-08)
     """
     given = instance(this_table, bool, "this_table")
     if (epsilon is None) != (delta is None) or (epsilon is None) == (zcdp is None):

@@ -123,7 +123,7 @@ def test_candidates_are_laws_of_the_records():
     for wrong in ([[0.5, 0.5]], [[0.5, 0.5], [0.5, 0.5]], "laws"):
         with pytest.raises(ValidationError, match="candidate"):
             problem.check(wrong, bound=bound)
-    with pytest.raises(ValidationError, match="another problem"):
+    with pytest.raises(ValidationError, match="another mechanism or record"):
         second.check(IndependentAdversary(mechanism, (0,), laws), bound=bound)
 
 

@@ -63,7 +63,7 @@ def test_questions_and_costs_from_files(ledger, tmp_path):
 
 
 def test_what_was_released_can_be_listed(ledger, run):
-    assert run("desk", "releases", ledger).output == "nothing was released so far\n"
+    assert run("desk", "releases", ledger).output == "nothing has been released so far\n"
     ask(ledger)
     (release,) = ReleaseDesk(ledger).releases()
     assert run("desk", "releases", ledger).output == f"1  hospital: {release.output}\n"

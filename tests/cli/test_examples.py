@@ -15,6 +15,7 @@ from cvxleak.model import Channel
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SPECS = [
     "krr.toml",
+    "noisy_count.toml",
     "parity4_laplace.toml",
     "ptable.toml",
     "published_count.toml",

@@ -437,7 +437,10 @@ def test_the_spec_decides_which_number(write: Write):
         (["--over", "mechanism.flip=0.1", "--results", "-"], "--results: needs the path of a file"),
         (["--over", "mechanism.kind=x,y", "--plot", "x.png"], "--plot: the values of the first"),
         (["--over", "mechanism.flip=0.1", "--along", "mechanism.flip"], "--along: found mechanism"),
-        (["--over", "mechanism.flip=0.1", "--cluster", "x", "--jobs", "2"], "--jobs: the cluster"),
+        (
+            ["--over", "mechanism.flip=0.1", "--cluster", "x", "--jobs", "2"],
+            "--jobs: cannot be combined with --cluster",
+        ),
         (["--over", "mechanism.flip=0.1", "--certificates", "spec.toml"], "--certificates: spec"),
         (["--over", "a.b=1", "--over", "c.d=1", "--over", "e.f=1", "--plot", "x.png"], "--plot: "),
         (["--over", "audit.group_sizes=1", "--over", "prior.file=no.csv"], "spec.toml: prior.file"),

@@ -349,7 +349,7 @@ class TestStructure:
 def test_complaints():
     with pytest.raises(ValidationError, match="Class III"):
         class_two_leakage(class_three(1), 0.2)
-    with pytest.raises(ValidationError, match="finite sets"):
+    with pytest.raises(ValidationError, match="finite set"):
         fold(SourceSet.hull([SIX, SIX[::-1]]))
     with pytest.raises(ValidationError, match="removed"):
         class_two_distortions([SIX], 0.2, removed=5)

@@ -64,7 +64,7 @@ def explained(first, code, data):
         return "a multiplier next to 0, by which the first's balls cannot divide"
     if "inputs" in data["proof"] and verify(_with_laws(data)).passed:
         return "weights on vertices that are no law: divided by their sum"
-    claimed = re.findall(r"end: (\S+) is proved, not the claimed (\S+?);?(?:\s|$)", first.reason)
+    claimed = re.findall(r"bound: (\S+) is proved, not the claimed (\S+?);?(?:\s|$)", first.reason)
     lower = (
         first.reason.startswith("the lower bound") and "the upper bound is proved" in first.reason
     )
