@@ -685,6 +685,8 @@ def test_a_spec_without_floors_is_audited_at_a_few(run: Run, write: Write):
 
 def test_completion_can_be_installed(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("HOME", str(tmp_path))
+    # The shell is the one that is named, whatever program started the tests.
+    monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
     assert run("--install-completion", "bash").exit_code == 0
     command = [sys.executable, "-m", "cvxleak"]
     asked = {"_CVXLEAK_COMPLETE": "complete_bash", "COMP_WORDS": "cvxleak aud", "COMP_CWORD": "1"}

@@ -33,6 +33,7 @@ class Forgetful(Alternation):
         return super().master_step(opponents[-1:])
 
 
+@pytest.mark.slow
 def test_a_master_that_remembers_ends_at_the_optimum(problem, bound):
     run = Alternation(problem).run()
     report = verify_iterates(problem, run.history["channel"][1:], bound=bound)

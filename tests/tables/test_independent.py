@@ -252,6 +252,7 @@ def test_summed_keys_tell_more_than_independent_ones(tmp_path):
     assert wholes[1].lower > wholes[0].upper
 
 
+@pytest.mark.slow
 def test_of_summed_keys_the_cells_are_independent(tmp_path):
     linked = TableRelease(Table(SQUARE, people=6), keyed(tmp_path, True))
     found = table_leakage(linked)
