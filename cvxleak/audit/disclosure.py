@@ -108,7 +108,6 @@ def total_disclosure(
         _Search(one, mechanism.lumped(one))
         for one in (mechanism.groups(1) if group is None else [group])
     ]
-    # What no value can have to itself is not disclosed; the outputs decide that at once.
     best = max(searches, key=lambda search: search.lower)
     while not gap.closed(best.lower, _upper(searches)) and not clock.late:
         if not max(searches, key=lambda search: search.upper).step():
@@ -210,7 +209,7 @@ class _Search:
     def weights(self) -> Array:
         """Return the lumped prior of the best choice: even on the values, and on their contexts."""
         assert self.values is not None
-        own = self._own(self.values) * self._counts
+        own = self._left(np.eye(self._k, dtype=bool)[self.values]) * self._counts
         return own / (self._k * (self._of_value @ own)[self._values])
 
     def nodes(self) -> Iterator[Any]:
@@ -261,9 +260,6 @@ class _Search:
     def _left(self, allowed: Mask) -> Mask:
         """Which groups of contexts have all of their outputs among those of their value."""
         return np.all(~self._can | allowed[:, self._values].T, axis=1)
-
-    def _own(self, values: NDArray[np.intp]) -> Mask:
-        return np.all(~self._can | (values == self._values[:, None]), axis=1)
 
     def _try(self, values: NDArray[np.intp]) -> None:
         """Take a way to give the outputs to values, improved one output at a time."""

@@ -100,6 +100,7 @@ __all__ = [
     "Cells",
     "about",
     "audited_groups",
+    "check_entry",
     "prove",
     "prove_balance",
     "prove_groups",
@@ -107,6 +108,7 @@ __all__ = [
     "prove_lower_within",
     "prove_upper",
     "read_cells",
+    "read_entries",
     "read_statement",
     "unit_of",
     "view_of",
@@ -139,7 +141,7 @@ def prove_groups(
         if not told.is_leakage:
             raise CertificateError("of a real output only the leakage in nats is proved")
         return _prove_noise(mechanism, floor, groups, knowledge, witness, proof)
-    entries = _entries(proof, groups)
+    entries = read_entries(proof, groups)
     views = [view_of(mechanism, group, knowledge) for group in groups]
     uppers: list[float] = []
     for place, entry in enumerate(entries):
@@ -150,7 +152,7 @@ def prove_groups(
                 raise CertificateError(f"group {groups[place]} is not the same as entry {other}")
             uppers.append(uppers[other])
         else:
-            _check_entry(entry, groups[place], BOUNDS if told.is_leakage else {"cells"})
+            check_entry(entry, groups[place], BOUNDS if told.is_leakage else {"cells"})
             lumped, _, limits = views[place]
             uppers.append(prove_upper(lumped, floor, entry, limits, told))
     group = _group_of(witness)
@@ -173,8 +175,8 @@ def _prove_set(
 ) -> tuple[float, float]:
     """Return what every channel of a set leaks at least, and what none exceeds."""
     uppers: list[float] = []
-    for group, entry in zip(groups, _entries(proof, groups), strict=True):
-        _check_entry(entry, group, {"cells"})
+    for group, entry in zip(groups, read_entries(proof, groups), strict=True):
+        check_entry(entry, group, {"cells"})
         _charge_lumping(mechanism, group)
         if knowledge:
             restricted = restrict(mechanism, group, knowledge)
@@ -266,7 +268,7 @@ def _masses_and_costs(mechanism: Mechanism, cells: Mapping[str, Any]) -> tuple[M
     return masses, costs_of_cells(output.noise, output.places, edges, references)
 
 
-def _entries(proof: Mapping[str, Any], groups: Sequence[tuple[int, ...]]) -> list[Any]:
+def read_entries(proof: Mapping[str, Any], groups: Sequence[tuple[int, ...]]) -> list[Any]:
     """Return the entries of the proof, one for each group."""
     entries = reading.parts(proof, {"groups"}, "the proof")["groups"]
     if not isinstance(entries, list) or len(entries) != len(groups):
@@ -274,7 +276,7 @@ def _entries(proof: Mapping[str, Any], groups: Sequence[tuple[int, ...]]) -> lis
     return entries
 
 
-def _check_entry(entry: Any, group: tuple[int, ...], bounds: set[str]) -> None:
+def check_entry(entry: Any, group: tuple[int, ...], bounds: set[str]) -> None:
     """Check that an entry of the proof is about this group, and holds only these bounds."""
     reading.parts(entry, {"records"}, "an entry of the proof", optional=bounds)
     if reading.groups([entry["records"]], "an entry's records")[0] != list(group):

@@ -41,7 +41,12 @@ from cvxleak.exact import balls, reading
 from cvxleak.exact.limits import charge
 from cvxleak.exact.rationals import rational
 from cvxleak.model import ChannelSet, Lumped, Mechanism, RealOutput
-from cvxleak.proofs.record_leakage import read_statement, view_of
+from cvxleak.proofs.record_leakage import (
+    check_entry,
+    read_entries,
+    read_statement,
+    view_of,
+)
 
 __all__ = ["about", "outputs_of", "prove"]
 
@@ -54,14 +59,10 @@ def prove(problem: Parts, witness: Parts, proof: Parts) -> tuple[float, float]:
     mechanism, _, groups, _ = read_statement({**problem, "entropy_floor": 0.0})
     if isinstance(mechanism.noise, ChannelSet | RealOutput):
         raise CertificateError("total disclosure is of one channel with finitely many outputs")
-    entries = reading.parts(proof, {"groups"}, "the proof")["groups"]
-    if not isinstance(entries, list) or len(entries) != len(groups):
-        raise CertificateError(f"the proof does not bound each of {len(groups)} groups")
     upper = -math.inf
-    for group, entry in zip(groups, entries, strict=True):
-        reading.parts(entry, {"records", "tree"}, "an entry of the proof")
-        _check_group(entry, group)
-        upper = max(upper, _above(_seen_from(mechanism, group), entry["tree"]))
+    for group, entry in zip(groups, read_entries(proof, groups), strict=True):
+        check_entry(entry, group, {"tree"})
+        upper = max(upper, _above(_seen_from(mechanism, group), entry.get("tree")))
     reading.parts(witness, {"records", "values"}, "the witness")
     given = tuple(reading.groups([witness["records"]], "the witness's records")[0])
     if given not in groups:
@@ -86,11 +87,6 @@ def outputs_of(lumped: Lumped) -> list[list[int]]:
 
 def _seen_from(mechanism: Mechanism, group: tuple[int, ...]) -> Lumped:
     return view_of(mechanism, group, ())[0]
-
-
-def _check_group(entry: Parts, group: tuple[int, ...]) -> None:
-    if reading.groups([entry["records"]], "an entry's records")[0] != list(group):
-        raise CertificateError(f"an entry of the proof is not about group {group}")
 
 
 def _below(lumped: Lumped, values: Any) -> float:

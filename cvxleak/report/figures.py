@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cvxleak.report import names
-from cvxleak.report.numbers import record_name
-from cvxleak.report.quantity import Quantity, Report
+from cvxleak.report.quantity import Quantity, Report, record_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -18,8 +18,8 @@ from cvxleak.problem.bound import Status, unit_scale
 from cvxleak.proofs import Certificate
 from cvxleak.report import figures, names
 from cvxleak.report.names import BOUND, COMPUTED
-from cvxleak.report.numbers import about, amount, ends, findings, floors, record_name
-from cvxleak.report.quantity import Quantity, Report
+from cvxleak.report.numbers import amount, ends, findings, floors
+from cvxleak.report.quantity import Quantity, Report, about, record_name
 from cvxleak.report.sentences import percent
 
 if TYPE_CHECKING:

@@ -6,14 +6,11 @@ import math
 from collections.abc import Iterator, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from cvxleak.report.names import COMPUTED
+from cvxleak.report.quantity import Quantity, record_name
 
-if TYPE_CHECKING:
-    from cvxleak.report.quantity import Quantity
-
-__all__ = ["about", "amount", "ends", "findings", "floors", "record_name"]
+__all__ = ["amount", "ends", "findings", "floors"]
 
 DIGITS = Decimal("0.000001")
 
@@ -32,14 +29,6 @@ def ends(quantity: Quantity) -> tuple[str, str]:
     return amount(quantity.lower, ROUND_FLOOR), amount(quantity.upper, ROUND_CEILING)
 
 
-def record_name(quantity: Quantity) -> str:
-    """Return the record, or group of records, that a quantity is about: "record 0"."""
-    record = quantity.record
-    if isinstance(record, tuple):
-        return f"records {', '.join(map(str, record))}"
-    return f"record {record}"
-
-
 def floors(leakages: Sequence[Quantity]) -> str:
     """Name the floors of leakages in the order of their floors."""
     first, last = f"{leakages[0].entropy_floor:g}", f"{leakages[-1].entropy_floor:g}"
@@ -53,30 +42,3 @@ def findings(leakages: Sequence[Quantity], unit: str) -> Iterator[tuple[str, str
         same = list(run)
         whose = f"{record_name(same[0])}; " if several else ""
         yield f"{whose}{floors(same)} {unit} of uncertainty", same[0].meaning
-
-
-def about(quantity: Quantity, unit: str) -> str:
-    """Say in a few words whom and what a quantity is about; nothing if it is about everything.
-
-    `unit` is that of the report.
-    """
-    parts = []
-    if quantity.record is not None:
-        parts.append(record_name(quantity))
-    if quantity.entropy_floor is not None:
-        parts.append(f"uncertainty at least {quantity.entropy_floor:g} {unit}")
-    if quantity.outcome is not None:
-        parts.append(f"output {quantity.outcome}")
-    if quantity.value is not None:
-        parts.append(f"value {quantity.value}")
-    if quantity.delta is not None:
-        parts.append(f"delta {quantity.delta:g}")
-    if quantity.epsilon is not None:
-        parts.append(f"epsilon {quantity.epsilon:g} {unit}")
-    if quantity.alpha is not None:
-        parts.append(f"order {quantity.alpha:g}")
-    if quantity.false_alarm is not None:
-        parts.append(f"false alarms {quantity.false_alarm:g}")
-    if quantity.tries is not None:
-        parts.append(f"tries {quantity.tries}")
-    return ", ".join(parts)

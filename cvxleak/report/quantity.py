@@ -11,9 +11,8 @@ from cvxleak.model import Channel
 from cvxleak.problem.bound import Bound, Status, Stopped
 from cvxleak.proofs import Certificate
 from cvxleak.report.names import COMPUTED
-from cvxleak.report.numbers import about
 
-__all__ = ["Quantity", "Report"]
+__all__ = ["Quantity", "Report", "about", "record_name"]
 
 OPTIONAL = (
     *("entropy_floor", "outcome", "value", "delta", "epsilon"),
@@ -233,3 +232,38 @@ class Report:
 
 def _number(value: float) -> float | str:
     return value if math.isfinite(value) else str(value)
+
+
+def record_name(quantity: Quantity) -> str:
+    """Return the record, or group of records, that a quantity is about: "record 0"."""
+    record = quantity.record
+    if isinstance(record, tuple):
+        return f"records {', '.join(map(str, record))}"
+    return f"record {record}"
+
+
+def about(quantity: Quantity, unit: str) -> str:
+    """Say in a few words whom and what a quantity is about; nothing if it is about everything.
+
+    `unit` is that of the report.
+    """
+    parts = []
+    if quantity.record is not None:
+        parts.append(record_name(quantity))
+    if quantity.entropy_floor is not None:
+        parts.append(f"uncertainty at least {quantity.entropy_floor:g} {unit}")
+    if quantity.outcome is not None:
+        parts.append(f"output {quantity.outcome}")
+    if quantity.value is not None:
+        parts.append(f"value {quantity.value}")
+    if quantity.delta is not None:
+        parts.append(f"delta {quantity.delta:g}")
+    if quantity.epsilon is not None:
+        parts.append(f"epsilon {quantity.epsilon:g} {unit}")
+    if quantity.alpha is not None:
+        parts.append(f"order {quantity.alpha:g}")
+    if quantity.false_alarm is not None:
+        parts.append(f"false alarms {quantity.false_alarm:g}")
+    if quantity.tries is not None:
+        parts.append(f"tries {quantity.tries}")
+    return ", ".join(parts)

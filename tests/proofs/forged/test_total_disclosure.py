@@ -120,6 +120,7 @@ FORGED = [
     ({("proof", "groups"): {"0": 1}}, "each of 1 groups"),
     ({("proof", "groups"): lambda entries: entries * 2}, "each of 1 groups"),
     ({("proof", "groups", 0, "records"): [1]}, "not about group"),
+    ({("proof", "groups", 0): {"records": [0]}}, "expected a list of nodes"),
     ({("witness", "records"): [1]}, "not audited"),
     ({("witness", "values"): [0, 0, 1]}, "expected 4 values"),
     ({("witness", "values"): [0, 0, 1, 1, 1]}, "expected 4 values"),
