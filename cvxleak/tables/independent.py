@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from cvxleak.audit import product_leakage, record_leakage
 from cvxleak.audit.cases import known_laws
+from cvxleak.core.clock import Clock
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.validation import Array, instance, short
 from cvxleak.core.value import Value, preview
@@ -321,7 +321,7 @@ class TableLeakage(Value):
 
     def _bracketed(self) -> Bound:
         """Return a lower and an upper bound, neither of which has a certificate."""
-        begun = perf_counter()
+        clock = Clock()
         bounds = self.numbers.values()
         best = max(bounds, key=lambda bound: bound.lower)
         lower, witness = best.lower, best.witness
@@ -346,7 +346,7 @@ class TableLeakage(Value):
             max(lower, upper),
             tol=TOLERANCE,
             witness=witness,
-            stats={"seconds": perf_counter() - begun},
+            stats={"seconds": clock.seconds},
         )
 
     def __repr__(self) -> str:

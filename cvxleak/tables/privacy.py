@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -198,9 +197,9 @@ class TablePrivacy(Value):
             An epsilon out of range.
         """
         level = real_number(epsilon, "epsilon", 0.0, LARGEST_EXPONENT)
-        begun, clock = perf_counter(), Clock(time_limit)
+        clock = Clock(time_limit)
         lower, upper, place, stopped = self._largest(level, clock)
-        stats = {"seconds": perf_counter() - begun, "cases": len(self.__dict__.get("_cases", ()))}
+        stats = {"seconds": clock.seconds, "cases": len(self.__dict__.get("_cases", ()))}
         bound = Bound.proved(
             "delta",
             lower,
@@ -304,7 +303,7 @@ class TablePrivacy(Value):
 
         The largest D_alpha(P || R) / alpha over orders alpha > 1, in nats.
         """
-        begun = perf_counter()
+        clock = Clock()
         try:
             lower, upper, place = zcdp_of(self._cases, self._book, self._has)
         except KeyboardInterrupt as error:
@@ -315,7 +314,7 @@ class TablePrivacy(Value):
             upper,
             tol=TOLERANCE,
             witness=None if place is None else self._witness(place),
-            stats={"seconds": perf_counter() - begun, "cases": len(self._cases)},
+            stats={"seconds": clock.seconds, "cases": len(self._cases)},
         )
 
     def _has(self, place: int) -> bool:
