@@ -55,8 +55,8 @@ STEPS = 3
 """Steps towards the maximizer of f in a box: 2461 nodes with 1, 2425 with 6."""
 
 SETTLING = 3
-"""Steps to the best laws within the last block, whose mass is kept: 0 and 6 lead to as many
-nodes."""
+"""Steps to the best laws within the last block, whose mass is kept: of 5 people 0 and 6 lead to as
+many nodes, but 12 people at 97 % close in 22 s with 3, and not in 370 s (440,000 nodes) with 0."""
 
 PLACE = 0.3
 """A mass is cut at this share of the way from omega_B to where the bound is largest: 2823 nodes at
