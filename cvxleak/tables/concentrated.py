@@ -28,8 +28,8 @@ from flint import arb, fmpq
 from cvxleak.audit import check_claim
 from cvxleak.exact import balls
 from cvxleak.model import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Rounded, Uniform
+from cvxleak.tables.cases import Case
 from cvxleak.tables.losses import Book, Change, Losses, Noise, Ratios
-from cvxleak.tables.moves import Case
 
 __all__ = ["zcdp_of"]
 

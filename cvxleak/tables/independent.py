@@ -23,13 +23,13 @@ from cvxleak.exact import balls
 from cvxleak.model import AdditiveQuery, Mechanism, Prior, RecordSpace
 from cvxleak.problem import Bound
 from cvxleak.queries import count
+from cvxleak.tables.arguments import Cell
+from cvxleak.tables.cases import representative, start_and_period
 from cvxleak.tables.given import Given, largest
 from cvxleak.tables.losses import Noise
-from cvxleak.tables.moves import representative, start_and_period
 from cvxleak.tables.noise import CountNoise
 from cvxleak.tables.products import Products, others_of
 from cvxleak.tables.release import TableRelease
-from cvxleak.tables.table import Cell
 
 __all__ = ["TableAdversary", "TableLeakage", "table_leakage"]
 

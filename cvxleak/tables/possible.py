@@ -16,9 +16,9 @@ from cvxleak.core.errors import InfeasibleError, SolveInterrupted
 from cvxleak.core.notebook import html_table
 from cvxleak.core.validation import Array, instance
 from cvxleak.core.value import Value
+from cvxleak.tables.arguments import Cell
 from cvxleak.tables.noise import Interval
 from cvxleak.tables.release import TableRelease
-from cvxleak.tables.table import Cell
 
 __all__ = ["PossibleCounts", "possible_counts"]
 

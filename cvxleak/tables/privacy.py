@@ -25,11 +25,12 @@ from cvxleak.core.validation import (
 from cvxleak.core.value import Value
 from cvxleak.exact.rationals import LARGEST_EXPONENT
 from cvxleak.problem import Bound, Stopped
+from cvxleak.tables.cases import Case, TableMove
 from cvxleak.tables.concentrated import zcdp_of
 from cvxleak.tables.grid import GridLosses
 from cvxleak.tables.keyed import Between
 from cvxleak.tables.losses import Book, Losses
-from cvxleak.tables.moves import Case, Moves, TableMove
+from cvxleak.tables.moves import Moves
 from cvxleak.tables.release import TableRelease
 
 __all__ = ["TablePrivacy", "TradeOffEnds", "table_privacy"]

@@ -35,8 +35,8 @@ from cvxleak.core.numbers import fraction
 from cvxleak.core.validation import Array
 from cvxleak.exact import balls
 from cvxleak.model import Gaussian, Prior
+from cvxleak.tables.cases import start_and_period
 from cvxleak.tables.losses import Book, Change, Noise
-from cvxleak.tables.moves import start_and_period
 from cvxleak.tables.table import Table
 
 __all__ = ["Products", "others_of"]

@@ -13,6 +13,7 @@ from cvxleak.core.errors import ValidationError
 from cvxleak.core.tables import MISSING, label_from_text, read_table
 from cvxleak.core.validation import in_order, is_missing, label_tuple, one_of, plain_label, short
 from cvxleak.core.value import preview
+from cvxleak.tables.arguments import TOTAL, Cell
 
 __all__ = ["microdata_columns", "read_counts", "read_published"]
 
@@ -24,8 +25,6 @@ COUNT = "count"
 
 UNNAMED = ("row", "column")
 """The variables of a cross table that does not name them."""
-
-Cell = tuple[Hashable, ...]
 
 Coded = tuple[tuple[Hashable, ...], NDArray[np.intp]]
 """The categories of a variable, and the place of each person's among them."""
@@ -148,7 +147,7 @@ def _coded(column: list[Any], name: str, listed: Iterable[Hashable] | None, keep
     return known, np.array([places[value] for value in column], dtype=np.intp)
 
 
-def read_counts(data: Any, total: str) -> Counts:
+def read_counts(data: Any) -> Counts:
     """Return the variables and counts of a frame or a file (`Table.from_counts`).
 
     Raises
@@ -161,13 +160,13 @@ def read_counts(data: Any, total: str) -> Counts:
     >>> import pandas as pd
     >>> from cvxleak.tables.reading import read_counts
     >>> frame = pd.DataFrame({"sex": ["f", "m"], "count": [3, 4]})
-    >>> read_counts(frame, "total")
+    >>> read_counts(frame)
     ({'sex': ('f', 'm')}, array([3, 4]), ())
     """
     names, across, found = _labeled(data)
     numbers = {label: _whole(value, line) for label, (line, value) in found.items()}
     known = [
-        tuple(part for part in dict.fromkeys(label[axis] for label in numbers) if part != total)
+        tuple(part for part in dict.fromkeys(label[axis] for label in numbers) if part != TOTAL)
         for axis in range(len(names))
     ]
     if not all(known):
@@ -175,13 +174,13 @@ def read_counts(data: Any, total: str) -> Counts:
     counts = np.zeros([len(categories) for categories in known], dtype=np.int64)
     where: dict[Cell, tuple[Any, ...]] = {
         label: tuple(
-            slice(None) if part == total else categories.index(part)
+            slice(None) if part == TOTAL else categories.index(part)
             for categories, part in zip(known, label, strict=True)
         )
         for label in numbers
     }
     for label, count in numbers.items():
-        if total not in label:
+        if TOTAL not in label:
             counts[where[label]] = count
     for label, stated in numbers.items():
         summed = int(counts[where[label]].sum())

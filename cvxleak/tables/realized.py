@@ -16,9 +16,9 @@ from cvxleak.core.notebook import html_table
 from cvxleak.core.validation import Array, instance, read_only
 from cvxleak.core.value import Value
 from cvxleak.model import Prior, as_prior
+from cvxleak.tables.arguments import Cell
 from cvxleak.tables.keys import joint_law
 from cvxleak.tables.release import TableRelease
-from cvxleak.tables.table import Cell
 
 __all__ = ["RealizedLeakage", "realized_leakage"]
 

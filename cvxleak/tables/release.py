@@ -27,6 +27,7 @@ from cvxleak.core.validation import (
 )
 from cvxleak.core.value import Value, preview
 from cvxleak.model import AdditiveNoise, Channel, Mechanism
+from cvxleak.tables.arguments import Cell
 from cvxleak.tables.keys import Linked, joint_law
 from cvxleak.tables.noise import (
     CountNoise,
@@ -36,7 +37,7 @@ from cvxleak.tables.noise import (
     noise_by_label,
 )
 from cvxleak.tables.reading import read_published
-from cvxleak.tables.table import Cell, Table
+from cvxleak.tables.table import Table
 
 __all__ = ["Noise", "TableRelease"]
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations, product
+from itertools import product
 from typing import Any, Self
 
 import numpy as np
@@ -14,33 +14,26 @@ from numpy.typing import ArrayLike, NDArray
 
 from cvxleak.core.errors import ValidationError
 from cvxleak.core.notebook import html_table
-from cvxleak.core.validation import (
-    in_order,
-    instance,
-    label_tuple,
-    plain_array,
-    read_only,
-    short,
-    whole_number,
-)
+from cvxleak.core.validation import in_order, instance, read_only, short
 from cvxleak.core.value import Value, preview
 from cvxleak.model import AdditiveQuery
 from cvxleak.queries import histogram
+from cvxleak.tables.arguments import (
+    OUTSIDE,
+    TOTAL,
+    Cell,
+    check_size,
+    checked_counts,
+    checked_margins,
+    checked_names,
+    checked_people,
+    checked_variables,
+    known_name,
+    places_of,
+)
 from cvxleak.tables.reading import microdata_columns, read_counts
 
-__all__ = ["OUTSIDE", "TOTAL", "Cell", "Table"]
-
-TOTAL = "total"
-"""In the label of a margin, the place of a variable that is summed over."""
-
-OUTSIDE = "outside"
-"""The value of a record that is in no cell of the table."""
-
-CELL_LIMIT = 1 << 20
-"""Most cells of a table."""
-
-Cell = tuple[Hashable, ...]
-"""One category of each variable, in their order; in a margin, `TOTAL` for some of them."""
+__all__ = ["Table"]
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -123,16 +116,16 @@ class Table(Value):
         outside: bool = False,
         columns: Iterable[str] = (),
     ) -> None:
-        named = _variables(variables)
+        named = checked_variables(variables)
         shape = tuple(len(categories) for _, categories in named)
         object.__setattr__(self, "variables", named)
         object.__setattr__(self, "outside", instance(outside, bool, "outside"))
-        object.__setattr__(self, "margins", _margins(margins, self.names))
-        across = [_known(name, self.names, "columns") for name in in_order(columns, "columns")]
+        object.__setattr__(self, "margins", checked_margins(margins, self.names))
+        across = [known_name(name, self.names, "columns") for name in in_order(columns, "columns")]
         object.__setattr__(self, "columns", tuple(n for n in self.names if n in across))
-        empty = {_place(cell, named, "zeros") for cell in in_order(zeros, "zeros")}
+        empty = {places_of(cell, named, "zeros") for cell in in_order(zeros, "zeros")}
         object.__setattr__(self, "zeros", tuple(self._label(place) for place in sorted(empty)))
-        given = None if counts is None else _counts(counts, shape)
+        given = None if counts is None else checked_counts(counts, shape)
         if given is not None:
             for place in empty:
                 if given[place]:
@@ -141,7 +134,7 @@ class Table(Value):
                         "is a structural zero"
                     )
         object.__setattr__(self, "counts", given)
-        object.__setattr__(self, "people", _people(people, given, self.outside))
+        object.__setattr__(self, "people", checked_people(people, given, self.outside))
         if not self.cells:
             raise ValidationError("zeros: every cell is a structural zero")
 
@@ -198,10 +191,10 @@ class Table(Value):
         array([[1, 1],
                [1, 0]])
         """
-        names = (*_names(rows, "rows"), *_names(columns, "columns"))
+        names = (*checked_names(rows, "rows"), *checked_names(columns, "columns"))
         found = microdata_columns(data, names, categories or {}, missing)
         shape = tuple(len(known) for known, _ in found.values())
-        _check_size(shape)
+        check_size(shape)
         flat = np.ravel_multi_index([places for _, places in found.values()], shape)
         counts = np.bincount(flat, minlength=math.prod(shape)).reshape(shape)
         variables = {name: known for name, (known, _) in found.items()}
@@ -248,7 +241,7 @@ class Table(Value):
         ...     Table.from_counts(path)
         Table(11 people by sex (2) and age (2), 9 published numbers)
         """
-        variables, counts, columns = read_counts(data, TOTAL)
+        variables, counts, columns = read_counts(data)
         return cls(
             variables,
             people,
@@ -272,7 +265,7 @@ class Table(Value):
     @cached_property
     def _places(self) -> tuple[tuple[int, ...], ...]:
         """Where the cells are that are no structural zeros."""
-        empty = {_place(cell, self.variables, "zeros") for cell in self.zeros}
+        empty = {places_of(cell, self.variables, "zeros") for cell in self.zeros}
         return tuple(place for place in np.ndindex(self.shape) if place not in empty)
 
     def _label(self, place: tuple[int, ...]) -> Cell:
@@ -414,118 +407,3 @@ class Table(Value):
 
 def _made(variables: Mapping[str, Any], options: Mapping[str, Any]) -> Table:
     return Table(variables, **options)
-
-
-def _variables(given: Any) -> tuple[tuple[str, tuple[Hashable, ...]], ...]:
-    if not isinstance(given, Mapping) or not given:
-        raise ValidationError(
-            "variables: expected a mapping from the name of each variable to its categories, "
-            f"found {short(given)}"
-        )
-    found = []
-    for name, listed in given.items():
-        where = f"variables[{short(name)}]"
-        categories = in_order(listed, where)
-        if not isinstance(name, str) or not categories or isinstance(listed, str):
-            raise ValidationError(f"{where}: found {short(listed)}; categories are needed")
-        categories = label_tuple(categories, len(categories), where)
-        if TOTAL in categories:
-            raise ValidationError(f"{where}: found {TOTAL!r}, which is what margins are called")
-        found.append((name, categories))
-    _check_size(tuple(len(categories) for _, categories in found))
-    return tuple(found)
-
-
-def _check_size(shape: tuple[int, ...]) -> None:
-    if math.prod(shape) > CELL_LIMIT:
-        raise ValidationError(
-            f"variables: found {short(math.prod(shape))} cells; at most {CELL_LIMIT} are allowed"
-        )
-
-
-def _names(given: Any, argument: str) -> tuple[str, ...]:
-    if isinstance(given, str):
-        raise ValidationError(f"{argument}: found {given!r}; a list of names is needed")
-    return tuple(instance(name, str, argument) for name in in_order(given, argument))
-
-
-def _known(name: Any, names: tuple[str, ...], argument: str) -> str:
-    if name not in names:
-        raise ValidationError(
-            f"{argument}: found {short(name)}; the variables are {preview(names)}"
-        )
-    return name
-
-
-def _margins(given: Any, names: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
-    """Return the margins as the variables that they keep, those that keep most first."""
-    every = [kept for k in range(len(names) - 1, -1, -1) for kept in combinations(names, k)]
-    if isinstance(given, bool):
-        return tuple(every) if given else ()
-    asked = set()
-    for kept in in_order(given, "margins"):
-        wanted = {_known(name, names, "margins") for name in _names(kept, "margins")}
-        if len(wanted) == len(names):
-            raise ValidationError(
-                f"margins: found {short(kept)}, all variables, which are the cells themselves"
-            )
-        asked.add(tuple(name for name in names if name in wanted))
-    return tuple(kept for kept in every if kept in asked)
-
-
-def _place(
-    cell: Any, variables: tuple[tuple[str, tuple[Hashable, ...]], ...], argument: str
-) -> tuple[int, ...]:
-    """Return where a cell is, by its label."""
-    label = in_order(cell, argument) if not isinstance(cell, str) else (cell,)
-    if len(label) != len(variables):
-        raise ValidationError(
-            f"{argument}: found {short(cell)}; a cell has a category of each variable, "
-            f"{preview(tuple(name for name, _ in variables))}"
-        )
-    places = []
-    for part, (name, categories) in zip(label, variables, strict=True):
-        if part not in categories:
-            raise ValidationError(
-                f"{argument}: found {short(part)}; the categories of {name!r} are "
-                f"{preview(categories)}"
-            )
-        places.append(categories.index(part))
-    return tuple(places)
-
-
-def _counts(given: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.int64]:
-    array = plain_array(given, "counts")
-    if array.shape != shape:
-        raise ValidationError(
-            f"counts: found shape {array.shape}; the variables have {shape} categories"
-        )
-    if array.dtype.kind not in "iuf":
-        raise ValidationError(f"counts: expected whole numbers, found {short(given)}")
-    wrong = ~((array >= 0) & (array < 1 << 53) & (array == np.floor(array)))
-    if wrong.any():
-        value = array[tuple(np.argwhere(wrong)[0])].item()
-        where = tuple(np.argwhere(wrong)[0].tolist())
-        raise ValidationError(
-            f"counts: found {value!r} at index {where}; a count is a whole number, at least 0"
-        )
-    return read_only(array.astype(np.int64))
-
-
-def _people(people: Any, counts: NDArray[np.int64] | None, outside: bool) -> int:
-    if counts is None:
-        if people is None:
-            raise ValidationError(
-                "people: is missing; without counts, the number of people is needed"
-            )
-        return whole_number(people, "people", 1)
-    total = int(counts.sum())
-    if people is None:
-        if total == 0:
-            raise ValidationError("counts: found nobody; the number of people is at least 1")
-        return total
-    n = whole_number(people, "people", 1)
-    if n < total or (n > total and not outside):
-        more = "" if outside else "; if a person may be in no cell, say outside=True"
-        raise ValidationError(f"people: found {n}; the counts sum to {total}{more}")
-    return n

@@ -1,0 +1,105 @@
+"""What one person changes by moving between cells of a table, up to what does not matter.
+
+A perturbation's law repeats itself for large counts, so that of all true values finitely many
+classes matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cvxleak.core.numbers import fraction
+from cvxleak.core.value import Value
+from cvxleak.model import Rounded
+from cvxleak.tables.losses import Change, Noise
+
+__all__ = ["Case", "Codes", "TableMove", "both_orders", "representative", "start_and_period"]
+
+
+@dataclass(frozen=True)
+class TableMove(Value):
+    """One person moves from one cell of a table to another.
+
+    Attributes
+    ----------
+    source, target : hashable
+        Where the person is, of `Table.alphabet`, and where else they may be.
+    counts : tuple of int
+        The true counts of the cells, in the order of `Table.cells`, with the person in `source`.
+
+    Examples
+    --------
+    >>> from cvxleak.tables import RandomRounding, Table, TableRelease, table_privacy
+    >>> table = Table({"answer": ["no", "yes"]}, people=10)
+    >>> table_privacy(TableRelease(table, RandomRounding(3))).profile(1).witness
+    TableMove(source=('no',), target=('yes',), counts=(10, 0))
+    """
+
+    source: Hashable
+    target: Hashable
+    counts: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Case:
+    """What changes in a move, whoever makes it; and a function that finds somebody, or nobody."""
+
+    changes: tuple[Change, ...]
+    witness: Callable[[], TableMove | None]
+    below: tuple[Change, ...] | None = None
+    """What changes at least, if `changes` is no more than an upper bound."""
+
+
+def start_and_period(noise: Noise) -> tuple[int, int]:
+    """Return from which true value on the law of the noise repeats itself, and after how many."""
+    start, period = getattr(noise, "start", 0), getattr(noise, "period", 1)
+    if isinstance(noise, Rounded):
+        period = fraction(noise.base).numerator
+    return start, period
+
+
+def representative(noise: Noise, count: int, by: int) -> int:
+    """Return the least value of which a change by `by` has the same losses as of `count`."""
+    start, period = start_and_period(noise)
+    first = start - min(by, 0)
+    return count if count < first + period else first + (count - first) % period
+
+
+def both_orders(cases: Any) -> Iterator[Case]:
+    """Yield each case, and the same with the two laws exchanged."""
+    codes, seen = Codes(), set()
+    for case in cases:
+        pair = [case]
+        if all(one.value >= 0 for one in case.changes):  # they are true values
+            pair.append(Case(tuple(map(_exchanged, case.changes)), case.witness))
+        for one in pair:
+            key = codes.of(one.changes)
+            if key not in seen:
+                seen.add(key)
+                yield one
+
+
+def _exchanged(change: Change) -> Change:
+    noise, count, by = change.back
+    return Change(noise, representative(noise, count, by), by)
+
+
+class Codes:
+    """Numbers for changes, so that sets of them are compared quickly."""
+
+    def __init__(self) -> None:
+        self._known: dict[Change, int] = {}
+        self._by_place: dict[int, tuple[Change, int]] = {}
+
+    def of(self, changes: Sequence[Change]) -> tuple[int, ...]:
+        """Return the same for the same changes in any order."""
+        return tuple(sorted(self._one(change) for change in changes))
+
+    def _one(self, change: Change) -> int:
+        held = self._by_place.get(id(change))
+        if held is None or held[0] is not change:
+            held = change, self._known.setdefault(change, len(self._known))
+            self._by_place[id(change)] = held
+        return held[1]
