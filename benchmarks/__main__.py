@@ -1,9 +1,9 @@
 """Compare cvxleak with other programs, family by family; or run one of the benchmarks by name.
 
-Without a name: every family of problems, in growing sizes, against SCIP, qif, dit, plain CVXPY with
-four solvers and the papers' own algorithms, in one run: ratios, growth exponents, and what each is
-off by. With names: the benchmarks of this package that look closer, each a module with
-``main(limit)`` and ``LIMIT``.
+Without a name: every family of problems, in growing sizes, against SCIP, qif, dit, dp_accounting,
+plain CVXPY with four solvers and the papers' own algorithms, in one run: ratios, growth exponents,
+and what each is off by. With names: the benchmarks of this package that look closer, each a module
+with ``main(limit)`` and ``LIMIT``.
 """
 
 from __future__ import annotations

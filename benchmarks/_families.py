@@ -17,7 +17,16 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 
-from benchmarks import audit, capacity, design_for_prior, envelope, local_dp, qif
+from benchmarks import (
+    _guesses,
+    _tables,
+    audit,
+    capacity,
+    design_for_prior,
+    envelope,
+    local_dp,
+    qif,
+)
 from benchmarks._audit_cases import Case
 from cvxleak.audit import record_leakage
 from cvxleak.capacities import capacity as certified_capacity
@@ -33,7 +42,7 @@ from cvxleak.measures import (
 )
 from cvxleak.measures import mutual_information as information
 from cvxleak.mechanisms import random_rounding
-from cvxleak.model import Distortion, Mechanism
+from cvxleak.model import Distortion, Gaussian, Guess, Mechanism
 from cvxleak.papers.algorithms import alternating_design, alternating_leakage
 from cvxleak.problem.bound import Bound
 from cvxleak.queries import count
@@ -41,6 +50,7 @@ from cvxleak.refinement import refinement_gap
 from cvxleak.relaxations.audit import TimeSharingRelaxation
 from cvxleak.release import ReleaseProblem, release_lagrangian
 from cvxleak.sources import SourceSet
+from cvxleak.tables import TableRelease, table_privacy
 
 OURS = "cvxleak"
 CONIC = ("CLARABEL", "ECOS", "SCS")
@@ -76,7 +86,12 @@ def ends(bound: Bound) -> tuple[float, float]:
 def missing(name: str) -> str | None:
     """Return why a program cannot run here, or None."""
     words = name.replace(",", " ").split()
-    modules = {"SCIP": "pyscipopt", "qif": "qif", "dit": "dit"}
+    modules = {
+        "SCIP": "pyscipopt",
+        "qif": "qif",
+        "dit": "dit",
+        "dp_accounting": "dp_accounting",
+    }
     if words[0] in modules and importlib.util.find_spec(modules[words[0]]) is None:
         return f"{name}: {modules[words[0]]} is not installed"
     if words[0] in LINEAR and words[0] not in cp.installed_solvers():
@@ -110,6 +125,11 @@ def capacities() -> Family:
     )
 
 
+def rounded_count(n: int, share: float) -> Case:
+    mechanism = Mechanism(count(n), random_rounding(n, 3))
+    return Case(f"n = {n}", mechanism, share * mechanism.space.max_entropy)
+
+
 def audits() -> Family:
     def scip(cut: bool) -> Program:
         def program(case: Case, limit: float) -> tuple[float, float]:
@@ -127,16 +147,12 @@ def audits() -> Family:
             solver=solver
         )
 
-    def make(n: int) -> Case:
-        mechanism = Mechanism(count(n), random_rounding(n, 3))
-        return Case(f"n = {n}", mechanism, 0.9 * mechanism.space.max_entropy)
-
     return Family(
         "Audit of a record",
         "a count of n people rounded at random to base 3, entropy floor .9 n log 2",
         "lower",
         (4, 6, 8, 10, 12),
-        make,
+        lambda n: rounded_count(n, 0.9),
         {
             OURS: lambda c, limit: ends(record_leakage(c.mechanism, c.floor, 0, time_limit=None)),
             "SCIP": scip(False),
@@ -383,9 +399,79 @@ def refinements() -> Family:
     )
 
 
+def guesses() -> Family:
+    def ours(case: Case, limit: float) -> tuple[float, float]:
+        options = {"gain": Guess(), "form": "posterior", "tol": _guesses.GAP, "time_limit": None}
+        return ends(record_leakage(case.mechanism, case.floor, 0, **options))
+
+    def every_guess(solver: str) -> Program:
+        return lambda case, limit: _guesses.with_cvxpy(case, solver)
+
+    return Family(
+        "Worst adversary's chance of a right guess",
+        "a count of n people rounded at random to base 3, entropy floor .95 n log 2",
+        "lower",
+        (6, 10, 14, 18, 22),
+        lambda n: rounded_count(n, 0.95),
+        {
+            OURS: ours,
+            "SCIP": _guesses.with_scip,
+            **{f"{solver}, every guess": every_guess(solver) for solver in CONIC},
+        },
+        2e-4,
+        relative=True,
+    )
+
+
+def real_outputs() -> Family:
+    def ours(case: Case, limit: float) -> tuple[float, float]:
+        return ends(record_leakage(case.mechanism, case.floor, 0, tol=1e-3, time_limit=None))
+
+    def make(n: int) -> Case:
+        mechanism = Mechanism(count(n), Gaussian(2))
+        return Case(f"n = {n}", mechanism, 0.9 * mechanism.space.max_entropy)
+
+    def on_a_grid(case: Case, limit: float) -> float:
+        """Clamp the output to six standard deviations around the counts, in cells of .1."""
+        n = len(case.mechanism.query.values) - 1
+        edges = np.arange(-12, n + 12.05, 0.1)
+        lumped = Mechanism(count(n), Gaussian(2).channel(range(n + 1), edges)).lumped(0)
+        return joint_blahut_arimoto(lumped, case.floor).value
+
+    return Family(
+        "Audit of a real output",
+        "a count of n people with Gaussian noise of standard deviation 2, entropy floor .9 n log 2",
+        "lower",
+        (2, 3, 4, 5, 6),
+        make,
+        {OURS: ours, "joint step, cells of .1": on_a_grid},
+        1e-3,
+        relative=True,
+    )
+
+
+def tables() -> Family:
+    def ours(release: TableRelease, limit: float) -> tuple[float, float]:
+        return ends(table_privacy(release, this_table=True).profile(_tables.EPSILON))
+
+    return Family(
+        "Privacy profile of a whole table",
+        "an n by n table with margins, all numbers rounded at random to base 5: the largest delta "
+        "at epsilon .5 over all moves of one person",
+        "lower",
+        (3, 5, 8, 12, 20),
+        _tables.release,
+        {OURS: ours, "dp_accounting": _tables.with_dp_accounting},
+        1e-3,
+        relative=True,
+    )
+
+
 FAMILIES: dict[str, Callable[[], Family]] = {
     "capacity": capacities,
     "audit": audits,
+    "guess": guesses,
+    "real-output": real_outputs,
     "design": designs,
     "rate-distortion": rate_distortion,
     "envelope": envelopes,
@@ -393,6 +479,7 @@ FAMILIES: dict[str, Callable[[], Family]] = {
     "local-dp": local_dp_families,
     "information": informations,
     "release": releases,
+    "table": tables,
     "vulnerability": vulnerabilities,
     "refinement": refinements,
 }

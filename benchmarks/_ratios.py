@@ -27,7 +27,7 @@ from benchmarks._pages import DOCS, replace_section, table
 NUMBERS = DOCS / "benchmarks.json"
 PAGE = "benchmarks.md"
 PACKAGES = ("cvxleak", "numpy", "scipy", "cvxpy", "highspy", "clarabel", "ecos", "scs", "pyscipopt")
-PACKAGES += ("qif", "dit")
+PACKAGES += ("qif", "dit", "dp_accounting")
 REPEAT = 3
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -35,6 +36,9 @@ WORK = 1 << 27
 
 BALLS = 1 << 12
 """Most points of a grid at each of which the Gaussian law is evaluated."""
+
+POWERS = 1 << 10
+"""Points of a grid at once whose e^(-loss) are one power times those of its first points."""
 
 ROUNDING = 1e-12
 """What floats of the width of the bounds may be off by, as a part of the largest."""
@@ -185,13 +189,18 @@ def _spread(losses: Array, masses: Array, step: float, outward: int) -> tuple[in
 
 def _powers(first: int, count: int, step: float, epsilon: float) -> Array:
     """Return e^(epsilon - k step) for k = first, ..., each off by at most 8 units of rounding."""
-    block = 1 << 10
     with balls.precision():
         c = balls.number(epsilon)
-        rows = -(-count // block)
-        high = [float((c - arb(first + block * i) * arb(step)).exp()) for i in range(rows)]
-        low = [float((-arb(i) * arb(step)).exp()) for i in range(min(block, count))]
-    return np.multiply.outer(np.array(high), np.array(low)).ravel()[:count]
+        blocks = range(first, first + count, POWERS)
+        high = [float((c - arb(k) * arb(step)).exp()) for k in blocks]
+    return np.multiply.outer(np.array(high), _first_powers(step)).ravel()[:count]
+
+
+@lru_cache(maxsize=16)
+def _first_powers(step: float) -> Array:
+    """Return e^(-k step) for k = 0, 1, ..., POWERS - 1."""
+    with balls.precision():
+        return np.array([float((-arb(k) * arb(step)).exp()) for k in range(POWERS)])
 
 
 def mean_of_gaussian(pairs: Sequence[tuple[arb, arb]], squared: fmpq, epsilon: float) -> arb:
