@@ -25,3 +25,8 @@ def test_labels():
 def test_rows_are_laws(row):
     with pytest.raises(ValidationError, match=r"^p: "):
         probability_rows(row, "p", 1)
+
+
+def test_tables_of_counts_are_sent_where_they_belong():
+    with pytest.raises(ValidationError, match=r"for counts there is .*channels_from_counts"):
+        probability_rows([[3, 1], [2, 2]], "p", 2)
