@@ -1,10 +1,10 @@
 """The largest leakage of a mechanism about a record, over all adversaries of a class."""
 
-from cvxleak.audit.adversary import Adversary
+from cvxleak.audit.adversary import Adversary, IndependentAdversary
 from cvxleak.audit.claims import ClaimCheck, Distinction, check_claim
 from cvxleak.audit.curve import LeakageCurve, leakage_curve
 from cvxleak.audit.disclosure import total_disclosure
-from cvxleak.audit.product_leakage import IndependentAdversary, ProductLeakage, product_leakage
+from cvxleak.audit.product_leakage import ProductLeakage, product_leakage
 from cvxleak.audit.record_leakage import (
     RecordLeakage,
     balance,

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import entr
 
+from cvxleak.audit.adversary import IndependentAdversary
 from cvxleak.audit.cases import (
     interval,
     known_laws,
@@ -41,10 +42,9 @@ from cvxleak.core.validation import (
     real_number,
     short,
 )
-from cvxleak.core.value import Value
 from cvxleak.exact import balls
 from cvxleak.exact.packing import pack
-from cvxleak.model import Gain, Guess, Mechanism, Prior
+from cvxleak.model import Gain, Mechanism, Prior
 from cvxleak.model.gain import FORMS, Form
 from cvxleak.model.own_gain import provable_gain
 from cvxleak.problem import Bound, Gap, Problem, Stopped
@@ -55,66 +55,10 @@ from cvxleak.proofs.bounds.gains import GainForm
 from cvxleak.proofs.bounds.independent import IndependentRecords
 from cvxleak.proofs.bounds.independent_gains import actions_of, corners, laws_of
 
-__all__ = ["IndependentAdversary", "ProductLeakage", "product_leakage"]
+__all__ = ["ProductLeakage", "product_leakage"]
 
 TABLE_LIMIT = 1 << 22
 """Most probabilities in the rows of all datasets."""
-
-
-@dataclass(frozen=True, eq=False)
-class IndependentAdversary(Value):
-    """A product prior: a law for each record.
-
-    Attributes
-    ----------
-    mechanism : Mechanism
-    records : tuple of one int
-        The attacked record.
-    laws : tuple of tuples of float
-        The distribution p_j of each record j.
-
-    Examples
-    --------
-    >>> from cvxleak.mechanisms import binary_symmetric
-    >>> from cvxleak.model import Mechanism
-    >>> from cvxleak.audit import IndependentAdversary
-    >>> from cvxleak.queries import parity
-    >>> mechanism = Mechanism(parity(2), binary_symmetric(0.25))
-    >>> knows = IndependentAdversary(mechanism, (0,), ((0.5, 0.5), (1.0, 0.0)))
-    >>> round(knows.leakage, 4), knows.guess()
-    (0.1308, (0.5, 0.75))
-    """
-
-    mechanism: Mechanism
-    records: tuple[int]
-    laws: tuple[tuple[float, ...], ...]
-
-    def __repr__(self) -> str:
-        return f"IndependentAdversary({self.mechanism!r}, record {self.records[0]})"
-
-    @property
-    def leakage(self) -> float:
-        """I(X_i;Y) under this prior, in nats (floating point)."""
-        (record,) = self.records
-        return law_leakage(self.mechanism, record, self.laws)
-
-    def guess(self) -> tuple[float, float]:
-        """Return the probability of guessing the record right, before and after the output."""
-        (record,) = self.records
-        after = law_leakage(self.mechanism, record, self.laws, GainForm(Guess(), "posterior"))
-        return max(self.laws[record]), after
-
-    @property
-    def entropy(self) -> float:
-        """H(X) = sum_j H(X_j), in nats (floating point)."""
-        return float(sum(entr(law).sum() for law in self.laws))
-
-    def expand(self) -> Prior:
-        """Return the prior on full datasets."""
-        result = np.ones(())
-        for law in self.laws:
-            result = np.multiply.outer(result, np.array(law))
-        return Prior(result.ravel() / result.sum(), self.mechanism.space.datasets())
 
 
 @dataclass(frozen=True, eq=False)
