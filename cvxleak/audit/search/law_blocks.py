@@ -17,20 +17,21 @@ their masses: few blocks, and most of the mass in few of them. The blocks of lea
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import rel_entr, xlogy
+from scipy.special import rel_entr
 
 from cvxleak.audit.search.intervals import Cut
 from cvxleak.audit.search.simplex_boxes import (
     LEAST_WEIGHT,
+    BoxLeaf,
+    BoxTree,
+    chords,
     clipped,
-    left_by_others,
     linear_maximizers,
 )
-from cvxleak.audit.search.value_tree import ValueTree, contracts_by
+from cvxleak.audit.search.value_tree import contracts_by
 from cvxleak.core.validation import Array
 from cvxleak.exact.packing import pack
 from cvxleak.proofs.bounds.law_boxes import GRID
@@ -66,14 +67,6 @@ MARGIN = 0.1
 """A cut keeps at least this share of the interval on each side."""
 
 
-@dataclass(frozen=True)
-class BlockLeaf:
-    """What proves `bound`: the law at which the tangent touches."""
-
-    bound: float
-    law: Array
-
-
 def blocks_of(rows: Array, law: Array, most: float) -> list[list[int]]:
     """Return a partition of the contexts into blocks that contract by `most`, but for the last."""
     roots = np.sqrt(rows)
@@ -105,31 +98,28 @@ def blocks_of(rows: Array, law: Array, most: float) -> list[list[int]]:
     return blocks[:kept] + ([tail] if tail else [])
 
 
-class LawBlocks(ValueTree[BlockLeaf]):
+class LawBlocks(BoxTree):
     """Upper bounds on max_v D(v R || t) - lam D(v || s), for one value of the record and lam <= 1.
 
-    A region is an array of the ends of one interval per block, shape (blocks, 2), no larger than
-    the simplex leaves it.
+    A region has one interval per block.
     """
 
-    def _root(self) -> tuple[Array, BlockLeaf]:
-        groups, outputs = self._rows.shape
-        self.batch = int(np.clip(BATCH_SIZE // self._rows.size, 1, 512))
+    def _root(self) -> tuple[Array, BoxLeaf]:
+        self._fit(BATCH_SIZE)
         law = self._law(self.law)
         self._blocks = blocks_of(self._rows, law, self._lam)
         sizes = [len(block) for block in self._blocks]
         self._in_order = np.concatenate(self._blocks)
         self._starts = np.cumsum([0, *sizes[:-1]])
-        self._block = np.empty(groups, dtype=int)
+        self._block = np.empty(len(self._rows), dtype=int)
         self._block[self._in_order] = np.repeat(np.arange(len(sizes)), sizes)
         eta = np.array([contracts_by(self._rows[block]) for block in self._blocks])
         self._eta = eta[self._block]
         # Zero would be divided by.
         self._left = np.where(self._lam > eta, self._lam - eta, -1.0)
-        self._rounding = 4 * np.finfo(float).eps * (outputs + 4 * groups + 40)
         box = np.tile([0.0, 1.0], (len(self._blocks), 1))
         bounds, _ = self._values(box[None], law[None])
-        return box, BlockLeaf(float(bounds[0]), law)
+        return box, BoxLeaf(float(bounds[0]), law)
 
     def encoded(self, outputs: Sequence[Sequence[int]], dtype: str) -> dict[str, Any]:
         """Return the tree as `cvxleak.proofs.bounds.time_sharing` reads it."""
@@ -137,34 +127,19 @@ class LawBlocks(ValueTree[BlockLeaf]):
         laws = np.array([leaf.law for leaf in leaves])
         return {"blocks": self._blocks} | tree | {"leaves": pack(laws, dtype)}
 
-    def _renewed(self, regions: list[Array], leaves: list[BlockLeaf]) -> list[BlockLeaf]:
+    def _renewed(self, regions: list[Array], leaves: list[BoxLeaf]) -> list[BoxLeaf]:
         laws = np.stack([leaf.law for leaf in leaves])
         bounds, _ = self._values(np.stack(regions), laws)
-        return [BlockLeaf(float(bound), law) for bound, law in zip(bounds, laws, strict=True)]
-
-    def _children(
-        self, regions: Sequence[Array], leaves: Sequence[BlockLeaf], splits: Sequence[Cut]
-    ) -> list[list[tuple[Array, BlockLeaf]]]:
-        children = super()._children(regions, leaves, splits)
-        if not children:
-            return []
-        boxes, empty = left_by_others(np.array([[box for box, _ in pair] for pair in children]))
-        return [
-            [
-                (box, BlockLeaf(-np.inf, leaf.law) if none else leaf)
-                for box, none, (_, leaf) in zip(*both, pair, strict=True)
-            ]
-            for *both, pair in zip(boxes, empty, children, strict=True)
-        ]
+        return [BoxLeaf(float(bound), law) for bound, law in zip(bounds, laws, strict=True)]
 
     def _bound(
         self,
         regions: Sequence[Array],
-        leaves: Sequence[BlockLeaf],
+        leaves: Sequence[BoxLeaf],
         threshold: float,
         accuracies: Sequence[float],
         stop: Callable[[], bool],
-    ) -> list[Bounded[BlockLeaf, Cut]]:
+    ) -> list[Bounded[BoxLeaf, Cut]]:
         ends, laws = np.stack(regions), np.stack([leaf.law for leaf in leaves])
         for _ in range(STEPS):
             laws = self._maximizers(ends, laws)
@@ -173,7 +148,7 @@ class LawBlocks(ValueTree[BlockLeaf]):
         bounds, worst = self._values(ends, laws)
         splits = self._branch(ends, self._masses(laws), worst)
         return [
-            Bounded(BlockLeaf(float(bound), law), split, law)
+            Bounded(BoxLeaf(float(bound), law), split, law)
             for bound, law, split in zip(bounds, laws, splits, strict=True)
         ]
 
@@ -217,8 +192,6 @@ class LawBlocks(ValueTree[BlockLeaf]):
 
     def _values(self, ends: Array, laws: Array) -> tuple[Array, Array]:
         """Return the bounds, and the masses at which they are attained."""
-        low, high = ends[..., 0], ends[..., 1]
-        width = high - low
         log_omega = np.log(self._masses(laws))
         x = self._slopes(laws) @ self._rows.T + self._lam * self._log_shares
         x -= self._eta * (np.log(laws) - log_omega[:, self._block])
@@ -228,16 +201,11 @@ class LawBlocks(ValueTree[BlockLeaf]):
             np.abs(self._left) * self._totals(x / np.abs(self._left)[self._block]),
             self._largest(x),
         )
-        rise = (xlogy(high, high) - xlogy(low, low)) / np.where(width > 0, width, 1)
+        rise, offset = chords(ends)
         x += (1 - self._lam) * rise - log_omega
-        offset = (1 - self._lam) * (xlogy(low, low) - rise * low).sum(axis=1)
         masses = linear_maximizers(x, ends)
-        bounds = (x * masses).sum(axis=1) + offset
+        bounds = (x * masses).sum(axis=1) + (1 - self._lam) * offset.sum(axis=1)
         return bounds + self._rounding * (1 + size), masses
 
     def _masses(self, laws: Array) -> Array:
         return np.add.reduceat(laws[:, self._in_order], self._starts, axis=1)
-
-    def _law(self, law: Array) -> Array:
-        law = np.maximum(law, LEAST_WEIGHT)
-        return law / law.sum(axis=-1, keepdims=True)

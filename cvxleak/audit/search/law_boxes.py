@@ -16,20 +16,19 @@ linear in v, and so largest at a vertex of the box and the simplex (derived, wit
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import rel_entr, xlogy
+from scipy.special import rel_entr
 
 from cvxleak.audit.search.intervals import Cut
 from cvxleak.audit.search.simplex_boxes import (
-    LEAST_WEIGHT,
+    BoxLeaf,
+    BoxTree,
+    chords,
     clipped,
-    left_by_others,
     linear_maximizers,
 )
-from cvxleak.audit.search.value_tree import ValueTree
 from cvxleak.core.validation import Array
 from cvxleak.exact.packing import pack
 from cvxleak.proofs.bounds.law_boxes import GRID, LEAST_ENTRY, TAU
@@ -56,32 +55,19 @@ def fits_boxes(rows: Array) -> bool:
     return groups <= min(outputs, MOST_GROUPS) and float(rows[rows > 0].min()) > 2 * LEAST_ENTRY
 
 
-@dataclass(frozen=True)
-class BoxLeaf:
-    """What proves `bound`: eta, or 0 for chords, and the law at which the tangent touches."""
-
-    bound: float
-    eta: float
-    law: Array
-
-
-class LawBoxes(ValueTree[BoxLeaf]):
+class LawBoxes(BoxTree):
     """Upper bounds on max_v D(v R || t) - lam D(v || s), for one value of the record.
 
-    A region is an array of the ends of one interval per group, shape (groups, 2), no larger than
-    the simplex leaves it.
+    A region has one interval per group. A leaf's eta is 0 for chords.
     """
 
     def _root(self) -> tuple[Array, BoxLeaf]:
-        groups, outputs = self._rows.shape
-        self.batch = int(np.clip(BATCH_SIZE // self._rows.size, 1, 512))
+        self._fit(BATCH_SIZE)
         self._order = np.argsort(self._rows, axis=0)
         self._sorted = np.take_along_axis(self._rows, self._order, axis=0)
         self._logs_t = np.log(self._t)
-        self._rounding = 4 * np.finfo(float).eps * (outputs + 4 * groups + 40)
-        box = np.stack([np.zeros(groups), np.ones(groups)], axis=1)
-        law = self._law(self.law)
-        return box, self._renewed([box], [BoxLeaf(np.inf, 0.0, law)])[0]
+        box = np.tile([0.0, 1.0], (len(self._rows), 1))
+        return box, self._renewed([box], [BoxLeaf(np.inf, self._law(self.law))])[0]
 
     def encoded(self, outputs: Sequence[Sequence[int]], dtype: str) -> dict[str, Any]:
         """Return the tree as `cvxleak.proofs.bounds.time_sharing` reads it."""
@@ -103,18 +89,7 @@ class LawBoxes(ValueTree[BoxLeaf]):
             self._by_curvature(ends, eta, laws),
             self._by_chords(ends, means, self._chords(means), laws),
         )
-        return [BoxLeaf(*found) for found in zip(bounds.tolist(), eta.tolist(), laws, strict=True)]
-
-    def _children(
-        self, regions: Sequence[Array], leaves: Sequence[BoxLeaf], splits: Sequence[Cut]
-    ) -> list[list[tuple[Array, BoxLeaf]]]:
-        children = super()._children(regions, leaves, splits)
-        return [[self._narrowed(box, leaf) for box, leaf in pair] for pair in children]
-
-    def _narrowed(self, box: Array, leaf: BoxLeaf) -> tuple[Array, BoxLeaf]:
-        """Return the part of a box that the other groups leave: nothing leaks where none is."""
-        narrow, empty = left_by_others(box)
-        return narrow, BoxLeaf(-np.inf, 0.0, leaf.law) if empty else leaf
+        return [BoxLeaf(*found) for found in zip(bounds.tolist(), laws, eta.tolist(), strict=True)]
 
     def _bound(
         self,
@@ -142,7 +117,7 @@ class LawBoxes(ValueTree[BoxLeaf]):
             laws[worse] = self._maximizers(ends[worse], slopes[worse])
         splits = self._branch(ends, means, laws)
         return [
-            Bounded(BoxLeaf(float(bound), float(one), law), split, law)
+            Bounded(BoxLeaf(float(bound), law, float(one)), split, law)
             for bound, one, law, split in zip(bounds, eta, laws, splits, strict=True)
         ]
 
@@ -163,10 +138,6 @@ class LawBoxes(ValueTree[BoxLeaf]):
         where = np.where((low == 0) & (high > NEAR_ZERO), high / 3, 0.5 * (low + high))
         where = np.clip(np.rint(where / GRID) * GRID, low, high)
         return list(zip(g.tolist(), where.tolist(), strict=True))
-
-    def _law(self, law: Array) -> Array:
-        law = np.maximum(law, LEAST_WEIGHT)
-        return law / law.sum(axis=-1, keepdims=True)
 
     def _means(self, ends: Array) -> tuple[Array, Array]:
         """Return the least and the largest probability of each output over the laws of a box."""
@@ -225,15 +196,12 @@ class LawBoxes(ValueTree[BoxLeaf]):
         return self._linear(x, ends, sizes) + np.maximum(*lines).sum(axis=1)
 
     def _by_curvature(self, ends: Array, eta: Array, laws: Array) -> Array:
-        low, high = ends[..., 0], ends[..., 1]
-        width = high - low
         above = (eta - self._lam)[:, None]
+        rise, offset = chords(ends)
         with np.errstate(invalid="ignore"):
-            rise = (xlogy(high, high) - xlogy(low, low)) / np.where(width > 0, width, 1)
             x = self._slopes(laws) @ self._rows.T + self._lam * self._log_shares
             x += above * rise - eta[:, None] * np.log(laws)
-            offset = (above * (xlogy(low, low) - rise * low)).sum(axis=1)
-            bound = self._linear(x, ends, np.abs(x).max(axis=1)) + offset
+            bound = self._linear(x, ends, np.abs(x).max(axis=1)) + (above * offset).sum(axis=1)
         return np.where(np.isfinite(eta), bound, np.inf)
 
     def _linear(self, x: Array, ends: Array, sizes: Array) -> Array:

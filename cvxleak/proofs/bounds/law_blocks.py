@@ -41,10 +41,9 @@ import numpy as np
 
 from cvxleak.exact.outward import Array, logarithm
 from cvxleak.proofs.bounds.law_boxes import (
-    CHUNK,
     LEAST_WEIGHT,
     allowed,
-    left_by_others,
+    in_chunks,
     linear_maximum,
     x_log_x_chords,
 )
@@ -83,12 +82,8 @@ def block_bounds(
     """
     eta = [contraction(rows[block]) for block in blocks]
     bounds = np.full(len(low), -np.inf)
-    low, high = left_by_others(low, high)
-    some = np.flatnonzero(low[:, 0] <= high[:, 0])
-    step = max(1, CHUNK // rows.size)
-    for start in range(0, len(some), step):
-        places = some[start : start + step]
-        lo, hi, w = low[places], high[places], np.maximum(leaves[places], LEAST_WEIGHT)
+    for places, lo, hi in in_chunks(low, high, rows.size):
+        w = np.maximum(leaves[places], LEAST_WEIGHT)
         with np.errstate(under="ignore", over="ignore"):
             q = w @ rows
             used = q > 0

@@ -41,20 +41,21 @@ times the sizes that are added up with it, and their sums by |Y| + 2 n more.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
 from cvxleak.exact.outward import UNIT_ROUNDOFF, Array, logarithm
 
 __all__ = [
-    "CHUNK",
     "GRID",
     "LEAST_ENTRY",
     "LEAST_WEIGHT",
     "TAU",
     "allowed",
     "box_bounds",
-    "left_by_others",
+    "in_chunks",
     "linear_maximum",
     "x_log_x_chords",
 ]
@@ -94,13 +95,8 @@ def box_bounds(
     order = np.argsort(rows, axis=0)
     sorted_rows = np.take_along_axis(rows, order, axis=0)
     bounds = np.full(len(low), -np.inf)
-    low, high = left_by_others(low, high)
-    # Where one group has no room, none has.
-    some = np.flatnonzero(low[:, 0] <= high[:, 0])
-    step = max(1, CHUNK // rows.size)
-    for start in range(0, len(some), step):
-        places = some[start : start + step]
-        lo, hi, leaf = low[places], high[places], leaves[places]
+    for places, lo, hi in in_chunks(low, high, rows.size):
+        leaf = leaves[places]
         w = np.maximum(leaf[:, 1:], LEAST_WEIGHT)
         ends = _ends(rows, order, sorted_rows, lo, hi)
         with np.errstate(all="ignore"):
@@ -113,12 +109,23 @@ def box_bounds(
     return bounds
 
 
-def left_by_others(low: Array, high: Array) -> tuple[Array, Array]:
-    """Return what the others leave of each interval: every law of the box is in this part."""
-    return (
+def in_chunks(
+    low: Array, high: Array, size: int
+) -> Iterator[tuple[NDArray[np.intp], Array, Array]]:
+    """Yield the places of boxes that have laws, some at once, and what holds all of their laws.
+
+    That is the part of each interval that the others leave. Arrays hold `size` numbers a box.
+    """
+    low, high = (
         np.maximum(low, 1 - (high.sum(axis=1, keepdims=True) - high)),
         np.minimum(high, 1 - (low.sum(axis=1, keepdims=True) - low)),
     )
+    # Where one interval has no room, none has.
+    some = np.flatnonzero(low[:, 0] <= high[:, 0])
+    step = max(1, CHUNK // size)
+    for start in range(0, len(some), step):
+        places = some[start : start + step]
+        yield places, low[places], high[places]
 
 
 def _ends(

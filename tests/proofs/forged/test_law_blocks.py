@@ -72,7 +72,7 @@ def leaves(seed, zeros=False):
 @pytest.mark.parametrize("zeros", [False, True])
 @pytest.mark.parametrize("share", [0.0, 2.0**23])
 def test_leaves_prove_their_formulas(monkeypatch, share, zeros):
-    monkeypatch.setattr(law_blocks, "CHUNK", 1)
+    monkeypatch.setattr(law_boxes, "CHUNK", 1)
     u = share * law_boxes.UNIT_ROUNDOFF
     monkeypatch.setattr(law_boxes, "UNIT_ROUNDOFF", u)
     kinds = set()
