@@ -152,10 +152,12 @@ def joint_law(
     return found
 
 
-def fits(numbers: Sequence[Linked], counts: Sequence[int], laws: int) -> bool:
+def fits(
+    numbers: Sequence[Linked], counts: Sequence[int], laws: int, *, one_outcome: bool = False
+) -> bool:
     """Whether the law of the numbers is computed, where so many such laws are asked for."""
     try:
-        _check_work(keys_of(numbers), _sums(numbers, counts), False, laws)
+        _check_work(keys_of(numbers), _sums(numbers, counts), one_outcome, laws)
     except ValidationError:
         return False
     return True

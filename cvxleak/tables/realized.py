@@ -6,6 +6,7 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,14 @@ from cvxleak.core.validation import Array, instance, read_only
 from cvxleak.core.value import Value
 from cvxleak.model import Prior, as_prior
 from cvxleak.tables.arguments import Cell
-from cvxleak.tables.keys import joint_law
+from cvxleak.tables.keys import fits, joint_law, keys_of
 from cvxleak.tables.release import TableRelease
+from cvxleak.tables.transforms import Linkage
 
 __all__ = ["RealizedLeakage", "realized_leakage"]
+
+PRECISION = 1e-8
+"""How far posterior probabilities may be off, that of the true cell relative to itself."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -113,20 +118,28 @@ def _text(cell: Hashable) -> str:
     return "/".join(map(str, cell)) if isinstance(cell, tuple) else str(cell)
 
 
-def _log_of_linked(
-    release: TableRelease, values: Sequence[Any], counts: Any, source: int, target: int
-) -> float:
-    """Return log P(y) of the numbers whose keys are sums, one person being in another cell."""
-    moved = np.append(counts, 0)
-    moved[source] -= 1
-    moved[target] += 1
-    keyed = release.keyed
-    laws = int((counts > 0).sum() + release.table.outside) * len(release.table.alphabet)
-    published = [values[place] for place in keyed]
-    found = joint_law([*keyed.values()], moved.tolist(), published, laws)
-    for p in found.values():
-        return math.log(p.numerator) - math.log(p.denominator)
-    return -math.inf
+def _linked(
+    release: TableRelease, published: Sequence[int], people: Sequence[int]
+) -> tuple[Array, Array]:
+    """Return log P(y) of the numbers whose keys are sums, one person being in another place.
+
+    And the log of what P(y) may be off by.
+    """
+    numbers, counts = [*release.keyed.values()], release.table.in_cells.tolist()
+    peopled, places = [place for place, count in enumerate(people) if count], range(len(people))
+    keys = keys_of(numbers)
+    laws = len(peopled) * len(people)
+    exact = fits(numbers, [count + 1 for count in counts], laws, one_outcome=True)
+    if keys is not None and not exact:
+        return Linkage(numbers, keys, counts, published, len(people)).log_likelihoods(peopled)
+    logs = np.full((len(people), len(people)), -math.inf)
+    for source, target in product(peopled, places):
+        moved = [*counts, 0]
+        moved[source] -= 1
+        moved[target] += 1
+        for p in joint_law(numbers, moved[: len(counts)], published, laws).values():
+            logs[source, target] = math.log(p.numerator) - math.log(p.denominator)
+    return logs, np.full_like(logs, -math.inf)
 
 
 def realized_leakage(
@@ -167,6 +180,12 @@ def realized_leakage(
         which an occupied cell has probability zero, or noise linked by keys in a table that is too
         large.
 
+    Notes
+    -----
+    If K keys link the numbers of a table of two variables with all margins, the work grows as K^m
+    for the m values of the smaller variable, which may be 2^24 (:doc:`/theory/tables`). Where exact
+    rationals take too long, probabilities are off by 1e-8 at most.
+
     References
     ----------
     Pointwise maximal leakage: S. Saeidian, G. Cervia, T. J. Oechtering, M. Skoglund, Pointwise
@@ -200,17 +219,25 @@ def realized_leakage(
         contains[list(places), number] = 1
     alone = np.array([number not in asked.keyed for number in range(len(values))])
     near = asked.log_likelihoods(values)
+    linked, doubt = np.zeros((len(labels), 1)), np.full((len(labels), 1), -math.inf)
+    if asked.linked:
+        linked, doubt = _linked(asked, [values[place] for place in asked.keyed], people)
     for a in np.flatnonzero(people).tolist():
         moved = contains - contains[a] + 1
         logs = near[moved, np.arange(len(values))][:, alone].sum(axis=1)
-        if asked.linked:
-            logs += [_log_of_linked(asked, values, counts, a, c) for c in range(len(labels))]
+        logs, unsure = logs + linked[a], logs + doubt[a]
         if logs[a] == -math.inf:
             raise ValidationError(
                 "published: found values that the true counts of the table cannot give"
             )
         with np.errstate(divide="ignore"):
-            logs = logs + np.log(law.probabilities)
-        weights = np.exp(logs - logs.max())
+            chances = np.log(law.probabilities)
+        logs, unsure = logs + chances, unsure + chances
+        weights, off = np.exp(logs - logs.max()), np.exp(unsure - logs.max())
+        if off.sum() > PRECISION * weights.sum() or off[a] > PRECISION * weights[a]:
+            raise ValidationError(
+                "published: found values that keys link, and of so little probability given the "
+                "true counts of the table that rounding errors hide it"
+            )
         posterior[a] = weights / weights.sum()
     return RealizedLeakage(labels, tuple(people), law.probabilities, read_only(posterior))

@@ -1,0 +1,268 @@
+"""The probability of one published table whose numbers' keys are sums, wherever one person moves.
+
+The margins are split into *rows*, which share no cell, and the others. Cells that are in the same
+others form a *column*. (In a table of two variables these are its rows and columns, and the total
+is a sum of columns.) With s_p the sum of the keys of column p, s in Z_K^m for m columns,
+
+    P(y) = sum_s (f_1 * ... * f_r)(s) M(s),
+    f_i(s) = h_i(sum_p s_p) prod_p g_ip(s_p),
+
+where g_ip is the law of the part of row i in column p, given what is published of its cells, h_i
+says which keys of the row give what is published of it, M the same for the other margins, and * is
+the convolution over Z_K^m: a product of Fourier transforms. If one person moves, at most two of the
+f_i change.
+
+In floats, a transform of N = K^m numbers is off by at most u times its norm, u = O(log N) times the
+unit of floats. The f_i are normalized to masses of one, so that no product is above one, and by
+the inequality of Cauchy and Schwarz P(y) is off by (r + 2) u |M|_2 max_i |f_i|_2 at most.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from cvxleak.core.errors import ValidationError
+from cvxleak.core.validation import Array, short
+from cvxleak.tables.keys import Linked, places_of_keys
+
+__all__ = ["Linkage"]
+
+STATES = 1 << 24
+"""Most sums of keys in all columns that are gone through: arrays of 128 MB."""
+
+WORK = 1 << 32
+"""Most of these over all pairs of cells: a minute or two."""
+
+KEPT = 1 << 26
+"""Most numbers of laws whose transforms are kept: half a GB."""
+
+ROUNDING = 32 * float(np.finfo(float).eps)
+"""What a transform is off by, relative to its norm, for each doubling of its length; radix 2 takes
+a tenth of it (N. J. Higham, Accuracy and stability of numerical algorithms, Theorem 24.2)."""
+
+Moved = tuple[int, int]
+"""The cells that lose and get a person; -1 if there is none."""
+
+STAY: Moved = -1, -1
+
+
+class _Plan(NamedTuple):
+    """Rows, and cells that are in none; the other margins, and the column of each cell."""
+
+    blocks: list[tuple[int, ...]]
+    rows: int
+    margins: list[tuple[int, ...]]
+    column_of: dict[int, int]
+    columns: int
+
+    @classmethod
+    def of(cls, sums: Sequence[tuple[int, ...]], rows: Sequence[tuple[int, ...]]) -> _Plan:
+        """Return what these rows leave."""
+        margins = [one for one in sums if len(one) > 1 and one not in rows]
+        cells = sorted({cell for one in sums for cell in one})
+        within = {c: frozenset(j for j, one in enumerate(margins) if c in one) for c in cells}
+        columns = [*dict.fromkeys(some for some in within.values() if some)]
+        held = {cell for row in rows for cell in row}
+        return cls(
+            [*rows, *((cell,) for cell in cells if cell not in held)],
+            len(rows),
+            margins,
+            {cell: columns.index(some) if some else -1 for cell, some in within.items()},
+            len(columns),
+        )
+
+    def work(self, keys: int, pairs: int) -> int:
+        """Return how many products are taken for so many pairs of cells."""
+        inside = 0
+        for block in self.blocks:
+            alike = len(block) - len({self.column_of[cell] for cell in block})
+            inside += len(block) ** 2 * alike * keys**2
+        return keys**self.columns * (pairs + len(self.blocks) ** 3) + inside
+
+
+class _Term(NamedTuple):
+    """A transform, flat, of a law; the log of the law's mass before, and its norm."""
+
+    values: np.ndarray
+    scale: float
+    norm: float
+
+
+class Linkage:
+    """Numbers whose keys are sums, the true counts of the cells, and what was published."""
+
+    def __init__(
+        self,
+        numbers: Sequence[Linked],
+        keys: int,
+        counts: Sequence[int],
+        published: Sequence[int],
+        places: int,
+    ) -> None:
+        self.keys, self.counts, self.places = keys, counts, places
+        self._members: dict[tuple[int, ...], list[tuple[Linked, int]]] = {}
+        for one, y in zip(numbers, published, strict=True):
+            self._members.setdefault(tuple(sorted(one.places)), []).append((one, y))
+        self.plan = self._planned()
+        columns = self.plan.columns
+        self.shape = (keys,) * columns if columns else (1,)
+        self.states = keys**columns
+        work = self.plan.work(keys, places**2)
+        if self.states > STATES or work > WORK:
+            raise ValidationError(
+                f"noise: keys link {len(numbers)} numbers; the probability of what was published "
+                f"takes {keys}^{columns} states, {keys} keys for each of {columns} sums, and "
+                f"{short(work)} steps for all pairs of cells; the most is {STATES} states and "
+                f"{WORK} steps. It takes fewer if the smaller variable has fewer values, margins "
+                "of it are not published, or there are fewer keys"
+            )
+        self._term = lru_cache(max(4, KEPT // self.states))(self._new_term)
+        self._rest = lru_cache(1)(self._new_rest)
+        self._weights = lru_cache(max(2, KEPT // self.states))(self._new_weights)
+        self._block_of = {c: i for i, block in enumerate(self.plan.blocks) for c in block}
+        first: dict[int, int] = {-1: -1}
+        for cell, column in self.plan.column_of.items():
+            first.setdefault(column, cell)
+        self._alike = {cell: first[column] for cell, column in self.plan.column_of.items()}
+
+    def _planned(self) -> _Plan:
+        """Return the rows that leave the least work."""
+        sums = [*self._members]
+        wide = [one for one in sums if len(one) > 1]
+        plans = [_Plan.of(sums, [])]
+        for first in wide:
+            rows, held = [first], set(first)
+            for one in wide:
+                if held.isdisjoint(one):
+                    rows.append(one)
+                    held.update(one)
+            plans.append(_Plan.of(sums, rows))
+        return min(plans, key=lambda one: one.work(self.keys, self.places**2))
+
+    def log_likelihoods(self, peopled: Sequence[int]) -> tuple[Array, Array]:
+        """Return log P(y) once a person has moved, by the places where they were and are.
+
+        And the log of what P(y) may be off by. A place that is no cell is outside of the table.
+        """
+        found = np.full((2, self.places, self.places), -math.inf)
+        found[:, peopled, peopled] = np.array([self._log_likelihood(STAY)]).T
+        moves = [(a, c) for a in peopled for c in range(self.places) if a != c]
+        # Those that change the same rows share the product of the others.
+        for move in sorted(moves, key=lambda move: sorted(map(self._block, move))):
+            found[:, *move] = self._log_likelihood(move)
+        return found[0], found[1]
+
+    def _block(self, cell: int) -> int:
+        return self._block_of.get(cell, -1)
+
+    def _log_likelihood(self, moved: Moved) -> tuple[float, float]:
+        changed: dict[int, list[int]] = {}
+        for end, cell in enumerate(moved):
+            changed.setdefault(self._block(cell), [-1, -1])[end] = cell
+        changed.pop(-1, None)
+        terms = [self._rest(tuple(sorted(changed)))]
+        terms += [self._term(place, (ends[0], ends[1])) for place, ends in changed.items()]
+        first, last = (self._alike.get(cell, -1) for cell in moved)
+        weights = self._weights((first, last))
+        parts = [term for term in terms if term is not None]
+        if weights is None or len(parts) < len(terms):
+            return -math.inf, -math.inf
+        values = parts[0].values
+        for term in parts[1:]:
+            values = values * term.values
+        found = float(np.real(values * weights.values).sum()) / self.states
+        scale = sum(term.scale for term in parts)
+        unit = ROUNDING * (2 + math.log2(self.states)) * (2 + len(self.plan.blocks))
+        doubt = unit * weights.norm * max(term.norm for term in parts)
+        return (scale + math.log(found) if found > 0 else -math.inf), scale + math.log(doubt)
+
+    def _people(self, cells: Sequence[int], moved: Moved) -> int:
+        return sum(self.counts[cell] for cell in cells) - (moved[0] in cells) + (moved[1] in cells)
+
+    def _allowed(self, cells: tuple[int, ...], moved: Moved) -> np.ndarray:
+        """Return which keys of the sum of some cells give what is published of it."""
+        found, total = np.ones(self.keys, dtype=bool), self._people(cells, moved)
+        for one, y in self._members.get(cells, ()):
+            steps = one.noise.steps(total)
+            found &= np.array([value == y for _, value in steps])[places_of_keys(steps, self.keys)]
+        return found
+
+    def _law(self, cells: Sequence[int], moved: Moved) -> tuple[Array, float]:
+        """Return the law of the sum of keys, given what is published of each cell; its log P."""
+        law, scale = np.eye(1, self.keys)[0], 0.0
+        for cell in cells:
+            own = self._allowed((cell,), moved)
+            if self._people((cell,), moved):
+                scale -= math.log(self.keys)
+            else:
+                own[1:] = False  # the key of nobody is 0
+            choices = np.flatnonzero(own)
+            if not len(choices):
+                return law, -math.inf
+            scale += math.log(len(choices))
+            law = law[np.subtract.outer(np.arange(self.keys), choices) % self.keys].mean(axis=1)
+        return law, scale
+
+    def _new_term(self, place: int, moved: Moved) -> _Term | None:
+        """Return the transform of f_i; None if it is 0."""
+        block, columns = self.plan.blocks[place], range(self.plan.columns)
+        parts: dict[int, list[int]] = {}
+        for cell in block:
+            parts.setdefault(self.plan.column_of[cell], []).append(cell)
+        alone, scale = self._law(parts.get(-1, ()), moved)
+        law = np.ones((1,) * len(columns))
+        if place < self.plan.rows:
+            turns = np.add.outer(np.arange(self.keys), np.arange(self.keys)) % self.keys
+            law = (self._allowed(block, moved)[turns] @ alone)[self._sum_of(columns)]
+        for column in columns:
+            own, by = self._law(parts.get(column, ()), moved)
+            law = law * own.reshape([self.keys if p == column else 1 for p in columns])
+            scale += by
+        mass = float(law.sum())
+        if not mass or scale == -math.inf:
+            return None
+        law = law.reshape(self.shape) / mass
+        norm = float(np.linalg.norm(law))
+        return _Term(np.fft.rfftn(law).ravel(), scale + math.log(mass), norm)
+
+    def _sum_of(self, columns: Sequence[int]) -> np.ndarray:
+        """Return the sum of some of the columns' keys, for all of them."""
+        found = np.zeros((1,) * self.plan.columns, dtype=np.int32)
+        for column in columns:
+            axes = [self.keys if p == column else 1 for p in range(self.plan.columns)]
+            found = found + np.arange(self.keys, dtype=np.int32).reshape(axes)
+        return found % self.keys
+
+    def _new_rest(self, changed: tuple[int, ...]) -> _Term | None:
+        """Return the product of the transforms of rows in which nobody moves."""
+        found = _Term(np.ones(()), 0.0, 0.0)
+        for place in range(len(self.plan.blocks)):
+            if place not in changed:
+                term = self._term(place, STAY)
+                if term is None:
+                    return None
+                found = _Term(
+                    found.values * term.values,
+                    found.scale + term.scale,
+                    max(found.norm, term.norm),
+                )
+        return found
+
+    def _new_weights(self, moved: Moved) -> _Term | None:
+        """Return the transform of M, for a sum over the half of it that is kept; None if M is 0."""
+        given = np.ones(self.shape, dtype=bool)
+        for cells in self.plan.margins:
+            columns = {self.plan.column_of[cell] for cell in cells}
+            given &= self._allowed(cells, moved)[self._sum_of(sorted(columns))]
+        size = int(given.sum())
+        if not size:
+            return None
+        values = np.fft.rfftn(given).conj()
+        # The other half is conjugate: numbers that are not in it count twice.
+        values[..., 1 : (self.shape[-1] + 1) // 2] *= 2
+        return _Term(values.ravel(), 0.0, math.sqrt(size))
