@@ -50,8 +50,8 @@ def additive_bayes_capacity(channel: Channel | ArrayLike) -> AdditiveBayesCapaci
     """Bound max over priors p of V(p, q) - V(p), the largest gain in the best guess's probability.
 
     The maximum is attained by a prior that is uniform on a subset of the inputs, often a proper
-    one. Finding this subset is NP-hard in general: the search stops after 20,000 subsets. The two
-    bounds agree up to 1e-12 if it has finished by then, and are valid in either case.
+    subset. Finding this subset is NP-hard in general: the search stops after 20,000 subsets. The
+    two bounds agree up to 1e-12 if it has finished by then, and are valid in either case.
 
     Parameters
     ----------
@@ -75,12 +75,12 @@ def additive_bayes_capacity(channel: Channel | ArrayLike) -> AdditiveBayesCapaci
     Notes
     -----
     Alvim, Chatzikokolakis, McIver, Morgan, Palamidessi and Smith, "Additive and multiplicative
-    notions of leakage, and their capacities", CSF 2014, which shows that it is NP-complete to
-    decide.
+    notions of leakage, and their capacities", CSF 2014, which shows that the decision problem is
+    NP-complete.
 
     Examples
     --------
-    A third input that nearly gives the same outputs is best left out:
+    A third input that is a mixture of the others has probability 0 in the optimal prior:
 
     >>> from cvxleak.capacities import additive_bayes_capacity
     >>> found = additive_bayes_capacity([[1, 0], [0, 1], [0.5, 0.5]])

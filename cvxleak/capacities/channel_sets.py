@@ -1,4 +1,4 @@
-"""Capacities of the channels of a set: what all attain at least, and none exceeds."""
+"""Bounds on the capacities of the channels of a set."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TURNS = 50
 
 
 def capacity_of_set(channels: ChannelSet, gap: Gap, clock: Clock) -> tuple[Found, Stopped]:
-    """Return the bracket that holds for all channels of a set.
+    """Return lower and upper bound on the capacity of every channel of a set.
 
     No capacity exceeds min over output laws t of max_x max_{q in the box of x} D(q || t), that of a
     channel with all rows of all boxes as inputs: by turns t is made best for the rows so far, and

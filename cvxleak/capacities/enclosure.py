@@ -1,4 +1,4 @@
-"""Both ends of a channel's capacity in floating point, with a proved allowance for rounding."""
+"""Bounds on a channel's capacity in floating point, with a proved bound on the rounding errors."""
 
 from __future__ import annotations
 

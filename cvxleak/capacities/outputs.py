@@ -1,4 +1,4 @@
-"""Merging outputs that say the same: proportional columns of a lumped problem."""
+"""Merging equivalent outputs: proportional columns of a lumped problem."""
 
 from __future__ import annotations
 

@@ -35,11 +35,11 @@ SHRINK = 0.1
 
 @dataclass(frozen=True, eq=False)
 class RenyiCapacity(Problem):
-    """The Rényi capacity C_alpha = max over input laws p of I_alpha(p, Q), Sibson's information.
+    """The Rényi capacity C_alpha: the maximum over input distributions p of Sibson's I_alpha(p, Q).
 
     I_alpha(p, Q) = alpha / (alpha - 1) log sum_y (sum_x p_x Q(y|x)^alpha)^(1/alpha), and
-    C_alpha = min over output laws t of max_x D_alpha(Q(.|x) || t). Order 1 is the Shannon capacity,
-    order infinity the maximal leakage log sum_y max_x Q(y|x).
+    C_alpha = min over output distributions t of max_x D_alpha(Q(.|x) || t). Order 1 is the Shannon
+    capacity, order infinity the maximal leakage log sum_y max_x Q(y|x).
 
     Parameters
     ----------
@@ -56,9 +56,10 @@ class RenyiCapacity(Problem):
     Notes
     -----
     The bound's `lower` is I_alpha at the `witness` p, a `Prior` on the channel's inputs; `upper` is
-    max_x D_alpha(Q(.|x) || t) at the output law t that the certificate stores, proportional to
-    (sum_x p_x Q(y|x)^alpha)^(1/alpha), which is the best t at the best p (Csiszár 1995). Both are
-    computed in ball arithmetic. A candidate for `check` is a law of the input.
+    max_x D_alpha(Q(.|x) || t) at the output distribution t that the certificate stores,
+    proportional to (sum_x p_x Q(y|x)^alpha)^(1/alpha), which is the best t at the best p (Csiszár
+    1995). Both are computed in ball arithmetic. A candidate for `check` is a distribution of the
+    input.
 
     Examples
     --------
@@ -94,7 +95,7 @@ class RenyiCapacity(Problem):
         Raises
         ------
         ValidationError
-            Order infinity: every law that gives all inputs positive probability is optimal.
+            Order infinity; every distribution with positive probabilities is then optimal.
 
         Examples
         --------
@@ -188,21 +189,22 @@ def maximal_alpha_leakage(
 ) -> Bound:
     """Bound the maximal alpha-leakage of an input X.
 
-    The supremum, over all U that depend on the output through X alone, of
-    `cvxleak.measures.arimoto_information` of U and Y. It is the Rényi capacity of order alpha of
-    the inputs that the prior does not exclude, and depends on the prior in no other way.
+    The supremum, over all U with U - X - Y (U depends on the output only through X), of
+    `cvxleak.measures.arimoto_information` of U and Y. It equals the Rényi capacity of order alpha
+    of the channel restricted to the inputs of positive probability, and depends on the prior only
+    through these.
 
     Parameters
     ----------
     prior : Prior or array_like, shape (k,)
-        The law of the input. A `Prior` is matched to the channel's inputs by label, an array by
-        position.
+        The distribution of the input. A `Prior` is matched to the channel's inputs by label, an
+        array by position.
     channel : Channel or array_like, shape (k, m)
         The rows q(y|x).
     alpha : float
-        The order, more than 1; inf is allowed, and gives the maximal leakage. As alpha falls to 1
-        it tends to the Shannon capacity, while at 1 itself the definition gives the mutual
-        information, which is `cvxleak.measures.mutual_information`.
+        The order, more than 1; inf is allowed, and gives the maximal leakage. As alpha decreases to
+        1 it tends to the Shannon capacity; at 1 itself the definition gives
+        `cvxleak.measures.mutual_information`.
     **options
         As for `Problem.solve`.
 
@@ -214,11 +216,12 @@ def maximal_alpha_leakage(
     Notes
     -----
     Liao, Kosut, Sankar and du Pin Calmon, IEEE Trans. Inf. Theory 65 (2019), Definition 6 and
-    Theorem 2. The bound's witness is the law of X at which Sibson's information is largest.
+    Theorem 2. The bound's witness is the distribution of X at which Sibson's information is
+    largest.
 
     Examples
     --------
-    The third input does not occur, so that what it would tell does not count:
+    The third input has probability zero, so it does not count:
 
     >>> from cvxleak.capacities import maximal_alpha_leakage
     >>> print(maximal_alpha_leakage([0.7, 0.3, 0], [[0.9, 0.1], [0.1, 0.9], [0, 1]], 2))

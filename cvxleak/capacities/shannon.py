@@ -49,11 +49,11 @@ class Capacity(Problem):
     Notes
     -----
     The bound's `lower` is I(p, Q) at the `witness` p, a `Prior` on the channel's inputs, rounded
-    down; `upper` is max_x D(q(.|x) || t), rounded up, at the output law t that the certificate
-    stores. p is found by `cvxleak.iterative.capacity_interior_point`. Both bounds are rigorous:
-    `cvxleak.capacities.enclosure` evaluates them in floating point and moves them outward by a
-    bound on all rounding errors, about 4e-15 nats per output. The certificate's checker recomputes
-    both numbers in ball arithmetic.
+    down; `upper` is max_x D(q(.|x) || t), rounded up, at the output distribution t that the
+    certificate stores. p is found by `cvxleak.iterative.capacity_interior_point`. Both bounds are
+    rigorous: `cvxleak.capacities.enclosure` evaluates them in floating point and moves them outward
+    by a bound on all rounding errors, about 4e-15 nats per output. The certificate's checker
+    recomputes both numbers in ball arithmetic.
 
     A candidate for `check` is a distribution of the input: weights in the order of the channel's
     inputs, or labeled by them. Its value is that of its positive part divided by its sum; for a

@@ -1,12 +1,14 @@
-"""Sets of channels and of priors, as plain lists of CVXPY constraints for anybody's `cp.Problem`.
+"""Sets of channels and of priors, as lists of CVXPY constraints for your own `cp.Problem`.
 
-Lists add up: ``row_stochastic(Q) + local_dp(Q, 1.0) + [Q[0, 0] >= 0.5]``. Budgets are numbers or
-`cp.Parameter` objects; change a Parameter's value and solve again, and CVXPY compiles only once
-(every builder here is DPP). A builder states one thing: that a matrix is a channel at all is
-`row_stochastic`, that a vector is a law is `prior_polytope`.
+Add the lists: ``row_stochastic(Q) + local_dp(Q, 1.0) + [Q[0, 0] >= 0.5]``. Budgets are numbers or
+`cp.Parameter` objects. All constraints are DPP: if you change a Parameter's value and solve again,
+CVXPY does not compile the problem again. Each builder adds only its own constraint: use
+`row_stochastic` to require that a matrix is a channel, and `prior_polytope` to require that a
+vector is a distribution.
 
-A budget of information or divergence that is the number 0 is stated as equal rows. A Parameter that
-becomes 0 leaves cones without an interior, and solvers call what they find inaccurate.
+If a budget of information or divergence is the number 0, the constraint is that the rows are equal.
+If it is a Parameter of value 0, the cones have no interior, and solvers report an inaccurate
+solution.
 """
 
 from cvxleak.constraints.channels import (

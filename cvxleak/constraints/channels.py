@@ -1,4 +1,4 @@
-"""What makes a matrix of variables a channel, and what shape its noise may have."""
+"""Constraints that make a matrix a channel, and constraints on the shape of its noise."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def row_stochastic(channel: Rows) -> list[cp.Constraint]:
     Parameters
     ----------
     channel : cp.Expression, shape (k, m)
-        The rows q(y|x). (Data is allowed here and below: the constraints then say whether it
-        qualifies.)
+        The rows q(y|x). (Data is allowed, too, here and below: the constraints then are true or
+        false.)
 
     Raises
     ------
@@ -67,16 +67,17 @@ def in_channel_set(channel: Rows, channel_set: ChannelSet) -> list[cp.Constraint
     channel : cp.Expression, shape (k, m)
         The rows q(y|x).
     channel_set : ChannelSet
-        Intervals for them.
+        Intervals for the entries.
 
     Raises
     ------
     ValidationError
-        Not affine, not a set of channels, or one of another shape.
+        A channel that is not affine, or a `channel_set` that is not a set of channels of the same
+        shape.
 
     Examples
     --------
-    Of all channels that are printed like this, how much may two rows differ?
+    The largest difference of the rows, over all channels that are printed with these digits:
 
     >>> import cvxpy as cp
     >>> from cvxleak.constraints import in_channel_set, row_stochastic
@@ -100,9 +101,9 @@ def joint_law(prior: Law, joint: Law) -> list[cp.Constraint]:
     Parameters
     ----------
     prior : Prior, array_like or cp.Expression, shape (k,)
-        The law of the input. DPP when it is a Parameter.
+        The distribution of the input. DPP when it is a Parameter.
     joint : cp.Expression, shape (k, m)
-        The joint law J.
+        The joint distribution J.
 
     Raises
     ------
@@ -111,7 +112,7 @@ def joint_law(prior: Law, joint: Law) -> list[cp.Constraint]:
 
     See Also
     --------
-    cvxleak.expressions.joint_information : What such a J leaks.
+    cvxleak.expressions.joint_information : The mutual information of J.
 
     Examples
     --------
@@ -139,7 +140,7 @@ def output_support(channel: Rows, allowed: ArrayLike) -> list[cp.Constraint]:
     channel : cp.Expression, shape (k, m)
         The rows q(y|x).
     allowed : array_like of bool, shape (m,) or (k, m)
-        Which outputs may be released, for all inputs or for each.
+        Which outputs are allowed, for all inputs or for each one.
 
     Returns
     -------
@@ -180,22 +181,22 @@ def output_support(channel: Rows, allowed: ArrayLike) -> list[cp.Constraint]:
 
 
 def monotone_noise(channel: Rows, distortion: Distortion | ArrayLike) -> list[cp.Constraint]:
-    """Return q(y|x) >= q(z|x) wherever d(x,y) < d(x,z): what is farther off is not likelier.
+    """Return q(y|x) >= q(z|x) if d(x,y) < d(x,z): more distant outputs are not more probable.
 
-    Nothing is said of two outputs that are equally far. One auxiliary variable between any two
-    neighboring distances of a row, so that there are at most 2 k m inequalities.
+    Outputs at equal distances are not constrained. There is one auxiliary variable between any two
+    consecutive distances of a row, so there are at most 2 k m inequalities.
 
     Parameters
     ----------
     channel : cp.Expression, shape (k, m)
         The rows q(y|x).
     distortion : Distortion or array_like
-        How far y is from x, as in `cvxleak.expressions.expected_distortion`.
+        d(x,y), as in `cvxleak.expressions.expected_distortion`.
 
     Returns
     -------
     list of cp.Constraint
-        Empty if all outputs are equally far from each input.
+        Empty if, for each input, all outputs are equally far from it.
 
     Raises
     ------
@@ -239,15 +240,15 @@ def symmetric(
 ) -> list[cp.Constraint]:
     """Return q(T y | S x) = q(y|x) for permutations S of the inputs and T of the outputs.
 
-    If a convex problem has symmetries, one of its best channels has them too: the average of any
-    best channel over the group. The generators of a group are enough.
+    If a convex problem has symmetries, the average of any optimal channel over the group of
+    symmetries is optimal too, and has the symmetries. The generators of the group are enough.
 
     Parameters
     ----------
     channel : cp.Expression, shape (k, m)
         The rows q(y|x).
     symmetries : iterable of (S, T)
-        S a permutation of 0, ..., k - 1, T one of 0, ..., m - 1: S[x] is where x goes.
+        S is a permutation of 0, ..., k - 1 and T one of 0, ..., m - 1; S maps x to S[x].
 
     Returns
     -------
@@ -261,7 +262,7 @@ def symmetric(
 
     Examples
     --------
-    A channel of three values that a rotation leaves as it is:
+    A channel of three values that is invariant under a rotation:
 
     >>> import cvxpy as cp
     >>> from cvxleak.constraints import row_stochastic, symmetric
@@ -284,9 +285,9 @@ def symmetric(
 
 
 def post_processed(channel: Rows, first: Rows) -> list[cp.Constraint]:
-    """Return that a channel is a fixed one followed by some other: C = D R, R stochastic.
+    """Return C = D R with R stochastic: the channel C is a post-processing of D.
 
-    Whatever such a channel tells, D tells too (C is a degradation, or garbling, of D).
+    C is then a degradation (garbling) of D, and never more informative than D.
 
     Parameters
     ----------
@@ -302,11 +303,11 @@ def post_processed(channel: Rows, first: Rows) -> list[cp.Constraint]:
 
     Notes
     -----
-    m1 m further variables, in a linear program.
+    Adds m1 m variables. All constraints are linear.
 
     Examples
     --------
-    What was told once with probability 0.9 is not told any better by a second desk:
+    Post-processing of a channel that is correct with probability 0.9 cannot be correct more often:
 
     >>> import cvxpy as cp
     >>> from cvxleak.constraints import post_processed

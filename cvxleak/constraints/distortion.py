@@ -1,4 +1,4 @@
-"""Ceilings on the expected distortion."""
+"""Upper bounds on the expected distortion."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ def distortion_budget(
     Parameters
     ----------
     priors : iterable of Prior, array_like or cp.Expression, each of shape (k,), or SourceSet
-        The possible true laws of the input, at least one. The polytopes of a `SourceSet` need no
-        vertices: by LP duality, an auxiliary variable per inequality and outcome says that the
-        worst law of the polytope is within the budget.
+        The possible true distributions of the input, at least one. For the polytopes of a
+        `SourceSet` no vertices are computed: by LP duality, with an auxiliary variable per
+        inequality and outcome, the constraints require the budget for the worst distribution of the
+        polytope.
     channel : cp.Expression, shape (k, m)
         The rows q(y|x).
     distortion : Distortion or array_like
@@ -47,8 +48,8 @@ def distortion_budget(
 
     Notes
     -----
-    HAMMING Definition 2. DPP when sources and budget are Parameters. For a polytope of the laws p
-    with l <= p <= u and A p <= b, and with c(x) the distortion of input x,
+    HAMMING Definition 2. DPP when sources and budget are Parameters. For a polytope of the
+    distributions p with l <= p <= u and A p <= b, and with c(x) the distortion of input x,
 
     max_p c . p = min over v >= 0 and w of b . v + w + sum_x max( l(x) r(x), u(x) r(x) ), with
     r = c - A^T v - w.
@@ -64,7 +65,7 @@ def distortion_budget(
     >>> round(float(cp.Problem(cp.Maximize(Q[0, 1] + Q[1, 0]), useful).solve()), 6)
     0.4
 
-    A source of which an interval is known:
+    A source that is known up to an interval:
 
     >>> from cvxleak.sources import SourceSet
     >>> between = SourceSet.box([0.1, 0.5], [0.5, 0.9])

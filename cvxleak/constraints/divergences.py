@@ -1,4 +1,4 @@
-"""Ceilings on divergences between the rows of a channel: f-divergences, Rényi and zCDP."""
+"""Upper bounds on divergences between the rows of a channel: f-divergences, Rényi and zCDP."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def divergence_budget(
     budget : float or cp.Expression
         B >= 0; a concave expression keeps the set convex.
     query : Query or RecordSpace, optional
-        Which pairs are compared: with a query f the channel is q(y|f(x)), and the pairs are the
-        values that datasets one record apart can have; with a space the channel has one row per
-        dataset, in product order. All pairs of inputs if left out.
+        Which pairs of rows are compared. With a query f the channel is q(y|f(x)), and the pairs are
+        the values of f on datasets that differ in one record. With a space the channel has one row
+        per dataset, in product order. All pairs of inputs if left out.
 
     Returns
     -------
@@ -62,17 +62,17 @@ def divergence_budget(
     Raises
     ------
     ValidationError
-        Arguments that do not fit, another name, or a negative number.
+        Arguments that do not fit, an unknown name, or a negative number.
 
     See Also
     --------
-    cvxleak.expressions.f_divergence : Between two laws, such as that of the output and a reference.
+    cvxleak.expressions.f_divergence : The divergence of two given distributions.
 
     Notes
     -----
-    k (k - 1) m cells, half as many for the two divergences that are symmetric; exponential cones
-    for the relative entropy, second-order cones for "chi-square" and "squared-hellinger", a linear
-    program for the total variation. DPP when the budget is a Parameter.
+    There are k (k - 1) m cones or inequalities, half as many for the two symmetric divergences:
+    exponential cones for the relative entropy, second-order cones for "chi-square" and
+    "squared-hellinger", inequalities for the total variation. DPP when the budget is a Parameter.
 
     Examples
     --------
@@ -106,24 +106,25 @@ def renyi_dp(
 ) -> list[cp.Constraint]:
     """Return (alpha, epsilon)-Rényi differential privacy: D_alpha( q(.|x) || q(.|x') ) <= epsilon.
 
-    For alpha > 1 it says that sum_y q(y|x)^alpha q(y|x')^(1-alpha) <= e^((alpha-1) epsilon), which
-    is jointly convex in the two rows; for alpha < 1 the sum is concave, and at least that.
+    For alpha > 1 the constraint is sum_y q(y|x)^alpha q(y|x')^(1-alpha) <= e^((alpha-1) epsilon),
+    which is jointly convex in the two rows. For alpha < 1 the sum is concave, and the constraint is
+    >=.
 
     Parameters
     ----------
     channel : cp.Expression, shape (k, m)
         The rows q(y|x).
     alpha : float
-        The order, at least 0.2 (below, solvers take more than the budget). Within 1 % of 1 the next
-        of 1 and 1.01 is stated, which is sufficient: in the divergence it takes up to 0.005 V
-        more, with V the variance of the log ratio (twice the divergence, where that is small).
-        At 1 it is the relative entropy; at inf, differential privacy, for
-        which `local_dp` and `record_dp` are cheaper.
+        The order, at least 0.2 (below that, solvers return channels that exceed the budget). An
+        order within 1 % of 1 is replaced by the next larger one of 1 and 1.01, which is sufficient;
+        the divergence becomes larger by at most 0.005 V, where V is the variance of the log ratio
+        (twice the divergence if that is small). At 1 it is the relative entropy. At inf it is
+        differential privacy, for which `local_dp` and `record_dp` need fewer constraints.
     epsilon : float or cp.Parameter; up to order 1 any cp.Expression
-        In nats, from 0 to 700; from 12 on, 12 is stated, which is sufficient. A channel that this
-        excludes is within it once mixed with at most m e^-12 (6.2e-6 m) of uniform noise. Up to
-        order 1 the set is convex in epsilon, too: a concave expression is taken as it is, so that
-        a variable can be minimized.
+        In nats, from 0 to 700. Values above 12 are replaced by 12, which is sufficient; a channel
+        that only this excludes satisfies the constraint after mixing with at most m e^-12 (6.2e-6
+        m) of uniform noise. Up to order 1 the set is convex in epsilon, too, so epsilon may be any
+        concave expression, such as a variable to be minimized.
     query : Query or RecordSpace, optional
         Which pairs of rows are compared, as in `divergence_budget`; all pairs of inputs (local
         privacy) if left out.
@@ -142,7 +143,7 @@ def renyi_dp(
     -----
     Mironov, "Rényi differential privacy", CSF 2017, Definition 4. Its measure is
     `cvxleak.measures.renyi_dp_epsilon`. DPP when epsilon is a Parameter. k (k - 1) m power cones,
-    which Clarabel and SCS take; at alpha = 2 second-order cones, which ECOS takes too.
+    for Clarabel and SCS; at alpha = 2 second-order cones, for ECOS, too.
 
     Examples
     --------
@@ -167,20 +168,20 @@ def zcdp(
 ) -> list[cp.Constraint]:
     """Return constraints that are sufficient for rho-zCDP: D_alpha <= rho alpha for all alpha > 1.
 
-    That is a continuum of convex constraints. A finite list of orders alone would be necessary
-    only; here it is tightened until it is sufficient, and so the set is smaller than all of
-    rho-zCDP. With the orders a_1 < ... < a_r and pairs of rows as below,
+    rho-zCDP is a constraint for each alpha > 1. The same constraints for finitely many orders are
+    only necessary; here they are tightened so that they are sufficient, and the set is smaller than
+    that of all rho-zCDP channels. With orders a_1 < ... < a_r, for all compared pairs of rows:
 
     - D_alpha <= (rho / s) alpha at each of the orders;
-    - D_inf <= rho a_r, which is rho a_r-differential privacy: it serves all orders above a_r;
-    - s is the largest of a_1, and of 1 + max (alpha - a) (b - alpha) / (alpha (alpha - 1)) over the
-      alpha between neighboring orders a < b. As (alpha - 1) D_alpha is convex in alpha, it is
-      between them at most its chord, which exceeds (rho / s) alpha (alpha - 1) by no more than that
-      factor; and below a_1, D_alpha is at most that of a_1.
+    - D_inf <= rho a_r, which is rho a_r-differential privacy, and covers all orders above a_r;
+    - s is the maximum of a_1 and of 1 + max (alpha - a) (b - alpha) / (alpha (alpha - 1)) over the
+      alpha between consecutive orders a < b. Since (alpha - 1) D_alpha is convex in alpha, it is at
+      most its chord between a and b, and the chord exceeds (rho / s) alpha (alpha - 1) at most by
+      this factor. Below a_1, D_alpha is at most its value at a_1.
 
-    Necessary, and not sufficient, is ``renyi_dp(channel, alpha, rho * alpha)`` at any orders from
-    1.01 on with rho alpha up to 12 (beyond these it states less itself): an optimum over these is a
-    bound on that over all channels with rho-zCDP.
+    A necessary condition is ``renyi_dp(channel, alpha, rho * alpha)`` at any orders of at least
+    1.01 with rho alpha <= 12 (outside this range `renyi_dp` is itself tightened). The optimum under
+    these constraints bounds the optimum over all channels with rho-zCDP.
 
     Parameters
     ----------
@@ -192,11 +193,11 @@ def zcdp(
         Which pairs of rows are compared, as in `divergence_budget`; all pairs of inputs if left
         out.
     orders : iterable of float
-        Rising orders, above 1; more of them make s smaller, and a higher last one loosens the
-        second condition (sqrt(2 rho)-differential privacy alone is sufficient too, and looser
-        than the second condition where a_r < sqrt(2 / rho)). The default has eleven, from 1.05 to
-        12, for which s is 1.072; if rho is a number, without those above 8 / rho, at which
-        solvers fail. No right-hand side above 12 nats is stated, as in `renyi_dp`.
+        Increasing orders above 1. More orders make s smaller; a larger last order loosens the
+        second condition. (sqrt(2 rho)-differential privacy alone is sufficient, too; it is looser
+        than the second condition if a_r < sqrt(2 / rho).) The default has eleven orders from 1.05
+        to 12, for which s is 1.072; if rho is a number, those above 8 / rho are left out, since
+        solvers fail at them. Right-hand sides are at most 12 nats, as in `renyi_dp`.
 
     Returns
     -------
@@ -206,14 +207,15 @@ def zcdp(
     Raises
     ------
     ValidationError
-        Arguments that do not fit, a number that is out of range, or orders that do not rise.
+        Arguments that do not fit, a number that is out of range, or orders that do not increase.
 
     Notes
     -----
     Bun and Steinke, "Concentrated differential privacy", TCC 2016, Definition 1.1. Its measure is
     `cvxleak.measures.zcdp_rho`. DPP when rho is a Parameter. k (k - 1) m power cones for each
-    order. Clarabel solves small programs at any number rho, and of a Parameter up to 1 (beyond,
-    sometimes); SCS calls channels optimal that are over the budget, by about 10 % on three inputs.
+    order. Clarabel solves small programs for every number rho, and for a Parameter up to 1 (above
+    1, sometimes). SCS reports channels as optimal that exceed the budget, by about 10 % for three
+    inputs.
 
     Examples
     --------

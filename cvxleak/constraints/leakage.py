@@ -1,4 +1,4 @@
-"""Ceilings on what a channel leaks: information, maximal leakage, pointwise maximal leakage."""
+"""Upper bounds on leakage: information, maximal leakage, pointwise maximal leakage."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def mi_budget(prior: Law, channel: Rows, budget: Budget) -> list[cp.Constraint]:
     """Return I(X;Y) <= L for a fixed prior: convex in the channel.
 
     H(X) + sum_{x,y} s(x,y) log( s(x,y) / r(y) ) <= L with s = p(x) q(y|x) and one auxiliary
-    variable r(y) = sum_x s(x,y) for the output law, so that a channel of k inputs and m outputs
-    needs a few k m nonzeros and not k^2 m. To minimize the information of a large channel, let the
-    budget be a variable: minimize t subject to ``mi_budget(prior, channel, t)``.
+    variable r(y) = sum_x s(x,y) for the output distribution, so that the number of nonzeros grows
+    like k m, not like k^2 m. To minimize the information of a large channel, let the budget be a
+    variable: minimize t subject to ``mi_budget(prior, channel, t)``.
 
     Parameters
     ----------
     prior : Prior, array_like or cp.Expression without variables, shape (k,)
-        The law of the input.
+        The distribution of the input.
     channel : cp.Expression, shape (k, m)
         The rows q(y|x).
     budget : float or cp.Expression
@@ -106,7 +106,7 @@ def record_mi_budget(
 
     Examples
     --------
-    An adversary who knows that the second bit of a parity is 0 sees the first through the noise:
+    For an adversary who knows that the second bit is 0, the parity is the first bit:
 
     >>> import cvxpy as cp
     >>> from cvxleak.constraints import record_mi_budget, row_stochastic
@@ -165,24 +165,24 @@ def conditional_record_mi_budget(
 def sibson_budget(prior: Law, channel: Rows, alpha: float, budget: Budget) -> list[cp.Constraint]:
     """Return I_alpha(X;Y) <= L, Sibson's information for a fixed prior: convex in the channel.
 
-    I_alpha is the least Rényi divergence of p(x) q(y|x) from p(x) r(y) over all laws r, so that one
-    auxiliary variable r and k m cones say it.
+    I_alpha is the least Rényi divergence of p(x) q(y|x) from p(x) r(y) over all distributions r, so
+    the constraint needs one auxiliary variable r and k m cones.
 
     Parameters
     ----------
     prior : Prior, array_like or cp.Expression without variables, shape (k,)
-        The law of the input.
+        The distribution of the input.
     channel : cp.Expression, shape (k, m)
         The rows q(y|x).
     alpha : float
-        The order, at least 0.2 (below, solvers take more than the budget). Within 1 % of 1 the next
-        of 1 and 1.01 is stated, which is sufficient: in the divergence it takes up to 0.005 V
-        more, with V the variance of the log ratio (twice the divergence, where that is small).
-        At inf it is the maximal leakage, for which `maximal_leakage` is cheaper; at 1 `mi_budget`
-        says the same.
+        The order, at least 0.2 (below that, solvers return channels that exceed the budget). An
+        order within 1 % of 1 is replaced by the next larger one of 1 and 1.01, which is sufficient;
+        the divergence becomes larger by at most 0.005 V, where V is the variance of the log ratio
+        (twice the divergence if that is small). At inf it is the maximal leakage, for which
+        `maximal_leakage` needs fewer constraints; at 1 it is equivalent to `mi_budget`.
     budget : float or cp.Parameter; up to order 1 any cp.Expression
-        L, in nats, from 0 to 700. Up to order 1 the set is convex in L, too: a concave expression
-        is taken as it is, so that a variable can be minimized.
+        L, in nats, from 0 to 700. Up to order 1 the set is convex in L, too, so L may be any
+        concave expression, such as a variable to be minimized.
 
     Raises
     ------
@@ -193,7 +193,7 @@ def sibson_budget(prior: Law, channel: Rows, alpha: float, budget: Budget) -> li
     -----
     Sibson, Z. Wahrscheinlichkeitstheorie 14 (1969). Its measure is
     `cvxleak.measures.sibson_information`. DPP when prior and budget are Parameters. Power cones,
-    which Clarabel and SCS take; second-order cones where alpha is a power of 2.
+    for Clarabel and SCS; second-order cones if alpha is a power of 2.
 
     Examples
     --------
@@ -228,24 +228,24 @@ def sibson_budget(prior: Law, channel: Rows, alpha: float, budget: Budget) -> li
 
 
 def capacity_budget(channel: Rows, budget: Budget, alpha: float = 1.0) -> list[cp.Constraint]:
-    """Return C <= L: the information under every prior at once is bounded; convex in the channel.
+    """Return C <= L, a bound on the information under all priors: convex in the channel.
 
-    The capacity is the least radius: max_p I(X;Y) = min_r max_x D( q(.|x) || r ) over laws r, with
-    Rényi's divergence of order alpha and Sibson's information. So one auxiliary variable r and k m
-    cones say it, and no prior is needed.
+    The capacity is max_p I(X;Y) = min_r max_x D( q(.|x) || r ) over distributions r, with Rényi's
+    divergence of order alpha and Sibson's information. So the constraint needs one auxiliary
+    variable r and k m cones, and no prior.
 
     Parameters
     ----------
     channel : cp.Expression, shape (k, m)
         The rows q(y|x).
     budget : float or cp.Parameter; up to order 1 any cp.Expression
-        L, in nats, from 0 to 700. Up to order 1 the set is convex in L, too: a concave expression
-        is taken as it is, so that a variable can be minimized.
+        L, in nats, from 0 to 700. Up to order 1 the set is convex in L, too, so L may be any
+        concave expression, such as a variable to be minimized.
     alpha : float
-        The order, at least 0.2 (below, solvers take more than the budget). Within 1 % of 1 the next
-        of 1 and 1.01 is stated, which is sufficient: in the divergence it takes up to 0.005 V
-        more, with V the variance of the log ratio (twice the divergence, where that is small).
-        1 is Shannon's capacity; inf, the maximal leakage.
+        The order, at least 0.2 (below that, solvers return channels that exceed the budget). An
+        order within 1 % of 1 is replaced by the next larger one of 1 and 1.01, which is sufficient;
+        the divergence becomes larger by at most 0.005 V, where V is the variance of the log ratio
+        (twice the divergence if that is small). 1 is Shannon's capacity; inf, the maximal leakage.
 
     Raises
     ------
@@ -284,18 +284,18 @@ def capacity_budget(channel: Rows, budget: Budget, alpha: float = 1.0) -> list[c
 def vulnerability_budget(
     prior: Law, channel: Rows, budget: Budget, gain: Gain | ArrayLike | None = None
 ) -> list[cp.Constraint]:
-    """Return sum_y max_w sum_x p(x) q(y|x) g(w, x) <= V: what an adversary gains by the output.
+    """Return sum_y max_w sum_x p(x) q(y|x) g(w, x) <= V: a bound on an adversary's expected gain.
 
     Parameters
     ----------
     prior : Prior, array_like or cp.Expression, shape (k,)
-        The law of the secret.
+        The distribution of the secret.
     channel : Channel, array_like or cp.Expression, shape (k, m)
         The rows q(y|x). Either it or the prior may hold variables.
     budget : float or cp.Expression
         V >= 0; a concave expression keeps the set convex.
     gain : Gain or array_like, shape (actions, k), optional
-        g(w, x), what action w gains if the secret is x; a guess that is right gains 1 if left out
+        g(w, x), the gain of action w if the secret is x. If left out, a correct guess gains 1
         (Bayes vulnerability).
 
     Raises
@@ -305,7 +305,7 @@ def vulnerability_budget(
 
     Notes
     -----
-    For arrays a linear program is enough. Its measures are
+    If the gain is an array, the constraints are linear. The measures are
     `cvxleak.measures.posterior_gain_vulnerability` and
     `cvxleak.measures.posterior_bayes_vulnerability`. DPP when prior and budget are Parameters.
 
@@ -329,7 +329,7 @@ def vulnerability_budget(
 def conditional_maximal_leakage(
     prior: Law, first: Rows, second: Sequence[Rows], budget: Budget
 ) -> list[cp.Constraint]:
-    """Return L(X -> Y2 | Y1) <= L: what a second release tells to one who saw the first.
+    """Return L(X -> Y2 | Y1) <= L, a bound on what a second release adds to the first.
 
     Parameters
     ----------
@@ -368,7 +368,7 @@ def maximal_leakage(prior: Law, channel: Rows, budget: Budget) -> list[cp.Constr
     Parameters
     ----------
     prior : Prior or array_like, shape (k,)
-        The law of the input; only its support matters. It is known data, not a Parameter.
+        The distribution of the input; only its support matters. It must be data, not a Parameter.
     channel : cp.Expression, shape (k, m)
         The rows q(y|x).
     budget : float or cp.Parameter
@@ -399,18 +399,18 @@ def maximal_leakage(prior: Law, channel: Rows, budget: Budget) -> list[cp.Constr
 def pml(prior: Law, channel: Rows, epsilon: Budget) -> list[cp.Constraint]:
     """Return l(X -> y) <= epsilon for every outcome: q(y|x) <= e^epsilon p(y).
 
-    One auxiliary variable holds the output law p(y) = sum_x p(x) q(y|x).
+    One auxiliary variable holds the output distribution p(y) = sum_x p(x) q(y|x).
 
     Parameters
     ----------
     prior : Prior, array_like or cp.Expression without variables, shape (k,)
-        The law of the input. Inputs whose probability is known to be zero are not constrained; of
-        a Parameter it is not known, and then all inputs are.
+        The distribution of the input. Inputs of probability zero are not constrained. If the prior
+        is a Parameter, its zeros are not known, and all inputs are constrained.
     channel : cp.Expression, shape (k, m)
         The rows q(y|x).
     epsilon : float or cp.Parameter
-        In nats, from 0 to 700. Nothing is constrained from log 1/min p(x) on; where the prior is a
-        Parameter, stay below that: solvers fail at epsilons that are much larger.
+        In nats, from 0 to 700. From log 1/min p(x) on there is no constraint. If the prior is a
+        Parameter, stay below this value: solvers fail if epsilon is much larger.
 
     Raises
     ------
@@ -463,6 +463,6 @@ def _information(joint: Joint, budget: Budget) -> list[cp.Constraint]:
 def _check_fixed(fixed: bool) -> None:
     if not fixed:
         raise ValidationError(
-            "prior: found variables; a ceiling on the leakage is convex in the channel only, so "
+            "prior: found variables; a bound on the leakage is convex in the channel only, so "
             "the prior must be data or a Parameter"
         )

@@ -1,4 +1,4 @@
-"""Sets of priors: what an adversary may know, and which sources are possible."""
+"""Sets of priors: entropy floors, polytopes, and known orders of the outcomes."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ Bounds = ArrayLike | cp.Expression
 def entropy_floor(
     prior: Law, entropy_floor: Budget, lumped: Lumped | None = None
 ) -> list[cp.Constraint]:
-    """Return H(X) >= b: an adversary with at least b nats of doubt.
+    """Return H(X) >= b: an adversary with at least b nats of uncertainty.
 
     Parameters
     ----------
     prior : cp.Expression, shape (k,)
-        The law p, or lumped weights w.
+        The distribution p, or lumped weights w.
     entropy_floor : float or cp.Expression
         b >= 0, in nats; a convex expression keeps the set convex. DPP when it is a Parameter. The
         set is empty for b > log k.
@@ -43,15 +43,15 @@ def entropy_floor(
 
     Notes
     -----
-    LEAKAGE (5). It does not say that p sums to 1: `prior_polytope` does.
+    LEAKAGE (5). It does not require that p sums to 1; `prior_polytope` does.
 
     Examples
     --------
     >>> import cvxpy as cp
     >>> from cvxleak.constraints import entropy_floor, prior_polytope
     >>> p = cp.Variable(2)
-    >>> doubtful = prior_polytope(p) + entropy_floor(p, 0.5004)  # h(0.2) = 0.5004
-    >>> round(float(cp.Problem(cp.Maximize(p[0]), doubtful).solve()), 3)
+    >>> uncertain = prior_polytope(p) + entropy_floor(p, 0.5004)  # h(0.2) = 0.5004
+    >>> round(float(cp.Problem(cp.Maximize(p[0]), uncertain).solve()), 3)
     0.8
     """
     least = floor(entropy_floor, "entropy_floor")
@@ -66,18 +66,18 @@ def prior_polytope(
     inequalities: tuple[Bounds, Bounds] | None = None,
     vertices: Sequence[Law] | None = None,
 ) -> list[cp.Constraint]:
-    """Return p >= 0, sum_x p(x) = 1 and whatever else is given: a polytope of priors.
+    """Return p >= 0, sum_x p(x) = 1 and the given linear constraints: a polytope of priors.
 
     Parameters
     ----------
     prior : cp.Expression, shape (k,)
-        The law p.
+        The distribution p.
     lower, upper : float, array_like or cp.Expression, optional
-        lower <= p <= upper, for all entries or each.
+        lower <= p <= upper: one number for all entries, or one for each.
     inequalities : (matrix, bounds), optional
         matrix @ p <= bounds, of shapes (r, k) and (r,).
     vertices : sequence of Prior, array_like or cp.Expression, each of shape (k,), optional
-        p lies in the convex hull of these laws.
+        p lies in the convex hull of these distributions.
 
     Raises
     ------
@@ -121,7 +121,7 @@ def prior_polytope(
         if not corners or any(corner.shape != (k,) for corner in corners):
             raise ValidationError(
                 f"vertices: found shapes {[corner.shape for corner in corners]}; "
-                f"at least one law of shape ({k},) is needed and no other"
+                f"at least one is needed, all of shape ({k},)"
             )
         share = cp.Variable(len(corners))
         result += [share >= 0, share.sum() == 1, p == share @ cp.vstack(corners)]
@@ -129,14 +129,15 @@ def prior_polytope(
 
 
 def ordered_prior(prior: Law, order: Sequence[int] | None = None) -> list[cp.Constraint]:
-    """Return p(T_1) >= p(T_2) >= ... >= p(T_k): which outcomes are the likelier ones is known.
+    """Return p(T_1) >= p(T_2) >= ... >= p(T_k): the order of the outcomes by probability is known.
 
     Parameters
     ----------
     prior : cp.Expression, shape (k,)
-        The law p.
+        The distribution p.
     order : sequence of int, optional
-        The permutation T of 0, ..., k - 1, likeliest outcome first; 0, 1, ..., k - 1 if left out.
+        The permutation T of 0, ..., k - 1, most probable outcome first; 0, 1, ..., k - 1 if left
+        out.
 
     Returns
     -------
@@ -150,7 +151,7 @@ def ordered_prior(prior: Law, order: Sequence[int] | None = None) -> list[cp.Con
 
     Notes
     -----
-    HAMMING Definition 1 (Class II) and (12). It does not say that p sums to 1: `prior_polytope`
+    HAMMING Definition 1 (Class II) and (12). It does not require that p sums to 1; `prior_polytope`
     does.
 
     Examples

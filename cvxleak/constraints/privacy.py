@@ -21,8 +21,8 @@ MOST = math.exp(20)
 def local_dp(channel: Rows, epsilon: Budget, delta: Budget = 0.0) -> list[cp.Constraint]:
     """Return (epsilon, delta)-local differential privacy of a channel.
 
-    - delta = 0: q(y|x) <= e^epsilon q(y|x') for all x, x' and y, in the cheap form with one
-      auxiliary variable per output, t_y <= q(y|x) <= e^epsilon t_y: 2 k m rows instead of k^2 m.
+    - delta = 0: q(y|x) <= e^epsilon q(y|x') for all x, x' and y, in the form with one auxiliary
+      variable per output, t_y <= q(y|x) <= e^epsilon t_y: 2 k m rows instead of k^2 m.
     - delta > 0 or a Parameter: sum_y max(0, q(y|x) - e^epsilon q(y|x')) <= delta for all x and x',
       the largest gap over all events; k (k - 1) m rows.
 
@@ -31,8 +31,9 @@ def local_dp(channel: Rows, epsilon: Budget, delta: Budget = 0.0) -> list[cp.Con
     channel : cp.Expression, shape (k, m)
         The rows q(y|x).
     epsilon : float or cp.Parameter
-        In nats, from 0 to 700; from 20 on, 20 is stated, which is sufficient. A channel that this
-        excludes is within it once mixed with at most m e^-20 (2.1e-9 m) of uniform noise.
+        In nats, from 0 to 700. Values above 20 are replaced by 20, which is sufficient; a channel
+        that only this excludes satisfies the constraint after mixing with at most m e^-20 (2.1e-9
+        m) of uniform noise.
     delta : float or cp.Expression
         From 0 to 1; a concave expression keeps the set convex.
 
@@ -44,12 +45,12 @@ def local_dp(channel: Rows, epsilon: Budget, delta: Budget = 0.0) -> list[cp.Con
     Notes
     -----
     ENVELOPE Definitions 1 and 2; HAMMING Definition 3. DPP when epsilon and delta are Parameters:
-    e^epsilon is then a Parameter that follows epsilon.
+    e^epsilon is then a Parameter that is updated with epsilon.
 
     Examples
     --------
-    The least probability of a lie with three values is 2 / (2 + e^epsilon) (k-ary randomized
-    response; HAMMING Theorem 1):
+    With three values, the least probability of a wrong output is 2 / (2 + e^epsilon) (k-ary
+    randomized response; HAMMING Theorem 1):
 
     >>> import cvxpy as cp
     >>> import numpy as np
@@ -84,8 +85,9 @@ def record_dp(
     channel : cp.Expression, shape (values of f or datasets, outputs)
         The rows of the mechanism.
     epsilon : float or cp.Parameter
-        In nats, from 0 to 700; from 20 on, 20 is stated, which is sufficient. A channel that this
-        excludes is within it once mixed with at most m e^-20 (2.1e-9 m) of uniform noise.
+        In nats, from 0 to 700. Values above 20 are replaced by 20, which is sufficient; a channel
+        that only this excludes satisfies the constraint after mixing with at most m e^-20 (2.1e-9
+        m) of uniform noise.
     delta : float or cp.Expression
         From 0 to 1; a concave expression keeps the set convex.
 
@@ -106,7 +108,7 @@ def record_dp(
 
     Examples
     --------
-    A count of two bits, as likely to be right as it can be:
+    A count of two bits with the largest possible probability of a correct output:
 
     >>> import cvxpy as cp
     >>> import numpy as np

@@ -1,4 +1,4 @@
-"""What every room needs: errors, checks of arguments, frozen values, numbers, files, the clock."""
+"""Errors, checks of arguments, frozen values, numbers, files and the clock, for all subpackages."""
 
 from cvxleak.core.errors import (
     CertificateError,

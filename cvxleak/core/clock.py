@@ -1,8 +1,8 @@
-"""The wall clock of a search: it is read here and only to stop, never to choose what comes next.
+"""The wall clock of a search, which is used only to stop, never to choose the next step.
 
-What a search does next is decided by counted work (nodes, iterations, multiplications). So a search
-with a time limit takes the same way as one without, and is cut short where the clock says so: if
-the limit is not reached, the same seed gives the same answer on a busy machine.
+The next step of a search depends only on counted work (nodes, iterations, multiplications). So a
+search with a time limit takes the same steps as one without, until it is stopped: if the limit is
+not reached, the same seed gives the same answer even on a busy machine.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ __all__ = ["Clock", "Stop"]
 
 
 class Clock:
-    """Seconds since it was made, and those that are left until a time limit.
+    """Seconds since its creation, and seconds left until a time limit.
 
     Parameters
     ----------
     time_limit : float or None
         Seconds; no limit if None.
     name : str
-        What the limit is called in an error.
+        Name of the limit in error messages.
 
     Raises
     ------
     ValidationError
-        A limit that is no number or negative.
+        A limit that is not a number, or negative.
 
     Examples
     --------
@@ -59,24 +59,25 @@ class Clock:
 
     @property
     def limit(self) -> float | None:
-        """What is left, as the `time_limit` of another search; None without a limit."""
+        """The remaining time, as the `time_limit` of another search; None without a limit."""
         return None if self._seconds == math.inf else self.left
 
     def share(self, parts: int) -> float | None:
-        """Return an even part of what is left, as `limit`."""
+        """Return an equal share of the remaining time, as `limit`."""
         return None if self.limit is None else self.left / parts
 
 
 class Stop:
-    """Says when a search has to end: when the time that is left is what its proof will take.
+    """Decides when a search must stop: when the remaining time is needed for its proof.
 
-    From then on it says so for good, so that a search is cut short and never goes another way.
+    Once it has decided to stop, it does not change its answer, so a search ends and never takes
+    other steps.
 
     Parameters
     ----------
     clock : Clock
     proof_seconds : callable, optional
-        Estimate of the time that the proof of what has been found will take.
+        Estimate of the time for the proof of the result so far.
 
     Examples
     --------
@@ -90,7 +91,7 @@ class Stop:
         self._said = False
 
     def __call__(self, needed: float = 0.0) -> bool:
-        """Whether there is no time left for a step of `needed` seconds, and for the proof."""
+        """Whether the time is too short for a step of `needed` seconds and the proof."""
         if not self._said and self.clock.limit is not None:
             self._said = self.clock.left <= self._proof_seconds() + needed
         return self._said

@@ -117,10 +117,10 @@ class SolveInterrupted(KeyboardInterrupt):
     Attributes
     ----------
     bound : Bound, LeakageCurve, DesignCurve, Calibration or None
-        What the solve would have returned if its time limit had been reached at this moment, proved
-        as always; None if there is no result yet. Methods that prove nothing before they finish
-        (capacity, designs for a known prior, local DP, PML, releases) give what they return with a
-        time limit of 0.
+        The result that the solve would have returned if its time limit had been reached at this
+        moment; its bounds are proved as always. None if there is no result yet. For methods that
+        prove nothing before they finish (capacity, designs for a known prior, local DP, PML,
+        releases), the result with a time limit of 0.
 
     Examples
     --------
@@ -138,5 +138,5 @@ class SolveInterrupted(KeyboardInterrupt):
     """
 
     def __init__(self, bound: Any = None) -> None:
-        super().__init__("the search was interrupted; .bound holds what it had reached")
+        super().__init__("the search was interrupted; .bound is the result so far")
         self.bound = bound

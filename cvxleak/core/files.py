@@ -35,14 +35,14 @@ def write_atomic(path: str | os.PathLike[str], text: str | bytes) -> None:
 
 
 def checked_path(path: str | os.PathLike[str]) -> str | os.PathLike[str]:
-    """Return a path, or say that it is none."""
+    """Return a path; anything else is an error."""
     if not isinstance(path, (str, os.PathLike)):
         raise ValidationError(f"path: expected text or a path, found {short(path)}")
     return path
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
-    """Return the text of a file, with one clear error for whatever is wrong with it."""
+    """Return the text of a file, or raise one clear error."""
     try:
         return Path(checked_path(path)).read_text(encoding="utf-8-sig")
     except ValidationError:

@@ -1,4 +1,4 @@
-"""What a notebook shows of an object: a short table, its texts escaped."""
+"""The representation of an object in a notebook: a short table, with escaped texts."""
 
 from __future__ import annotations
 

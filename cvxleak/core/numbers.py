@@ -1,13 +1,13 @@
-"""Numbers as written: what a float, a text, a `Decimal` or a `Fraction` stands for, exactly.
+"""Numbers as written: the exact value of a float, a text, a `Decimal` or a `Fraction`.
 
 A float stands for the shortest decimal that prints as it, so 0.3 is three tenths; text ("0.3",
 "3/10"), `Decimal` and `Fraction` stand for themselves. Computations run in floats. Where a number
 is not the shortest decimal of the nearest float, an `ExactFloat` or an `ExactArray` carries it
 along, so that a proof and a certificate are about the number as written.
 
-A probability vector whose numbers sum to exactly 1 as written is these numbers. Any other is
-divided by its sum: of the numbers as written if one of them is no float, of the floats' exact
-values otherwise.
+A probability vector whose numbers as written sum to exactly 1 is used as written. Any other is
+divided by its sum: the sum of the numbers as written if one of them is not a float, otherwise the
+sum of the floats' exact values.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _stored: ContextVar[bool] = ContextVar("stored", default=False)
 
 @contextmanager
 def stored_values() -> Iterator[None]:
-    """Read floats as the binary numbers that they store: how certificates of schema 1 are meant.
+    """Read floats as the binary numbers that they store, as in certificates of schema 1.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def stored_values() -> Iterator[None]:
 
 
 class ExactFloat(float):
-    """The float nearest to a number that is not its shortest decimal, and that number.
+    """A float and the exact number that it approximates, which is not its shortest decimal.
 
     It computes, compares in size and is formatted as the float; it is equal to the same number
     only, and its `repr` is the number.
@@ -202,7 +202,7 @@ def as_written(value: Any) -> float:
     TypeError
         Not a real number (booleans are none) and not text.
     ValueError
-        Text that is no number, or a number that is too close to 0 for a float.
+        Text that is not a number, or a number that is too close to 0 for a float.
     OverflowError
         Too large for a float.
 
@@ -218,7 +218,7 @@ def as_written(value: Any) -> float:
     if type(value) is float:
         return value + 0.0  # -0.0 becomes 0.0: equal arrays have equal bytes.
     if isinstance(value, (bool, np.bool_)):
-        raise TypeError("a truth value is no number")
+        raise TypeError("a truth value is not a number")
     if isinstance(value, str):
         exact = _of_text(value.strip())
     elif isinstance(value, Decimal):
@@ -230,7 +230,7 @@ def as_written(value: Any) -> float:
     elif isinstance(value, numbers.Real):
         exact = float(value)
     else:
-        raise TypeError(f"{type(value).__name__} is no number")
+        raise TypeError(f"{type(value).__name__} is not a number")
     if isinstance(exact, float):
         return exact
     near = exact.numerator / exact.denominator  # OverflowError beyond the largest float
@@ -250,7 +250,7 @@ def _of_text(text: str) -> Fraction | float:
         return Fraction(text)
     if text.lower().lstrip("+-") in {"inf", "infinity", "nan"}:
         return float(text)
-    raise ValueError(f"{text!r:.40} is no number")
+    raise ValueError(f"{text!r:.40} is not a number")
 
 
 def ratio(value: float) -> tuple[int, int]:
@@ -303,10 +303,10 @@ def smallest(values: Iterable[float]) -> float:
 
 
 def written_law(values: Sequence[float] | Array) -> list[int] | None:
-    """Return whole numbers in the ratios of a law that its numbers as written decide.
+    """Return whole numbers in the ratios of a distribution, if they are determined as written.
 
-    None where they do not: floats whose shortest decimals do not sum to exactly 1, which are to be
-    divided by the sum of the values that they store.
+    None if they do not: for floats whose shortest decimals do not sum to exactly 1, which are
+    divided by the sum of their stored values.
 
     Examples
     --------
@@ -336,7 +336,7 @@ def written_law(values: Sequence[float] | Array) -> list[int] | None:
 
 
 def integer_law(values: Sequence[float] | Array) -> list[int]:
-    """Return whole numbers that are exactly in the ratios of a law's probabilities.
+    """Return whole numbers in exactly the ratios of a distribution's probabilities.
 
     Examples
     --------
@@ -355,7 +355,7 @@ def integer_law(values: Sequence[float] | Array) -> list[int]:
 
 
 def exact_law(values: Sequence[float] | Array) -> tuple[Fraction, ...]:
-    """Return the probabilities of a law, exactly.
+    """Return the exact probabilities of a distribution.
 
     Examples
     --------
@@ -402,7 +402,7 @@ def same_numbers(one: Any, other: Any) -> bool:
 
 
 def content(array: Array) -> Hashable:
-    """Return what two arrays of one shape have in common if they hold the same numbers as written.
+    """Return a value that is equal for arrays of one shape with the same numbers as written.
 
     Examples
     --------

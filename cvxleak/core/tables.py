@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 MISSING = ("", "na", "nan", "null")
-"""Texts of cells that hold nothing, in small letters; in quotes, as "NA", each is a label."""
+"""Texts of empty cells, in lower case; in quotes, as "NA", each is a label."""
 
 # 50 %, 0,5, 1 000, 1_000, ½: a number to a person, and none here.
 _NUMBER_OF_OTHERS = re.compile(r"[-+−]?[.,]?[\d½¼¾⅓⅔][\d½¼¾⅓⅔\s.,'_/%‰eE+−-]*")
@@ -55,8 +55,8 @@ def read_matrix(
 ) -> tuple[list[list[float]], list[Hashable] | None, list[Hashable] | None]:
     """Return a matrix and its labels of rows and columns, None where the file has none.
 
-    `made` raises a ValueError for what is no such matrix: it tells a first column of numbers from
-    one of labels.
+    `made` raises a ValueError for a matrix of another kind, which decides whether a first column of
+    numbers holds labels.
     """
     rows = read_table(path)
     _, header = rows[0]
@@ -157,14 +157,12 @@ def _cells(count: int) -> str:
 def is_header(row: tuple[int, list[str]], column: int, path: str | os.PathLike[str]) -> bool:
     """Whether the first line of a table holds labels: its cell in `column` (from 1) is no number.
 
-    A number in another notation is refused: taken for a label it would cost the table a line.
+    A number in another notation is an error: taken as a label, the line would be lost as a header.
     """
     line, cells = row
     cell = cells[column - 1]
     if _NUMBER_OF_OTHERS.fullmatch(cell) and not is_number(cell):
-        raise _not_a_number(
-            cell, line, column, path, "; in a header there must be a word, or nothing"
-        )
+        raise _not_a_number(cell, line, column, path, "; a header needs words or empty cells")
     return not is_number(cell)
 
 

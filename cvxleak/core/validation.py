@@ -1,4 +1,4 @@
-"""Checks that every model object and every function runs on its arguments."""
+"""Checks of the arguments of model objects and functions."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def written_array(values: ArrayLike) -> Array:
     Raises
     ------
     TypeError, ValueError, OverflowError
-        Something that is no number.
+        A value that is not a number.
     """
     if isinstance(values, ExactArray) and values.exact is not None:
         return values
@@ -264,7 +264,7 @@ def real_number(
 
 
 def number_or_nan(value: Any, name: str) -> float:
-    """Return what a method computed, which may be NaN, as a float, or say that it is no number."""
+    """Return a computed value, which may be NaN, as a float; anything else is an error."""
     return value if isinstance(value, float) and math.isnan(value) else real_number(value, name)
 
 
@@ -313,7 +313,7 @@ def check_cells(rows: int, columns: int, name: str) -> None:
     """Say so if a matrix that is asked for by its size is too large to be made."""
     if rows * columns > CELL_LIMIT:
         raise ValidationError(
-            f"{name}: a matrix of {short(rows)} x {short(columns)} numbers is asked for, "
+            f"{name}: a matrix of {short(rows)} x {short(columns)} numbers is required, "
             f"{short(8 * rows * columns // 10**6)} MB; the most is {8 * CELL_LIMIT // 10**6} MB"
         )
 

@@ -1,4 +1,4 @@
-"""What all model objects share: equality by content, pickling by re-validation, JSON files."""
+"""Shared by all model objects: equality by content, pickling by re-validation, JSON files."""
 
 from __future__ import annotations
 

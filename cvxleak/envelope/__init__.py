@@ -1,4 +1,4 @@
-"""The PML envelope: a bound on pointwise leakage that any post-processing respects (ENVELOPE)."""
+"""The PML envelope: a bound on pointwise leakage after any post-processing (ENVELOPE)."""
 
 from cvxleak.envelope.bounds import (
     adaptive_composition_bound,

@@ -37,7 +37,7 @@ def envelope_upper_bound(
     Parameters
     ----------
     prior : Prior or array_like, shape (k,)
-        The law of the input.
+        The distribution of the input.
     channel : Channel or array_like, shape (k, m)
         The rows q(y|x).
     delta : float or array_like
@@ -54,7 +54,7 @@ def envelope_upper_bound(
 
     See Also
     --------
-    tail_average_bound : Never larger, and as cheap.
+    tail_average_bound : Never larger, at the same cost.
 
     Notes
     -----
@@ -107,11 +107,11 @@ def output_count_bound(outputs: int, delta: ArrayLike) -> Array:
 def tail_average_bound(
     prior: Prior | ArrayLike, channel: Channel | ArrayLike, delta: ArrayLike
 ) -> Array:
-    """Return the log of the mean of e^l(Y) over its worst outcomes of mass delta, in nats.
+    """Return the log of the mean of e^l(Y) over the worst outcomes, of total mass delta, in nats.
 
     An upper bound on eps_c(delta), never above `envelope_upper_bound`: the mean is at most the
-    largest e^l and at most E[e^l] / delta. Where an outcome is worse than delta allows, the part of
-    it that fills delta counts.
+    largest e^l and at most E[e^l] / delta. The last of these outcomes counts only with the mass
+    that is missing to delta.
 
     Parameters
     ----------
@@ -129,9 +129,10 @@ def tail_average_bound(
 
     Notes
     -----
-    Not in the paper. Let the symbols z of a post-processing that leak eps or more have mass delta,
-    and share w_zy of output y. Each has e^eps P(z) <= max_x P(z|x) <= sum_y w_zy P(y) e^l(y), and
-    their sum is at most the integral of e^l over the worst outcomes of mass delta.
+    Not in the paper. Consider a post-processing with P(z|y) = w_zy, and let its symbols z that leak
+    eps or more have total mass delta. Each has e^eps P(z) <= max_x P(z|x) <= sum_y w_zy P(y)
+    e^l(y), and the sum over these symbols is at most the integral of e^l over the worst outcomes of
+    mass delta.
 
     Examples
     --------
@@ -195,14 +196,14 @@ def envelope_lower_bound(
 def composition_bound(
     prior: Prior | ArrayLike, channels: Sequence[Channel | ArrayLike], delta: ArrayLike
 ) -> Array:
-    """Return sum_i L(X -> Y_i) + log 1/delta, for releases that do not look at each other, in nats.
+    """Return sum_i L(X -> Y_i) + log 1/delta, for independent releases, in nats.
 
     An upper bound on the envelope of all outputs together.
 
     Parameters
     ----------
     prior : Prior or array_like, shape (k,)
-        The law of the input.
+        The distribution of the input.
     channels : sequence of Channels or arrays, each of k rows
         The releases, independent of one another given X.
     delta : float or array_like
@@ -247,8 +248,8 @@ def adaptive_composition_bound(
 ) -> Array:
     """Return L(X -> Y1) + L(X -> Y2 | Y1) + log 1/delta, in nats.
 
-    An upper bound on the envelope of both outputs together, when the second release may be chosen
-    in view of the first. For more releases, let `first` be the channel of all but the last.
+    An upper bound on the envelope of both outputs together, where the second release may depend on
+    the first output. For more releases, let `first` be the channel of all but the last.
 
     Parameters
     ----------

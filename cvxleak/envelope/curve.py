@@ -1,4 +1,4 @@
-"""The whole PML envelope, bracketed between its nodes as well as at them.
+"""The whole PML envelope: lower and upper bounds at all delta, at nodes and between them.
 
 Between two levels t_b < t_a without a jump, let symbols of masses s^a_x and s^b_x solve the program
 at the two ends, and mu^a, mu^b with prices nu^a, nu^b its dual, and tau = (t_a - t) / (t_a - t_b).
@@ -62,11 +62,11 @@ class EnvelopeCurve:
         Levels t = e^epsilon of the nodes, from the highest down: the smaller and the larger one of
         a jump, equal up to rounding.
     reached : array, shape (nodes, 2)
-        The mass that symbols attain at and just above the level; they differ at jumps.
+        The failure probability attained at the level and just above it; they differ at jumps.
     possible : array, shape (nodes, 2)
-        Upper ends of the same.
+        Upper bounds on the same.
     growth : array, shape (nodes - 1, 2)
-        kappa and theta of the stretches between the nodes.
+        kappa and theta of the intervals between the nodes.
     tol : float
         The requested gap, in nats.
     stats : dict
@@ -114,8 +114,8 @@ class EnvelopeCurve:
     def gap(self) -> float:
         """The largest gap between the two bounds, over all delta, in nats.
 
-        Between nodes the levels of both ends are hyperbolas in delta, or constant. So they are
-        farthest apart at a node of one of them or where both are equally steep.
+        Between nodes, e to the power of each bound is a hyperbola in delta, or constant. So the gap
+        is largest at a node of either bound, or where both have the same slope.
         """
         scale = (1 - TIE) * np.array([1 + 1e-13, 1 - 1e-13])
         nodes = np.concatenate([self.reached.ravel() / scale[0], self.possible.ravel() / scale[1]])
@@ -155,7 +155,7 @@ class EnvelopeCurve:
     def to_frame(self) -> Any:
         """Return both bounds at the nodes as a pandas DataFrame (needs pandas).
 
-        A row for each delta at which a stretch ends, with `delta`, `lower` and `upper` in nats.
+        One row for each endpoint of an interval, with `delta`, `lower` and `upper` in nats.
         """
         import pandas as pd
 
@@ -164,9 +164,9 @@ class EnvelopeCurve:
 
     @property
     def plateaus(self) -> Array:
-        """Stretches (start, end) of delta on which the envelope is constant, from the top down.
+        """Intervals (start, end) of delta on which the envelope is constant, highest level first.
 
-        The failure probability jumps there; the envelope itself never does.
+        The failure probability jumps at these levels; the envelope is continuous.
         """
         flat = self.reached[:, 0] > self.possible[:, 1]
         flat[0] = True
@@ -220,7 +220,7 @@ def envelope_curve(
     Parameters
     ----------
     prior : Prior or array_like, shape (k,)
-        The law of the input. Inputs of probability zero do not count.
+        The distribution of the input. Inputs of probability zero do not count.
     channel : Channel or array_like, shape (k, m)
         The rows q(y|x).
     tol : float

@@ -1,4 +1,4 @@
-"""The PML envelope: the level that leakage does not exceed after any post-processing."""
+"""The PML envelope: a level that leakage rarely exceeds, after any post-processing."""
 
 from __future__ import annotations
 
@@ -67,9 +67,10 @@ class PMLEnvelope(Problem):
     ENVELOPE section IV and Theorem 2: eps_c(delta) is the largest epsilon at which the linear
     program of `FailureProbability`, not strict, has a value of delta or more.
 
-    The envelope is continuous on (0, 1]: delta e^eps_c(delta) does not fall as delta rises. For
-    symbols of mass delta at level t can be topped up by the rest to any mass d > delta, all in the
-    same proportions, and then are at level t delta / d still.
+    The envelope is continuous on (0, 1]: delta e^eps_c(delta) does not decrease as delta increases.
+    For symbols of total mass delta and level t can be enlarged by what is left of the outputs to
+    any total mass d > delta, all by the factor d / delta, and then have at least the level t delta
+    / d.
 
     The bound's `lower` is the PML delta-quantile of the `witness`, a `Channel` from the outputs to
     symbols; `upper` is a level at which the dual function, at the certificate's multipliers, is

@@ -62,14 +62,15 @@ class FailureProbability(Problem):
 
     Notes
     -----
-    ENVELOPE (8). Of a post-processing, merge the outcomes that leak too much by the input x that
-    attains their leakage: P(z|x) / P(z) stays above e^epsilon. So with w_xy the probability that
-    output y becomes the symbol of x,
+    ENVELOPE (8). In a post-processing, merge all outcomes of leakage above epsilon whose leakage is
+    attained by the same input x: P(z|x) / P(z) stays above e^epsilon. So with w_xy the probability
+    that output y becomes the symbol of x,
 
         maximize sum_xy P(y) w_xy subject to w >= 0, sum_x w_xy <= 1 for each y,
         and sum_y w_xy (q(y|x) - e^epsilon P(y)) >= 0 for each x,
 
-    over the inputs with a q(y|x) >= e^epsilon P(y); if strict, with a q(y|x) > e^epsilon P(y).
+    over the inputs with q(y|x) >= e^epsilon P(y) for some y; if strict, with q(y|x) > e^epsilon
+    P(y).
 
     The bound's `lower` is what the `witness` attains, a `Channel` from the outputs to symbols;
     `upper` is the dual function at the certificate's multipliers. Both are computed in exact
@@ -88,7 +89,7 @@ class FailureProbability(Problem):
     >>> print(FailureProbability([0.25] * 4, mechanism, log(2)).solve())
     failure probability: 0.28 to 0.28 probability (CERTIFIED)
 
-    The witness attains it, and the output as it is falls short:
+    The witness attains the lower bound; without post-processing the failure probability is smaller:
 
     >>> import numpy as np
     >>> from cvxleak.measures import pml_failure_probability
@@ -138,9 +139,10 @@ class FailureProbability(Problem):
 
     @property
     def threshold(self) -> float:
-        """The level that counts, ties included, in nats.
+        """The level used, epsilon changed by `tie`, in nats.
 
-        At most a bit more than an outcome can leak: beyond that it means the same.
+        It is capped slightly above the largest possible leakage, beyond which the value is the
+        same.
         """
         level = self.epsilon + self.tie if self.strict else self.epsilon - self.tie
         return min(level, pml_limit(self.prior) + math.log(2))
@@ -183,8 +185,8 @@ class FailureProbability(Problem):
     def to_cvxpy(self) -> cp.Problem:
         """Return the linear program in plain CVXPY, with the variable ``weights``, for reference.
 
-        Its rows are the inputs and its columns the outputs: give the transpose, with what is left
-        of each output in one column more, to `check`. Ties are not considered.
+        Its rows are the inputs and its columns the outputs. For `check`, transpose it and add a
+        column with the rest of each output. `tie` is ignored.
 
         Examples
         --------
@@ -229,7 +231,7 @@ def failure_probability(
 
     Examples
     --------
-    The strict and the other probability of a mechanism all of whose outputs leak the same:
+    With and without `strict`, for a mechanism whose outputs all leak the same:
 
     >>> from cvxleak.mechanisms import pml_extremal
     >>> from cvxleak.envelope import failure_probability

@@ -1,4 +1,4 @@
-"""The mechanism of the largest linear utility under a bound on pointwise maximal leakage."""
+"""The mechanism of largest linear utility under a bound on pointwise maximal leakage."""
 
 from __future__ import annotations
 

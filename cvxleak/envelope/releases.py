@@ -23,10 +23,10 @@ MOST_TYPES = 100_000
 
 
 def release_types(channel: Channel | ArrayLike, releases: int) -> Channel:
-    """Return the channel to the type of several independent outputs: how often each one occurs.
+    """Return the channel from the input to the type of several independent outputs: their counts.
 
     P(c|x) = (m! / prod c_y!) prod q(y|x)^c_y for counts c with sum m. Sequences of the same type
-    have proportional likelihoods, so the type leaks what the sequence leaks, after any
+    have proportional likelihoods, so the type leaks as much as the sequence, after any
     post-processing. Proportional outputs of the mechanism are merged first.
 
     Parameters
@@ -40,8 +40,8 @@ def release_types(channel: Channel | ArrayLike, releases: int) -> Channel:
     -------
     Channel
         From the inputs to C(m + r - 1, r - 1) types, r the number of outputs that are not
-        proportional, labeled by their tuples of counts. The relative error of an entry grows in
-        proportion to m: about 1e-15 m log m, from the logarithms that are summed.
+        proportional, labeled by their tuples of counts. The relative error of an entry is about
+        1e-15 m log m, from the sum of logarithms.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def repeated_releases(
     Parameters
     ----------
     prior : Prior or array_like, shape (k,)
-        The law of the input.
+        The distribution of the input.
     channel : Channel or array_like, shape (k, outputs)
         The rows q(y|x) of one release.
     releases : int
@@ -112,7 +112,7 @@ def repeated_releases(
 
     See Also
     --------
-    cvxleak.envelope.composition_bound : What ENVELOPE bounds it by, from maximal leakage.
+    cvxleak.envelope.composition_bound : The upper bound of ENVELOPE, from maximal leakage.
 
     Examples
     --------

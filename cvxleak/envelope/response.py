@@ -1,9 +1,9 @@
-"""Randomized response (k-RR) in closed form: its envelope exactly, and the paper's bounds on it.
+"""Randomized response (k-RR) in closed form: its exact envelope, and the paper's bounds on it.
 
 alpha = e^epsilon / (e^epsilon + k - 1) is the probability of the truth and beta = alpha / e^epsilon
-that of any other answer. With p_1 <= ... <= p_k, q_i = beta + (alpha - beta) p_i is the law of the
-output and log alpha/q_i the leakage of output i. For delta in (0, 1], N and theta in (0, 1] are
-such that delta = q_1 + ... + q_(N-1) + theta q_N.
+that of any other answer. With p_1 <= ... <= p_k, q_i = beta + (alpha - beta) p_i is the
+distribution of the output and log alpha/q_i the leakage of output i. For delta in (0, 1], N and
+theta in (0, 1] are such that delta = q_1 + ... + q_(N-1) + theta q_N.
 
 Exact envelope: with t_n = (n alpha + (N - 1 - n + theta) beta) / delta,
 
@@ -50,7 +50,7 @@ TINY = 1e-300
 
 @dataclass(frozen=True)
 class EnvelopePiece:
-    """A stretch start < delta <= end on which e^eps_c(delta) = constant + mass / delta.
+    """An interval start < delta <= end on which e^eps_c(delta) = constant + mass / delta.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class EnvelopePiece:
     mass: float
 
     def __call__(self, delta: ArrayLike) -> Array:
-        """Return the envelope at `delta`, in nats, for delta on this stretch."""
+        """Return the envelope at `delta`, in nats, for delta in this interval."""
         return np.log(self.constant + self.mass / np.asarray(delta, dtype=float))
 
 
@@ -112,12 +112,12 @@ def response_envelope(prior: Prior | ArrayLike, epsilon: float, delta: ArrayLike
     Parameters
     ----------
     prior : Prior or array_like, shape (k,)
-        The law of the input, in any order, k at least 2. Inputs of probability zero count as
-        outputs only.
+        The distribution of the input, in any order, k at least 2. Inputs of probability zero count
+        as outputs only.
     epsilon : float
         Parameter of the mechanism: finite and not negative, in nats.
     delta : float or array_like
-        In [0, 1]; at the ends the limits from inside.
+        In [0, 1]; at 0 and 1 the limit from inside the interval.
 
     Returns
     -------
@@ -126,7 +126,7 @@ def response_envelope(prior: Prior | ArrayLike, epsilon: float, delta: ArrayLike
     Raises
     ------
     ValidationError
-        If the prior is not a law on two outcomes or more, or a number is out of range.
+        If the prior is not a distribution on at least two outcomes, or a number is out of range.
 
     See Also
     --------
@@ -147,7 +147,7 @@ def response_envelope(prior: Prior | ArrayLike, epsilon: float, delta: ArrayLike
 
 
 def response_envelope_pieces(prior: Prior | ArrayLike, epsilon: float) -> tuple[EnvelopePiece, ...]:
-    """Return the stretches of the envelope of k-RR between its exact breakpoints.
+    """Return the envelope of k-RR, piece by piece between its exact breakpoints.
 
     Parameters
     ----------
@@ -183,9 +183,9 @@ def response_lower_bound(prior: Prior | ArrayLike, epsilon: float, delta: ArrayL
 
     The larger of log alpha/q_N and log min( alpha / q_(N-1), t_(N-1) ); log alpha/q_1 for N = 1.
     These are the paper's three regimes: theta <= theta_1 is where t_(N-1) >= alpha / q_(N-1),
-    theta > theta_2 where t_(N-1) < alpha / q_N. Written like this it is a lower bound for every
-    prior, and covers N = 2, equal q_1 = ... = q_(N-1) (no first regime), q_(N-1) = q_N (no second
-    one) and theta_1 or theta_2 beyond 1.
+    theta > theta_2 where t_(N-1) < alpha / q_N. In this form it is a lower bound for every prior,
+    and covers N = 2, equal q_1 = ... = q_(N-1) (no first regime), q_(N-1) = q_N (no second one) and
+    theta_1 or theta_2 beyond 1.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ def response_lower_bound(prior: Prior | ArrayLike, epsilon: float, delta: ArrayL
 
     See Also
     --------
-    response_condition : Where it is the envelope itself.
+    response_condition : Where it equals the envelope.
 
     Notes
     -----

@@ -1,23 +1,23 @@
-"""Measures once more, as CVXPY expressions for a channel, joint law or prior that may vary.
+"""Measures as CVXPY expressions of a variable channel, joint distribution or prior.
 
 Most take the arguments of the function of the same name in `cvxleak.measures`. Where the measure
-takes a mechanism (`record_information`, `mechanism_distortion` and others), a query and a channel
-stand in its place, because the channel may vary. Three kinds differ:
+takes a mechanism (`record_information`, `mechanism_distortion` and others), the expression takes a
+query and a channel, because the channel may be a variable. Three kinds differ:
 
-- those whose name begins with `exp_` are exponentials of a measure that is quasiconvex only;
+- those whose name begins with `exp_` are exponentials of a measure that is only quasiconvex;
 - `conditional_entropy` is an entropy minus an information;
-- `joint_information` is `mutual_information` for a variable that is the joint law.
+- `joint_information` is `mutual_information` with the joint distribution as the variable.
 
 The prior and the channel may each be data, a `cp.Parameter`, a `cp.Variable` or an affine
-expression, as far as each function says. The result is a plain `cp.Expression` of CVXPY's own
-atoms, for any objective or constraint.
+expression; each function states which combinations it allows. The result is a plain `cp.Expression`
+of CVXPY's own atoms, for any objective or constraint.
 
-A solver's point misses the simplex by 1e-8 or so, and just below zero an entropy is minus infinity.
-So take the numbers that you report from `cvxleak.measures`, at a channel that is repaired
-(`cvxleak.model.Channel.from_solver`), not from the expression's own value. Clipping at zero and
-dividing by row sums is not enough: in a column that the channel does not use, a solver leaves 1e-9
-or so, whose ratios mean nothing (local differential privacy, pointwise maximal leakage, Rényi's
-divergences). Give linear sets to HiGHS, which has exact zeros.
+A solver's point violates the constraints of the simplex by about 1e-8, and the entropy of a vector
+with a negative entry is minus infinity. So report values of `cvxleak.measures` at a repaired
+channel (`cvxleak.model.Channel.from_solver`), not the value of the expression. Clipping at zero and
+dividing by row sums is not enough. In an unused column a solver leaves entries of about 1e-9, and
+their ratios are meaningless; they affect local differential privacy, pointwise maximal leakage and
+Rényi divergences. Solve linear programs with HiGHS, which returns exact zeros.
 """
 
 from cvxleak.expressions.distortion import (

@@ -1,4 +1,4 @@
-"""What every expression and constraint checks: laws, channels, and which of them may vary."""
+"""Checks of arguments: distributions and channels, and which of them may hold variables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Budgets: numbers that are checked now, or CVXPY expressions that keep the set convex."""
+"""Checks of budgets: numbers, or CVXPY expressions that keep the set convex."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expected distortion of what is still a variable."""
+"""Expected distortion as an expression."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def expected_distortion(
     Parameters
     ----------
     prior : Prior, array_like or cp.Expression, shape (k,)
-        The true law of the input.
+        The true distribution of the input.
     channel : Channel, array_like or cp.Expression, shape (k, m)
         The rows q(y|x).
     distortion : Distortion or array_like
@@ -78,7 +78,7 @@ def worst_case_distortion(
     Parameters
     ----------
     priors : iterable of Prior, array_like or cp.Expression, each of shape (k,)
-        The possible true laws of the input, at least one.
+        The possible true distributions of the input, at least one.
     channel, distortion
         As in `expected_distortion`.
 
@@ -114,8 +114,8 @@ def mechanism_distortion(
     Parameters
     ----------
     prior : Prior, array_like or cp.Expression, shape (|X|,)
-        The true law of the dataset, on the datasets in product order. Where these are too many to
-        write out, use `expected_distortion` with the law of f(X).
+        The true distribution of the dataset, on the datasets in product order. If there are too
+        many datasets to write out, use `expected_distortion` with the distribution of f(X).
     query : Query
         The query f.
     channel : Channel, array_like or cp.Expression, shape (values of f, outputs)

@@ -1,4 +1,4 @@
-"""Divergences of two laws that may both vary."""
+"""Divergences of two distributions, both of which may hold variables."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["exp_renyi_divergence", "f_divergence"]
 
 
 def f_divergence(law: Law, reference: Law, divergence: str) -> cp.Expression:
-    """Return a divergence D(P || R) of two laws: jointly convex in both.
+    """Return a divergence D(P || R) of two distributions: jointly convex in both.
 
     - "relative-entropy": sum_y P(y) log( P(y) / R(y) ), in nats;
     - "total-variation": sum_y abs(P(y) - R(y)) / 2;
@@ -35,17 +35,17 @@ def f_divergence(law: Law, reference: Law, divergence: str) -> cp.Expression:
     Parameters
     ----------
     law : Prior, array_like or cp.Expression, shape (m,)
-        The law P: a row of a channel, or the law of its output, ``p @ Q``.
+        The distribution P: a row of a channel, or the distribution of its output, ``p @ Q``.
     reference : Prior, array_like or cp.Expression, shape (m,)
-        The law R; matched to P by position.
+        The distribution R; matched to P by position.
     divergence : str
         One of the four names.
 
     Raises
     ------
     ValidationError
-        Laws that do not fit each other, another name, or a reference that excludes outcomes, for
-        "chi-square".
+        Distributions that do not fit each other, an unknown name, or for "chi-square" a reference
+        with an outcome of probability zero.
 
     See Also
     --------
@@ -53,12 +53,13 @@ def f_divergence(law: Law, reference: Law, divergence: str) -> cp.Expression:
 
     Notes
     -----
-    The twin of `cvxleak.measures.f_divergence`. DPP when one of the laws is a Parameter. Where both
-    vary, the last two are made of one atom per outcome, which is slow from some hundreds on.
+    The twin of `cvxleak.measures.f_divergence`. DPP when one of the distributions is a Parameter.
+    If both hold variables, the last two divergences consist of one atom per outcome, which is slow
+    for more than a few hundred outcomes.
 
     Examples
     --------
-    The outputs are to look as if they were uniform, whatever the source:
+    The channel of largest trace whose output distribution is within 0.1 of the uniform one:
 
     >>> import cvxpy as cp
     >>> import numpy as np
@@ -90,10 +91,10 @@ def f_divergence(law: Law, reference: Law, divergence: str) -> cp.Expression:
 def exp_renyi_divergence(law: Law, reference: Law, alpha: float) -> cp.Expression:
     """Return e^((alpha - 1) D_alpha(P || R)) = sum_y P(y)^alpha R(y)^(1-alpha).
 
-    Jointly convex in both laws for alpha > 1, and jointly concave for alpha < 1. The divergence
-    itself is quasiconvex for alpha > 1, so bound or minimize this instead; for alpha < 1 it is
-    ``-cp.log(exp_renyi_divergence(...)) / (1 - alpha)``, which is convex. For alpha = 1 it is the
-    relative entropy: `f_divergence`.
+    Jointly convex in both distributions for alpha > 1, and jointly concave for alpha < 1. The
+    divergence itself is quasiconvex for alpha > 1, so bound or minimize this instead; for alpha < 1
+    it is ``-cp.log(exp_renyi_divergence(...)) / (1 - alpha)``, which is convex. For alpha = 1 it is
+    the relative entropy: `f_divergence`.
 
     Parameters
     ----------
@@ -101,13 +102,13 @@ def exp_renyi_divergence(law: Law, reference: Law, alpha: float) -> cp.Expressio
         As in `f_divergence`.
     alpha : float
         The order: positive, not 1, and a ratio of whole numbers up to 1024 (CVXPY's atoms round
-        other powers, and so would compute another order).
+        other powers, so the order would be a different one).
 
     Raises
     ------
     ValidationError
-        Laws that do not fit each other, another order, or a fixed reference that excludes outcomes,
-        for alpha > 1.
+        Distributions that do not fit each other, an order that is not allowed, or for alpha > 1 a
+        fixed reference with an outcome of probability zero.
 
     See Also
     --------
@@ -116,8 +117,9 @@ def exp_renyi_divergence(law: Law, reference: Law, alpha: float) -> cp.Expressio
     Notes
     -----
     In terms of measures it is ``exp((alpha - 1) * renyi_divergence(law, reference, alpha))``. DPP
-    when one of the laws is a Parameter. Where both vary it is made of atoms for each outcome, and
-    its own ``value`` is NaN where both laws have an exact zero (a solver's points have none).
+    when one of the distributions is a Parameter. If both hold variables, it consists of one atom
+    per outcome, and its ``value`` is NaN if an outcome has probability exactly zero under both
+    distributions (solvers do not return such points).
 
     Examples
     --------
@@ -170,7 +172,7 @@ def _laws(law: Law, reference: Law) -> tuple[cp.Expression, cp.Expression]:
     p, r = law_expression(law, "law"), law_expression(reference, "reference")
     if p.shape != r.shape:
         raise ValidationError(
-            f"reference: found {r.shape[0]} outcomes; the law has {p.shape[0]}, and as many are "
-            "needed"
+            f"reference: found {r.shape[0]} outcomes; the law has {p.shape[0]}; both need the "
+            "same number"
         )
     return p, r

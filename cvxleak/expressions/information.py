@@ -1,4 +1,4 @@
-"""Entropy and mutual information of what is still a variable."""
+"""Entropy and mutual information as expressions."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def entropy(prior: Law) -> cp.Expression:
     Parameters
     ----------
     prior : Prior, array_like or cp.Expression, shape (k,)
-        The law of X.
+        The distribution of X.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def lumped_entropy(weights: Law, lumped: Lumped) -> cp.Expression:
     Raises
     ------
     ValidationError
-        Weights that are not a law on the N groups or an affine expression with N entries.
+        Weights that are not a distribution on the N groups or an affine expression with N entries.
 
     Notes
     -----
@@ -118,14 +118,14 @@ def lumped_entropy(weights: Law, lumped: Lumped) -> cp.Expression:
 def conditional_entropy(prior: Law, channel: Rows) -> cp.Expression:
     """Return H(X|Y) = -sum_{x,y} s(x,y) log( s(x,y) / p(y) ), s = p(x) q(y|x), in nats.
 
-    The doubt about the input that is left after the output was seen. Concave in the channel for a
-    fixed prior, and concave in the prior for a fixed channel; DPP both ways when what is fixed is
-    a Parameter.
+    The remaining uncertainty about the input after the output is seen. Concave in the channel for a
+    fixed prior, and concave in the prior for a fixed channel; DPP both ways when what is fixed is a
+    Parameter.
 
     Parameters
     ----------
     prior : Prior, array_like or cp.Expression, shape (k,)
-        The law of the input.
+        The distribution of the input.
     channel : Channel, array_like or cp.Expression, shape (k, m)
         The rows q(y|x).
 
@@ -159,7 +159,7 @@ def mutual_information(prior: Law, channel: Rows) -> cp.Expression:
     Parameters
     ----------
     prior : Prior, array_like or cp.Expression, shape (k,)
-        The law of the input. Rows whose probability is known to be zero are left out.
+        The distribution of the input. Rows whose probability is known to be zero are left out.
     channel : Channel, array_like or cp.Expression, shape (k, m)
         The rows q(y|x).
 
@@ -170,8 +170,8 @@ def mutual_information(prior: Law, channel: Rows) -> cp.Expression:
 
     See Also
     --------
-    cvxleak.constraints.mi_budget : The same with a variable for the output law, for large channels.
-    joint_information : For a variable that is the joint law.
+    cvxleak.constraints.mi_budget : A bound on it with an auxiliary variable, for large channels.
+    joint_information : For the joint distribution as the variable.
 
     Notes
     -----
@@ -197,15 +197,15 @@ def mutual_information(prior: Law, channel: Rows) -> cp.Expression:
 
 
 def joint_information(prior: Law, joint: Law) -> cp.Expression:
-    """Return I(X;Y) of a joint law J with given row sums, in nats: convex in J.
+    """Return I(X;Y) of a joint distribution J with given row sums, in nats: convex in J.
 
-    H(X) + sum_{x,y} J(x,y) log( J(x,y) / sum_x' J(x',y) ). It is the mutual information where
-    sum_y J(x,y) = p(x), which `cvxleak.constraints.joint_law` states.
+    H(X) + sum_{x,y} J(x,y) log( J(x,y) / sum_x' J(x',y) ). It is the mutual information if sum_y
+    J(x,y) = p(x), the constraint that `cvxleak.constraints.joint_law` returns.
 
     Parameters
     ----------
     prior : Prior, array_like or cp.Expression without variables, shape (k,)
-        The law of the input. DPP when it is a Parameter.
+        The distribution of the input. DPP when it is a Parameter.
     joint : array_like or cp.Expression, shape (k, m)
         J(x,y) = p(x) q(y|x).
 
@@ -216,7 +216,7 @@ def joint_information(prior: Law, joint: Law) -> cp.Expression:
 
     See Also
     --------
-    cvxleak.constraints.mi_budget : Far quicker for large channels.
+    cvxleak.constraints.mi_budget : Much faster for large channels.
 
     Examples
     --------
@@ -232,16 +232,16 @@ def record_information(
 ) -> cp.Expression:
     """Return I(X_i;Y) of a mechanism, in nats: convex in the noise channel q(y|f(x)).
 
-    With W(a,v) = P(X_i = a, f(X) = v), the joint law of the record and the output is the linear
-    map s = W Q, and I(X_i;Y) = H(X_i) + sum_{a,y} s(a,y) log( s(a,y) / p(y) ): |X_i| times |Y|
-    exponential cones, however many datasets there are.
+    With W(a,v) = P(X_i = a, f(X) = v), the joint distribution of the record and the output is the
+    linear map s = W Q, and I(X_i;Y) = H(X_i) + sum_{a,y} s(a,y) log( s(a,y) / p(y) ): |X_i| times
+    |Y| exponential cones, whatever the number of datasets.
 
     Parameters
     ----------
     prior : Prior, array_like or cp.Expression without variables
-        The adversary's knowledge: of shape (|X|,), a law on the datasets in product order; or of
-        shape (values of X_i, values of f), the law W itself, for spaces too large to write out.
-        DPP when it is a Parameter.
+        The adversary's knowledge: of shape (|X|,), a distribution on the datasets in product order;
+        or of shape (values of X_i, values of f), the distribution W itself, for spaces too large to
+        write out. DPP when it is a Parameter.
     query : Query
         The query f.
     channel : Channel, array_like or cp.Expression, shape (values of f, outputs)
@@ -280,17 +280,17 @@ def conditional_record_information(
 ) -> cp.Expression:
     """Return I(X_I;Y|X_G), in nats: convex in the noise channel q(y|f(x)).
 
-    What the output tells about records to one who knows others: H(X_I|X_G) minus
-    H(X_I|X_G, Y), whose joint laws are linear in the channel.
+    The information in the output about records I, given that records G are known: H(X_I|X_G) -
+    H(X_I|X_G, Y). The joint distributions in it are linear in the channel.
 
     Parameters
     ----------
     prior : Prior, array_like or cp.Expression without variables
-        As in `record_information`; the law W is that of the records I, then G, taken as one group.
+        As in `record_information`; W is for the records I followed by G, taken as one group.
     query, channel
         As in `record_information`.
     records, given : int or sequence of int
-        The records I asked about and the records G known; they must not overlap.
+        The records I in question and the known records G; they must not overlap.
 
     Raises
     ------
@@ -360,17 +360,18 @@ def exp_arimoto_information(prior: Law, channel: Rows, alpha: float) -> cp.Expre
     Parameters
     ----------
     prior : Prior, array_like or cp.Expression without variables, shape (k,)
-        The law of the input.
+        The distribution of the input.
     channel : Channel, array_like or cp.Expression, shape (k, m)
         The rows q(y|x).
     alpha : float
-        The order, as in `exp_sibson_information`. At 1 take `mutual_information`; at inf it is
-        `posterior_bayes_vulnerability` over `bayes_vulnerability`.
+        The order, as in `exp_sibson_information`. For 1 use `mutual_information`. At inf the value
+        is `posterior_bayes_vulnerability` divided by `bayes_vulnerability`.
 
     Raises
     ------
     ValidationError
-        Arguments that do not fit, are not stochastic, or a prior with variables; such an order.
+        Arguments that do not fit or are not stochastic, a prior with variables, or an order that is
+        not allowed.
 
     Notes
     -----
@@ -402,28 +403,29 @@ def exp_sibson_information(prior: Law, channel: Rows, alpha: float) -> cp.Expres
       prior for a fixed channel.
     - For alpha < 1 concave in the channel, and convex in the prior.
 
-    Sibson's information itself is quasiconvex in the channel, for alpha < 1 even convex, as
-    ``-alpha / (1 - alpha) * cp.log(exp_sibson_information(...))``.
+    Sibson's information itself is quasiconvex in the channel. For alpha < 1 it is even convex, and
+    ``-alpha / (1 - alpha) * cp.log(exp_sibson_information(...))`` expresses it.
 
     Parameters
     ----------
     prior : Prior, array_like or cp.Expression, shape (k,)
-        The law of the input.
+        The distribution of the input.
     channel : Channel, array_like or cp.Expression, shape (k, m)
         The rows q(y|x).
     alpha : float
         The order: positive, not 1, and a ratio of whole numbers up to 1024 (CVXPY's atoms round
-        other powers, and so would compute another order). At 1 take `mutual_information`, at inf
-        `exp_maximal_leakage`.
+        other powers, so the order would be a different one). For 1 use `mutual_information`, for
+        inf `exp_maximal_leakage`.
 
     Raises
     ------
     ValidationError
-        Arguments that do not fit, are not stochastic, or both hold variables; such an order.
+        Arguments that do not fit, are not stochastic, or both hold variables; an order that is not
+        allowed.
 
     See Also
     --------
-    cvxleak.constraints.sibson_budget : A ceiling on it, of any order.
+    cvxleak.constraints.sibson_budget : An upper bound on it, for any order.
 
     Notes
     -----

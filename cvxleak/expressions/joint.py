@@ -1,4 +1,4 @@
-"""Joint laws of a secret and the output, affine in what varies, and their equivocation."""
+"""Joint distributions of a secret and the output, affine in the variables; their equivocation."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ class Joint(NamedTuple):
 
     cells: cp.Expression
     law: cp.Expression
-    """The law of A, or of A and G."""
+    """The distribution of A, or of A and G."""
     possible: NDArray[np.bool_]
     entropy: cp.Expression | None
-    """H(A), or H(A|G), if the law of A is fixed."""
+    """H(A), or H(A|G), if the distribution of A is fixed."""
     known: int = 1
     """How many values a second secret G has, which is known: rows are pairs (a, g), g fastest."""
 
     @property
     def output(self) -> cp.Expression:
-        """The law of the output, or the joint law of G and the output, shape (known, outputs)."""
+        """The distribution of the output, or of G and the output; shape (known, outputs)."""
         rows = self.cells.shape[0]
         collect = csr_array((np.ones(rows), (np.arange(rows) % self.known, np.arange(rows))))
         return collect @ self.cells
@@ -142,8 +142,8 @@ def _record_law(prior: Law, query: Query, records: int | Sequence[int]) -> cp.Ex
         law = table_expression(prior, "prior")
         if law.shape != shape:
             raise ValidationError(
-                f"prior: found shape {law.shape}; a joint law of the record and the query's value "
-                f"has shape {shape}"
+                f"prior: found shape {law.shape}; the joint distribution of the record and the "
+                f"query's value has shape {shape}"
             )
         _check_fixed(law)
         return law
@@ -160,8 +160,8 @@ def _record_law(prior: Law, query: Query, records: int | Sequence[int]) -> cp.Ex
 def _check_fixed(p: cp.Expression) -> None:
     if not is_fixed(p):
         raise ValidationError(
-            "prior: found variables; a record's information is not concave in the law of the "
-            "dataset, so the prior must be data or a Parameter"
+            "prior: found variables; a record's information is not concave in the "
+            "distribution of the dataset, so the prior must be data or a Parameter"
         )
 
 

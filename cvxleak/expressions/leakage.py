@@ -1,4 +1,4 @@
-"""Maximal leakage of what is still a variable."""
+"""Maximal leakage as an expression."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ __all__ = ["exp_conditional_maximal_leakage", "exp_maximal_leakage"]
 def exp_maximal_leakage(prior: Law, channel: Rows) -> cp.Expression:
     """Return e^L(X -> Y) = sum_y max_x q(y|x), over inputs of positive probability: convex.
 
-    Its logarithm, the maximal leakage in nats, is not convex (it is quasiconvex): minimize or
-    bound this instead. It is piecewise linear, so a linear program is enough.
+    Its logarithm, the maximal leakage in nats, is only quasiconvex, so minimize or bound this
+    expression instead. It is piecewise linear, so a linear program is enough.
 
     Parameters
     ----------
     prior : Prior or array_like, shape (k,)
-        The law of the input; only its support matters. It is known data, not a Parameter.
+        The distribution of the input; only its support matters. It must be data, not a Parameter.
     channel : Channel, array_like or cp.Expression, shape (k, m)
         The rows q(y|x). DPP when it holds Parameters.
 
@@ -72,17 +72,17 @@ def exp_conditional_maximal_leakage(
     Parameters
     ----------
     prior : Prior or array_like, shape (k,)
-        The law of X. It is known data, not a Parameter.
+        The distribution of X. It must be data, not a Parameter.
     first : Channel or array_like, shape (k, m1)
-        The first release, q1(y1|x); known data too.
+        The first release, q1(y1|x); it must be data, too.
     second : sequence of m1 Channels, arrays or cp.Expressions, each of shape (k, m2)
         The second release, one channel for each output of the first. DPP when they hold Parameters.
 
     Raises
     ------
     ValidationError
-        Arguments that do not fit, a prior or a first channel that is not data, or not one second
-        channel per output of the first.
+        Arguments that do not fit, a prior or a first channel that is not data, or a number of
+        second channels that is not the number of outputs of the first.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""Differential privacy of what is still a variable."""
+"""Differential privacy as an expression."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def privacy_profile(channel: Rows, epsilon: Budget) -> cp.Expression:
 
     See Also
     --------
-    cvxleak.constraints.local_dp : The least epsilon is quasiconvex only: bound it.
+    cvxleak.constraints.local_dp : Bounds the least epsilon, which is only quasiconvex.
 
     Notes
     -----
@@ -43,7 +43,7 @@ def privacy_profile(channel: Rows, epsilon: Budget) -> cp.Expression:
 
     Examples
     --------
-    The failure probability that is left when a bit must be true in 9 of 10 cases:
+    The least delta at epsilon = log 3 if a bit must be released correctly with probability 0.9:
 
     >>> import cvxpy as cp
     >>> import numpy as np

@@ -1,4 +1,4 @@
-"""Iterative methods in plain NumPy: they know nothing of CVXPY, so comparing with it means much."""
+"""Iterative methods in plain NumPy, without CVXPY, to compare with its solvers independently."""
 
 from cvxleak.iterative.arimoto import blahut_arimoto
 from cvxleak.iterative.entropy_floor import meet_entropy_floor

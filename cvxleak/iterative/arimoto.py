@@ -24,21 +24,21 @@ def blahut_arimoto(
     max_iterations: int = 100_000,
     time_limit: float | None = None,
 ) -> IterativeResult:
-    """Maximize I(p, Q) over the input law p by the plain Blahut–Arimoto iteration.
+    """Maximize I(p, Q) over the input distribution p by the plain Blahut–Arimoto iteration.
 
     One update is p_x <- p_x exp(D_x) / sum_x' p_x' exp(D_x'), where D_x = D(q(.|x) || t) and t is
-    the output law of p. The capacity lies between I(p, Q) = sum_x p_x D_x and max_x D_x.
+    the output distribution of p. The capacity lies between I(p, Q) = sum_x p_x D_x and max_x D_x.
 
     Parameters
     ----------
     channel : Channel or array_like, shape (n, m)
         The rows q(y|x), each divided by its sum.
     start : Prior or array_like, shape (n,), optional
-        Initial input law; uniform if left out. Its zeros stay zeros.
+        Initial input distribution; uniform if left out. Zero entries stay zero.
     tol : float
         Stop when max_x D_x - I(p, Q) is at most this many nats.
     max_iterations : int
-        Most updates.
+        Largest number of updates.
     time_limit : float, optional
         Seconds after which the iteration stops.
 
@@ -55,9 +55,9 @@ def blahut_arimoto(
 
     Notes
     -----
-    Blahut (1972) and Arimoto (1972), both IEEE Trans. Inf. Theory 18. The gap falls like 1/k at
-    worst, and at a rate near 1 where inputs resemble each other; `capacity_interior_point` is the
-    fast method.
+    Blahut (1972) and Arimoto (1972), both IEEE Trans. Inf. Theory 18. After k updates the gap is
+    O(1/k). Convergence is slow if inputs have similar rows; `capacity_interior_point` is the fast
+    method.
 
     Examples
     --------

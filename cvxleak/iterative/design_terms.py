@@ -1,8 +1,8 @@
-"""What a design with fixed priors is made of: secrets, sources, costs, and the dual bound.
+"""The parts of a design with fixed priors: secrets, sources, costs, and the dual bound.
 
-A secret A_k is given by its joint law with the input, P_k(a, x); what it leaks through a channel q
-is I_k = I(A_k;Y), with s_k(a,y) = sum_x P_k(a,x) q(y|x). The input itself is the secret whose table
-is diagonal, and is kept as the vector of its diagonal.
+A secret A_k is given by its joint distribution with the input, P_k(a, x); what it leaks through a
+channel q is I_k = I(A_k;Y), with s_k(a,y) = sum_x P_k(a,x) q(y|x). The input itself is the secret
+whose table is diagonal, and is kept as the vector of its diagonal.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ class DesignTerms:
             raise ValidationError("secrets, sources: at least one of each is needed")
         if len({table.ndim for table in tables}) > 1:
             raise ValidationError(
-                "secrets: found laws of the input and tables with a secret; all must be of one form"
+                "secrets: found distributions of the input and joint distributions; all must be of "
+                "one form"
             )
         return cls(tables, np.array(laws)[:, :, None] * d)
 

@@ -17,8 +17,8 @@ def meet_entropy_floor(weights: ArrayLike, lumped: Lumped, entropy_floor: float)
 
     The least theta with F((1 - theta) w + theta u) >= b + margin, where the margin of
     1e-13 (1 + log|X|) nats is the rounding error of F. F is concave along the segment and largest
-    at the uniform prior u, so the equation has one root; theta = 0 leaves `weights` as they are,
-    and b > log|X| - margin, where rounding decides, gives u.
+    at the uniform prior u, so the equation has one root; If `weights` meet the floor, theta is 0
+    and they are returned unchanged. If b > log|X| - margin, u is returned.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def meet_entropy_floor(weights: ArrayLike, lumped: Lumped, entropy_floor: float)
     Raises
     ------
     ValidationError
-        Weights that are no distribution on the groups.
+        Weights that are not a distribution on the groups.
     InfeasibleError
         b above log|X|.
 

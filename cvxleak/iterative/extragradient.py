@@ -1,4 +1,4 @@
-"""Mirror-prox for designs with fixed priors: a first-order witness with a gap of its own."""
+"""Mirror-prox for designs with fixed priors: a first-order method with its own duality gap."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ LEAST_STEP = 1e-12
 
 
 class DesignPoint(NamedTuple):
-    """What `mirror_prox` returns as its point.
+    """The `point` of the result of `mirror_prox`.
 
     Attributes
     ----------
     channel : array, shape (n, m)
         q(y|x).
     reference : array, shape (n, m)
-        Where the tangents of the dual bound are taken; only its columns' shapes matter.
+        The channel at which the tangents of the dual bound are taken; scaling a column changes
+        nothing.
     weights : array, shape (K,)
         w_k >= 0 of the secrets.
     prices : array, shape (J,)
@@ -62,16 +63,16 @@ def mirror_prox(
 ) -> IterativeResult:
     r"""Minimize max_k I(A_k;Y) + s max_j E_j d(X,Y) over the channel, by mirror-prox.
 
-    It shares no step with the searches of `cvxleak.design` and no solver with CVXPY, so that
-    agreement of the three means much.
+    It is independent of the searches of `cvxleak.design` and of CVXPY's solvers, for a comparison
+    of the three.
 
     Parameters
     ----------
     secrets : iterable of array_like, each of shape (n,), or each of shape (A_k, n)
-        Laws of the input X, for I_k = I(X;Y) under the k-th law; or joint laws P_k(a, x) of a
-        secret (a record's value) and the input.
+        Distributions of the input X, for I_k = I(X;Y) under the k-th distribution; or joint
+        distributions P_k(a, x) of a secret (a record's value) and the input.
     sources : iterable of array_like, each of shape (n,)
-        The laws p_j of the input under which the distortion counts.
+        The distributions p_j of the input for the expected distortions.
     distortion : array_like, shape (n, m)
         d(x, y) >= 0.
     slope : float
@@ -79,16 +80,16 @@ def mirror_prox(
     tol : float
         Stop when the duality gap is at most this many nats.
     max_iterations : int
-        Most extragradient steps.
+        Largest number of extragradient steps.
     time_limit : float, optional
         Seconds after which the best point so far is returned.
 
     Returns
     -------
     IterativeResult
-        `value`: the objective at the `point`, a `DesignPoint`. `history`: ``objective`` (the least
-        so far), ``lower`` (the largest dual bound so far) and ``gap``, their difference, where they
-        were evaluated, and ``step`` per update.
+        `value` is the objective at the `point`, a `DesignPoint`. `history` has ``objective`` (the
+        least so far), ``lower`` (the largest dual bound so far) and ``gap``, their difference, at
+        the iterates at which they were evaluated, and ``step`` per update.
 
     Raises
     ------
@@ -97,14 +98,14 @@ def mirror_prox(
 
     Notes
     -----
-    The saddle function sum_k w_k I_k(q) + s sum_j nu_j E_j(q) is convex in q and linear in the laws
-    w and nu (Nemirovski, SIAM J. Optim. 15, 2004). The prox function is entropy, that of row x
-    weighted by the row's mass, and the step adapts to the operator's change along it. With one
-    law of X and one source, a step of length 1 is Blahut's iteration. Values are those of the
-    present iterate and of the mean of all. So are lower ends, by their tangents; another is
-    sum_x min_y of the mean of all gradients in q, which bounds the value because each of them is a
-    tangent, and which makes the gap of the means fall like 1/k. The `point`'s reference and
-    multipliers are those of the best single tangent.
+    The saddle function sum_k w_k I_k(q) + s sum_j nu_j E_j(q) is convex in q and linear in the
+    distributions w and nu (Nemirovski, SIAM J. Optim. 15, 2004). The prox function is entropy, that
+    of row x weighted by the row's mass, and the step adapts to the operator's change along it. With
+    one distribution of X and one source, a step of length 1 is Blahut's iteration. The objective
+    and a lower bound, from the tangent, are evaluated at the current iterate and at the mean of all
+    iterates. A further lower bound is sum_x min_y of the mean of all gradients in q; it is valid
+    because each gradient gives a tangent, and with it the gap of the means is O(1/k). The `point`'s
+    reference and multipliers are those of the best single tangent.
 
     Examples
     --------

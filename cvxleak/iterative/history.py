@@ -17,7 +17,7 @@ __all__ = ["IterativeResult"]
 
 @dataclass(frozen=True, eq=False)
 class IterativeResult:
-    """Where an iterative method ended, why, and how it got there.
+    """The result of an iterative method: final iterate, reason for stopping, and history.
 
     Nothing here is proved: `value` is the objective at `point`, as computed in floating point.
 
@@ -30,7 +30,7 @@ class IterativeResult:
     iterations : int
         Number of updates done.
     stopped : str
-        Why the method stopped, as a sentence for people.
+        Why the method stopped, in words.
     history : mapping of str to array_like
         One sequence per recorded quantity. Position j belongs to the iterate after j updates, so
         quantities of iterates have ``iterations + 1`` entries; quantities of updates (step sizes)

@@ -1,4 +1,4 @@
-"""Capacity by a primal-dual interior-point method on the rows that matter."""
+"""Capacity by a primal-dual interior-point method on a working set of rows."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ def capacity_interior_point(
     max_iterations: int = 100,
     time_limit: float | None = None,
 ) -> IterativeResult:
-    """Maximize I(p, Q) over the input law p by a primal-dual interior-point method.
+    """Maximize I(p, Q) over the input distribution p by a primal-dual interior-point method.
 
     Parameters
     ----------
     channel : Channel or array_like, shape (n, m)
         The rows q(y|x), each divided by its sum.
     tol : float
-        Stop when max_x D(q(.|x) || output law) - I(p, Q) is at most this many nats.
+        Stop when max_x D(q(.|x) || output distribution) - I(p, Q) is at most this many nats.
     max_iterations : int
-        Most Newton steps.
+        Largest number of Newton steps.
     time_limit : float, optional
         Seconds after which the best p so far is returned.
 
@@ -64,12 +64,13 @@ def capacity_interior_point(
 
     as mu -> 0. A Newton step solves (Q diag(1/t) Q' + diag(z/p)) dp + dlam = right-hand side by a
     Cholesky factorization, with Mehrotra's predictor and corrector and separate step lengths.
-    Blahut–Arimoto's linear rate is that of a condition number (closely spaced inputs: a million
-    iterations); Newton steps do not care, and mostly 8 to 15 suffice.
+    Blahut–Arimoto's linear rate depends on a condition number (for closely spaced inputs it takes a
+    million iterations). The number of Newton steps does not; usually it is 8 to 15.
 
-    Few rows need to carry an optimal p (at most m), and a step costs the cube of their number. So
-    the method works on a set of rows: at first those with the largest D_x after 10 Blahut–Arimoto
-    steps; a row outside joins when its D_x exceeds lam. ``upper`` is the maximum over all rows.
+    Some optimal p has at most m positive entries, and the cost of a step is cubic in the number of
+    rows. So the method uses a working set of rows: at first those with the largest D_x after 10
+    Blahut–Arimoto steps; another row is added when its D_x exceeds lam. ``upper`` is the maximum
+    over all rows.
 
     Examples
     --------

@@ -34,26 +34,28 @@ def joint_blahut_arimoto(
     tol: float = 1e-12,
     max_iterations: int = 1000,
 ) -> IterativeResult:
-    r"""Look for max I(A;Y) subject to F(w) = H(w) + sum_g w_g log m_g >= b (LEAKAGE Problem 1).
+    r"""Search for max I(A;Y) subject to F(w) = H(w) + sum_g w_g log m_g >= b (LEAKAGE Problem 1).
 
-    An ascent method from many starts at once. The problem is not concave, so the result is a lower
-    end of the maximal leakage and nothing more.
+    An ascent method from many starts at once. The problem is not concave, so the result is only a
+    lower bound on the largest leakage.
 
     Parameters
     ----------
     lumped : Lumped
-        What the record (or group of records) A can be seen doing: N groups of contexts.
+        The lumped problem of the record (or group of records) A: N groups of contexts.
     entropy_floor : float
-        b, in nats, from 0 to log|X|; past log|X| by rounding (1e-12 relative) counts as log|X|.
+        b, in nats, from 0 to log|X|. A value that exceeds log|X| by a relative 1e-12 or less counts
+        as log|X|.
     starts : int or array_like, shape (k, N)
-        Number of random starts, or k lumped priors to start from (they need not meet the floor). A
-        value a that a start never lets produce an output y will not learn to produce it.
+        Number of random starts, or k lumped priors to start from (they need not meet the floor). If
+        value a cannot produce output y under a start, it cannot under the start's later iterates
+        either.
     rng : int, numpy.random.Generator or None
         Seed of the random starts.
     tol : float
         A start ends when it gains at most this many nats over one cycle of relaxation (see Notes).
     max_iterations : int
-        Cap on the updates of each start.
+        Largest number of updates of each start.
 
     Returns
     -------
@@ -78,21 +80,22 @@ def joint_blahut_arimoto(
 
     .. math:: I(w') = I(w) + <d, w' - w> - D(pi' || pi) + \sum_y s'_y D(\rho'_y || \rho_y),
 
-    rho_y being the posterior of A. Dropping the last term leaves a concave minorant that touches I
-    at w, so its maximizer under F >= b cannot have less information than w. That maximizer is
+    rho_y being the posterior of A. Without the last term this is a concave minorant that equals I
+    at w, so its maximizer under F >= b has at least the information of w. That maximizer is
 
     .. math:: v_{a,g} \propto m_{a,g} e^{d_{a,g}/\lambda}, \quad
               \phi_a = \lambda \log \sum_g m_{a,g} e^{d_{a,g}/\lambda}, \quad
               \pi'_a \propto e^{(\log \pi_a + \phi_a)/(1+\lambda)}, \quad w' = \pi'_a v_{a,g},
 
-    with lam the root of F(w') = b, which is unique because F(w') grows with lam; or lam = 0, where
-    v spreads over the largest d_{a,g} in proportion to m and phi_a = max_g d_{a,g}, if that meets
-    the floor. One group per value and b = 0 is the method of Arimoto and Blahut for capacity.
+    with lam the root of F(w') = b, which is unique because F(w') increases with lam. If lam = 0
+    meets the floor, it is used instead: v is then proportional to m on the groups with the largest
+    d_{a,g}, and phi_a = max_g d_{a,g}. With one group per value and b = 0 this is the method of
+    Arimoto and Blahut for capacity.
 
     For a noisy channel the dropped term is nearly as large as D(pi' || pi) and plain steps are
     short. Each start therefore runs in cycles: a plain step, then steps with kappa D(pi' || pi),
     kappa = 1/2, 1/4, ..., until one of them loses information (it is rejected) or kappa is 2^-10.
-    Values never fall. Lumping, the step and the starts are this project's own; for the accelerated
+    Values never decrease. Lumping, the step and the starts are cvxleak's own; for the accelerated
     capacity iteration see Matz and Duhamel (ITW 2004).
 
     Examples

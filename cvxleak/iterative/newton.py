@@ -1,4 +1,4 @@
-"""What the interior-point methods here and in the families share."""
+"""Shared by the interior-point methods here and in other packages."""
 
 from __future__ import annotations
 

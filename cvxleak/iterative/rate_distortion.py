@@ -1,4 +1,4 @@
-"""The rate-distortion function of one law by Blahut's iteration."""
+"""The rate-distortion function of one distribution by Blahut's iteration."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ __all__ = ["RatePoint", "blahut_rate_distortion"]
 
 
 class RatePoint(NamedTuple):
-    """What `blahut_rate_distortion` returns as its point.
+    """The `point` of the result of `blahut_rate_distortion`.
 
     Attributes
     ----------
     channel : array, shape (n, m)
         q(y|x), proportional to r(y) e^{-s d(x,y)} in y.
     output : array, shape (m,)
-        r, a law on the outputs.
+        r, a distribution on the outputs.
     slope : float
-        s, the information that a unit of distortion saves: -dR/dD.
+        s = -dR/dD, the decrease of the information per unit of distortion.
 
     Examples
     --------
@@ -50,22 +50,22 @@ def blahut_rate_distortion(
 ) -> IterativeResult:
     """Minimize I(X;Y) + s E d(X,Y) by Blahut's iteration: r_y <- r_y g_y.
 
-    g_y = sum_x p_x e^{-s d_xy} / c_x with c_x = sum_y r_y e^{-s d_xy}. The plain method, to compare
-    with: Newton's method (`cvxleak.design.design_for_prior`) needs ten steps where this one may
-    need 10^5.
+    g_y = sum_x p_x e^{-s d_xy} / c_x with c_x = sum_y r_y e^{-s d_xy}. This is the plain method,
+    for comparison. It may need 10^5 updates where Newton's method
+    (`cvxleak.design.design_for_prior`) needs ten steps.
 
     Parameters
     ----------
     prior : Prior or array_like, shape (n,)
-        The law p of X.
+        The distribution p of X.
     distortion : Distortion or array_like, shape (n, m)
         d(x, y) >= 0.
     slope : float
         s >= 0, nats per unit of d.
     tol : float
-        Stop when log max_y g_y, a bound of the gap in nats, is at most this.
+        Stop when log max_y g_y, an upper bound on the gap in nats, is at most this.
     max_iterations : int
-        Most updates.
+        Largest number of updates.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What the iterative methods for a release are given: a joint law, and how costs follow from it."""
+"""The data of the iterative methods for a release: a joint distribution, and the costs."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class ReleaseData:
         law = frozen_array(joint, "joint", 3)
         if law.size == 0 or law.min() < 0 or not abs(law.sum() - 1) <= SUM_TOLERANCE:
             raise ValidationError(
-                f"joint: found shape {law.shape} and sum {float(law.sum())!r}; a law of shape "
-                f"(requests, earlier outputs, datasets) sums to 1 within {SUM_TOLERANCE}"
+                f"joint: found shape {law.shape} and sum {float(law.sum())!r}; a distribution of "
+                f"shape (requests, earlier outputs, datasets) sums to 1 within {SUM_TOLERANCE}"
             )
         law = law / law.sum()
         requests, earlier, _ = law.shape

@@ -39,22 +39,24 @@ def distortion_blahut_arimoto(
         p(r̂|z,x) <- ( q_1(r̂)^mu_1 q_2(z|r̂,x)^mu_1 q_3(r̂|z)^mu_2 e^{-E[d(r̂,R)|z,x]}
                      )^{1 / (mu_1 + mu_2)} / eta(z,x),
 
-    where q_1, q_2 and q_3 are the laws p(r̂), p(z|r̂,x) and p(r̂|z) of the whole previous kernel.
+    where q_1, q_2 and q_3 are the distributions p(r̂), p(z|r̂,x) and p(r̂|z) of the whole previous
+    kernel.
 
     Parameters
     ----------
     joint : array_like, shape (R, Z, X)
-        The law p(r,z,x) of request, earlier outputs (taken together) and dataset.
+        The distribution p(r,z,x) of request, earlier outputs (taken together) and dataset.
     mu_1, mu_2 : float
         Multipliers >= 0, in units of distortion per nat (SEQUENTIAL counts in bits: its multiplier
         divided by log 2 is this one).
     distortion : Distortion or array_like, shape (R, outputs), optional
         d(r, r̂); Hamming if left out.
     outputs : int, optional
-        How many values R̂ has; as many as R if left out.
+        The number of values of R̂; that of R if left out.
     start : array_like, shape (Z, X, outputs), optional
-        Initial kernel; Algorithm 1 starts from q_1, q_2, q_3, which a kernel determines. If left
-        out, half uniform and half the kernel of least distortion. Zeros stay zeros.
+        Initial kernel, which determines the q_1, q_2, q_3 from which Algorithm 1 starts. If left
+        out, the mean of the uniform kernel and the kernel of least distortion. Zero entries stay
+        zero.
     tol : float
         Stop when the gap is at most this, in units of distortion.
     max_iterations : int
@@ -70,24 +72,25 @@ def distortion_blahut_arimoto(
     Raises
     ------
     ValidationError
-        Not a joint law, arguments that do not fit it, or an option out of range.
+        Not a joint distribution, arguments that do not fit it, or an option out of range.
 
     Notes
     -----
     SEQUENTIAL Algorithm 1, Proposition 1 and Theorem 1, with these corrections: the exponent of
     q_2 in the normalizer is mu_1, as in the numerator (line 5 prints mu_2); all of p is updated
-    before q_1, q_2, q_3 are (lines 7 to 9 stand inside the sweep); and mu_1 = mu_2 = 0, where the
-    exponent 1 / (mu_1 + mu_2) is none, returns the kernel of least expected distortion.
+    before q_1, q_2, q_3 are (the paper has lines 7 to 9 inside the sweep); and for mu_1 = mu_2 = 0,
+    where the exponent 1 / (mu_1 + mu_2) is undefined, the result is the kernel of least expected
+    distortion.
 
     Since q_1(r̂) q_2(z|r̂,x) p(x) / p(z,x) is p(r̂|z,x) over p(x|r̂) / p(x), an update equals
 
         log p <- log p - G / (mu_1 + mu_2) - log eta,
         G = E[d(r̂,R)|z,x] + mu_1 log( p(x|r̂) / p(x) ) + mu_2 log( p(x|r̂,z) / p(x|z) ),
 
-    which is how it is computed, in logarithms: outputs may die out without underflow. G is the
-    objective's gradient over p(z,x). As the objective is convex and I is at least the mean of a
-    log ratio at any other kernel, sum p(z,x) ( sum_r̂ p G - min_r̂ G ) bounds the distance to the
-    optimum; this is ``gap``.
+    and is computed in this form, in logarithms, so that probabilities of outputs may tend to zero
+    without underflow. G is the gradient of the objective divided by p(z,x). Since the objective is
+    convex, and I is at least the mean of the log ratio of any other kernel, sum p(z,x) ( sum_r̂ p
+    G - min_r̂ G ) bounds the distance to the optimum; this is ``gap``.
 
     Examples
     --------
@@ -122,49 +125,49 @@ def information_blahut_arimoto(
     time_limit: float | None = None,
     rng: int | np.random.Generator | None = 0,
 ) -> IterativeResult:
-    r"""Look for a small -I(R̂;R) + mu_1 I(R̂;X) + mu_2 I(R̂,Z;X) over kernels p(r̂|z,x).
+    r"""Search for a small -I(R̂;R) + mu_1 I(R̂;X) + mu_2 I(R̂,Z;X) over kernels p(r̂|z,x).
 
     The updates are those of `distortion_blahut_arimoto`, with D( p(r|z,x) || q_4(r|r̂) ) in place
-    of the expected distortion, where q_4 is the law of R given r̂ under the previous kernel. With
-    mu_2 = 0 and Z - X - R it is the information bottleneck's iteration.
+    of the expected distortion, where q_4 is the distribution of R given r̂ under the previous
+    kernel. With mu_2 = 0 and Z - X - R it is the information bottleneck's iteration.
 
     Parameters
     ----------
     joint : array_like, shape (R, Z, X)
-        The law p(r,z,x).
+        The distribution p(r,z,x).
     mu_1, mu_2 : float
-        Multipliers >= 0: nats per nat.
+        Multipliers >= 0, without a unit.
     outputs : int, optional
-        How many values R̂ has; as many as R if left out.
+        The number of values of R̂; that of R if left out.
     start : array_like, shape (Z, X, outputs), optional
         A kernel to start from, instead of random ones.
     restarts : int
-        How many random kernels to start from.
+        Number of random kernels to start from.
     tol : float
-        Stop when the gap, which measures how stationary the kernel is, is at most this many nats.
+        Stop when the gap, which is zero at stationary kernels, is at most this many nats.
     max_iterations : int
         For each start.
     time_limit : float, optional
         In seconds, for all starts together.
     rng : int, numpy.random.Generator or None
-        Where the starts come from.
+        Seed of the random starts.
 
     Returns
     -------
     IterativeResult
-        The run with the least objective: `value` is that of its last kernel `point`. The objective
-        is not convex, so this is an upper bound of its minimum and nothing else.
+        The run with the least objective; `value` is the objective at its last kernel, `point`. The
+        objective is not convex, so this is only an upper bound on its minimum.
 
     Raises
     ------
     ValidationError
-        Not a joint law, arguments that do not fit it, or an option out of range.
+        Not a joint distribution, arguments that do not fit it, or an option out of range.
 
     Notes
     -----
     SEQUENTIAL Algorithm 2, objective (13), with the corrections of `distortion_blahut_arimoto`.
-    Tishby, Pereira and Bialek (1999) for mu_2 = 0. The objective never rises. At mu_1 = mu_2 = 0
-    every row goes to the output of least divergence, as in the limit.
+    Tishby, Pereira and Bialek (1999) for mu_2 = 0. The objective never increases. For mu_1 = mu_2 =
+    0 every row chooses the output of least divergence, as in the limit.
 
     Examples
     --------

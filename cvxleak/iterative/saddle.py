@@ -5,7 +5,7 @@ For convex parts with vertices V, weights w on all of them (sum 1) and prices s 
     g(w, s) = min over Q of  sum_k W_k I(P_k; Q) + sum_v s_v (P_v . c(Q) - D),
 
 W_k P_k = sum of w_v P_v over the vertices of part k, c_x(Q) = sum_y Q(y|x) d(x,y). The inner
-minimum is Blahut's: with output laws t_k = P_k Q in place, Q(y|x) is proportional to
+minimum is Blahut's: with output distributions t_k = P_k Q in place, Q(y|x) is proportional to
 exp( (sum_k W_k P_k(x) log t_k(y) - sum_v s_v P_v(x) d(x,y)) / sum_k W_k P_k(x) ). g is concave.
 """
 
@@ -48,9 +48,9 @@ class Saddle:
     Attributes
     ----------
     channel : Channel
-        Rows positive; near the optimum within the budget.
+        Its rows are positive; near the optimum it is within the budget.
     weights : tuple of ndarray
-        For each part one weight per vertex; all together sum to 1.
+        For each part, one weight per vertex; all weights together sum to 1.
     prices : tuple of ndarray
         For each part one price per vertex: the multipliers of the budget.
 
@@ -82,16 +82,16 @@ def information_saddle(
     Parameters
     ----------
     parts : sequence of array_like, each of shape (n, k)
-        The convex parts of the source set: each the hull of its rows. A finite set of laws has one
-        part per law.
+        The convex parts of the source set; each is the convex hull of its rows. A finite set of
+        distributions has one part per distribution.
     distortion : array_like, shape (k, m)
         d(x, y) >= 0.
     budget : float
         D, more than the least worst-case distortion.
     tol : float
-        Change of the dual at which the ascent stops, in nats.
+        The ascent stops when the dual changes by less than this, in nats.
     max_iterations : int
-        Most steps of the ascent.
+        Largest number of steps of the ascent.
     time_limit : float, optional
         Seconds after which it stops.
 
@@ -104,7 +104,7 @@ def information_saddle(
     Raises
     ------
     ValidationError
-        Parts that are no laws or do not fit, or an option out of range.
+        Parts that are not distributions or do not fit, or an option out of range.
 
     Notes
     -----

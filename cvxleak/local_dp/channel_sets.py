@@ -1,4 +1,4 @@
-"""The local differential privacy of a channel that is only known to lie in a set."""
+"""Local differential privacy of a channel that is known only to lie in a set."""
 
 from __future__ import annotations
 
@@ -73,9 +73,9 @@ def local_dp_epsilon_of_set(channel_set: ChannelSet) -> EpsilonOfSet:
 
         sum_x min over rows q of sum_y (b_xy / f - a_xy) q_y > 0,
 
-    since it is at most sum b (q / f - t) + a (t - q) <= 0 otherwise. The lower end is the log of
-    an f for which this holds in rational numbers, with the multipliers of the linear program; both
-    ends are proved by the certificate (kind ``local-dp-of-set``).
+    since it is at most sum b (q / f - t) + a (t - q) <= 0 otherwise. The lower bound is the log of
+    an f for which this holds in rational numbers, with the multipliers of the linear program. The
+    certificate proves both bounds (kind ``local-dp-of-set``).
 
     Parameters
     ----------

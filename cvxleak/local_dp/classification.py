@@ -40,20 +40,20 @@ class Classification:
         I: the convex hull contains the uniform distribution. II: not I, and all distributions rank
         the outcomes in one order. III: all other sets.
     distance : float
-        L1 distance of the uniform law from the hull, up to rounding.
+        L1 distance of the uniform distribution from the hull, up to rounding.
     mixture : Mixture or None
-        Class I: the law of the hull that is uniform.
+        Class I: the uniform distribution as a mixture of distributions of the set.
     separator : tuple of float or None
-        Classes II and III: weights a with mean(a) > a . P for every law P of the set.
+        Classes II and III: weights a with mean(a) > a . P for every distribution P of the set.
     exact : bool
-        Whether the uniform law is a mixture of the laws of `mixture`, or else the separator and
-        the order hold, in exact arithmetic. If not, the set is within `tol` of a border, and is
-        put on the side of more structure.
+        Whether the class is proved in exact arithmetic: the mixture is uniform, or the separator
+        and the order are valid. If not, the set is within `tol` of the boundary between classes,
+        and the class with more structure is returned.
     permutation : tuple of int or None
-        Class II: outcomes by falling probability.
+        Class II: outcomes in order of decreasing probability.
     folding : tuple of tuple of int or None
-        The orders that some law of the set has, ties in every way; None if there are more than
-        `cap`.
+        The orders of the outcomes under the distributions of the set, with ties broken in every
+        way; None if there are more than `cap`.
 
     Examples
     --------
@@ -77,10 +77,10 @@ def classify(sources: Sources, *, tol: float = 1e-9, cap: int = 1000) -> Classif
 
     Parameters
     ----------
-    sources : SourceSet, Prior, or iterable of laws
+    sources : SourceSet, Prior, or iterable of distributions
         The set; a finite one need not be convex.
     tol : float
-        Tolerance for containing the uniform distribution and for sharing an order.
+        Tolerance of the tests for the uniform distribution and for a common order.
     cap : int
         Largest number of folding permutations to list. If there are more, `folding` is None;
         `MinLocalDP` does not need them.
@@ -92,7 +92,7 @@ def classify(sources: Sources, *, tol: float = 1e-9, cap: int = 1000) -> Classif
 
     Notes
     -----
-    HAMMING Definitions 1 and 5. Nothing that cvxleak certifies depends on the class.
+    HAMMING Definitions 1 and 5. No certificate of cvxleak depends on the class.
 
     Examples
     --------

@@ -9,7 +9,8 @@ much here: together with D_T(i) = D_i it makes everything between i and T(i) equ
 upper bound of Theorem 3 then always holds, and both bounds are exact if intersection and union
 agree and the folding permutations form a group, up to relabeling. Otherwise the lower bound is
 false in general: for P = {(.5, .3, .2), (.2, .5, .3)} all three distortions become equal, which
-asks for log 2 (1 - D)/D at every D, and the constant law (.4, .6, 0) has distortion .62 under both.
+asks for log 2 (1 - D)/D at every D, and the constant distribution (.4, .6, 0) has distortion .62
+under both.
 """
 
 from __future__ import annotations
@@ -37,16 +38,16 @@ __all__ = ["FoldedSets", "FoldingBounds", "fold", "folding_bounds", "folding_pro
 
 @dataclass(frozen=True, eq=False)
 class FoldedSets:
-    """A finite set, folded into the order S_0 of falling probabilities.
+    """A finite set, folded into the order S_0 of decreasing probabilities.
 
     Attributes
     ----------
     folding : tuple of tuple of int
-        The folding permutations T: outcomes by falling probability.
+        The folding permutations T: outcomes in order of decreasing probability.
     images : tuple of ndarray
-        For each T the laws of P in that order, in the order's coordinates.
+        For each T, the distributions of the set that have this order, in its coordinates.
     intersection, union : ndarray, shape (n, k)
-        Of the images, (15).
+        Intersection and union of the images, (15).
     lower_set, upper_set : SourceSet or None
         (51): the intersection and the union, unfolded by every T; None if empty.
 
@@ -72,15 +73,15 @@ class FoldingBounds:
     Attributes
     ----------
     lower : float or None
-        (17) of the intersection; None if that is empty. It can exceed the least epsilon.
+        (17) for the intersection; None if it is empty. It can exceed the least epsilon.
     upper : float
-        (17) of the union: never below the least epsilon.
+        (17) for the union; never below the least epsilon.
     single_order : float
-        Remark 4: the least epsilon of the laws in one order alone, the best over the orders; never
-        above the least epsilon.
+        Remark 4: the least epsilon for the distributions with one order, maximized over the orders;
+        never above the least epsilon.
     tight : bool
-        Whether intersection and union are equal (Corollary 1), and so `lower` and `upper`. They
-        are the least epsilon if, besides, the folding permutations form a group.
+        Whether intersection and union are equal (Corollary 1); then `lower` equals `upper`. Both
+        are the least epsilon if, in addition, the folding permutations form a group.
 
     Examples
     --------
@@ -100,20 +101,20 @@ def fold(sources: Sources, *, cap: int = 1000) -> FoldedSets:
 
     Parameters
     ----------
-    sources : SourceSet, Prior, or iterable of laws
+    sources : SourceSet, Prior, or iterable of distributions
         A finite set.
     cap : int
-        Most folding permutations.
+        Largest number of folding permutations.
 
     Raises
     ------
     ValidationError
-        Not a finite set, or more than `cap` folding permutations: use `MinLocalDP` alone then.
+        Not a finite set, or more than `cap` folding permutations; `MinLocalDP` has no such limit.
 
     Notes
     -----
-    HAMMING Definitions 5 and 6, (15) and (51). Coordinates are those of the first permutation, so
-    that its image is the set itself, as the paper assumes.
+    HAMMING Definitions 5 and 6, (15) and (51). Outcomes are numbered in the order of the first
+    permutation, which is then the identity, as the paper assumes.
 
     Examples
     --------
@@ -148,12 +149,12 @@ def folding_bounds(sources: Sources, budget: float, *, cap: int = 1000) -> Foldi
 
     Parameters
     ----------
-    sources : SourceSet, Prior, or iterable of laws
+    sources : SourceSet, Prior, or iterable of distributions
         A finite set.
     budget : float
         D in (0, 1].
     cap : int
-        Most folding permutations.
+        Largest number of folding permutations.
 
     Raises
     ------
@@ -162,8 +163,8 @@ def folding_bounds(sources: Sources, budget: float, *, cap: int = 1000) -> Foldi
 
     Examples
     --------
-    HAMMING's Class III set a, where they agree, and a set where the "lower" bound is above the
-    least epsilon, which is 0:
+    HAMMING's Class III set a, for which the bounds agree, and a set for which the "lower" bound
+    exceeds the least epsilon, which is 0:
 
     >>> from cvxleak.local_dp.folding import folding_bounds
     >>> table = [0.7, 0.15, 0.06, 0.04, 0.03, 0.02]
@@ -189,9 +190,10 @@ def folding_bounds(sources: Sources, budget: float, *, cap: int = 1000) -> Foldi
 def folding_program(sources: Sources, budget: float, *, cap: int = 1000) -> cp.Problem:
     """Return the linear program of the upper bound of `folding_bounds` in plain CVXPY.
 
-    Its value is e^epsilon, where no constant output meets the budget and the least likely outcome's
-    probability does not exceed it; its variables are ``ratios``, the distortion of each group of
-    outcomes that the foldings make alike over the least one, and ``scale``, 1 over the least one.
+    Its value is e^epsilon if no constant output meets the budget and the smallest probability of an
+    outcome does not exceed it. Its variables are ``ratios``, the distortion of each group of
+    equivalent outcomes (under the foldings) divided by the least distortion, and ``scale``, 1
+    divided by the least distortion.
 
     Parameters
     ----------
@@ -301,7 +303,7 @@ def _finite(sources: Sources) -> SourceSet:
     known = read_sources(sources)
     if not known.is_finite:
         raise ValidationError(
-            "sources: found convex parts; folding needs a finite set of laws (use MinLocalDP "
+            "sources: found convex parts; folding needs a finite set (use MinLocalDP "
             "for other sets)"
         )
     return known

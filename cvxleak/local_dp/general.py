@@ -1,8 +1,8 @@
 """Any distortion: the least worst-case distortion at a given e^epsilon, in few variables.
 
-With u_y the least entry of column y, a row of an epsilon-private channel is u plus a law of mass
-1 - sum u with at most (f - 1) u_y on output y, f = e^epsilon; so a row that costs least fills the
-cheapest outputs first. By duality its cost is
+With u_y the least entry of column y, a row of an epsilon-private channel is u plus a distribution
+of mass 1 - sum u with at most (f - 1) u_y on output y, f = e^epsilon; so a row that costs least
+fills the cheapest outputs first. By duality its cost is
 
     c_x(u) = max over m of  m + sum_y u_y ( d(x,y) - m - (f - 1) max(0, m - d(x,y)) ),
 

@@ -51,7 +51,7 @@ class MinDistortionLocalDP(SourceProblem):
 
     Parameters
     ----------
-    sources : SourceSet, Prior, or iterable of laws
+    sources : SourceSet, Prior, or iterable of distributions
         The possible true distributions; a set and its convex hull give the same result.
     epsilon : float
         In nats, from 0 to 100.

@@ -51,7 +51,7 @@ class MinLocalDP(BudgetProblem):
 
     Parameters
     ----------
-    sources : SourceSet, Prior, or iterable of laws
+    sources : SourceSet, Prior, or iterable of distributions
         The possible true distributions; a set and its convex hull give the same result.
     budget : float
         D >= 0, in the unit of d; at most 1 for Hamming distortion.
@@ -81,9 +81,9 @@ class MinLocalDP(BudgetProblem):
     falls from a positive number to 0. The budget is taken as the stored float, and 0.3 is slightly
     less than 1 - 0.7: the side of the jump is decided in rational arithmetic. The gap stays wide
     only in these cases: for polytopes with inequalities, within rounding of such a jump or of the
-    least possible distortion; for delta > 0, within a millionth of these budgets; and for
-    probabilities and budgets so small (1e-9 beside 1e-6) that linear programs in floating point
-    lose them.
+    least possible distortion; for delta > 0, within a millionth of these budgets; and if
+    probabilities and budgets have such different sizes (1e-9 and 1e-6) that linear programs in
+    floating point do not resolve them.
 
     The bound's `upper` is the epsilon of the `witness`, a `Channel` that meets the budget exactly,
     as stored; `lower` is proved by linear programming duality. Both are in the certificate. Both
@@ -113,7 +113,7 @@ class MinLocalDP(BudgetProblem):
     >>> print(MinLocalDP([table, [0.15, 0.7, *table[2:]]], 0.3).solve())
     local DP: 1.540445 to 1.540445 nats (CERTIFIED)
 
-    A channel and a law that were found elsewhere:
+    Checking a channel and a distribution that were found elsewhere:
 
     >>> problem = MinLocalDP([[0.5, 0.3, 0.2]], 0.5)
     >>> print(problem.check([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25, 0.25, 0.5]]))
@@ -210,7 +210,7 @@ class MinLocalDP(BudgetProblem):
 
     def _away(self, law: Prior) -> dict[str, float]:
         away = distance_from_hull(self.sources, law.probabilities)[0]
-        return {"law in the sources' hull": away}
+        return {"distribution in the sources' hull": away}
 
     def _attempts(
         self, costs: Costs, tol: float, solver: LinearSolver, meets: Callable[[Array], bool]
@@ -252,7 +252,7 @@ def min_local_dp(
 
     Examples
     --------
-    Nothing is known about the law of four values (HAMMING Theorem 1: log 9 at D = 1/4):
+    Four values whose distribution is completely unknown (HAMMING Theorem 1: log 9 at D = 1/4):
 
     >>> from cvxleak.sources import SourceSet
     >>> from cvxleak.local_dp import min_local_dp

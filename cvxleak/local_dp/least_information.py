@@ -49,7 +49,7 @@ class MinInformation(BudgetProblem):
 
     Parameters
     ----------
-    sources : SourceSet, Prior, or iterable of laws
+    sources : SourceSet, Prior, or iterable of distributions
         The possible true distributions.
     budget : float
         D >= 0, in the unit of d; at most 1 for Hamming distortion.
@@ -67,7 +67,7 @@ class MinInformation(BudgetProblem):
     HAMMING (20) to (22). Information is convex in Q and concave in P, so for a convex set minimum
     and maximum can be exchanged (22); the paper's remark that any set may be replaced by its hull
     is right for the budget, not for the information. It is one convex program: max_P I(P;Q) over a
-    convex part is min over output laws t of max_P sum_x P(x) D(Q_x || t).
+    convex part is min over output distributions t of max_P sum_x P(x) D(Q_x || t).
 
     The bound is an approximate saddle point with its gap: `upper` is the worst-case information of
     the `witness`, a `Channel` that meets the budget exactly, as stored; `lower` is the least
@@ -195,7 +195,7 @@ class MinInformation(BudgetProblem):
             distance_from_hull(SourceSet._of([part], self.sources.labels), law.probabilities)[0]
             for part in self.sources.parts
         )
-        return {"law in the sources": away}
+        return {"distribution in the sources": away}
 
 
 def min_information(

@@ -1,4 +1,4 @@
-"""How the ratios of a channel's columns lie: critical pairs, colors, staircases."""
+"""The ratios within a channel's columns: critical pairs, colors, staircases."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["CriticalPair", "colors", "critical_pairs", "is_staircase"]
 
 
 class CriticalPair(NamedTuple):
-    """Two entries of a column whose ratio is e^epsilon, by their places.
+    """The positions of two entries of a column whose ratio is e^epsilon.
 
     Examples
     --------
@@ -35,9 +35,9 @@ def critical_pairs(channel: Channel | ArrayLike, *, tol: float = 1e-9) -> list[C
     Parameters
     ----------
     channel : Channel or array_like, shape (k, m)
-        Of finite, positive epsilon; otherwise there are none.
+        There are no critical pairs if its epsilon is 0 or infinite.
     tol : float
-        Relative difference of ratios that counts as none.
+        Ratios within this relative difference count as equal.
 
     Raises
     ------

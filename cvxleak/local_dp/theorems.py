@@ -3,7 +3,8 @@
 They are floating-point numbers without a certificate; `MinLocalDP` needs none of them. Corrections
 to what is printed: (11) needs the order D_1 <= D_2 <= ... (without it the value is too small); with
 it the best number of removed outputs is always found at l = 0, because D_i = 1 removes an output;
-(48) is for i, j <= M - k. For a single law the program has a closed form, `one_law_leakage`.
+(48) is for i, j <= M - k. For a single distribution the program has a closed form,
+`one_law_leakage`.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def class_one_leakage(size: int, budget: float) -> float:
     size : int
         M, the number of outcomes.
     budget : float
-        D in [0, 1], worst-case Hamming distortion.
+        D in [0, 1], the worst-case Hamming distortion.
 
     Raises
     ------
@@ -97,8 +98,8 @@ def class_one_information(size: int, budget: float) -> float:
 
     Notes
     -----
-    HAMMING Lemma 5, which needs the set to have the uniform law itself: over a finite set whose
-    hull alone has it the information can be smaller.
+    HAMMING Lemma 5, for sets that contain the uniform distribution. For a finite set, the
+    information can be smaller if only its hull contains it.
 
     Examples
     --------
@@ -117,8 +118,8 @@ def class_one_information(size: int, budget: float) -> float:
 def distortion_thresholds(sources: Sources) -> Array:
     """Return D^(0) = 0, D^(1), ..., D^(M): the largest probability of the k least likely outcomes.
 
-    Below D^(k) no channel that meets the budget can do without k outputs. From D^(M-1) on a
-    constant output will do.
+    With a budget below D^(k), no channel that meets the budget can leave out k outputs. From
+    D^(M-1) on, a constant output meets the budget.
 
     Raises
     ------
@@ -149,21 +150,21 @@ def class_two_distortions(
 
     Parameters
     ----------
-    sources : SourceSet, Prior, or iterable of laws
+    sources : SourceSet, Prior, or iterable of distributions
         A Class II set.
     budget : float
         D in (0, 1].
     removed : int
         l, from 0 to M - 2.
     ordered : bool
-        False for (11) as it is printed, without the order: a number that can be too small.
+        False for (11) as printed, without the constraint on the order; its value can be too small.
 
     Returns
     -------
     epsilon : float
-        inf if no distortions with l removed outputs meet the budget.
+        inf if the budget cannot be met with l outputs removed.
     distortions : ndarray, shape (M,)
-        By falling probability of the outcomes; empty if epsilon is inf.
+        In order of decreasing probability of the outcomes; empty if epsilon is inf.
 
     Raises
     ------
@@ -172,8 +173,8 @@ def class_two_distortions(
 
     Notes
     -----
-    HAMMING (11), corrected: the printed tail D^(l) is the largest over the sources, here each
-    source pays its own. Linear after division by D_1 (Charnes and Cooper).
+    HAMMING (11), corrected: the printed tail D^(l) is the largest over the sources; here each
+    source has its own. Linear after division by D_1 (Charnes and Cooper).
 
     Examples
     --------
@@ -225,8 +226,7 @@ def class_two_program(
     known = _class_two(sources)
     if known.polytopes:
         raise ValidationError(
-            "sources: found polytopes; a finite set of laws is needed (use MinLocalDP for "
-            "polytopes)"
+            "sources: found polytopes; a finite set is needed (use MinLocalDP for polytopes)"
         )
     D = real_number(budget, "budget", 0.0, 1.0, open_low=True)
     kept = known.size - whole_number(removed, "removed", 0, max(known.size - 2, 0))
@@ -244,7 +244,7 @@ def class_two_program(
 
 
 def class_two_leakage(sources: Sources, budget: float) -> float:
-    """Return the least epsilon of a Class II set by HAMMING Theorem 2, with the order.
+    """Return the least epsilon of a Class II set by HAMMING Theorem 2, with the order constraint.
 
     Raises
     ------
@@ -286,7 +286,7 @@ def class_two_mechanism(distortions: Array, removed: int = 0) -> Array:
     Raises
     ------
     ValidationError
-        Distortions outside [0, 1] by more than 1e-12, or of which fewer than two are below 1.
+        Distortions outside [0, 1] by more than 1e-12, or fewer than two distortions below 1.
 
     Examples
     --------
@@ -314,24 +314,24 @@ def class_two_mechanism(distortions: Array, removed: int = 0) -> Array:
 
 
 def one_law_leakage(prior: Prior | ArrayLike, budget: float) -> float:
-    """Return the least epsilon if the law is known: log (m - 1)(1 - D)/(S_m - 1 + D) for some m.
+    """Return the least epsilon of one source: log (m - 1)(1 - D)/(S_m - 1 + D) for the best m.
 
-    S_m is the probability of the m likeliest outcomes, and m >= 2 the best of those with
-    S_m > 1 - D. Randomized response on the m likeliest outcomes attains it; any other outcome is
-    answered by one of these, each as likely. From D = 1 - S_1 on it is 0, which the likeliest
-    outcome, whatever the input, attains.
+    S_m is the probability of the m most probable outcomes, and m >= 2 is the best one with S_m >
+    1 - D. Randomized response on the m most probable outcomes attains it; for any other input, the
+    output is uniform on them. From D = 1 - S_1 on, epsilon is 0, attained by always releasing the
+    most probable outcome.
 
     Parameters
     ----------
     prior : Prior or array_like, shape (M,)
-        The law, in any order.
+        The distribution, in any order.
     budget : float
         D in [0, 1], expected Hamming distortion.
 
     Returns
     -------
     float
-        In nats; inf where no channel with a finite epsilon meets the budget.
+        In nats; inf if no channel with a finite epsilon meets the budget.
 
     Raises
     ------
@@ -340,7 +340,7 @@ def one_law_leakage(prior: Prior | ArrayLike, budget: float) -> float:
 
     Notes
     -----
-    The minimum of HAMMING (11), corrected, for a set of one law. The proof is on the documentation
+    The minimum of HAMMING (11), corrected, for a single source. The proof is on the documentation
     page "Local differential privacy under a distortion budget".
 
     Examples
@@ -378,8 +378,7 @@ def ordered_leakage(
     M, kept = known.size, known.size - removed
     if known.polytopes:
         raise ValidationError(
-            "sources: found polytopes; a finite set of laws is needed (use MinLocalDP for "
-            "polytopes)"
+            "sources: found polytopes; a finite set is needed (use MinLocalDP for polytopes)"
         )
     # Columns z_i = D_i / D_1 for i <= kept, and t = 1 / D_1.
     head, tail = known.points[:, :kept], known.points[:, kept:].sum(axis=1)

@@ -1,4 +1,4 @@
-"""Numbers of a fixed channel or mechanism, in plain NumPy: the reference for everything else."""
+"""Measures of a fixed channel or mechanism, in plain NumPy: the reference for everything else."""
 
 from cvxleak.measures.chain import ChainRule, composition_chain_rule, group_chain_rule
 from cvxleak.measures.composition import (

@@ -1,4 +1,4 @@
-"""Arguments and probability laws that several measures share."""
+"""Arguments and probability distributions that several measures share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chain rules: a group's or a composition's information, split record by record, output by output.
+"""Chain rules: the information of a group split by records, and of a composition by outputs.
 
 DALENIUS Lemmas 3 and 4. Both say that what is learned second is learned by an ordinary adversary:
 one whose prior is the first one's, conditioned on what is known by then.
@@ -22,18 +22,18 @@ __all__ = ["ChainRule", "composition_chain_rule", "group_chain_rule"]
 
 @dataclass(frozen=True, eq=False)
 class ChainRule:
-    """An information as I(first) + sum_v p(v) I(second given v).
+    """An information split by the chain rule: I(first) + sum_v p(v) I(second given v).
 
     Attributes
     ----------
     first : float
         The information learned first, in nats.
     condition : Prior
-        The law of what is known by then, on its values v of positive probability.
+        The distribution of what the first step reveals, on its values v of positive probability.
     priors : tuple of Prior
-        For each v the conditional prior on datasets.
+        For each v, the conditional prior on datasets.
     second : array
-        For each v the information learned by the adversary with that prior, in nats.
+        For each v, the information learned by the adversary with that prior, in nats.
 
     Notes
     -----
@@ -41,7 +41,8 @@ class ChainRule:
 
     Examples
     --------
-    The parity of two fair bits, as it is: the first bit alone tells nothing, both together a bit.
+    The exact parity of two fair bits leaks nothing about the first bit alone and one bit about
+    both:
 
     >>> from cvxleak.measures import group_chain_rule
     >>> from cvxleak.model import AdditiveQuery, Mechanism, RecordSpace
@@ -65,9 +66,9 @@ class ChainRule:
 def group_chain_rule(
     prior: Prior | ArrayLike, mechanism: Mechanism, first: Records, second: Records
 ) -> ChainRule:
-    """Return I(X_I;Y) = I(X_F;Y) + sum_v p(x_F = v) I(X_S^v; Y^v) for I made of F and S.
+    """Return I(X_I;Y) = I(X_F;Y) + sum_v p(x_F = v) I(X_S^v; Y^v), where I is the union of F and S.
 
-    X^v has the law of X given x_F = v, and Y^v is the mechanism's output about it.
+    X^v has the distribution of X given x_F = v, and Y^v is the mechanism's output for X^v.
 
     Parameters
     ----------
@@ -119,8 +120,8 @@ def composition_chain_rule(
 ) -> ChainRule:
     """Return I(X_i;Y1,Y2) = I(X_i;Y2) + sum_v p(y2 = v) I(X_i^v; Y1^v) for two releases.
 
-    The releases have independent noise. X^v has the law of X given that the second mechanism
-    released v, and Y1^v is the first mechanism's output about it.
+    The releases have independent noise. X^v has the distribution of X given that the second
+    mechanism released v, and Y1^v is the first mechanism's output for X^v.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Budgets under more than one record or release (DALENIUS Definitions 10, 16, 17, Theorems 3, 4).
+"""Budgets for several records or releases (DALENIUS Definitions 10, 16, 17, Theorems 3, 4).
 
 All capacities are in nats: C_1 over all adversaries, C_1^b over those with H(X) >= b, C_k for
 groups of k records.
@@ -22,7 +22,7 @@ __all__ = [
 
 
 def balance_value(capacity: float, floored_capacity: float) -> float:
-    """Return g(b) = C_1 - C_1^b: what an adversary gains by knowing more, in nats.
+    """Return g(b) = C_1 - C_1^b: the extra leakage if the entropy floor b is dropped, in nats.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def balance_value(capacity: float, floored_capacity: float) -> float:
 
     See Also
     --------
-    cvxleak.audit.balance : A proved bracket of g(b) for a mechanism.
+    cvxleak.audit.balance : Lower and upper bound on g(b) of a mechanism, both proved.
 
     Notes
     -----
@@ -94,7 +94,8 @@ def group_budget(size: int, epsilon: float, balance: float = 0.0) -> float:
     epsilon : float
         A bound on C_1^b.
     balance : float, optional
-        g(b), see `balance_value`; 0 for a bound on C_k over all adversaries from one on C_1.
+        g(b), see `balance_value`; 0 if epsilon bounds C_1 over all adversaries, which gives a bound
+        on C_k over all of them.
 
     Raises
     ------
@@ -103,8 +104,9 @@ def group_budget(size: int, epsilon: float, balance: float = 0.0) -> float:
 
     Notes
     -----
-    DALENIUS Theorem 3. In the chain rule the first record is faced by the adversary as given, the
-    other k - 1 by ones that know more, which costs g(b) each.
+    DALENIUS Theorem 3. In the chain rule, the adversary of the first term has entropy at least b.
+    Those of the other k - 1 terms also know records, and may have less; each of these terms adds
+    g(b).
 
     Examples
     --------
@@ -153,19 +155,20 @@ def composition_budget(epsilons: Sequence[float], balances: Sequence[float]) -> 
     Parameters
     ----------
     epsilons : sequence of float
-        For each release a bound on its C_1^b.
+        For each release, a bound on its C_1^b.
     balances : sequence of float
-        For each release its g_j(b), see `balance_value`; zeros for a bound on C_1 over all
-        adversaries from bounds on each C_1.
+        For each release its g_j(b), see `balance_value`; zeros if the epsilons bound each C_1 over
+        all adversaries, which gives a bound on C_1 over all of them.
 
     Raises
     ------
     ValidationError
-        If the two differ in length, are empty, or hold a negative number.
+        If the two sequences differ in length, are empty, or hold a negative number.
 
     Notes
     -----
-    DALENIUS Theorem 4. The releases have independent noise, and the datasets any law.
+    DALENIUS Theorem 4. The noise of the releases is independent; the datasets may have any
+    distribution.
 
     Examples
     --------
@@ -199,7 +202,7 @@ def composition_slack(capacity: float, epsilons: Sequence[float]) -> float:
 
     Notes
     -----
-    DALENIUS Definition 17: the composition is private with this c and every larger one.
+    DALENIUS Definition 17: the composition satisfies it with this c and every larger one.
 
     Examples
     --------

@@ -24,7 +24,7 @@ def expected_distortion(
     Parameters
     ----------
     prior : Prior or array_like, shape (k,)
-        The true law of the input.
+        The true distribution of the input.
     channel : Channel or array_like, shape (k, m)
         The rows q(y|x).
     distortion : Distortion or array_like
@@ -69,7 +69,7 @@ def worst_case_distortion(
     Parameters
     ----------
     priors : iterable of Prior or array_like, each of shape (k,)
-        The possible true laws of the input, at least one.
+        The possible true distributions of the input, at least one.
     channel, distortion
         As in `expected_distortion`.
 
@@ -107,8 +107,8 @@ def mechanism_distortion(
     Parameters
     ----------
     prior : Prior or array_like, shape (|X|,)
-        The true law of the dataset; arrays are in product order. Where the datasets are too
-        many to write out, use `expected_distortion` with a law on the query's values.
+        The true distribution of the dataset; arrays are in product order. Where the datasets are
+        too many to write out, use `expected_distortion` with a distribution on the query's values.
     mechanism : Mechanism
         The mechanism: a query f and a channel.
     distortion : Distortion or array_like

@@ -1,4 +1,4 @@
-"""Divergences of two laws, and of the rows of a channel: f-divergences, Rényi, zCDP."""
+"""Divergences of two distributions, and of the rows of a channel: f-divergences, Rényi, zCDP."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ROUNDED_UP = 1.001
 
 
 def f_divergence(law: Prior | ArrayLike, reference: Prior | ArrayLike, divergence: str) -> float:
-    """Return a divergence D(P || R) of two laws on the same outcomes.
+    """Return a divergence D(P || R) of two distributions on the same outcomes.
 
     ===================  =============================================  ==========
     divergence           D(P || R)                                      range
@@ -47,21 +47,21 @@ def f_divergence(law: Prior | ArrayLike, reference: Prior | ArrayLike, divergenc
     Parameters
     ----------
     law : Prior or array_like, shape (m,)
-        The law P.
+        The distribution P.
     reference : Prior or array_like, shape (m,)
-        The law R; two `Prior` objects are matched by label.
+        The distribution R; two `Prior` objects are matched by label.
     divergence : str
         One of the four names.
 
     Raises
     ------
     ValidationError
-        Laws that do not fit each other or are no distributions, or another name.
+        Arguments that are not distributions on the same outcomes, or an unknown name.
 
     Notes
     -----
-    Csiszár, Studia Sci. Math. Hungar. 2 (1967). Each is an f-divergence, so that it is jointly
-    convex in both laws and no processing of the outcome raises it.
+    Csiszár, Studia Sci. Math. Hungar. 2 (1967). Each is an f-divergence: it is jointly convex in
+    both distributions, and post-processing of the outcome cannot increase it.
 
     Examples
     --------
@@ -77,15 +77,15 @@ def f_divergence(law: Prior | ArrayLike, reference: Prior | ArrayLike, divergenc
 def renyi_divergence(law: Prior | ArrayLike, reference: Prior | ArrayLike, alpha: float) -> float:
     """Return D_alpha(P || R) = log( sum_y P(y)^alpha R(y)^(1-alpha) ) / (alpha - 1), in nats.
 
-    At the two orders where the formula is a limit: alpha = 1 is the relative entropy, alpha = inf
-    is max log( P(y) / R(y) ). It does not fall as alpha rises.
+    At alpha = 1 and alpha = inf the formula is read as a limit: the relative entropy, and max log(
+    P(y) / R(y) ). The divergence does not decrease as alpha increases.
 
     Parameters
     ----------
     law : Prior or array_like, shape (m,)
-        The law P.
+        The distribution P.
     reference : Prior or array_like, shape (m,)
-        The law R; two `Prior` objects are matched by label.
+        The distribution R; two `Prior` objects are matched by label.
     alpha : float
         The order, positive; inf is allowed.
 
@@ -97,12 +97,12 @@ def renyi_divergence(law: Prior | ArrayLike, reference: Prior | ArrayLike, alpha
     Raises
     ------
     ValidationError
-        Laws that do not fit each other or are no distributions, or an order that is not positive.
+        Arguments that are not distributions on the same outcomes, or an order that is not positive.
 
     Notes
     -----
-    van Erven and Harremoës, IEEE Trans. Inf. Theory 60 (2014). Near alpha = 1 the
-    formula divides by alpha - 1, and with it whatever the laws miss the sum 1 by.
+    van Erven and Harremoës, IEEE Trans. Inf. Theory 60 (2014). The formula divides by alpha - 1, so
+    near alpha = 1 it amplifies the rounding error in the sums of the distributions.
 
     Examples
     --------
@@ -126,9 +126,10 @@ def row_divergence(
     divergence : str
         A name as in `f_divergence`.
     query : Query or RecordSpace, optional
-        Which pairs are compared, both ways: with a query f the channel is q(y|f(x)), and the pairs
-        are the values that datasets one record apart can have; with a space the channel has one
-        row per dataset, in product order. All pairs of inputs if left out.
+        Which pairs of rows are compared, in both directions. With a query f the channel is
+        q(y|f(x)), and the pairs are the values of f on datasets that differ in one record. With a
+        space the channel has one row per dataset, in product order. All pairs of inputs if left
+        out.
 
     Returns
     -------
@@ -138,7 +139,7 @@ def row_divergence(
     Raises
     ------
     ValidationError
-        Arguments that do not fit, or another name.
+        Arguments that do not fit each other, or an unknown name.
 
     Examples
     --------
@@ -190,16 +191,16 @@ def renyi_dp_epsilon(
 def zcdp_rho(channel: Channel | ArrayLike, query: Query | RecordSpace | None = None) -> float:
     """Return a rho for which the channel is rho-zCDP, at most 0.1 percent above the least one.
 
-    rho-zCDP (zero-concentrated differential privacy) is D_alpha <= rho alpha for the rows of every
-    pair at every order alpha > 1. The supremum of D_alpha / alpha over that continuum has no closed
-    form; what is returned is its maximum over a grid of orders times 1.001, which is at least the
-    supremum:
+    rho-zCDP (zero-concentrated differential privacy) requires D_alpha <= rho alpha for every
+    compared pair of rows at every order alpha > 1. The supremum of D_alpha / alpha over these
+    orders has no closed form. The function returns 1.001 times its maximum over a grid of orders,
+    which is at least the supremum:
 
-    - psi(alpha) = (alpha - 1) D_alpha is the logarithm of a sum of exponentials of functions that
-      are affine in alpha, and so convex. Let it be at most rho alpha (alpha - 1) at two neighboring
-      orders a < b. Between them it is below its chord, and that is at most
-      rho alpha (alpha - 1) ( 1 + (b - a)^2 / (4 a (a - 1)) ). The grid has b - 1 = 1.06 (a - 1), so
-      that the factor is at most 1 + 0.06^2 / 4.
+    - psi(alpha) = (alpha - 1) D_alpha is convex: it is the logarithm of a sum of exponentials of
+      functions that are affine in alpha. Let it be at most rho alpha (alpha - 1) at two neighboring
+      orders a < b. Between them it is below its chord, and the chord is at most rho alpha (alpha -
+      1) ( 1 + (b - a)^2 / (4 a (a - 1)) ). The grid has b - 1 = 1.06 (a - 1), so this factor is at
+      most 1 + 0.06^2 / 4.
     - Below the first order, 1.001, D_alpha is at most that of order 1.001.
     - Above the last order A it is at most D_inf, and A is such that D_inf / A <= D_2 / 2.
 

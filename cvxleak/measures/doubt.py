@@ -12,18 +12,19 @@ __all__ = ["SuggestedFloor", "suggested_floor"]
 
 @dataclass(frozen=True)
 class SuggestedFloor:
-    """What DALENIUS Remark 3 takes an adversary to be in doubt about; in bits.
+    """The entropy floor b that DALENIUS Remark 3 suggests, and how it is computed; in bits.
 
     Attributes
     ----------
     whole : float
-        What one has to know to know all records.
+        Entropy of all records, if all values are equally likely: n log2(k).
     unknown : float
-        What is left of it when the public part is known.
+        Entropy of the records that are not public: (1 - known) n log2(k).
     floor : float
         b.
     margin : float
-        What an adversary has to find out before b is too high.
+        How much an adversary can learn about these records before the uncertainty falls below b:
+        unknown - floor.
 
     Examples
     --------
@@ -43,9 +44,9 @@ def suggested_floor(n: int, k: int = 2, known: float = 0.1, share: float = 0.75)
 
     ``b = share (1 - known) n log2(k)``.
 
-    It says how much an adversary does not know. Whether that protects anybody is another
-    question, and an audit at this floor answers it: the floor changes nothing for the parity of
-    the records (its leakage is constant up to a floor of n - 1 bits).
+    The floor is an assumption about the adversary's uncertainty. Whether it reduces the leakage
+    depends on the mechanism; an audit at this floor answers that. For the parity of n binary
+    records, for example, the leakage is the same at all floors up to n - 1 bits.
 
     Parameters
     ----------
@@ -56,7 +57,8 @@ def suggested_floor(n: int, k: int = 2, known: float = 0.1, share: float = 0.75)
     known : float
         The share of the records that is public, from 0 to 1.
     share : float
-        The part of the rest that the adversary is taken not to know, from 0 to 1.
+        The share of the other records' entropy that the adversary is assumed not to know, from 0 to
+        1.
 
     Returns
     -------

@@ -17,7 +17,7 @@ def entropy(prior: Prior | ArrayLike) -> float:
     Parameters
     ----------
     prior : Prior or array_like, shape (k,)
-        The law of X; 0 log 0 = 0.
+        The distribution of X; 0 log 0 = 0.
 
     Raises
     ------

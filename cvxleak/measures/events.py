@@ -22,13 +22,13 @@ def event_leakage(
 ) -> float:
     """Return l(X -> E) = log max_x P(E|x) / P(E), over inputs of positive probability, in nats.
 
-    What the news that the event has happened leaks. The event may be randomized: given the output
-    y it happens with probability `event[y]`.
+    The leakage of learning that the event has occurred. The event may be randomized: given the
+    output y it occurs with probability `event[y]`.
 
     Parameters
     ----------
     prior : Prior or array_like, shape (k,)
-        The law of the input.
+        The distribution of the input.
     channel : Channel or array_like, shape (k, m)
         The rows q(y|x).
     event : array_like, shape (m,)
@@ -88,7 +88,7 @@ def event_envelope(
     Parameters
     ----------
     prior : Prior or array_like, shape (k,)
-        The law of the input.
+        The distribution of the input.
     channel : Channel or array_like, shape (k, m)
         The rows q(y|x).
     delta : float or array_like
@@ -105,12 +105,12 @@ def event_envelope(
 
     See Also
     --------
-    binary_envelope : It also counts a pair of outcomes that both leak.
+    binary_envelope : Also covers post-processings both of whose outcomes leak.
 
     Notes
     -----
-    ENVELOPE (26) to (28), computed by Algorithm 1. The paper takes it for the binary envelope (13),
-    which can be larger.
+    ENVELOPE (26) to (28), computed by Algorithm 1. The paper identifies it with the binary envelope
+    (13), which can be larger.
 
     Examples
     --------
@@ -143,14 +143,14 @@ def binary_envelope(
 ) -> Array:
     """Return sup over binary post-processings Z of the PML delta-quantile of Z, in nats.
 
-    The quantile of a binary Z is the leakage of one of its outcomes, of probability delta or more,
-    or the smaller leakage of the two. So the binary envelope is the larger of `event_envelope` and
-    of a number that does not depend on delta: the most that both outcomes of a binary
-    post-processing leak,
+    The quantile of a binary Z is the leakage of an outcome whose probability is at least delta, or
+    the smaller of the leakages of its two outcomes. So the binary envelope is the maximum of
+    `event_envelope` and a number that does not depend on delta, the largest value of the smaller
+    leakage:
 
         max over inputs x, x' and w in [0,1]^m of min( P(E|x) / P(E), P(E^c|x') / P(E^c) ),
 
-    where given the output y the event E happens with probability w_y.
+    where, given the output y, the event E occurs with probability w_y.
 
     Parameters
     ----------
@@ -173,11 +173,11 @@ def binary_envelope(
 
         sum_y max( lam (q(y|x) - t p(y)), (1 - lam) (q(y|x') - t p(y)) )
 
-    vanishes; at lam = 1/2 this is 1 + TV(x, x'), a bound that rules most pairs out.
+    vanishes; at lam = 1/2 this is 1 + TV(x, x'), an upper bound that rules out most pairs.
 
     Examples
     --------
-    A fair bit that is released as it is:
+    A fair bit that is released without noise:
 
     >>> from cvxleak.measures import binary_envelope
     >>> binary_envelope([0.5, 0.5], [[1.0, 0.0], [0.0, 1.0]], [0.5, 0.9]).round(6)

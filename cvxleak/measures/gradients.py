@@ -103,9 +103,9 @@ def information_gradient_marginal(
 
     Notes
     -----
-    LEAKAGE Theorem 8, (36). The -1 is the change of p(y), and right as long as p(x_i) is free; on
-    the simplex it makes no difference. (In the proof, (39) has the wrong sign before its last
-    term.)
+    LEAKAGE Theorem 8, (36). The -1 comes from the change of p(y). It belongs to the gradient with
+    p(x_i) unconstrained, and makes no difference on the simplex. (In the proof, (39) has the wrong
+    sign before its last term.)
 
     Examples
     --------

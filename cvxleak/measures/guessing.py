@@ -1,4 +1,4 @@
-"""How many guesses it takes to find a secret, before and after an output is seen."""
+"""The expected number of guesses to find a secret, before and after the output is seen."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def guessing_entropy(prior: Prior | ArrayLike) -> float:
     Parameters
     ----------
     prior : Prior or array_like, shape (k,)
-        The law of the secret.
+        The distribution of the secret.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def posterior_guessing_entropy(prior: Prior | ArrayLike, channel: Channel | Arra
     Parameters
     ----------
     prior : Prior or array_like, shape (k,)
-        The law of the secret.
+        The distribution of the secret.
     channel : Channel or array_like, shape (k, m)
         The rows q(y|x).
 

@@ -1,4 +1,4 @@
-"""The channel that one record sees: its law and the law of the output given its value.
+"""The channel from one record to the output, under a prior on the datasets.
 
 Every measure of a prior and a channel becomes a measure of a record through these two functions,
 for example ``maximal_leakage(*record_channel(prior, mechanism, 0))``.
@@ -24,8 +24,8 @@ def record_channel(
     Parameters
     ----------
     prior : Prior or array_like, shape (|X|,)
-        The adversary's knowledge p(x): a law on the datasets. A `Prior` labeled by the datasets is
-        matched by label, an array is in product order, the last record varying fastest.
+        The adversary's knowledge p(x): a distribution on the datasets. A `Prior` labeled by the
+        datasets is matched by label, an array is in product order, the last record varying fastest.
     mechanism : Mechanism
         The mechanism q(y|x).
     records : int or sequence of int
@@ -34,7 +34,7 @@ def record_channel(
     Returns
     -------
     (Prior, Channel)
-        Values of probability zero have no conditional law and are left out of both.
+        Values of probability zero have no conditional distribution and are left out of both.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def lumped_channel(weights: Prior | ArrayLike, lumped: Lumped) -> tuple[Prior, C
     Returns
     -------
     (Prior, Channel)
-        Values of probability zero have no conditional law and are left out of both.
+        Values of probability zero have no conditional distribution and are left out of both.
 
     Raises
     ------

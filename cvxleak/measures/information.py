@@ -1,4 +1,4 @@
-"""Mutual information: of a channel, of a record, of a group, conditional."""
+"""Mutual information of a channel, a record or a group; conditional information."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ def information_density(prior: Prior | ArrayLike, channel: Channel | ArrayLike) 
     Parameters
     ----------
     prior : Prior or array_like, shape (k,)
-        The law of the input.
+        The distribution of the input.
     channel : Channel or array_like, shape (k, m)
         The rows q(y|x).
 
     Returns
     -------
     array, shape (k, m)
-        -inf at every pair of probability zero: where q(y|x) = 0 that is the logarithm's value,
-        and where p(x) = 0 or p(y) = 0, so that the quotient is not determined, it is the choice
-        with which such a pair never counts in a maximum or in a tail.
+        -inf at every pair of probability zero. Where q(y|x) = 0 that is the logarithm's value.
+        Where p(x) = 0 or p(y) = 0 the quotient is undefined; -inf is chosen so that such a pair
+        never counts in a maximum or in a tail.
 
     Raises
     ------
@@ -76,8 +76,8 @@ def mutual_information(prior: Prior | ArrayLike, channel: Channel | ArrayLike) -
     Parameters
     ----------
     prior : Prior or array_like, shape (k,)
-        The law of the input. A `Prior` is matched to the channel's inputs by label, an array by
-        position.
+        The distribution of the input. A `Prior` is matched to the channel's inputs by label, an
+        array by position.
     channel : Channel or array_like, shape (k, m)
         The rows q(y|x).
 
@@ -106,14 +106,14 @@ def sibson_information(
 
     alpha / (alpha - 1) log sum_y ( sum_x p(x) q(y|x)^alpha )^(1/alpha).
 
-    At the orders where the formula is a limit, alpha = 1 is the mutual information and alpha = inf
-    the maximal leakage. It does not fall as alpha rises.
+    At alpha = 1 and alpha = inf the formula is read as a limit: the mutual information, and the
+    maximal leakage. Sibson's information does not decrease as alpha increases.
 
     Parameters
     ----------
     prior : Prior or array_like, shape (k,)
-        The law of the input. A `Prior` is matched to the channel's inputs by label, an array by
-        position.
+        The distribution of the input. A `Prior` is matched to the channel's inputs by label, an
+        array by position.
     channel : Channel or array_like, shape (k, m)
         The rows q(y|x).
     alpha : float
@@ -132,7 +132,7 @@ def sibson_information(
     Notes
     -----
     Sibson, Z. Wahrscheinlichkeitstheorie 14 (1969). It is the least Rényi divergence of the joint
-    law from p(x) r(y), over all laws r.
+    distribution from p(x) r(y), over all distributions r.
 
     Examples
     --------
@@ -165,15 +165,16 @@ def arimoto_information(
         alpha / (alpha - 1) log [ sum_y ( sum_x (p(x) q(y|x))^alpha )^(1/alpha)
                                   / ( sum_x p(x)^alpha )^(1/alpha) ].
 
-    At the orders where the formula is a limit, alpha = 1 is the mutual information and alpha = inf
-    the min-entropy leakage, log of the best guess after the output over the best one before. In
-    between, it is what the output is worth to one who pays the alpha-loss for a belief.
+    At alpha = 1 and alpha = inf the formula is read as a limit: the mutual information, and the
+    min-entropy leakage (the logarithm of the ratio of the probabilities of a correct guess after
+    and before the output). For orders in between, it measures how much the output improves an
+    adversary's belief under the alpha-loss.
 
     Parameters
     ----------
     prior : Prior or array_like, shape (k,)
-        The law of the input. A `Prior` is matched to the channel's inputs by label, an array by
-        position.
+        The distribution of the input. A `Prior` is matched to the channel's inputs by label, an
+        array by position.
     channel : Channel or array_like, shape (k, m)
         The rows q(y|x).
     alpha : float
@@ -186,7 +187,7 @@ def arimoto_information(
 
     See Also
     --------
-    sibson_information : The same under the prior proportional to p(x)^alpha.
+    sibson_information : Equal to it at the prior proportional to p(x)^alpha.
     cvxleak.capacities.maximal_alpha_leakage : Its supremum over all functions of X.
 
     Notes
@@ -194,7 +195,7 @@ def arimoto_information(
     Arimoto, "Information measures and capacity of order alpha for discrete memoryless channels"
     (1977). Liao, Kosut, Sankar and du Pin Calmon, "Tunable measures for information leakage and
     applications to privacy-utility tradeoffs", IEEE Trans. Inf. Theory 65 (2019), Definition 5 and
-    Theorem 1. Unlike Sibson's it need not rise with alpha.
+    Theorem 1. Unlike Sibson's information, it can decrease as alpha increases.
 
     Examples
     --------
@@ -220,14 +221,14 @@ def arimoto_information(
 
 
 def record_information(prior: Prior | ArrayLike, mechanism: Mechanism, records: Records) -> float:
-    """Return I(X_i;Y): what the output tells about a record, under a prior on datasets, in nats.
+    """Return I(X_i;Y), the information in the output about a record under one prior, in nats.
 
     Parameters
     ----------
     prior : Prior or array_like, shape (|X|,)
-        The adversary's knowledge p(x): a law on the datasets. A `Prior` labeled by the datasets is
-        matched by label, an array is in product order, the last record varying fastest. Any
-        correlation is allowed.
+        The adversary's knowledge p(x): a distribution on the datasets. A `Prior` labeled by the
+        datasets is matched by label, an array is in product order, the last record varying fastest.
+        Any correlation is allowed.
     mechanism : Mechanism
         The mechanism q(y|x).
     records : int or sequence of int
@@ -293,8 +294,8 @@ def lumped_information(weights: Prior | ArrayLike, lumped: Lumped) -> float:
 def group_information(prior: Prior | ArrayLike, mechanism: Mechanism, size: int) -> float:
     """Return max over groups I of `size` records of I(X_I;Y), under one prior, in nats.
 
-    DALENIUS Definition 15 with the class of adversaries reduced to one. (For a class with an
-    entropy floor see `cvxleak.audit.group_leakage`.)
+    DALENIUS Definition 15 with the class of adversaries reduced to one. (For all adversaries with
+    an entropy floor, see `cvxleak.audit.group_leakage`.)
 
     Parameters
     ----------
@@ -327,7 +328,7 @@ def group_information(prior: Prior | ArrayLike, mechanism: Mechanism, size: int)
 
 
 def conditional_mutual_information(joint: ArrayLike) -> float:
-    """Return I(A;B|C) of a joint law p(a,b,c), in nats.
+    """Return I(A;B|C) of a joint distribution p(a,b,c), in nats.
 
     I(A;B|C) = H(A,C) + H(B,C) - H(A,B,C) - H(C); conditions c of probability zero do not count.
 
@@ -364,7 +365,7 @@ def conditional_mutual_information(joint: ArrayLike) -> float:
 def conditional_record_information(
     prior: Prior | ArrayLike, mechanism: Mechanism, records: Records, given: Records
 ) -> float:
-    """Return I(X_I;Y|X_G): what the output tells about records to one who knows others, in nats.
+    """Return I(X_I;Y|X_G), the information about records I given that records G are known, in nats.
 
     Parameters
     ----------
@@ -373,7 +374,7 @@ def conditional_record_information(
     mechanism : Mechanism
         The mechanism q(y|x).
     records, given : int or sequence of int
-        The records I asked about and the records G known; they must not overlap.
+        The records I in question and the known records G; they must not overlap.
 
     Raises
     ------
@@ -382,8 +383,8 @@ def conditional_record_information(
 
     Notes
     -----
-    With G all the other records it is the conditional information that the literature on
-    differential privacy uses; the second term of the chain rule in DALENIUS Lemma 3.
+    If G is the set of all other records, it is the conditional information of the literature on
+    differential privacy. It is the second term of the chain rule in DALENIUS Lemma 3.
 
     Examples
     --------

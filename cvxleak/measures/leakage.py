@@ -1,4 +1,4 @@
-"""Leakage in the worst case: maximal leakage, pointwise maximal leakage, max-information."""
+"""Worst-case leakage: maximal leakage, pointwise maximal leakage, max-information."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def pml(prior: Prior | ArrayLike, channel: Channel | ArrayLike) -> Array:
     """Return the pointwise maximal leakage l(y) of every outcome, in nats.
 
     l(y) = log max_x p(x|y) / p(x) = log max_x q(y|x) / p(y) = max_x i(x;y), over the inputs x of
-    positive probability: by what factor, at most, the outcome y raises an adversary's expected
-    gain, for any non-negative gain. 0 <= l(y) <= log 1/min p(x) for every outcome that can occur.
+    positive probability. For any non-negative gain, the outcome y raises an adversary's expected
+    gain at most by the factor e^l(y). 0 <= l(y) <= log 1/min p(x) for every outcome that can occur.
 
     Parameters
     ----------
     prior : Prior or array_like, shape (k,)
-        The law of the input.
+        The distribution of the input.
     channel : Channel or array_like, shape (k, m)
         The rows q(y|x).
 
@@ -69,7 +69,7 @@ def max_information(prior: Prior | ArrayLike, channel: Channel | ArrayLike) -> f
     Parameters
     ----------
     prior : Prior or array_like, shape (k,)
-        The law of the input.
+        The distribution of the input.
     channel : Channel or array_like, shape (k, m)
         The rows q(y|x).
 
@@ -80,8 +80,8 @@ def max_information(prior: Prior | ArrayLike, channel: Channel | ArrayLike) -> f
 
     Notes
     -----
-    DALENIUS Definition 7 (max-mutual information). Only inputs of positive probability count:
-    the others have no p(y|x) when x is a record's value.
+    DALENIUS Definition 7 (max-mutual information). Only inputs of positive probability count: where
+    x is a record's value, p(y|x) is undefined for the others.
 
     Examples
     --------
@@ -135,14 +135,14 @@ def record_max_information(
 def maximal_leakage(prior: Prior | ArrayLike, channel: Channel | ArrayLike) -> float:
     """Return L(X -> Y) = log sum_y max_x q(y|x), over inputs x of positive probability, in nats.
 
-    The prior matters through its support alone: for inputs that all can occur, any prior of full
-    support, such as `Prior.uniform`, gives the number. It is the logarithm of
-    `multiplicative_bayes_capacity` of the rows in the support.
+    It depends on the prior only through its support: if all inputs can occur, use any prior of full
+    support, such as `Prior.uniform`. It is the logarithm of `multiplicative_bayes_capacity` of the
+    rows in the support.
 
     Parameters
     ----------
     prior : Prior or array_like, shape (k,)
-        The law of the input.
+        The distribution of the input.
     channel : Channel or array_like, shape (k, m)
         The rows q(y|x).
 
@@ -172,7 +172,7 @@ def conditional_maximal_leakage(
     first: Channel | ArrayLike,
     second: Sequence[Channel | ArrayLike],
 ) -> float:
-    """Return L(X -> Y2 | Y1): what a second output leaks to one who saw the first, in nats.
+    """Return L(X -> Y2 | Y1), the leakage of a second output after the first is seen, in nats.
 
     max over y1 that can occur of log sum_{y2} max_x q2(y2|x, y1), the inner maximum over the
     inputs x with p(x|y1) > 0.
@@ -180,12 +180,12 @@ def conditional_maximal_leakage(
     Parameters
     ----------
     prior : Prior or array_like, shape (k,)
-        The law of X.
+        The distribution of X.
     first : Channel or array_like, shape (k, m1)
         The first release, q1(y1|x).
     second : sequence of m1 Channels or arrays, each of shape (k, m2)
-        The second release, one channel for each output of the first. A release that does not look
-        at the first output is the same channel m1 times.
+        The second release, one channel for each output of the first. If the second release does not
+        depend on the first output, repeat the same channel m1 times.
 
     Raises
     ------

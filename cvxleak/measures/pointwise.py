@@ -1,4 +1,4 @@
-"""The law of pointwise maximal leakage l(Y): tails, quantiles, and the two penalties psi.
+"""The distribution of pointwise maximal leakage l(Y): tails, quantiles, penalties psi_1 and psi_2.
 
 None of them but psi_2 is safe under post-processing: what a function of the output can do is the
 subject of `cvxleak.envelope`.
@@ -35,17 +35,19 @@ __all__ = [
 
 
 def pml_limit(prior: Prior | ArrayLike) -> float:
-    """Return log 1/min p(x), over inputs of positive probability: no outcome leaks more, in nats.
+    """Return log 1/min p(x), an upper bound on the leakage of every outcome, in nats.
+
+    The minimum is over inputs of positive probability.
 
     Parameters
     ----------
     prior : Prior or array_like, shape (k,)
-        The law of the input.
+        The distribution of the input.
 
     Raises
     ------
     ValidationError
-        If the prior is not a law.
+        If the prior is not a distribution.
 
     Notes
     -----
@@ -77,7 +79,7 @@ def pml_failure_probability(
     Parameters
     ----------
     prior : Prior or array_like, shape (k,)
-        The law of the input.
+        The distribution of the input.
     channel : Channel or array_like, shape (k, m)
         The rows q(y|x).
     epsilon : float
@@ -85,7 +87,7 @@ def pml_failure_probability(
     strict : bool, optional
         Whether outcomes that leak exactly epsilon are left out.
     tie : float, optional
-        A leakage within so many nats of epsilon is taken to equal it.
+        A leakage that differs from epsilon by at most this many nats counts as equal to it.
 
     Raises
     ------
@@ -120,20 +122,21 @@ def pml_failure_probability(
 def pml_left_quantile(
     prior: Prior | ArrayLike, channel: Channel | ArrayLike, delta: ArrayLike
 ) -> Array:
-    """Return inf{t >= 0 : P{l(Y) <= t} >= 1 - delta}: the least level that fails rarely enough.
+    """Return inf{t >= 0 : P{l(Y) <= t} >= 1 - delta}, the least t with P{l(Y) > t} <= delta.
 
-    The least epsilon for which (epsilon, delta)-probabilistic PML holds; equally the least maximum
-    of l over outcomes of probability 1 - delta at least. Right-continuous in delta.
+    The least epsilon for which (epsilon, delta)-probabilistic PML holds; equivalently, the least
+    maximum of l over a set of outcomes of probability at least 1 - delta. Right-continuous in
+    delta.
 
     Parameters
     ----------
     prior : Prior or array_like, shape (k,)
-        The law of the input.
+        The distribution of the input.
     channel : Channel or array_like, shape (k, m)
         The rows q(y|x).
     delta : float or array_like
-        In [0, 1]; at the ends the limits from inside are meant. A delta within a relative 1e-12 of
-        the probability of some outcomes is taken to equal it.
+        In [0, 1]; at 0 and 1 the limit from inside the interval is returned. A delta within a
+        relative 1e-12 of the probability of a set of outcomes counts as equal to it.
 
     Returns
     -------
@@ -173,8 +176,8 @@ def pml_right_quantile(
 ) -> Array:
     """Return sup{t >= 0 : P{l(Y) <= t} <= 1 - delta}, the PML delta-quantile of Y.
 
-    Equally the largest minimum of l over outcomes of probability delta at least. Left-continuous
-    in delta.
+    Equivalently, the largest minimum of l over a set of outcomes of probability at least delta.
+    Left-continuous in delta.
 
     Parameters
     ----------
@@ -193,7 +196,8 @@ def pml_right_quantile(
 
     See Also
     --------
-    cvxleak.envelope.pml_envelope : The supremum over post-processings, of either quantile.
+    cvxleak.envelope.pml_envelope : The supremum over post-processings (the same for both
+        quantiles).
 
     Notes
     -----
@@ -221,7 +225,7 @@ def psi_1(prior: Prior | ArrayLike, channel: Channel | ArrayLike, epsilon: float
     Parameters
     ----------
     prior : Prior or array_like, shape (k,)
-        The law of the input.
+        The distribution of the input.
     channel : Channel or array_like, shape (k, m)
         The rows q(y|x).
     epsilon : float
@@ -260,7 +264,7 @@ def psi_2(prior: Prior | ArrayLike, channel: Channel | ArrayLike, epsilon: float
     Parameters
     ----------
     prior : Prior or array_like, shape (k,)
-        The law of the input.
+        The distribution of the input.
     channel : Channel or array_like, shape (k, m)
         The rows q(y|x).
     epsilon : float

@@ -29,9 +29,9 @@ TIE = 1e-12
 def local_dp_epsilon(channel: Channel | ArrayLike) -> float:
     """Return the least epsilon for which the channel is locally differentially private, in nats.
 
-    max over inputs x, x' and outputs y of log( q(y|x) / q(y|x') ). It is inf if some output is
-    possible for one input and impossible for another; an output that is impossible for all
-    inputs does not count.
+    max over inputs x, x' and outputs y of log( q(y|x) / q(y|x') ). It is inf if an output is
+    possible for one input and impossible for another. Outputs that are impossible for all inputs do
+    not count.
 
     Parameters
     ----------
@@ -68,13 +68,13 @@ def record_dp_epsilon(mechanism: Mechanism) -> float:
     Parameters
     ----------
     mechanism : Mechanism
-        The mechanism. Only the pairs of query values that neighbors can have are compared, so
-        thousands of records are quick under an `AdditiveQuery`.
+        The mechanism. Only the pairs of query values that neighbors can have are compared, so an
+        `AdditiveQuery` with thousands of records is fast.
 
     Notes
     -----
-    DALENIUS Definition 9, with "differ in one record" in place of its norm, which says that only
-    for binary records.
+    DALENIUS Definition 9, with "differ in one record" in place of its norm, which is equivalent
+    only for binary records.
 
     Examples
     --------
@@ -93,17 +93,15 @@ def record_dp_epsilon(mechanism: Mechanism) -> float:
 def product_max_information(mechanism: Mechanism) -> float:
     """Return the supremum over records i and product priors of I_inf(X_i;Y), in nats.
 
-    It equals `record_dp_epsilon` (DALENIUS Theorem 1), and is a supremum that no prior attains
-    unless it is 0:
+    It equals `record_dp_epsilon` (DALENIUS Theorem 1). Unless it is 0, no prior attains it:
 
-    - At most epsilon. Under a product prior all values a of X_i see the same law of the other
-      records z, so p(y|a) / p(y|b) = sum_z p(z) q(y|a,z) / sum_z p(z) q(y|b,z), which is at most
-      the largest q(y|a,z) / q(y|b,z); and p(y) is an average of the p(y|b).
-    - As near to epsilon as wanted. Let the other records be known, at the context z of the worst
-      pair, and X_i be a with probability t and b otherwise: then
-      p(y|a) / p(y) = q(y|a,z) / (t q(y|a,z) + (1 - t) q(y|b,z)), which tends to
-      q(y|a,z) / q(y|b,z) as t falls to 0, and to inf, as 1/t, if q(y|b,z) = 0. At t = 0 itself
-      the value a does not occur, and the information is 0.
+    - At most epsilon. Under a product prior all values a of X_i see the same distribution of the
+      other records z, so p(y|a) / p(y|b) = sum_z p(z) q(y|a,z) / sum_z p(z) q(y|b,z), which is at
+      most the largest q(y|a,z) / q(y|b,z); and p(y) is an average of the p(y|b).
+    - Arbitrarily close to epsilon. Let the other records be known, with the context z of the worst
+      pair, and X_i be a with probability t and b otherwise: then p(y|a) / p(y) = q(y|a,z) / (t
+      q(y|a,z) + (1 - t) q(y|b,z)), which tends to q(y|a,z) / q(y|b,z) as t falls to 0, and to inf,
+      as 1/t, if q(y|b,z) = 0. At t = 0 itself the value a does not occur, and the information is 0.
 
     Both steps need independence: with correlated records I_inf(X_i;Y) can exceed epsilon.
 
@@ -207,9 +205,9 @@ def dp_failure_probability(channel: Channel | ArrayLike, epsilon: float) -> floa
     channel : Channel or array_like, shape (k, m)
         The rows q(y|x).
     epsilon : float
-        Finite and not negative, in nats. As the inequality is strict, the value jumps where
-        epsilon equals a loss; losses within 1e-12 nats of epsilon are taken to equal it, so that
-        a channel whose rows are e^epsilon apart up to rounding has failure probability 0.
+        Finite and not negative, in nats. The inequality is strict, so the value jumps where epsilon
+        equals a loss. Losses within 1e-12 nats of epsilon count as equal to it, so that rounding
+        does not give an epsilon-private channel a positive failure probability.
 
     Raises
     ------

@@ -18,20 +18,20 @@ __all__ = ["record_trade_off", "trade_off"]
 def trade_off(
     law: Prior | ArrayLike, reference: Prior | ArrayLike, false_alarms: ArrayLike
 ) -> Array:
-    """Return T(P, R)(a): how often the best test misses R, if its false alarms under P are a.
+    """Return T(P, R)(a), the least miss rate under R of tests with false-alarm rate a under P.
 
-    T(a) = min of R(test says P) over tests, randomized ones too, with P(test says R) <= a. It is
-    convex, falls from at most 1 to 0, and is 1 - a if the laws are equal. The curve of 1 - T(a)
-    against a is the receiver operating characteristic (ROC).
+    T(a) = min of R(test says P) over all tests, including randomized ones, with P(test says R) <=
+    a. It is convex, falls from at most 1 to 0, and is 1 - a if the distributions are equal. The
+    curve of 1 - T(a) against a is the receiver operating characteristic (ROC).
 
     Parameters
     ----------
     law : Prior or array_like, shape (m,)
-        The law P of an output if nothing is the matter.
+        The null distribution P of the output.
     reference : Prior or array_like, shape (m,)
-        The law R that is to be detected; two `Prior` objects are matched by label.
+        The alternative R, which the test is to detect; two `Prior` objects are matched by label.
     false_alarms : array_like
-        Probabilities a, of any shape.
+        Probabilities a in [0, 1], of any shape.
 
     Returns
     -------
@@ -40,12 +40,12 @@ def trade_off(
     Raises
     ------
     ValidationError
-        Laws that do not fit each other or are no distributions; false alarms out of [0, 1].
+        Arguments that are not distributions on the same outcomes; false alarms outside [0, 1].
 
     See Also
     --------
     record_trade_off : The least over datasets that differ in one record.
-    cvxleak.audit.check_claim : Proves that it is above that of N(0, 1) and N(mu, 1).
+    cvxleak.audit.check_claim : Proves mu-GDP: that the curve is above that of N(0, 1) and N(mu, 1).
 
     Notes
     -----
@@ -65,18 +65,19 @@ def trade_off(
 
 
 def record_trade_off(mechanism: Mechanism | Channel | ArrayLike, false_alarms: ArrayLike) -> Array:
-    """Return the least T(P, R)(a) over the output laws P and R of neighboring datasets.
+    """Return the least T(P, R)(a) over the output distributions P and R of neighboring datasets.
 
-    An attacker who accuses people wrongly with probability a at most, of having a record other than
-    they have, misses a record that is so at least this often: the f of f-differential privacy.
+    It is the f of f-differential privacy. An adversary who tests whether a person's record has one
+    value or another, with a false-alarm probability of at most a, has a miss probability of at
+    least f(a).
 
     Parameters
     ----------
     mechanism : Mechanism, Channel or array_like
-        Of a mechanism the datasets that differ in one record are told apart; of a channel any two
-        inputs.
+        For a mechanism, pairs of datasets that differ in one record are compared; for a channel,
+        all pairs of inputs.
     false_alarms : array_like
-        Probabilities a, of any shape.
+        Probabilities a in [0, 1], of any shape.
 
     Returns
     -------
@@ -85,7 +86,7 @@ def record_trade_off(mechanism: Mechanism | Channel | ArrayLike, false_alarms: A
     Raises
     ------
     ValidationError
-        Not stochastic, or false alarms out of [0, 1].
+        Rows that are not stochastic, or false alarms outside [0, 1].
 
     Notes
     -----

@@ -1,19 +1,20 @@
-"""Mechanisms by name: functions that return a `Channel`, and their parameters for a wanted leakage.
+"""Mechanisms by name: functions that return a `Channel`, and the parameters for a given leakage.
 
-Each mechanism's docstring gives its formula, where it comes from, and what it guarantees. C_1
-stands for the individual channel capacity (DALENIUS Theorem 2): the largest I(X_i; Y) over the
-records i and all adversaries.
+Each mechanism's docstring gives its formula, its source and its guarantee. C_1 stands for the
+individual channel capacity (DALENIUS Theorem 2): the largest I(X_i; Y) over the records i and all
+adversaries.
 
-Arguments have one meaning throughout: ``k`` is a number of values (m in LEAKAGE), ``n`` one of
-records, ``flip`` the probability of a wrong output, ``epsilon`` a level of differential privacy or
-of pointwise maximal leakage in nats, ``leakage`` a wanted bound on C_1 in nats, ``scale`` and
-``variance`` what their names say (both are N in DALENIUS), and ``peak`` the largest absolute value
-of a query (T).
+Arguments have one meaning throughout: ``k`` is the number of values (m in LEAKAGE), ``n`` the
+number of records, ``flip`` the probability of a wrong output, ``epsilon`` a level of differential
+privacy or of pointwise maximal leakage in nats, ``leakage`` the required bound on C_1 in nats,
+``scale`` and ``variance`` those of the noise (both are N in DALENIUS), and ``peak`` the largest
+absolute value of a query (T).
 
-What a wanted bound on C_1 asks for (DALENIUS Corollaries 1 to 4):
+Bounds on C_1, and the functions that compute the parameter for a given bound (DALENIUS Corollaries
+1 to 4):
 
 ===============================  ==============================  =================================
-mechanism                        bound on C_1                    parameter for a wanted bound
+mechanism                        bound on C_1                    parameter for a given bound
 ===============================  ==============================  =================================
 ``generalized_symmetric``        ``symmetric_capacity``          ``flip_for_leakage``
 ``rank_exponential``             ``rank_exponential_bound``      ``rank_scale_for_leakage``
@@ -22,7 +23,7 @@ mechanism                        bound on C_1                    parameter for a
 any column-symmetric channel     ``column_symmetric_bound``
 ===============================  ==============================  =================================
 
-Noise for a query's values goes between `Query` and `Mechanism`:
+A `Mechanism` consists of a query and a noise channel on its values:
 
 >>> from cvxleak.mechanisms import binary_symmetric
 >>> from cvxleak.model import Mechanism
@@ -30,7 +31,7 @@ Noise for a query's values goes between `Query` and `Mechanism`:
 >>> Mechanism(parity(4), binary_symmetric(0.3))
 Mechanism(4 records, 2 query values -> 2 outputs)
 
-A statistical office's perturbation table is read by `Mechanism.from_ptable`.
+`Mechanism.from_ptable` reads a statistical office's perturbation table.
 """
 
 from cvxleak.mechanisms.column_symmetry import (

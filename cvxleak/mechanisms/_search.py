@@ -1,4 +1,4 @@
-"""What the inverse formulas share: the wanted leakage, and the one search for a parameter."""
+"""Shared by the inverse formulas: the check of the leakage, and the search for a parameter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Channels whose rows are permutations of one another, and what that says about their leakage."""
+"""Channels whose rows are permutations of one another, and a bound on their leakage."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def is_column_symmetric(subject: Channel | Mechanism | ArrayLike, tol: float = 1
     Parameters
     ----------
     subject : Channel, Mechanism or array_like
-        Of a mechanism, the rows that some dataset has.
+        For a mechanism, only the rows of query values that occur are compared.
     tol : float
         Absolute tolerance of the comparison of the sorted rows.
 
@@ -60,12 +60,12 @@ def is_weakly_symmetric(
 ) -> bool:
     """Whether a channel is column-symmetric and some choice of its rows has constant column sums.
 
-    The choice takes, for one record, one row for each of its values: the row of any context of the
-    other records. A channel without record space counts as a mechanism with one record, so all
-    its rows have to be taken.
+    A choice takes, for one record, one row for each of its values: the row of any context of the
+    other records. A channel without record space counts as a mechanism with one record, so all its
+    rows are taken.
 
-    Where it holds, `column_symmetric_bound` is equal to C_1, attained by a uniform record
-    (DALENIUS Corollary 2). It is not necessary for that: it is enough that some distribution on
+    If it is, `column_symmetric_bound` equals C_1, attained by a uniform record (DALENIUS Corollary
+    2). The condition is sufficient but not necessary: equality holds whenever some distribution on
     some of the record's values, with one row for each, makes the output uniform.
 
     Parameters
@@ -73,7 +73,7 @@ def is_weakly_symmetric(
     subject : Channel, Mechanism or array_like
         The channel.
     record : int, optional
-        The record; any record may have the choice if left out. Only for a mechanism.
+        The record whose rows are chosen; all records are tried if left out. Only for a mechanism.
     tol : float
         Absolute tolerance of each comparison.
 
@@ -84,8 +84,8 @@ def is_weakly_symmetric(
     Raises
     ------
     ValidationError
-        Not a channel, a record that it does not have, or a record with too many choices of rows to
-        look at (sums of rows are, with 20 million entries at a time).
+        Not a channel, an index that is not a record, or a record with too many choices of rows to
+        search (the search holds at most 20 million entries of partial sums).
 
     References
     ----------
@@ -99,7 +99,7 @@ def is_weakly_symmetric(
     >>> is_weakly_symmetric(Mechanism(parity(4), binary_symmetric(0.3)))
     True
 
-    A binary record shows two of three rows at a time, whose sum cannot be constant:
+    With a binary record a choice has two of the three rows, and their sum is not constant:
 
     >>> noise = generalized_symmetric(3, 0.3)
     >>> is_weakly_symmetric(noise), is_weakly_symmetric(Mechanism(modular_sum(4, 3), noise))
@@ -123,8 +123,8 @@ def is_weakly_symmetric(
 def column_symmetric_bound(subject: Channel | Mechanism | ArrayLike) -> float:
     """Return ``log |Y| - H(Z)``, a bound on the individual channel capacity C_1.
 
-    Z has the law of any row. The bound is attained if the channel is weakly symmetric
-    (`is_weakly_symmetric`), and epsilon-information privacy holds where it is at most epsilon.
+    Z has the distribution of any row. The bound is attained if the channel is weakly symmetric
+    (`is_weakly_symmetric`). If it is at most epsilon, epsilon-information privacy holds.
 
     Parameters
     ----------

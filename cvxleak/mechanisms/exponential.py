@@ -89,24 +89,24 @@ def exponential(
 
 
 def rank_exponential(distortion: Distortion | ArrayLike, scale: float) -> Channel:
-    """Return the exponential channel of DALENIUS, which only looks at the ranks of the distances.
+    """Return the exponential channel of DALENIUS, which depends only on the ranks of the distances.
 
     ``q(y|x) = exp(-rank_x(y) / N) / alpha`` with ``alpha = sum over i < k of exp(-i / N)``. For
     each input the k outputs have the ranks 0, ..., k - 1, by increasing distance.
 
-    Outputs at equal distance get different ranks, the earlier one the smaller. (Definition 13
-    leaves the order of ties open. They must not share a rank: only if every row is a permutation of
-    the same k numbers is the channel column-symmetric, as formula (30) and Corollary 3 need.) So
-    the order of the outputs matters where distances tie, and two distances that are equal up to
-    rounding do not tie.
+    Outputs at equal distance get different ranks, in the order of the outputs. (Definition 13 does
+    not say how to break ties. They must not share a rank: formula (30) and Corollary 3 need a
+    column-symmetric channel, so every row must be a permutation of the same k numbers.) So the
+    order of the outputs matters where distances tie; distances that differ by rounding errors do
+    not tie.
 
-    Guarantee: C_1 of at most ``rank_exponential_bound(k, scale)``, and local differential privacy
+    Guarantee: C_1 is at most ``rank_exponential_bound(k, scale)``, and local differential privacy
     with epsilon = (k - 1) / N or less (the largest difference of an output's ranks, over N).
 
     Parameters
     ----------
     distortion : Distortion or array_like, shape (inputs, outputs)
-        d(x, y), finite and non-negative. A `Distortion` brings its labels along.
+        d(x, y), finite and non-negative. The labels of a `Distortion` become those of the channel.
     scale : float
         N, positive and finite; larger is more private.
 
@@ -230,8 +230,8 @@ def rank_scale_for_leakage(k: int, leakage: float) -> float:
     k : int
         Number of outputs, at least 2.
     leakage : float
-        Wanted bound on C_1 in nats (epsilon in DALENIUS), positive and less than log k: every
-        scale leaks less than that.
+        Required bound on C_1 in nats (epsilon in DALENIUS), positive and less than log k, a bound
+        that every scale meets.
 
     Returns
     -------

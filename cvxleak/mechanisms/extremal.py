@@ -20,14 +20,14 @@ def pml_extremal(prior: Prior | ArrayLike, epsilon: float) -> Channel:
 
     ``q(y|x) = 1 - e^epsilon (1 - p(x))`` if y = x, ``e^epsilon p(y)`` otherwise.
 
-    Guarantee, under the prior p that it is made for: every output has pointwise maximal leakage
-    exactly epsilon, and the output has the law p again, so the envelope is epsilon at every
-    failure probability (ENVELOPE Theorem 4). Under another prior there is no such guarantee.
+    Guarantee, under the prior p that is given: every output has pointwise maximal leakage exactly
+    epsilon, and the output has the distribution p too, so the envelope is epsilon at every failure
+    probability (ENVELOPE Theorem 4). Under another prior there is no such guarantee.
 
     Parameters
     ----------
     prior : Prior or array_like, shape (k,)
-        The law of the input, k of at least 2, every probability positive.
+        The distribution of the input, with k >= 2 and every probability positive.
     epsilon : float
         In nats, strictly between 0 and ``-log(1 - min p)``: beyond that the diagonal would be
         negative.
@@ -35,12 +35,13 @@ def pml_extremal(prior: Prior | ArrayLike, epsilon: float) -> Channel:
     Returns
     -------
     Channel
-        From the prior's outcomes to the same.
+        Its inputs and its outputs are the prior's outcomes.
 
     Raises
     ------
     ValidationError
-        Not such a prior, or epsilon outside the admissible range (the message states it).
+        A prior with fewer than two outcomes or a probability of zero, or epsilon outside the
+        admissible range (the message states the range).
 
     References
     ----------

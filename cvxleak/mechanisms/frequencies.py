@@ -1,4 +1,4 @@
-"""How often each input occurred, estimated from the outputs of a known channel."""
+"""Estimates of the frequencies of a channel's inputs from its outputs."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ class FrequencyEstimate(Value):
     labels : tuple
         The channel's inputs.
     frequencies : float array, shape (k,)
-        Unbiased estimate; sums to 1, single entries can be negative or exceed 1.
+        Unbiased estimate. It sums to 1; single entries can be negative or exceed 1.
     covariance : float array, shape (k, k)
         Unbiased estimate of the covariance of `frequencies`.
     respondents : int
         Number of outputs that were counted.
     lower, upper : float array, shape (k,), or None
-        Intervals that hold all together, with probability `confidence` at least; None if they were
-        not asked for. If no frequencies at all fit the counts, each is empty: from 1 to 0.
+        Simultaneous confidence intervals; None if no `confidence` was given. If no frequencies are
+        consistent with the counts, each interval is empty: from 1 to 0.
     confidence : float or None
 
     Raises
     ------
     ValidationError
-        Parts that do not fit each other or are no numbers.
+        Parts that do not fit each other or are not numbers.
 
     Notes
     -----
@@ -102,10 +102,10 @@ class FrequencyEstimate(Value):
 
     @property
     def fits(self) -> bool:
-        """Whether any frequencies fit the counts at the confidence; also if none was asked for.
+        """Whether some frequencies are consistent with the counts; True if no confidence was given.
 
-        If not, what was assumed is doubtful: that these are independent outputs of this channel. Of
-        right assumptions it is so with a probability below 1 - `confidence`.
+        If not, the counts are evidence against the assumption that they are independent outputs of
+        this channel: if it is true, this happens with a probability below 1 - `confidence`.
         """
         return self.lower is None or self.upper is None or bool((self.lower <= self.upper).all())
 
@@ -119,7 +119,7 @@ class FrequencyEstimate(Value):
     def projected(self) -> Prior:
         """The probability distribution nearest to `frequencies` in Euclidean distance.
 
-        It is never farther from the truth than the unbiased estimate, but it is biased.
+        It is never farther from the true distribution than the unbiased estimate, but it is biased.
         """
         return Prior(project_to_simplex(self.frequencies), self.labels)
 
@@ -191,26 +191,26 @@ def estimate_frequencies(
 
     n respondents are drawn independently from a population with frequencies p; each releases one
     output of the channel Q. The relative frequencies c of the outputs then have the mean Q^T p,
-    so B c is unbiased for every B with B Q^T = I. Where Q is square that is the inverse of Q^T.
-    Otherwise, with S = diag(1 / s), s(y) = sum over x of q(y|x), it is ``B = (Q S Q^T)^(-1) Q S``:
-    the one with the smallest variance if p is uniform, and one that does not change when an output
-    is split at random. ``B (diag(c) - c c^T) B^T / (n - 1)`` is an unbiased estimate of its
+    so B c is unbiased for every B with B Q^T = I. If Q is square, B is the inverse of Q^T.
+    Otherwise ``B = (Q S Q^T)^(-1) Q S`` with S = diag(1 / s) and s(y) = sum over x of q(y|x). This
+    B has the smallest variance if p is uniform, and the estimate does not change if an output is
+    split at random. ``B (diag(c) - c c^T) B^T / (n - 1)`` is an unbiased estimate of its
     covariance. If the respondents are the whole population, only the channel is random and the
     standard errors are too large.
 
-    With a `confidence`, there is an interval for each frequency too. Whatever p is and for any
-    number of respondents, all of them hold together with that probability at least; no normal
-    approximation is involved (see the notes).
+    With a `confidence`, the estimate has an interval for each frequency too. The intervals are
+    simultaneous: for every p and every number of respondents, all of them contain the true
+    frequencies with at least this probability. They use no normal approximation (see the notes).
 
     Parameters
     ----------
     channel : Channel or array_like, shape (k, outputs)
         With linearly independent rows.
     counts : mapping, pandas.Series or array_like of int
-        Number of times that each output was released: by label (outputs left out count 0), or in
-        the order of the channel's outputs. At least two in total.
+        How often each output was released: by label (outputs left out have the count 0), or in the
+        order of the channel's outputs. At least two in total.
     confidence : float, optional
-        Of all intervals together, from 0 to 1, both excluded.
+        Joint confidence level of all intervals, strictly between 0 and 1.
 
     Returns
     -------
@@ -220,24 +220,26 @@ def estimate_frequencies(
     ------
     ValidationError
         Rows that are linearly dependent, counts that are not whole numbers, an unknown output, an
-        output that was released and cannot occur, fewer than two respondents, a confidence out of
-        range.
+        output that was released but that no input can have, fewer than two respondents, a
+        confidence out of range.
 
     Notes
     -----
     The intervals are the least and largest frequencies in the set of all p for which the
-    probability of each of certain events is in its Clopper-Pearson interval, at a tail of
-    (1 - `confidence`) / T, with T the number of one-sided statements. The events are the outputs
-    and, where the channel has more outputs than inputs, for each input also the outputs that are
-    likelier from it than from the average input; the two families then share the tail equally.
-    Both ends are proved in ball arithmetic: `cvxleak.mechanisms.frequency_intervals` derives them.
+    probability of each of certain events is in its Clopper-Pearson interval, with a tail
+    probability of (1 - `confidence`) / T, where T is the number of one-sided bounds. The events are
+    the outputs and, where the channel has more outputs than inputs, for each input also the set of
+    outputs that are more probable under it than on average over the inputs; the two families then
+    share the tail equally. Both ends of an interval are proved in ball arithmetic;
+    `cvxleak.mechanisms.frequency_intervals` derives them.
 
-    If the respondents are the whole population, their outputs are independent, but not alike. The
-    intervals hold for the shares among them if the confidence is at least 1/2 and each event has,
-    for every input, a probability above 1/n and below 1 - 1/n. For the count of an event of average
-    probability q reaches any d >= n q + 1 no more often than a binomial one (Hoeffding), and a tail
-    of at most 1/4 begins there at the earliest, because a binomial count is at least n q with a
-    probability above 1/4 (Greenberg and Mohri). The lower tail is the same.
+    If the respondents are the whole population, their outputs are independent, but not identically
+    distributed. The intervals then hold for the frequencies among the respondents if the confidence
+    is at least 1/2 and each event has, for every input, a probability above 1/n and below 1 - 1/n.
+    Proof: let q be an event's average probability. For d >= n q + 1, its count is at least d with a
+    probability not above that of a binomial count (Hoeffding). A binomial count is at least n q
+    with a probability above 1/4 (Greenberg and Mohri), so every d with a tail probability of at
+    most 1/4 is at least n q + 1. The lower tail is analogous.
 
     References
     ----------

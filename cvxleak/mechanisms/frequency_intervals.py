@@ -1,12 +1,12 @@
-"""Intervals for the frequencies of a channel's inputs, which hold all together.
+"""Simultaneous confidence intervals for the frequencies of a channel's inputs.
 
 The events whose counts are used depend on the channel alone: each output (outputs that all inputs
 have in proportion count as one), and, where there are more outputs than inputs, for each input the
 outputs that are likelier from it than from the average input. The probabilities q of the events
 lie in a box of Clopper and Pearson's intervals, by Bonferroni's inequality, with the confidence
-asked for. The frequencies p then lie in the polytope of all laws p whose P^T p, P(x, A) the
-probability of the event A from the input x, is in that box, and what a linear function c of p can
-be in it is the interval. Its upper end is a linear program, and any numbers w bound it:
+asked for. The frequencies p then lie in the polytope of all distributions p whose P^T p, P(x, A)
+the probability of the event A from the input x, is in that box, and what a linear function c of p
+can be in it is the interval. Its upper end is a linear program, and any numbers w bound it:
 
     c p = sum_A w(A) q(A) + (c - P w) p
         <= sum_A max(w(A) l(A), w(A) u(A)) + max_x (c - P w)(x),

@@ -18,14 +18,14 @@ __all__ = ["discretized_gaussian", "gaussian_bound", "gaussian_variance_for_leak
 def discretized_gaussian(
     outputs: Iterable[float], variance: float, inputs: Iterable[float] | None = None
 ) -> Channel:
-    """Return the Gaussian channel with its output moved to the nearest of given numbers.
+    """Return the Gaussian channel with its output rounded to the nearest of given numbers.
 
-    The output of the input v is the number of `outputs` that is nearest to v + Z, Z of law
-    N(0, variance). So q(y|v) is the Gaussian mass between the midpoints to the neighbors of y; the
-    first and last output take the tails.
+    For the input v, the output is the element of `outputs` nearest to v + Z, where Z has the
+    distribution N(0, variance). So q(y|v) is the Gaussian mass between the midpoints to the
+    neighbors of y; the first and last output take the tails.
 
-    An audit of it is about this rounded and clamped output. What the noise tells before that is the
-    audit of `cvxleak.model.Gaussian`, which is never less.
+    An audit of this channel covers the rounded and clamped output only. For the unrounded output,
+    audit `cvxleak.model.Gaussian`; its leakage is never smaller.
 
     Guarantee: it is a post-processing of the Gaussian privacy channel. With half the distance
     between the smallest and the largest input as the peak, C_1 is at most
@@ -70,9 +70,9 @@ def discretized_gaussian(
 def gaussian_bound(peak: float, variance: float) -> float:
     """Return ``log(1 + T^2 / N) / 2``, a bound on C_1 of the Gaussian privacy channel.
 
-    This is the capacity of y = f + N(0, N) when E f^2 is at most T^2. A query with |f| <= T meets
-    that, but only a Gaussian f would attain it, so C_1 is smaller (Corollary 4 states equality):
-    `gaussian_peak_capacity` computes the capacity under |f| <= T.
+    This is the capacity of y = f + N(0, N) when E f^2 is at most T^2. A query with |f| <= T
+    satisfies this, but only a Gaussian f would attain the capacity, so C_1 is smaller (Corollary 4
+    states equality). `gaussian_peak_capacity` computes the capacity under |f| <= T.
 
     Parameters
     ----------
@@ -106,19 +106,19 @@ def gaussian_bound(peak: float, variance: float) -> float:
 
 
 def gaussian_variance_for_leakage(peak: float, leakage: float) -> float:
-    """Return the variance that makes `gaussian_bound` the wanted leakage.
+    """Return the variance for which `gaussian_bound` equals a given leakage.
 
     ``N = T^2 / (e^(2 epsilon) - 1)`` for the leakage epsilon and the peak T.
 
-    Any variance from this one on gives epsilon-information privacy. It is a little more than
-    is needed, since the bound is not attained.
+    Every variance of at least this value gives epsilon-information privacy. A slightly smaller
+    variance would be enough, since the bound is not attained.
 
     Parameters
     ----------
     peak : float
         T, the largest |f|, positive and finite.
     leakage : float
-        epsilon, the wanted bound on C_1 in nats, positive and at most 300.
+        epsilon, the required bound on C_1 in nats, positive and at most 300.
 
     Returns
     -------

@@ -15,14 +15,13 @@ __all__ = ["truncated_geometric"]
 def truncated_geometric(n: int, epsilon: float) -> Channel:
     """Return the two-sided geometric mechanism on 0, ..., n, clamped to that range.
 
-    With a = exp(-epsilon), noise of law ``(1 - a) / (1 + a) a^|z|`` on the integers is added and
-    the sum is clamped to 0, ..., n:
-    ``q(y|v) = a^|v - y| (1 - a) / (1 + a)`` for 0 < y < n, ``a^v / (1 + a)`` for y = 0 and
-    ``a^(n - v) / (1 + a)`` for y = n.
+    Integer noise z of probability ``(1 - a) / (1 + a) a^|z|``, a = exp(-epsilon), is added, and the
+    sum is clamped to 0, ..., n. So ``q(y|v) = a^|v - y| (1 - a) / (1 + a)`` for 0 < y < n, ``a^v /
+    (1 + a)`` for y = 0 and ``a^(n - v) / (1 + a)`` for y = n.
 
-    Guarantee: epsilon-differential privacy for every query of sensitivity 1, a count for one;
-    the level of any two inputs is exactly ``epsilon |v - v'|``. Probabilities below the smallest
-    float (about 1e-308) are stored as zero, and rows that far apart no longer have a finite level.
+    Guarantee: epsilon-differential privacy for every query of sensitivity 1, such as a count. The
+    level of any two inputs is exactly ``epsilon |v - v'|``. Probabilities below the smallest float
+    (about 1e-308) are stored as zero, so the level of inputs that far apart is infinite.
 
     Parameters
     ----------
@@ -34,7 +33,7 @@ def truncated_geometric(n: int, epsilon: float) -> Channel:
     Returns
     -------
     Channel
-        From 0, ..., n to the same.
+        Its inputs and its outputs are 0, ..., n.
 
     Raises
     ------

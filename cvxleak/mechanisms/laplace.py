@@ -33,7 +33,7 @@ def laplace_threshold(epsilon: float) -> Channel:
     Returns
     -------
     Channel
-        From 0, 1 to 0, 1.
+        Its inputs and its outputs are 0 and 1.
 
     Raises
     ------
@@ -59,17 +59,18 @@ def discretized_laplace(
     sensitivity: float,
     inputs: Iterable[float] | None = None,
 ) -> Channel:
-    """Return the Laplace mechanism with its output moved to the nearest of given numbers.
+    """Return the Laplace mechanism with its output rounded to the nearest of given numbers.
 
-    With Z of density ``exp(-|z| / s) / (2 s)``, s = sensitivity / epsilon, the output of the input
-    v is the number of `outputs` that is nearest to v + Z. So q(y|v) is the Laplace mass between
-    the midpoints to the neighbors of y; the first and last output take the tails. An audit of it is
-    about this rounded and clamped output; `cvxleak.model.Laplace` is the noise before that.
+    For the input v, the output is the element of `outputs` nearest to v + Z, where Z has the
+    density ``exp(-|z| / s) / (2 s)`` with s = sensitivity / epsilon. So q(y|v) is the Laplace mass
+    between the midpoints to the neighbors of y; the first and last output take the tails. An audit
+    of this channel covers the rounded and clamped output only. For the unrounded output, audit
+    `cvxleak.model.Laplace`; its leakage is never smaller.
 
-    Guarantee: epsilon-differential privacy for every query whose ``sensitivity`` is at most the
-    one given (post-processing of the Laplace mechanism); for any two inputs the level is at most
+    Guarantee: epsilon-differential privacy for every query whose ``sensitivity`` is at most the one
+    given (post-processing of the Laplace mechanism). For any two inputs the level is at most
     ``epsilon |v - v'| / sensitivity``. Probabilities below the smallest float (about 1e-308) are
-    stored as zero, and rows that far apart no longer have a finite level.
+    stored as zero, so the level of inputs that far apart is infinite.
 
     Parameters
     ----------
@@ -99,7 +100,7 @@ def discretized_laplace(
 
     Examples
     --------
-    The modular sum has sensitivity 2, not 1, when its noise lives on the integers:
+    With noise on the integers, the sum modulo 3 has sensitivity 2, not 1:
 
     >>> from cvxleak.mechanisms import discretized_laplace
     >>> from cvxleak.queries import modular_sum

@@ -1,4 +1,4 @@
-"""The capacity of the Gaussian channel when it is the largest input that is limited."""
+"""The capacity of the Gaussian channel under a bound on the absolute value of the input."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ NOISE_ENTROPY = math.log(2 * math.pi * math.e) / 2
 
 @dataclass(frozen=True)
 class PeakCapacity:
-    """The capacity of y = f + N(0, N) under |f| <= T, between two ends.
+    """Lower and upper bound on the capacity of y = f + N(0, N) under |f| <= T.
 
     Attributes
     ----------
     lower : float
         Mutual information of `law` and its output, in nats.
     upper : float
-        The largest divergence, over all inputs, of the noisy input from the output of `law`: it
-        bounds the capacity, whatever the law.
+        The largest divergence, over all inputs, of the noisy input from the output distribution of
+        `law`. It bounds the capacity for any choice of `law`.
     law : Prior
-        The input law found, finitely many numbers as labels.
+        The input distribution found; its labels are finitely many numbers.
 
     Notes
     -----
@@ -59,25 +59,25 @@ def gaussian_peak_capacity(peak: float, variance: float) -> PeakCapacity:
     """Return the capacity of y = f + N(0, N) under the peak constraint |f| <= T.
 
     This, not ``gaussian_bound(peak, variance)``, is the largest C_1 of the Gaussian privacy
-    channel. The optimal input has finitely many values (Smith), of which the number grows with
-    T / sqrt(N): one pair, -T and T, up to about 1.67, then a point at 0 between them, and so on.
+    channel. The optimal input has finitely many values (Smith), and their number grows with T /
+    sqrt(N): up to about 1.67 only -T and T, then also 0, and so on.
 
-    With D(x) the divergence of N(x, N) from the output law r, the capacity is at most max D for
-    every r, and equal to it for the optimal one, where D is largest on the input's values. The
-    values and weights are found by ascent (SLSQP) and polished by Newton's method on these
-    conditions; a value is added where D is largest, until both ends agree.
+    With D(x) the divergence of N(x, N) from an output distribution r, the capacity is at most max D
+    for every r. For the optimal r it equals max D, and D is largest at the input's values. The
+    values and weights are found by ascent (SLSQP) and refined by Newton's method on these
+    conditions; a value is added where D is largest, until the two bounds agree.
 
-    Accuracy: `upper` - `lower` is at most 1e-9 nats. Both are computed in floating point, with the
-    trapezoidal rule, whose error here is about 1e-14; between the points where D is evaluated it
-    is bounded by its curvature, ``D'' = 1 - E[Var(X | Y)]`` for N = 1.
+    Accuracy: `upper` - `lower` is at most 1e-9 nats. Both are computed in floating point with the
+    trapezoidal rule, whose error here is about 1e-14. Between the points where D is evaluated, it
+    is bounded through its curvature, ``D'' = 1 - E[Var(X | Y)]`` for N = 1.
 
     Parameters
     ----------
     peak : float
         T, the largest |f|, positive and finite.
     variance : float
-        N, the variance of the noise, positive and finite; T / sqrt(N) must not exceed 10 (that is
-        1.75 nats; a channel with still less noise hides next to nothing).
+        N, the variance of the noise, positive and finite; T / sqrt(N) must not exceed 10 (that is a
+        capacity of 1.75 nats; with less noise the output is close to exact).
 
     Returns
     -------
@@ -88,7 +88,7 @@ def gaussian_peak_capacity(peak: float, variance: float) -> PeakCapacity:
     ValidationError
         An argument is outside its range.
     SolverError
-        The two ends could not be brought within 1e-9.
+        The two bounds could not be brought within 1e-9 of each other.
 
     References
     ----------
@@ -126,7 +126,7 @@ def gaussian_peak_capacity(peak: float, variance: float) -> PeakCapacity:
             return PeakCapacity(lower, upper, _law(*polished, deviation, largest))
         divergence = _divergence(grid, np.log(_output(x, w, ratio)), ratio)
         x, w = np.append(x, grid[divergence.argmax()]), np.append(0.99 * w, 0.01)
-    raise SolverError(f"peak capacity: the ends {lower:.12g} and {upper:.12g} did not meet")
+    raise SolverError(f"peak capacity: the bounds {lower:.12g} and {upper:.12g} did not meet")
 
 
 def _outputs(ratio: float) -> Array:

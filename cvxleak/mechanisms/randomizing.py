@@ -1,4 +1,4 @@
-"""`randomize`: a whole column of answers through a channel, each on its own."""
+"""`randomize`: applies a channel to each entry of a column independently."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def randomize(
     *,
     missing: str = "refuse",
 ) -> Any:
-    """Replace each entry of a column by an output that the channel draws for it.
+    """Replace each entry of a column by a random output of the channel.
 
-    The draws are independent of each other and exactly from the stored rows, as those of
-    `Channel.sample`. `estimate_frequencies` reads the result back.
+    The draws are independent and exactly distributed as the stored rows, as in `Channel.sample`.
+    `estimate_frequencies` estimates the frequencies of the inputs from the counts of the result.
 
     Parameters
     ----------
@@ -38,12 +38,12 @@ def randomize(
         Inputs of the channel.
     channel : Channel or array_like, shape (k, outputs)
     rng : int or numpy.random.Generator, optional
-        Seed or generator for a reproducible draw; the system's entropy if left out. Whoever knows
-        the seed can often tell the entries from the outputs: for real answers leave it out.
+        Seed or generator for a reproducible draw; the system's entropy if left out. Anyone who
+        knows the seed can often infer the entries from the outputs, so leave it out for real
+        answers.
     missing : {"refuse", "keep"}
-        What becomes of entries without a value (None, NaN, pandas.NA) that are no inputs of the
-        channel. Those that are kept show who did not answer; if that is not to be known, make None
-        an input.
+        What to do with missing entries (None, NaN, pandas.NA) that are not inputs of the channel.
+        Kept entries reveal who did not answer; to hide that, make None an input.
 
     Returns
     -------
@@ -54,8 +54,8 @@ def randomize(
     Raises
     ------
     ValidationError
-        An entry that is missing or no input of the channel, with its place; a table in place of a
-        column; an `rng` that is neither.
+        An entry that is missing or not an input of the channel (the message gives its position); a
+        table in place of a column; an `rng` that is neither a seed nor a generator.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Random rounding, as statistical offices publish counts."""
+"""Random rounding, as statistical offices use it for published counts."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ __all__ = ["random_rounding"]
 
 
 def random_rounding(n: int, base: int, up: Sequence[float] | None = None) -> Channel:
-    """Return random rounding of a count to a multiple of `base`, unbiased if not said otherwise.
+    """Return random rounding of a count to a multiple of `base`, unbiased by default.
 
-    With r = v mod base, the count v becomes v - r + base with probability u(r), r / base if left
-    out, and v - r otherwise, exactly. So multiples of the base stay as they are, and with
-    u(r) = r / base E[Y | v] = v. Base 3 is what the published tables of Statistics New Zealand use:
-    a count that is no multiple of 3 goes to the nearer one with probability 2/3, to the other with
-    1/3.
+    With r = v mod base, the count v becomes v - r + base with probability u(r) and v - r otherwise;
+    by default u(r) = r / base, exactly. So multiples of the base do not change, and by default E[Y
+    | v] = v. Statistics New Zealand uses base 3 in its published tables: a count that is not a
+    multiple of 3 is rounded to the nearest multiple with probability 2/3, and to the other
+    neighboring one with probability 1/3.
 
-    Guarantee: none that holds for every adversary. Neighboring counts can exclude each other's
-    outputs, so the level of differential privacy is infinite (for a base of 2 and more the same
-    holds for local differential privacy), and an adversary who knows enough of the others learns a
-    record completely. How much doubt that takes is what an audit computes.
+    Guarantee: none against all adversaries. An output can be possible for one count and impossible
+    for the next, so the levels of differential privacy, central and local, are infinite, and an
+    adversary who knows enough other records learns a record completely. An audit computes the
+    leakage to adversaries with a given uncertainty.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def random_rounding(n: int, base: int, up: Sequence[float] | None = None) -> Cha
     base : int
         At least 1.
     up : sequence of float, optional
-        u(1), ..., u(base - 1): an office's own probabilities of rounding up.
+        u(1), ..., u(base - 1): the probabilities of rounding up, if not r / base.
 
     Returns
     -------
@@ -46,7 +46,7 @@ def random_rounding(n: int, base: int, up: Sequence[float] | None = None) -> Cha
     Raises
     ------
     ValidationError
-        A size that is not a positive integer, or `up` is not base - 1 probabilities.
+        `n` or `base` is not a positive integer, or `up` does not hold base - 1 probabilities.
 
     References
     ----------

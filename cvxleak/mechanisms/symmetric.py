@@ -1,4 +1,4 @@
-"""Channels that keep the input with one probability and spread the rest evenly."""
+"""Symmetric channels: the input with a given probability, any other value with equal ones."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def randomized_response(k: int, epsilon: float) -> Channel:
     the symmetric channel (`generalized_symmetric`) with flip (k - 1) / (e^epsilon + k - 1).
     For k = 2 it is Warner's randomized response.
 
-    Guarantee: local differential privacy with exactly epsilon. Its capacity is
+    Guarantee: local differential privacy with this epsilon and no smaller one. Its capacity is
     ``symmetric_capacity(k, flip)``.
 
     Parameters
@@ -40,7 +40,7 @@ def randomized_response(k: int, epsilon: float) -> Channel:
     Returns
     -------
     Channel
-        From 0, ..., k - 1 to the same.
+        Its inputs and its outputs are 0, ..., k - 1.
 
     Raises
     ------
@@ -83,7 +83,7 @@ def binary_symmetric(flip: float) -> Channel:
     Returns
     -------
     Channel
-        From 0, 1 to 0, 1.
+        Its inputs and its outputs are 0 and 1.
 
     Raises
     ------
@@ -105,12 +105,12 @@ def binary_symmetric(flip: float) -> Channel:
 
 
 def generalized_symmetric(k: int, flip: float) -> Channel:
-    """Return the k-ary symmetric channel (m is its name in LEAKAGE).
+    """Return the k-ary symmetric channel (LEAKAGE writes m for k).
 
     ``q(y|x) = 1 - flip`` if y = x, ``flip / (k - 1)`` otherwise.
 
-    Guarantee: local differential privacy with epsilon = ``|log((1 - flip) (k - 1) / flip)|``, and
-    C_1 of at most ``symmetric_capacity(k, flip)``.
+    Guarantee: local differential privacy with epsilon = ``|log((1 - flip) (k - 1) / flip)|``; C_1
+    is at most ``symmetric_capacity(k, flip)``.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def generalized_symmetric(k: int, flip: float) -> Channel:
     Returns
     -------
     Channel
-        From 0, ..., k - 1 to the same.
+        Its inputs and its outputs are 0, ..., k - 1.
 
     Raises
     ------
@@ -153,9 +153,10 @@ def symmetric_capacity(k: int, flip: float) -> float:
     It bounds the individual channel capacity C_1 of any query followed by
     ``generalized_symmetric(k, flip)`` (DALENIUS Corollary 2). For k = 2 it is equal to C_1 whenever
     the query is not constant (Corollary 1): two datasets that differ in one record only then have
-    different values, whatever the alphabets. For k > 2 it is equal to C_1 if the query takes all k
-    values as one record takes its own, in contexts of the adversary's choice; a binary record
-    shows only two of the k rows.
+    different values, whatever the alphabets. For k > 2 it is equal to C_1 if one record determines
+    which of all k values the query takes, for suitable contexts (the values of the other records)
+    given each value of the record. For a binary record that is impossible, since only two of the k
+    rows are reached.
 
     Parameters
     ----------
@@ -202,7 +203,8 @@ def flip_for_leakage(k: int, leakage: float) -> float:
     k : int
         Number of outputs, at least 2.
     leakage : float
-        Wanted bound on C_1 in nats (epsilon in DALENIUS), from 0 to log k, the largest possible.
+        Required bound on C_1 in nats (epsilon in DALENIUS), from 0 to log k, the largest possible
+        value.
 
     Returns
     -------

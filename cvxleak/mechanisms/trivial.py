@@ -1,4 +1,4 @@
-"""The two ends of every scale: tell everything, tell nothing."""
+"""The two extreme channels: the input itself, and an output independent of the input."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def identity(k: int) -> Channel:
     Returns
     -------
     Channel
-        From 0, ..., k - 1 to the same.
+        Its inputs and its outputs are 0, ..., k - 1.
 
     Raises
     ------
@@ -45,21 +45,21 @@ def identity(k: int) -> Channel:
 
 
 def constant(k: int, law: Prior | ArrayLike) -> Channel:
-    """Return the channel whose output has the same law whatever the input, q(y|x) = law(y).
+    """Return the channel whose output is independent of the input, q(y|x) = law(y).
 
-    Guarantee: nothing is told. Local differential privacy with epsilon = 0, capacity 0.
+    Guarantee: the output reveals nothing; local differential privacy with epsilon = 0, capacity 0.
 
     Parameters
     ----------
     k : int
         Number of inputs, at least 1.
     law : Prior or array_like
-        Law of the output; a prior's labels become the outputs.
+        Distribution of the output; a prior's labels become the outputs.
 
     Returns
     -------
     Channel
-        From 0, ..., k - 1 to the outcomes of the law.
+        From 0, ..., k - 1 to the outcomes of the distribution.
 
     Raises
     ------

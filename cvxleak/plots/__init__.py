@@ -1,6 +1,6 @@
-"""Pictures (matplotlib, the ``plot`` extra): each draws one result on one pair of axes.
+"""Plots (with matplotlib, the ``plot`` extra): each function draws one result on one pair of axes.
 
-A bracket is shaded from its lower to its upper end, so that what is not known is seen.
+The area between a lower and an upper bound is shaded, to show what is not known.
 """
 
 from cvxleak.plots._axes import rise_from_zero

@@ -1,4 +1,4 @@
-"""Axes to draw on: where they come from, how they are labeled, and heat maps."""
+"""Axes: creating and labeling them, and heat maps."""
 
 from __future__ import annotations
 
@@ -41,9 +41,7 @@ def checked_axes(ax: Axes | None) -> Axes:
         from matplotlib import pyplot
         from matplotlib.axes import Axes
     except ImportError as error:
-        raise ValidationError(
-            "ax: pictures need matplotlib: pip install 'cvxleak[plot]'"
-        ) from error
+        raise ValidationError("ax: plots need matplotlib: pip install 'cvxleak[plot]'") from error
     if ax is not None:
         return instance(ax, Axes, "ax")
     if pyplot.get_fignums() and not pyplot.gca().has_data():
@@ -52,7 +50,7 @@ def checked_axes(ax: Axes | None) -> Axes:
 
 
 def rise_from_zero(axes: Axes) -> None:
-    """Let the vertical axis begin at 0 and end above all that is drawn, flat lines included.
+    """Let the vertical axis start at 0 and end above everything drawn, including flat lines.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Numbers against numbers: brackets, curves, sweeps, and envelopes."""
+"""Plots of bounds, curves, sweeps and envelopes."""
 
 from __future__ import annotations
 
@@ -51,18 +51,19 @@ def plot_bracket(
     color: str = INK,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a function that is known to lie between two others, and shade what is between.
+    """Draw a lower and an upper bound on a function, and shade the area between them.
 
     Parameters
     ----------
     x, lower, upper : array_like, shape (n,)
-        Points in increasing order and both ends there.
+        Points in increasing order, and the lower and upper bound at each.
     falling : bool
-        The function is known at these points only, and never rises: between two points it is
-        shaded from the lower end of the next one to the upper end of the one before. The lines are
-        stairs at the edge of the shade; of more than 24 points, they join the points inside it.
+        The function is bounded at these points only, and does not increase. So between two points,
+        the area from the lower bound at the right one to the upper bound at the left one is shaded.
+        For at most 24 points the lines are stairs along the edges of this area; for more, they
+        connect the points.
     label : str, optional
-        For the legend.
+        Its name in the legend.
     color : str
     ax : matplotlib.axes.Axes, optional
         Where to draw; if left out, pyplot's current axes if they are empty, a new figure otherwise.
@@ -118,12 +119,12 @@ def plot_brackets(
     falling: bool = False,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw several brackets on one pair of axes, each in a color of its own.
+    """Draw bounds on several functions on one pair of axes, each in its own color.
 
     Parameters
     ----------
     lines : mapping of str to sequence of (x, lower, upper)
-        By the name in the legend; a line without a name is not in it.
+        By name in the legend; a line with an empty name is not in the legend.
     falling, ax
         As for `plot_bracket`.
 
@@ -147,14 +148,15 @@ def plot_brackets(
 def plot_curve(
     curve: LeakageCurve | DesignCurve, *, label: str | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw the leakage that adversaries with doubt can reach, or what a design costs.
+    """Draw a leakage curve over the entropy floor, or a design curve over its budget.
 
-    Neither rises: L(b) with the doubt b, the least leakage or distortion with its budget.
+    Neither increases: not the leakage L(b) with the floor b, nor the least leakage or distortion
+    with the budget.
 
     Parameters
     ----------
     curve : LeakageCurve or DesignCurve
-        What `leakage_curve` or `design_curve` returned.
+        The result of `leakage_curve` or `design_curve`.
     label, ax
         As for `plot_bracket`.
 
@@ -185,15 +187,16 @@ def plot_curve(
 
 
 def plot_guesses(curve: LeakageCurve, *, ax: Axes | None = None) -> Axes:
-    """Draw how likely the worst adversary of each floor guesses right, before and after the output.
+    """Draw the worst adversary's chance of a correct guess before and after the output, by floor.
 
-    The worst by the measure of the curve: whose chance rises most is on a curve of that rise. The
-    lines hold for the witnesses of the curve; `plot_curve` draws both proved ends.
+    The adversaries are the witnesses of the curve, so they are the worst found by the curve's
+    measure; for those whose chance rises most, use a curve of that rise. `plot_curve` draws the
+    proved lower and upper bound.
 
     Parameters
     ----------
     curve : LeakageCurve
-        What `leakage_curve` returned.
+        The result of `leakage_curve`.
     ax
         As for `plot_bracket`.
 
@@ -235,12 +238,12 @@ def plot_envelope(
     unit: str = "nats",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the PML envelope between its proved ends, with the bounds that are known for it.
+    """Draw the lower and upper bound on the PML envelope, and the bounds in closed form.
 
     Parameters
     ----------
     curve : EnvelopeCurve
-        What `envelope_curve` returned for this prior and this channel.
+        The result of `envelope_curve` for this prior and this channel.
     prior : Prior or array_like
     channel : Channel or array_like
     unit : str
@@ -279,15 +282,15 @@ def plot_envelope(
 
 
 def plot_convergence(report: IterateReport, *, ax: Axes | None = None) -> Axes:
-    """Draw how far the points of an iterative solver are from the proved optimum, on a log scale.
+    """Draw the gap between an iterative solver's points and the proved optimum, on a log scale.
 
-    The line is the most that a point falls short by, the shade reaches down to the least; circles
-    are points that are not feasible. What is less than a float tells is drawn at 1e-16.
+    The line is the upper bound on a point's gap, and the shaded area extends to the lower bound.
+    Circles are points that are not feasible. Gaps below the precision of floats are drawn at 1e-16.
 
     Parameters
     ----------
     report : IterateReport
-        What `cvxleak.problem.verify_iterates` returned.
+        The result of `cvxleak.problem.verify_iterates`.
     ax
         As for `plot_bracket`.
 
@@ -328,16 +331,16 @@ def plot_sweep(
     Parameters
     ----------
     results : Sweep
-        What `sweep` returned.
+        The result of `sweep`.
     coordinate : str
-        Whose values go along the horizontal axis.
+        The coordinate for the horizontal axis.
     falling, ax
         As for `plot_bracket`.
 
     Raises
     ------
     ValidationError
-        No bound, no such coordinate, or values that are no numbers.
+        No bound, no such coordinate, or values that are not numbers.
 
     Examples
     --------
@@ -362,7 +365,7 @@ def plot_sweep(
             x = float(row.point[coordinate])
         except (TypeError, ValueError) as error:
             raise ValidationError(
-                f"coordinate: {coordinate!r} has values that are no numbers"
+                f"coordinate: {coordinate!r} has values that are not numbers"
             ) from error
         lines.setdefault(label, []).append((x, row.lower, row.upper))
     axes = plot_brackets(lines, falling=falling, ax=ax)
@@ -377,11 +380,11 @@ def plot_trade_off(
     label: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the hits of the best test for one record against its false alarms (its ROC).
+    """Draw the hit rate of the best test for one record against its false-alarm rate (its ROC).
 
-    No attack has a point above the line, whatever else the attacker knows. Its misses, one minus
-    the hits, are the trade-off curve of f-differential privacy. The diagonal is a test that does
-    not look at the output.
+    No attack has a point above the line, whatever else the adversary knows. One minus the hit rate
+    is the trade-off curve of f-differential privacy. The diagonal is that of tests that ignore the
+    output.
 
     Parameters
     ----------

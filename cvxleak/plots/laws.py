@@ -1,4 +1,4 @@
-"""Laws and channels: what is released, and what an adversary believes."""
+"""Plots of distributions and channels, and of an adversary's beliefs."""
 
 from __future__ import annotations
 
@@ -71,10 +71,10 @@ def plot_prior(prior: Prior | Mapping[Any, Any], *, ax: Axes | None = None) -> A
 
 
 def plot_sources(sources: SourceSet, *, ax: Axes | None = None) -> Axes:
-    """Draw a source set on three outcomes in the triangle of all laws (HAMMING Figures 1 to 3).
+    """Draw a source set on three outcomes in the probability simplex (HAMMING Figures 1 to 3).
 
-    Convex parts are filled, single laws are dots; the lines part the six orders of the outcomes and
-    meet in the uniform law.
+    Convex parts are filled, single distributions are dots. The lines separate the six orders of the
+    outcomes and meet at the uniform distribution.
 
     Raises
     ------
@@ -125,12 +125,12 @@ def plot_sources(sources: SourceSet, *, ax: Axes | None = None) -> Axes:
 
 
 def plot_posterior(adversary: Adversary, *, ax: Axes | None = None) -> Axes:
-    """Draw what an adversary believes about the record before and after each output.
+    """Draw an adversary's belief about the record before the output and after each output.
 
     Parameters
     ----------
     adversary : Adversary
-        The `witness` of an audit, say.
+        For example the `witness` of an audit.
 
     Examples
     --------
@@ -154,15 +154,15 @@ def plot_posterior(adversary: Adversary, *, ax: Axes | None = None) -> Axes:
 
 
 def plot_adversary(adversary: Adversary, *, ax: Axes | None = None) -> Axes:
-    """Draw what an adversary believes before any output: a bar for each value of the query.
+    """Draw an adversary's prior belief: a bar for each value of the query.
 
-    Each bar is divided by the value of the record. What the query does not tell apart, and has the
-    same output law, is one bar.
+    Each bar is divided by the value of the record. Values of the query with the same output
+    distribution share one bar.
 
     Parameters
     ----------
     adversary : Adversary
-        The `witness` of an audit, say.
+        For example the `witness` of an audit.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """Queries by name: deterministic functions of a dataset, ready to be followed by a noise channel.
 
-`count`, `parity`, `modular_sum` and `pair_sum` ask about n binary records and depend on their sum
-only, so thousands of records cost no more than a few. `from_function` and `from_table` take any
-function on a record space that is small enough to write out.
+`count`, `parity`, `modular_sum` and `pair_sum` are functions of the sum of n binary records, and
+support thousands of records. `from_function` and `from_table` take any function on a record space
+that is small enough to write out.
 
 Each query has a ``sensitivity``: the most that changing one record can change its value.
 

@@ -37,7 +37,7 @@ def count(n: int) -> AdditiveQuery:
     >>> query((1, 0, 1)), query.sensitivity
     (2, 1)
 
-    Two of the four assignments of the other records, seen from one that is 0, give the value 1:
+    For a record that is 0, two of the four contexts of the other records give the value 1:
 
     >>> query.fibers([0])[0]
     {0: 1, 1: 2, 2: 1}
@@ -83,9 +83,9 @@ def modular_sum(n: int, modulus: int) -> AdditiveQuery:
     """Return the sum of n binary records modulo m, f(x) = (x_1 + ... + x_n) mod m.
 
     As integers, neighboring values differ by up to m - 1: with n >= m records the sum can wrap
-    around from m - 1 to 0, so ``sensitivity`` is m - 1. LEAKAGE 4.1 gives 1, which is the
-    distance on the cycle of length m, ``cyclic_sensitivity(m)``. A mechanism whose noise does not
-    live on that cycle has to be scaled with m - 1.
+    around from m - 1 to 0, so ``sensitivity`` is m - 1. LEAKAGE 4.1 gives 1, which is the distance
+    on the cycle of length m, ``cyclic_sensitivity(m)``. Noise that is not added modulo m has to be
+    scaled to a sensitivity of m - 1.
 
     Parameters
     ----------

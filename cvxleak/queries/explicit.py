@@ -34,7 +34,7 @@ def from_function(
     -------
     TableQuery
         Its values are in increasing order if they are all numbers, otherwise in the order in
-        which the datasets (last record fastest) first show them.
+        which the datasets (last record fastest) first take them.
 
     Raises
     ------
@@ -44,8 +44,8 @@ def from_function(
 
     Examples
     --------
-    The query of DALENIUS Example 1, eq. (11), asks if two records are equal, though one of them
-    has three possible values and the other has two:
+    The query of DALENIUS Example 1, eq. (11): whether two records are equal, where one has three
+    possible values and the other has two:
 
     >>> from cvxleak.model import RecordSpace
     >>> from cvxleak.queries import from_function
@@ -54,7 +54,7 @@ def from_function(
     >>> equal((1, 1)), equal((2, 1)), equal.sensitivity
     (1, 0, 1)
 
-    The value 2 of the first record equals nothing: in both contexts f is 0.
+    The value 2 of the first record equals no value of the second, so f is 0 in both contexts.
 
     >>> equal.fibers([0])
     [{0: 1, 1: 1}, {0: 1, 1: 1}, {0: 2}]
@@ -80,7 +80,7 @@ def from_table(space: RecordSpace, table: Mapping[Any, Hashable] | ArrayLike) ->
     -------
     TableQuery
         Its values are in increasing order if they are all numbers, otherwise in the order in
-        which the datasets (last record fastest) first show them.
+        which the datasets (last record fastest) first take them.
 
     Raises
     ------

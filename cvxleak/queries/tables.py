@@ -21,14 +21,14 @@ def histogram(
 ) -> AdditiveQuery:
     """Return how many of n records have each category, as a tuple of counts.
 
-    Changing one record takes one from a count and adds one to another.
+    Changing one record lowers one count by 1 and raises another by 1.
 
     Parameters
     ----------
     n : int
         Number of records, at least 1.
     categories : int or iterable of hashable
-        What is counted: the values of a record, or how many there are (0, 1, ...).
+        The values of a record that are counted, or their number (0, 1, ...).
     others : iterable of hashable
         Values of a record that are not counted.
 
@@ -40,8 +40,7 @@ def histogram(
     Raises
     ------
     ValidationError
-        `n` or `categories` is not a positive integer, a category twice, more tuples than can be
-        counted.
+        `n` or `categories` is not a positive integer, a repeated category, or too many tuples.
 
     Examples
     --------
@@ -73,7 +72,7 @@ def crosstab(
     n : int
         Number of records, at least 1.
     rows, columns : int or iterable of hashable
-        The categories of the two variables, or how many there are (0, 1, ...).
+        The categories of the two variables, or their numbers (0, 1, ...).
 
     Raises
     ------

@@ -1,8 +1,9 @@
-"""Which of two channels tells more, whatever the secret's law and whatever is at stake.
+"""Refinement: whether one channel never leaks more than another, for all priors and gains.
 
-`refines` finds whether one channel is the other with its outputs processed, with the processing or
-with a prior and a gain that tell them apart; `deficiency` and `le_cam_distance` say by how much,
-and `refinement_gap` says it under one prior. Linear programs are solved in rational numbers.
+`refines` decides whether one channel is a post-processing of another. It returns the
+post-processing, or a prior and a gain for which the first channel leaks more. `deficiency` and
+`le_cam_distance` measure by how much this fails, and `refinement_gap` does so under one prior.
+Linear programs are solved in rational numbers.
 """
 
 from cvxleak.refinement.comparison import Refinement, deficiency, le_cam_distance, refines

@@ -1,4 +1,4 @@
-"""Refinement and Le Cam's deficiency: what processing makes of a channel, and what it cannot make.
+"""Refinement and Le Cam's deficiency: whether, or how closely, processing turns C into D.
 
 The deficiency of a channel C for a channel D with the same inputs is
 
@@ -52,21 +52,22 @@ LONGEST = 10**1999
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Refinement(Value):
-    """Whether a channel D refines a channel C, and what proves it: true if C R = D.
+    """Whether a channel D refines a channel C (C R = D for some R), with the proof.
 
-    Made by `refines`. `lower` and `upper` are computed here, in rational numbers, from what
-    else it holds, so that an object that was stored or made by hand proves as much.
+    Returned by `refines`. `lower` and `upper` are computed from the other attributes, in rational
+    numbers, so an object that was stored or constructed by hand is a proof, too.
 
     Parameters
     ----------
     prior : Prior
-        A law p of the input.
+        A distribution p of the input.
     channel, other : Channel
         C, and D with the same inputs.
     processing : Channel
-        R, from the outputs of C to those of D: where D refines C, C R = D.
+        R, from the outputs of C to those of D; C R = D if D refines C.
     gain : GainMatrix
-        g, entries from 0 to 1: where D does not refine C, under p it gains more by D than by C.
+        g, with entries from 0 to 1. If D does not refine C, its expected gain under p is larger
+        with D than with C.
 
     Raises
     ------
@@ -76,9 +77,10 @@ class Refinement(Value):
     Attributes
     ----------
     lower : Fraction
-        V_g(p, D) - V_g(p, C), or 0 if that is more: the deficiency is not less.
+        max(0, V_g(p, D) - V_g(p, C)), a lower bound on the deficiency.
     upper : Fraction
-        The largest total variation between rows of C R and D: the deficiency is not more.
+        The largest total variation distance between a row of C R and the same row of D, an upper
+        bound on the deficiency.
 
     Examples
     --------
@@ -127,10 +129,11 @@ class Refinement(Value):
 
     @cached_property
     def certificate(self) -> Certificate:
-        """Both ends of the deficiency as floats, and what proves them, for `cvxleak.verify`.
+        """Lower and upper bound on the deficiency as floats, and their proof, for `cvxleak.verify`.
 
-        An upper end of 0 says that D refines C, a lower end above 0 that it does not. Processing,
-        prior and gain are stored exactly, or as floats where a fraction is too long for a file.
+        An upper bound of 0 proves that D refines C; a lower bound above 0 proves that it does not.
+        Processing, prior and gain are stored exactly, or as floats if a fraction is too long for a
+        file.
 
         Raises
         ------
@@ -161,10 +164,10 @@ class Refinement(Value):
 
 
 def refines(channel: Channel | ArrayLike, other: Channel | ArrayLike) -> Refinement:
-    """Return whether D refines C: whether C R = D for some stochastic R, with what proves it.
+    """Return whether D refines C: whether C R = D for some stochastic R, with the proof.
 
-    If so, D never tells more than C, under any prior and for any gain; if not, there are a prior
-    and a gain in [0, 1] under which it does, and they are returned (Blackwell's theorem).
+    If so, D does not leak more than C for any prior and gain. If not, there are a prior and a gain
+    in [0, 1] for which D leaks more (Blackwell's theorem), and they are returned.
 
     Parameters
     ----------
@@ -176,21 +179,22 @@ def refines(channel: Channel | ArrayLike, other: Channel | ArrayLike) -> Refinem
     Returns
     -------
     Refinement
-        True or false where one asks, with the processing R, the prior and the gain, and between
-        which rational numbers the deficiency lies: equal ones, but for large channels.
+        Its truth value is the answer. It holds the processing R, the prior and the gain, and a
+        lower and an upper bound on the deficiency as rational numbers, which are equal except for
+        large channels.
 
     Raises
     ------
     ValidationError
-        Rows that are no distributions, other inputs, or more than four million products of an
+        Rows that are not distributions, different inputs, or more than four million products of an
         input and two outputs.
 
     Notes
     -----
     Blackwell, "Equivalent comparisons of experiments", 1953; Alvim, Chatzikokolakis, McIver,
     Morgan, Palamidessi and Smith, "The Science of Quantitative Information Flow", 2020, chapter 9.
-    Numbers are taken as written: 0.1 is a tenth, and a channel that was composed in floats need not
-    refine its first part exactly.
+    Numbers are taken as written: 0.1 is a tenth. A channel that was composed in floating point need
+    not refine its first part exactly.
 
     Examples
     --------
@@ -219,10 +223,10 @@ def refines(channel: Channel | ArrayLike, other: Channel | ArrayLike) -> Refinem
 
 
 def deficiency(channel: Channel | ArrayLike, other: Channel | ArrayLike) -> float:
-    """Return Le Cam's deficiency min_R max_x TV( (C R)_x, D_x ): what C lacks of what D tells.
+    """Return Le Cam's deficiency of C with respect to D, min_R max_x TV( (C R)_x, D_x ).
 
-    It is the most that any gain in [0, 1] earns more by D than by C, under any prior; 0 if D
-    refines C, and at most 1.
+    It is the largest difference of the expected gain with D and with C, over all priors and all
+    gains in [0, 1]. It is 0 if D refines C, and at most 1.
 
     Parameters
     ----------
@@ -238,15 +242,16 @@ def deficiency(channel: Channel | ArrayLike, other: Channel | ArrayLike) -> floa
 
     See Also
     --------
-    refines : The same with what proves it, and both ends as rational numbers.
+    refines : The same with its proof, and both bounds as rational numbers.
 
     Notes
     -----
-    Le Cam, "Sufficiency and approximate sufficiency", 1964. The float next above the upper end.
+    Le Cam, "Sufficiency and approximate sufficiency", 1964. The result is the upper bound, rounded
+    up to a float.
 
     Examples
     --------
-    Nothing at all, for one who wants the secret itself:
+    The deficiency of a constant channel with respect to the identity, on two inputs:
 
     >>> from cvxleak.refinement import deficiency
     >>> deficiency([[1.0], [1.0]], [[1, 0], [0, 1]])
@@ -258,8 +263,8 @@ def deficiency(channel: Channel | ArrayLike, other: Channel | ArrayLike) -> floa
 def le_cam_distance(channel: Channel | ArrayLike, other: Channel | ArrayLike) -> float:
     """Return the larger of the deficiencies of each channel for the other: a distance of channels.
 
-    Two channels at distance d can stand for each other in any decision at a cost of at most d; at
-    distance 0 each refines the other.
+    In any decision problem with gains in [0, 1], replacing one channel by the other costs at most
+    the distance. At distance 0 each refines the other.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The most that a bounded gain earns more by one channel than by another, under one prior."""
+"""The largest difference of a bounded gain with two channels, under one prior."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["RefinementGap", "refinement_gap"]
 
 
 class RefinementGap(NamedTuple):
-    """The ends of a refinement gap, equal but for large channels, and a gain that attains `lower`.
+    """Bounds on a refinement gap, equal except for large channels, and a gain that attains `lower`.
 
     Examples
     --------
@@ -48,20 +48,20 @@ class RefinementGap(NamedTuple):
 def refinement_gap(
     prior: Prior | ArrayLike, channel: Channel | ArrayLike, other: Channel | ArrayLike
 ) -> RefinementGap:
-    """Return max_g V_g(p, D) - V_g(p, C) over gains g <= 1 with an action that earns nothing.
+    """Return max_g V_g(p, D) - V_g(p, C) over gains g <= 1 with an action of gain 0.
 
-    What D may tell more than C to somebody who earns at most 1, may lose any amount and may also
-    do nothing. With R from the outputs of C to those of D, whose rows sum to 1 at most, it is
+    The largest advantage of D over C for an adversary who can gain at most 1, lose any amount, or
+    do nothing. With R from the outputs of C to those of D, whose rows sum to at most 1, it is
 
         min over R >= 0 with C R <= D of 1 - sum_xyz p(x) C(y|x) R(z|y),
 
-    the share of D that cannot be made of C. Under a prior of full support it is 0 if and only if
-    D refines C; it is never less than the gap for gains in [0, 1].
+    the share of D that cannot be obtained from C. Under a prior of full support it is 0 if and only
+    if D refines C; it is never less than the gap for gains in [0, 1].
 
     Parameters
     ----------
     prior : Prior or array_like, shape (k,)
-        The law p of the input.
+        The distribution p of the input.
     channel : Channel or array_like, shape (k, m)
         C, the rows q(y|x).
     other : Channel or array_like, shape (k, n)
@@ -70,7 +70,8 @@ def refinement_gap(
     Returns
     -------
     RefinementGap
-        Both ends as rational numbers, and a gain: an action (z,) for each output z of D, and ().
+        Both bounds as rational numbers, and a gain with an action (z,) for each output z of D and
+        an action () of gain 0.
 
     Raises
     ------

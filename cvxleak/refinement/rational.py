@@ -1,4 +1,4 @@
-"""Channels, laws and gains as rational numbers, and vulnerabilities of them without rounding."""
+"""Channels, distributions, gains and vulnerabilities as rational numbers, without rounding."""
 
 from __future__ import annotations
 

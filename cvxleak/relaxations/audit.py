@@ -1,4 +1,4 @@
-"""Convex relaxations of the audit: CVXPY programs whose value no adversary's leakage exceeds.
+"""Convex relaxations of the audit: CVXPY programs that bound every adversary's leakage from above.
 
 Each is a concave maximization over the lumped weights w of an adversary, whose value is at least
 the leakage I(A;Y) of every feasible w. User constraints on w make the class of adversaries smaller,
@@ -36,7 +36,8 @@ __all__ = [
 class PosteriorCellRelaxation(Relaxation):
     """A node of the branch and bound: each posterior of the record is confined to a simplex.
 
-    With s_{a,y} the joint law of record and output and V_y the vertices of the cell of output y,
+    With s_{a,y} the joint distribution of record and output and V_y the vertices of the cell of
+    output y,
 
         maximize H(A) - sum_{y,j} theta_{y,j} H(V_{y,j})
         subject to s_{.,y} = sum_j theta_{y,j} V_{y,j}, theta >= 0, F(w) >= b
@@ -110,7 +111,9 @@ class PosteriorCellRelaxation(Relaxation):
                 f"cells: found shape {vertices.shape}; {(outputs, k, k)} is needed"
             )
         if (vertices < 0).any() or np.abs(vertices.sum(axis=2) - 1).max() > 1e-12:
-            raise ValidationError("cells: found vertices that are no laws on the record's values")
+            raise ValidationError(
+                "cells: found vertices that are not distributions on the record's values"
+            )
         if (np.linalg.matrix_rank(vertices) < k).any():
             raise ValidationError("cells: found one whose vertices are not affinely independent")
         for parameter, entropies, cell in zip(
@@ -169,7 +172,7 @@ class DatasetCapacityRelaxation(Relaxation):
 
     Notes
     -----
-    The dual function, min over output laws t and lam >= 0 of
+    The dual function, min over output distributions t and lam >= 0 of
     lam log sum_g m_g exp(D(R_g || t) / lam) - lam b, is what `upper` evaluates.
 
     Examples
@@ -195,37 +198,37 @@ class DatasetCapacityRelaxation(Relaxation):
 
 
 class TimeSharingRelaxation(Relaxation):
-    """The leakage if the adversary may share time between conditional laws, in pieces.
+    """An upper bound on the leakage with time sharing between conditional distributions.
 
-    Let the adversary draw, besides A, a J and then the contexts by a law v_{A,J}, and see J too.
-    The leakage I(A,J;Y) under the averaged floor H(A) + E[H(v_{A,J}) + <v_{A,J}, log m>] >= b is at
-    least L(b), for one law per value is a special case. Its dual,
+    Add a random variable J to the secret A, and let the contexts have the distribution v_{A,J}. The
+    leakage I(A,J;Y) under the averaged floor H(A) + E[H(v_{A,J}) + <v_{A,J}, log m>] >= b is at
+    least L(b), since one distribution per value of A is a special case. Its dual,
 
-        min over output laws t and lam >= 0 of lam log sum_a exp(phi_a / lam) - lam b,
+        min over output distributions t and lam >= 0 of lam log sum_a exp(phi_a / lam) - lam b,
         phi_a = max over v of D(v R_a || t) + lam (H(v) + <v, log m_a>),
 
-    is convex in (t, lam), but the maximum in it is that of a convex plus a concave function of v.
-    So the laws v_a are cut here into slabs {low <= <v_a, x> <= high} of a functional x, and in each
-    -H(v R_a) is replaced by the least concave function above it, which is linear between the
-    slab's vertices P: one convex program,
+    is convex in (t, lam), but phi_a is the maximum of the sum of a convex and a concave function of
+    v. So the simplex of v_a is divided into slabs {low <= <v_a, x> <= high} of a functional x, and
+    in each slab -H(v R_a) is replaced by its least concave majorant, which is determined by the
+    slab's vertices P. This gives one convex program,
 
         maximize H(Y) - sum_{a,j,P} theta_{a,j,P} H(P R_a)
         subject to w_{a,j} = sum_P theta_{a,j,P} P, theta >= 0, w_a = sum_j w_{a,j},
         and H(A) + sum_{a,j} |w_{a,j}| H(w_{a,j} / |w_{a,j}|) + <w, log m> >= b.
 
-    It bounds L(b) for any functional and any number of slabs. With one slab it is the
-    `DatasetCapacityRelaxation`; as they get narrower its value falls to the time-sharing value
-    where the functional tells the rows apart, and to something above it where it does not. It is
-    not the leakage itself: where sharing time helps the adversary, a gap stays.
+    Its value is an upper bound on L(b) for any functional and any number of slabs. With one slab it
+    is the `DatasetCapacityRelaxation`. With narrower slabs it decreases to the value with time
+    sharing if the functional distinguishes the rows, and to a larger value otherwise. If time
+    sharing helps the adversary, a gap to L(b) remains.
 
     Parameters
     ----------
     lumped : Lumped
     entropy_floor : float
     pieces : int
-        Slabs for each value.
+        Number of slabs for each value of the record.
     functional : array_like, shape (N,), optional
-        x. If left out, the mean of the output's place, 0, 1, ..., under each row.
+        x. If left out, the mean of the output's index 0, 1, ... under each row.
 
     Raises
     ------

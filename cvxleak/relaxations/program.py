@@ -62,7 +62,7 @@ class Relaxation(ABC):
     """
 
     _sigma: ClassVar[float] = 0.0
-    """What the objective holds of H(A)."""
+    """The coefficient of H(A) in the objective."""
 
     def __init__(self, lumped: Lumped, entropy_floor: float) -> None:
         self.lumped = instance(lumped, Lumped, "lumped")
@@ -168,8 +168,8 @@ class Relaxation(ABC):
         r"""Return the bound that the multipliers of the last solution prove, in nats.
 
         With multipliers lam >= 0 for F(w) >= b and eta for the added constraints, and coefficients
-        c with which the objective is at most sigma H(A) + <w, c> (sigma is 1 or 0), no w has more
-        than
+        c with which the objective is at most sigma H(A) + <w, c> (sigma is 1 or 0), the leakage of
+        every w is at most
 
         .. math:: (\sigma + \lambda) \log \sum_a e^{\phi_a / (\sigma + \lambda)}
                   - \lambda b + \langle \eta, d \rangle + \beta, \qquad
@@ -177,9 +177,10 @@ class Relaxation(ABC):
                   e^{(c - C^T \eta)_{a,g} / \lambda},
 
         maxima taking the place of the sums where their scale is zero. C w + T u <= d are the added
-        constraints, or their tangents at the solver's point, which leave in every w that a convex
-        constraint does. beta is the largest value of -<T^T eta, u> for other variables u within
-        their bounds. In floating point, it holds up to rounding (1e-13 or so).
+        constraints, or for convex ones their tangents at the solver's point, which every w that
+        meets the constraint also meets. beta is the largest value of -<T^T eta, u> for other
+        variables u within their bounds. The bound is computed in floating point and holds up to
+        rounding (about 1e-13).
 
         Raises
         ------
@@ -201,9 +202,9 @@ class Relaxation(ABC):
 
         Each scalar constraint <C, w> <= d on the weights alone is an `Expectation` of c(X) = C_g,
         g being the group of the dataset X. A convex one that is not linear is replaced by its
-        tangent at the solver's point, and those with other variables by their sum, weighted by the
-        solver's multipliers, from which these variables are gone. Both replacements only enlarge
-        the class, so the upper bound of ``record_leakage(mechanism, b, records, adversaries=...)``
+        tangent at the solver's point, and those with other variables by their sum weighted by the
+        solver's multipliers, in which these variables cancel. Both replacements only enlarge the
+        class, so the upper bound of ``record_leakage(mechanism, b, records, adversaries=...)``
         holds for it. With such constraints the lower bound may be attained by an adversary outside
         the class. Coefficients are those that CVXPY computes in floating point; bounds of replaced
         constraints are moved outward by a relative 1e-12.

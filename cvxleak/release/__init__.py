@@ -1,4 +1,4 @@
-"""Sequential release to parties who may collude: the best answer within leakage budgets."""
+"""Sequential release to parties who may collude: optimal answers within leakage budgets."""
 
 from cvxleak.release.coalitions import Coalition, any_of
 from cvxleak.release.constructors import release_lagrangian, release_problem

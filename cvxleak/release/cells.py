@@ -1,4 +1,4 @@
-"""A tree of simplices over the laws of the request, with -H interpolated on each."""
+"""A tree of simplices over the distributions of the request, with -H interpolated on each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ReleaseDistortion`: an interior-point method, and a proof of both ends."""
+"""`ReleaseDistortion`: an interior-point method, and a proof of both bounds."""
 
 from __future__ import annotations
 

@@ -95,14 +95,14 @@ class ReleaseJoint(Value):
 
     @classmethod
     def of(cls, joint: ReleaseJoint | ArrayLike) -> ReleaseJoint:
-        """Return the law of an array, of a pandas Series, or the law itself."""
+        """Return the distribution given as an array, a pandas Series, or a `ReleaseJoint`."""
         if isinstance(joint, ReleaseJoint):
             return joint
         return cls.from_pandas(joint) if hasattr(joint, "iloc") else cls(joint)
 
     @classmethod
     def from_pandas(cls, series: Any) -> Self:
-        """Return the law of a pandas Series with a MultiIndex: request, earlier outputs, dataset.
+        """Return the distribution in a Series, indexed by request, earlier outputs and dataset.
 
         Combinations that are not listed have probability zero. The names of the levels between
         the first and the last become the names of the earlier outputs.
@@ -110,7 +110,7 @@ class ReleaseJoint(Value):
         Raises
         ------
         ValidationError
-            No Series, fewer than two levels, or a combination that is listed twice.
+            Not a Series, fewer than two levels, or a combination that is listed twice.
 
         Examples
         --------
@@ -199,6 +199,6 @@ class ReleaseJoint(Value):
 
     @property
     def flat(self) -> Array:
-        """The law with all earlier outputs as one, shape (R, Z, X)."""
+        """The distribution with all earlier outputs as one, shape (R, Z, X)."""
         requests, _, datasets = self.shape
         return read_only(self.array.reshape(requests, -1, datasets))

@@ -1,4 +1,4 @@
-"""`ReleaseProblem`: the best answer to a request when recipients may pool their answers."""
+"""`ReleaseProblem`: the optimal answer to a request if recipients may pool their answers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ReleaseProblem(Problem):
     Attributes
     ----------
     joint : ReleaseJoint
-        The law of R, Z and X.
+        The distribution of R, Z and X.
     outputs : tuple of hashable
         The labels of R̂.
     coalitions : tuple of Coalition
@@ -57,10 +57,10 @@ class ReleaseProblem(Problem):
     Notes
     -----
     The `witness` is the kernel, an array of shape (Z_1, ..., Z_j, X, R̂), exactly feasible as the
-    certificate reads it: each row divided by its sum and, where one coalition has no room,
-    p(r̂|s) - p(r̂|s,x), which is zero but for rounding, added to k(r̂|z,x); where several have none,
-    it depends on nothing but what all of them know. Rows of probability zero are set to the
-    distribution of R̂ given z.
+    certificate reads it: each row is divided by its sum. If the budget of one coalition is I(S;X),
+    p(r̂|s) - p(r̂|s,x), which is zero up to rounding, is added to k(r̂|z,x). If this holds for
+    several coalitions, the kernel depends only on what all of them know. Rows of probability zero
+    are set to the distribution of R̂ given z.
 
     `shadow_prices` are the derivatives of the optimal value with respect to the budgets, by name
     (``"epsilon"``, ``"delta"``): -mu_1 and -mu_2 of the paper for a distortion; infinite if a
@@ -97,7 +97,7 @@ class ReleaseProblem(Problem):
 
     @classmethod
     def constructor(cls) -> Callable[..., Self]:
-        """Return `within`: budgets, and no coalitions made by hand, are what users give."""
+        """Return `within`, since users give budgets, not coalitions."""
         return cls.within
 
     @abstractmethod
@@ -116,12 +116,12 @@ class ReleaseProblem(Problem):
         )
 
     def answers(self, rows: Array) -> Array:
-        """Return the joint law of R̂ and R at a kernel's rows, shape (R̂, R)."""
+        """Return the joint distribution of R̂ and R at a kernel's rows, shape (R̂, R)."""
         terms, law = self.terms(), self.joint.flat / self.joint.flat.sum()
         return rows.T @ np.moveaxis(law, 0, 2)[terms.z, terms.x]
 
     def read_rows(self, candidate: ArrayLike) -> tuple[Array, dict[str, float]]:
-        """Return a candidate's rows, one for each (z, x) of positive probability, as laws."""
+        """Return a candidate's rows for all (z, x) of positive probability, as distributions."""
         _, sizes, datasets = self.joint.shape
         flat = (*self.joint.flat.shape[1:], len(self.outputs))
         given = candidate_array(candidate, {(*sizes, datasets, len(self.outputs)), flat})
@@ -171,16 +171,16 @@ class ReleaseProblem(Problem):
         )
 
     def rooms(self) -> Array:
-        """Return what a release may add to what each coalition knows: budget - I(S;X), in nats.
+        """Return how much each coalition may still learn: budget - I(S;X), in nats.
 
-        Exactly 0 where that is so up to rounding.
+        Exactly 0 if it is 0 up to rounding.
 
         Raises
         ------
         InfeasibleError
             Less than 0.
         ValidationError
-            A budget that is positive, but not so that a float can tell.
+            A positive budget that is too small for floating point.
         """
         law = self.joint.flat.sum(axis=0)
         law = law / law.sum()
@@ -197,8 +197,8 @@ class ReleaseProblem(Problem):
                 scale = unit_scale(self.budget_unit)
                 raise InfeasibleError(
                     f"{coalition.name}: found {coalition.budget / scale!r}; the earlier outputs "
-                    f"that this coalition has seen tell {known / scale!r} {self.budget_unit} about "
-                    "the dataset already, so it must be at least that"
+                    f"that this coalition has seen already leak {known / scale!r} "
+                    f"{self.budget_unit}, so the budget must be at least that"
                 )
             rooms.append(0.0 if abs(room) <= ROUNDING else room)
         return np.array(rooms)

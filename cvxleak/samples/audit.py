@@ -95,12 +95,12 @@ class SampleAudit:
 
     @property
     def binned(self) -> bool:
-        """Whether `upper` is about the columns only, because a column holds several outputs."""
+        """Whether `upper` holds for the columns only, because a column holds several outputs."""
         return self.columns.merged
 
     @cached_property
     def more_draws(self) -> int | None:
-        """About how many more draws would halve the width; None if no number would.
+        """Approximate number of further draws that would halve the width; None if no number would.
 
         Extrapolated from the width of the capacity's bounds with `MORE` times the counts.
         """
@@ -162,7 +162,8 @@ class SampleAudit:
                 f"{self.bound.name}: {rounded(self.lower)} to {rounded(self.upper, up=True)} nats "
                 f"with {100 * self.confidence:g} % confidence",
                 f"{self.draws} draws of {secrets} secrets, sorted into {columns} columns; {chose}",
-                f"open: {open_by:.2g} for want of draws{more}, {self.search:.2g} by the search",
+                f"gap: {open_by:.2g} from the number of draws{more}, "
+                f"{self.search:.2g} from the search",
                 self.about,
                 str(self.violation()),
             ]

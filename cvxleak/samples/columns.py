@@ -26,7 +26,7 @@ OTHERS = "any other"
 """Label of the column of all outputs that have none of their own."""
 
 LABELS = 32
-"""So many outputs that are no numbers have columns of their own, if not said otherwise."""
+"""Default of the largest number of outputs with their own columns, if they are not numbers."""
 
 VALUES = 10
 """So many different numbers have columns of their own, if not said otherwise."""

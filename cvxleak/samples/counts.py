@@ -1,4 +1,4 @@
-"""`channels_from_counts`: the channels that a table of counts leaves possible."""
+"""`channels_from_counts`: the channels that are compatible with a table of counts."""
 
 from __future__ import annotations
 
@@ -31,37 +31,39 @@ def channels_from_counts(
     inputs: Iterable[Hashable] | None = None,
     outputs: Iterable[Hashable] | None = None,
 ) -> ChannelSet:
-    """Return the channels that a table of counts leaves possible: an interval for each probability.
+    """Return the channels compatible with a table of counts: an interval for each probability.
 
-    With probability `confidence` at least, over the draws, the true channel is in the set. Whatever
-    is asked of the set then holds for it, all at once, also what was asked because of the counts.
+    With probability at least `confidence` over the draws, the true channel is in the set. Then all
+    statements about the set hold for the true channel simultaneously, including those chosen after
+    seeing the counts.
 
     Parameters
     ----------
     counts : array_like or pandas.DataFrame, shape (inputs, outputs)
         How often each output was drawn for each input; `pandas.crosstab` makes such a table. An
-        input without draws may have any row at all.
+        input without draws may have any row.
     confidence : float
-        From 0 to 1, both excluded.
+        Strictly between 0 and 1.
     inputs, outputs : iterable of hashable, optional
         Labels; those of the frame, or 0, 1, ..., if left out.
 
     Raises
     ------
     ValidationError
-        Entries that are no whole numbers from 0, no draws at all, or a confidence out of range.
+        Entries that are not whole numbers of at least 0, no draws, or a confidence out of range.
 
     Notes
     -----
-    Clopper-Pearson intervals, at a tail of (1 - `confidence`) / T each, where T is the number of
-    one-sided statements (Bonferroni): none for an input without draws or a single output, 2 for an
-    input with two outputs, since what is said of one is said of the other, and else 2 for each
-    output. The ends are proved in ball arithmetic to be wide enough.
+    Clopper-Pearson intervals, each with a tail probability of (1 - `confidence`) / T, where T is
+    the number of one-sided bounds (Bonferroni): none for an input without draws or if there is a
+    single output; 2 for each input if there are two outputs, since a bound on one probability is a
+    bound on the other; otherwise 2 for each input and output. Ball arithmetic proves that the
+    intervals are wide enough.
 
-    What has to be so: the draws are independent, and given the input alike. How many there are of
-    each input does not depend on what was drawn, and the outputs were fixed beforehand: a table of
-    the outputs that happened to be seen says nothing of those that were not.
-    `cvxleak.samples.audit_samples` sees to that.
+    Assumptions: the draws are independent and, given the input, identically distributed. The number
+    of draws of each input does not depend on the outputs drawn, and the list of outputs was fixed
+    beforehand: a table of only the outputs that occurred does not bound the probability of others.
+    `cvxleak.samples.audit_samples` ensures the latter.
 
     Examples
     --------
@@ -93,7 +95,7 @@ def channels_from_counts(
 
 
 def _box(table: Array, confidence: float) -> tuple[Array, Array]:
-    """Return lower and upper ends that hold all together."""
+    """Return the lower and upper ends of simultaneous intervals."""
     drawn, outputs = np.flatnonzero(table.sum(axis=1)), table.shape[1]
     lower, upper = np.zeros(table.shape), np.ones(table.shape)
     if outputs == 1:

@@ -1,4 +1,4 @@
-"""`telling_edges`: intervals of numbers that let draws show as much as they can."""
+"""`telling_edges`: intervals of numeric outputs that preserve most of the information."""
 
 from __future__ import annotations
 

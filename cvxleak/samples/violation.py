@@ -60,7 +60,7 @@ class DPViolation:
 
     @property
     def why(self) -> str:
-        """The event, and how likely it is, in words."""
+        """The event and the bounds on its probabilities, in words."""
         if self.epsilon == 0:
             return f"no epsilon above 0 is ruled out at delta = {self.delta:g}"
         event = preview(self.event)
@@ -120,9 +120,10 @@ def dp_violation(
 
     Notes
     -----
-    A probability of an event is at least the sum of its outputs' lower ends and 1 minus the upper
-    ends of the others, and at most likewise. For each of the four ways to bound a ratio, the best
-    event has the outputs whose own ratio is above some level, so that sorting finds it.
+    The probability of an event is at least the sum of the lower ends of its outputs, and at least 1
+    minus the sum of the upper ends of the other outputs; upper bounds are analogous. For each of
+    the four resulting bounds on the ratio, the best event consists of the outputs whose own ratio
+    is above some level, so it is found by sorting.
 
     Examples
     --------

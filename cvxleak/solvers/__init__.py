@@ -1,4 +1,4 @@
-"""Numerics that know no problem."""
+"""Numerical methods that do not depend on the problem."""
 
 from cvxleak.solvers.best_first import BestFirst
 

@@ -1,4 +1,4 @@
-"""The solvers under CVXPY: what each takes, how it is told to be sharp, and to stop; one runner.
+"""CVXPY's solvers: supported cones, options for accuracy and time limits; one function to run them.
 
 What a solver returns is never trusted: a family repairs its point, and proves the ends from its
 multipliers. So a coarse solver costs sharpness and no validity.

@@ -1,4 +1,4 @@
-"""One linear program in rational numbers: HiGHS proposes a basis, exact pivots make it optimal."""
+"""One linear program in rational numbers: a basis from HiGHS, made optimal by exact pivots."""
 
 from __future__ import annotations
 

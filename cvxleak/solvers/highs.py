@@ -1,4 +1,4 @@
-"""HiGHS itself, for programs whose basis matters: quiet, in one thread, as sharp as it can be."""
+"""HiGHS called directly, to get a basis: quiet, in one thread, with the tightest tolerances."""
 
 from __future__ import annotations
 

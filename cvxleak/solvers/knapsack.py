@@ -1,4 +1,4 @@
-"""The best laws in boxes: fractional knapsacks, filled up greedily."""
+"""The best distributions in boxes: fractional knapsacks, filled greedily."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One linear program: by HiGHS as SciPy has it, or by any solver under CVXPY."""
+"""One linear program, solved by SciPy's HiGHS or by any solver of CVXPY."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Source sets: what is known about a law that is not known."""
+"""Source sets: the distributions that are possible for a partly known source."""
 
 from cvxleak.sources.polytope import Polytope
 from cvxleak.sources.source_set import SourceSet, as_sources

@@ -1,4 +1,4 @@
-"""Intervals around the frequencies of a sample, which hold all together."""
+"""Simultaneous intervals around the frequencies of a sample."""
 
 from __future__ import annotations
 

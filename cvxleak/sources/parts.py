@@ -51,7 +51,7 @@ def laws_and_labels(
 ) -> tuple[Array, tuple[Hashable, ...]]:
     """Return laws as the rows of one array, and the labels of their outcomes."""
     if isinstance(named_law(laws), Prior):
-        raise ValidationError("laws: found one Prior; a list of laws is needed")
+        raise ValidationError("laws: found one Prior; a list of distributions is needed")
     given = tuple(map(named_law, in_order(laws, "laws")))
     if not given:
         raise ValidationError("laws: found none; at least one is needed")
@@ -84,6 +84,6 @@ def part_from_dict(entry: Any) -> Part:
     points = entry.get("points", ())
     if len(points) == 0:
         if not polytopes:
-            raise ValidationError("parts: found one without laws; at least one is needed")
+            raise ValidationError("parts: found one without distributions; at least one is needed")
         return Part(no_points(len(polytopes[0])), polytopes)
     return Part(probability_rows(points, "points", 2), polytopes)

@@ -1,4 +1,4 @@
-"""`Polytope`: the laws that meet linear inequalities, with members that meet them exactly."""
+"""`Polytope`: the distributions that satisfy linear inequalities; members satisfy them exactly."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class Support(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Polytope(Stored):
-    """The laws p with lower <= p <= upper and matrix p <= bound.
+    """The distributions p with lower <= p <= upper and matrix p <= bound.
 
     Parameters
     ----------
     lower, upper : array_like, shape (k,)
-        Bounds on the single probabilities, in [0, 1].
+        Bounds on each probability, in [0, 1].
     matrix : array_like, shape (r, k), optional
         Rows of further inequalities; none if left out.
     bound : array_like, shape (r,), optional
@@ -56,8 +56,8 @@ class Polytope(Stored):
     Raises
     ------
     ValidationError
-        Shapes that do not fit, numbers that are not finite, bounds outside [0, 1], or no law that
-        meets all inequalities exactly, as written.
+        Shapes that do not fit, numbers that are not finite, bounds outside [0, 1], or no
+        distribution that satisfies all inequalities exactly, as written.
 
     Examples
     --------
@@ -87,7 +87,7 @@ class Polytope(Stored):
         sides = frozen_array(np.zeros(0) if bound is None else bound, "bound", 1)
         if size == 0 or len(high) != size:
             raise ValidationError(
-                f"upper: found {len(high)} bounds beside {size} lower ones; "
+                f"upper: found {len(high)} bounds and {size} lower ones; "
                 "one of each is needed for every outcome"
             )
         if rows.shape != (len(sides), size):
@@ -110,7 +110,7 @@ class Polytope(Stored):
         object.__setattr__(self, "_equations", equations)
         if self._fitted(center) is None:
             raise ValidationError(
-                f"{'bound' if len(sides) else 'lower'}: no law was found that meets the "
+                f"{'bound' if len(sides) else 'lower'}: no distribution was found that meets the "
                 "inequalities exactly, as written; loosen those that leave no room by the "
                 "rounding of their numbers"
             )
@@ -120,16 +120,16 @@ class Polytope(Stored):
 
     @property
     def center(self) -> Array:
-        """A law in the relative interior, up to rounding."""
+        """A distribution in the relative interior, up to rounding."""
         return self._center
 
     def support(self, cost: ArrayLike) -> Support:
-        """Return max over the laws p of the polytope of sum_i cost_i p_i, with its proof.
+        """Return max over the distributions p of the polytope of sum_i cost_i p_i, with its proof.
 
         Raises
         ------
         ValidationError
-            Costs that are not finite or not as many as outcomes.
+            Costs that are not finite, or whose number is not that of the outcomes.
         SolverError
             The linear program could not be solved.
 
@@ -153,7 +153,7 @@ class Polytope(Stored):
         )
 
     def member(self, near: ArrayLike) -> tuple[Fraction, ...]:
-        """Return a law of the polytope, exactly so, that is as near to `near` as rounding allows.
+        """Return an exact member of the polytope close to `near`.
 
         Examples
         --------
@@ -170,7 +170,7 @@ class Polytope(Stored):
         raise SolverError("polytope: no exact member was found")  # the center was one before
 
     def contains(self, law: tuple[Fraction, ...]) -> bool:
-        """Whether a law with rational probabilities is in the polytope, exactly."""
+        """Whether a distribution with rational probabilities is in the polytope, exactly."""
         if sum(law) != 1:
             return False
         low, high = _exact(self.lower), _exact(self.upper)
@@ -205,7 +205,7 @@ class Polytope(Stored):
         return cls(data["lower"], data["upper"], data.get("matrix") or None, data.get("bound"))
 
     def __repr__(self) -> str:
-        return f"Polytope({len(self)} outcomes, {len(self.bound)} inequalities beside the bounds)"
+        return f"Polytope({len(self)} outcomes, {len(self.bound)} inequalities and the bounds)"
 
     def _box(self) -> Array:
         return np.column_stack([self.lower, self.upper])
@@ -230,7 +230,7 @@ class Polytope(Stored):
             if (low > high).any() or not -1e-12 <= rest <= room + 1e-12:
                 raise ValidationError(
                     f"lower: the polytope is empty: the lower bounds sum to {low.sum():g} and "
-                    f"the upper ones to {high.sum():g}; no law is between them"
+                    f"the upper ones to {high.sum():g}; no distribution is between them"
                 )
             share = 0.0 if room == 0 else min(max(rest / room, 0.0), 1.0)
             return low + share * (high - low), ()
@@ -245,7 +245,7 @@ class Polytope(Stored):
         answer = _linear_program(gain, rows, np.zeros(len(h)), total, [0.0], np.array(bounds))
         if answer.status == 2:
             raise ValidationError(
-                "bound: the polytope is empty: every law misses one of its inequalities by at "
+                "bound: the polytope is empty: every distribution violates an inequality by at "
                 f"least {self._least_violation(G, h):.3g}"
             )
         if answer.status != 0:

@@ -1,4 +1,4 @@
-"""`SourceSet`: what is known about a law that is not known."""
+"""`SourceSet`: the distributions that are possible for a partly known source."""
 
 from __future__ import annotations
 
@@ -25,37 +25,38 @@ __all__ = ["SourceSet", "as_sources"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SourceSet(Stored):
-    """A set of laws on the same outcomes: the true law is one of them.
+    """A set of distributions on the same outcomes: the true distribution is one of them.
 
-    A union of convex parts. ``SourceSet(laws)`` is the finite set of these laws, and not its hull;
-    `hull`, `polytope`, `box` and `from_counts` make convex sets; ``a | b`` is the union.
+    A union of convex parts. ``SourceSet(laws)`` is the finite set of these distributions, and not
+    its hull; `hull`, `polytope`, `box` and `from_counts` make convex sets; ``a | b`` is the union.
 
     Parameters
     ----------
     laws : iterable of Prior or array_like, each of shape (k,)
-        The laws, at least one; meant as written.
+        The distributions, at least one; their numbers are taken as written.
     labels : iterable of hashable, optional
-        k distinct labels of the outcomes; those of the first law that is a `Prior` if left out,
-        and 0, 1, ..., k - 1 if there is none.
+        k distinct labels of the outcomes; those of the first distribution that is a `Prior` if left
+        out, and 0, 1, ..., k - 1 if there is none.
 
     Raises
     ------
     ValidationError
-        No laws, or laws that are no distributions or do not fit each other.
+        No distributions, arguments that are not distributions, or different numbers of outcomes.
 
     Notes
     -----
-    HAMMING section II. Expected distortion is linear in the law, so a set and its convex hull admit
-    the same channels (Lemma 2); mutual information is not, and a finite set is then taken as given.
+    HAMMING section II. Expected distortion is linear in the distribution, so a set and its convex
+    hull admit the same channels (Lemma 2); mutual information is not, so there a finite set is not
+    replaced by its hull.
 
     Examples
     --------
     >>> from cvxleak.sources import SourceSet
     >>> two = SourceSet([[0.7, 0.2, 0.1], [0.6, 0.2, 0.2]])
     >>> two
-    SourceSet(3 outcomes [0, 1, 2]: 2 laws)
+    SourceSet(3 outcomes [0, 1, 2]: 2 distributions)
     >>> two | SourceSet.box([0.5, 0, 0], [0.9, 0.3, 0.3])
-    SourceSet(3 outcomes [0, 1, 2]: 2 laws, 1 convex part)
+    SourceSet(3 outcomes [0, 1, 2]: 2 distributions, 1 convex part)
     """
 
     parts: tuple[Part, ...]
@@ -84,7 +85,7 @@ class SourceSet(Stored):
     def hull(
         cls, laws: Iterable[Prior | ArrayLike], labels: Iterable[Hashable] | None = None
     ) -> Self:
-        """Return the convex hull of some laws.
+        """Return the convex hull of some distributions.
 
         Raises
         ------
@@ -104,7 +105,7 @@ class SourceSet(Stored):
     def polytope(
         cls, matrix: ArrayLike, bound: ArrayLike, labels: Iterable[Hashable] | None = None
     ) -> Self:
-        """Return the laws p with matrix p <= bound.
+        """Return the distributions p with matrix p <= bound.
 
         Parameters
         ----------
@@ -116,7 +117,8 @@ class SourceSet(Stored):
         Raises
         ------
         ValidationError
-            Shapes that do not fit, numbers that are not finite, or no law meets the inequalities.
+            Shapes that do not fit, numbers that are not finite, or no distribution that satisfies
+            the inequalities.
 
         Examples
         --------
@@ -135,12 +137,12 @@ class SourceSet(Stored):
     def box(
         cls, lower: ArrayLike, upper: ArrayLike, labels: Iterable[Hashable] | None = None
     ) -> Self:
-        """Return the laws p with lower <= p <= upper.
+        """Return the distributions p with lower <= p <= upper.
 
         Raises
         ------
         ValidationError
-            Bounds outside [0, 1], or no law between them.
+            Bounds outside [0, 1], or no distribution that satisfies them.
 
         Examples
         --------
@@ -163,13 +165,13 @@ class SourceSet(Stored):
     ) -> Self:
         """Return a box around the frequencies of a sample.
 
-        Each of the k probabilities gets an interval of level 1 - (1 - level) / k, so that all of
-        them together hold with at least the wanted level (Bonferroni).
+        Each of the k probabilities gets an interval of level 1 - (1 - level) / k, so the intervals
+        hold simultaneously with at least the given level (Bonferroni).
 
         Parameters
         ----------
         counts : mapping or pandas.Series
-            How often each outcome was drawn, whole numbers by label, independently.
+            How often each outcome occurred in independent draws: whole numbers by label.
         level : float
             In (0, 1).
         method : {"clopper-pearson", "dirichlet"}
@@ -182,7 +184,7 @@ class SourceSet(Stored):
         Raises
         ------
         ValidationError
-            Counts that are not whole, negative, or all zero; a level out of range.
+            Counts that are not whole numbers, are negative, or all zero; a level out of range.
 
         Examples
         --------
@@ -254,7 +256,7 @@ class SourceSet(Stored):
 
     @cached_property
     def points(self) -> Array:
-        """The laws of all parts together, shape (n, k)."""
+        """The distributions of all parts together, shape (n, k)."""
         return read_only(stacked(part.points for part in self.parts))
 
     @cached_property
@@ -264,11 +266,11 @@ class SourceSet(Stored):
 
     @property
     def is_finite(self) -> bool:
-        """Whether it is a finite set of laws."""
+        """Whether it is a finite set of distributions."""
         return all(part.is_point for part in self.parts)
 
     def worst(self, cost: ArrayLike) -> tuple[float, Prior]:
-        """Return max over the set of sum_i cost_i p_i, and a law that attains it.
+        """Return max over the set of sum_i cost_i p_i, and a distribution that attains it.
 
         Parameters
         ----------
@@ -278,7 +280,7 @@ class SourceSet(Stored):
         Raises
         ------
         ValidationError
-            Costs that are not finite or not as many as outcomes.
+            Costs that are not finite, or whose number is not that of the outcomes.
 
         Examples
         --------
@@ -331,7 +333,7 @@ class SourceSet(Stored):
         sizes |= {len(polytope) for part in parts for polytope in part.polytopes}
         if len(sizes) != 1:
             raise ValidationError(
-                f"parts: found laws on {sorted(sizes)} outcomes; all need the same number"
+                f"parts: found distributions on {sorted(sizes)} outcomes; all need the same number"
             )
         size = sizes.pop()
         whole = [
@@ -344,14 +346,14 @@ class SourceSet(Stored):
         convex = len(self.parts) - laws
         counted = [
             f"{n} {name}{'' if n == 1 else 's'}"
-            for n, name in ((laws, "law"), (convex, "convex part"))
+            for n, name in ((laws, "distribution"), (convex, "convex part"))
             if n
         ]
         return f"SourceSet({self.size} outcomes {preview(self.labels)}: {', '.join(counted)})"
 
 
 def as_sources(sources: SourceSet | Iterable[Prior | ArrayLike] | Prior) -> SourceSet:
-    """Return `sources` as a `SourceSet`: one law or a list of laws is a finite set.
+    """Return `sources` as a `SourceSet`; a distribution or a list of them becomes a finite set.
 
     Examples
     --------

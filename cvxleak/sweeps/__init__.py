@@ -1,7 +1,7 @@
 """Sweeps: one problem at many points, on one processor, on several, or on a cluster.
 
-Each result is written as it comes, a line of JSON, so that what was computed survives whatever
-happens, and the same call goes on where it stopped.
+Each result is written to a file as soon as it is computed, as a line of JSON. After an
+interruption, the same call continues where it stopped.
 """
 
 from cvxleak.sweeps.rows import Sweep, SweepRow

@@ -1,4 +1,4 @@
-"""What a sweep returns: a row for each point."""
+"""The result of a sweep: a row for each point."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class SweepRow:
     point : mapping
         The arguments, by name.
     lower, upper : float
-        The ends of the bound; NaN where there is none.
+        The lower and the upper bound; NaN if there is none.
     unit : str
     status : str
         CERTIFIED or BRACKETED for a bound, COMPUTED for a plain number, INFEASIBLE, UNBOUNDED or
         FAILED.
     seconds : float
     error : str
-        What went wrong; empty if nothing did.
+        The error message; empty if there was no error.
     certificate : str
         The hash of the stored certificate; empty if none is stored.
 
@@ -57,7 +57,7 @@ class SweepRow:
 
     @property
     def failed(self) -> bool:
-        """Whether there is no bound here, for another reason than that there can be none."""
+        """Whether the solve failed for a reason other than an infeasible or unbounded problem."""
         return self.status == "FAILED"
 
     def to_dict(self) -> dict[str, Any]:

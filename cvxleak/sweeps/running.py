@@ -1,4 +1,4 @@
-"""Running a sweep: points go to one processor, to several, or to a cluster, and rows come back."""
+"""Running a sweep on one processor, on several, or on a cluster."""
 
 from __future__ import annotations
 
@@ -46,50 +46,53 @@ def sweep(
         Takes the coordinates of a point by name, and returns a `Bound`, or a problem with a
         ``solve`` method, or a number.
     grid : mapping of str to iterable, or iterable of mappings
-        The values of each coordinate, all combinations of which are solved; or the points.
+        The values of each coordinate, to solve all combinations; or the points themselves.
     jobs : int
-        How many processes work at once; more than one needs the ``parallel`` extra. -1 takes all
+        Number of parallel processes; more than one needs the ``parallel`` extra. -1 uses all
         processors.
     backend : str, optional
         A joblib backend: ``"dask"`` sends the points to the cluster of the `distributed.Client`
         that is connected (needs the ``parallel`` extra).
     per_worker : bool
-        `solve` is a function without arguments that returns the one for the points; each worker
-        calls it once. A CVXPY problem with Parameters is then compiled once per worker.
+        If True, `solve` is a function without arguments that returns the function for the points;
+        each worker calls it once. A CVXPY problem with Parameters is then compiled once per worker.
     along : str, optional
-        A coordinate whose values `solve` takes all at once, as a tuple, to return as many results:
-        what was found for one value helps with the next, as in `leakage_curve` and `design_curve`.
-        Rows then come curve by curve. Where a curve fails its points are solved one by one.
+        A coordinate whose values are passed to `solve` together, as a tuple; `solve` then returns
+        one result for each. This is faster if results for one value help with the next, as in
+        `leakage_curve` and `design_curve`. Rows are then written curve by curve. If a curve fails,
+        its points are solved one by one.
     path : path-like, optional
-        A file of JSON lines. Each result is added as it comes; results that the file holds already
-        are not computed again, apart from failed ones.
+        A file of JSON lines, to which each result is added. Results that the file already holds are
+        not computed again, except for failed ones.
     certificates : path-like, optional
-        A folder, made if need be, that gets the certificate of each bound, in a file named after
-        its hash, which the row names as well. A row without its file is computed again.
+        A folder for the certificates of the bounds, created if necessary. Each file is named after
+        the hash of its certificate, and the row contains the hash. A row whose file is missing is
+        computed again.
     title : str
-        What the file is about; a file with another title or other coordinates is not continued.
+        A title for the file. A file with another title or other coordinates is not continued.
     progress : callable, optional
-        Called with each new row, how many points are done, and of how many.
+        Called with each new row, the number of points done, and their total number.
 
     Returns
     -------
     Sweep
-        A row for each point, in the order of the grid. An error of the library is a row with
-        status INFEASIBLE or UNBOUNDED, any other one with status FAILED; neither ends the sweep.
+        A row for each point, in the order of the grid. An `InfeasibleError` or `UnboundedError`
+        gives a row with status INFEASIBLE or UNBOUNDED, any other exception a row with status
+        FAILED; the sweep continues.
 
     Raises
     ------
     ValidationError
-        A grid without points or with a point twice, values that JSON cannot hold when there is a
-        `path`, a file of another sweep, no such coordinate as `along`, or joblib missing.
+        A grid without points or with a repeated point, with `path` a value that JSON cannot hold, a
+        file of another sweep, an `along` that is not a coordinate, or joblib is not installed.
 
     Notes
     -----
-    Ctrl-C ends the sweep; what `path` holds stays.
+    Ctrl-C ends the sweep; the file keeps the results so far.
 
     Examples
     --------
-    Two lines send a sweep to a cluster, whose workers need cvxleak too::
+    Two lines run a sweep on a cluster, whose workers need cvxleak, too::
 
         client = distributed.Client("tcp://scheduler:8786")
         sweep(solve, grid, jobs=-1, backend="dask")
@@ -165,7 +168,7 @@ def _points(grid: Any) -> list[dict[str, Any]]:
     else:
         points = [dict(point) for point in in_order(grid, "grid") if isinstance(point, Mapping)]
         if len(points) != len(in_order(grid, "grid")):
-            raise ValidationError("grid: found a point that is no mapping of names to values")
+            raise ValidationError("grid: found a point that is not a mapping of names to values")
     if not points or not points[0]:
         raise ValidationError("grid: found no points; at least one is needed")
     points = [

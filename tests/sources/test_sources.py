@@ -169,7 +169,7 @@ def test_priors_are_matched_by_label():
         (lambda: SourceSet([[1.0]]) | SourceSet([[0.5, 0.5]]), "same ones"),
         (lambda: SourceSet([[0.5, 0.5]]).relabeled([0, 0]), "permutation"),
         (lambda: SourceSet([[0.5, 0.5]]).worst([1.0]), "2 numbers"),
-        (lambda: SourceSet.from_dict({"parts": [{"points": []}]}), "without laws"),
+        (lambda: SourceSet.from_dict({"parts": [{"points": []}]}), "without distributions"),
     ],
 )
 def test_complaints(make, text):
