@@ -167,7 +167,7 @@ def test_a_sweep():
     for coordinate, rows, found in (
         ("flop", results.rows, "coordinate: found 'flop'"),
         ("flip", (nothing,), "results: no point has a bound"),
-        ("flip", (SweepRow({"flip": "a"}, 0, 0, "", "COMPUTED", 0),), "no numbers"),
+        ("flip", (SweepRow({"flip": "a"}, 0, 0, "", "COMPUTED", 0),), "not numbers"),
     ):
         with pytest.raises(ValidationError, match=found):
             plot_sweep(Sweep(rows), coordinate)

@@ -159,7 +159,7 @@ def test_files_of_something_else_are_left_alone(tmp_path, content, options):
         ({"x": []}, {}, "grid: found no points"),
         ([], {}, "grid: found no points"),
         ([{}], {}, "grid: found no points"),
-        ([1, 2], {}, "grid: found a point that is no mapping"),
+        ([1, 2], {}, "grid: found a point that is not a mapping"),
         (3, {}, "grid: expected a sequence"),
         ({"x": {1, 2}}, {}, "grid.*has no order"),
         ({"x": [1, 1.0]}, {}, None),
