@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, combinations_with_replacement
 from typing import Any
@@ -17,10 +17,8 @@ from cvxleak.audit.search.audit import Audit, Progress, Reporter
 from cvxleak.audit.search.cell_audit import CellAudit
 from cvxleak.audit.search.noise_audit import NoiseAudit
 from cvxleak.audit.search.objective import Objective
-from cvxleak.audit.search.turns import audit_in_turns
-from cvxleak.core.clock import Clock
-from cvxleak.core.errors import InfeasibleError, SolveInterrupted, ValidationError
-from cvxleak.core.validation import Array, instance, one_of, real_number, short, whole_number
+from cvxleak.core.errors import InfeasibleError, ValidationError
+from cvxleak.core.validation import Array, instance, one_of, real_number, whole_number
 from cvxleak.measures import (
     entropy,
     gain_leakage,
@@ -44,14 +42,13 @@ from cvxleak.model.knowledge.binding import as_knowledge
 from cvxleak.model.knowledge.violations import lump, violations_of_prior, violations_of_weights
 from cvxleak.model.own_gain import OwnGain, checked_gain
 from cvxleak.model.restricted import restrict
-from cvxleak.problem import Bound, Check, Gap, Problem, Status, Stopped
+from cvxleak.problem import Bound, Check, Problem
 from cvxleak.problem.candidates import candidate_weights, law_violations, plain, positive_part
 from cvxleak.problem.check import feasibility_tolerance
-from cvxleak.problem.problem import TIME_LIMIT, Toward, mixtures
-from cvxleak.proofs import Certificate
+from cvxleak.problem.problem import Toward, mixtures
 from cvxleak.proofs.bounds.gains import GainForm
 
-__all__ = ["RecordLeakage", "balance", "balance_of", "group_leakage", "record_leakage"]
+__all__ = ["RecordLeakage", "group_leakage", "record_leakage"]
 
 TOLERANCE = 1e-4
 
@@ -460,181 +457,3 @@ def group_leakage(
         mechanism, entropy_floor, size=size, adversaries=adversaries, gain=gain, form=form
     )
     return problem.solve(**options)
-
-
-def balance(
-    mechanism: Mechanism,
-    entropy_floor: float,
-    *,
-    adversaries: Knowledge | Iterable[Knowledge] | None = None,
-    **options: Any,
-) -> Bound:
-    """Bound the balance function g(b) = C_1 - C_1^b (DALENIUS Definition 10).
-
-    g(b) is the extra leakage if the entropy floor is dropped. Its lower bound is the lower bound on
-    C_1 minus the upper bound on C_1^b; its upper bound is the upper bound on C_1 minus the lower
-    bound on C_1^b. The witness is the pair of adversaries that attain the lower bounds on C_1 and
-    C_1^b. Both capacities are bounded as tightly as the tolerance on the difference requires,
-    alternately, within one time limit.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-    entropy_floor : float
-        b, in nats.
-    adversaries : Knowledge or iterable of Knowledge, optional
-        Further constraints on the adversaries' priors, at both floors.
-    **options
-        As for `RecordLeakage`; `time_limit` covers both audits together.
-
-    Examples
-    --------
-    >>> from cvxleak.audit import balance
-    >>> from cvxleak.model import AdditiveQuery, Mechanism, RecordSpace
-    >>> parity = AdditiveQuery(RecordSpace.binary(3), [(0, 1)] * 3, modulus=2)
-    >>> print(balance(Mechanism(parity, [[0.9, 0.1], [0.1, 0.9]]), entropy_floor=1.0))
-    balance: 0 to ... nats (CERTIFIED)
-    """
-    problems = [RecordLeakage(mechanism, b, adversaries=adversaries) for b in (0.0, entropy_floor)]
-    return _balance(problems, **options)
-
-
-def _balance(
-    problems: Sequence[RecordLeakage],
-    *,
-    tol: float = TOLERANCE,
-    time_limit: float | None = TIME_LIMIT,
-    rng: int | np.random.Generator | None = 0,
-    verbose: bool = False,
-    progress: Progress | None = None,
-) -> Bound:
-    gap, clock, report = Gap(tol), Clock(time_limit), Reporter(verbose, progress)
-    if isinstance(problems[0].mechanism.noise, RealOutput):
-        free, bound = _one_by_one(problems, gap, clock, rng=rng, progress=report)
-    else:
-        audits = [Audit(problem, rng) for problem in problems]
-        free, bound = audit_in_turns(audits, gap, clock, report)
-    found = balance_of(free, bound, tol=tol, time_limit=clock.limit)
-    if found.stats["stopped"] is Stopped.INTERRUPTED:
-        raise SolveInterrupted(found)
-    return found
-
-
-def _one_by_one(
-    problems: Sequence[RecordLeakage], gap: Gap, clock: Clock, **options: Any
-) -> list[Bound]:
-    """Solve problems, each in an even part of the time that is left; after Ctrl-C, in none."""
-    bounds: list[Bound] = []
-    try:
-        for left, problem in zip(range(len(problems), 0, -1), problems, strict=True):
-            bounds.append(problem.solve(tol=gap.tol, time_limit=clock.share(left), **options))
-    except SolveInterrupted as error:
-        bounds.append(error.bound)
-        rest = problems[len(bounds) :]
-        bounds += [problem.solve(tol=gap.tol, time_limit=0.0) for problem in rest]
-    return bounds
-
-
-def balance_of(
-    free: Bound, bound: Bound, *, tol: float = TOLERANCE, time_limit: float | None = TIME_LIMIT
-) -> Bound:
-    """Bound the balance function from solved audits of one mechanism at b = 0 and at b.
-
-    A small difference of large leakages needs tighter bounds than the leakages themselves: audits
-    whose gap is too wide for `tol` are refined, both within one time limit.
-
-    Parameters
-    ----------
-    free, bound : Bound
-        The results of `record_leakage` or `group_leakage` for a floor of 0 and for b.
-    tol : float
-        Relative gap to reach.
-    time_limit : float, optional
-        Seconds for both refinements together; no limit if None.
-
-    Raises
-    ------
-    ValidationError
-        Anything but two such bounds, in nats, on the same records; or an option out of range.
-
-    Examples
-    --------
-    >>> from cvxleak.audit import balance_of, record_leakage
-    >>> from cvxleak.model import AdditiveQuery, Mechanism, RecordSpace
-    >>> parity = AdditiveQuery(RecordSpace.binary(3), [(0, 1)] * 3, modulus=2)
-    >>> mechanism = Mechanism(parity, [[0.9, 0.1], [0.1, 0.9]])
-    >>> free, bound = (record_leakage(mechanism, b) for b in (0.0, 2.0))
-    >>> print(balance_of(free, bound, tol=1e-2))
-    balance: 0.3177... to 0.3177... nats (CERTIFIED)
-    """
-    allowed = real_number(tol, "tol", 0.0, open_low=True, open_high=True)
-    clock = Clock(time_limit)
-    whole = _certificate(free, "free").problem
-    if whole != {**_certificate(bound, "bound").problem, "entropy_floor": 0.0}:
-        raise ValidationError(
-            f"free: found an audit at a floor of {short(whole['entropy_floor'])}; an audit at a "
-            "floor of 0 is needed, of the same mechanism and records as `bound`"
-        )
-    wanted = 0.4 * allowed * (free.lower - bound.upper)
-    cut, refined = False, []
-    for part in (free, bound):
-        if not cut and _sharp(part) and 0 < wanted < part.gap:
-            try:
-                part = part.refine(wanted / part.upper, clock.limit)
-            except SolveInterrupted as error:
-                part, cut = error.bound, True
-        refined.append(part)
-    free, bound = refined
-    # g >= 0 because L is non-increasing (DALENIUS Lemma 1).
-    lower = max(math.nextafter(free.lower - bound.upper, -math.inf), 0.0)
-    upper = math.nextafter(free.upper - bound.lower, math.inf)
-    parts = {"capacity": _certificate(free, "free"), "leakage": _certificate(bound, "bound")}
-    certificate = Certificate(
-        "balance",
-        parts["leakage"].problem,
-        lower,
-        upper,
-        {name: part.witness for name, part in parts.items()},
-        {name: part.proof for name, part in parts.items()},
-    )
-    found = Bound.proved(
-        "balance",
-        lower,
-        upper,
-        tol=allowed,
-        witness=(free.witness, bound.witness),
-        certificate=certificate,
-        stats=_together(free.stats, bound.stats),
-    )
-    if cut:
-        raise SolveInterrupted(found)
-    return found
-
-
-def _sharp(bound: Bound) -> bool:
-    """Whether an audit came to its end, so that it may be gone on with."""
-    interrupted = bound.stats.get("stopped") is Stopped.INTERRUPTED
-    return bound.status is Status.CERTIFIED and not interrupted
-
-
-def _together(*parts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the statistics of audits taken together; the first that had to stop says why."""
-    reasons = [part["stopped"] for part in parts if "stopped" in part]
-    early = (reason for reason in reasons if reason is not Stopped.TOLERANCE)
-    return {
-        "seconds": sum(part.get("seconds", 0.0) for part in parts),
-        "nodes": sum(part.get("nodes", 0) for part in parts),
-        "stopped": next(early, Stopped.TOLERANCE),
-    }
-
-
-def _certificate(bound: Bound, name: str) -> Certificate:
-    """Return the certificate of an audit's bound in nats, or say that it is no such bound."""
-    certificate = instance(bound, Bound, name).certificate
-    if certificate is None or certificate.kind != "record-leakage" or bound.unit != "nats":
-        kind = "none" if certificate is None else repr(certificate.kind)
-        raise ValidationError(
-            f"{name}: found a bound in {bound.unit} with certificate {kind}; an audit in nats "
-            "with its certificate is needed"
-        )
-    return certificate
