@@ -1,6 +1,5 @@
 """Capacity certificates: the fast enclosure against the checker, and tampering against both."""
 
-import copy
 import json
 import math
 from decimal import Decimal, localcontext
@@ -12,8 +11,9 @@ from cvxleak.capacities import capacity
 from cvxleak.capacities.enclosure import Enclosure
 from cvxleak.exact import balls
 from cvxleak.model import Channel, Prior
-from cvxleak.proofs import Certificate, verify
+from cvxleak.proofs import verify
 from cvxleak.proofs.capacity import prove
+from tests.proofs.tampering import changed, numbers, rebuilt
 
 
 def normalized(matrix):
@@ -121,38 +121,6 @@ def test_both_agree_with_decimal_arithmetic():
 def certificate():
     rng = np.random.default_rng(4)
     return capacity(rng.dirichlet(np.ones(4), size=3), tol=1e-12).certificate
-
-
-def rebuilt(content):
-    """Return a certificate with this content and a hash that fits it."""
-    claim = content["claim"]
-    return Certificate(
-        content["kind"],
-        content["problem"],
-        claim["lower"],
-        claim["upper"],
-        content["witness"],
-        content["proof"],
-    )
-
-
-def numbers(node, path=()):
-    """Yield the path of every number in a piece of JSON."""
-    items = node.items() if isinstance(node, dict) else enumerate(node)
-    for key, value in items:
-        if isinstance(value, (dict, list)):
-            yield from numbers(value, (*path, key))
-        elif isinstance(value, (int, float)):
-            yield (*path, key)
-
-
-def changed(content, path, change):
-    result = copy.deepcopy(content)
-    node = result
-    for key in path[:-1]:
-        node = node[key]
-    node[path[-1]] = change(node[path[-1]])
-    return result
 
 
 def test_certificate_passes_and_survives_a_file(certificate, tmp_path):

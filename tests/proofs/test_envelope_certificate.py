@@ -1,6 +1,5 @@
 """Envelope certificates: tampering fails, and hostile ones prove nothing false."""
 
-import copy
 import math
 from fractions import Fraction
 
@@ -10,9 +9,10 @@ import pytest
 from cvxleak.core.errors import CertificateError
 from cvxleak.envelope import failure_probability, optimal_pml_mechanism, pml_envelope
 from cvxleak.exact.balls import precision
-from cvxleak.proofs import Certificate, verify
+from cvxleak.proofs import verify
 from cvxleak.proofs.envelope import prove_envelope, prove_failure_probability
 from cvxleak.proofs.pml_mechanism import prove as prove_mechanism
+from tests.proofs.tampering import changed, numbers, rebuilt
 
 RNG = np.random.default_rng(8)
 PRIOR = RNG.dirichlet(np.ones(4))
@@ -33,38 +33,6 @@ def certificate(request):
         case "envelope":
             return pml_envelope(PRIOR, ROWS, 0.4).certificate
     return optimal_pml_mechanism(PRIOR, UTILITY, 0.3).certificate
-
-
-def rebuilt(content):
-    """Return a certificate with this content and a hash that fits it."""
-    claim = content["claim"]
-    return Certificate(
-        content["kind"],
-        content["problem"],
-        claim["lower"],
-        claim["upper"],
-        content["witness"],
-        content["proof"],
-        unit=claim["unit"],
-    )
-
-
-def numbers(node, path=()):
-    items = node.items() if isinstance(node, dict) else enumerate(node)
-    for key, value in items:
-        if isinstance(value, (dict, list)):
-            yield from numbers(value, (*path, key))
-        elif isinstance(value, (int, float)) and not isinstance(value, bool):
-            yield (*path, key)
-
-
-def changed(content, path, change):
-    result = copy.deepcopy(content)
-    node = result
-    for key in path[:-1]:
-        node = node[key]
-    node[path[-1]] = change(node[path[-1]])
-    return result
 
 
 def test_passes_and_says_what_it_is_about(certificate, tmp_path):

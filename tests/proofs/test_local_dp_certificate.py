@@ -19,6 +19,7 @@ from cvxleak.proofs import verify
 from cvxleak.proofs.checker import PROVERS
 from cvxleak.proofs.local_dp import prove, prove_distortion, released_ratio
 from cvxleak.sources import SourceSet
+from tests.proofs.tampering import changed
 
 TWO = [[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]]
 BOX = SourceSet.box([0.4, 0.2, 0.1], [0.6, 0.4, 0.3])
@@ -61,15 +62,6 @@ def places(value, path=()):
             yield from places(part, (*path, i))
     else:
         yield path
-
-
-def changed(content, path, change):
-    result = copy.deepcopy(content)
-    part = result
-    for key in path[:-1]:
-        part = part[key]
-    part[path[-1]] = change(part[path[-1]])
-    return result
 
 
 @pytest.mark.parametrize("name", BOUNDS)

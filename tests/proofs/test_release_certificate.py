@@ -11,10 +11,11 @@ import pytest
 from cvxleak.core.errors import CertificateError
 from cvxleak.exact import balls
 from cvxleak.exact.packing import pack, unpack
-from cvxleak.proofs import Certificate, verify
+from cvxleak.proofs import verify
 from cvxleak.proofs.bounds.simplex_cells import slopes_of_cells
 from cvxleak.proofs.release import prove_distortion, prove_information
 from cvxleak.release import release_lagrangian, release_problem
+from tests.proofs.tampering import changed, numbers, rebuilt
 
 TABLE_1 = np.array([[[0.024, 0.228], [0.063, 0.203]], [[0.203, 0.013], [0.228, 0.038]]])
 
@@ -41,52 +42,6 @@ def certificates():
 
 
 NAMES = ["budgets", "least", "prices", "coalitions", "information"]
-
-
-def rebuilt(content):
-    """Return a certificate with this content and a hash that fits it."""
-    claim = content["claim"]
-    return Certificate(
-        content["kind"],
-        content["problem"],
-        claim["lower"],
-        claim["upper"],
-        content["witness"],
-        content["proof"],
-        unit=claim["unit"],
-    )
-
-
-def is_packed(node):
-    return isinstance(node, dict) and set(node) == {"dtype", "shape", "data"}
-
-
-def numbers(node, path=()):
-    """Yield the path of every number, in packed arrays too."""
-    if is_packed(node):
-        for index in np.ndindex(*node["shape"]):
-            yield (*path, index)
-        return
-    items = node.items() if isinstance(node, dict) else enumerate(node)
-    for key, value in items:
-        if isinstance(value, (dict, list)):
-            yield from numbers(value, (*path, key))
-        elif isinstance(value, (int, float)):
-            yield (*path, key)
-
-
-def changed(content, path, change):
-    result = copy.deepcopy(content)
-    node = result
-    for key in path[:-1]:
-        node = node[key]
-    if is_packed(node):
-        array = unpack(node).copy()
-        array[path[-1]] = change(array[path[-1]])
-        node.update(pack(array))
-    else:
-        node[path[-1]] = change(node[path[-1]])
-    return result
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,4 +1,7 @@
-"""Balls in these tests are narrower than those of the checker, so that its rounding shows."""
+"""Balls in these tests are narrower than those of the checker, so that its rounding shows.
+
+Tests of functions that do not set the precision themselves use `balls_of_the_checker`.
+"""
 
 import pytest
 
@@ -8,4 +11,10 @@ from cvxleak.exact.balls import precision
 @pytest.fixture(autouse=True)
 def _narrow_balls():
     with precision(300):
+        yield
+
+
+@pytest.fixture
+def balls_of_the_checker(_narrow_balls):
+    with precision():
         yield

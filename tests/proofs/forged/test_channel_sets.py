@@ -54,10 +54,7 @@ def audit(floor=0.0, **changes):
     )
 
 
-@pytest.fixture(autouse=True)
-def _balls():
-    with precision():
-        yield
+pytestmark = pytest.mark.usefixtures("balls_of_the_checker")
 
 
 def balls(values):

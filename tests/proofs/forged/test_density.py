@@ -7,7 +7,6 @@ import pytest
 from flint import arb
 from scipy.special import rel_entr
 
-from cvxleak.exact.balls import precision
 from cvxleak.exact.packing import pack
 from cvxleak.model import BoundedDensity, ChannelSet, Mechanism
 from cvxleak.proofs import record_leakage
@@ -18,11 +17,7 @@ from tests.proofs.forging import Parts, ends, proves_nothing_false, refused, tam
 ROWS = np.array([[0.5, 0.25, 0.25], [0.25, 0.25, 0.5]])
 LOG_2 = math.log(2)
 
-
-@pytest.fixture(autouse=True)
-def _balls():
-    with precision():
-        yield
+pytestmark = pytest.mark.usefixtures("balls_of_the_checker")
 
 
 def output(moves, off=0.0):

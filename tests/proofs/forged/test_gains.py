@@ -8,7 +8,7 @@ from flint import arb
 
 from cvxleak.audit import record_leakage
 from cvxleak.core.errors import CertificateError, ValidationError
-from cvxleak.exact.balls import normalized, precision
+from cvxleak.exact.balls import normalized
 from cvxleak.exact.packing import pack, unpack
 from cvxleak.mechanisms import binary_symmetric
 from cvxleak.model import (
@@ -40,11 +40,7 @@ GAINS = [
     Arimoto(math.inf),
 ]
 
-
-@pytest.fixture(autouse=True)
-def _balls():
-    with precision():
-        yield
+pytestmark = pytest.mark.usefixtures("balls_of_the_checker")
 
 
 def parts_of(gain, form, floor=1.0, flip=0.2):

@@ -8,7 +8,6 @@ import pytest
 from scipy.special import logsumexp, rel_entr, xlogy
 
 from cvxleak.core.errors import CertificateError
-from cvxleak.exact import balls
 from cvxleak.exact.packing import pack
 from cvxleak.model import Lumped
 from cvxleak.proofs.bounds import law_blocks, law_boxes, time_sharing
@@ -18,11 +17,7 @@ from cvxleak.proofs.bounds.tangents import contraction
 from cvxleak.proofs.bounds.time_sharing import sharing_bound
 from tests.proofs.forged.test_law_boxes import a_box, narrowed, problem, vertices
 
-
-@pytest.fixture(autouse=True)
-def _balls():
-    with balls.precision():
-        yield
+pytestmark = pytest.mark.usefixtures("balls_of_the_checker")
 
 
 def formula(rows, logs, logs_t, lam, blocks, box, w, u=0.0):

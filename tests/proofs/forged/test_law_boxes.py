@@ -20,11 +20,7 @@ ROUNDOFF = law_boxes.UNIT_ROUNDOFF
 SYMMETRIC = np.array([[0.9, 0.1], [0.1, 0.9]])
 EVEN = np.log([0.5, 0.5])
 
-
-@pytest.fixture(autouse=True)
-def _balls():
-    with balls.precision():
-        yield
+pytestmark = pytest.mark.usefixtures("balls_of_the_checker")
 
 
 def on_grid(x):

@@ -33,11 +33,7 @@ INF = math.inf
 LOG_2 = math.log(2)
 VALUES = tuple(map(Fraction, range(3)))
 
-
-@pytest.fixture(autouse=True)
-def _balls():
-    with precision():
-        yield
+pytestmark = pytest.mark.usefixtures("balls_of_the_checker")
 
 
 def masses_of(noise, edges, values=VALUES):

@@ -39,11 +39,7 @@ LOG_2 = math.log(2)
 LEVEL = 0.13081203594113694
 ROWS = [[0.75, 0.25], [0.25, 0.75]]
 
-
-@pytest.fixture(autouse=True)
-def _balls():
-    with precision():
-        yield
+pytestmark = pytest.mark.usefixtures("balls_of_the_checker")
 
 
 def lumped(index, rows, multiplicities):

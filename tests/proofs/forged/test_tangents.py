@@ -15,11 +15,7 @@ ROWS = np.array([[0.5, 0.25, 0.25, 0.0], [0.125, 0.5, 0.375, 0.0], [0.0, 0.75, 0
 T = np.array([0.25, 0.25, 0.5, 2.0**-901])
 WEIGHTS = np.array([0.5, 1.0, 0.25])
 
-
-@pytest.fixture(autouse=True)
-def _balls():
-    with balls.precision():
-        yield
+pytestmark = pytest.mark.usefixtures("balls_of_the_checker")
 
 
 def exact_heights(rows, t, weights):
