@@ -211,7 +211,8 @@ def maximal_alpha_leakage(
     Raises
     ------
     ValidationError
-        If the prior and the channel do not fit or are not stochastic, or the order is not above 1.
+        If the prior and the channel do not match or are not stochastic, or the order is not above
+        1.
 
     Notes
     -----

@@ -108,7 +108,7 @@ def joint_law(prior: Law, joint: Law) -> list[cp.Constraint]:
     Raises
     ------
     ValidationError
-        Arguments that do not fit.
+        Arguments that do not match each other.
 
     See Also
     --------
@@ -150,7 +150,7 @@ def output_support(channel: Rows, allowed: ArrayLike) -> list[cp.Constraint]:
     Raises
     ------
     ValidationError
-        Entries that are not booleans, a shape that does not fit, or an input without any output.
+        Entries that are not booleans, a shape that does not match, or an input without any output.
 
     Examples
     --------
@@ -201,7 +201,7 @@ def monotone_noise(channel: Rows, distortion: Distortion | ArrayLike) -> list[cp
     Raises
     ------
     ValidationError
-        Arguments that do not fit.
+        Arguments that do not match each other.
 
     Examples
     --------
@@ -299,7 +299,7 @@ def post_processed(channel: Rows, first: Rows) -> list[cp.Constraint]:
     Raises
     ------
     ValidationError
-        Arguments that do not fit, or a first channel with variables.
+        Arguments that do not match each other, or a first channel with variables.
 
     Notes
     -----

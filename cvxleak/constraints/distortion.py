@@ -44,7 +44,7 @@ def distortion_budget(
     Raises
     ------
     ValidationError
-        No sources, arguments that do not fit, or a negative number.
+        No sources, arguments that do not match, or a negative number.
 
     Notes
     -----
@@ -97,7 +97,7 @@ def distortion_budget(
 
 def _in_order_of(labels: Labels | None, sources: SourceSet, size: int) -> SourceSet:
     """Return the set with its outcomes in the order of the channel's inputs."""
-    as_prior(Prior.uniform(sources.labels), size, "priors", labels)  # refuses what does not fit
+    as_prior(Prior.uniform(sources.labels), size, "priors", labels)  # refuses what does not match
     if labels is None or set(labels) != set(sources.labels):
         return sources
     return sources.relabeled([sources.labels.index(label) for label in labels])

@@ -62,7 +62,7 @@ def divergence_budget(
     Raises
     ------
     ValidationError
-        Arguments that do not fit, an unknown name, or a negative number.
+        Arguments that do not match each other, an unknown name, or a negative number.
 
     See Also
     --------
@@ -137,7 +137,7 @@ def renyi_dp(
     Raises
     ------
     ValidationError
-        Arguments that do not fit, or a number that is out of range.
+        Arguments that do not match each other, or a number that is out of range.
 
     Notes
     -----
@@ -207,7 +207,8 @@ def zcdp(
     Raises
     ------
     ValidationError
-        Arguments that do not fit, a number that is out of range, or orders that do not increase.
+        Arguments that do not match each other, a number that is out of range, or orders that do not
+        increase.
 
     Notes
     -----

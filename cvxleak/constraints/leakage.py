@@ -64,7 +64,7 @@ def mi_budget(prior: Law, channel: Rows, budget: Budget) -> list[cp.Constraint]:
     Raises
     ------
     ValidationError
-        Arguments that do not fit, a prior with variables, or a negative number.
+        Arguments that do not match each other, a prior with variables, or a negative number.
 
     Notes
     -----
@@ -98,7 +98,7 @@ def record_mi_budget(
     Raises
     ------
     ValidationError
-        Arguments that do not fit, a prior with variables, or a negative number.
+        Arguments that do not match each other, a prior with variables, or a negative number.
 
     Notes
     -----
@@ -141,7 +141,7 @@ def conditional_record_mi_budget(
     Raises
     ------
     ValidationError
-        Arguments that do not fit, a prior with variables, or a negative number.
+        Arguments that do not match each other, a prior with variables, or a negative number.
 
     Notes
     -----
@@ -187,7 +187,8 @@ def sibson_budget(prior: Law, channel: Rows, alpha: float, budget: Budget) -> li
     Raises
     ------
     ValidationError
-        Arguments that do not fit, a prior with variables, or a number that is out of range.
+        Arguments that do not match each other, a prior with variables, or a number that is out of
+        range.
 
     Notes
     -----
@@ -301,7 +302,7 @@ def vulnerability_budget(
     Raises
     ------
     ValidationError
-        Arguments that do not fit, or a negative number.
+        Arguments that do not match each other, or a negative number.
 
     Notes
     -----
@@ -341,7 +342,7 @@ def conditional_maximal_leakage(
     Raises
     ------
     ValidationError
-        Arguments that do not fit, or a number that is out of range.
+        Arguments that do not match each other, or a number that is out of range.
 
     Notes
     -----
@@ -377,7 +378,8 @@ def maximal_leakage(prior: Law, channel: Rows, budget: Budget) -> list[cp.Constr
     Raises
     ------
     ValidationError
-        Arguments that do not fit, a prior that is not data, or a number that is out of range.
+        Arguments that do not match each other, a prior that is not data, or a number that is out of
+        range.
 
     Notes
     -----
@@ -415,7 +417,8 @@ def pml(prior: Law, channel: Rows, epsilon: Budget) -> list[cp.Constraint]:
     Raises
     ------
     ValidationError
-        Arguments that do not fit, a prior with variables, or a number that is out of range.
+        Arguments that do not match each other, a prior with variables, or a number that is out of
+        range.
 
     Notes
     -----

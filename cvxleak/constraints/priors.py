@@ -39,7 +39,7 @@ def entropy_floor(
     Raises
     ------
     ValidationError
-        Arguments that do not fit, or a negative number.
+        Arguments that do not match each other, or a negative number.
 
     Notes
     -----
@@ -82,7 +82,7 @@ def prior_polytope(
     Raises
     ------
     ValidationError
-        Shapes that do not fit, no vertices in the list, or NaN.
+        Shapes that do not match, no vertices in the list, or NaN.
 
     Notes
     -----

@@ -99,7 +99,7 @@ def record_dp(
     Raises
     ------
     ValidationError
-        Arguments that do not fit, or a number that is out of range.
+        Arguments that do not match each other, or a number that is out of range.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""Tables in CSV files: their cells as numbers and labels, labeled matrices and laws in them.
+"""Tables in CSV files: their cells as numbers and labels, labeled matrices and distributions.
 
 No certificate holds a table, so the checker does not load this module.
 """

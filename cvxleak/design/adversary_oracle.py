@@ -334,7 +334,7 @@ class AdversaryOracle:
 
     @property
     def enumerable(self) -> bool:
-        """Whether those who know the context given each value are few enough to look at all."""
+        """Whether all adversaries who know the context given each value can be examined."""
         lumped = [self._lumped(group, None) for group in self.groups]
         outputs = len(self.rows.query.values)
         return self.size > 0 and all(
@@ -342,11 +342,11 @@ class AdversaryOracle:
         )
 
     def without_floor(self) -> AdversaryOracle:
-        """Return the adversaries who need no doubt."""
+        """Return the adversaries without an entropy floor."""
         return AdversaryOracle(self.rows, self.size, 0.0, None, self.rng)
 
     def moved(self, cut: Cut) -> Cut:
-        """Return an adversary without a floor, moved to where there is as much doubt as needed."""
+        """Return an adversary without a floor, moved so that it meets the floor."""
         return self._cut(cut.group, cut.weights)
 
     def learned(self, cut: Cut, matrix: Array) -> float:

@@ -1,4 +1,4 @@
-"""`Alternation`: the alternating method for designs, whose steps anybody can replace."""
+"""`Alternation`: the alternating method for designs, whose steps can be replaced."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Alternation", "Opponent"]
 
 
 class Opponent(NamedTuple):
-    """A prior that a channel has to withstand, and the record that it is after.
+    """An adversary: a prior, and the record that it attacks.
 
     Attributes
     ----------
@@ -46,38 +46,38 @@ class Opponent(NamedTuple):
 
 @dataclass(eq=False)
 class Alternation:
-    """Alternates between the worst adversary that is found for a channel, and a channel for those.
+    """The alternating method: the worst adversary found for a channel, then a channel against it.
 
-    In turn: `adversary_step` looks for the worst prior with H(X) >= b for the present channel, by
-    joint Blahut–Arimoto iterations from random starts; `master_step` solves for the best channel
-    against the adversaries found so far, a convex program. `stop` ends it. Each can be replaced in
-    a subclass: a master that remembers the last adversary only is LEAKAGE's Algorithm 6 or 9, one
-    that remembers all is a cutting-set method.
+    Two steps alternate. `adversary_step` searches for the worst prior with H(X) >= b for the
+    current channel, by joint Blahut–Arimoto iterations from random starts. `master_step` solves a
+    convex program for the best channel against the adversaries found so far. `stop` decides when to
+    end. Each can be replaced in a subclass. If the master uses only the last adversary, the method
+    is LEAKAGE's Algorithm 6 or 9; if it uses all, it is a cutting-set method.
 
-    Nothing that comes out is proved, since the adversary step ends at local optima:
-    `cvxleak.problem.verify_iterates` says what the channels are worth.
+    The results are not proved, since the adversary step ends at local optima;
+    `cvxleak.problem.verify_iterates` proves bounds for the channels.
 
     Parameters
     ----------
     problem : MinLeakage or MinDistortion
-        On records, one at a time, with an entropy floor; small enough that priors on the datasets
-        can be written out. Constraints of the user are part of the master.
+        With an entropy floor, on the leakage about single records, and small enough that priors on
+        the datasets can be written out. User constraints are part of the master.
     starts : int
-        Random starts of the adversary step, for each record.
+        Number of random starts of the adversary step, for each record.
     rng : int, numpy.random.Generator or None
-        Seed of these.
+        Seed of the random starts.
 
     Attributes
     ----------
     query : Query
-        Whose values have a row of the channel each.
+        The query; the channel has one row for each of its values.
     opponents : list of Opponent
-        All that were found, in their order.
+        All adversaries found, in order.
 
     Raises
     ------
     ValidationError
-        A problem of another kind.
+        A problem of a different kind.
 
     Notes
     -----
@@ -85,7 +85,8 @@ class Alternation:
 
     Examples
     --------
-    The parity of two bits, told wrongly with probability .2 at most: log 2 - h(.2) = .1927 leaks.
+    The parity of two bits, with an error probability of at most .2. The leakage is log 2 - h(.2) =
+    .1927:
 
     >>> from cvxleak.design import Alternation, MinLeakage
     >>> from cvxleak.model import Distortion
@@ -121,12 +122,12 @@ class Alternation:
         self.opponents: list[Opponent] = []
 
     def start(self) -> Array:
-        """Return the first channel: that of least distortion, a row for each value of `query`."""
+        """Return the first channel: that of least distortion, one row per value of `query`."""
         price = self.problem.data.costs.price
         return np.eye(price.shape[1])[price.argmin(axis=1)]
 
     def adversary_step(self, channel: Array) -> Opponent:
-        """Return the worst adversary that is found for a channel."""
+        """Return the worst adversary found for a channel."""
         mechanism, floor = Mechanism(self.query, channel), self.problem.entropy_floor
         assert floor is not None  # checked
         found = []
@@ -138,15 +139,15 @@ class Alternation:
         return max(found, key=lambda opponent: opponent.leakage)
 
     def master_step(self, opponents: Sequence[Opponent]) -> Array:
-        """Return the best channel against some adversaries.
+        """Return the best channel against the given adversaries.
 
-        Of `MinLeakage`, minimize max_k I_k(X_i;Y) within the distortion's budget; of
-        `MinDistortion`, minimize the distortion with every I_k(X_i;Y) within the leakage's budget.
+        For `MinLeakage`, minimize max_k I_k(X_i;Y) within the distortion budget. For
+        `MinDistortion`, minimize the distortion with every I_k(X_i;Y) within the leakage budget.
 
         Raises
         ------
         SolverError
-            The solver has no answer.
+            The solver found no channel.
         """
         problem, costs = self.problem, self.problem.data.costs
         user = UserConstraints(costs.price.shape, problem.constraints)
@@ -161,31 +162,31 @@ class Alternation:
             goal, rules = spent, [*rules, leak <= problem.budget]
         cp.Problem(cp.Minimize(goal), rules).solve(solver="CLARABEL")
         if channel.value is None:
-            raise SolverError("master: the solver has no channel")
+            raise SolverError("master: the solver found no channel")
         rows = np.maximum(channel.value, 0.0)
         return rows / rows.sum(axis=1, keepdims=True)
 
     def stop(self, channels: Sequence[Array], values: Sequence[float]) -> bool:
-        """Whether to end: the last two channels differ by 1e-6 at most."""
+        """Whether to stop: the last two channels differ by at most 1e-6."""
         return len(channels) > 1 and float(np.abs(channels[-1] - channels[-2]).max()) <= 1e-6
 
     def run(self, max_iterations: int = 50) -> IterativeResult:
-        """Alternate until `stop` says so.
+        """Alternate until `stop` returns True.
 
         Returns
         -------
         IterativeResult
-            `point`: the last channel; `value`: its leakage under the worst adversary found, or, of
-            `MinDistortion`, its distortion. `history`: ``channel``, ``objective`` and the
-            ``leakage`` that the adversary step found for each.
+            `point` is the last channel, and `value` its leakage to the worst adversary found (its
+            distortion for `MinDistortion`). `history` has ``channel``, ``objective``, and
+            ``leakage``, the leakage that the adversary step found for each channel.
 
         Raises
         ------
         SolverError
             As `master_step`.
         ValidationError
-            `max_iterations` is no whole number, or a step of one's own returns something else than
-            it should.
+            `max_iterations` is not a whole number, or a replaced step returns a value of a wrong
+            type.
         """
         whole_number(max_iterations, "max_iterations", 0)
         channels, values, leaks = [self.start()], [], []

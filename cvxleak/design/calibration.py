@@ -34,9 +34,8 @@ def calibrate(
         Takes the parameter and returns a Mechanism, for example with a flip probability, an
         epsilon, a rounding base or a number N.
     between : (quiet, noisy)
-        The parameters of least and of most noise, in this order, whichever is larger: (0.0, 0.5)
-        for a flip probability, (5.0, 0.01) for an epsilon. If both are integers, only integers are
-        tried.
+        The parameters of least and of most noise, in this order: (0.0, 0.5) for a flip probability,
+        (5.0, 0.01) for an epsilon. If both are integers, only integers are tried.
     leakage : float
         The target, in nats.
     entropy_floor : float

@@ -47,7 +47,7 @@ class Upper:
 
 @dataclass(frozen=True)
 class Ends:
-    """Both ends of a design problem."""
+    """Both bounds of a design problem."""
 
     data: DesignData
     oracle: AdversaryOracle
@@ -143,7 +143,7 @@ class Ends:
             return free
         prices = dict(free)
         if self.goal is Goal.DISTORTION and self.budget == 0 and self.oracle.silenced_by_constants:
-            # At an end of the trade-off: what the first nat of leakage saves is not worked out.
+            # At the end of the trade-off the price of leakage is not computed.
             prices.pop("budget", None)
         if "budget" in prices:
             price = float((point.beta if self.goal is Goal.LEAKAGE else point.theta).sum())
@@ -158,10 +158,10 @@ class Ends:
         return {name: price + 0.0 for name, price in prices.items()}  # no zero has a sign
 
     def _steep(self, point: MasterPoint) -> bool:
-        """Whether the budget is the least distortion, and any more at all is worth more than that.
+        """Whether the budget is the least distortion, and the value falls infinitely steeply there.
 
-        An output that rules out a value of the secret tells infinitely much about it: the first bit
-        of doubt has an infinite price.
+        If an output excludes a value of the secret, the slope of its information in the channel is
+        infinite.
         """
         costs = self.data.costs
         if self.goal is Goal.DISTORTION or self.data.rules or len(costs.table) > 1:

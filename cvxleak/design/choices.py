@@ -1,9 +1,9 @@
 """The worst adversaries of a channel among those who know the context given each value.
 
 Without an entropy floor no adversary is worse (DALENIUS Theorem 2): the leakage about a record is
-the largest capacity of a choice of one context for each value. There are few enough of them to look
-at all, so that nothing is missed. Under a floor they are the worst as far as they have that much
-doubt: the contexts of a popular value are many datasets.
+the largest capacity of a choice of one context for each value. There are few enough of them to
+examine all, so none is missed. Under a floor, those with enough entropy are still the worst: the
+contexts of a frequent value consist of many datasets.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def enumerable(counts: NDArray[np.intp], outputs: int) -> bool:
 
 
 def worst_choices(lumped: Lumped, floor: float, most: int) -> list[tuple[float, Array]]:
-    """Return what the worst choices learn, and their priors, from the worst on.
+    """Return the leakage to the worst choices and their priors, the worst first.
 
-    Each has a doubt of at least `floor`. Of choices of the same rows the one with the most doubt is
-    returned: without a floor they are the same adversary.
+    Each has an entropy of at least `floor`. Of choices with the same rows, the one with the largest
+    entropy is returned: without a floor they are the same adversary.
 
     Examples
     --------

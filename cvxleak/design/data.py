@@ -90,7 +90,7 @@ class DesignData:
         return Channel(matrix, self.rows.query.values, self.distortion.outputs)
 
     def candidate(self, candidate: Any) -> tuple[DesignData, Array]:
-        """Return the matrix that somebody proposes, which need not be stochastic, and its problem.
+        """Return a candidate's matrix, which need not be stochastic, and its problem.
 
         That is this problem, or, for a channel that tells datasets apart that share a row here,
         the same one with a row for each dataset.

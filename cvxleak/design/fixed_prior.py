@@ -56,11 +56,11 @@ class DesignForPrior(Problem):
     Parameters
     ----------
     prior : Prior, array_like of shape (n,), or a sequence of such
-        The adversary's distribution of X; of several, the one with the largest leakage counts.
+        The adversary's distribution of X. If several are given, the largest leakage counts.
     distortion : Distortion, str or array_like, shape (n, m)
         d(x, y) >= 0; ``"hamming"``, ``"absolute"`` or ``"squared"`` between the prior's labels.
     budget : float, optional
-        The distortion, or the leakage in nats, that is allowed.
+        The largest allowed distortion, or leakage in nats.
     slope : float, optional
         s >= 0 in nats per unit of d. Exactly one of `budget` and `slope` is given.
     measure : str
@@ -73,8 +73,8 @@ class DesignForPrior(Problem):
     minimize : str, optional
         "leakage" or "distortion"; "leakage" if left out and the measure is an information.
     source : Prior, array_like, or a sequence of such, optional
-        The true distributions of X, under which the distortion is taken; of several, the largest
-        distortion counts. The adversary's if left out.
+        The true distribution of X, for the expected distortion. If several are given, the largest
+        distortion counts. The adversary's distributions if left out.
     constraints : callable or sequence of callables
         User constraints: each function gets the CVXPY variable of the channel, shape (n, m), and
         returns CVXPY constraints.
@@ -82,7 +82,7 @@ class DesignForPrior(Problem):
     Raises
     ------
     ValidationError
-        Arguments that do not fit each other.
+        Arguments that do not match each other.
 
     Notes
     -----
@@ -220,7 +220,7 @@ class DesignForPrior(Problem):
 
     @classmethod
     def in_nats(cls, data: Mapping[str, Any], unit: str) -> dict[str, Any]:
-        """Return arguments with those that are information in nats; of distortion as they are."""
+        """Return the arguments, with amounts of information in nats and distortions unchanged."""
         found = super().in_nats(data, unit)
         informs = data.get("measure", INFORMATION) == INFORMATION
         if "budget" in data and (data.get("minimize") or "leakage") == "leakage" and informs:
@@ -342,8 +342,8 @@ class DesignForPrior(Problem):
     def to_cvxpy(self) -> cp.Problem:
         """Return the problem in plain CVXPY, with the channel as its variable ``channel``.
 
-        It has all n m entries as variables, with H(A) - H(A|Y) for the information, and takes a
-        solver a hundred times as long as `solve`. A solver's result is neither exactly feasible nor
+        It has all n m entries as variables, and H(A) - H(A|Y) for the information; solving it takes
+        about a hundred times as long as `solve`. A solver's result is neither exactly feasible nor
         proved: pass the channel to `check`.
 
         Examples

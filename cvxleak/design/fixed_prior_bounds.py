@@ -1,4 +1,4 @@
-"""The ends of a design for known priors in floating point, moved outward by rounding errors.
+"""Bounds of a design for known priors in floating point, moved outward by rounding errors.
 
 What `cvxleak.proofs.fixed_prior` computes in ball arithmetic, some thirty times as
 fast; it never claims more than that confirms.

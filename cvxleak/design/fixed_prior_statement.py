@@ -69,7 +69,7 @@ class Statement:
         return Channel(matrix, self.inputs, self.outputs)
 
     def candidate(self, candidate: Any) -> Array:
-        """Return the matrix that somebody proposes; it need not be stochastic."""
+        """Return a candidate's matrix; it need not be stochastic."""
         if isinstance(candidate, Channel):
             return candidate.select(self.inputs, self.outputs, "candidate").matrix
         return candidate_array(candidate, [self.distortion.shape])

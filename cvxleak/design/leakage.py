@@ -31,7 +31,7 @@ class MinLeakage(DesignProblem):
         channel that depends on more than f(x) can leak less.
     distortion : Distortion, str or array_like, shape (values of f, outputs)
         d(f(x), y); ``"hamming"``, ``"absolute"`` or ``"squared"`` between the query's values and
-        the outputs, which are these values too if left out.
+        the outputs, which are the query's values if left out.
     budget : float
         D, in the unit of d; inf for none.
     entropy_floor : float, optional
@@ -39,7 +39,7 @@ class MinLeakage(DesignProblem):
     source : Prior or array_like, optional
         The true distribution p0 of the dataset, by dataset, or by value of the query (then all
         datasets with the same value are equally likely); uniform if left out.
-    sources : sequence of laws or SourceSet, optional
+    sources : sequence of distributions or SourceSet, optional
         Several true distributions instead: the distortion is at most D under each.
     outputs : iterable of hashable, optional
         Which outputs of a `Distortion` may be released, or labels for the columns of an array.
@@ -51,13 +51,13 @@ class MinLeakage(DesignProblem):
         whole dataset.
     size : int
         For "group".
-    priors : sequence of laws, optional
+    priors : sequence of distributions, optional
         The adversaries' priors, in place of `entropy_floor`; the problem is then one convex
         program.
     rows : {"auto", "orbits", "datasets", "query"}
-        "auto": one row per orbit of the symmetries that are found, or one per dataset where there
-        are user constraints, which may not be invariant. "query" restricts the problem to channels
-        q(y|f(x)).
+        "auto": one row per orbit of the symmetries that are found, or one per dataset if there are
+        user constraints, since these may not be invariant. "query" restricts the problem to
+        channels q(y|f(x)).
 
     Raises
     ------
@@ -68,8 +68,8 @@ class MinLeakage(DesignProblem):
 
     Notes
     -----
-    What is minimized over: `cvxleak.proofs.bounds.design_rows` proves that rows may be shared.
-    What proves the ends: `cvxleak.proofs.design`.
+    `cvxleak.proofs.bounds.design_rows` proves that datasets may share rows of the channel, and
+    `cvxleak.proofs.design` derives both bounds.
 
     User constraints enter the lower bound as half-spaces, affine ones as stated and others by
     supporting half-spaces, with multipliers that the certificate checks exactly
@@ -82,7 +82,7 @@ class MinLeakage(DesignProblem):
     `InfeasibleError` for D below the least distortion that a channel can have, which the message
     gives.
 
-    Options of `solve`, beside those of every problem:
+    Options of `solve`, in addition to those of every problem:
 
     - strategy, "cutting_set" or "alternate": whether the master problem keeps all adversaries, or
       only the newest one (LEAKAGE Algorithm 6). The latter may cycle, as ``stats["cycled"]`` then
@@ -99,8 +99,8 @@ class MinLeakage(DesignProblem):
     constraints, and the exact proof.
 
     A candidate for `check` is a `Design`, a `Channel`, a `Mechanism` or an array, with one row per
-    row of the problem, per value of the query, or per dataset. Its value is that of its positive
-    part, each row divided by its sum: the upper end of an audit.
+    row of the problem, per value of the query, or per dataset. Its value is the upper bound of an
+    audit of its positive part, with each row divided by its sum.
 
     Examples
     --------
@@ -153,7 +153,7 @@ def min_leakage(
 
     Examples
     --------
-    The least leakage without any doubt, b = 0, is log 2 - h(D):
+    Without an entropy floor, b = 0, the least leakage is log 2 - h(D):
 
     >>> from cvxleak.model import AdditiveQuery, RecordSpace
     >>> from cvxleak.design import min_leakage
@@ -162,7 +162,7 @@ def min_leakage(
     >>> print(min_leakage(parity, distortion=wrong, budget=0.1, entropy_floor=0.0, tol=1e-5))
     least leakage: 0.36806... to 0.36806... nats (CERTIFIED)
 
-    A budget that a constant answer meets leaks nothing:
+    If a constant output meets the budget, the least leakage is 0:
 
     >>> print(min_leakage(parity, distortion=wrong, budget=0.5, entropy_floor=0.0))
     least leakage: 0 to 0 nats (CERTIFIED)

@@ -1,4 +1,4 @@
-"""What a design has learned of adversaries and channels for one budget, and keeps for the next."""
+"""The adversaries and channels found for one budget, which a design reuses for the next."""
 
 from __future__ import annotations
 

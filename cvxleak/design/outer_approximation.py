@@ -168,7 +168,7 @@ class HalfSpaces:
         return Shown(True, further, {"lower": PROBLEM, "upper": self.about})
 
     def _further(self, channel: Array, stored: list[dict[str, Any]]) -> dict[str, Any] | None:
-        """Return what a witness stores beside its channel, or None if it is not in `stored`.
+        """Return what a witness stores with its channel, or None if it is not in `stored`.
 
         That is values of the further variables with which the channel meets each entry exactly:
         floats, or fractions where no floats would do.

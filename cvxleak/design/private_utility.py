@@ -1,7 +1,7 @@
 """Least distortion under a bound on every output: local DP, PML, maximal leakage; all linear.
 
 The linear program is solved by HiGHS (in SciPy). Its channel is repaired, its multipliers become
-the penalty of the certificate, and both ends are computed by the checker itself.
+the penalty of the certificate, and the checker itself computes both bounds.
 """
 
 from __future__ import annotations

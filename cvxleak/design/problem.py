@@ -227,7 +227,7 @@ def read_law(query: Query, given: Any, name: str) -> Law:
         if len(given.weights) != {"values": len(query.values), "datasets": query.space.size}.get(
             given.on, 0
         ):
-            raise ValidationError(f"{name}: found a law on the values of another query")
+            raise ValidationError(f"{name}: found a distribution on the values of another query")
         return given
     space, count = query.space, len(query.values)
     # Labels decide; where there are none, the number of outcomes does.
@@ -252,14 +252,14 @@ def _laws(query: Query, given: Any, name: str) -> tuple[Law, ...]:
     if isinstance(given, SourceSet):
         if any(part.polytopes for part in given.parts):
             raise ValidationError(
-                f"{name}: found a set with polytopes; finite sets and hulls of laws are allowed"
+                f"{name}: found a set with polytopes; finite sets and convex hulls are allowed"
             )
         given = [Prior(law, given.labels) for part in given.parts for law in part.points]
     if isinstance(named_law(given), Prior):
-        raise ValidationError(f"{name}: found one Prior; a list of laws is needed")
+        raise ValidationError(f"{name}: found one Prior; a list of distributions is needed")
     laws = in_order(given, name)
     if not laws:
-        raise ValidationError(f"{name}: found none; at least one law is needed")
+        raise ValidationError(f"{name}: found none; at least one distribution is needed")
     return tuple(read_law(query, law, f"{name}[{k}]") for k, law in enumerate(laws))
 
 

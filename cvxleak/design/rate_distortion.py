@@ -1,4 +1,4 @@
-"""The rate-distortion function of one law by a primal-dual interior-point method.
+"""The rate-distortion function of one distribution by a primal-dual interior-point method.
 
 Eliminating q leaves a function of the output law r and the slope s alone (Blahut 1972),
 

@@ -65,7 +65,7 @@ class DesignSearch:
         return stopped
 
     def found(self, gap: Gap) -> Found:
-        """Return the best channel so far, with what proves both ends."""
+        """Return the best channel so far, with the proof of both bounds."""
         run = self.run(gap, Clock(0.0))
         run.fall_back()
         assert run.audits.best is not None  # or an error was raised
@@ -161,23 +161,22 @@ class _Run(Run):
 
 
 class WithoutFloor(Run):
-    """The search for the best channel against adversaries without a floor, who are worse than any.
+    """The search for the best channel against adversaries without a floor, the worst of all.
 
-    Let L_0(q) be what a channel leaks to adversaries who need no doubt at all. It is never less
-    than L(q), and it is a maximum over few choices (`cvxleak.design.choices`), so that it is known
-    exactly where a tree for L(q) would need to split for days: a design makes all its worst
-    adversaries equally bad, and there are hundreds of them. As long as the floor is on the plateau
-    of the best channel, or only what happens to unlikely datasets depends on it, the channel that
-    is best against L_0 is as good as the best against L.
+    Let L_0(q) be the leakage of a channel without an entropy floor. It is at least L(q), and it is
+    a maximum over few choices (`cvxleak.design.choices`), so it is computed exactly even if the
+    tree for L(q) would take days: under a designed channel, hundreds of adversaries are equally
+    bad. If the floor is on the plateau of the best channel, or affects only unlikely datasets, the
+    best channel for L_0 is also the best for L.
 
     So the same search is run for L_0, with exact adversaries and without an audit. It starts with
-    the cuts of the search that has asked for it, all of which are adversaries for L_0 too, and ends
-    when it is sharp enough, or when its lower end shows that its channels would be of no use.
+    the cuts of the search that started it, all of which are adversaries for L_0, too. It ends when
+    its gap is small enough, or when its lower bound shows that its channels cannot help.
 
     Parameters
     ----------
     learned : Learned
-        Its adversaries need no doubt.
+        Its adversaries have no entropy floor.
     fallbacks, conic, options, gap, clock
         As for `Run`.
     """

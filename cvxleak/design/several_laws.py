@@ -1,4 +1,4 @@
-"""Designs for several known laws by a primal-dual interior-point method on the channel.
+"""Designs for several known distributions by a primal-dual interior-point method on the channel.
 
 Newton's method on the optimality conditions, with Mehrotra's predictor and corrector. The Hessian
 of sum_k w_k I_k is block diagonal over the outputs, sum_k w_k (diag(p_k/q) - p_k p_k' / r_k); with

@@ -17,7 +17,7 @@ class Shown(NamedTuple):
     met : bool
         Whether it meets them, and is in the half-spaces that a certificate stores.
     witness : dict
-        What the witness stores beside the channel.
+        What the witness stores in addition to the channel.
     about : dict
         What the ends of a certificate are about.
     """

@@ -21,10 +21,10 @@ NUMBER = 10.0
 """What an update costs for each probability of its channel and each start."""
 
 NODE = 5e5
-"""What a node of an audit costs beside its multiplications; nodes are bounded many at once."""
+"""The cost of a node of an audit, added to its multiplications; many are bounded at once."""
 
 AUDIT = 1e7
-"""What a turn of an audit costs beside its search: its proof."""
+"""The cost of a turn of an audit in addition to its search: its proof."""
 
 PROGRAM = 3e7
 """What it costs to state a program in CVXPY and to start a solver."""

@@ -50,7 +50,7 @@ def envelope_upper_bound(
     Raises
     ------
     ValidationError
-        If the prior and the channel do not fit, or delta is out of range.
+        If the prior and the channel do not match, or delta is out of range.
 
     See Also
     --------
@@ -125,7 +125,7 @@ def tail_average_bound(
     Raises
     ------
     ValidationError
-        If the prior and the channel do not fit, or delta is out of range.
+        If the prior and the channel do not match, or delta is out of range.
 
     Notes
     -----
@@ -177,7 +177,7 @@ def envelope_lower_bound(
     Raises
     ------
     ValidationError
-        If the prior and the channel do not fit, or delta is out of range.
+        If the prior and the channel do not match, or delta is out of range.
 
     Notes
     -----
@@ -216,7 +216,7 @@ def composition_bound(
     Raises
     ------
     ValidationError
-        If the prior and a channel do not fit, there is no channel, or delta is out of range.
+        If the prior and a channel do not match, there is no channel, or delta is out of range.
 
     See Also
     --------
@@ -265,7 +265,7 @@ def adaptive_composition_bound(
     Raises
     ------
     ValidationError
-        If the arguments do not fit, or delta is out of range.
+        If the arguments do not match, or delta is out of range.
 
     Notes
     -----

@@ -54,7 +54,7 @@ class FailureProbability(Problem):
     Raises
     ------
     ValidationError
-        If the prior and the channel do not fit, or a number is out of range.
+        If the prior and the channel do not match, or a number is out of range.
 
     See Also
     --------

@@ -59,7 +59,7 @@ class PMLMechanism(Problem):
     Raises
     ------
     ValidationError
-        If the prior and the utility do not fit, or a number is out of range.
+        If the prior and the utility do not match, or a number is out of range.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""The largest level at which symbols of a wanted mass exist: e^eps_c(delta)."""
+"""The largest level at which symbols of a given mass exist: e^eps_c(delta)."""
 
 from __future__ import annotations
 

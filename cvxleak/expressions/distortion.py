@@ -46,7 +46,7 @@ def expected_distortion(
     Raises
     ------
     ValidationError
-        Arguments that do not fit, are not stochastic, or both hold variables.
+        Arguments that do not match each other, are not stochastic, or both hold variables.
 
     Notes
     -----
@@ -85,7 +85,7 @@ def worst_case_distortion(
     Raises
     ------
     ValidationError
-        No sources, arguments that do not fit, or sources and channel that both hold variables.
+        No sources, arguments that do not match, or sources and channel that both hold variables.
 
     Notes
     -----
@@ -127,7 +127,7 @@ def mechanism_distortion(
     Raises
     ------
     ValidationError
-        Arguments that do not fit, are not stochastic, or both hold variables.
+        Arguments that do not match each other, are not stochastic, or both hold variables.
 
     Notes
     -----

@@ -44,8 +44,8 @@ def f_divergence(law: Law, reference: Law, divergence: str) -> cp.Expression:
     Raises
     ------
     ValidationError
-        Distributions that do not fit each other, an unknown name, or for "chi-square" a reference
-        with an outcome of probability zero.
+        Distributions on different numbers of outcomes, an unknown name, or for "chi-square" a
+        reference with an outcome of probability zero.
 
     See Also
     --------
@@ -107,8 +107,8 @@ def exp_renyi_divergence(law: Law, reference: Law, alpha: float) -> cp.Expressio
     Raises
     ------
     ValidationError
-        Distributions that do not fit each other, an order that is not allowed, or for alpha > 1 a
-        fixed reference with an outcome of probability zero.
+        Distributions on different numbers of outcomes, an order that is not allowed, or for alpha >
+        1 a fixed reference with an outcome of probability zero.
 
     See Also
     --------

@@ -132,7 +132,7 @@ def conditional_entropy(prior: Law, channel: Rows) -> cp.Expression:
     Raises
     ------
     ValidationError
-        Arguments that do not fit, are not stochastic, or both hold variables.
+        Arguments that do not match each other, are not stochastic, or both hold variables.
 
     Notes
     -----
@@ -166,7 +166,7 @@ def mutual_information(prior: Law, channel: Rows) -> cp.Expression:
     Raises
     ------
     ValidationError
-        Arguments that do not fit, are not stochastic, or both hold variables.
+        Arguments that do not match each other, are not stochastic, or both hold variables.
 
     See Also
     --------
@@ -212,7 +212,7 @@ def joint_information(prior: Law, joint: Law) -> cp.Expression:
     Raises
     ------
     ValidationError
-        Arguments that do not fit, or a prior with variables.
+        Arguments that do not match each other, or a prior with variables.
 
     See Also
     --------
@@ -253,7 +253,7 @@ def record_information(
     Raises
     ------
     ValidationError
-        Arguments that do not fit, or a prior with variables.
+        Arguments that do not match each other, or a prior with variables.
 
     Notes
     -----
@@ -295,7 +295,7 @@ def conditional_record_information(
     Raises
     ------
     ValidationError
-        Arguments that do not fit, or a prior with variables.
+        Arguments that do not match each other, or a prior with variables.
 
     Notes
     -----
@@ -330,7 +330,8 @@ def group_information(prior: Law, query: Query, channel: Rows, size: int) -> cp.
     Raises
     ------
     ValidationError
-        Arguments that do not fit, a prior with variables, or a size that is out of range.
+        Arguments that do not match each other, a prior with variables, or a size that is out of
+        range.
 
     Notes
     -----
@@ -370,8 +371,8 @@ def exp_arimoto_information(prior: Law, channel: Rows, alpha: float) -> cp.Expre
     Raises
     ------
     ValidationError
-        Arguments that do not fit or are not stochastic, a prior with variables, or an order that is
-        not allowed.
+        Arguments that do not match each other or are not stochastic, a prior with variables, or an
+        order that is not allowed.
 
     Notes
     -----
@@ -420,8 +421,8 @@ def exp_sibson_information(prior: Law, channel: Rows, alpha: float) -> cp.Expres
     Raises
     ------
     ValidationError
-        Arguments that do not fit, are not stochastic, or both hold variables; an order that is not
-        allowed.
+        Arguments that do not match each other, are not stochastic, or both hold variables; an order
+        that is not allowed.
 
     See Also
     --------

@@ -38,7 +38,7 @@ def exp_maximal_leakage(prior: Law, channel: Rows) -> cp.Expression:
     Raises
     ------
     ValidationError
-        Arguments that do not fit, or a prior that is not data.
+        Arguments that do not match each other, or a prior that is not data.
 
     Notes
     -----
@@ -81,8 +81,8 @@ def exp_conditional_maximal_leakage(
     Raises
     ------
     ValidationError
-        Arguments that do not fit, a prior or a first channel that is not data, or a number of
-        second channels that is not the number of outputs of the first.
+        Arguments that do not match each other, a prior or a first channel that is not data, or a
+        number of second channels that is not the number of outputs of the first.
 
     Notes
     -----

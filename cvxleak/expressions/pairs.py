@@ -1,4 +1,4 @@
-"""Pairs of rows that privacy compares: of all inputs, or of datasets one record apart."""
+"""Pairs of rows that privacy compares: of all inputs, or of datasets that differ in one record."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def record_privacy_profile(
     Raises
     ------
     ValidationError
-        Arguments that do not fit, or a number that is out of range.
+        Arguments that do not match each other, or a number that is out of range.
 
     Notes
     -----

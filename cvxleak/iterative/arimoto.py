@@ -51,7 +51,7 @@ def blahut_arimoto(
     Raises
     ------
     ValidationError
-        Not a channel, a start that does not fit it, or an option out of range.
+        Not a channel, a start that does not match it, or an option out of range.
 
     Notes
     -----

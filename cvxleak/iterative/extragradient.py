@@ -94,7 +94,7 @@ def mirror_prox(
     Raises
     ------
     ValidationError
-        Arguments that do not fit.
+        Arguments that do not match each other.
 
     Notes
     -----

@@ -115,7 +115,7 @@ def capacity_interior_point(
             history["step"].append(0.0)
             continue
         else:
-            stopped = "the gap no longer falls: limit of floating-point arithmetic"
+            stopped = "the gap no longer decreases: limit of floating-point arithmetic"
         arrays = {name: np.array(values) for name, values in history.items()}
         return IterativeResult(value, law, len(history["step"]), stopped, arrays)
 

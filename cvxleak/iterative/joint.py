@@ -53,7 +53,7 @@ def joint_blahut_arimoto(
     rng : int, numpy.random.Generator or None
         Seed of the random starts.
     tol : float
-        A start ends when it gains at most this many nats over one cycle of relaxation (see Notes).
+        A start ends when its value increases by at most this many nats in one cycle (see Notes).
     max_iterations : int
         Largest number of updates of each start.
 

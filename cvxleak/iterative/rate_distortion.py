@@ -76,7 +76,7 @@ def blahut_rate_distortion(
     Raises
     ------
     ValidationError
-        Arguments that do not fit.
+        Arguments that do not match each other.
 
     Notes
     -----

@@ -72,7 +72,7 @@ def distortion_blahut_arimoto(
     Raises
     ------
     ValidationError
-        Not a joint distribution, arguments that do not fit it, or an option out of range.
+        Not a joint distribution, arguments that do not match it, or an option out of range.
 
     Notes
     -----
@@ -161,7 +161,7 @@ def information_blahut_arimoto(
     Raises
     ------
     ValidationError
-        Not a joint distribution, arguments that do not fit it, or an option out of range.
+        Not a joint distribution, arguments that do not match it, or an option out of range.
 
     Notes
     -----

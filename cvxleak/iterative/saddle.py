@@ -104,7 +104,7 @@ def information_saddle(
     Raises
     ------
     ValidationError
-        Parts that are not distributions or do not fit, or an option out of range.
+        Parts that are not distributions or do not match, or an option out of range.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""The least e^epsilon for a budget: every linear program gives both ends, and a slope.
+"""The least e^epsilon for a budget: every linear program gives both bounds and a slope.
 
 At a trial ratio f the program's u attains the budget at some ratio of its own (an upper end), and
 its mixture and potentials, moved to the budget's sum, prove one (a lower end): both differ from the

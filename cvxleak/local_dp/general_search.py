@@ -173,5 +173,5 @@ def dearest_law(sources: SourceSet, costs: Array) -> Mixture:
             most = found.value
             best = Mixture(law, np.zeros(len(sources.points)), tuple(members))
     if best is None:
-        raise SolverError("the source set has no laws")  # it has at least one
+        raise SolverError("the source set has no distributions")  # it has at least one
     return best

@@ -228,7 +228,7 @@ def supports(sources: SourceSet, cost: Array) -> list[dict[str, Any]]:
     result = []
     for body in sources.polytopes:
         answer = body.support(cost)
-        # A box is seen to hold a law; beside further inequalities one has to be shown.
+        # That a box is not empty is evident; with further inequalities, a member proves it.
         member = [str(p) for p in body.member(body.center)] if len(body.bound) else None
         result.append(
             {"multipliers": answer.multipliers.tolist(), "level": answer.level, "member": member}

@@ -134,7 +134,7 @@ class BudgetProblem(SourceProblem):
         Raises
         ------
         ValidationError
-            A shape that does not fit, or entries that are not finite.
+            A shape that does not match, or entries that are not finite.
         """
         given: Any = plain(candidate)
         if isinstance(given, Channel) or not (isinstance(given, Prior) or np.ndim(given) == 1):

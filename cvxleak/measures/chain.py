@@ -88,7 +88,7 @@ def group_chain_rule(
     Raises
     ------
     ValidationError
-        If the prior does not fit the space, or the records are not distinct indices in it.
+        If the prior does not match the space, or the records are not distinct indices in it.
 
     Notes
     -----
@@ -141,7 +141,7 @@ def composition_chain_rule(
     Raises
     ------
     ValidationError
-        If the prior does not fit the space, the mechanisms are not on one space, or the records
+        If the prior does not match the space, the mechanisms are not on one space, or the records
         are not distinct indices in it.
 
     Notes

@@ -35,7 +35,7 @@ def expected_distortion(
     Raises
     ------
     ValidationError
-        If prior, channel and distortion do not fit.
+        If prior, channel and distortion do not match.
 
     See Also
     --------
@@ -76,7 +76,7 @@ def worst_case_distortion(
     Raises
     ------
     ValidationError
-        If there are no priors, or priors, channel and distortion do not fit.
+        If there are no priors, or priors, channel and distortion do not match.
 
     Notes
     -----
@@ -118,7 +118,7 @@ def mechanism_distortion(
     Raises
     ------
     ValidationError
-        If prior, mechanism and distortion do not fit.
+        If prior, mechanism and distortion do not match.
 
     Notes
     -----

@@ -139,7 +139,7 @@ def row_divergence(
     Raises
     ------
     ValidationError
-        Arguments that do not fit each other, or an unknown name.
+        Arguments that do not match each other, or an unknown name.
 
     Examples
     --------
@@ -172,7 +172,7 @@ def renyi_dp_epsilon(
     Raises
     ------
     ValidationError
-        Arguments that do not fit, or an order that is not positive.
+        Arguments that do not match each other, or an order that is not positive.
 
     Notes
     -----
@@ -219,7 +219,7 @@ def zcdp_rho(channel: Channel | ArrayLike, query: Query | RecordSpace | None = N
     Raises
     ------
     ValidationError
-        Arguments that do not fit.
+        Arguments that do not match each other.
 
     Notes
     -----

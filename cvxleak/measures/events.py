@@ -44,7 +44,7 @@ def event_leakage(
     Raises
     ------
     ValidationError
-        If the prior, the channel and the event do not fit, or a probability is out of range.
+        If the prior, the channel and the event do not match, or a probability is out of range.
 
     Notes
     -----
@@ -101,7 +101,7 @@ def event_envelope(
     Raises
     ------
     ValidationError
-        If the prior and the channel do not fit, or delta is out of range.
+        If the prior and the channel do not match, or delta is out of range.
 
     See Also
     --------
@@ -164,7 +164,7 @@ def binary_envelope(
     Raises
     ------
     ValidationError
-        If the prior and the channel do not fit, or delta is out of range.
+        If the prior and the channel do not match, or delta is out of range.
 
     Notes
     -----

@@ -55,7 +55,7 @@ def information_gradient_mechanism(
     Raises
     ------
     ValidationError
-        If the prior does not fit the space, or the records are not distinct indices in it.
+        If the prior does not match the space, or the records are not distinct indices in it.
 
     Notes
     -----
@@ -99,7 +99,7 @@ def information_gradient_marginal(
     Raises
     ------
     ValidationError
-        If the prior does not fit the space, or the records are not distinct indices in it.
+        If the prior does not match the space, or the records are not distinct indices in it.
 
     Notes
     -----
@@ -145,7 +145,7 @@ def information_gradient_conditional(
     Raises
     ------
     ValidationError
-        If the prior does not fit the space, or the records are not distinct indices in it.
+        If the prior does not match the space, or the records are not distinct indices in it.
 
     Notes
     -----
@@ -229,7 +229,7 @@ def entropy_gradient_marginal(
     Raises
     ------
     ValidationError
-        If the prior does not fit the space, or the records are not distinct indices in it.
+        If the prior does not match the space, or the records are not distinct indices in it.
 
     Notes
     -----
@@ -275,7 +275,7 @@ def entropy_gradient_conditional(
     Raises
     ------
     ValidationError
-        If the prior does not fit the space, or the records are not distinct indices in it.
+        If the prior does not match the space, or the records are not distinct indices in it.
 
     Notes
     -----

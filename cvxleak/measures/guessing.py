@@ -15,7 +15,7 @@ __all__ = ["guessing_entropy", "posterior_guessing_entropy"]
 def guessing_entropy(prior: Prior | ArrayLike) -> float:
     """Return sum_i i p_(i), p_(1) >= p_(2) >= ...: the expected number of guesses to find X.
 
-    Guesses are made one by one, the likeliest first, and each is answered yes or no.
+    Guesses are made one by one, the most probable value first, and each is answered yes or no.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def posterior_guessing_entropy(prior: Prior | ArrayLike, channel: Channel | Arra
     Raises
     ------
     ValidationError
-        If the prior and the channel do not fit, or are not stochastic.
+        If the prior and the channel do not match, or are not stochastic.
 
     Notes
     -----

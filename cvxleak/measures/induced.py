@@ -39,7 +39,7 @@ def record_channel(
     Raises
     ------
     ValidationError
-        If the prior does not fit the space, or the records are not distinct indices in it.
+        If the prior does not match the space, or the records are not distinct indices in it.
 
     Notes
     -----

@@ -54,7 +54,7 @@ def information_density(prior: Prior | ArrayLike, channel: Channel | ArrayLike) 
     Raises
     ------
     ValidationError
-        If the prior and the channel do not fit, or are not stochastic.
+        If the prior and the channel do not match, or are not stochastic.
 
     Notes
     -----
@@ -84,7 +84,7 @@ def mutual_information(prior: Prior | ArrayLike, channel: Channel | ArrayLike) -
     Raises
     ------
     ValidationError
-        If the prior and the channel do not fit, or are not stochastic.
+        If the prior and the channel do not match, or are not stochastic.
 
     Examples
     --------
@@ -122,7 +122,8 @@ def sibson_information(
     Raises
     ------
     ValidationError
-        If the prior and the channel do not fit or are not stochastic, or the order is not positive.
+        If the prior and the channel do not match or are not stochastic, or the order is not
+        positive.
 
     See Also
     --------
@@ -183,7 +184,8 @@ def arimoto_information(
     Raises
     ------
     ValidationError
-        If the prior and the channel do not fit or are not stochastic, or the order is not positive.
+        If the prior and the channel do not match or are not stochastic, or the order is not
+        positive.
 
     See Also
     --------
@@ -237,7 +239,7 @@ def record_information(prior: Prior | ArrayLike, mechanism: Mechanism, records: 
     Raises
     ------
     ValidationError
-        If the prior does not fit the space, or the records are not distinct indices in it.
+        If the prior does not match the space, or the records are not distinct indices in it.
 
     See Also
     --------
@@ -309,7 +311,7 @@ def group_information(prior: Prior | ArrayLike, mechanism: Mechanism, size: int)
     Raises
     ------
     ValidationError
-        If the prior does not fit the space, or size is out of range.
+        If the prior does not match the space, or size is out of range.
 
     Examples
     --------
@@ -379,7 +381,7 @@ def conditional_record_information(
     Raises
     ------
     ValidationError
-        If the prior does not fit the space, or the records are not distinct indices in it.
+        If the prior does not match the space, or the records are not distinct indices in it.
 
     Notes
     -----

@@ -44,7 +44,7 @@ def pml(prior: Prior | ArrayLike, channel: Channel | ArrayLike) -> Array:
     Raises
     ------
     ValidationError
-        If the prior and the channel do not fit, or are not stochastic.
+        If the prior and the channel do not match, or are not stochastic.
 
     Notes
     -----
@@ -76,7 +76,7 @@ def max_information(prior: Prior | ArrayLike, channel: Channel | ArrayLike) -> f
     Raises
     ------
     ValidationError
-        If the prior and the channel do not fit, or are not stochastic.
+        If the prior and the channel do not match, or are not stochastic.
 
     Notes
     -----
@@ -109,7 +109,7 @@ def record_max_information(
     Raises
     ------
     ValidationError
-        If the prior does not fit the space, or the records are not distinct indices in it.
+        If the prior does not match the space, or the records are not distinct indices in it.
 
     See Also
     --------
@@ -149,7 +149,7 @@ def maximal_leakage(prior: Prior | ArrayLike, channel: Channel | ArrayLike) -> f
     Raises
     ------
     ValidationError
-        If the prior and the channel do not fit, or are not stochastic.
+        If the prior and the channel do not match, or are not stochastic.
 
     Notes
     -----
@@ -190,7 +190,7 @@ def conditional_maximal_leakage(
     Raises
     ------
     ValidationError
-        If the prior and the channels do not fit, or there is not one second channel per output of
+        If the prior and the channels do not match, or there is not one second channel per output of
         the first.
 
     Notes

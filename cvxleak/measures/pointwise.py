@@ -92,7 +92,7 @@ def pml_failure_probability(
     Raises
     ------
     ValidationError
-        If the prior and the channel do not fit, or a number is out of range.
+        If the prior and the channel do not match, or a number is out of range.
 
     See Also
     --------
@@ -146,7 +146,7 @@ def pml_left_quantile(
     Raises
     ------
     ValidationError
-        If the prior and the channel do not fit, or delta is out of range.
+        If the prior and the channel do not match, or delta is out of range.
 
     See Also
     --------
@@ -192,7 +192,7 @@ def pml_right_quantile(
     Raises
     ------
     ValidationError
-        If the prior and the channel do not fit, or delta is out of range.
+        If the prior and the channel do not match, or delta is out of range.
 
     See Also
     --------
@@ -234,7 +234,7 @@ def psi_1(prior: Prior | ArrayLike, channel: Channel | ArrayLike, epsilon: float
     Raises
     ------
     ValidationError
-        If the prior and the channel do not fit, or epsilon is out of range.
+        If the prior and the channel do not match, or epsilon is out of range.
 
     Notes
     -----
@@ -273,7 +273,7 @@ def psi_2(prior: Prior | ArrayLike, channel: Channel | ArrayLike, epsilon: float
     Raises
     ------
     ValidationError
-        If the prior and the channel do not fit, or epsilon is out of range.
+        If the prior and the channel do not match, or epsilon is out of range.
 
     Notes
     -----

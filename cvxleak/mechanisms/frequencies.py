@@ -51,7 +51,7 @@ class FrequencyEstimate(Value):
     Raises
     ------
     ValidationError
-        Parts that do not fit each other or are not numbers.
+        Parts that do not match each other or are not numbers.
 
     Notes
     -----
@@ -112,7 +112,7 @@ class FrequencyEstimate(Value):
     @property
     def standard_errors(self) -> Array:
         """Square roots of the variances, shape (k,)."""
-        # A frequency that the outputs leave no doubt about can get -1e-17 for its variance.
+        # The variance of a frequency that the outputs determine can be computed as -1e-17.
         return np.sqrt(np.maximum(np.diag(self.covariance), 0))
 
     @property

@@ -72,7 +72,7 @@ class Refinement(Value):
     Raises
     ------
     ValidationError
-        Parts that do not fit each other, or gains outside [0, 1].
+        Parts that do not match each other, or gains outside [0, 1].
 
     Attributes
     ----------

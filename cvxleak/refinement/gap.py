@@ -76,7 +76,8 @@ def refinement_gap(
     Raises
     ------
     ValidationError
-        Arguments that do not fit, or more than four million products of an input and two outputs.
+        Arguments that do not match each other, or more than four million products of an input and
+        two outputs.
 
     Notes
     -----

@@ -196,7 +196,7 @@ def named_coalitions(
     for (small, few), (large, many) in itertools.permutations(zip(found, seen, strict=True), 2):
         if few is None or many is None:
             more = large.refines(small) and not small.refines(large)
-        else:  # an output of one value is still somebody's
+        else:  # an output with one value counts, too
             more = few < many
         if more and math.isfinite(small.budget) and small.budget > large.budget:
             raise ValidationError(

@@ -57,7 +57,7 @@ def release_sequence(
     Raises
     ------
     ValidationError
-        Arguments that do not fit, or a `delta` that decreases.
+        Arguments that do not match each other, or a `delta` that decreases.
     InfeasibleError
         A delta_k below the leakage of the earlier answers.
 

@@ -94,7 +94,7 @@ Interior-point methods (CLARABEL, ECOS) come to where rounding stops them, a fir
 """
 
 LEAST_SECONDS = 1e-3
-"""A limit of zero means none at all to SCS."""
+"""SCS reads a limit of zero as no limit."""
 
 
 def check_solver(solver: str | None) -> str | None:

@@ -37,7 +37,7 @@ class LinearSolver:
     name : str, optional
         A solver under CVXPY; HiGHS without CVXPY if left out.
     options : mapping
-        What that solver gets besides.
+        Options of that solver.
 
     Raises
     ------

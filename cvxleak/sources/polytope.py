@@ -56,7 +56,7 @@ class Polytope(Stored):
     Raises
     ------
     ValidationError
-        Shapes that do not fit, numbers that are not finite, bounds outside [0, 1], or no
+        Shapes that do not match, numbers that are not finite, bounds outside [0, 1], or no
         distribution that satisfies all inequalities exactly, as written.
 
     Examples

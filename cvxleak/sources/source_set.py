@@ -117,7 +117,7 @@ class SourceSet(Stored):
         Raises
         ------
         ValidationError
-            Shapes that do not fit, numbers that are not finite, or no distribution that satisfies
+            Shapes that do not match, numbers that are not finite, or no distribution that satisfies
             the inequalities.
 
         Examples

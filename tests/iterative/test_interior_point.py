@@ -104,7 +104,7 @@ def test_limits():
     exact = capacity_interior_point(matrix, tol=0.0)
     assert exact.stopped in {
         "the gap is within tol",
-        "the gap no longer falls: limit of floating-point arithmetic",
+        "the gap no longer decreases: limit of floating-point arithmetic",
     }
     best = (exact.history["upper"] - exact.history["objective"]).min()
     assert best < 1e-14

@@ -95,7 +95,7 @@ def hospital() -> Computed:
     pairs = [
         pair("b as a share of the largest entropy", floor / records, 0.009),
         pair(
-            "records in doubt when at most 100 are known: not b",
+            "unknown records if at most 100 are known: not b",
             records - known,
             floor,
             "DALENIUS Example 3",

@@ -177,7 +177,7 @@ ERRATA = [
     ),
     Erratum(
         "DALENIUS Remark 3",
-        "67,824,342 bits of doubt are a reasonable floor, which helps utility",
+        "67,824,342 bits of uncertainty are a reasonable floor, which helps utility",
         "the arithmetic holds, and what the floor gains depends on the query: a parity of the "
         "100,480,507 ratings leaks its full capacity up to 100480506 bits; of their mean, 0.645 of "
         "the range is left to the adversary",
