@@ -65,7 +65,7 @@ def test_numbers_are_there():
     assert verify({}).verdict == "FAIL"
     assert verify(BOUND.certificate, time_limit=0.0).verdict == "NOT CONFIRMED"
     assert repr(Capacity(ROWS).check([0.5, 0.5])) == "Check(feasible; value 0.130812 nats)"
-    assert "<td>everybody</td><td>1</td><td>inf</td>" in shown()["desk"]._repr_html_()
+    assert "<td>all parties</td><td>1</td><td>inf</td>" in shown()["desk"]._repr_html_()
     assert "<td>no</td><td>0.25</td><td>0.75</td>" in Channel(ROWS, ["yes", "no"])._repr_html_()
     assert Prior([0.25, 0.75])._repr_html_().count("<tr>") == 3
 

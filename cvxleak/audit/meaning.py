@@ -7,21 +7,21 @@ from cvxleak.proofs.bounds.gains import GainForm
 __all__ = ["meaning_of"]
 
 UNITS = {
-    "probability": " A probability, no amount of information.",
-    "gain": " In the unit of the gain, no amount of information.",
+    "probability": " The unit is a probability, not an amount of information.",
+    "gain": " The unit is that of the gain, not an amount of information.",
 }
 
 
 def meaning_of(told: GainForm, subject: str, who: str) -> str:
-    """Return the sentence for a gain in its form, about somebody's record, for some adversaries.
+    """Return the sentence that explains a gain in its form, for a record and some adversaries.
 
     Examples
     --------
     >>> from cvxleak.audit.meaning import meaning_of
     >>> from cvxleak.model import Guess
     >>> from cvxleak.proofs.bounds.gains import GainForm
-    >>> meaning_of(GainForm(Guess(), "rise"), "record 2", "anybody").partition(": ")[2]
-    'the most by which seeing the output raises the chance of guessing correctly. A probability, ...
+    >>> meaning_of(GainForm(Guess(), "rise"), "record 2", "any adversary").partition(": ")[2]
+    'the most by which seeing the output raises the chance of guessing correctly. The unit is a ...
     """
     name = told.gain.name
     what = {

@@ -12,10 +12,10 @@ from cvxleak.problem.bound import unit_scale
 __all__ = ["DeskReport", "DeskVerification", "Exposure", "Release"]
 
 CLAIMS = {
-    "ex_ante": "before anything is drawn, if no request depends on what was released",
-    "realized": "summed along the history that was realized; nothing is claimed ex ante",
+    "ex_ante": "in expectation over all outputs, if no request depends on earlier outputs",
+    "realized": "summed over the releases that were made; no claim about other histories",
 }
-"""What the leakages of each mode are about."""
+"""What the leakages of each mode mean."""
 
 
 @dataclass(frozen=True)
@@ -30,12 +30,12 @@ class Release:
     output : hashable
         The released value.
     distortion : tuple of float
-        Proved ends of the least expected distortion within the budgets: the kernel that was used
-        has the upper one.
+        Proved bounds on the least expected distortion within the budgets. The upper bound is the
+        expected distortion of the kernel that was used.
     epsilon, delta : float
         The budgets of the request, in nats.
     copy_of : int or None
-        The earlier release that this one repeats; it tells nobody anything who has that one.
+        The earlier release that this one repeats; it reveals nothing to those who have that one.
 
     Examples
     --------
@@ -55,18 +55,18 @@ class Release:
 
 @dataclass(frozen=True)
 class Exposure:
-    """Upper end of what a party, or several who collude, may have learned.
+    """Upper bound on what a party, or several parties who collude, may have learned.
 
     Attributes
     ----------
     parties : tuple of str
-        Empty for everybody together, whoever they are.
+        Empty for all parties together.
     leakage : float
-        Rounded up. In ex-ante mode I(V; X), what their outputs V tell. In realized mode the sum of
-        I(Rhat; X | Z = z) over all releases, to anybody, up to their last one: an output may
-        depend on all that was released before, and so may tell of it.
+        Rounded up. In mode "ex_ante", I(V; X) for their outputs V. In mode "realized", the sum of
+        I(Rhat; X | Z = z) over all releases, to any party, up to their last one: an output may
+        depend on all earlier releases, and so may reveal them.
     budget : float
-        What it may come to; infinite where the ledger sets no budget.
+        The upper limit on the leakage; infinite if the ledger sets none.
 
     Examples
     --------
@@ -89,9 +89,9 @@ class DeskReport:
     mode : str
     releases : int
     histories : int
-        Classes of histories that the next kernel has to tell apart, |Z| after merging.
+        Number of classes of histories that the next kernel distinguishes: |Z| after merging.
     exposures : tuple of Exposure
-        Each party, each coalition, and everybody together (last).
+        Each party, each coalition, and all parties together (last).
     unit : str
         ``"nats"`` or ``"bits"``.
 
@@ -100,8 +100,8 @@ class DeskReport:
     >>> from cvxleak.desk import DeskReport, Exposure
     >>> print(DeskReport("ex_ante", 1, 2, (Exposure((), 0.1, 0.2),)))
     1 releases, 2 classes of histories (ex_ante)
-    before anything is drawn, if no request depends on what was released:
-    everybody: at most 0.1 nats (budget 0.2)
+    in expectation over all outputs, if no request depends on earlier outputs:
+    all parties: at most 0.1 nats (budget 0.2)
     """
 
     mode: str
@@ -112,7 +112,7 @@ class DeskReport:
 
     @property
     def claim(self) -> str:
-        """What the leakages are about: claimed ex ante, or not."""
+        """What the leakages mean: see the modes of `ReleaseDesk`."""
         return CLAIMS[self.mode]
 
     def to(self, unit: str) -> DeskReport:
@@ -151,7 +151,7 @@ class DeskReport:
         from cvxleak.core.notebook import html_table
 
         head = ("who", f"at most ({self.unit})", "budget")
-        rows = ((" + ".join(e.parties) or "everybody", e.leakage, e.budget) for e in self.exposures)
+        rows = ((_name(who.parties), who.leakage, who.budget) for who in self.exposures)
         return html_table(f"{self!r}, {self.claim}", head, rows)
 
     def __str__(self) -> str:
@@ -160,9 +160,8 @@ class DeskReport:
             f"{self.claim}:",
         ]
         for who in self.exposures:
-            name = " + ".join(who.parties) or "everybody"
             limit = "no budget" if math.isinf(who.budget) else f"budget {who.budget:.6g}"
-            text = f"{name}: at most {who.leakage:.6g} {self.unit}"
+            text = f"{_name(who.parties)}: at most {who.leakage:.6g} {self.unit}"
             lines.append(f"{text} ({limit})")
         return "\n".join(lines)
 
@@ -174,7 +173,7 @@ class DeskVerification:
     Attributes
     ----------
     errors : tuple of str
-        What is wrong; empty if nothing is.
+        What is wrong; empty if the ledger passes.
 
     Examples
     --------
@@ -187,8 +186,12 @@ class DeskVerification:
 
     @property
     def passed(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether there are no errors."""
         return not self.errors
+
+
+def _name(parties: tuple[str, ...]) -> str:
+    return " + ".join(parties) or "all parties"
 
 
 def _up(value: float) -> float:

@@ -66,8 +66,8 @@ def choose_kernel(
         if spent > budget:
             name = "delta" if who is None else "epsilon" if len(who) == 1 else "coalitions"
             raise InfeasibleError(
-                f"{name}: found {budget!r} nats; {known_as(who)} may have learned {spent!r} nats "
-                "already, and no smaller budget can be kept"
+                f"{name}: found {budget!r} nats; {known_as(who)} may already have learned "
+                f"{spent!r} nats, so no smaller budget can be met"
             )
     looker = party if party in history.lookers else None
     masses = history.seen(looker)
@@ -106,7 +106,7 @@ def within(history: History | RealizedHistory, limits: Limits) -> list[str]:
 
 def known_as(who: Observer | None) -> str:
     """Return a text for an observer."""
-    return "everybody together" if who is None else " + ".join(sorted(who))
+    return "all parties together" if who is None else " + ".join(sorted(who))
 
 
 def _quiet(

@@ -186,7 +186,7 @@ class History:
         drawn = self.realized(looker), entry.output
         if drawn not in moves:
             raise ValidationError(
-                f"output: it is not a possible output of release {len(self._drawn) + 1}"
+                f"output: not a possible output of release {len(self._drawn) + 1}"
             )
         self._table = self._followed(entry.party, looker, rows, moves)
         self._realized = moves[drawn]

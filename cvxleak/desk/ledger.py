@@ -32,7 +32,7 @@ WAIT = 120.0
 NOT_A_LEDGER = "the file is not a ledger of a release desk"
 LOCKED = "another process holds the ledger; try again"
 
-LOST = "the release was written and cannot be read back, so it is not handed out"
+LOST = "the release was written but cannot be read back, so it is not returned"
 
 ERRORS = (sqlite3.Error, UnicodeDecodeError)
 """The errors of SQLite: the second where damaged text gets into its own messages."""
@@ -241,9 +241,9 @@ def _heading(connection: sqlite3.Connection) -> str:
     made = _read(connection, "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")
     # By what they look like: in a damaged file texts may have become something else.
     if sorted(repr(sql) for (sql,) in made) != sorted(map(repr, TABLES)):
-        raise ValidationError(f"path: {NOT_A_LEDGER}: its tables are others")
+        raise ValidationError(f"path: {NOT_A_LEDGER}: it has other tables")
     if not isinstance(found["heading"], str):
-        raise ValidationError(f"path: {NOT_A_LEDGER}: its heading is no text")
+        raise ValidationError(f"path: {NOT_A_LEDGER}: its heading is not text")
     return found["heading"]
 
 

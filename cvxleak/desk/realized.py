@@ -76,9 +76,7 @@ class RealizedHistory:
         ]
         total = sum(mass[entry.output], fmpq(0))
         if total == 0:
-            raise ValidationError(
-                f"output: it is not a possible output of release {len(self._past) + 1}"
-            )
+            raise ValidationError(f"output: not a possible output of release {len(self._past) + 1}")
         self._past = [*self._past, (entry.party, entry.output, *information(mass))]
         self._law = tuple(q / total for q in mass[entry.output])
 

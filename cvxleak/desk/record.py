@@ -94,7 +94,7 @@ class Record:
             if not reading.identical(part.to_dict(), content[name]):
                 raise CertificateError(f"the {name} is not as it was recorded")
         if not distortion.inputs == distortion.outputs == request.outputs:
-            raise CertificateError("the distortion is about other values than the request")
+            raise CertificateError("the distortion and the request must have the same values")
         width = len(request.outputs)
         kernel = unpack(content["kernel"], (None, len(request.inputs), width))
         whole = content["kernel"]["dtype"] == "<i4"
@@ -104,10 +104,10 @@ class Record:
         if not isinstance(looks, bool):
             raise CertificateError("looks is neither true nor false")
         if source is not None and reading.count(source, "copy_of", 1) >= number:
-            raise CertificateError("it is no copy of a later release")
+            raise CertificateError("copy_of must be the number of an earlier release")
         output = reading.count(content["output"], "the output")
         if output >= width:
-            raise CertificateError(f"output {output}; there are {width}")
+            raise CertificateError(f"found output {output}; the request has {width} outputs")
         lower, upper = reading.numbers(content["expected_distortion"], "expected_distortion", 2)
         return cls(
             number,

@@ -102,7 +102,7 @@ class ReleaseDesk:
             self._prior = Prior.from_dict(heading["prior"])
             self._budgets = Budgets.from_dict(heading["budgets"])
             if not reading.identical(_heading(self._mode, self._prior, self._budgets), heading):
-                raise ValueError("it says something else than it is read as")
+                raise ValueError("the heading is not in its canonical form")
         except (KeyError, TypeError, ValueError) as error:
             raise ValidationError(f"path: {self._ledger.path} holds a damaged heading") from error
 
@@ -198,7 +198,7 @@ class ReleaseDesk:
             place = self._prior.labels.index(x)
         except ValueError:
             # Without the value: messages end up in logs.
-            raise ValidationError("x: it is not one of the model's values") from None
+            raise ValidationError("x: not one of the model's values") from None
         channel = self._request(request)
         cost = self._distortion(distortion, channel)
         with self._ledger.release() as writer:
@@ -297,21 +297,23 @@ class ReleaseDesk:
         """Return what is wrong with a release."""
         returns = any(before.party == record.party for before in earlier)
         if record.looks != (returns and self._mode == "ex_ante"):
-            return ["its kernel looks at what only a party that comes back has, or fails to"]
+            return [
+                "its kernel must depend on the party's earlier outputs exactly if there are some"
+            ]
         limits = self._limits(record.party, record.epsilon, record.delta, earlier)
         if limits[frozenset([record.party])] != record.epsilon:
-            return [f"epsilon is recorded as {record.epsilon!r}, more than a coalition has"]
+            return [f"the recorded epsilon {record.epsilon!r} is above the budget of a coalition"]
         followed = [who for who in limits if who is not None]
         looker = record.party if record.looks else None
         history = self._history(earlier, followed, looker)
         masses = history.seen(looker)
         costs = mean_cost(record.request.matrix, record.distortion.matrix)
         after = self._history([*earlier, record], followed)
-        errors = [f"{who} may know too much" for who in within(after, limits)]
+        errors = [f"the budget of {who} is exceeded" for who in within(after, limits)]
         lower, upper = record.expected_distortion
         expected = expected_cost(list(masses.values()), record.kernel, costs)
         if not lower <= upper == expected:
-            errors.append("the expected distortion is another than recorded")
+            errors.append("the expected distortion differs from the recorded one")
         _, least = solve_kernel(history, looker, record.request, record.distortion, limits, SECONDS)
         if lower > least.upper + TOLERANCE * float(np.ptp(record.distortion.matrix)):
             errors.append("the least expected distortion is below the recorded one")
@@ -320,7 +322,7 @@ class ReleaseDesk:
             same = earlier[record.copy_of - 1].request.outputs == record.request.outputs
             copy = copied([r or 0 for r in chosen], record.kernel.shape)
             if not same or None in chosen or (record.kernel != copy).any():
-                errors.append(f"it is no copy of release {record.copy_of}")
+                errors.append(f"it is not a copy of release {record.copy_of}")
         return errors
 
     def _records(self, contents: Iterable[dict[str, Any]]) -> list[Record]:
@@ -329,7 +331,7 @@ class ReleaseDesk:
         for record in records:
             if record.request.inputs != self._prior.labels:
                 raise ValidationError(
-                    f"path: release {record.number} is about data other than the model's"
+                    f"path: release {record.number} has other data values than the model"
                 )
         return records
 

@@ -32,7 +32,7 @@ __all__ = ["PMLEnvelope", "pml_envelope"]
 
 @dataclass(frozen=True, eq=False)
 class PMLEnvelope(Problem):
-    """The envelope eps_c(delta): the largest PML delta-quantile of a post-processing.
+    """The PML envelope eps_c(delta): the largest delta-quantile of the PML after post-processing.
 
     After any post-processing of the output, the pointwise maximal leakage exceeds eps_c(delta) with
     probability at most delta, and no smaller level has this property.

@@ -29,10 +29,11 @@ __all__ = ["FailureProbability", "failure_probability"]
 
 @dataclass(frozen=True, eq=False)
 class FailureProbability(Problem):
-    """The failure probability delta_c(epsilon): the supremum of P{ l(Z) > epsilon }.
+    """The largest probability that the PML exceeds epsilon after some post-processing.
 
-    l is the pointwise maximal leakage about X, and the supremum is over all Z with X - Y - Z: any
-    function of the output, randomized or not. The value is that of a linear program (Notes).
+    This failure probability is delta_c(epsilon) = sup P{ l(Z) > epsilon }, where l is the pointwise
+    maximal leakage (PML) about X, and the supremum is over all Z with X - Y - Z: any function of
+    the output, randomized or not. The value is that of a linear program (Notes).
 
     Parameters
     ----------

@@ -41,7 +41,7 @@ LARGE = 5000
 
 @dataclass(frozen=True, eq=False)
 class PMLMechanism(Problem):
-    """The largest E u(X, Y) over channels each of whose outputs leaks at most epsilon.
+    """The largest expected utility E u(X, Y) of a channel whose outputs all have PML <= epsilon.
 
     maximize sum_xy p(x) q(y|x) u(x, y) subject to q(y|x) <= e^epsilon p(y): a linear program.
 

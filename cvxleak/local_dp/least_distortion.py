@@ -43,7 +43,7 @@ LARGEST_EPSILON = 100.0
 
 @dataclass(frozen=True, eq=False)
 class MinDistortionLocalDP(SourceProblem):
-    """The least worst-case distortion of an (epsilon, delta)-private channel.
+    """The least worst-case distortion of an (epsilon, delta)-locally private channel.
 
     Minimize the largest expected distortion sum_{x,y} P(x) Q(y|x) d(x,y) over the sources P of the
     set, among channels Q that are (epsilon, delta)-locally differentially private: the inverse of

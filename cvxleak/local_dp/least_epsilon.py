@@ -43,7 +43,7 @@ __all__ = ["MinLocalDP", "min_local_dp"]
 
 @dataclass(frozen=True, eq=False)
 class MinLocalDP(BudgetProblem):
-    """The least epsilon of a channel within a distortion budget for every source.
+    """The least local-DP epsilon of a channel that meets a distortion budget for every source.
 
     Minimize epsilon over channels Q that are (epsilon, delta)-locally differentially private and
     have sum_{x,y} P(x) Q(y|x) d(x,y) <= D for every source P of the set. It is exact for every set

@@ -40,7 +40,7 @@ ROOMS = (1e-7, 1e-5, 1e-3)
 
 @dataclass(frozen=True, eq=False)
 class MinInformation(BudgetProblem):
-    """The least worst-case I(P;Q) of a channel within a distortion budget for every source.
+    """The least worst-case I(P;Q) of a channel Q that meets a distortion budget for every source.
 
     Minimize over Q the maximum over P of I(P;Q), with Q within the distortion budget for every
     source P. A union of convex parts is not replaced by its hull: for a finite set, the maximum is

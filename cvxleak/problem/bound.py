@@ -68,10 +68,10 @@ class Stopped(enum.Enum):
     WORK_LIMIT = "the largest number of steps was reached"
     INTERRUPTED = "the search was interrupted"
     NO_PROGRESS = "no method makes further progress"
-    ROUNDING = "rounding keeps the proof from getting sharper"
+    ROUNDING = "rounding errors prevent a sharper proof"
     TOO_LARGE = "the problem is too large for branch and bound"
-    UNCHECKED = "within the tolerance, but no certificate can hold a function of the user's own"
-    CYCLED = "an adversary came back: the alternation has cycled or settled"
+    UNCHECKED = "within the tolerance, but user-defined functions cannot be certified"
+    CYCLED = "the alternation found an earlier adversary again: it has cycled or converged"
 
 
 def unit_scale(unit: str) -> float:
@@ -188,9 +188,9 @@ class Bound:
         resume: Resume | None = None,
         **parts: Any,
     ) -> Self:
-        """Return a bound with proved ends; CERTIFIED if the gap is small enough.
+        """Return a bound from two proved numbers; CERTIFIED if the gap is small enough.
 
-        Small enough means at most max(tol * upper, `absolute`), or equal ends (both infinite
+        Small enough means at most max(tol * upper, `absolute`), or equal bounds (both infinite
         included). `feasible` says whether the witness meets all constraints: if it does not, the
         bound is never CERTIFIED. `refine` calls `resume`.
         """

@@ -45,13 +45,13 @@ class Gap:
 
     @property
     def absolute(self) -> float:
-        """The gap that is closed whatever the ends."""
+        """A gap of this size is closed, whatever the bounds."""
         return min(self.tol, ABSOLUTE_TOLERANCE) * self.scale
 
     def allowed(self, upper: float) -> float:
-        """Return the largest gap below this upper end that is closed."""
+        """Return the largest gap that is closed, given the upper bound."""
         return max(self.tol * abs(upper), self.absolute) if math.isfinite(upper) else 0.0
 
     def closed(self, lower: float, upper: float) -> bool:
-        """Whether the ends are near enough, or equal (two infinite ones too)."""
+        """Whether the gap is closed: small enough, or both bounds equal (also if infinite)."""
         return lower == upper or upper - lower <= self.allowed(upper)

@@ -52,7 +52,7 @@ class Found:
         The candidate, as the user gets it.
     parts : tuple of three mappings, optional
         What the certificate holds of the problem, of the witness and of the proof; None if no
-        certificate can hold the problem, because it has a function of the user's own.
+        certificate can hold the problem, because it has a user-defined function.
     prices : mapping
         Derivatives of the value in the budgets, by the name of the argument.
     stats : mapping

@@ -33,7 +33,7 @@ PROBLEMS = {
 
 PYTHON_ONLY = {
     "adversaries": "knowledge of adversaries is stated by objects of `cvxleak.model.knowledge`",
-    "constraints": "constraints of a user's own are functions of a CVXPY variable",
+    "constraints": "user-defined constraints are functions of a CVXPY variable",
 }
 """Arguments that no spec can hold, and why."""
 

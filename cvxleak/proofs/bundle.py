@@ -89,10 +89,12 @@ def members(content: Mapping[str, Any]) -> list[dict[str, Any]]:
     if type(version) is not int or version != VERSION:  # true is 1 in Python
         raise CertificateError(f"version {version!r:.40} of the list; this checker reads {VERSION}")
     if set(content) != {"format", "version", "certificates"}:
-        raise CertificateError("a list of certificates with a part missing or too many")
+        raise CertificateError(
+            "the list of certificates has a part missing, or one that is unknown"
+        )
     found = content["certificates"]
     if not isinstance(found, list) or not found:
-        raise CertificateError("it holds no certificate")
+        raise CertificateError("the list holds no certificate")
     if len(found) > MEMBERS_LIMIT:
         raise CertificateError(f"{len(found)} certificates; at most {MEMBERS_LIMIT} are read")
     return [_one(member) for member in found]
@@ -100,7 +102,9 @@ def members(content: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _one(content: Any) -> dict[str, Any]:
     if is_bundle(content):
-        raise CertificateError("a list of certificates inside of a list; one list is read")
+        raise CertificateError(
+            "found a list of certificates inside another list; lists cannot be nested"
+        )
     if not isinstance(content, dict):
         raise CertificateError("not a cvxleak certificate")
     return content

@@ -42,7 +42,7 @@ def prove(
     reading.parts(proof, {"output"}, "the proof")
     output = balls.normalized(reading.numbers(proof["output"], "the output law"))
     if not isinstance(matrix, list):
-        raise CertificateError("the matrix is no list of rows")
+        raise CertificateError("the matrix is not a list of rows")
     inputs = balls.normalized(reading.numbers(witness["input"], "the input law", len(matrix)))
     logs = balls.logarithms(output)
     mixture = [arb(0)] * len(output)

@@ -303,7 +303,7 @@ def _about(certificate: Certificate) -> Mapping[str, str]:
         # Nothing there says whether the stored half-spaces are all that the problem asks for.
         return {"lower": PROBLEM, "upper": HALF_SPACES if conditional else PROBLEM}
     if "own" not in certificate.problem and HALF_SPACES in certificate.about.values():
-        raise CertificateError("about: this kind has no half-spaces")
+        raise CertificateError("about: this kind of certificate proves nothing about half-spaces")
     return certificate.about
 
 

@@ -160,11 +160,11 @@ class Statement:
         self.rows = Rows.from_dict(problem["rows"], query, given, self.size == 0)
         cost = Distortion.from_dict(problem["distortion"])
         if cost.inputs != query.values:
-            raise CertificateError("the distortion is not about the values of the query")
+            raise CertificateError("the distortion must have the values of the query")
         self.cost = cost.matrix[self.rows.values]
         floor = problem["entropy_floor"]
         if (floor is None) is (self.priors is None):
-            raise CertificateError("the adversaries are not stated, or stated twice")
+            raise CertificateError("the adversaries must be stated exactly once")
         self.floor = None if floor is None else reading.number(floor, "the entropy floor")
         budget = problem["budget"]
         self.budget = None if budget is None else reading.number(budget, "the budget")
@@ -216,7 +216,7 @@ class Statement:
         for part in parts:
             reading.parts(part, {"share", "channel", "leakage"}, "a part")
             if isinstance(part["leakage"], Mapping) and "parts" in part["leakage"]:
-                raise CertificateError("a part is a mixture itself")
+                raise CertificateError("a part of a mixture must not be a mixture")
             share = reading.number(part["share"], "a share")
             one = self.channel({"channel": part["channel"]})
             found.append((share, one, self.leakage_above(one, part["leakage"])))
@@ -264,7 +264,9 @@ class Statement:
         spent = beta if leakage else theta
         if self.budget is None:
             if any(not share == 0 for share in spent):
-                raise CertificateError("there are multipliers of a budget that is not there")
+                raise CertificateError(
+                    "there are multipliers for a budget that the problem does not have"
+                )
         else:
             value -= sum(spent, arb(0)) * balls.number(self.budget)
         return max(balls.round_down(value), 0.0)
@@ -276,12 +278,14 @@ class Statement:
         reading.parts(cut, {"records", which, "posterior", "multiplier"}, "a cut")
         (group,) = reading.groups([cut["records"]], "a cut's records")
         if len(group) != self.size:
-            raise CertificateError(f"a cut is about {len(group)} records; {self.size} are attacked")
+            raise CertificateError(
+                f"a cut has a group of {len(group)} records; the problem has groups of {self.size}"
+            )
         cells = self.rows.cells(group)
         if priors is not None:
             place = reading.count(cut["prior"], "a cut's prior")
             if place >= len(priors):
-                raise CertificateError(f"there is no prior {place}")
+                raise CertificateError(f"the problem has no prior {place}")
             masses = [arb(mass) for mass in self.rows.masses(priors[place], group)]
         else:
             masses = balls.normalized(reading.numbers(cut["weights"], "an adversary", len(cells)))
@@ -372,7 +376,7 @@ def total_above(
     rows = [balls.normalized(row) for row in channel.matrix.tolist()]
     divergences = [balls.cross_entropy(row, logs) - balls.entropy(row) for row in rows]
     if not all(divergence.is_finite() for divergence in divergences):
-        raise CertificateError("the output law misses an output")
+        raise CertificateError("the output distribution gives probability 0 to an output")
     lam = balls.number(multiplier)
     most = balls.soft_maximum(divergences, lam, [arb(fmpz(m)).log() for m in sizes])
     # Above log|X| there are no adversaries, and no leakage is below 0.
@@ -389,7 +393,7 @@ def _minorant(
     """Return the coefficients sum_a w_{a,r} log(phi(a|y) / pi_a)."""
     values = 1 + cells[-1][0]
     if not isinstance(posterior, list) or len(posterior) != values:
-        raise CertificateError(f"a posterior has not {values} rows")
+        raise CertificateError(f"a posterior must have {values} rows")
     table = [reading.numbers(row, "a posterior", outputs) for row in posterior]
     logs: list[list[Any]] = [[None] * outputs for _ in range(values)]
     for y, column in enumerate(zip(*table, strict=True)):
@@ -403,7 +407,9 @@ def _minorant(
         if mass == 0:
             continue
         if None in logs[a]:
-            raise CertificateError("a posterior rules out a value that the adversary allows")
+            raise CertificateError(
+                "a posterior is 0 at a value that the adversary considers possible"
+            )
         log_pi = marginal[a].log()
         into = result[r]
         for y, log_phi in enumerate(logs[a]):
@@ -413,7 +419,7 @@ def _minorant(
 
 def _laws(values: Any, query: Query) -> list[Law]:
     if not isinstance(values, list) or not values:
-        raise CertificateError("expected a list of laws")
+        raise CertificateError("expected a list of distributions")
     return [Law.from_dict(value, query) for value in values]
 
 

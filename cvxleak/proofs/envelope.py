@@ -179,7 +179,7 @@ def _laws(rows: list[list[float]], name: str) -> Integers:
     """Return laws as whole numbers in the ratios of their probabilities."""
     found, _ = _integers(rows, name)
     if not found.any(axis=1).all():
-        raise CertificateError("a law must not sum to zero")
+        raise CertificateError("a distribution must not sum to zero")
     for place, row in enumerate(rows):
         written = written_law(row)
         if written is not None:

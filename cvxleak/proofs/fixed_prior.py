@@ -316,7 +316,7 @@ def _secrets(given: Any, n: int) -> tuple[list[Balls], bool]:
         or not given
         or not all(isinstance(table, list) and table for table in given)
     ):
-        raise CertificateError("the secrets: expected a list of laws or of tables")
+        raise CertificateError("the secrets: expected a list of distributions or of tables")
     total = not isinstance(given[0][0], list)
     result = []
     for table in given:

@@ -115,7 +115,7 @@ class Certificate:
         version = _readable(self.schema_version)
         claimed = [end for end in ENDS if getattr(self, end) is not None]
         if not claimed or (version == 1 and len(claimed) < 2):
-            raise CertificateError("the claim: an end is missing")
+            raise CertificateError("the claim: a bound is missing")
         said = dict.fromkeys(claimed, PROBLEM) if version > 1 else {}
         about = said if isinstance(self.about, Mapping) and not self.about else self.about
         if (
@@ -225,7 +225,7 @@ def _hash(content: Mapping[str, Any]) -> str:
     try:
         text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise CertificateError(f"the content is no JSON: {error}") from error
+        raise CertificateError(f"the content is not JSON: {error}") from error
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -63,7 +63,7 @@ def prove(
     budget = rational(reading.number(problem["budget"], "the budget"))
     channel, distortion = _channel(known, witness)
     if distortion > budget:
-        raise CertificateError("the witness is over the budget")
+        raise CertificateError("the witness exceeds the budget")
     ratio = released_ratio(channel, known.delta)
     upper = math.inf if ratio is None else 0.0 if ratio == 1 else log_above(ratio)
     if proof == {}:
@@ -99,7 +99,7 @@ def prove_distortion(
     channel, distortion = _channel(known, witness)
     ratio = released_ratio(channel, known.delta)
     if ratio is None or (ratio > exp_below(epsilon) and ratio != 1):
-        raise CertificateError("the witness is not private enough")
+        raise CertificateError("the witness does not meet the privacy level")
     upper = float_above(distortion)
     if proof == {}:
         return 0.0, upper
@@ -241,13 +241,13 @@ def _compared(known: _Problem, proof: Mapping[str, Any], plus: fmpq, minus: fmpq
     cost = [[p * d for d in row] for p, row in zip(law, known.distortion, strict=True)]
     entries = proof["comparisons"]
     if not isinstance(entries, list):
-        raise CertificateError("the comparisons are no list")
+        raise CertificateError("the comparisons are not a list")
     weight = fmpq(0)
     for entry in entries:
         reading.parts(entry, {"first", "multipliers", "second"}, "a comparison")
         x, other = reading.count(entry["first"], "first"), reading.count(entry["second"], "second")
         if x == other or max(x, other) >= known.size:
-            raise CertificateError("a comparison is of two different inputs")
+            raise CertificateError("a comparison must be of two different inputs")
         h = [rational(v) for v in reading.numbers(entry["multipliers"], "multipliers", outputs)]
         if any(v < 0 for v in h):
             raise CertificateError("a multiplier is negative")

@@ -52,7 +52,7 @@ def prove(problem: Parts, witness: Parts, proof: Parts) -> tuple[float, float]:
     except ValidationError as error:
         raise CertificateError(f"the set of channels: {error}") from error
     if not all(member in channels for member in members):
-        raise CertificateError("the witness: a channel is no member of the set")
+        raise CertificateError("the witness: a channel is not in the set")
     boxes = Boxes(channels)
     if boxes.told:
         reading.parts(proof, set(), "the proof")
@@ -67,7 +67,7 @@ def prove(problem: Parts, witness: Parts, proof: Parts) -> tuple[float, float]:
         raise CertificateError("the level must be at least 1")
     a, b = (_multipliers(proof[name], channels.shape) for name in ("a", "b"))
     if not boxes.exclude(level, a, b):
-        raise CertificateError("the proof: the multipliers do not exclude its level")
+        raise CertificateError("the proof: the multipliers do not exclude the claimed level")
     return log_below(level), upper
 
 

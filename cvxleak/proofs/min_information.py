@@ -50,7 +50,7 @@ def prove(
     channel = _rows(witness["channel"], size, len(distortion[0]))
     cost = [dot(q, d) for q, d in zip(channel, distortion, strict=True)]
     if worst_case(parts, cost, witness["supports"]) > budget:
-        raise CertificateError("the witness is over the budget")
+        raise CertificateError("the witness exceeds the budget")
     upper = _worst_information(parts, channel, witness["outputs"], witness["output_supports"])
     if proof == {}:
         return 0.0, upper
@@ -67,16 +67,18 @@ def about(problem: Mapping[str, Any]) -> str:
 def _worst_information(
     parts: Sequence[Part], channel: list[list[fmpq]], outputs: Any, supports: Any
 ) -> float:
-    for name, value in (("the output laws", outputs), ("the output supports", supports)):
+    for name, value in (("the output distributions", outputs), ("the output supports", supports)):
         if not isinstance(value, list) or len(value) != len(parts):
-            raise CertificateError(f"{name}: one for each part is needed")
+            raise CertificateError(f"{name}: expected one for each part")
     rows = [[arb(q) for q in row] for row in channel]
     upper = 0.0
     for part, output, support in zip(parts, outputs, supports, strict=True):
         points = [[arb(p) for p in point] for point in part.points]
         if output is None:
             if part.bodies or len(points) != 1:
-                raise CertificateError("only a single law does without an output law")
+                raise CertificateError(
+                    "the output distribution can be left out only for a single distribution"
+                )
             joint = [[p * q for q in row] for p, row in zip(points[0], rows, strict=True)]
             upper = max(upper, balls.round_up(balls.mutual_information(joint)))
             continue

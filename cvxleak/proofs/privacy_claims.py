@@ -41,7 +41,7 @@ def prove_renyi(problem: Parts, witness: Parts, proof: Parts) -> tuple[float, fl
     alpha = problem["alpha"]
     order = math.inf if alpha == "inf" else reading.number(alpha, "alpha")
     if not (order == math.inf or rational(order) > 1):
-        raise CertificateError("alpha must be more than 1")
+        raise CertificateError("alpha must be greater than 1")
     return _direct(rows, pairs, witness, proof, lambda p, r: _Laws(p, r).divergence(order))
 
 
@@ -70,7 +70,7 @@ def prove_gaussian(problem: Parts, witness: Parts, proof: Parts) -> tuple[float,
     width = len(rows[u])
     (event,) = reading.groups([witness["outputs"]], "the outputs")
     if len(set(event)) < len(event) or any(y >= width for y in event):
-        raise CertificateError("the outputs: they must be distinct outputs of the channel")
+        raise CertificateError("the outputs: expected distinct outputs of the channel")
     lower = _shift(*(sum((row[y] for y in event), fmpq(0)) for row in (rows[u], rows[v])))
     upper = balls.largest(_mu(rows[u], rows[v]) for u, v in pairs)
     return _rounded(lower, upper)
@@ -87,11 +87,11 @@ def prove_zcdp(problem: Parts, witness: Parts, proof: Parts) -> tuple[float, flo
         return _rounded(lower, _rho_of_all(rows, pairs, proof["levels"], _orders(proof["orders"])))
     stored = proof["orders"]
     if not isinstance(stored, list) or len(stored) != len(pairs):
-        raise CertificateError("the orders: two lists are needed for each pair")
+        raise CertificateError("the orders: expected two lists for each pair")
     found = []
     for (one, other), both in zip(pairs, stored, strict=True):
         if not isinstance(both, list) or len(both) != 2:
-            raise CertificateError("the orders: two lists are needed for each pair")
+            raise CertificateError("the orders: expected two lists for each pair")
         for p, r, orders in ((one, other, both[0]), (other, one, both[1])):
             found.append(_rho(_Laws(rows[p], rows[r]), _orders(orders)))
     upper = balls.largest(found)
@@ -162,7 +162,7 @@ def _rho_of_all(
     """
     levels = [fmpq(0), *map(rational, reading.numbers(stored, "the levels"))]
     if len(levels) < 2 or not all(a < b for a, b in pairwise(levels)):
-        raise CertificateError("the levels must rise, and be more than 0")
+        raise CertificateError("the levels must be increasing and greater than 0")
     limits.charge("steps", 2 * TERM * len(pairs) * len(rows[0]), "the profiles of pairs of laws")
     limits.charge("steps", TERM * len(levels) * len(orders), "divergences of a profile")
     points = [arb(level) for level in levels]
@@ -205,7 +205,7 @@ def _profile(
         if not ratio >= points[place - 1]:  # too near to a level for balls
             place = bisect_right(levels, x / y) if y else len(levels)
         if place == len(levels) and x > levels[-1] * y:
-            raise CertificateError("the levels end below a ratio of probabilities")
+            raise CertificateError("the highest level is below a ratio of probabilities")
         under[place - 1] += x_ball
         beside[place - 1] += y_ball
     tails = list(
@@ -281,20 +281,20 @@ def _read(problem: Parts, *level: str) -> tuple[list[list[fmpq]], list[Pair]]:
     """Return the rows, exactly, and the pairs that are compared."""
     data = reading.parts(problem, {"matrix", "pairs", *level}, "the problem")
     if not isinstance(data["matrix"], list) or not data["matrix"]:
-        raise CertificateError("the matrix is no list of rows")
+        raise CertificateError("the matrix is not a list of rows")
     width = len(reading.numbers(data["matrix"][0], "a row of the matrix"))
     rows = normalized_rows(
         reading.numbers(row, "a row of the matrix", width) for row in data["matrix"]
     )
     pairs = reading.groups(data["pairs"], "the pairs")
     if not pairs:
-        raise CertificateError("the pairs: there must be one at least")
+        raise CertificateError("the pairs: expected at least one")
     return rows, [_of_rows(pair, len(rows)) for pair in pairs]
 
 
 def _of_rows(pair: Sequence[int], rows: int) -> Pair:
     if len(pair) != 2 or max(pair) >= rows:
-        raise CertificateError("the pairs: each must be of two rows of the matrix")
+        raise CertificateError("the pairs: each must name two rows of the matrix")
     return pair[0], pair[1]
 
 
@@ -302,7 +302,7 @@ def _pair(witness: Parts, pairs: Iterable[Pair]) -> Pair:
     """Return the witness's pair, which must be one that is compared."""
     (pair,) = reading.groups([witness["pair"]], "the pair")
     if not {tuple(pair), tuple(pair[::-1])} & set(pairs):
-        raise CertificateError("the witness: its pair is none of those that are compared")
+        raise CertificateError("the witness: its pair is not one of the compared pairs")
     return pair[0], pair[1]
 
 
@@ -311,5 +311,5 @@ def _orders(values: Any) -> list[float]:
     orders = reading.numbers(values, "the orders")
     exact = [fmpq(1), *map(rational, orders)]
     if not all(a < b for a, b in pairwise(exact)):
-        raise CertificateError("the orders must rise, and be more than 1")
+        raise CertificateError("the orders must be increasing and greater than 1")
     return orders

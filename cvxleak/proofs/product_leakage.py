@@ -102,7 +102,9 @@ def prove(
         uppers.append(max(corners_bound(mechanism, i, told) for i in audited))
     elif proof["contexts"] is not None:
         if not told.is_leakage:
-            raise CertificateError("laws for the contexts are for the information")
+            raise CertificateError(
+                "distributions of the contexts can be given for the leakage in nats only"
+            )
         each = _of_each(audited, proof["contexts"])
         uppers.append(max(contexts_bound(mechanism, i, unpack(laws)) for i, laws in each))
     if proof["audit"] is not None:
@@ -153,7 +155,7 @@ def hulls(
     if kind == "vertices":
         found = runs_to_list(given, "the vertices", space.records)
         if len(found) < space.records:
-            raise CertificateError(f"the vertices: {space.records} records need them")
+            raise CertificateError(f"the vertices are missing; {space.records} records need them")
         known: dict[tuple[int, int], independent.Vertices] = {}
         for one, size in zip(found, space.shape, strict=True):
             if (id(one), size) not in known:
@@ -161,7 +163,7 @@ def hulls(
         each = [known[id(one), size] for one, size in zip(found, space.shape, strict=True)]
         return each, each
     if kind == "record_floor" and any(size != 2 for size in space.shape):
-        raise CertificateError("a record floor is for records of two values")
+        raise CertificateError("a record floor needs records with two values")
     least = reading.number(least if kind == "record_floor" else given, "the least probability")
     boxes: dict[int, independent.Vertices] = {}
     for size in set(space.shape):
@@ -190,7 +192,7 @@ def _of_each(audited: list[int], inputs: Any) -> Iterator[tuple[int, Any]]:
 
 def _vertices(laws: Any, size: int) -> independent.Vertices:
     if not isinstance(laws, list) or not laws:
-        raise CertificateError("the vertices of a law: expected a list that is not empty")
+        raise CertificateError("the vertices of a distribution: expected a list that is not empty")
     found = tuple(tuple(reading.numbers(law, "a vertex", size)) for law in laws)
     for law in found:
         balls.normalized(law)
@@ -218,7 +220,7 @@ def _prove_cases(
     lower = _attained(inner, record, witness["weights"], told)
     if not told.is_leakage:
         if proof["inputs"] is not None:
-            raise CertificateError("the inputs are for the information")
+            raise CertificateError("inputs can be given for the leakage in nats only")
         return lower, max(gains_bound(outer, i, told) for i in outer.attacked(given))
     each = _of_each(outer.attacked(given), proof["inputs"])
     return lower, max(_cases_bound(outer, i, x) for i, x in each)
@@ -229,7 +231,7 @@ def _least(laws: Any, name: str, part: Mapping[str, Any], above: bool) -> float 
     (kind, given), least = _known(laws), part["least_probability"]
     if kind != "record_floor":
         if least is not None:
-            raise CertificateError(f"{name}: a least probability is for a record floor")
+            raise CertificateError(f"{name}: a least probability needs a record floor")
         return None
     floor = balls.number(reading.number(given, "the record floor"))
     found = reading.number(least, f"{name}: the least probability")
@@ -247,7 +249,7 @@ def _attained(
     records = setting.mechanism.space.records
     runs = runs_to_list(weights, "the weights", records)
     if len(runs) < records:
-        raise CertificateError(f"the weights: {records} records need them")
+        raise CertificateError(f"the weights are missing; {records} records need them")
     known: dict[tuple[int, int], tuple[tuple[float, ...], int]] = {}
     laws, roundings = [], 0
     for j, given in enumerate(runs):
@@ -304,12 +306,14 @@ def _cases_bound(setting: independent.IndependentRecords, record: int, packed: A
     charge("steps", cases * (64 + entries // 16), f"{cases} cases")
     weights = np.asarray(unpack(packed, (cases, len(own))), dtype=float)
     if not ((weights >= 0) & (weights <= 1)).all():
-        raise CertificateError("the weights on the vertices are from 0 to 1")
+        raise CertificateError("the weights on the vertices must be from 0 to 1")
     worst, start = 0.0, 0
     for block in setting.blocks(record):
         ends = independent.upper_ends(block, weights[start : start + len(block.rows)], own)
         if not np.isfinite(ends).all():
-            raise CertificateError("an input law misses an output of its rows")
+            raise CertificateError(
+                "an input distribution gives probability 0 to an output of its rows"
+            )
         worst, start = max(worst, float(ends.max())), start + len(ends)
     return min(worst, _log(len(own[0])))
 
@@ -330,11 +334,13 @@ def prove_lower(
     """
     space = mechanism.space
     if not isinstance(given, list) or len(given) != space.records:
-        raise CertificateError(f"the witness: expected a law for each of {space.records} records")
+        raise CertificateError(
+            f"the witness: expected a distribution for each of {space.records} records"
+        )
     if space.size > SIZE_LIMIT:
-        raise CertificateError(f"the witness: at most {SIZE_LIMIT} datasets can be added up over")
+        raise CertificateError(f"the witness: at most {SIZE_LIMIT} datasets can be enumerated")
     laws = [
-        balls.normalized(reading.numbers(law, "a law", size))
+        balls.normalized(reading.numbers(law, "a distribution", size))
         for law, size in zip(given, space.shape, strict=True)
     ]
     check_floor(balls.total(map(balls.entropy, laws)), floor)
@@ -367,7 +373,7 @@ def contexts_bound(mechanism: Mechanism, record: int, inputs: Any) -> float:
     """Return a float above the capacities of a record's channel given the others."""
     lines = mechanism.query.lines(record)
     if inputs.shape != (len(lines), len(mechanism.space.alphabets[record])):
-        raise CertificateError("the laws do not fit the contexts")
+        raise CertificateError("the distributions do not fit the contexts")
     charge("steps", inputs.size * mechanism.channel.shape[1], f"{len(lines)} contexts")
     rows = [balls.normalized(row) for row in mechanism.channel.matrix]
     entropies = [balls.entropy(row) for row in rows]

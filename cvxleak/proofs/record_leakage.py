@@ -139,7 +139,7 @@ def prove_groups(
         return _prove_set(mechanism, floor, groups, knowledge, witness, proof, told)
     if isinstance(mechanism.noise, RealOutput):
         if not told.is_leakage:
-            raise CertificateError("of a real output only the leakage in nats is proved")
+            raise CertificateError("for a real output, only the leakage in nats can be proved")
         return _prove_noise(mechanism, floor, groups, knowledge, witness, proof)
     entries = read_entries(proof, groups)
     views = [view_of(mechanism, group, knowledge) for group in groups]
@@ -149,7 +149,9 @@ def prove_groups(
             reading.parts(entry, {"same_as"}, "an entry of the proof")
             other = reading.count(entry["same_as"], "same_as")
             if not other < place or not _same(views[place], views[other]):
-                raise CertificateError(f"group {groups[place]} is not the same as entry {other}")
+                raise CertificateError(
+                    f"group {groups[place]} is not equivalent to the group of entry {other}"
+                )
             uppers.append(uppers[other])
         else:
             check_entry(entry, groups[place], BOUNDS if told.is_leakage else {"cells"})
@@ -262,7 +264,7 @@ def _masses_and_costs(mechanism: Mechanism, cells: Mapping[str, Any]) -> tuple[M
     inner = unpack(cells["edges"], (None,)).tolist()
     references = unpack(cells["references"], (len(inner) + 1,)).tolist()
     if not np.isfinite(references).all():
-        raise CertificateError("a cell's reference is no number")
+        raise CertificateError("a cell's reference is not a number")
     edges = read_edges(output.noise, inner)
     masses = cell_masses(output.noise, output.places, edges)
     return masses, costs_of_cells(output.noise, output.places, edges, references)
@@ -415,7 +417,7 @@ def read_statement(problem: Mapping[str, Any]) -> Statement:
     mechanism = Mechanism.from_dict(problem["mechanism"])
     # A mechanism reads more than it writes (true for 1, say): the file has to hold what it writes.
     if not reading.identical(problem["mechanism"], mechanism.to_dict()):
-        raise CertificateError("the mechanism is not written as one that was read")
+        raise CertificateError("the mechanism is not in its canonical form")
     floor = reading.number(problem["entropy_floor"], "the entropy floor")
     size, records = reading.count(problem["size"], "the size", 1), problem["records"]
     given = None if records is None else reading.groups(records, "the records")
@@ -436,7 +438,7 @@ def audited_groups(
         return mechanism.groups(size, exchangeable(mechanism.query, knowledge))
     groups = [tuple(group) for group in records]
     if not groups or any(len(group) != size for group in groups):
-        raise CertificateError(f"records must be groups of {size}")
+        raise CertificateError(f"records: expected groups of {size}")
     return groups
 
 

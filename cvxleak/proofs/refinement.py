@@ -46,7 +46,7 @@ def prove(problem: Parts, witness: Parts, proof: Parts) -> tuple[float, float]:
         raise CertificateError("the channels must have the same inputs")
     kernel = normalized_rows(_rows(witness["processing"], "the processing", outputs))
     if len(kernel) != len(channel[0]):
-        raise CertificateError("the processing: a row is needed for each output of the channel")
+        raise CertificateError("the processing: expected a row for each output of the channel")
     prior = normalized_rows([reading.numbers(proof["prior"], "the prior", inputs)])
     gain = [[rational(x) for x in row] for row in _rows(proof["gain"], "the gain", inputs)]
     if not all(0 <= x <= 1 for row in gain for x in row):

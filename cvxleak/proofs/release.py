@@ -53,7 +53,7 @@ def prove_distortion(
     law = ReleaseLaw(problem["joint"], problem["coalitions"])
     distortion = written(problem["distortion"], 2, "the distortion")
     if len(distortion) != law.requests or distortion.min() < 0:
-        raise CertificateError("the distortion does not fit the joint law, or is negative")
+        raise CertificateError("the distortion does not fit the joint distribution, or is negative")
     costs = law.mean_costs([[balls.number(d) for d in row] for row in distortion.tolist()])
     kernel = law.kernel(witness, distortion.shape[1])
     upper = law.paid(kernel) + balls.total(map(balls.dot, kernel, costs))
@@ -116,7 +116,7 @@ def _dual(law: ReleaseLaw, costs: list[list[Ball]], coalitions: Any) -> Ball:
     """Return the dual function at the multipliers and references of a proof."""
     outputs = len(costs[0])
     if not isinstance(coalitions, list) or len(coalitions) != len(law.watchers):
-        raise CertificateError("the proof has other coalitions than the problem")
+        raise CertificateError("the proof and the problem must have the same coalitions")
     law.allow(len(law.rows) * outputs * (1 + len(coalitions)))
     bound = arb(0)
     totals = [list(row) for row in costs]
@@ -124,7 +124,7 @@ def _dual(law: ReleaseLaw, costs: list[list[Ball]], coalitions: Any) -> Ball:
         reading.parts(parts, {"multiplier", "reference"}, "a coalition of the proof")
         multiplier = reading.number(parts["multiplier"], "a multiplier")
         if multiplier < 0 or (multiplier > 0 and watcher.budget is None):
-            raise CertificateError("a multiplier is negative, or belongs to no budget")
+            raise CertificateError("a multiplier is negative, or has no budget")
         slope = balls.number(watcher.price) + balls.number(multiplier)
         if watcher.price > 0:
             bound += balls.number(watcher.price) * law.known(watcher)
@@ -132,7 +132,7 @@ def _dual(law: ReleaseLaw, costs: list[list[Ball]], coalitions: Any) -> Ball:
             bound -= balls.number(multiplier) * law.room(watcher)
         if slope == 0 and not watcher.least:
             if parts["reference"] is not None:
-                raise CertificateError("a reference that counts nothing")
+                raise CertificateError("a reference must be null where its coefficient is 0")
             continue
         for row, terms in zip(totals, _terms(law, watcher, slope, parts, outputs), strict=True):
             for j, term in enumerate(terms):

@@ -41,7 +41,7 @@ def prove(
     reading.parts(proof, {"output"}, "the proof")
     output = balls.normalized(reading.numbers(proof["output"], "the output law"))
     if not isinstance(data["matrix"], list):
-        raise CertificateError("the matrix is no list of rows")
+        raise CertificateError("the matrix is not a list of rows")
     inputs = reading.numbers(witness["input"], "the input law", len(data["matrix"]))
     rows = [
         balls.normalized(reading.numbers(row, "a row of the matrix", len(output)))

@@ -58,7 +58,7 @@ def prove(problem: Parts, witness: Parts, proof: Parts) -> tuple[float, float]:
     reading.parts(problem, {"mechanism", "size", "records"}, "the problem")
     mechanism, _, groups, _ = read_statement({**problem, "entropy_floor": 0.0})
     if isinstance(mechanism.noise, ChannelSet | RealOutput):
-        raise CertificateError("total disclosure is of one channel with finitely many outputs")
+        raise CertificateError("total disclosure needs a single channel with finitely many outputs")
     upper = -math.inf
     for group, entry in zip(groups, read_entries(proof, groups), strict=True):
         check_entry(entry, group, {"tree"})
@@ -100,7 +100,7 @@ def _below(lumped: Lumped, values: Any) -> float:
         if all(owner[y] == a for y in outputs):
             counts[a] += m
     if not all(counts):
-        raise CertificateError("the witness: a value has no context of its own")
+        raise CertificateError("the witness: no context's outputs all belong to one of the values")
     return balls.round_down(arb(k).log() + balls.total(arb(m).log() for m in counts) / k)
 
 
@@ -113,7 +113,7 @@ def _above(lumped: Lumped, tree: Any) -> float:
     upper, waiting = -math.inf, [everyone]
     for node in tree:
         if not waiting:
-            raise CertificateError("a tree goes on after its last leaf")
+            raise CertificateError("a tree has nodes after its last leaf")
         allowed = waiting.pop()
         if isinstance(node, list):
             charge("steps", sum(len(outputs) for outputs, _, _ in groups), "the leaf of a tree")
@@ -126,7 +126,7 @@ def _above(lumped: Lumped, tree: Any) -> float:
         for a in sorted(allowed[place], reverse=True):
             waiting.append([*allowed[:place], frozenset([a]), *allowed[place + 1 :]])
     if waiting:
-        raise CertificateError("a tree ends before its last leaf")
+        raise CertificateError("the nodes of a tree end before its last leaf")
     return upper
 
 

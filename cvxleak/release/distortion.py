@@ -32,7 +32,7 @@ __all__ = ["ReleaseDistortion"]
 
 @dataclass(frozen=True, eq=False)
 class ReleaseDistortion(ReleaseProblem):
-    """The release of least expected distortion: minimize E d(R,R̂), a `ReleaseProblem`.
+    """Minimize the expected distortion E d(R,R̂) of a release R̂ within its leakage budgets.
 
     Attributes
     ----------

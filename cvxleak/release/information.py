@@ -41,7 +41,7 @@ STEPS = 50
 
 @dataclass(frozen=True, eq=False)
 class ReleaseInformation(ReleaseProblem):
-    """The release of most information about the request: maximize I(R̂;R), a `ReleaseProblem`.
+    """Maximize I(R̂;R), the information about the request R, within the leakage budgets.
 
     Notes
     -----

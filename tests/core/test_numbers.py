@@ -434,7 +434,7 @@ class TestCertificates:
         # In binary 1 - 0.7 / (0.7 + 0.2 + 0.1) is above 0.3.
         old = replace(certificate, about={}, schema_version=1)
         assert not verify(old).passed
-        assert "over the budget" in verify(old).reason
+        assert "exceeds the budget" in verify(old).reason
         assert fraction(0.3) == Fraction(3, 10)  # the checker leaves nothing behind
 
     def test_version_1_has_no_text(self):

@@ -154,7 +154,7 @@ def test_what_each_end_is_about(certificates, file):
         assert "about: found" in verify(content).reason
     narrow = {"lower": "problem", "upper": "half-spaces"}
     assert verify(rehashed(certificate, about=narrow)).reason == (
-        "about: this kind has no half-spaces"
+        "about: this kind of certificate proves nothing about half-spaces"
     )
 
 
@@ -170,9 +170,9 @@ def test_an_end_that_is_not_claimed(certificates, file):
         assert answer.reason == f"the {end} bound is proved; no other bound is claimed"
         worse = {"lower": 0.1, "upper": -0.1}[end] + getattr(half, end)
         assert not verify(rehashed(half, **{end: worse})).passed
-        with pytest.raises(CertificateError, match="an end is missing"):
+        with pytest.raises(CertificateError, match="a bound is missing"):
             rehashed(half, **{end: None}, about={})
-        with pytest.raises(CertificateError, match="an end is missing"):
+        with pytest.raises(CertificateError, match="a bound is missing"):
             rehashed(half, schema_version=1, about={})
 
 
@@ -324,7 +324,7 @@ def test_infinite_ends_are_saved_as_text(certificates, file):
     rehashed(certificates[0], lower=math.inf, upper=math.inf).save(file)
     assert "lower bound" in verify(file).reason
     for value in (math.nan, -math.inf):
-        with pytest.raises(CertificateError, match="no JSON"):
+        with pytest.raises(CertificateError, match="not JSON"):
             rehashed(certificates[0], lower=value).save(file)
 
 

@@ -376,9 +376,9 @@ def test_a_list_inside_of_a_list_is_refused(tmp_path):
     whole = {"format": "cvxleak-certificates", "version": 1, "certificates": [member]}
     nested = whole | {"certificates": [whole, member]}
     assert verify(whole).passed
-    assert "a list of certificates inside of a list" in refusal(nested)
+    assert "a list of certificates inside another list" in refusal(nested)
     (tmp_path / "nested.json").write_text(json.dumps(nested))
-    assert "a list of certificates inside of a list" in refusal(tmp_path / "nested.json")
+    assert "a list of certificates inside another list" in refusal(tmp_path / "nested.json")
 
 
 def test_lists_have_a_limited_length(tmp_path):

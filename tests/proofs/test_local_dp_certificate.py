@@ -273,8 +273,8 @@ def test_empty_polytopes_are_refused(kind):
     }[kind]
     crossed = [
         ("lower", [0.7, 0.2, 0.1], "a lower bound is above"),
-        ("lower", [0.6, 0.4, 0.3], "no law is between"),
-        ("upper", [0.4, 0.2, 0.1], "no law is between"),
+        ("lower", [0.6, 0.4, 0.3], "no distribution meets"),
+        ("upper", [0.4, 0.2, 0.1], "no distribution meets"),
     ]
     content = make(BOX).certificate.to_dict()
     prover = PROVERS[content["kind"]].prove

@@ -215,7 +215,7 @@ def test_every_group_of_records_has_to_be_bounded():
     assert verify(certificate).passed
     assert not verify(rehashed(certificate, proof={"groups": groups[:2]})).passed
     borrowed = {"groups": [groups[0], {"same_as": 0}, groups[2]]}
-    assert "not the same" in verify(rehashed(certificate, proof=borrowed)).reason
+    assert "not equivalent" in verify(rehashed(certificate, proof=borrowed)).reason
     ahead = {"groups": [{"same_as": 0}, *groups[1:]]}
     assert not verify(rehashed(certificate, proof=ahead)).passed
 
@@ -335,7 +335,7 @@ def test_a_bomb_decompresses_to_no_more_than_its_shape():
     [
         (np.array([0, -1, -1]), np.array([0.5]), np.full((2, 3), np.nan), "finite"),
         (np.array([0, -1, -1]), np.array([np.inf]), np.zeros((2, 3)), "finite"),
-        (np.array([0, 0, -1]), np.array([0.5]), np.zeros((2, 3)), "another number of cuts"),
+        (np.array([0, 0, -1]), np.array([0.5]), np.zeros((2, 3)), "one cut for each inner node"),
         (np.array([-1]), np.zeros(0), np.zeros((0, 3)), "no leaves"),
         (np.array([-1]), np.zeros(0), np.zeros(3), "no leaves"),
         (np.array([-1]), np.zeros(0), np.zeros((1, 2)), "is needed"),

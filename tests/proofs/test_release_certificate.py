@@ -162,7 +162,7 @@ def test_malformed_parts_fail_with_a_reason(certificates, path, value):
 def test_a_multiplier_needs_a_budget(certificates):
     content = copy.deepcopy(certificates["prices"].to_dict())
     content["proof"]["coalitions"][0]["multiplier"] = 0.5
-    assert "belongs to no budget" in verify(rebuilt(content)).reason
+    assert "has no budget" in verify(rebuilt(content)).reason
 
 
 def test_kernels_without_room_are_made_independent_exactly():

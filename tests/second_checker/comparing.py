@@ -18,9 +18,9 @@ from tests.second_checker.mutating import PACKED, signed
 FORM = [
     (r"does not bound each of|is not about group", "groups: the second finds out what is covered"),
     (r"the witness is about .* not audited", "a record that can be swapped for an audited one"),
-    (r"rows are about another space", "labels of values, which no number depends on"),
+    (r"rows and the query must have the same", "labels of values, which no number depends on"),
     (r"sums to .* must sum to", "a row far from 1: divided by its sum, as the format says"),
-    (r"not about the values of the query", "values in another order, found by their labels"),
+    (r"must have the values of the query", "values in another order, found by their labels"),
     (r"labels must be distinct", "labels of values: 1 and true are two to the second"),
     (r"must be an integer >= 0", "contributions below 0, which add up like others"),
     (r"distortions are finite and non-negative", "a negative distortion: no step needs its sign"),
@@ -32,9 +32,9 @@ FORM = [
     (r"rows: expected the parts|symmetries are not a list", "generators of rows that need none"),
     (r"expected a number that a float holds", "a number in text"),
     (r"the witness: expected the parts", "a part that no step reads"),
-    (r"the output law sums to", "an output law far from 1: divided by its sum"),
+    (r"the output distribution sums to", "an output law far from 1: divided by its sum"),
     (r"all of the \d+ values, .* must occur", "values that never occur"),
-    (r"missing keys|not written as one that was read", "the query in another form"),
+    (r"missing keys|not in its canonical form", "the query in another form"),
 ]
 ROUNDING = 1e-9
 

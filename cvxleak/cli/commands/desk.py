@@ -65,7 +65,7 @@ def init(ledger: LedgerPath, spec: SpecPath, units: Unit = Units.nats) -> None:
                 },
                 mode=budgets.mode,
             )
-        typer.echo(f"{ledger}: a new ledger about {len(prior)} values, mode {budgets.mode}")
+        typer.echo(f"{ledger}: new ledger, {len(prior)} values, mode {budgets.mode}")
 
 
 @desk.command()
@@ -105,7 +105,7 @@ def request(
     units: Unit = Units.nats,
     json_path: Json = None,
 ) -> None:
-    """Answer a request. The true data is read from standard input and not stored."""
+    """Answer a request. The true value is read from standard input and not stored."""
     with complaining():
         from cvxleak.core.tables import label_from_text
         from cvxleak.desk import ReleaseDesk
@@ -147,9 +147,7 @@ def releases(ledger: LedgerPath, json_path: Json = None) -> None:
         found = ReleaseDesk(ledger).releases()
         lines = [f"{release.number}  {release.party}: {release.output}" for release in found]
         body = {"releases": [_body(release) for release in found]}
-        _publish(
-            "desk releases", ledger, body, lines or ["nothing has been released so far"], json_path
-        )
+        _publish("desk releases", ledger, body, lines or ["no releases so far"], json_path)
 
 
 @desk.command()
@@ -172,7 +170,7 @@ def verify(
         str | None,
         typer.Option(
             metavar="HASH",
-            help="The head of an earlier report: check that all of it is still there.",
+            help="The head of an earlier report: check that nothing has been removed since.",
         ),
     ] = None,
 ) -> None:
@@ -187,18 +185,18 @@ def verify(
         if not answer.passed:
             raise typer.Exit(1)
         count = len(counter.releases())
-        typer.echo(f"PASS  {count} releases, and each kept its budgets")
+        typer.echo(f"PASS  {count} releases; each met its budgets")
 
 
 @contextmanager
 def _in_nats(unit: str) -> Iterator[None]:
-    """Say what unit the budgets in a message have, where they were given in another."""
+    """State the unit of the budgets in a message, if they were given in bits."""
     try:
         yield
     except CvxleakError as error:
         if unit == "nats" or error.argument not in {"epsilon", "delta", "coalitions"}:
             raise
-        raise type(error)(f"{error} (in nats: a bit has 0.693147)") from error
+        raise type(error)(f"{error} (1 bit = 0.693147 nats)") from error
 
 
 def _body(release: Release) -> dict[str, Any]:
@@ -215,14 +213,14 @@ def _body(release: Release) -> dict[str, Any]:
 def _text(release: Release) -> list[str]:
     lower, upper = release.distortion
     text = [f"release {release.number} to {release.party}: {release.output}"]
-    text.append(f"expected distortion {upper:.6g}, at least {lower:.6g} within the budgets")
+    text.append(f"expected distortion {upper:.6g}; the least possible is at least {lower:.6g}")
     if release.copy_of is not None:
-        text.append(f"the same as release {release.copy_of}: for who has that one, no news")
+        text.append(f"repeats release {release.copy_of}; reveals nothing to those who have it")
     return text
 
 
 def _model(spec_file: SpecFile) -> Prior:
-    """Return the law of [prior], its labels read as in a table."""
+    """Return the distribution in [prior], with labels read as in a table."""
     from cvxleak.cli.from_spec import prior_counts
     from cvxleak.core.tables import label_from_text
     from cvxleak.model import Prior
@@ -248,14 +246,14 @@ def _tables(
 
 
 def _secret() -> str:
-    """Read the data from standard input, which no list of processes and no history shows."""
+    """Read the data from standard input; an argument would show in process lists and histories."""
     if sys.stdin is None:
         raise ValidationError("x: standard input is closed; the true value is read from it")
     if sys.stdin.isatty():
         return typer.prompt("True value", hide_input=True, err=True).strip()
     value = sys.stdin.readline().strip()
     if not value:
-        raise ValidationError("x: nothing came on standard input; the true value is read from it")
+        raise ValidationError("x: standard input is empty; the true value is read from it")
     return value
 
 

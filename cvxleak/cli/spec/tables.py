@@ -37,8 +37,11 @@ class CountTable(Section):
         shape = {"margins": self.margins, "zeros": [tuple(cell) for cell in self.zeros]}
         if self.microdata is not None:
             if self.rows is None or self.outside:
-                key = "rows: is missing" if self.rows is None else "outside: is for people = n"
-                raise ValidationError(f"{key}, beside microdata")
+                raise ValidationError(
+                    "rows: is missing; microdata needs it"
+                    if self.rows is None
+                    else "outside: not allowed with microdata; it needs people"
+                )
             return tables.Table.from_microdata(
                 file(self.microdata),
                 self.rows,
@@ -49,11 +52,11 @@ class CountTable(Section):
             )
         for name in ("rows", "categories") if self.counts is not None else ("rows",):
             if getattr(self, name) is not None:
-                raise ValidationError(f"{name}: is for microdata")
+                raise ValidationError(f"{name}: allowed with microdata only")
         if self.counts is not None:
             return tables.Table.from_counts(file(self.counts), outside=self.outside, **shape)
         if self.categories is None:
-            raise ValidationError("categories: is missing, beside people")
+            raise ValidationError("categories: is missing; people needs it")
         return tables.Table(
             self.categories, self.people, outside=self.outside, columns=self.columns, **shape
         )

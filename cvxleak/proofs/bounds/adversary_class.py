@@ -67,7 +67,7 @@ def read_knowledge(data: Any, query: Query) -> tuple[Knowledge, ...]:
         if not isinstance(runs, list):
             raise CertificateError("the laws: expected a list of runs")
         for run in runs:
-            reading.numbers(run[0] if isinstance(run, list) and run else None, "a law")
+            reading.numbers(run[0] if isinstance(run, list) and run else None, "a distribution")
         if one.get("records") is not None:
             reading.groups([one["records"]], "the records")
     return as_knowledge([Knowledge.from_dict(one) for one in data], query)
@@ -151,13 +151,13 @@ def check_member(restricted: Restricted, floor: float, weights: Sequence[fmpq]) 
     """Return a witness's weights as balls, once they are proved to be those of the class."""
     lumped = restricted.lumped
     if any(weight < 0 for weight in weights) or sum(weights, fmpq(0)) != 1:
-        raise CertificateError("the witness's weights are no law")
+        raise CertificateError("the witness's weights are not a distribution")
     for one in restricted.equations:
         if _mean(one.coefficients, weights) != _fmpq(one.side):
-            raise CertificateError("the witness misses an equation of the adversaries' class")
+            raise CertificateError("the witness violates an equation of the adversaries' class")
     for one in restricted.inequalities:
         if not _mean(one.coefficients, weights) <= _fmpq(one.side):
-            raise CertificateError("the witness misses an inequality of the adversaries' class")
+            raise CertificateError("the witness violates an inequality of the adversaries' class")
     w = [arb(weight) for weight in weights]
     entropy = check_doubt(w, lumped.multiplicities, floor)
     for ball in restricted.references:

@@ -57,7 +57,7 @@ def mixture_above(
     for share, part, upper in parts:
         weight = rational(share)
         if not weight > 0:
-            raise CertificateError("the share of a part is not positive")
+            raise CertificateError("the share of a part must be positive")
         if part.shape != channel.shape:
             raise CertificateError(f"a part has shape {part.shape}; {channel.shape} is needed")
         left -= weight
@@ -66,7 +66,7 @@ def mixture_above(
             for y, entry in enumerate(row):
                 into[y] -= weight * entry
     if any(entry < 0 for row in rest for entry in row):
-        raise CertificateError("the channel is less than the mixture of its parts")
+        raise CertificateError("the channel has an entry below that of the mixture of its parts")
     for column in zip(*rest, strict=True):
         left -= min(column)
     return balls.round_up(total + arb(left) * arb(fmpz(values)).log())

@@ -77,11 +77,13 @@ class Law:
     @classmethod
     def from_dict(cls, data: Any, query: Query) -> Law:
         """Return the law that `to_dict` wrote, checked against the query."""
-        reading.parts(data, {"on", "weights"}, "a law")
+        reading.parts(data, {"on", "weights"}, "a distribution")
         sizes = {"uniform": 0, "values": len(query.values), "datasets": query.space.size}
         if not isinstance(data["on"], str) or data["on"] not in sizes:
-            raise CertificateError(f"a law is on {data['on']!r:.40}; allowed: {sorted(sizes)}")
-        weights = reading.numbers(data["weights"], "a law", sizes[data["on"]])
+            raise CertificateError(
+                f"a distribution is on {data['on']!r:.40}; allowed: {sorted(sizes)}"
+            )
+        weights = reading.numbers(data["weights"], "a distribution", sizes[data["on"]])
         return cls(data["on"], tuple(weights))
 
     @property
@@ -139,7 +141,7 @@ class Rows:
         if form in ("query", "types"):
             reading.parts(data, {"form"}, "the rows")
             if form == "types" and any(law.on == "datasets" for law in laws):
-                raise CertificateError("rows by type need laws that depend on f(x) only")
+                raise CertificateError("rows by type need distributions that depend on f(x) only")
             g = statistic if form == "query" else types_query(statistic)
             return cls(statistic, g, form)
         if form not in FORMS:
@@ -147,7 +149,7 @@ class Rows:
         reading.parts(data, {"form", "query", "generators"}, "the rows")
         rows = cls(statistic, Query.from_dict(data["query"]), form, _generators(data["generators"]))
         if rows.query.space != statistic.space:
-            raise CertificateError("the rows are about another space than the query")
+            raise CertificateError("the rows and the query must have the same space")
         for law in laws:
             rows.check_constant(law)
         if form == "classes":
@@ -179,7 +181,7 @@ class Rows:
         pairs: tuple[Any, ...] = joint_query(self.statistic, self.query).values
         for f, g in pairs:
             if found[index[g]] >= 0:
-                raise CertificateError("the query takes two values on one row")
+                raise CertificateError("the query must be constant on each row")
             found[index[g]] = place[f]
         return found
 
@@ -227,7 +229,9 @@ class Rows:
             rows, levels = self.query.table().ravel(), law.levels
             first = np.unique(rows, return_index=True)[1]
             if not np.array_equal(levels, levels[first][rows]):
-                raise CertificateError("a law is not even on the datasets that share a row")
+                raise CertificateError(
+                    "a distribution must give equal probabilities to datasets that share a row"
+                )
 
 
 def types_query(query: Query) -> Query:

@@ -94,9 +94,9 @@ class GainForm:
         except (KeyError, TypeError, ValueError, ValidationError) as error:
             raise CertificateError(f"the gain cannot be read: {error}") from error
         if found.form not in FORMS:
-            raise CertificateError(f"form: found {found.form!r:.40}; it is one of {FORMS}")
+            raise CertificateError(f"form: found {found.form!r:.40}; allowed: {FORMS}")
         if found.is_leakage or not reading.identical(problem["gain"], found.gain.to_dict()):
-            raise CertificateError("the gain is not written as one that was read")
+            raise CertificateError("the gain is not in its canonical form")
         return found
 
     def checked(self, k: int) -> GainForm:
@@ -188,7 +188,7 @@ class Tangents:
         if not none and self._rows is None:
             self._number = reading.count(header.get("tangents"), "the number of tangents", 1)
         elif "tangents" in header:
-            raise CertificateError("the tangents of this gain are its actions")
+            raise CertificateError("a gain with actions takes no tangents")
         self.width = self._number * (1 if self._rows is not None else 1 + k)
 
     def mixed(self, stored: Sequence[float]) -> list[Ball]:
@@ -232,7 +232,7 @@ def height(gain: Gain, measure: Sequence[Ball]) -> Ball:
         case OwnGain():
             return _own_height(gain, measure)
         case _:
-            raise CertificateError(f"nothing is known of a gain {type(gain).__name__}")
+            raise CertificateError(f"no bound is known for a gain of class {type(gain).__name__}")
 
 
 def tangent(gain: Gain, law: Sequence[Ball]) -> list[Ball]:
@@ -241,7 +241,7 @@ def tangent(gain: Gain, law: Sequence[Ball]) -> list[Ball]:
         case Shannon():
             if not all(x > 0 for x in law):
                 raise CertificateError(
-                    "a tangent of the entropy is taken where a value has no chance"
+                    "a tangent of the entropy is taken where a value has probability 0"
                 )
             return [x.log() for x in law]
         case Guess() | GuessInTries():
@@ -265,7 +265,7 @@ def tangent(gain: Gain, law: Sequence[Ball]) -> list[Ball]:
         case OwnGain():
             return [balls.number(x) for x in gain.tangent(_middles(law)).tolist()]
         case _:
-            raise CertificateError(f"nothing is known of a gain {type(gain).__name__}")
+            raise CertificateError(f"no bound is known for a gain of class {type(gain).__name__}")
 
 
 def _own_height(gain: OwnGain, measure: Sequence[Ball]) -> Ball:

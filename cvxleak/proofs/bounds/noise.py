@@ -97,7 +97,7 @@ def read_edges(noise: AdditiveNoise, edges: Sequence[float]) -> Edges:
     They are those between the cells; the first and the last cell are unbounded.
     """
     if not all(math.isfinite(edge) for edge in edges):
-        raise CertificateError("an edge of a cell is no number")
+        raise CertificateError("an edge of a cell is not a number")
     inner = [fraction(edge) for edge in edges]
     if any(high <= low for low, high in pairwise(inner)):
         raise CertificateError("the edges of the cells do not increase")
@@ -106,7 +106,7 @@ def read_edges(noise: AdditiveNoise, edges: Sequence[float]) -> Edges:
         if any(2 * edge / base % 2 != 1 for edge in inner):
             raise CertificateError("an edge of a cell is not halfway between two outputs")
     if noise.whole and any(edge.denominator == 1 for edge in inner):
-        raise CertificateError("an edge of a cell is an output")
+        raise CertificateError("an edge of a cell must not be an output")
     return [None, *inner, None]
 
 

@@ -45,7 +45,7 @@ def capacity_above(rows: Matrix, entropies: Sequence[Ball], weights: Any) -> Bal
         for row, entropy in zip(rows, entropies, strict=True)
     )
     if not most.is_finite():
-        raise CertificateError("an input law misses an output of its rows")
+        raise CertificateError("an input distribution gives probability 0 to an output of its rows")
     return most
 
 
@@ -58,7 +58,7 @@ def coarse_rows(lumped: Lumped, outputs: Any, output: Sequence[float]) -> tuple[
     members = _partition(lumped, outputs)
     t = balls.normalized(output)
     if len(t) != lumped.rows.shape[1]:
-        raise CertificateError("the output law does not fit the lumped problem")
+        raise CertificateError("the output distribution does not fit the lumped problem")
     merged: Matrix = []
     prices: list[Ball] = []
     for entries in lumped.rows:
@@ -73,7 +73,10 @@ def coarse_rows(lumped: Lumped, outputs: Any, output: Sequence[float]) -> tuple[
             for y in group if len(group) > 1 else ():
                 if not row[y] == 0:
                     if not t[y] > 0:
-                        raise CertificateError("the output law misses an output that can occur")
+                        raise CertificateError(
+                            "the output distribution gives probability 0 to an output that can "
+                            "occur"
+                        )
                     price += row[y] * (row[y] * mass / (total * t[y])).log()
         merged.append(sums)
         prices.append(price)

@@ -159,7 +159,9 @@ class CellProof:
     ) -> None:
         limits = Limits.none(lumped) if limits is None else limits
         if not told.is_leakage and any(len(group) != 1 for group in header["outputs"]):
-            raise CertificateError("outputs are merged at a price in nats, not in another gain")
+            raise CertificateError(
+                "merged outputs can be used for the leakage in nats only, not for other gains"
+            )
         if "output" in header:
             law = unpack(header["output"], (lumped.rows.shape[1],)).tolist()
             rows, charges = coarse_rows(lumped, header["outputs"], law)
@@ -308,7 +310,7 @@ def cells_bound(
     leaves = tree[2]
     superfluous = leaves[:, 0] < 0
     if (leaves[:, 1:] < 0).any() or leaves[superfluous, 1:].any():
-        raise CertificateError("a multiplier is negative, or one of a superfluous leaf is not 0")
+        raise CertificateError("a multiplier is negative, or that of a superfluous leaf is not 0")
     if not np.isin(leaves[superfluous, 0], -1.0 - np.arange(prover.symmetries)).all():
         raise CertificateError("a leaf has lam < 0, and names no symmetry")
 
@@ -366,7 +368,9 @@ def _boxes(
 ) -> Boxes:
     plain = [[y] for y in range(lumped.rows.shape[1])]
     if header["outputs"] != plain or {"output", "symmetries"} & header.keys():
-        raise CertificateError("a set of channels goes with neither merged outputs nor symmetries")
+        raise CertificateError(
+            "a set of channels cannot be combined with merged outputs or symmetries"
+        )
     parts: Boxes = [[] for _ in lumped.values]
     for a, low, high, prices in zip(lumped.value_index, *boxes, limits.coefficients.T, strict=True):
         ends = [[balls.number(x) for x in row.tolist()] for row in (low, high)]
@@ -410,15 +414,15 @@ def _symmetries(
     if table.dtype != np.dtype("<i4"):
         raise CertificateError("the symmetries do not fit the lumped problem")
     if len(limits.bounds) or any(len(group) != 1 for group in proof["outputs"]):
-        raise CertificateError("symmetries go with neither limits nor merged outputs")
+        raise CertificateError("symmetries cannot be combined with limits or merged outputs")
     if [group[0] for group in proof["outputs"]] != list(range(outputs)):
-        raise CertificateError("symmetries need the outputs in their order")
+        raise CertificateError("symmetries need the outputs in their original order")
     found = [Symmetry(tuple(row[:k]), tuple(row[k:])) for row in table.tolist()]
     moves = []
     for one in found:
         move = moved_groups(lumped, one)
         if move is None:
-            raise CertificateError(f"{one} is no symmetry of the rows")
+            raise CertificateError(f"{one} is not a symmetry of the rows")
         moves.append(move)
     return gains(found, k, outputs).astype(int).tolist(), largest_multiplicities(lumped, moves)
 
@@ -429,7 +433,7 @@ def _check_superfluous(cells: Sequence[Cell], gain: Sequence[Sequence[int]]) -> 
     for cell, weights in zip(cells, gain, strict=True):
         total += balls.largest(balls.dot(vertex, map(arb, weights)) for vertex in cell.vertices)
     if not total < 0:
-        raise CertificateError("a leaf is called superfluous, and is not")
+        raise CertificateError("a leaf that is marked superfluous is needed")
 
 
 def _dual_value(

@@ -99,16 +99,16 @@ class ReleaseLaw:
     """
 
     def __init__(self, joint: Any, coalitions: Any) -> None:
-        law = written(joint, 3, "the joint law")
+        law = written(joint, 3, "the joint distribution")
         if law.min() < 0:
-            raise CertificateError("the joint law has a negative entry")
+            raise CertificateError("the joint distribution has a negative entry")
         self.requests, self.earlier, self.datasets = law.shape
         chances = np.array(balls.normalized(law.ravel()), dtype=object).reshape(law.shape)
         self.rows = [(int(z), int(x)) for z, x in np.argwhere(law.sum(axis=0) > 0)]
         self.given = [chances[:, z, x].tolist() for z, x in self.rows]
         self.weights = [balls.total(given) for given in self.given]
         if not isinstance(coalitions, list) or len(coalitions) * self.earlier > SIZE_LIMIT:
-            raise CertificateError("the coalitions are no list, or there are too many")
+            raise CertificateError("the coalitions are not a list, or there are too many")
         self.watchers = [Watcher(parts, self.earlier) for parts in coalitions]
         self._x = [x for _, x in self.rows]
         self._log_x = entropy_of(sums(self._x, self.weights))
@@ -130,14 +130,16 @@ class ReleaseLaw:
     def allow(self, size: int) -> None:
         """Refuse what would take too long."""
         if size > SIZE_LIMIT:
-            raise CertificateError(f"{size} numbers to go through; at most {SIZE_LIMIT} are")
+            raise CertificateError(
+                f"the problem has {size} numbers; at most {SIZE_LIMIT} are allowed"
+            )
 
     def kernel(self, witness: Mapping[str, Any], outputs: int) -> list[list[Ball]]:
         """Return the rows of the witness, once they are proved to meet all budgets."""
         reading.parts(witness, {"kernel"}, "the witness")
         array = floats(witness["kernel"], 3, "the kernel")
         if array.shape != (self.earlier, self.datasets, outputs):
-            raise CertificateError("the kernel does not fit the joint law")
+            raise CertificateError("the kernel does not fit the joint distribution")
         self.allow(len(self.rows) * outputs * (1 + len(self.watchers)))
         stored = [array[z, x] for z, x in self.rows]
         told = self._told()
@@ -180,7 +182,8 @@ class ReleaseLaw:
             return kernel
         if len(least) > 1:
             raise CertificateError(
-                "where several coalitions have no room, a release depends on what all of them know"
+                "if several coalitions have their least budgets, the release must depend only on "
+                "what all of them know"
             )
         (watcher,) = least.values()
         pairs, classes = self.pairs(watcher), self.classes(watcher)

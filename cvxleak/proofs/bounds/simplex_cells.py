@@ -25,7 +25,7 @@ def slopes_of_cells(cells: Any, size: int) -> list[list[float]]:
     edges = reading.groups(cells["edges"], "the edges of the cells")
     cuts = iter(reading.numbers(cells["cuts"], "the cuts of the cells"))
     if not isinstance(cells["slopes"], list):
-        raise CertificateError("the slopes of the cells are no list")
+        raise CertificateError("the slopes of the cells are not a list")
     slopes = [reading.numbers(nu, "the slopes of a cell", size) for nu in cells["slopes"]]
     waiting = [[[arb(int(i == j)) for j in range(size)] for i in range(size)]]
     leaves = 0
@@ -54,5 +54,5 @@ def slopes_of_cells(cells: Any, size: int) -> list[list[float]]:
         first[j], second[i] = new, new
         waiting += [second, first]
     if waiting or leaves != len(slopes) or next(cuts, None) is not None:
-        raise CertificateError("the cells do not cover all laws, or something is left over")
+        raise CertificateError("the cells do not cover all distributions, or parts are left over")
     return slopes

@@ -69,7 +69,7 @@ def read_parts(value: Any) -> tuple[int, list[Part]]:
             raise CertificateError("a part of the sources is empty")
         result.append(Part(normalized_rows(rows), bodies))
     if len(sizes) != 1 or 0 in sizes:
-        raise CertificateError("the sources have no common number of outcomes")
+        raise CertificateError("the sources must all have the same number of outcomes")
     return sizes.pop(), result
 
 
@@ -174,7 +174,9 @@ def worst_case(parts: Sequence[Part], cost: Sequence[fmpq], supports: Any) -> fm
         if entry["member"] is not None:
             _law(entry["member"], body)
         elif body.bound:
-            raise CertificateError("a polytope with inequalities needs a member that is in it")
+            raise CertificateError(
+                "a polytope with inequalities needs a member, as proof that it is not empty"
+            )
         bare.append({key: entry[key] for key in ("level", "multipliers")})
     values += above_polytopes(bodies, cost, bare)
     return max(values)
@@ -220,12 +222,12 @@ def _body(value: Any) -> Body:
     if any(low > high for low, high in zip(lower, upper, strict=True)):
         raise CertificateError("a lower bound is above the upper one")
     if not sum(lower, fmpq(0)) <= 1 <= sum(upper, fmpq(0)):
-        raise CertificateError("no law is between the bounds of a polytope")
+        raise CertificateError("no distribution meets the bounds of a polytope")
     return Body(lower, upper, matrix, bound)
 
 
 def _law(value: Any, body: Body) -> list[fmpq]:
-    law = [from_text(text, LONGEST) for text in _listed(value, "a law", len(body.lower))]
+    law = [from_text(text, LONGEST) for text in _listed(value, "a distribution", len(body.lower))]
     inside = (
         sum(law, fmpq(0)) == 1
         and all(low <= p for low, p in zip(body.lower, law, strict=True))
@@ -233,7 +235,7 @@ def _law(value: Any, body: Body) -> list[fmpq]:
         and all(dot(row, law) <= b for row, b in zip(body.matrix, body.bound, strict=True))
     )
     if not inside:
-        raise CertificateError("a law is not in its polytope")
+        raise CertificateError("a distribution is not in its polytope")
     return law
 
 

@@ -72,12 +72,16 @@ def heights(rows: Array, t: Array, weights: Array) -> Array:
         Weights or t outside (0, 1], or a q or t so small that its logarithm is not known.
     """
     if not ((weights > 0) & (weights <= 1)).all() or not (t <= 1).all():
-        raise CertificateError("a law of a value's contexts does not fit the lumped problem")
+        raise CertificateError(
+            "a distribution of a value's contexts does not fit the lumped problem"
+        )
     q = weights @ rows
     # An output that no row of the value has does not count.
     used = (rows > 0).any(axis=0)
     if not (np.minimum(q, t)[used] >= SMALLEST).all():
-        raise CertificateError("a law of a value's contexts is too near the edge")
+        raise CertificateError(
+            "a distribution of a value's contexts has a probability that is too small"
+        )
     log_q, log_t = (logarithm(np.where(used, x, 1.0)) for x in (q, t))
     sizes = 2 + np.abs(log_q) + np.abs(log_t)
     found = rows @ np.column_stack([log_q - log_t, sizes])

@@ -57,7 +57,7 @@ def sharing_bound(lumped: Lumped, floor: float, proof: Mapping[str, Any]) -> flo
     floats, slack = merged_floats(lumped, proof["outputs"])
     t = unpack(proof["output"], (len(proof["outputs"]),)).astype(float)
     if not (t > 0).all():
-        raise CertificateError("the output law does not fit the lumped problem")
+        raise CertificateError("the output distribution does not fit the lumped problem")
     logs = [arb(fmpz(m)).log() for m in lumped.multiplicities]
     parts = proof["values"]
     if not isinstance(parts, list) or len(parts) != len(lumped.values):
@@ -129,14 +129,18 @@ class _Value:
         if not left >= 0:
             raise CertificateError("a tangent needs a larger multiplier")
         if not (weights > 0).all():
-            raise CertificateError("the law of a value's contexts does not fit the lumped problem")
+            raise CertificateError(
+                "the distribution of a value's contexts does not fit the lumped problem"
+            )
         law = balls.normalized(weights)
         image = arb_mat([law]) * self._matrix
         slopes = []
         for y, log_t in enumerate(self._logs_t):
             mean = image[0, y]
             if not (mean > 0 or mean == 0):
-                raise CertificateError("a law of a value's contexts is too near the edge")
+                raise CertificateError(
+                    "a distribution of a value's contexts has a probability that is too small"
+                )
             # An output that no row of the value has does not count.
             slopes.append(mean.log() - log_t if mean > 0 else arb(0))
         column = self._matrix * arb_mat([[slope] for slope in slopes])
@@ -215,7 +219,7 @@ class _Value:
     def _boxes(self, tree: Any, size: int) -> tuple[Array, Array]:
         """Return the lower and the upper ends of the boxes that the leaves are about."""
         if size > GROUPS_LIMIT:
-            raise CertificateError(f"boxes are of at most {GROUPS_LIMIT} groups, not of {size}")
+            raise CertificateError(f"boxes can have at most {GROUPS_LIMIT} groups; found {size}")
         nodes, cuts, _ = tree
         if (nodes < -1).any() or (nodes >= size).any():
             raise CertificateError("the nodes of a value's tree are malformed")

@@ -64,7 +64,7 @@ def unpack_tree(
     if not (np.isfinite(leaves).all() and np.isfinite(cuts).all()):
         raise CertificateError("a tree has multipliers or cuts that are not finite")
     if int((places.reshape(len(places), -1)[:, 0] >= 0).sum()) != len(cuts):
-        raise CertificateError("a tree has another number of cuts than of nodes that are cut")
+        raise CertificateError("a tree must have one cut for each inner node")
     return places, cuts, leaves
 
 
@@ -89,7 +89,7 @@ def replayed(
     waiting = [root]
     for node in nodes.tolist():
         if not 0 < len(waiting) <= DEPTH_LIMIT:
-            raise CertificateError("the tree goes on after its last leaf, or is too deep")
+            raise CertificateError("the tree has nodes after its last leaf, or is too deep")
         part = waiting.pop()
         if (node[0] if isinstance(node, list) else node) < 0:
             yield part, next(multipliers)

@@ -173,14 +173,14 @@ def _balance(own: Sequence[OwnRow], multipliers: list[fmpq], named: Any) -> None
     if len(movable) > BALANCED or len(set(movable)) != len(movable):
         raise CertificateError(f"the balance must name at most {BALANCED} entries, each once")
     if any(i >= len(own) for i in movable):
-        raise CertificateError("the balance names an entry that is not there")
+        raise CertificateError("the balance names an entry that does not exist")
     rest: dict[int, fmpq] = {}
     for g, row in zip(multipliers, own, strict=True):
         for j, b in row.further:
             rest[j] = rest.get(j, fmpq(0)) + g * rational(b)
     touched = sorted({j for i in movable for j, _ in own[i].further})
     if any(total != 0 for j, total in rest.items() if j not in set(touched)):
-        raise CertificateError("the multipliers leave something of a further variable")
+        raise CertificateError("the multipliers do not cancel a further variable")
     if not touched:
         return
     places = {j: place for place, j in enumerate(touched)}
@@ -197,11 +197,11 @@ def _balance(own: Sequence[OwnRow], multipliers: list[fmpq], named: Any) -> None
     for r in range(rank):
         pivot = next(c for c in range(width) if reduced[r, c] != 0)
         if pivot == width - 1:
-            raise CertificateError("the multipliers leave something of a further variable")
+            raise CertificateError("the multipliers do not cancel a further variable")
         i = movable[pivot]
         multipliers[i] += reduced[r, width - 1]
         if multipliers[i] < 0 and not own[i].equal:
-            raise CertificateError("a multiplier is negative once it is balanced")
+            raise CertificateError("a multiplier is negative after balancing")
 
 
 def _row(value: Any, rows: int, outputs: int) -> OwnRow:
@@ -222,7 +222,7 @@ def _row(value: Any, rows: int, outputs: int) -> OwnRow:
 def _place(value: Any, size: int) -> int:
     place = reading.count(value, "a place")
     if place >= size:
-        raise CertificateError(f"the channel has no place {place}")
+        raise CertificateError(f"the channel has no entry {place}")
     return place
 
 
@@ -230,5 +230,5 @@ def _tuples(values: Any, size: int) -> list[list[Any]]:
     if not isinstance(values, list) or not all(
         isinstance(entry, list) and len(entry) == size for entry in values
     ):
-        raise CertificateError(f"an entry of own: expected lists of {size}")
+        raise CertificateError(f"an entry of own: expected lists of length {size}")
     return values

@@ -66,14 +66,16 @@ def _divergences(rows: Array, t: Array) -> Array:
     needed for it, sums within 1e-8 of 1, holds for the rows and is checked for t.
     """
     if not np.isfinite(t).all() or (t < 0).any():
-        raise CertificateError("the output law does not fit the lumped problem")
+        raise CertificateError("the output distribution does not fit the lumped problem")
     t = t.astype(float)
     total = float(t.sum())
     if not abs(total - 1) <= 1e-9:
-        raise CertificateError(f"the output law sums to {total!r}")
+        raise CertificateError(f"the output distribution sums to {total!r}")
     used = (rows > 0).any(axis=0)
     if (t[used] < SMALLEST).any():
-        raise CertificateError("the output law misses an output that can occur")
+        raise CertificateError(
+            "the output distribution gives probability 0 to an output that can occur"
+        )
     log_t = logarithm(np.where(used, t, 1.0))
     sums = rows.sum(axis=1)
     negentropy, size = x_log_x_sums(rows)

@@ -67,10 +67,10 @@ def test_members(knowledge, inside, outside):
                 [float(w) for w in weights]
             )
         for weights in outside:
-            with pytest.raises(CertificateError, match=r"the witness (misses|is)"):
+            with pytest.raises(CertificateError, match=r"the witness (violates|is)"):
                 check_member(restricted, 0.0, weights)
         for weights in (law((3, 4), (1, 8)), law((3, 2), (-1, 2)), law((3, 4), (1, 2))):
-            with pytest.raises(CertificateError, match="weights are no law"):
+            with pytest.raises(CertificateError, match="weights are not a distribution"):
                 check_member(restricted, 0.0, weights)
         with pytest.raises(CertificateError, match="below the floor"):
             check_member(restricted, 0.6, QUARTER)
@@ -220,8 +220,8 @@ def test_weights_that_are_read():
         ([{**stored(EQUAL), "values": [0, True]}], "values: expected a number"),
         ([{**stored(EQUAL), "values": "01"}], "values: expected a list"),
         ([{**stored(NEAR), "radius": "1"}], "radius: expected a number"),
-        ([{**stored(NEAR), "laws": [[[0.5, True], 1]]}], "a law: expected a number"),
-        ([{**stored(NEAR), "laws": [1]}], "a law: expected a list"),
+        ([{**stored(NEAR), "laws": [[[0.5, True], 1]]}], "a distribution: expected a number"),
+        ([{**stored(NEAR), "laws": [1]}], "a distribution: expected a list"),
         ([{**stored(KnownMarginals([0.75, 0.25])), "records": [0.0]}], "whole number"),
         ([{**stored(KnownMarginals([0.75, 0.25])), "records": [True]}], "whole number"),
     ],
@@ -264,9 +264,9 @@ def test_the_witness_is_a_member():
     joint = np.array([0.75, 0.25])[:, None] * np.array(ROWS)
     exact = float((joint * np.log(joint / joint.sum(axis=0) / joint.sum(axis=1)[:, None])).sum())
     assert lower == pytest.approx(exact, abs=1e-12)
-    refused(CLASS, {("witness", "weights"): ["1/2", "1/2"]}, "misses an inequality")
+    refused(CLASS, {("witness", "weights"): ["1/2", "1/2"]}, "violates an inequality")
     refused(CLASS, {("witness", "weights"): [0.75, 0.25]}, "written as fractions")
-    refused(CLASS, {("witness", "weights"): ["-1/4", "5/4"]}, "weights are no law")
+    refused(CLASS, {("witness", "weights"): ["-1/4", "5/4"]}, "weights are not a distribution")
     refused(CLASS, {("problem", "adversaries"): []}, "a list that is not empty")
     proves_nothing_false(CLASS, exact, LOG_2)
 
@@ -281,7 +281,7 @@ def test_groups_are_the_same_if_their_constraints_are():
             ("proof", "groups"): [{"records": [0]}, {"same_as": 0}],
         },
     )
-    refused(both, {}, "is not the same as entry 0")
+    refused(both, {}, "is not equivalent to the group of entry 0")
     alike = {
         ("problem", "adversaries"): [stored(KnownMarginals([0.75, 0.25], records=[0, 1]), TWO)],
         ("witness", "weights"): ["0", "3/4", "1/4", "0"],

@@ -68,7 +68,7 @@ def test_no_number_proves_too_much(parts):
 
 
 FORGED = [
-    (CAPACITY, {("problem", "matrix"): {"0": [1]}}, "the matrix is no list of rows"),
+    (CAPACITY, {("problem", "matrix"): {"0": [1]}}, "the matrix is not a list of rows"),
     (CAPACITY, {("problem", "note"): 1}, "the problem: expected the parts"),
     (CAPACITY, {("witness", "note"): 1}, "the witness: expected the parts"),
     (CAPACITY, {("proof", "note"): 1}, "the proof: expected the parts"),
@@ -82,10 +82,10 @@ FORGED = [
     (CONTEXTS, {("proof", "note"): 1}, "the proof: expected the parts"),
     (AUDITED, {("proof", "audit", "note"): 1}, "the audit: expected the parts"),
     (CONTEXTS, {("witness", "record"): 1}, "record 1, which is not audited"),
-    (CONTEXTS, {("witness", "laws"): []}, "a law for each of 1 records"),
-    (CONTEXTS, {("witness", "laws"): [[0.5, 0.5]] * 2}, "a law for each of 1 records"),
-    (CONTEXTS, {("witness", "laws"): {"0": [0.5, 0.5]}}, "a law for each of 1 records"),
-    (CONTEXTS, {("witness", "laws"): [[0.5]]}, "a law: expected a list of 2"),
+    (CONTEXTS, {("witness", "laws"): []}, "a distribution for each of 1 records"),
+    (CONTEXTS, {("witness", "laws"): [[0.5, 0.5]] * 2}, "a distribution for each of 1 records"),
+    (CONTEXTS, {("witness", "laws"): {"0": [0.5, 0.5]}}, "a distribution for each of 1 records"),
+    (CONTEXTS, {("witness", "laws"): [[0.5]]}, "a distribution: expected a list of 2"),
     (CONTEXTS, {("witness", "laws"): [[1.0, 0.0]]}, "has entropy .* below the floor"),
     (CONTEXTS, {("proof", "contexts"): []}, "does not bound each of 1 records"),
     (CONTEXTS, {("proof", "contexts"): lambda v: v * 2}, "does not bound each of 1 records"),
@@ -107,7 +107,7 @@ def test_an_output_law_that_misses_an_output_proves_nothing():
     refused(
         CONTEXTS,
         {**told, ("proof", "contexts"): [pack(np.array([[1.0, 0.0]]))]},
-        "an input law misses an output",
+        "an input distribution gives probability 0 to an output",
     )
     assert ends(tampered(CONTEXTS, told))[1] == pytest.approx(LOG_2)
 

@@ -298,7 +298,7 @@ REFUSED = [
     (
         audit(),
         {("proof", "groups", 0, "cells", "outputs"): [[0, 1]]},
-        "goes with neither merged outputs",
+        "cannot be combined with merged outputs",
     ),
 ]
 
@@ -313,10 +313,10 @@ def test_sets_go_with_neither_merged_outputs_nor_symmetries():
     ends_of_rows = lumped.lower, lumped.upper
     leaf = [0.25, 0.5, 0.125, 0.25, 0.0]
     swap = {"symmetries": pack(np.array([[1, 0, 1, 0]], dtype=np.int32), "<i4")}
-    with pytest.raises(CertificateError, match="goes with neither merged outputs"):
+    with pytest.raises(CertificateError, match="cannot be combined with merged outputs"):
         cells_bound(lumped.center, 0.0, cells([leaf]) | swap, boxes=ends_of_rows)
     law = {"output": pack(np.array([0.5, 0.5]))}
-    with pytest.raises(CertificateError, match="goes with neither merged outputs"):
+    with pytest.raises(CertificateError, match="cannot be combined with merged outputs"):
         cells_bound(lumped.center, 0.0, cells([leaf]) | law, boxes=ends_of_rows)
 
 
@@ -388,7 +388,7 @@ def test_a_witness_of_a_class_holds_for_all_of_the_set():
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({("witness", "weights"): ["1/2", "1/2"]}, "misses an equation"),
+        ({("witness", "weights"): ["1/2", "1/2"]}, "violates an equation"),
         ({("witness", "weights"): [0.25, 0.75]}, "fraction"),
         ({("problem", "entropy_floor"): 0.6}, "below the floor"),
         ({("proof", "groups", 0, "cells"): cells([[0.25, 0.5, 0.125, 0.25, 0.0]])}, "needed"),

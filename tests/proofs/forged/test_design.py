@@ -158,15 +158,15 @@ FORGED = [
     ("priors", {("problem", "objective", "size"): 2}, "no groups of 2 records"),
     ("priors", {("problem", "objective", "note"): 2}, "the objective: expected the parts"),
     ("priors", {("problem", "note"): 2}, "the problem: expected the parts"),
-    ("priors", {("problem", "entropy_floor"): 0.5}, "not stated, or stated twice"),
-    ("priors", {("problem", "priors"): None}, "not stated, or stated twice"),
-    ("priors", {("problem", "priors"): []}, "expected a list of laws"),
-    ("priors", {("problem", "sources"): []}, "expected a list of laws"),
-    ("priors", {("problem", "sources"): {"on": "uniform"}}, "expected a list of laws"),
+    ("priors", {("problem", "entropy_floor"): 0.5}, "must be stated exactly once"),
+    ("priors", {("problem", "priors"): None}, "must be stated exactly once"),
+    ("priors", {("problem", "priors"): []}, "expected a list of distributions"),
+    ("priors", {("problem", "sources"): []}, "expected a list of distributions"),
+    ("priors", {("problem", "sources"): {"on": "uniform"}}, "expected a list of distributions"),
     (
         "priors",
         {("problem", "distortion"): Distortion.hamming([0, 1, 2]).to_dict()},
-        "not about the values of the query",
+        "must have the values of the query",
     ),
     (
         "priors",
@@ -182,23 +182,39 @@ FORGED = [
     ("priors", {("proof", "sources"): [-1.0]}, "a multiplier is negative"),
     ("priors", {("proof", "sources"): []}, "the multipliers: expected a list of 1"),
     ("priors", {("proof", "cuts", 0, "note"): 0}, "a cut: expected the parts"),
-    ("priors", {("proof", "cuts", 0, "records"): []}, "a cut is about 0 records; 1 are"),
-    ("dataset", {("proof", "cuts", 0, "records"): [0]}, "a cut is about 1 records; 0 are"),
-    ("priors", {("proof", "cuts", 0, "prior"): 1}, "there is no prior 1"),
+    (
+        "priors",
+        {("proof", "cuts", 0, "records"): []},
+        "a group of 0 records; the problem has groups of 1",
+    ),
+    (
+        "dataset",
+        {("proof", "cuts", 0, "records"): [0]},
+        "a group of 1 records; the problem has groups of 0",
+    ),
+    ("priors", {("proof", "cuts", 0, "prior"): 1}, "the problem has no prior 1"),
     ("priors", {("proof", "cuts", 0, "prior"): -1}, "whole number of at least 0"),
     ("floor", {("proof", "cuts", 0, "weights"): [1.0, 0.0]}, "an adversary has entropy"),
     ("floor", {("proof", "cuts", 0, "weights"): [1.5, -0.5]}, "finite and non-negative"),
     ("floor", {("proof", "cuts", 0, "weights"): [1.0]}, "an adversary: expected a list of 2"),
     ("dataset", {("proof", "cuts", 0, "weights"): [1.0, 0.0]}, "an adversary has entropy"),
-    ("priors", {("proof", "cuts", 0, "posterior"): ROWS[:1]}, "a posterior has not 2 rows"),
-    ("priors", {("proof", "cuts", 0, "posterior"): [*ROWS, ROWS[0]]}, "a posterior has not 2"),
-    ("priors", {("proof", "cuts", 0, "posterior"): {"0": 1}}, "a posterior has not 2 rows"),
-    ("priors", {("proof", "cuts", 0, "posterior"): [[1.0, 0.5], [0.0, 0.5]]}, "rules out a value"),
+    ("priors", {("proof", "cuts", 0, "posterior"): ROWS[:1]}, "a posterior must have 2 rows"),
+    ("priors", {("proof", "cuts", 0, "posterior"): [*ROWS, ROWS[0]]}, "a posterior must have 2"),
+    ("priors", {("proof", "cuts", 0, "posterior"): {"0": 1}}, "a posterior must have 2 rows"),
+    ("priors", {("proof", "cuts", 0, "posterior"): [[1.0, 0.5], [0.0, 0.5]]}, "is 0 at a value"),
     ("priors", {("proof", "cuts", 0, "posterior"): [[1.5, 0.5], [-0.5, 0.5]]}, "non-negative"),
     ("priors", {("proof", "cuts", 0, "posterior"): [[1.0], [1.0]]}, "a posterior: expected a list"),
-    ("own", {("proof", "sources"): [1.0]}, "multipliers of a budget that is not there"),
+    (
+        "own",
+        {("proof", "sources"): [1.0]},
+        "multipliers for a budget that the problem does not have",
+    ),
     ("dataset", {("proof", "leakage", "multiplier"): -1.0}, "the multiplier is negative"),
-    ("dataset", {("proof", "leakage", "output"): [1.0, 0.0]}, "the output law misses an output"),
+    (
+        "dataset",
+        {("proof", "leakage", "output"): [1.0, 0.0]},
+        "the output distribution gives probability 0 to an output",
+    ),
     ("dataset", {("proof", "leakage", "output"): [1.0]}, "the output law: expected a list of 2"),
     ("dataset", {("proof", "leakage", "note"): 1}, "the leakage's proof: expected the parts"),
     ("floor", {("proof", "leakage", "note"): 1}, "the leakage's proof: expected the parts"),
@@ -221,7 +237,7 @@ FORGED = [
     (
         "own",
         {("problem", "sources"): [UNIFORM] * 2, ("proof", "sources"): [1.0, 0.0]},
-        "multipliers of a budget that is not there",
+        "multipliers for a budget that the problem does not have",
     ),
     (
         "priors",
@@ -239,7 +255,7 @@ FORGED = [
     (
         "priors",
         {("problem", "distortion"): Distortion.hamming([0]).to_dict()},
-        "not about the values of the query",
+        "must have the values of the query",
     ),
     (
         "priors",
@@ -257,13 +273,13 @@ FORGED = [
     ("own", {("problem", "own"): {"0": 1}}, "own: expected a list"),
     ("own", {("problem", "own", 0, "note"): 1}, "an entry of own: expected the parts"),
     ("own", {("problem", "own", 0, "equal"): 0}, "equal: expected true or false"),
-    ("own", {("problem", "own", 0, "entries"): [[2, 0, 1.0]]}, "the channel has no place 2"),
-    ("own", {("problem", "own", 0, "entries"): [[0, 2, 1.0]]}, "the channel has no place 2"),
-    ("own", {("problem", "own", 0, "entries"): [[0, 1]]}, "expected lists of 3"),
-    ("own", {("problem", "own", 0, "entries"): [[0, 1, 1.0, 1.0]]}, "expected lists of 3"),
-    ("own", {("problem", "own", 0, "entries"): [[0, 1, 1.0], "abc"]}, "expected lists of 3"),
-    ("own", {("problem", "own", 0, "entries"): {"0": 1}}, "expected lists of 3"),
-    ("own", {("problem", "own", 0, "further"): [[0, 1.0, 1.0]]}, "expected lists of 2"),
+    ("own", {("problem", "own", 0, "entries"): [[2, 0, 1.0]]}, "the channel has no entry 2"),
+    ("own", {("problem", "own", 0, "entries"): [[0, 2, 1.0]]}, "the channel has no entry 2"),
+    ("own", {("problem", "own", 0, "entries"): [[0, 1]]}, "expected lists of length 3"),
+    ("own", {("problem", "own", 0, "entries"): [[0, 1, 1.0, 1.0]]}, "expected lists of length 3"),
+    ("own", {("problem", "own", 0, "entries"): [[0, 1, 1.0], "abc"]}, "expected lists of length 3"),
+    ("own", {("problem", "own", 0, "entries"): {"0": 1}}, "expected lists of length 3"),
+    ("own", {("problem", "own", 0, "further"): [[0, 1.0, 1.0]]}, "expected lists of length 2"),
 ]
 
 
@@ -425,7 +441,7 @@ def test_total_above_is_above():
         wide = Channel([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
         assert total_above([1, 1], wide, 0.0, [0.5, 0.5, 0.0], 0.0) < 0.7
         for output in ([1.0, 0.0], [0.0, 1.0]):
-            with pytest.raises(CertificateError, match="misses an output"):
+            with pytest.raises(CertificateError, match="gives probability 0 to an output"):
                 total_above([1, 1], told, 0.0, output, 0.0)
 
 
@@ -476,7 +492,7 @@ def test_multipliers_of_further_variables_cancel(without_room):
     cells, offset = priced(own(row, half_space(0, 0, 0.25), alone), {"own": [0.0, 2.0, 0.0]})
     assert cells == [(0, 0, 2)]
     assert offset == arb("0.5")
-    left = "leave something of a further variable"
+    left = "do not cancel a further variable"
     for rows, given, reason in [
         ((row, back), {"own": [2.0, 1.5]}, left),
         ((row, back), {"own": [2.0, 0.5]}, left),
@@ -485,9 +501,9 @@ def test_multipliers_of_further_variables_cancel(without_room):
         ((back, alone), {"own": [1.0, 0.0]}, left),
         ((row, back), {"own": [-2.0, 1.0]}, "a multiplier is negative"),
         ((row, back), {"own": [2.0, 1.0], "balance": [0, 0]}, "each once"),
-        ((row, back), {"own": [2.0, 1.0], "balance": [2]}, "names an entry that is not there"),
+        ((row, back), {"own": [2.0, 1.0], "balance": [2]}, "names an entry that does not exist"),
         ((row, back), {"own": [2.0, 1.0], "balance": [-1]}, "whole number of at least 0"),
-        ((row, row), {"own": [2.0, 1.0], "balance": [1]}, "negative once it is balanced"),
+        ((row, row), {"own": [2.0, 1.0], "balance": [1]}, "negative after balancing"),
         ((row, back), {"own": [2.0]}, "own: expected a list of 2"),
     ]:
         with pytest.raises(CertificateError, match=reason):
@@ -505,7 +521,7 @@ def test_multipliers_are_balanced_exactly(without_room):
     assert offset.overlaps(arb(fmpq(10, 3)))
     # 0 z_0 = -1 has no solution.
     odd = half_space(1, 1, 1.0, further=[(0, 1.0), (1, 1.0)])
-    with pytest.raises(CertificateError, match="leave something"):
+    with pytest.raises(CertificateError, match="do not cancel"):
         priced(
             own(half_space(0, 0, 0.0, further=[(0, 1.0)]), odd), {"own": [1.0, 1.0], "balance": [1]}
         )
@@ -539,12 +555,12 @@ TOLD = Channel([[1.0, 0.0], [0.0, 1.0]])
 @pytest.mark.parametrize(
     ("parts", "reason"),
     [
-        ([(0.0, TOLD, 0.6)], "not positive"),
-        ([(-0.25, TOLD, 0.6)], "not positive"),
+        ([(0.0, TOLD, 0.6)], "must be positive"),
+        ([(-0.25, TOLD, 0.6)], "must be positive"),
         ([(0.25, Channel([[1.0], [1.0]]), 0.6)], "a part has shape"),
         ([(0.25, Channel([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]), 0.6)], "a part has shape"),
-        ([(0.75, TOLD, 0.6)], "less than the mixture of its parts"),
-        ([(0.5, TOLD, 0.6), (0.5, TOLD, 0.6)], "less than the mixture of its parts"),
+        ([(0.75, TOLD, 0.6)], "below that of the mixture of its parts"),
+        ([(0.5, TOLD, 0.6), (0.5, TOLD, 0.6)], "below that of the mixture of its parts"),
     ],
 )
 def test_a_mixture_is_made_of_its_parts(parts, reason):
@@ -567,12 +583,16 @@ def test_mixtures_in_certificates():
     parts = tampered(PARTS["priors"], {("proof", "leakage"): {"parts": [part]}})
     assert ends(parts)[1] == pytest.approx(math.log(2) / 2, abs=1e-12)
     nested = {**part, "leakage": {"parts": [part]}}
-    refused(parts, {("proof", "leakage", "parts"): [nested]}, "a part is a mixture itself")
+    refused(
+        parts,
+        {("proof", "leakage", "parts"): [nested]},
+        "a part of a mixture must not be a mixture",
+    )
     refused(parts, {("proof", "leakage", "parts"): {"0": part}}, "parts: expected a list")
     refused(parts, {("proof", "leakage", "parts", 0, "note"): 1}, "a part: expected the parts")
     refused(parts, {("proof", "leakage", "note"): 1}, "the leakage's proof: expected the parts")
     for share in (-0.5, 0.0):
-        refused(parts, {("proof", "leakage", "parts", 0, "share"): share}, "not positive")
+        refused(parts, {("proof", "leakage", "parts", 0, "share"): share}, "must be positive")
 
 
 SWAP = [[1, 0], [[0, 1], [0, 1]]]
@@ -603,14 +623,14 @@ def test_rows_are_shared_for_a_reason():
     uneven = Law("datasets", (0.25, 0.5, 0.0, 0.25))
     even = Law("datasets", (0.25, 0.25, 0.25, 0.25))
     assert rows_of(count(2), "orbits", count(2), [SWAP], [even]).form == "orbits"
-    with pytest.raises(CertificateError, match="not even on the datasets"):
+    with pytest.raises(CertificateError, match="equal probabilities to datasets"):
         rows_of(count(2), "orbits", count(2), [SWAP], [even, uneven])
     assert rows_of(count(2), "classes", count(2), [], [even], total=True).form == "classes"
-    with pytest.raises(CertificateError, match="not even on the datasets"):
+    with pytest.raises(CertificateError, match="equal probabilities to datasets"):
         rows_of(count(2), "classes", count(2), [], [uneven], total=True)
     with pytest.raises(CertificateError, match="for the leakage of the whole dataset"):
         rows_of(count(2), "classes", count(2), [])
-    with pytest.raises(CertificateError, match="another space"):
+    with pytest.raises(CertificateError, match="must have the same space"):
         rows_of(count(2), "orbits", count(3), [SWAP])
     with pytest.raises(CertificateError, match="depend on f"):
         Rows.from_dict({"form": "types"}, count(2), [even], False)
@@ -626,7 +646,7 @@ def test_rows_are_shared_for_a_reason():
     with pytest.raises(CertificateError, match="not the orbits"):
         rows_of(across, "orbits", across, [SWAP])
     mixed = rows_of(count(2), "classes", parity(2), [], total=True)
-    with pytest.raises(CertificateError, match="two values on one row"):
+    with pytest.raises(CertificateError, match="constant on each row"):
         _ = mixed.values
 
 
@@ -696,12 +716,12 @@ def test_laws_are_read_and_spread():
     assert rows.masses(skew) == [fmpq(1, 2), fmpq(3, 8), fmpq(1, 8)]
     assert rows.masses(skew, (0,)) == [fmpq(1, 2), fmpq(1, 4), fmpq(1, 8), fmpq(1, 8)]
     for data, reason in [
-        ({"on": "rows", "weights": []}, "a law is on"),
-        ({"on": 3, "weights": []}, "a law is on"),
-        ({"on": "uniform", "weights": [1.0]}, "a law: expected a list of 0"),
-        ({"on": "values", "weights": [1.0]}, "a law: expected a list of 3"),
-        ({"on": "datasets", "weights": [1.0]}, "a law: expected a list of 4"),
-        ({"on": "uniform"}, "a law: expected the parts"),
+        ({"on": "rows", "weights": []}, "a distribution is on"),
+        ({"on": 3, "weights": []}, "a distribution is on"),
+        ({"on": "uniform", "weights": [1.0]}, "a distribution: expected a list of 0"),
+        ({"on": "values", "weights": [1.0]}, "a distribution: expected a list of 3"),
+        ({"on": "datasets", "weights": [1.0]}, "a distribution: expected a list of 4"),
+        ({"on": "uniform"}, "a distribution: expected the parts"),
     ]:
         with pytest.raises(CertificateError, match=reason):
             Law.from_dict(data, count(2))

@@ -80,7 +80,7 @@ def test_values_at_corners_and_without_mass():
     assert all(height(gain, corner) == 1 for gain in (Guess(), GuessInTries(2), Gini(), Arimoto(3)))
     assert height(Shannon(), corner) == 0
     assert all(height(gain, [arb(0)] * 3) == 0 for gain in (Guess(), Gini(), Shannon()))
-    with pytest.raises(CertificateError, match="no chance"):
+    with pytest.raises(CertificateError, match="probability 0"):
         tangent(Shannon(), corner)
 
 
@@ -93,7 +93,7 @@ def test_a_gain_that_nobody_knows_proves_nothing():
             return np.asarray(laws)
 
     for of in (height, tangent):
-        with pytest.raises(CertificateError, match="nothing is known"):
+        with pytest.raises(CertificateError, match="no bound is known"):
             of(Own(), [arb(1), arb(0)])
 
 
@@ -220,9 +220,9 @@ def test_gain_and_form_come_together_and_as_they_are_written():
             GainForm.read(part)
     assert GainForm.read({}) == LEAKAGE
     halves = {"kind": "matrix", "table": [["1/2", 0.0], [0.0, 1.0]]}
-    with pytest.raises(CertificateError, match="not written"):
+    with pytest.raises(CertificateError, match="canonical form"):
         GainForm.read({"gain": halves, "form": "rise"})
-    with pytest.raises(CertificateError, match="not written"):
+    with pytest.raises(CertificateError, match="canonical form"):
         GainForm.read({"gain": Shannon().to_dict(), "form": "rise"})
     other = GainForm.read({"gain": Shannon().to_dict(), "form": "posterior"})
     assert not other.is_leakage

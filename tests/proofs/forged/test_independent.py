@@ -429,9 +429,9 @@ FORGED = [
     (BOX, {("problem", "record"): 2}, "record"),
     (BOX, {("witness", "record"): 1}, "record 1, which is not audited"),
     (BOX, {("problem", "record"): None, ("witness", "record"): 2}, "2, which is not audited"),
-    (BOX, zeros(0.25, None), "the witness: a least probability is for a record floor"),
-    (BOX, zeros(None, 0.25), "the proof: a least probability is for a record floor"),
-    (GIVEN, zeros(0.25, None), "the witness: a least probability is for a record floor"),
+    (BOX, zeros(0.25, None), "the witness: a least probability needs a record floor"),
+    (BOX, zeros(None, 0.25), "the proof: a least probability needs a record floor"),
+    (GIVEN, zeros(0.25, None), "the witness: a least probability needs a record floor"),
     (FLOOR, zeros(0.1875, 0.1875), "the witness: 0.1875 is on the wrong side"),
     (FLOOR, zeros(0.2, 0.2), "the proof: 0.2 is on the wrong side"),
     (FLOOR, zeros(0.8, 0.1875), "the least probability: found 0.8"),
@@ -455,7 +455,11 @@ FORGED = [
     (BOX, {("proof", "inputs"): [pack(np.array([[0.5, 0.5], [0.5, -0.5]]))]}, "from 0 to 1"),
     (BOX, {("proof", "inputs"): [pack(np.array([[0.5, 0.5], [0.5, 1.5]]))]}, "from 0 to 1"),
     (BOX, {("proof", "inputs"): [pack(np.array([[0.5, math.nan], EVEN[0]]))]}, "from 0 to 1"),
-    (BOX, {("proof", "inputs"): [pack(np.array([[0.0, 0.0], EVEN[0]]))]}, "misses an output"),
+    (
+        BOX,
+        {("proof", "inputs"): [pack(np.array([[0.0, 0.0], EVEN[0]]))]},
+        "gives probability 0 to an output",
+    ),
 ]
 
 
@@ -474,7 +478,7 @@ def test_a_record_floor_is_for_two_values():
     weights = [[[0.5, 0.5], 1], [[1.0], 1]]
     for one, law in ((query, three), (alone, weights)):
         parts = parts_of({"record_floor": 0.5}, law, [EVEN], 0.2, 0.1875, query=one)
-        refused(parts, {}, "a record floor is for records of two values")
+        refused(parts, {}, "a record floor needs records with two values")
 
 
 def test_a_law_that_is_almost_sure_attains_nothing_false():

@@ -204,8 +204,8 @@ def test_a_tree_is_as_good_as_its_worst_leaf(lam, dtype):
         (tree(laws=np.ones((3, 2))), "does not fit"),
         (tree(laws=LEAVES[:2]), "does not fit"),
         (tree([0, -1, 1, -1], laws=LEAVES[:2]), "does not fit"),
-        (tree([0, -1, -1, 1, -1]), "goes on after its last leaf"),
-        (tree([0, -1, -1, -1, -1]), "another number of cuts"),
+        (tree([0, -1, -1, 1, -1]), "has nodes after its last leaf"),
+        (tree([0, -1, -1, -1, -1]), "one cut for each inner node"),
         (tree(laws=[[0, 1, 1], [0, 1, -1], [0, 1, 1]]), "has weights outside of"),
         (tree(laws=[[0, 1, 1], [0, 1, 1], [0, 1, 1 + 2**-52]]), "has weights outside of"),
     ],
@@ -231,7 +231,7 @@ def test_masses_of_many_blocks_are_not_added_up(monkeypatch):
     monkeypatch.setattr(time_sharing, "GROUPS_LIMIT", 2)
     assert math.isfinite(sharing_bound(LUMPED, 0.0, proof(tree())))
     monkeypatch.setattr(time_sharing, "GROUPS_LIMIT", 1)
-    with pytest.raises(CertificateError, match="of at most 1 groups, not of 2"):
+    with pytest.raises(CertificateError, match="at most 1 groups; found 2"):
         sharing_bound(LUMPED, 0.0, proof(tree()))
 
 

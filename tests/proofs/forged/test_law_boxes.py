@@ -127,7 +127,7 @@ def boxes(seed, zeros=False):
         n, outputs = int(rng.integers(2, 5)), int(rng.integers(2, 6))
         data = (*problem(rng, n, outputs, zeros), float(10 ** rng.uniform(-1.5, 0.3)))
         low, high, center = a_box(rng, n, 10 ** rng.uniform(-2, 0))
-        # Nearly a law: what it lacks counts.
+        # Nearly a distribution: what it lacks counts.
         w = rng.uniform(0.9, 1.1) * (center if rng.random() < 0.5 else rng.dirichlet(np.ones(n)))
         yield rng, data, (low, high), w
 
@@ -313,7 +313,7 @@ def test_a_tree_is_as_good_as_its_worst_leaf(groups, cuts, parts, dtype):
         (tree(note=1), "the bound of a value: expected the parts"),
         (tree([2, -1, 1, -1, -1]), "nodes of a value's tree are malformed"),
         (tree([0, -2, 1, -1, -1]), "nodes of a value's tree are malformed"),
-        (tree([-1, 0, 1, -1, -1]), "goes on"),
+        (tree([-1, 0, 1, -1, -1]), "has nodes after"),
         (tree(cuts=[0.0, 0.25]), "cuts of a value's tree are malformed"),
         (tree(cuts=[0.5, 1.0]), "cuts of a value's tree are malformed"),
         (tree(cuts=[-0.5, 0.25]), "cuts of a value's tree are malformed"),
@@ -353,7 +353,7 @@ def test_the_ends_of_many_groups_are_not_added_up(monkeypatch):
         if fits:
             assert math.isfinite(sharing_bound(PARITY, 0.0, proof(tree())))
         else:
-            with pytest.raises(CertificateError, match="of at most 1 groups, not of 2"):
+            with pytest.raises(CertificateError, match="at most 1 groups; found 2"):
                 sharing_bound(PARITY, 0.0, proof(tree()))
 
 

@@ -134,7 +134,7 @@ def test_equal_rows_need_no_privacy():
     refused(
         Parts("local-dp-distortion", stated(0.0, epsilon=0.0), WITNESS, {}),
         {},
-        "not private enough",
+        "does not meet the privacy level",
     )
 
 
@@ -212,7 +212,7 @@ def test_no_epsilon_is_met_but_for_the_last_digit():
         if ratio == exp_below(100.0):
             assert ends(parts) == (0.0, 0.0)
         else:
-            refused(parts, {}, "not private enough")
+            refused(parts, {}, "does not meet the privacy level")
     # Nor do potentials prove anything that fit the smaller one only.
     ratio = exp_below(LOG_3)
     share = fmpq(1, 2) / (1 + ratio)
@@ -241,7 +241,7 @@ def test_ends_are_rounded_outwards():
 
 
 FORGED = [
-    ("epsilon", {("problem", "budget"): 0.2499}, "over the budget"),
+    ("epsilon", {("problem", "budget"): 0.2499}, "exceeds the budget"),
     ("epsilon", {("problem", "delta"): -0.25}, r"delta is not in \[0, 1\]"),
     ("epsilon", {("problem", "delta"): 1.25}, r"delta is not in \[0, 1\]"),
     ("epsilon", {("proof", "potentials"): ["1/16", "1/16"]}, "sum to less than the budget"),
@@ -258,7 +258,7 @@ FORGED = [
     ("epsilon at delta", {("proof", "note"): 0}, "the proof: expected the parts"),
     ("epsilon at delta", {("proof", "level"): 2.5}, "do not exceed the budget"),
     ("epsilon at delta", {("proof", "level"): 0.5}, "do not exceed the budget"),
-    ("epsilon at delta", {("proof", "comparisons"): {"0": 1}}, "the comparisons are no list"),
+    ("epsilon at delta", {("proof", "comparisons"): {"0": 1}}, "the comparisons are not a list"),
     ("epsilon at delta", {("proof", "comparisons", 0, "second"): 0}, "two different inputs"),
     ("epsilon at delta", {("proof", "comparisons", 0, "second"): 2}, "two different inputs"),
     ("epsilon at delta", {("proof", "comparisons", 0, "first"): 2}, "two different inputs"),
@@ -295,10 +295,14 @@ FORGED = [
         "do not exceed the budget at every level",
     ),
     ("distortion", {("problem", "epsilon"): -1.0}, "epsilon is negative"),
-    ("distortion", {("problem", "epsilon"): 1.0}, "not private enough"),
-    ("distortion", {("witness", "channel"): IDENTITY["channel"]}, "not private enough"),
+    ("distortion", {("problem", "epsilon"): 1.0}, "does not meet the privacy level"),
+    (
+        "distortion",
+        {("witness", "channel"): IDENTITY["channel"]},
+        "does not meet the privacy level",
+    ),
     ("distortion", {("proof", "potentials"): [0.125, 0.126]}, "potentials do not fit epsilon"),
-    ("distortion at delta", {("problem", "epsilon"): 0.9}, "not private enough"),
+    ("distortion at delta", {("problem", "epsilon"): 0.9}, "does not meet the privacy level"),
     ("distortion at delta", {("proof", "level"): 2.0}, "the proof: expected the parts"),
 ]
 
@@ -313,19 +317,19 @@ ORDERED = {"lower": [0.0, 0.0], "upper": [1.0, 1.0], "matrix": [[1.0, -1.0]], "b
 SOURCES = [
     ({"0": EVEN}, "the sources' parts: expected a list"),
     ([{"points": [], "polytopes": []}], "a part of the sources is empty"),
-    ([EVEN, {"points": [[0.5, 0.25, 0.25]], "polytopes": []}], "no common number of outcomes"),
+    ([EVEN, {"points": [[0.5, 0.25, 0.25]], "polytopes": []}], "same number of outcomes"),
     (
         [EVEN, {"points": [], "polytopes": [{**BOX, "lower": [0.0] * 3, "upper": [1.0] * 3}]}],
-        "no common number of outcomes",
+        "same number of outcomes",
     ),
-    ([], "no common number of outcomes"),
-    ([{"points": [[]], "polytopes": []}], "must not sum to zero|no common number"),
+    ([], "same number of outcomes"),
+    ([{"points": [[]], "polytopes": []}], "must not sum to zero|same number"),
     ([{"points": [[-0.5, 1.5]], "polytopes": []}], "rows must be non-negative"),
     ([{"points": {}, "polytopes": []}], "the points: expected a list"),
     ([{"points": [], "polytopes": [{**BOX, "lower": [-0.25, 0.25]}]}], "a lower bound is negative"),
     ([{"points": [], "polytopes": [{**BOX, "lower": [0.875, 0.0]}]}], "above the upper one"),
-    ([{"points": [], "polytopes": [{**BOX, "upper": [0.25, 0.5]}]}], "no law is between"),
-    ([{"points": [], "polytopes": [{**BOX, "lower": [0.75, 0.5]}]}], "no law is between"),
+    ([{"points": [], "polytopes": [{**BOX, "upper": [0.25, 0.5]}]}], "no distribution meets"),
+    ([{"points": [], "polytopes": [{**BOX, "lower": [0.75, 0.5]}]}], "no distribution meets"),
     (
         [{"points": [], "polytopes": [{**BOX, "upper": [0.75]}]}],
         "the upper bounds: expected a list",
@@ -406,8 +410,8 @@ LAWS = [
     (["1/4", "1/2"], None),
     (["1/2", "3/4"], None),
     (["-1/4", "5/4"], None),
-    (["1/2"], "a law: expected a list of 2"),
-    (["1/4", "1/4", "1/2"], "a law: expected a list of 2"),
+    (["1/2"], "a distribution: expected a list of 2"),
+    (["1/4", "1/4", "1/2"], "a distribution: expected a list of 2"),
     ([0.5, 0.5], "written as fractions"),
     (["0.5", "0.5"], "is not a fraction"),
     (["1/x", "1/2"], "is not a fraction"),
@@ -422,7 +426,7 @@ LAWS = [
 @pytest.mark.parametrize(("law", "reason"), LAWS)
 def test_a_law_is_in_its_polytope(law, reason):
     value = {"weights": [0.0], "members": [member(1, law), member(0, None)]}
-    with pytest.raises(CertificateError, match=reason or "a law is not in its polytope"):
+    with pytest.raises(CertificateError, match=reason or "a distribution is not in its polytope"):
         mixture(both(), value, 2)
 
 
@@ -435,14 +439,14 @@ def test_a_law_is_above_each_lower_and_below_each_upper_bound():
         inside = {"weights": [], "members": [member(1, ["1/4", "3/4"])]}
         assert mixture(parts, inside, 2) == [fmpq(1, 4), fmpq(3, 4)]
         outside = {"weights": [], "members": [member(1, ["1/8", "7/8"])]}
-        with pytest.raises(CertificateError, match="a law is not in its polytope"):
+        with pytest.raises(CertificateError, match="a distribution is not in its polytope"):
             mixture(parts, outside, 2)
     assert exact_numbers(["-1/3", "-2"], "x", 2) == [fmpq(-1, 3), -2]
 
 
 def test_a_law_meets_the_inequalities():
     value = {"weights": [0.0], "members": [member(0, None), member(1, ["5/8", "3/8"])]}
-    with pytest.raises(CertificateError, match="a law is not in its polytope"):
+    with pytest.raises(CertificateError, match="a distribution is not in its polytope"):
         mixture(both(), value, 2)
     for one in (["1/4", "3/4"], ["3/4", "1/4"]):  # on the box's border
         value = {"weights": [0.0], "members": [member(1, one), member(0, None)]}

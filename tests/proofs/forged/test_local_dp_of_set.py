@@ -81,23 +81,23 @@ FORGED = [
     ({("proof", "note"): 1}, "the proof: expected the parts"),
     ({("problem", "lower", 0): [0.9, 0.9]}, "the set of channels: lower"),
     ({("witness", "most_private", 0): [0.75, 0.5]}, "the set of channels: matrix"),
-    ({("witness", "most_private", 0): [0.5, 0.5]}, "no member of the set"),
-    ({("witness", "least_private", 1): [0.5, 0.5]}, "no member of the set"),
-    ({("witness", "least_private"): [[0.875, 0.125]]}, "no member of the set"),
+    ({("witness", "most_private", 0): [0.5, 0.5]}, "not in the set"),
+    ({("witness", "least_private", 1): [0.5, 0.5]}, "not in the set"),
+    ({("witness", "least_private"): [[0.875, 0.125]]}, "not in the set"),
     ({("proof", "level"): 0.75}, "the level must be at least 1"),
     ({("proof", "level"): -3}, "the level must be at least 1"),
     ({("proof", "level"): 0}, "the level must be at least 1"),
-    ({("proof", "level"): 3}, "do not exclude its level"),
-    ({("proof", "level"): 3.5}, "do not exclude its level"),
+    ({("proof", "level"): 3}, "do not exclude the claimed level"),
+    ({("proof", "level"): 3.5}, "do not exclude the claimed level"),
     ({("proof", "a"): {"0": 1, "1": 1}}, "the multipliers: expected 2 rows"),
     ({("proof", "a"): [[0, 0]]}, "the multipliers: expected 2 rows"),
     ({("proof", "b"): [[1, 0], [0, 0], [0, 0]]}, "the multipliers: expected 2 rows"),
     ({("proof", "b", 0): [1]}, "the multipliers: expected a list of 2"),
     ({("proof", "b", 0, 1): -1}, "must not be negative"),
     ({("proof", "a", 1, 0): -1}, "must not be negative"),
-    ({("proof", "a", 1, 0): 1.25}, "do not exclude its level"),
-    ({("proof", "a"): [[0, 0], [0, 0]]}, "do not exclude its level"),
-    ({("proof", "b"): [[0, 0], [0, 0]]}, "do not exclude its level"),
+    ({("proof", "a", 1, 0): 1.25}, "do not exclude the claimed level"),
+    ({("proof", "a"): [[0, 0], [0, 0]]}, "do not exclude the claimed level"),
+    ({("proof", "b"): [[0, 0], [0, 0]]}, "do not exclude the claimed level"),
 ]
 
 
@@ -111,7 +111,7 @@ def test_b_counts_for_no_more_than_a():
     assert ends(tampered(SET, {("proof", "b", 0, 0): 1000}))[0] == lower
     assert ends(tampered(SET, {("proof", "a", 1, 0): 0.5}))[0] == lower
     # A column that b leaves out takes from what the others prove.
-    refused(SET, {("proof", "a", 0, 1): 1}, "do not exclude its level")
+    refused(SET, {("proof", "a", 0, 1): 1}, "do not exclude the claimed level")
     small = tampered(SET, {("proof", "a", 0, 1): 0.0009765625})
     assert ends(small)[0] == lower
 

@@ -162,9 +162,9 @@ def test_weights_are_shares():
 
 
 FORGED = [
-    ("law", {("witness", "channel"): [[0.5, 0.5], [0.25, 0.75]]}, "over the budget"),
-    ("sets", {("witness", "channel"): [[0.5, 0.5], [0.25, 0.75]]}, "over the budget"),
-    ("law", {("problem", "budget"): 0.2499}, "over the budget"),
+    ("law", {("witness", "channel"): [[0.5, 0.5], [0.25, 0.75]]}, "exceeds the budget"),
+    ("sets", {("witness", "channel"): [[0.5, 0.5], [0.25, 0.75]]}, "exceeds the budget"),
+    ("law", {("problem", "budget"): 0.2499}, "exceeds the budget"),
     ("law", {("witness", "channel"): [[0.75, 0.25]]}, "the channel: expected a list of 2"),
     ("law", {("witness", "channel"): [[0.75, 0.25]] * 3}, "the channel: expected a list of 2"),
     (
@@ -174,17 +174,33 @@ FORGED = [
     ),
     ("law", {("proof", "channel"): [[0.75, 0.25]]}, "a channel does not fit"),
     ("law", {("proof", "channel"): [[1.0, 0.0], [0.25, 0.75]]}, "channel has a zero"),
-    ("law", {("witness", "outputs"): []}, "the output laws: one for each part"),
-    ("law", {("witness", "outputs"): [None, None]}, "the output laws: one for each part"),
-    ("law", {("witness", "outputs"): {"0": None}}, "the output laws: one for each part"),
-    ("law", {("witness", "output_supports"): []}, "the output supports: one for each part"),
-    ("law", {("witness", "output_supports"): [[], []]}, "the output supports: one for each part"),
+    ("law", {("witness", "outputs"): []}, "the output distributions: expected one for each part"),
+    (
+        "law",
+        {("witness", "outputs"): [None, None]},
+        "the output distributions: expected one for each part",
+    ),
+    (
+        "law",
+        {("witness", "outputs"): {"0": None}},
+        "the output distributions: expected one for each part",
+    ),
+    (
+        "law",
+        {("witness", "output_supports"): []},
+        "the output supports: expected one for each part",
+    ),
+    (
+        "law",
+        {("witness", "output_supports"): [[], []]},
+        "the output supports: expected one for each part",
+    ),
     ("law", {("witness", "outputs"): [[1.0]]}, "an output law: expected a list of 2"),
-    ("sets", {("witness", "outputs", 1): None}, "only a single law does without"),
+    ("sets", {("witness", "outputs", 1): None}, "left out only for a single distribution"),
     (
         "law",
         {("problem", "sources", 0, "points"): [[0.5, 0.5], [0.5, 0.5]]},
-        "only a single law does without",
+        "left out only for a single distribution",
     ),
     (
         "sets",
@@ -192,7 +208,7 @@ FORGED = [
             ("problem", "sources"): [EVEN, {"points": [[0.5, 0.5]], "polytopes": [BETWEEN]}],
             ("witness", "outputs", 1): None,
         },
-        "only a single law does without",
+        "left out only for a single distribution",
     ),
     ("law", {("proof", "price"): -1.0}, "the price is negative"),
     ("law", {("proof", "parts"): []}, "an entry for each part"),

@@ -370,7 +370,11 @@ def test_forged_certificates_of_discrete_gaussian_noise():
     for edges in ([-1.5, 0.5, 2.5], [0.5], []):
         coarse = ends(whole(DiscreteGaussian(1.5), edges))
         assert coarse[0] <= exact <= coarse[1]
-    refused(parts, {("proof", "edges"): lambda old: _moved(old, 0.5)}, "an edge of a cell is an")
+    refused(
+        parts,
+        {("proof", "edges"): lambda old: _moved(old, 0.5)},
+        "an edge of a cell must not be an",
+    )
     refused(parts, {("problem", "mechanism", "noise", "sigma"): 0}, "sigma: found 0")
     refused(parts, {("problem", "mechanism", "noise", "sigma"): 20_000}, "sigma: found 20000")
     # Of other noise, the channel is far off, and the bracket wide.
@@ -411,7 +415,7 @@ def test_a_cell_may_not_say_more_than_the_output():
         (Rounded(Gaussian(0.5), 2), [-1.0, 1.0, 2.0], "not halfway between two outputs"),
         (Rounded(Gaussian(0.5), 2), [0.5], "not halfway between two outputs"),
         (Rounded(Gaussian(0.5), 2), [1.5], "not halfway between two outputs"),
-        (DiscreteLaplace(1), [0.5, 1.0], "an edge of a cell is an output"),
+        (DiscreteLaplace(1), [0.5, 1.0], "an edge of a cell must not be an output"),
     ):
         with pytest.raises(CertificateError, match=message):
             bounds.read_edges(noise, edges)

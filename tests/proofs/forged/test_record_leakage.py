@@ -247,7 +247,7 @@ def leaf(*entries):
             changed("splits", pack(np.array([[-1] * 3, [0, 0, 1], [-1] * 3]), "<i4")),
             "after its last",
         ),
-        (changed("splits", pack(np.array([[-1] * 3] * 3), "<i4")), "another number of cuts"),
+        (changed("splits", pack(np.array([[-1] * 3] * 3), "<i4")), "one cut for each inner node"),
         (changed("cuts", pack(np.array([0.0]))), "covers nothing"),
         (changed("cuts", pack(np.array([1.0]))), "covers nothing"),
         (changed("cuts", pack(np.array([-0.5]))), "covers nothing"),
@@ -255,7 +255,7 @@ def leaf(*entries):
         (changed("leaves", leaf(0.0, 0.0, 0.0, 0.0, -0.5)), "a multiplier is negative"),
         (changed("leaves", leaf(-0.5, 0.0, 0.0, 0.0, 0.0)), "names no symmetry"),
         (changed("leaves", leaf(-1.0, 0.0, 0.0, 0.0, 0.0)), "names no symmetry"),
-        (changed("leaves", leaf(-1.0, 0.5, 0.0, 0.0, 0.0)), "one of a superfluous leaf is not 0"),
+        (changed("leaves", leaf(-1.0, 0.5, 0.0, 0.0, 0.0)), "that of a superfluous leaf is not 0"),
         (changed("note", 1), "the cells: expected the parts"),
         (changed("outputs", [[0]]), "not a partition"),
         (changed("outputs", [[0], [1], [1]]), "not a partition"),
@@ -468,19 +468,19 @@ def test_symmetries_of_rows():
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"symmetries": pack(np.array([[0, 1, 1, 0]]), "<i4")}, "is no symmetry of the rows"),
+        ({"symmetries": pack(np.array([[0, 1, 1, 0]]), "<i4")}, "is not a symmetry of the rows"),
         # It would take from T whatever output 1 adds to it, everywhere.
-        ({"symmetries": pack(np.array([[0, 1, 0, 0]]), "<i4")}, "is no symmetry of the rows"),
+        ({"symmetries": pack(np.array([[0, 1, 0, 0]]), "<i4")}, "is not a symmetry of the rows"),
         ({"symmetries": pack(np.array([[1.0, 0.0, 1.0, 0.0]]))}, "do not fit the lumped problem"),
         ({"symmetries": pack(np.array([[1, 0, 1, 0]]), "<f4")}, "do not fit the lumped problem"),
         ({"symmetries": pack(np.array([1, 0, 1, 0]), "<i4")}, "too many symmetries"),
         ({"symmetries": pack(np.array([[1, 0, 1]]), "<i4")}, "does not fit"),
-        ({"outputs": [[1], [0]]}, "in their order"),
-        ({"outputs": [[0, 1]]}, "neither limits nor merged|not proportional"),
+        ({"outputs": [[1], [0]]}, "in their original order"),
+        ({"outputs": [[0, 1]]}, "cannot be combined with limits or merged|not proportional"),
         ({"leaves": pack(np.array([[-2.0, 0, 0, 0, 0], [0.0] * 5]))}, "names no symmetry"),
         (
             {"leaves": pack(np.array([[-1.0, 0, 0, 0, 0], [-1.0, 0, 0, 0, 0]]))},
-            "superfluous, and is",
+            "superfluous is",
         ),
         ({"leaves": pack(np.array([[-1.5, 0, 0, 0, 0], [0.0] * 5]))}, "names no symmetry"),
     ],
@@ -491,7 +491,7 @@ def test_forged_symmetries(changes, reason):
 
 
 def test_symmetries_go_without_limits():
-    with pytest.raises(CertificateError, match="neither limits nor merged"):
+    with pytest.raises(CertificateError, match="cannot be combined with limits or merged"):
         cells_bound(
             BINARY, 0.0, mirrored(leaves=pack(np.zeros((2, 6)))), Limits([[0.0, 0.0]], [1.0])
         )
@@ -526,7 +526,7 @@ def test_what_is_superfluous_is_so_everywhere():
         symmetries=pack(np.array([[1, 0, 1, 0], [0, 1, 0, 1]]), "<i4"),
         leaves=pack(np.array([[-2.0, 0, 0, 0, 0], [0.0] * 5])),
     )
-    with pytest.raises(CertificateError, match="superfluous, and is not"):
+    with pytest.raises(CertificateError, match="superfluous is needed"):
         cells_bound(BINARY, 0.0, two)
 
 
@@ -833,7 +833,7 @@ def test_a_mean_that_may_be_zero_proves_nothing(monkeypatch):
     # A ball that ends in 0, as a product too.
     touching = around + (arb_mat([[1]]) * arb_mat([[around]]))[0, 0].rad()
     for mean in (around, touching):
-        with pytest.raises(CertificateError, match="too near the edge"):
+        with pytest.raises(CertificateError, match="probability that is too small"):
             by_tangent(mean)
 
 
@@ -934,8 +934,14 @@ def sharing_changed(*path, to):
         (sharing_changed("multiplier", to=0.0), "is not positive"),
         (sharing_changed("multiplier", to=-1.0), "is not positive"),
         (sharing_changed("multiplier", to=0.1), "needs a larger multiplier"),
-        (sharing_changed("output", to=pack(np.array([1.0, 0.0]))), "output law does not fit"),
-        (sharing_changed("output", to=pack(np.array([1.5, -0.5]))), "output law does not fit"),
+        (
+            sharing_changed("output", to=pack(np.array([1.0, 0.0]))),
+            "output distribution does not fit",
+        ),
+        (
+            sharing_changed("output", to=pack(np.array([1.5, -0.5]))),
+            "output distribution does not fit",
+        ),
         (sharing_changed("output", to=pack(np.array([1.0]))), "does not fit"),
         (sharing_changed("values", to=[TREE]), "does not fit the lumped problem"),
         (sharing_changed("values", to=[TREE] * 3), "does not fit the lumped problem"),
@@ -955,7 +961,10 @@ def sharing_changed(*path, to):
         (sharing_changed("note", to=1), "the time-sharing bound: expected the parts"),
         (sharing_changed("values", 0, "nodes", to=pack(np.array([2, -1, -1]), "<i4")), "malformed"),
         (sharing_changed("values", 0, "nodes", to=pack(np.array([0, -2, -1]), "<i4")), "malformed"),
-        (sharing_changed("values", 0, "nodes", to=pack(np.array([-1, 0, -1]), "<i4")), "goes on"),
+        (
+            sharing_changed("values", 0, "nodes", to=pack(np.array([-1, 0, -1]), "<i4")),
+            "has nodes after",
+        ),
         (sharing_changed("values", 0, "cuts", to=pack(np.array([0.0]))), "cuts of a value"),
         (sharing_changed("values", 0, "cuts", to=pack(np.array([1.0]))), "cuts of a value"),
         (sharing_changed("values", 0, "cuts", to=pack(np.array([-0.5]))), "cuts of a value"),
@@ -1020,11 +1029,11 @@ def test_the_bound_by_the_dataset_is_rounded_up():
         ([0.5, math.nan], [0.5, 0.5], "multipliers do not fit"),
         ([math.inf, 0.5], [0.5, 0.5], "multipliers do not fit"),
         ([0.5], [0.5, 0.5], "does not fit"),
-        ([0.5, 0.5], [1.0, 0.0], "misses an output that can occur"),
-        ([0.5, 0.5], [1.5, -0.5], "output law does not fit"),
-        ([0.5, 0.5], [0.5, math.nan], "output law does not fit"),
-        ([0.5, 0.5], [0.5, 0.25], "the output law sums to"),
-        ([0.5, 0.5], [0.5, 0.75], "the output law sums to"),
+        ([0.5, 0.5], [1.0, 0.0], "gives probability 0 to an output that can occur"),
+        ([0.5, 0.5], [1.5, -0.5], "output distribution does not fit"),
+        ([0.5, 0.5], [0.5, math.nan], "output distribution does not fit"),
+        ([0.5, 0.5], [0.5, 0.25], "the output distribution sums to"),
+        ([0.5, 0.5], [0.5, 0.75], "the output distribution sums to"),
         ([0.5, 0.5], [0.5], "does not fit"),
     ],
 )
@@ -1080,7 +1089,7 @@ def test_outputs_that_cannot_occur_are_merged_for_nothing():
         ([[0], [1]], None, "not a partition"),
         ([[0], [1, 2], [3]], None, "not a partition"),
         ([[0, 1], [2]], None, "are not proportional"),
-        ([[0, 1], [2]], [0.0, 0.5, 0.5], "misses an output"),
+        ([[0, 1], [2]], [0.0, 0.5, 0.5], "gives probability 0 to an output"),
         ([[0, 1], [2]], [0.5, 0.5], "does not fit the lumped problem"),
         ([[0, 1], [2]], [-0.5, 0.5, 1.0], "finite and non-negative"),
         ([[0, 1], [2]], [0.25, 0.25, 0.25, 0.25], "does not fit the lumped problem"),
@@ -1117,8 +1126,8 @@ PLAIN = {
         ("nodes", pack(np.array([0.0, -1.0, -1.0])), "must be whole numbers"),
         ("nodes", pack(np.array([0.0, -0.5, -1.0]), "<f4"), "must be whole numbers"),
         ("nodes", pack(np.array([0, -1]), "<i4"), "does not fit"),
-        ("nodes", pack(np.array([-1, -1, -1]), "<i4"), "another number of cuts"),
-        ("nodes", pack(np.array([0, 0, -1]), "<i4"), "another number of cuts"),
+        ("nodes", pack(np.array([-1, -1, -1]), "<i4"), "one cut for each inner node"),
+        ("nodes", pack(np.array([0, 0, -1]), "<i4"), "one cut for each inner node"),
     ],
 )
 def test_forged_trees(name, value, reason):
@@ -1239,17 +1248,17 @@ def test_the_least_bound_of_an_entry_and_the_largest_entry():
         ({("proof", "groups"): []}, "does not bound each of 1 groups"),
         ({("proof", "groups"): {"0": {"records": [0]}}}, "does not bound each of 1 groups"),
         ({("proof", "groups"): lambda v: v * 2}, "does not bound each of 1 groups"),
-        ({("proof", "groups", 0): {"same_as": 0}}, "not the same as entry 0"),
+        ({("proof", "groups", 0): {"same_as": 0}}, "not equivalent to the group of entry 0"),
         ({("proof", "groups", 0, "records"): [1]}, "is not about group"),
         ({("proof", "groups", 0, "note"): 1}, "an entry of the proof: expected the parts"),
         ({("proof", "note"): 1}, "the proof: expected the parts"),
         ({("witness", "note"): 1}, "the witness: expected the parts"),
         ({("problem", "note"): 1}, "the problem: expected the parts"),
         ({("witness", "records"): [1]}, "records"),
-        ({("problem", "records"): []}, "records must be groups of 1"),
-        ({("problem", "records"): [[0, 1]]}, "records must be groups of 1"),
-        ({("problem", "records"): [[0], [0, 1]]}, "records must be groups of 1"),
-        ({("problem", "records"): [[]]}, "records must be groups of 1"),
+        ({("problem", "records"): []}, "records: expected groups of 1"),
+        ({("problem", "records"): [[0, 1]]}, "records: expected groups of 1"),
+        ({("problem", "records"): [[0], [0, 1]]}, "records: expected groups of 1"),
+        ({("problem", "records"): [[]]}, "records: expected groups of 1"),
         ({("problem", "size"): 0}, "whole number of at least 1"),
         ({("problem", "entropy_floor"): 0.7}, "has entropy .* below the floor"),
         ({("witness", "weights"): [0.5]}, "weights: expected a list of 2"),
@@ -1283,7 +1292,9 @@ def test_what_a_certificate_says_that_it_is_about(size, records, text):
 
 
 def test_an_entry_is_the_same_as_an_earlier_one_that_has_the_same_problem():
-    refused(SEVERAL, {("proof", "groups", 1): {"same_as": 1}}, "not the same as entry 1")
+    refused(
+        SEVERAL, {("proof", "groups", 1): {"same_as": 1}}, "not equivalent to the group of entry 1"
+    )
     refused(
         SEVERAL, {("proof", "groups", 1): {"same_as": 0, "note": 1}}, "entry of the proof: expected"
     )
@@ -1302,7 +1313,9 @@ def test_an_input_law_misses_no_output_of_its_rows():
     told = certificate(Mechanism(parity(1), [[1.0, 0.0], [0.0, 1.0]]))
     encloses(told, lambda: arb(2).log())
     refused(
-        told, {("proof", "groups", 0, "choices"): pack(np.array([[1.0, 0.0]]))}, "misses an output"
+        told,
+        {("proof", "groups", 0, "choices"): pack(np.array([[1.0, 0.0]]))},
+        "gives probability 0 to an output",
     )
 
 

@@ -124,17 +124,29 @@ FORGED = [
     ("price", {("witness", "note"): 1}, "the witness: expected the parts"),
     ("price", {("proof", "note"): 1}, "the proof: expected the parts"),
     ("information", {("proof", "note"): 1}, "the proof: expected the parts"),
-    ("price", {("problem", "distortion"): pack(-WRONG)}, "does not fit the joint law, or is neg"),
-    ("price", {("problem", "distortion"): pack(np.zeros((3, 2)))}, "does not fit the joint law"),
-    ("price", {("problem", "distortion"): pack(np.zeros((1, 2)))}, "does not fit the joint law"),
+    (
+        "price",
+        {("problem", "distortion"): pack(-WRONG)},
+        "does not fit the joint distribution, or is neg",
+    ),
+    (
+        "price",
+        {("problem", "distortion"): pack(np.zeros((3, 2)))},
+        "does not fit the joint distribution",
+    ),
+    (
+        "price",
+        {("problem", "distortion"): pack(np.zeros((1, 2)))},
+        "does not fit the joint distribution",
+    ),
     ("price", {("problem", "distortion"): pack(np.zeros(2))}, "the distortion: found shape"),
     ("price", {("problem", "distortion"): pack(np.full((2, 2), math.inf))}, "is not finite"),
     ("price", {("problem", "distortion"): pack(WRONG, "<i4")}, "not a packed array of floats"),
     ("price", {("problem", "distortion"): {**HAMMING, "shape": 4}}, "not a packed array of floats"),
     ("price", {("problem", "distortion"): {**HAMMING, "shape": [2, 0]}}, "at least 1"),
-    ("price", {("problem", "joint"): pack(-JOINT)}, "the joint law has a negative entry"),
-    ("price", {("problem", "joint"): pack(JOINT[0])}, "the joint law: found shape"),
-    ("price", {("problem", "joint"): pack(JOINT[..., None])}, "the joint law: found shape"),
+    ("price", {("problem", "joint"): pack(-JOINT)}, "the joint distribution has a negative entry"),
+    ("price", {("problem", "joint"): pack(JOINT[0])}, "joint distribution: found shape"),
+    ("price", {("problem", "joint"): pack(JOINT[..., None])}, "joint distribution: found shape"),
     (
         "price",
         {("problem", "distortion"): pack(np.array([[0.0, 1.0], [1.0, math.inf]]))},
@@ -146,7 +158,7 @@ FORGED = [
         {("proof", "coalitions", 0, "reference"): pack(np.zeros((1, 2, 1)))},
         "a reference does not fit its coalition",
     ),
-    ("price", {("problem", "coalitions"): {"0": 1}}, "the coalitions are no list"),
+    ("price", {("problem", "coalitions"): {"0": 1}}, "the coalitions are not a list"),
     ("price", {("problem", "coalitions", 0, "classes"): []}, "the classes of a coalition are"),
     ("price", {("problem", "coalitions", 0, "classes"): [0, 0]}, "the classes of a coalition are"),
     ("price", {("problem", "coalitions", 0, "classes"): [1]}, "the classes of a coalition are"),
@@ -161,18 +173,18 @@ FORGED = [
     ("price", {("witness", "kernel"): pack(-ROWS[None])}, "finite and non-negative"),
     ("information", {("problem", "outputs"): 0}, "whole number of at least 1"),
     ("information", {("problem", "outputs"): 3}, "the kernel does not fit"),
-    ("price", {("proof", "coalitions"): []}, "other coalitions than the problem"),
-    ("price", {("proof", "coalitions"): lambda v: v * 2}, "other coalitions than the problem"),
-    ("price", {("proof", "coalitions"): {"0": 1}}, "other coalitions than the problem"),
+    ("price", {("proof", "coalitions"): []}, "must have the same coalitions"),
+    ("price", {("proof", "coalitions"): lambda v: v * 2}, "must have the same coalitions"),
+    ("price", {("proof", "coalitions"): {"0": 1}}, "must have the same coalitions"),
     ("price", {("proof", "coalitions", 0, "note"): 1}, "a coalition of the proof: expected"),
     (
         "price",
         {("proof", "coalitions", 0, "multiplier"): -0.5},
-        "negative, or belongs to no budget",
+        "negative, or has no budget",
     ),
-    ("price", {("proof", "coalitions", 0, "multiplier"): 0.5}, "negative, or belongs to no budget"),
-    ("budget", {("proof", "coalitions", 0, "multiplier"): -0.5}, "negative, or belongs to no"),
-    ("budget", {("proof", "coalitions", 0, "multiplier"): 0.0}, "a reference that counts nothing"),
+    ("price", {("proof", "coalitions", 0, "multiplier"): 0.5}, "negative, or has no budget"),
+    ("budget", {("proof", "coalitions", 0, "multiplier"): -0.5}, "negative, or has no"),
+    ("budget", {("proof", "coalitions", 0, "multiplier"): 0.0}, "a reference must be null"),
     ("price", {("proof", "coalitions", 0, "reference"): pack(ROWS)}, "a reference: found shape"),
     (
         "price",
@@ -206,7 +218,7 @@ def test_a_release_that_depends_on_the_dataset_is_no_release_without_room():
             ],
         },
     )
-    refused(two, {}, "several coalitions have no room")
+    refused(two, {}, "several coalitions have their least budgets")
     even = {("witness", "kernel"): pack(np.full((2, 2, 2), 0.5))}
     assert ends(tampered(two, even))[1] == pytest.approx(0.5, abs=1e-12)
 
@@ -394,13 +406,13 @@ def test_joint_laws_are_read_as_lists_too(monkeypatch):
     for joint, reason in (
         ([0.5, 0.5], "expected lists of 3 axes"),
         ([[0.5, 0.5]], "expected a list of numbers"),
-        ([[[0.5], [0.5]], [[0.0]]], "the joint law"),
-        ([], "the joint law"),
-        ([[[]]], "the joint law"),
+        ([[[0.5], [0.5]], [[0.0]]], "the joint distribution"),
+        ([], "the joint distribution"),
+        ([[[]]], "the joint distribution"),
     ):
         refused(PRICE, {("problem", "joint"): joint}, reason)
     monkeypatch.setattr(release_law, "SIZE_LIMIT", 3)
-    refused(PRICE, {("problem", "joint"): JOINT.tolist()}, "the joint law: found shape")
+    refused(PRICE, {("problem", "joint"): JOINT.tolist()}, "joint distribution: found shape")
 
 
 def test_what_a_certificate_says_that_it_is_about():
@@ -451,11 +463,11 @@ def test_slopes_bound_entropies_on_their_cells():
         (tree([[0, 1], [], []], [0.5], [[-1.3, 0.0], [0.0, -1.3]]), "do not bound -H"),
         (tree([[], []], [], [[0.0, 0.0]]), "more nodes than their tree"),
         (tree([[0, 1], [], []], [0.5], [[0.0, 0.0]]), "a cell has no slopes"),
-        (tree([[0, 1], []], [0.5], [[0.0, 0.0]]), "do not cover all laws"),
-        (tree([[0, 1], []], [0.5], [[0.0, 0.0]] * 2), "do not cover all laws"),
-        (tree([[]], [], [[0.0, 0.0]] * 2), "something is left over"),
-        (tree([[]], [0.5], [[0.0, 0.0]]), "something is left over"),
-        (tree([], [], []), "do not cover all laws"),
+        (tree([[0, 1], []], [0.5], [[0.0, 0.0]]), "do not cover all distributions"),
+        (tree([[0, 1], []], [0.5], [[0.0, 0.0]] * 2), "do not cover all distributions"),
+        (tree([[]], [], [[0.0, 0.0]] * 2), "parts are left over"),
+        (tree([[]], [0.5], [[0.0, 0.0]]), "parts are left over"),
+        (tree([], [], []), "do not cover all distributions"),
         (tree([[0, 1], [], []], [], [[0.0, 0.0]] * 2), "covers nothing"),
         (tree([[0, 1], [], []], [0.0], [[0.0, 0.0]] * 2), "covers nothing"),
         (tree([[0, 1], [], []], [1.0], [[0.0, 0.0]] * 2), "covers nothing"),
@@ -464,7 +476,7 @@ def test_slopes_bound_entropies_on_their_cells():
         (tree([[0, 2], [], []], [0.5], [[0.0, 0.0]] * 2), "covers nothing"),
         (tree([[0], [], []], [0.5], [[0.0, 0.0]] * 2), "covers nothing"),
         (tree([[0, 1, 1], [], []], [0.5], [[0.0, 0.0]] * 2), "covers nothing"),
-        (tree([[]], [], {"0": [0.0, 0.0]}), "slopes of the cells are no list"),
+        (tree([[]], [], {"0": [0.0, 0.0]}), "slopes of the cells are not a list"),
         (tree([[]], [], [[0.0]]), "the slopes of a cell: expected a list of 2"),
         ({**WHOLE, "note": 1}, "the cells: expected the parts"),
     ],

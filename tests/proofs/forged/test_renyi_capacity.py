@@ -64,7 +64,7 @@ def test_no_number_proves_too_much(parts, alpha):
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({("problem", "matrix"): {"0": [1]}}, "the matrix is no list of rows"),
+        ({("problem", "matrix"): {"0": [1]}}, "the matrix is not a list of rows"),
         ({("problem", "note"): 1}, "the problem: expected the parts"),
         ({("witness", "note"): 1}, "the witness: expected the parts"),
         ({("proof", "note"): 1}, "the proof: expected the parts"),

@@ -83,11 +83,11 @@ def test_contexts_lie_on_all_of_their_outputs():
 def test_groups_of_two_records_and_named_ones():
     # All of a count of 2 but for two equal records shows both of them only where they agree.
     pair = parts(Mechanism(count(2), np.eye(3)), [0, 1, 3], [[1, 1, 1, 1]], None, (0, 1), 2)
-    refused(pair, {}, "a value has no context of its own")
+    refused(pair, {}, "no context's outputs all belong")
     query = AdditiveQuery(RecordSpace.binary(2), [(0, 1), (0, 2)])
     told = parts(Mechanism(query, np.eye(4)), [0, 2, 1, 3], [[1, 1, 1, 1]], [[0, 1]], (0, 1), 2)
     encloses(told, lambda: arb(4).log(), 1e-12)
-    refused(told, {("problem", "size"): 1}, "records must be groups of 1")
+    refused(told, {("problem", "size"): 1}, "records: expected groups of 1")
 
 
 def test_the_worst_of_several_records():
@@ -125,12 +125,12 @@ FORGED = [
     ({("witness", "values"): [0, 0, 1]}, "expected 4 values"),
     ({("witness", "values"): [0, 0, 1, 1, 1]}, "expected 4 values"),
     ({("witness", "values"): dict.fromkeys("0123", 0)}, "expected 4 values"),
-    ({("witness", "values"): [0, 0, 0, 0]}, "no context of its own"),
+    ({("witness", "values"): [0, 0, 0, 0]}, "outputs all belong to one"),
     ({("witness", "values", 0): -1}, "a value of the witness"),
     ({("proof", "groups", 0, "tree"): {"0": 1}}, "expected a list of nodes"),
-    ({("proof", "groups", 0, "tree"): []}, "ends before its last leaf"),
-    ({("proof", "groups", 0, "tree"): [1, [1, 1]]}, "ends before its last leaf"),
-    ({("proof", "groups", 0, "tree"): [[1, 1], [1, 1]]}, "goes on after its last leaf"),
+    ({("proof", "groups", 0, "tree"): []}, "end before its last leaf"),
+    ({("proof", "groups", 0, "tree"): [1, [1, 1]]}, "end before its last leaf"),
+    ({("proof", "groups", 0, "tree"): [[1, 1], [1, 1]]}, "has nodes after its last leaf"),
     ({("proof", "groups", 0, "tree"): [4, [1, 1], [1, 1]]}, "found 4 of 4"),
     ({("proof", "groups", 0, "tree"): [-1, [1, 1], [1, 1]]}, "an output of a tree"),
     ({("proof", "groups", 0, "tree"): [[1]]}, "a leaf: expected a list of 2"),
@@ -148,14 +148,14 @@ def test_sets_and_real_outputs_are_refused():
     of_set = Mechanism(count(3), ChannelSet(np.eye(4) * 0.9, np.eye(4) * 0.9 + 0.1))
     for mechanism in (of_set, Mechanism(count(3), Gaussian(1.0))):
         refused(
-            HONEST, {("problem", "mechanism"): mechanism.to_dict()}, "one channel with finitely"
+            HONEST, {("problem", "mechanism"): mechanism.to_dict()}, "single channel with finitely"
         )
 
 
 def test_nothing_is_disclosed_where_a_value_has_no_output_to_itself():
     blurred = Mechanism(count(3), np.full((4, 4), 0.25))
     told = tampered(HONEST, {("problem", "mechanism"): blurred.to_dict()})
-    refused(told, {}, "no context of its own")
+    refused(told, {}, "outputs all belong to one")
     # At leaves: the first output can be of one value only, and both show it.
     lumped = blurred.lumped(0)
     assert total_disclosure._above(lumped, [0, [1, 1], [1, 1]]) == -math.inf
